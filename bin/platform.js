@@ -1,0 +1,38 @@
+#!/usr/bin/env node
+// The executable. Plain JavaScript for any Node from 18: hands over to the pinned Node 24 where its own is older.
+import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { constants } from 'node:os'
+import { fileURLToPath } from 'node:url'
+
+const sources = fileURLToPath(new URL('../src/bin/platform.ts', import.meta.url))
+const built = fileURLToPath(new URL('../dist/bin/platform.js', import.meta.url))
+const program = existsSync(sources) ? sources : built
+const [major, minor] = process.versions.node.split('.').map(Number)
+
+if (major > 24 || (major === 24 && minor >= 12)) {
+  process.argv[1] = program
+  await import(new URL(`file://${program}`).href)
+} else {
+  const node = pinnedNode()
+  if (!node) {
+    console.error(`platform needs Node 24.12 or newer; this is ${process.version}, and no pinned Node is installed beside it for ${process.platform}-${process.arch}.`)
+    process.exit(1)
+  }
+  const child = spawn(node, [program, ...process.argv.slice(2)], { stdio: 'inherit' })
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
+  child.on('error', error => {
+    console.error(`platform could not start ${node}: ${error.message}`)
+    process.exit(1)
+  })
+  child.on('exit', (code, signal) => process.exit(signal ? 128 + (constants.signals[signal] ?? 0) : (code ?? 1)))
+}
+
+function pinnedNode() {
+  try {
+    return createRequire(import.meta.url).resolve(`node-${process.platform}-${process.arch}/bin/node`)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,211 @@
+// The catalogue of errors: every way a request can fail, as the Kubernetes Status it is answered with (D6).
+
+import type { JsonObject } from './object.ts'
+
+export type Cause = { readonly reason: string; readonly message: string; readonly field?: string }
+
+export type StatusDetails = {
+  readonly name?: string
+  readonly group?: string
+  readonly kind?: string
+  readonly uid?: string
+  readonly causes?: readonly Cause[]
+  readonly retryAfterSeconds?: number
+}
+
+export type Status = {
+  readonly kind: 'Status'
+  readonly apiVersion: 'v1'
+  readonly metadata: { readonly continue?: string }
+  readonly status: 'Success' | 'Failure'
+  readonly message?: string
+  readonly reason?: string
+  readonly details?: StatusDetails
+  readonly code?: number
+}
+
+/** Thrown anywhere, answered in one place. Anything else that is thrown is a bug and leaves as a bare 500. */
+export class ApiError extends Error {
+  readonly status: Status & { readonly code: number }
+  constructor(
+    code: number,
+    reason: string,
+    message: string,
+    extra: { details?: StatusDetails; continue?: string } = {},
+  ) {
+    super(message)
+    this.name = 'ApiError'
+    const metadata = extra.continue === undefined ? {} : { continue: extra.continue }
+    const base = { kind: 'Status', apiVersion: 'v1', metadata, status: 'Failure', message, reason } as const
+    this.status = extra.details ? { ...base, details: extra.details, code } : { ...base, code }
+  }
+  get code(): number {
+    return this.status.code
+  }
+}
+
+/** What an error names: plural and group for most, Kind for Invalid. */
+export type Named = { readonly group: string; readonly plural: string; readonly kind: string }
+
+const dotted = (group: string, word: string) => (group ? `${word}.${group}` : word)
+const plural = (of: Named) => dotted(of.group, of.plural)
+const about = (of: Named, name: string, extra: StatusDetails = {}): StatusDetails => ({
+  ...(name ? { name } : {}),
+  ...(of.group ? { group: of.group } : {}),
+  kind: of.plural,
+  ...extra,
+})
+
+export const badRequest = (message: string) => new ApiError(400, 'BadRequest', message)
+export const unauthorized = (message = 'Unauthorized') => new ApiError(401, 'Unauthorized', message)
+export const notAcceptable = (types: readonly string[]) =>
+  new ApiError(406, 'NotAcceptable', `only the following media types are accepted: ${types.join(', ')}`)
+export const unsupportedMediaType = (types: readonly string[]) =>
+  new ApiError(
+    415,
+    'UnsupportedMediaType',
+    `the body of the request was in an unknown format - accepted media types include: ${types.join(', ')}`,
+  )
+export const tooLarge = (message: string) => new ApiError(413, 'RequestEntityTooLarge', message)
+export const misdirected = (message: string) => new ApiError(421, 'MisdirectedRequest', message)
+export const expired = (message: string, next?: string) =>
+  new ApiError(410, 'Expired', message, next === undefined ? {} : { continue: next })
+export const unknownPath = () =>
+  new ApiError(404, 'NotFound', 'the server could not find the requested resource', { details: {} })
+export const internal = () =>
+  new ApiError(
+    500,
+    'InternalError',
+    'Internal error occurred; the server has logged it under the Audit-Id of this answer',
+  )
+export const unavailable = (message: string) =>
+  new ApiError(503, 'ServiceUnavailable', message, { details: { retryAfterSeconds: 1 } })
+export const timedOut = () =>
+  new ApiError(504, 'Timeout', 'Timeout: request did not complete within the allotted timeout', { details: {} })
+export const tooManyRequests = () =>
+  new ApiError(429, 'TooManyRequests', 'Too many requests, please try again later.', {
+    details: { retryAfterSeconds: 1 },
+  })
+export const futureRevision = (asked: string, current: string) =>
+  new ApiError(504, 'Timeout', `Timeout: Too large resource version: ${asked}, current: ${current}`, {
+    details: {
+      causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],
+      retryAfterSeconds: 1,
+    },
+  })
+
+export const notFound = (of: Named, name: string) =>
+  new ApiError(404, 'NotFound', `${plural(of)} "${name}" not found`, { details: about(of, name) })
+export const alreadyExists = (of: Named, name: string, terminating = false) =>
+  new ApiError(
+    409,
+    'AlreadyExists',
+    `${terminating ? 'object is being deleted: ' : ''}${plural(of)} "${name}" already exists`,
+    {
+      details: about(of, name),
+    },
+  )
+export const nameNotGenerated = (of: Named, name: string) =>
+  new ApiError(
+    409,
+    'AlreadyExists',
+    `${plural(of)} "${name}" already exists, the server was not able to generate a unique name for the object`,
+    { details: about(of, name, { retryAfterSeconds: 1 }) },
+  )
+export const conflict = (of: Named, name: string, why = modified) =>
+  new ApiError(409, 'Conflict', `Operation cannot be fulfilled on ${plural(of)} "${name}": ${why}`, {
+    details: about(of, name),
+  })
+/** A failed precondition of a delete names the Kind, as real servers do. */
+export const preconditionFailed = (of: Named, name: string, why: string) =>
+  new ApiError(409, 'Conflict', `Operation cannot be fulfilled on ${dotted(of.group, of.kind)} "${name}": ${why}`, {
+    details: { name, group: of.group, kind: of.kind },
+  })
+export const modified = 'the object has been modified; please apply your changes to the latest version and try again'
+
+export const forbidden = (of: Named, name: string, why: string) =>
+  new ApiError(403, 'Forbidden', `${plural(of)}${name ? ` "${name}"` : ''} is forbidden: ${why}`, {
+    details: about(of, name),
+  })
+export const forbiddenPath = (message: string) =>
+  new ApiError(403, 'Forbidden', `forbidden: ${message}`, { details: {} })
+export const methodNotAllowed = (verb: string, of: Named) =>
+  new ApiError(405, 'MethodNotAllowed', `${verb} is not supported on resources of kind "${plural(of)}"`, {
+    details: about(of, ''),
+  })
+
+export type FieldError = Cause & { readonly field: string }
+const fieldError = (reason: string, text: string) => (field: string, message: string) => ({
+  reason,
+  field,
+  message: message ? `${text}: ${message}` : text,
+})
+const shown = (value: unknown) => (value === undefined ? 'null' : JSON.stringify(value))
+export const required = fieldError('FieldValueRequired', 'Required value')
+export const fieldForbidden = fieldError('FieldValueForbidden', 'Forbidden')
+export const invalidValue = (field: string, value: unknown, message: string): FieldError => ({
+  reason: 'FieldValueInvalid',
+  field,
+  message: `Invalid value: ${shown(value)}: ${message}`,
+})
+/** For values that may be secret: says what is wrong with a value and not what it is. */
+export const invalidSecret = (field: string, message: string): FieldError => ({
+  reason: 'FieldValueInvalid',
+  field,
+  message: `Invalid value: <hidden>: ${message}`,
+})
+export const wrongType = (field: string, expected: string, actual: string, hint = ''): FieldError => ({
+  reason: 'FieldValueTypeInvalid',
+  field,
+  message: `Invalid value: "${actual}": ${field} in body must be of type ${expected}: "${actual}"${hint}`,
+})
+export const notSupported = (field: string, value: unknown, supported: readonly string[]): FieldError => ({
+  reason: 'FieldValueNotSupported',
+  field,
+  message: `Unsupported value: ${shown(value)}: supported values: ${supported.map(one => JSON.stringify(one)).join(', ')}`,
+})
+export const tooLong = (field: string, bytes: number): FieldError => ({
+  reason: 'FieldValueTooLong',
+  field,
+  message: `Too long: may not be more than ${bytes} bytes`,
+})
+export const duplicateValue = (field: string, value: unknown): FieldError => ({
+  reason: 'FieldValueDuplicate',
+  field,
+  message: `Duplicate value: ${shown(value)}`,
+})
+
+/** 422 with every field error; the message says each once, the causes all. */
+export function invalid(
+  of: { readonly group: string; readonly kind: string },
+  name: string,
+  errors: readonly FieldError[],
+): ApiError {
+  const texts = [...new Set(errors.map(error => `${error.field}: ${error.message}`))]
+  const list = texts.length === 1 ? texts[0] : `[${texts.join(', ')}]`
+  return new ApiError(422, 'Invalid', `${dotted(of.group, of.kind)} "${name}" is invalid: ${list}`, {
+    details: { name, group: of.group, kind: of.kind, causes: errors },
+  })
+}
+
+/** Bad query options are reported on the options object, as Kubernetes does. */
+export const invalidOptions = (
+  options: 'CreateOptions' | 'UpdateOptions' | 'PatchOptions' | 'DeleteOptions' | 'ListOptions',
+  errors: readonly FieldError[],
+) => invalid({ group: 'meta.k8s.io', kind: options }, '', errors)
+
+/** Any JSON Patch operation that fails: upstream's words, with a cause that says which and where. */
+export const patchFailed = (causes: readonly Cause[]) =>
+  new ApiError(422, 'Invalid', 'the server rejected our request due to an error in our request', {
+    details: { causes },
+  })
+
+export const success = (details: StatusDetails): Status => ({
+  kind: 'Status',
+  apiVersion: 'v1',
+  metadata: {},
+  status: 'Success',
+  details,
+})
+
+export const statusJson = (status: Status): JsonObject => status as unknown as JsonObject

@@ -1,0 +1,223 @@
+// Reads JSON text strictly (RFC 8259), finding duplicate keys and refusing what cannot be kept exactly; `codec.ts` calls it.
+import { type Draft, emptyMap, type Json } from './object.ts'
+
+/** Text that is not what it claims to be. The message gives the place, never the text: it may hold a secret. */
+export class DecodeError extends Error {
+  override readonly name = 'DecodeError'
+  readonly line: number
+  readonly column: number
+
+  constructor(problem: string, line: number, column: number) {
+    super(`line ${line}, column ${column}: ${problem}`)
+    this.line = line
+    this.column = column
+  }
+}
+
+export type Reading = { readonly value: Json; readonly duplicates: string[] }
+export type ReadOptions = { readonly maxDepth?: number }
+
+export const MAX_DEPTH = 100
+/** Upstream stops listing after 100 as well; without a bound a small body could ask for gigabytes of warnings. */
+export const MAX_DUPLICATES = 100
+const MAX_DUPLICATE_TEXT = 16_384
+const TWO_TO_53 = 9007199254740992
+
+/**
+ * Why a number cannot be kept, or undefined if it can (D4). Everything accepted can be written by
+ * `JSON.stringify`, which prints integers below 1e21 in full, and read again.
+ */
+export function numberProblem(value: number, isInteger: boolean): string | undefined {
+  if (!Number.isFinite(value)) return 'this number is too large'
+  const size = Math.abs(value)
+  if (size > TWO_TO_53 && (isInteger || size < 1e21)) return 'integers beyond 2^53 cannot be kept exactly: use a string'
+  return undefined
+}
+
+/** Throws DecodeError. Where a key is repeated the last one wins and `duplicates` has its path: `spec.users[0].name`. */
+export function readJson(text: string, options: ReadOptions = {}): Reading {
+  const maxDepth = options.maxDepth ?? MAX_DEPTH
+  const end = text.length
+  const path: (string | number)[] = []
+  const duplicates = new Set<string>()
+  let duplicateText = 0
+  let at = 0
+
+  function fail(problem: string, where: number): never {
+    throw decodeErrorAt(problem, text, where)
+  }
+
+  function found(): string {
+    if (at >= end) return 'the text ends here'
+    const character = text.charAt(at)
+    // Only punctuation is shown: anything else may be part of a value.
+    return '{}[]:,"'.includes(character) ? `found '${character}'` : 'found something else'
+  }
+
+  /** Moves to the next token and gives its first character; NaN at the end. */
+  function next(): number {
+    let code = text.charCodeAt(at)
+    while (code === 32 || code === 10 || code === 13 || code === 9) code = text.charCodeAt(++at)
+    return code
+  }
+
+  function readValue(depth: number): Json {
+    const code = next()
+    if (code === 34) return readString()
+    if (code === 123) return readObject(depth + 1)
+    if (code === 91) return readArray(depth + 1)
+    if (code === 45 || (code >= 48 && code <= 57)) return readNumber()
+    if (code === 116 && text.startsWith('true', at)) return skip(4, true)
+    if (code === 102 && text.startsWith('false', at)) return skip(5, false)
+    if (code === 110 && text.startsWith('null', at)) return skip(4, null)
+    return fail(`expected a JSON value, ${found()}`, at)
+  }
+
+  function skip<T>(length: number, value: T): T {
+    at += length
+    return value
+  }
+
+  function readObject(depth: number): Json {
+    if (depth > maxDepth) fail(`nested deeper than ${maxDepth}`, at)
+    at++
+    const object: Draft = emptyMap()
+    if (next() === 125) return skip(1, object)
+    for (;;) {
+      if (next() !== 34) fail(`expected a key in double quotes, ${found()}`, at)
+      const key = readString()
+      path[depth - 1] = key
+      if (next() !== 58) fail(`expected ':' after a key, ${found()}`, at)
+      at++
+      if (object[key] !== undefined) noteDuplicate(depth)
+      object[key] = readValue(depth)
+      const code = next()
+      at++
+      if (code === 44) continue
+      if (code === 125) return object
+      at--
+      fail(`expected ',' or '}' after a member, ${found()}`, at)
+    }
+  }
+
+  function readArray(depth: number): Json {
+    if (depth > maxDepth) fail(`nested deeper than ${maxDepth}`, at)
+    at++
+    const array: Json[] = []
+    if (next() === 93) return skip(1, array)
+    for (;;) {
+      path[depth - 1] = array.length
+      array.push(readValue(depth))
+      const code = next()
+      at++
+      if (code === 44) continue
+      if (code === 93) return array
+      at--
+      fail(`expected ',' or ']' after an element, ${found()}`, at)
+    }
+  }
+
+  function readString(): string {
+    const start = ++at
+    for (;;) {
+      const code = text.charCodeAt(at)
+      if (code === 34) return text.slice(start, at++)
+      if (code === 92) return readEscapes(start)
+      if (code < 32) fail('a control character in a string must be escaped', at)
+      if (at >= end) fail('expected a closing quote, the text ends here', at)
+      at++
+    }
+  }
+
+  function readEscapes(start: number): string {
+    let from = start
+    let result = ''
+    for (;;) {
+      const code = text.charCodeAt(at)
+      if (code === 34) return result + text.slice(from, at++)
+      if (code === 92) {
+        result += text.slice(from, at) + readEscape()
+        from = at
+        continue
+      }
+      if (code < 32) fail('a control character in a string must be escaped', at)
+      if (at >= end) fail('expected a closing quote, the text ends here', at)
+      at++
+    }
+  }
+
+  function readEscape(): string {
+    const letter = text.charAt(at + 1)
+    if (letter === 'u') {
+      const digits = text.slice(at + 2, at + 6)
+      if (!/^[0-9a-fA-F]{4}$/.test(digits)) fail('expected four hexadecimal digits after \\u', at)
+      return skip(6, String.fromCharCode(Number.parseInt(digits, 16)))
+    }
+    const position = letter === '' ? -1 : '"\\/bfnrt'.indexOf(letter)
+    if (position < 0) fail('a backslash must be followed by one of "\\/bfnrt or u', at)
+    return skip(2, '"\\/\b\f\n\r\t'.charAt(position))
+  }
+
+  function digits(): number {
+    const start = at
+    let code = text.charCodeAt(at)
+    while (code >= 48 && code <= 57) code = text.charCodeAt(++at)
+    return at - start
+  }
+
+  function readNumber(): number {
+    const start = at
+    if (text.charCodeAt(at) === 45) at++
+    const leadingZero = text.charCodeAt(at) === 48
+    const length = digits()
+    if (length === 0) fail(`expected a digit after '-', ${found()}`, at)
+    if (leadingZero && length > 1) fail('a number may not begin with a zero', start)
+    const isInteger = !readFraction()
+    const value = Number(text.slice(start, at))
+    // 2^53 + 1 would be rounded to 2^53 and pass: the digits themselves tell.
+    const rounded = isInteger && length === 16 && text.slice(at - 16, at) > String(TWO_TO_53)
+    const problem = numberProblem(rounded ? 2 * TWO_TO_53 : value, isInteger)
+    if (problem !== undefined) fail(problem, start)
+    return value === 0 ? 0 : value
+  }
+
+  function readFraction(): boolean {
+    const start = at
+    if (text.charCodeAt(at) === 46) {
+      at++
+      if (digits() === 0) fail(`expected a digit after '.', ${found()}`, at)
+    }
+    if ((text.charCodeAt(at) | 32) === 101) {
+      at++
+      const sign = text.charCodeAt(at)
+      if (sign === 43 || sign === 45) at++
+      if (digits() === 0) fail(`expected a digit in the exponent, ${found()}`, at)
+    }
+    return at > start
+  }
+
+  function noteDuplicate(depth: number): void {
+    if (duplicates.size >= MAX_DUPLICATES || duplicateText > MAX_DUPLICATE_TEXT) return
+    let name = ''
+    for (const step of path.slice(0, depth)) {
+      name += typeof step === 'number' ? `[${step}]` : name === '' ? step : `.${step}`
+      if (name.length > MAX_DUPLICATE_TEXT) return
+    }
+    duplicates.add(name)
+    duplicateText += name.length
+  }
+
+  const value = readValue(0)
+  next()
+  if (at < end) fail(`expected the end of the text, ${found()}`, at)
+  return { value, duplicates: [...duplicates] }
+}
+
+/** An error that knows its line and column, both counted from 1. */
+export function decodeErrorAt(problem: string, text: string, where: number): DecodeError {
+  const before = text.slice(0, where)
+  const lineStart = before.lastIndexOf('\n') + 1
+  let line = 1
+  for (let at = before.indexOf('\n'); at >= 0; at = before.indexOf('\n', at + 1)) line++
+  return new DecodeError(problem, line, where - lineStart + 1)
+}

@@ -1,0 +1,170 @@
+// What a kind is: one record of data and rules. kinds/*.ts make them, every other room reads them.
+
+import type { Caller } from './caller.ts'
+import type { FieldError } from './errors.ts'
+import type { JsonObject, Ref, Resource } from './object.ts'
+import type { Schema, Static, TSchema } from './schema.ts'
+
+export type Verb = 'create' | 'get' | 'list' | 'watch' | 'update' | 'patch' | 'delete' | 'deletecollection'
+export const allVerbs: readonly Verb[] = [
+  'create',
+  'delete',
+  'deletecollection',
+  'get',
+  'list',
+  'patch',
+  'update',
+  'watch',
+]
+
+/** A column of `kubectl get`; priority > 0 shows with -o wide only. Name and Age are added by the server. */
+export type Column = {
+  readonly name: string
+  readonly type: 'string' | 'integer' | 'boolean' | 'date'
+  readonly description: string
+  readonly priority?: number
+  readonly value: (object: Resource) => string | number | boolean | undefined
+}
+
+/** What a kind's rules may ask of the house, bound to the caller of the request. */
+export type Tools = {
+  readonly caller: Caller
+  readonly now: () => number
+  readonly random: (bytes: number) => Uint8Array
+  /** SHA-256, in hex. */
+  readonly digest: (text: string) => string
+  /** The request path's own evaluator, asked for the caller. */
+  readonly judge: (question: Question) => Promise<Judgement>
+  readonly rules: (namespace: string) => Promise<Rules>
+  readonly read: (kind: Kind, ref: Ref) => Promise<Resource | undefined>
+  /** Where a key with this digest is, if one is known (D12). */
+  readonly keyWithDigest: (digest: string) => Ref | undefined
+  readonly warn: (text: string) => void
+  readonly dryRun: boolean
+}
+
+export type Question =
+  | { readonly verb: string; readonly target: Target }
+  | { readonly verb: string; readonly path: string }
+export type Judgement = { readonly allowed: boolean; readonly reason: string }
+
+/** What a caller may do in a namespace, as rules. */
+export type Rules = {
+  readonly resourceRules: readonly {
+    readonly verbs: readonly string[]
+    readonly apiGroups: readonly string[]
+    readonly resources: readonly string[]
+  }[]
+  readonly nonResourceRules: readonly {
+    readonly verbs: readonly string[]
+    readonly nonResourceURLs: readonly string[]
+  }[]
+}
+
+/** What a permission question is about. */
+export type Target = {
+  readonly group: string
+  readonly resource: string
+  readonly subresource?: string
+  readonly namespace: string
+  readonly name?: string
+}
+
+/** Fields that only the answer to this very write shows (D13). */
+export type Shown = (object: Resource) => Resource
+
+type Hooks<O extends Resource> = {
+  /** Fills in what follows from the object itself. Pure. */
+  readonly prepare?: (next: O, old: O | undefined) => O
+  /** Rules beyond the schema. Pure; all errors, not the first. */
+  readonly validate?: (next: O, old: O | undefined) => readonly FieldError[]
+  /** May refuse (throw), change the object before it is stored, and show something once. */
+  readonly admit?: (next: O, old: O | undefined, tools: Tools) => Promise<{ object: O; shown?: Shown }>
+  /** For kinds that are not stored: the answer to a create. */
+  readonly answer?: (next: O, tools: Tools) => Promise<O>
+}
+
+type Names = {
+  readonly group: string
+  readonly version: string
+  readonly kind: string
+  readonly plural: string
+  readonly singular: string
+  readonly shortNames: readonly string[]
+  readonly categories: readonly string[]
+  readonly namespaced: boolean
+  readonly description: string
+  readonly verbs: readonly Verb[]
+  /** Dotted paths. Hidden ones never leave; write-only ones are taken out before storing; sealed ones are encrypted at rest. */
+  readonly hidden: readonly string[]
+  readonly writeOnly: readonly string[]
+  readonly sealed: readonly string[]
+  /** Whether `/status` is served (D9). */
+  readonly statusSubresource: boolean
+  /** Whether the last-activity table is joined into status.lastActivity (D19). */
+  readonly lastActivity: boolean
+  /** Whether a create without a name gets a generated one with this prefix (D24). */
+  readonly nameless: string | undefined
+  readonly stored: boolean
+  readonly served: boolean
+  readonly columns: readonly Column[]
+  /** A valid object of the kind: documentation, and the conformance suite's starting point. */
+  readonly sample: JsonObject
+}
+
+export type Kind = Names &
+  Hooks<Resource> & {
+    readonly apiVersion: string
+    /** `teams.management.platform.sh`: the word for the kind wherever one word is needed. */
+    readonly id: string
+    readonly spec: Schema | undefined
+    readonly status: Schema | undefined
+  }
+
+type Optional =
+  | 'group'
+  | 'version'
+  | 'shortNames'
+  | 'categories'
+  | 'verbs'
+  | 'hidden'
+  | 'writeOnly'
+  | 'sealed'
+  | 'statusSubresource'
+  | 'lastActivity'
+  | 'nameless'
+  | 'stored'
+  | 'served'
+  | 'columns'
+
+export type Definition<S extends TSchema, T extends TSchema> = Omit<Names, Optional> &
+  Partial<Pick<Names, Optional>> &
+  Hooks<Resource<Static<S>, Static<T>>> & { readonly spec?: S; readonly status?: T }
+
+/** The one way to make a kind. Everything that is not said has the value most kinds want. */
+export function defineKind<S extends TSchema, T extends TSchema>(definition: Definition<S, T>): Kind {
+  const group = definition.group ?? 'management.platform.sh'
+  const version = definition.version ?? 'v1'
+  return {
+    shortNames: [],
+    categories: [],
+    verbs: allVerbs,
+    hidden: [],
+    writeOnly: [],
+    sealed: [],
+    statusSubresource: false,
+    lastActivity: false,
+    nameless: undefined,
+    stored: true,
+    served: true,
+    columns: [],
+    ...(definition as unknown as Partial<Kind> &
+      Pick<Kind, 'kind' | 'plural' | 'singular' | 'namespaced' | 'description' | 'sample'>),
+    group,
+    version,
+    apiVersion: group ? `${group}/${version}` : version,
+    id: group ? `${definition.plural}.${group}` : definition.plural,
+    spec: definition.spec as Schema | undefined,
+    status: definition.status as Schema | undefined,
+  }
+}

@@ -1,0 +1,79 @@
+// The schema of metadata, the same for every kind (SPEC §2.2), and the whole schema of an object made from it.
+
+import type { Kind } from './kind.ts'
+import { flag, integer, list, mapList, mapOf, type Schema, setOf, struct, text, time } from './schema.ts'
+
+const ownerReference = struct(
+  'An object this object depends on.',
+  {
+    apiVersion: text('API version of the referent.'),
+    kind: text('Kind of the referent.'),
+    name: text('Name of the referent.'),
+    uid: text('UID of the referent.'),
+    controller: flag('True when the reference points to the managing controller.'),
+    blockOwnerDeletion: flag(
+      'If true and the owner has the foregroundDeletion finalizer, the owner cannot be removed until this reference is. Setting it needs permission to delete the owner.',
+    ),
+  },
+  ['apiVersion', 'kind', 'name', 'uid'],
+)
+
+const managedFieldsEntry = struct('Which fields a workflow manages.', {
+  manager: text('Identifier of the workflow.'),
+  operation: text('Apply or Update.'),
+  apiVersion: text('Version of the resource that the field set applies to.'),
+  time: time('When a managed field was last added, changed or removed by this manager.'),
+  fieldsType: text('FieldsV1.'),
+  fieldsV1: mapOf({ type: 'object', 'x-kubernetes-preserve-unknown-fields': true } as never, 'The field set.', {
+    'x-kubernetes-preserve-unknown-fields': true,
+  }),
+  subresource: text('Subresource used for the update; empty for the main resource.'),
+})
+
+export const metadataSchema = struct('Standard metadata of an object.', {
+  annotations: mapOf(text(''), 'Unstructured values set by external tools. Not queryable; preserved on modification.'),
+  creationTimestamp: time('Server time of creation. Read-only.'),
+  deletionGracePeriodSeconds: integer(
+    'Seconds granted before removal; set together with deletionTimestamp. Read-only; may only be shortened.',
+  ),
+  deletionTimestamp: time('When the object is to be removed, once finalizers is empty. Set by the server; read-only.'),
+  finalizers: setOf(
+    text(''),
+    'Must be empty before the object is removed. Entries can only be removed once deletion was requested.',
+  ),
+  generateName: text('Prefix for a unique name made by the server when name is absent.'),
+  generation: integer('Sequence number of the desired state. Read-only.'),
+  labels: mapOf(text(''), 'Values that organise and select objects.'),
+  managedFields: list(managedFieldsEntry, 'Which workflow manages which fields; housekeeping of the server.'),
+  name: text('Unique within a namespace; cannot be updated.'),
+  namespace: text('Space within which names are unique; a DNS label. Empty means default; cannot be updated.'),
+  ownerReferences: mapList(
+    ownerReference,
+    ['uid'],
+    'Objects this object depends on; when all are gone, it is collected.',
+  ),
+  resourceVersion: text('Opaque version for optimistic concurrency and watch. Pass it back unmodified.'),
+  selfLink: text('No longer populated.', { deprecated: true }),
+  uid: text('Unique in time and space; made by the server. Read-only.'),
+}) as Schema
+
+const wholes = new WeakMap<Kind, Schema>()
+
+/** The schema of a whole object of a kind. */
+export function wholeSchema(kind: Kind): Schema {
+  const known = wholes.get(kind)
+  if (known) return known
+  const whole: Schema = {
+    type: 'object',
+    description: kind.description,
+    properties: {
+      apiVersion: text('Versioned schema of this representation, <group>/<version>.') as Schema,
+      kind: text('The kind of this object; may be left out where the address tells it.') as Schema,
+      metadata: metadataSchema,
+      ...(kind.spec ? { spec: kind.spec } : {}),
+      ...(kind.status ? { status: kind.status } : {}),
+    },
+  }
+  wholes.set(kind, whole)
+  return whole
+}

@@ -1,0 +1,94 @@
+// What may be a name, a label or a finalizer, in upstream's words; validation and selectors call these.
+
+const LABEL = '[a-z0-9]([-a-z0-9]*[a-z0-9])?'
+const SUBDOMAIN = `${LABEL}(\\.${LABEL})*`
+const QUALIFIED = '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]'
+
+// The patterns above are only quoted in messages. Looking for one offending place instead of
+// matching the whole needs no backtracking, whatever the length.
+const NOT_LABEL = /[^-a-z0-9]|^-|-$|^$/
+const NOT_SUBDOMAIN = /[^-.a-z0-9]|^[-.]|[-.]$|\.[-.]|-\.|^$/
+const NOT_QUALIFIED = /[^-A-Za-z0-9_.]|^[-_.]|[-_.]$/
+
+const SUBDOMAIN_PROBLEM = explain(
+  "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character",
+  SUBDOMAIN,
+  ['example.com'],
+)
+const LABEL_PROBLEM = explain(
+  "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character",
+  LABEL,
+  ['my-name', '123-abc'],
+)
+const QUALIFIED_PROBLEM = explain(
+  "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character",
+  QUALIFIED,
+  ['MyName', 'my.name', '123-abc'],
+)
+const VALUE_PROBLEM = explain(
+  "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character",
+  `(${QUALIFIED})?`,
+  ['MyValue', 'my_value', '12345'],
+)
+
+/** Object names. Each of these functions answers with what is wrong; nothing means fine. */
+export function dnsSubdomain(value: string): string[] {
+  return subdomainProblems(value, value)
+}
+
+/** `generateName`: five characters will follow, so it may end in a dash. */
+export function dnsSubdomainPrefix(value: string): string[] {
+  return subdomainProblems(value, value.endsWith('-') ? `${value}a` : value)
+}
+
+function subdomainProblems(value: string, completed: string): string[] {
+  const problems = lengthProblems(value, 253)
+  if (NOT_SUBDOMAIN.test(completed)) problems.push(SUBDOMAIN_PROBLEM)
+  return problems
+}
+
+/** Namespace names. */
+export function dnsLabel(value: string): string[] {
+  const problems = lengthProblems(value, 63)
+  if (NOT_LABEL.test(value)) problems.push(NOT_SUBDOMAIN.test(value) ? LABEL_PROBLEM : 'must not contain dots')
+  return problems
+}
+
+/** Label and annotation keys, finalizers: `name` or `example.com/name`. */
+export function qualifiedName(value: string): string[] {
+  const parts = value.split('/', 3)
+  if (parts.length > 2) {
+    return [
+      `a valid label key ${QUALIFIED_PROBLEM} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`,
+    ]
+  }
+  const name = parts.at(-1) ?? ''
+  const problems = parts.length === 2 ? prefixProblems(parts[0] ?? '') : []
+  if (name === '') return [...problems, 'name part must be non-empty', `name part ${QUALIFIED_PROBLEM}`]
+  for (const problem of lengthProblems(name, 63)) problems.push(`name part ${problem}`)
+  if (NOT_QUALIFIED.test(name)) problems.push(`name part ${QUALIFIED_PROBLEM}`)
+  return problems
+}
+
+function prefixProblems(prefix: string): string[] {
+  if (prefix === '') return ['prefix part must be non-empty']
+  return dnsSubdomain(prefix).map(problem => `prefix part ${problem}`)
+}
+
+export function labelValue(value: string): string[] {
+  const problems = lengthProblems(value, 63)
+  if (NOT_QUALIFIED.test(value)) problems.push(VALUE_PROBLEM)
+  return problems
+}
+
+/** In bytes of UTF-8, as upstream counts. */
+function lengthProblems(value: string, limit: number): string[] {
+  // A UTF-16 unit is at most three bytes, so most names need no counting.
+  const isFine = value.length * 3 <= limit || (value.length <= limit && new TextEncoder().encode(value).length <= limit)
+  return isFine ? [] : [`must be no more than ${limit} bytes`]
+}
+
+function explain(rule: string, pattern: string, examples: readonly string[]): string {
+  const shown = examples.map(example => `'${example}', `).join(' or ')
+  return `${rule} (e.g. ${shown}regex used for validation is '${pattern}')`
+}

@@ -1,0 +1,68 @@
+// The envelope every object shares (SPEC §2.1, §2.2), and plain JSON values. Everybody speaks these words.
+
+export type Json = null | boolean | number | string | readonly Json[] | JsonObject
+export type JsonObject = { readonly [key: string]: Json }
+/** The same, while it is being built. Maps with foreign keys are made with `emptyMap()`. */
+export type Draft = { [key: string]: Json }
+
+export type OwnerReference = {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly name: string
+  readonly uid: string
+  readonly controller?: boolean
+  readonly blockOwnerDeletion?: boolean
+}
+
+export type ManagedFieldsEntry = {
+  readonly manager?: string
+  readonly operation?: 'Apply' | 'Update'
+  readonly apiVersion?: string
+  readonly time?: string
+  readonly fieldsType?: 'FieldsV1'
+  readonly fieldsV1?: JsonObject
+  readonly subresource?: string
+}
+
+export type Metadata = {
+  readonly name?: string
+  readonly generateName?: string
+  readonly namespace?: string
+  readonly uid?: string
+  readonly resourceVersion?: string
+  readonly generation?: number
+  readonly creationTimestamp?: string
+  readonly deletionTimestamp?: string
+  readonly deletionGracePeriodSeconds?: number
+  readonly labels?: { readonly [key: string]: string }
+  readonly annotations?: { readonly [key: string]: string }
+  readonly ownerReferences?: readonly OwnerReference[]
+  readonly finalizers?: readonly string[]
+  readonly managedFields?: readonly ManagedFieldsEntry[]
+}
+
+/** Any object of any kind. Kinds narrow `spec` and `status` from their schema. */
+export type Resource<Spec = JsonObject, Status = JsonObject> = {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly metadata: Metadata
+  readonly spec?: Spec
+  readonly status?: Status
+}
+
+/** Where an object is. `namespace` is empty for kinds that are not namespaced. */
+export type Ref = { readonly namespace: string; readonly name: string }
+
+/** A map that inherits nothing, so that `__proto__` and its kin are ordinary keys (D4). */
+export function emptyMap<T = Json>(): { [key: string]: T } {
+  return Object.create(null)
+}
+
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** RFC 3339 in whole seconds, as Kubernetes writes times. */
+export function timestamp(milliseconds: number): string {
+  return `${new Date(milliseconds).toISOString().slice(0, 19)}Z`
+}

@@ -1,0 +1,165 @@
+// The keystone: every verb on every kind, already bound to a caller. The registry implements it in process, the
+// client over HTTP; controllers, informer, command line and tests are written against it and never learn which they hold.
+
+import type { Status } from './errors.ts'
+import type { Kind } from './kind.ts'
+import type { Json, Ref, Resource } from './object.ts'
+
+/** An object and its JSON; whichever is not there yet is made when first asked for. Neither is ever written to. */
+export type Document = { readonly json: Uint8Array; readonly object: Resource }
+
+export type WriteOptions = {
+  readonly dryRun?: boolean
+  readonly fieldManager?: string
+  /** Default Warn. */
+  readonly fieldValidation?: 'Ignore' | 'Warn' | 'Strict'
+  /** Duplicate keys that decoding found, as texts; treated as unknown fields are. */
+  readonly duplicates?: readonly string[]
+  /** Told of everything a person should know though the write goes through. */
+  readonly warn?: (text: string) => void
+  readonly subresource?: string
+}
+
+export type PatchBody =
+  | { readonly type: 'json' | 'merge'; readonly body: Json }
+  | { readonly type: 'apply'; readonly body: Json; readonly force: boolean }
+
+export type DeleteOptions = {
+  readonly dryRun?: boolean
+  readonly gracePeriodSeconds?: number
+  readonly propagationPolicy?: 'Background' | 'Foreground' | 'Orphan'
+  readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string }
+}
+
+/** Gone at once, or still there with a deletionTimestamp (D10). */
+export type Deleted = { readonly status: Status } | { readonly document: Document }
+
+/** Keeps the objects a caller may see where not all may be seen (`only(filter)`, D27). */
+export type Filter = (object: Resource) => boolean
+
+export type Selection = {
+  /** '' or absent: every namespace. */
+  readonly namespace?: string
+  readonly labelSelector?: string
+  readonly fieldSelector?: string
+  readonly only?: Filter
+}
+
+export type ListOptions = Selection & {
+  readonly limit?: number
+  readonly continue?: string
+  readonly resourceVersion?: string
+  readonly resourceVersionMatch?: string
+}
+
+export type List = {
+  readonly items: readonly Document[]
+  readonly resourceVersion: string
+  readonly continue?: string
+  readonly remainingItemCount?: number
+}
+
+export type WatchOptions = Selection & {
+  readonly resourceVersion?: string
+  readonly resourceVersionMatch?: string
+  readonly allowWatchBookmarks?: boolean
+  readonly sendInitialEvents?: boolean
+}
+
+/** `line` is the event as watch clients read it, made once however many watch. */
+export type WatchEvent = {
+  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK' | 'ERROR'
+  readonly document: Document
+  readonly line: Uint8Array
+}
+
+export interface Watch {
+  /**
+   * The next events, in order, at least one; undefined once the watch has ended. A watch that cannot go on says so
+   * with one ERROR event, whose object is a Status, and ends.
+   */
+  next(): Promise<readonly WatchEvent[] | undefined>
+  /** A bookmark with the revision up to which everything was handed out. */
+  bookmark(): WatchEvent
+  /** Ends the watch; a pending `next` answers undefined. */
+  stop(): void
+}
+
+export interface Resources {
+  /** Needs `name` or generateName in the object. Throws AlreadyExists, Invalid. */
+  create(kind: Kind, namespace: string, object: Json, options?: WriteOptions): Promise<Document>
+  get(
+    kind: Kind,
+    ref: Ref,
+    options?: { readonly resourceVersion?: string; readonly subresource?: string },
+  ): Promise<Document>
+  /** Items and resourceVersion are of one moment; pages of one list show one moment (`continue`). */
+  list(kind: Kind, options?: ListOptions): Promise<List>
+  watch(kind: Kind, options?: WatchOptions): Promise<Watch>
+  /** Replaces; the object carries the resourceVersion it was read at. No change: same resourceVersion, no event. */
+  update(kind: Kind, ref: Ref, object: Json, options?: WriteOptions): Promise<Document>
+  /** An apply may create; `created` tells. */
+  patch(
+    kind: Kind,
+    ref: Ref,
+    patch: PatchBody,
+    options?: WriteOptions,
+  ): Promise<Document & { readonly created?: boolean }>
+  delete(kind: Kind, ref: Ref, options?: DeleteOptions): Promise<Deleted>
+  /** Not atomic; answers the objects as they were. */
+  deleteCollection(kind: Kind, selection: ListOptions, options?: DeleteOptions): Promise<List>
+}
+
+const encoder = new TextEncoder()
+const decoder = new TextDecoder()
+
+export function documentOf(object: Resource | Status): Document {
+  let json: Uint8Array | undefined
+  return {
+    object: object as Resource,
+    get json() {
+      json ??= encoder.encode(JSON.stringify(object))
+      return json
+    },
+  }
+}
+
+export function documentFrom(json: Uint8Array): Document {
+  let object: Resource | undefined
+  return {
+    json,
+    get object() {
+      object ??= JSON.parse(decoder.decode(json)) as Resource
+      return object
+    },
+  }
+}
+
+export function watchEvent(type: WatchEvent['type'], document: Document): WatchEvent {
+  let line: Uint8Array | undefined
+  return {
+    type,
+    document,
+    get line() {
+      line ??= frame(type, document.json)
+      return line
+    },
+  }
+}
+
+const heads = Object.fromEntries(
+  (['ADDED', 'MODIFIED', 'DELETED', 'BOOKMARK', 'ERROR'] as const).map(type => [
+    type,
+    encoder.encode(`{"type":"${type}","object":`),
+  ]),
+) as { readonly [type in WatchEvent['type']]: Uint8Array }
+
+function frame(type: WatchEvent['type'], json: Uint8Array): Uint8Array {
+  const head = heads[type]
+  const line = new Uint8Array(head.length + json.length + 2)
+  line.set(head)
+  line.set(json, head.length)
+  line[line.length - 2] = 0x7d // }
+  line[line.length - 1] = 0x0a // \n
+  return line
+}

@@ -1,0 +1,63 @@
+// The words a kind's schema is written in. One schema gives types, validation, defaults, pruning, OpenAPI and explain.
+
+import { type Static, type TProperties, type TSchema, Type } from 'typebox'
+
+export type { Static, TSchema }
+
+/** What a schema looks like to those who walk it: JSON Schema with Kubernetes' extensions. */
+export type Schema = {
+  readonly type?: string
+  readonly description?: string
+  readonly format?: string
+  readonly default?: unknown
+  readonly deprecated?: boolean
+  readonly enum?: readonly string[]
+  readonly minimum?: number
+  readonly maxLength?: number
+  readonly properties?: { readonly [name: string]: Schema }
+  readonly required?: readonly string[]
+  readonly additionalProperties?: Schema | boolean
+  readonly items?: Schema
+  readonly 'x-kubernetes-list-type'?: 'atomic' | 'set' | 'map'
+  readonly 'x-kubernetes-list-map-keys'?: readonly string[]
+  readonly 'x-kubernetes-map-type'?: 'granular' | 'atomic'
+  readonly 'x-kubernetes-preserve-unknown-fields'?: boolean
+  /** Kept for the server itself: absent from OpenAPI, unknown to clients. */
+  readonly 'x-internal'?: boolean
+}
+
+type Extra = Omit<Schema, 'type' | 'description' | 'properties' | 'items' | 'required'>
+
+export const text = (description: string, extra: Extra = {}) => Type.String({ description, ...extra })
+export const flag = (description: string, extra: Extra = {}) => Type.Boolean({ description, ...extra })
+/** A whole number of at most 2^53, written as Kubernetes' int64. */
+export const integer = (description: string, extra: Extra = {}) =>
+  Type.Integer({ description, format: 'int64', ...extra })
+export const time = (description: string, extra: Extra = {}) =>
+  Type.String({ description, format: 'date-time', ...extra })
+export const oneOf = <const V extends string[]>(values: [...V], description: string, extra: Extra = {}) =>
+  Type.Unsafe<V[number]>({ type: 'string', enum: values, description, ...extra })
+
+/** Lists are one value to server-side apply unless they say how their items are told apart (D23). */
+export const list = <T extends TSchema>(items: T, description: string, extra: Extra = {}) =>
+  Type.Array(items, { description, 'x-kubernetes-list-type': 'atomic', ...extra })
+export const setOf = <T extends TSchema>(items: T, description: string) =>
+  Type.Array(items, { description, 'x-kubernetes-list-type': 'set' })
+export const mapList = <T extends TSchema>(items: T, keys: readonly string[], description: string) =>
+  Type.Array(items, { description, 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': keys })
+
+export const mapOf = <T extends TSchema>(values: T, description: string, extra: Extra = {}) =>
+  Type.Unsafe<{ [key: string]: Static<T> }>({ type: 'object', additionalProperties: values, description, ...extra })
+
+/** An object whose fields may all be absent; `needs` names those that may not. */
+export const struct = <P extends TProperties>(
+  description: string,
+  properties: P,
+  needs: readonly (keyof P & string)[] = [],
+) =>
+  Type.Unsafe<{ [K in keyof P]?: Static<P[K]> | undefined }>({
+    type: 'object',
+    description,
+    properties,
+    ...(needs.length ? { required: needs } : {}),
+  })

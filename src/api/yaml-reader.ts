@@ -1,0 +1,219 @@
+// Reads one YAML 1.2 document (D4) as plain JSON values, bounded in depth, aliases and time; `codec.ts` calls it.
+import { type Alias, Composer, isAlias, isMap, isScalar, isSeq, Lexer, Parser, type Scalar, type YAMLMap } from 'yaml'
+import {
+  DecodeError,
+  decodeErrorAt,
+  MAX_DEPTH,
+  MAX_DUPLICATES,
+  numberProblem,
+  type Reading,
+  type ReadOptions,
+  readJson,
+} from './json-reader.ts'
+import { type Draft, emptyMap, type Json } from './object.ts'
+
+/** What all aliases together may expand to, in characters: as much as a body may have (D7). */
+const MAX_EXPANDED = 3 * 1024 * 1024
+const MAX_DOCUMENTS = 16
+// The YAML library needs up to 10 µs a token: without bounds, 3 MiB of short lines would cost half a minute.
+const MAX_TOKENS = 100_000
+const MAX_LINES = 100_000
+const MAX_DIRECTIVES = 16
+const MAX_SHOWN_KEY = 253
+const CORE_TAG = /^tag:yaml\.org,2002:(?:str|int|float|bool|null|map|seq)$/
+
+// The library's own messages may quote the text, which may be a secret; these say what was expected.
+const PROBLEMS: { readonly [code: string]: string } = {
+  BAD_ALIAS: 'an alias must name an anchor that stands before it',
+  BAD_DQ_ESCAPE: 'this escape sequence is not known in double quotes',
+  BAD_INDENT: 'the indentation does not fit the lines above',
+  BAD_SCALAR_START: 'a plain value cannot begin with this character: put it in quotes',
+  BLOCK_AS_IMPLICIT_KEY: "expected a value on a line of its own: two ':' on one line, or quotes are missing",
+  KEY_OVER_1024_CHARS: "a key without '?' may not be longer than 1024 characters",
+  MISSING_CHAR: 'a closing quote or bracket, a comma, a colon or a space is missing',
+  MULTILINE_IMPLICIT_KEY: "expected ':' after the key, on the same line",
+  TAB_AS_INDENT: 'tabs may not be used for indentation',
+}
+
+type Anchor = { value: Json; node: unknown; measured?: { size: number; height: number } }
+
+/** Throws DecodeError. `duplicates` are whole sentences; of a repeated key the last one wins. */
+export function readYaml(text: string, options: ReadOptions = {}): Reading {
+  const maxDepth = options.maxDepth ?? MAX_DEPTH
+  const json = tryJson(text, options)
+  if (json !== undefined) return json
+  const lineOf = countLines(text)
+  if (lineOf(text.length) > MAX_LINES)
+    throw new DecodeError(`more than ${MAX_LINES} lines: send JSON instead`, MAX_LINES, 1)
+  const node = composeOne(text, maxDepth)
+  const duplicates = new Set<string>()
+  const anchors = new Map<string, Anchor>()
+  let expanded = 0
+
+  function fail(problem: string, node: unknown): never {
+    throw decodeErrorAt(problem, text, startOf(node))
+  }
+
+  function convert(node: unknown, depth: number): Json {
+    if (isAlias(node)) return resolve(node, depth)
+    const anchor = (node as { anchor?: string } | null)?.anchor
+    if (anchor === undefined) return build(node, depth)
+    // Known by its node before it has a value, so that an alias to its own container is caught.
+    anchors.set(anchor, { value: null, node })
+    const value = build(node, depth)
+    if (anchors.get(anchor)?.node === node) anchors.set(anchor, { value, node: undefined })
+    return value
+  }
+
+  function build(node: unknown, depth: number): Json {
+    if (node === null || node === undefined) return null
+    const tag = (node as { tag?: string }).tag
+    if (tag !== undefined && !CORE_TAG.test(tag)) fail('custom tags are not supported', node)
+    if (isScalar(node)) return scalar(node)
+    if (depth >= maxDepth) fail(`nested deeper than ${maxDepth}`, node)
+    if (isMap(node)) return map(node, depth + 1)
+    if (isSeq(node)) return node.items.map(item => convert(item, depth + 1))
+    return fail('expected a map, a list or a plain value', node)
+  }
+
+  function map(node: YAMLMap, depth: number): Json {
+    const object: Draft = emptyMap()
+    for (const pair of node.items) {
+      const key = keyOf(pair.key, depth)
+      if (object[key] !== undefined && duplicates.size < MAX_DUPLICATES) {
+        const shown = key.slice(0, MAX_SHOWN_KEY)
+        duplicates.add(`line ${lineOf(startOf(pair.key))}: key ${JSON.stringify(shown)} already set in map`)
+      }
+      object[key] = convert(pair.value, depth)
+    }
+    return object
+  }
+
+  /** Numbers and booleans become strings just as they are written. */
+  function keyOf(key: unknown, depth: number): string {
+    const value = convert(key, depth)
+    if (typeof value === 'object') return fail('expected a key that is a string', key)
+    return isScalar(key) ? (key.source ?? String(value)) : String(value)
+  }
+
+  function scalar(node: Scalar): Json {
+    const value = node.value
+    if (typeof value === 'bigint' || typeof value === 'number') {
+      const number = Number(value)
+      const rounded = typeof value === 'bigint' && BigInt(number) !== value
+      const problem = numberProblem(rounded ? number * 2 : number, typeof value === 'bigint')
+      if (problem !== undefined) fail(Number.isNaN(number) ? 'expected a number, found NaN' : problem, node)
+      return number === 0 ? 0 : number
+    }
+    return typeof value === 'string' || typeof value === 'boolean' ? value : null
+  }
+
+  function resolve(alias: Alias, depth: number): Json {
+    const anchor = anchors.get(alias.source)
+    if (anchor === undefined) return fail(PROBLEMS['BAD_ALIAS'] ?? '', alias)
+    if (anchor.node !== undefined) fail('an alias may not stand inside what it repeats', alias)
+    anchor.measured ??= measure(anchor.value, MAX_EXPANDED)
+    expanded += anchor.measured.size
+    if (expanded > MAX_EXPANDED) fail('the aliases expand to more than 3 MiB', alias)
+    if (depth + anchor.measured.height > maxDepth) fail(`nested deeper than ${maxDepth}`, alias)
+    return anchor.value
+  }
+
+  const value = convert(node, 0)
+  return { value, duplicates: [...duplicates] }
+}
+
+/** JSON is a part of YAML and much faster to read. Anything unusual is left to the YAML reader and its messages. */
+function tryJson(text: string, options: ReadOptions): Reading | undefined {
+  if (!/^\s*[{[]/.test(text)) return undefined
+  try {
+    const reading = readJson(text, options)
+    return reading.duplicates.length === 0 ? reading : undefined
+  } catch (error) {
+    if (error instanceof DecodeError) return undefined
+    throw error
+  }
+}
+
+function composeOne(text: string, maxDepth: number): unknown {
+  let content: unknown
+  let documents = 0
+  // The composer recurses, the parser does not: the depth is checked between the two, token by token.
+  const composer = new Composer({
+    version: '1.2',
+    schema: 'core',
+    merge: false,
+    resolveKnownTags: false,
+    uniqueKeys: false,
+    intAsBigInt: true,
+    prettyErrors: false,
+    logLevel: 'silent',
+  })
+  for (const document of composer.compose(parseTokens(text, maxDepth), true, text.length)) {
+    const error = document.errors[0]
+    if (error !== undefined) throw decodeErrorAt(PROBLEMS[error.code] ?? 'this is not valid YAML', text, error.pos[0])
+    if (++documents > MAX_DOCUMENTS) throw decodeErrorAt('expected one document, found many', text, document.range[0])
+    if (isEmpty(document.contents)) continue
+    if (content !== undefined) throw decodeErrorAt('expected one document, found another', text, document.range[0])
+    content = document.contents
+  }
+  return content
+}
+
+function isEmpty(contents: unknown): boolean {
+  return contents === null || (isScalar(contents) && contents.value === null)
+}
+
+function* parseTokens(text: string, maxDepth: number) {
+  const parser = new Parser()
+  let tokens = 0
+  let directives = 0
+  for (const lexeme of new Lexer().lex(text)) {
+    if (++tokens > MAX_TOKENS) {
+      throw decodeErrorAt(`more than ${MAX_TOKENS} YAML tokens: send JSON instead`, text, parser.offset)
+    }
+    for (const token of parser.next(lexeme)) {
+      if (token.type === 'error') throw decodeErrorAt('this is not valid YAML', text, token.offset)
+      if (token.type === 'directive' && ++directives > MAX_DIRECTIVES) {
+        throw decodeErrorAt('expected a document, found many directives', text, token.offset)
+      }
+      yield token
+    }
+    // The stack also holds the document and the scalar at hand.
+    if (parser.stack.length > maxDepth + 3) throw decodeErrorAt(`nested deeper than ${maxDepth}`, text, parser.offset)
+  }
+  yield* parser.end()
+}
+
+/** How much would be written, and how deep it goes; stops counting above the limit, for aliases multiply. */
+function measure(value: Json, limit: number): { size: number; height: number } {
+  if (typeof value === 'string') return { size: value.length + 3, height: 0 }
+  if (typeof value !== 'object' || value === null) return { size: 8, height: 0 }
+  let size = 2
+  let height = 0
+  for (const [key, member] of Object.entries(value)) {
+    const inner = measure(member as Json, limit - size)
+    size += inner.size + key.length + 3
+    height = Math.max(height, inner.height)
+    if (size > limit) break
+  }
+  return { size, height: height + 1 }
+}
+
+function startOf(node: unknown): number {
+  return (node as { range?: readonly number[] } | null)?.range?.[0] ?? 0
+}
+
+/** Line numbers for offsets that mostly grow. */
+function countLines(text: string): (offset: number) => number {
+  let at = 0
+  let line = 1
+  return offset => {
+    if (offset < at) [at, line] = [0, 1]
+    for (let next = text.indexOf('\n', at); next >= 0 && next < offset; next = text.indexOf('\n', at)) {
+      at = next + 1
+      line++
+    }
+    return line
+  }
+}

@@ -1,0 +1,89 @@
+// The book of access keys, found by their digest (D13). Follows OwnedAccessKey; authenticate.ts looks keys up in it.
+
+import type { Ref, Resource } from '../api/object.ts'
+import type { Resources } from '../api/resources.ts'
+import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
+import { startInformer } from '../reconcile/informer.ts'
+
+export type AccessKey = {
+  readonly name: string
+  readonly uid: string
+  readonly digest: string
+  readonly user: string | undefined
+  readonly team: string | undefined
+  readonly subject: string | undefined
+  readonly groups: readonly string[]
+  readonly disabled: boolean
+  readonly deleting: boolean
+  /** Milliseconds; undefined: lives for ever. */
+  readonly ttl: number | undefined
+  readonly slides: boolean
+  readonly created: number
+}
+
+export interface KeyBook {
+  readonly ready: Promise<void>
+  find(digest: string): AccessKey | undefined
+  /** Whether a key with this digest was there since the server started. */
+  wasDeleted(digest: string): boolean
+  placeOf(digest: string): Ref | undefined
+  stop(): void
+}
+
+const remembered = 10_000
+
+export function openKeyBook(inside: Resources, failed: (error: unknown) => void): KeyBook {
+  const keys = new Map<string, AccessKey>()
+  const deleted = new Set<string>()
+  const forget = (digest: string) => {
+    keys.delete(digest)
+    deleted.add(digest)
+    if (deleted.size > remembered) for (const oldest of deleted) if (deleted.delete(oldest)) break
+  }
+  const informer = startInformer({
+    resources: inside,
+    kind: OwnedAccessKey,
+    keep: read,
+    failed,
+    changed: (_, now, before) => {
+      if (before && before.digest !== now?.digest) forget(before.digest)
+      if (now?.digest) keys.set(now.digest, now)
+    },
+  })
+  return {
+    ready: informer.ready,
+    find: digest => keys.get(digest),
+    wasDeleted: digest => deleted.has(digest) && !keys.has(digest),
+    placeOf: digest => {
+      const key = keys.get(digest)
+      return key && { namespace: '', name: key.name }
+    },
+    stop: informer.stop,
+  }
+}
+
+function read({ metadata, spec = {}, status = {} }: Resource): AccessKey {
+  const { user, team, subject, groups, disabled, ttl, ttlAfterLastActivity } = spec as {
+    user?: string
+    team?: string
+    subject?: string
+    groups?: string[]
+    disabled?: boolean
+    ttl?: number
+    ttlAfterLastActivity?: boolean
+  }
+  return {
+    name: metadata.name ?? '',
+    uid: metadata.uid ?? '',
+    digest: (status as { digest?: string }).digest ?? '',
+    user,
+    team,
+    subject,
+    groups: groups ?? [],
+    disabled: disabled === true,
+    deleting: metadata.deletionTimestamp !== undefined,
+    ttl: ttl ? ttl * 1000 : undefined,
+    slides: ttlAfterLastActivity === true,
+    created: Date.parse(metadata.creationTimestamp ?? ''),
+  }
+}

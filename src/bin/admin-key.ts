@@ -1,0 +1,34 @@
+// The administrator's first key: made once, on an empty store, and again only by `platform admin reset` (D1).
+
+import { randomBytes } from 'node:crypto'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Resources } from '../api/resources.ts'
+import { makeKey } from '../kinds/key-format.ts'
+import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
+import { writeSecret } from './data-directory.ts'
+
+/** On an empty store: the key, written to admin.key before it is stored, so that a crash in between leaves one way in. */
+export async function ensureAdminKey(inside: Resources, directory: string): Promise<string | undefined> {
+  const { items } = await inside.list(OwnedAccessKey, { limit: 1 })
+  if (items.length) return undefined
+  const file = join(directory, 'admin.key')
+  const key = existsSync(file) ? readFileSync(file, 'utf8').trim() : makeKey(size => randomBytes(size))
+  if (!existsSync(file)) writeSecret(file, `${key}\n`)
+  await storeKey(inside, 'admin', key)
+  return key
+}
+
+/** A further key for the administrator; the earlier ones stay as they are. */
+export async function makeAdminKey(inside: Resources, directory: string): Promise<string> {
+  const key = makeKey(size => randomBytes(size))
+  await storeKey(inside, undefined, key)
+  writeSecret(join(directory, 'admin.key'), `${key}\n`)
+  return key
+}
+
+async function storeKey(inside: Resources, name: string | undefined, key: string): Promise<void> {
+  const metadata = name ? { name } : { generateName: 'admin-' }
+  const spec = { displayName: 'Administrator', user: 'admin', key }
+  await inside.create(OwnedAccessKey, '', { metadata, spec }, { fieldManager: 'platform' })
+}

@@ -1,0 +1,86 @@
+// The files of a data directory: who may read them, and what the first start writes (D1, D28).
+
+import { randomBytes } from 'node:crypto'
+import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { makeAuthority, type Pair } from '../serving/certificate.ts'
+import { makeKeyRing, type RingKey, readKeyRing } from '../storage/key-ring.ts'
+
+export function openDirectory(directory: string): void {
+  mkdirSync(directory, { recursive: true, mode: 0o700 })
+}
+
+/** Whole or not at all, and readable by its owner alone. */
+export function writeSecret(file: string, text: string): void {
+  const temporary = `${file}.${process.pid}.tmp`
+  writeFileSync(temporary, text, { mode: 0o600, flush: true })
+  chmodSync(temporary, 0o600)
+  renameSync(temporary, file)
+}
+
+export function authorityIn(directory: string, now: number): Pair {
+  const [certificate, key] = [join(directory, 'ca.crt'), join(directory, 'ca.key')]
+  if (!existsSync(key) || !existsSync(certificate)) {
+    const made = makeAuthority(now)
+    writeSecret(key, made.key)
+    writeFileSync(certificate, made.certificate, { flush: true })
+  }
+  return { certificate: readFileSync(certificate, 'utf8'), key: readFileSync(key, 'utf8') }
+}
+
+export type KeyRing = { readonly keys: readonly RingKey[]; readonly made: boolean; readonly from: string }
+
+/** `setting`: a file, env:NAME, or empty for master.key in the directory, which is made when missing. */
+export function keyRingIn(
+  directory: string,
+  setting: string,
+  env: { readonly [name: string]: string | undefined },
+): KeyRing {
+  if (setting.startsWith('env:')) {
+    const text = env[setting.slice(4)]
+    if (!text) throw new Error(`masterKey: the environment variable ${setting.slice(4)} is not set`)
+    return { keys: readKeyRing(text), made: false, from: setting }
+  }
+  const file = setting || join(directory, 'master.key')
+  const made = !setting && !existsSync(file)
+  if (made)
+    writeSecret(
+      file,
+      makeKeyRing(size => randomBytes(size)),
+    )
+  try {
+    return { keys: readKeyRing(readFileSync(file, 'utf8')), made, from: file }
+  } catch (error) {
+    throw new Error(`masterKey: ${file}: ${(error as Error).message}`)
+  }
+}
+
+export function kubeconfig({
+  server,
+  ca,
+  key,
+}: {
+  readonly server: string
+  readonly ca: string
+  readonly key: string
+}): string {
+  const certificate = Buffer.from(ca).toString('base64')
+  return `apiVersion: v1
+kind: Config
+clusters:
+- name: platform
+  cluster:
+    server: ${server}/kubernetes/management
+    certificate-authority-data: ${certificate}
+users:
+- name: admin
+  user:
+    token: ${key}
+contexts:
+- name: platform
+  context:
+    cluster: platform
+    user: admin
+current-context: platform
+`
+}

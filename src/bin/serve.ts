@@ -1,0 +1,181 @@
+// `platform serve`: opens the store, wires the rooms, listens, and closes everything again in order.
+
+import { hostname } from 'node:os'
+import { resolve } from 'node:path'
+import pino, { type Logger } from 'pino'
+import { ApiError } from '../api/errors.ts'
+import { startGarbageCollector } from '../controllers/garbage-collector.ts'
+import { openPages } from '../http/pages.ts'
+import { observeRequests } from '../http/request-metrics.ts'
+import { type Observation, requestHandler, type ServerOptions } from '../http/server.ts'
+import { kinds } from '../kinds/index.ts'
+import { fingerprint } from '../serving/certificate.ts'
+import { openLimits } from '../serving/limits.ts'
+import { type Handle, type Listener, listenHttp, listenHttps } from '../serving/listener.ts'
+import { openMetrics } from '../serving/metrics.ts'
+import { type CertificateSource, fileCertificate, ownCertificate } from '../serving/tls.ts'
+import { openStorage, type Storage } from '../storage/index.ts'
+import { ensureAdminKey } from './admin-key.ts'
+import { authorityIn, keyRingIn, kubeconfig, openDirectory, writeSecret } from './data-directory.ts'
+import { openHouse } from './house.ts'
+import { gaugeHouse } from './house-metrics.ts'
+import { addressOf, readSettings, type Settings } from './settings.ts'
+import { version } from './version.ts'
+
+const drainWithin = 8000
+
+export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
+  const settings = readSettings(args, env)
+  const directory = resolve(settings.data)
+  const log = pino({ level: settings.logLevel, base: null }, pino.destination({ fd: 2, sync: false }))
+  const failed = (what: string, error: unknown) => log.warn({ err: error }, `${what} failed; trying again`)
+  const now = Date.now
+  openDirectory(directory)
+  const storage = await openStorage({ engine: settings.storage as 'sqlite', directory, now })
+  const ring = keyRingIn(directory, settings.masterKey, env)
+  const house = openHouse({ storage, keys: ring.keys, now, failed })
+  await house.book.ready
+  const collector = startGarbageCollector({ resources: house.registry.inside, kinds, now, failed })
+  await collector.ready
+
+  const ending = new AbortController()
+  const metrics = openMetrics()
+  const limits = openLimits({
+    read: settings['limits.reads'],
+    write: settings['limits.writes'],
+    watch: settings['limits.watches'],
+  })
+  gaugeHouse(metrics, storage.store, limits)
+  const count = observeRequests(metrics)
+  const checks = checksOf(storage, ending.signal)
+  const options: Omit<ServerOptions, 'loopbackOnly'> = {
+    kinds,
+    authenticate: house.authenticate,
+    authorizer: house.authorizer,
+    resourcesFor: house.registry.as,
+    ...openPages({ kinds, checks, metrics, now, version }),
+    limits,
+    now,
+    uuid: () => crypto.randomUUID(),
+    ending: ending.signal,
+    observe: observation => {
+      count(observation)
+      record(log, observation)
+    },
+  }
+  const certificates = settings.https === 'off' ? undefined : certificatesOf(settings, directory, now, failed)
+  const listeners = await listen(settings, options, certificates)
+  const key = await ensureAdminKey(house.registry.inside, directory)
+  if (key !== undefined) introduce(directory, key, listeners, certificates, ring)
+  console.log(`platform is ready: ${listeners.map(listener => listener.url).join(' ')}`)
+
+  await toldToStop()
+  log.info('shutting down: finishing what is under way')
+  ending.abort()
+  await Promise.all(listeners.map(listener => listener.close(drainWithin)))
+  await collector.stop()
+  house.book.stop()
+  await storage.close()
+  log.flush()
+}
+
+function certificatesOf(
+  settings: Settings,
+  directory: string,
+  now: () => number,
+  failed: (what: string, error: unknown) => void,
+): CertificateSource & { readonly ca: string } {
+  if (settings.tlsCert) {
+    const source = fileCertificate({
+      certificate: settings.tlsCert,
+      key: settings.tlsKey,
+      failed: error => failed('reading the new certificate', error),
+    })
+    return withCa(source, source.current.certificate)
+  }
+  const authority = authorityIn(directory, now())
+  const names = new Set(['localhost', '127.0.0.1', '::1', hostname(), ...settings.tlsSan])
+  return withCa(ownCertificate(authority, [...names], now), authority.certificate)
+}
+
+const withCa = (source: CertificateSource, ca: string) => ({
+  get current() {
+    return source.current
+  },
+  follow: source.follow,
+  stop: source.stop,
+  ca,
+})
+
+async function listen(
+  settings: Settings,
+  options: Omit<ServerOptions, 'loopbackOnly'>,
+  certificates: CertificateSource | undefined,
+): Promise<Listener[]> {
+  const handle = (loopbackOnly: boolean): Handle => {
+    const handler = requestHandler({ ...options, loopbackOnly })
+    return (request, response) => void handler(request, response)
+  }
+  const listeners: Listener[] = []
+  if (certificates) listeners.push(await listenHttps(addressOf(settings.https), certificates, handle(false)))
+  if (settings.http !== 'off')
+    listeners.push(await listenHttp(addressOf(settings.http), handle(!settings.insecureHttp)))
+  return listeners
+}
+
+/** What a person needs after the first start, in three lines. */
+function introduce(
+  directory: string,
+  key: string,
+  listeners: readonly Listener[],
+  certificates: (CertificateSource & { readonly ca: string }) | undefined,
+  ring: { readonly made: boolean; readonly from: string },
+): void {
+  const secure = listeners.find(listener => listener.url.startsWith('https:'))
+  if (secure && certificates)
+    writeSecret(`${directory}/admin.kubeconfig`, kubeconfig({ server: secure.url, ca: certificates.ca, key }))
+  const lines = [
+    'First start: an administrator was made.',
+    ...(secure && certificates
+      ? [
+          `  CA fingerprint   ${fingerprint(certificates.ca)}`,
+          `  kubectl          kubectl --kubeconfig ${directory}/admin.kubeconfig get teams`,
+        ]
+      : []),
+    `  access key       ${directory}/admin.key`,
+    ...(ring.made ? [`  secrets sealed   with ${ring.from}; whoever copies this directory copies the secrets`] : []),
+  ]
+  console.log(lines.join('\n'))
+}
+
+function checksOf({ store }: Storage, ending: AbortSignal) {
+  const ping = { name: 'ping', failure: () => undefined }
+  const storage = { name: 'storage', failure: () => store.failure }
+  const shutdown = { name: 'shutdown', failure: () => (ending.aborted ? 'shutting down' : undefined) }
+  return { livez: [ping], readyz: [ping, storage, shutdown] }
+}
+
+/** Writes and failures are worth a line; reads only when asked for. Never a header, a body or a query. */
+function record(log: Logger, { exchange, info, caller, code, seconds, error }: Observation): void {
+  const isBug = error !== undefined && !(error instanceof ApiError)
+  const isWrite = info?.type === 'resource' && !['get', 'list', 'watch'].includes(info.verb)
+  if (!isBug && !isWrite && code < 500 && !log.isLevelEnabled('debug')) return
+  const line = {
+    audit: exchange.auditId,
+    method: exchange.request.method,
+    path: exchange.path,
+    user: caller?.username,
+    key: caller?.key,
+    code,
+    ms: Math.round(seconds * 1e4) / 10,
+  }
+  if (isBug) log.error({ ...line, err: error }, 'request failed')
+  else if (isWrite) log.info(line, 'write')
+  else log.debug(line, 'request')
+}
+
+function toldToStop(): Promise<void> {
+  return new Promise(resolve => {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve())
+  })
+}

@@ -1,0 +1,196 @@
+// Every setting of the server, as a table: a flag, an environment variable and a key of the configuration file each (D1).
+
+import { readFileSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+import { decode } from '../api/codec.ts'
+import { isObject, type Json } from '../api/object.ts'
+import { engineNames } from '../storage/index.ts'
+
+type Row = {
+  readonly default: string | boolean | number | readonly string[]
+  readonly what: string
+  readonly check?: (value: never) => string | undefined
+}
+
+const address = (value: string) =>
+  value === 'off' || /^(\[[0-9a-fA-F:]+\]|[^:]+):\d{1,5}$/.test(value) ? undefined : 'HOST:PORT or off'
+const positive = (value: number) => (value > 0 ? undefined : 'a whole number above 0')
+
+/** Key in the file; the flag is --key with dashes, the variable PLATFORM_KEY with underscores. */
+export const table = {
+  https: { default: '127.0.0.1:8443', what: 'Where to serve HTTPS: HOST:PORT or off.', check: address },
+  http: { default: '127.0.0.1:8080', what: 'Where to serve plain HTTP: HOST:PORT or off.', check: address },
+  insecureHttp: { default: false, what: 'Allow plain HTTP on an address that is not loopback.' },
+  data: { default: 'data', what: 'Directory of the store and of the secret files.' },
+  storage: {
+    default: 'sqlite',
+    what: `Storage engine: ${engineNames.join(' or ')}.`,
+    check: (value: string) => (engineNames.includes(value) ? undefined : engineNames.join(' or ')),
+  },
+  masterKey: {
+    default: '',
+    what: 'Key ring that seals secrets: a file or env:NAME. Default: master.key in the data directory.',
+  },
+  tlsCert: { default: '', what: 'Certificate file for HTTPS, read again when it changes. Default: one of our own CA.' },
+  tlsKey: { default: '', what: 'Key file that belongs to tlsCert.' },
+  tlsSan: { default: [] as readonly string[], what: 'Further names and addresses for the certificate of our own CA.' },
+  logLevel: {
+    default: 'info',
+    what: 'How much to log: debug, info, warn or error.',
+    check: (value: string) =>
+      ['debug', 'info', 'warn', 'error'].includes(value) ? undefined : 'debug, info, warn or error',
+  },
+  'limits.reads': { default: 400, what: 'Reads under way at once; one more is answered 429.', check: positive },
+  'limits.writes': { default: 1000, what: 'Writes under way at once.', check: positive },
+  'limits.watches': { default: 10000, what: 'Watches open at once.', check: positive },
+} as const satisfies { readonly [key: string]: Row }
+
+type Key = keyof typeof table
+type Widened<T> = T extends string
+  ? string
+  : T extends boolean
+    ? boolean
+    : T extends number
+      ? number
+      : readonly string[]
+export type Settings = { readonly [K in Key]: Widened<(typeof table)[K]['default']> }
+
+/** All problems at once; each says which setting, from where, and what would be right. */
+export class SettingsError extends Error {
+  readonly problems: readonly string[]
+  constructor(problems: readonly string[]) {
+    super(problems.join('\n'))
+    this.problems = problems
+  }
+}
+
+export const flagOf = (key: string) =>
+  key.replace(/[A-Z.]/g, letter => `-${letter === '.' ? '' : letter.toLowerCase()}`)
+export const variableOf = (key: string) => `PLATFORM_${flagOf(key).replaceAll('-', '_').toUpperCase()}`
+
+type Found = { readonly value: unknown; readonly from: string }
+
+export function readSettings(args: readonly string[], env: { readonly [name: string]: string | undefined }): Settings {
+  const problems: string[] = []
+  const flags = fromFlags(args, problems)
+  const file = flags.config ?? env['PLATFORM_CONFIG']
+  const inFile = typeof file === 'string' ? fromFile(file, problems) : {}
+  const settings = Object.fromEntries(
+    (Object.keys(table) as Key[]).map(key => {
+      const flag = flags[flagOf(key)]
+      const variable = env[variableOf(key)]
+      const found: Found | undefined =
+        flag !== undefined
+          ? { value: flag, from: `--${flagOf(key)}` }
+          : variable !== undefined
+            ? { value: variable, from: variableOf(key) }
+            : inFile[key] !== undefined
+              ? { value: inFile[key], from: `${file}: ${key}` }
+              : undefined
+      return [key, found ? convert(key, found, problems) : table[key].default]
+    }),
+  ) as unknown as Settings
+  checkTogether(settings, problems)
+  if (problems.length) throw new SettingsError(problems)
+  return settings
+}
+
+function fromFlags(
+  args: readonly string[],
+  problems: string[],
+): { readonly [flag: string]: string | boolean | string[] | undefined } {
+  const options = Object.fromEntries(
+    Object.entries(table).map(([key, row]) => [
+      flagOf(key),
+      {
+        type: typeof row.default === 'boolean' ? ('boolean' as const) : ('string' as const),
+        multiple: Array.isArray(row.default),
+      },
+    ]),
+  )
+  try {
+    return parseArgs({ args: [...args], options: { ...options, config: { type: 'string' } }, strict: true })
+      .values as never
+  } catch (error) {
+    problems.push((error as Error).message)
+    return {}
+  }
+}
+
+function fromFile(file: string, problems: string[]): { readonly [key: string]: unknown } {
+  try {
+    const { value, duplicates } = decode(readFileSync(file), 'yaml')
+    problems.push(...duplicates.map(text => `${file}: ${text}`))
+    if (!isObject(value) || value.apiVersion !== 'config.platform.sh/v1' || value.kind !== 'ServerConfig')
+      throw new Error('it must say apiVersion: config.platform.sh/v1 and kind: ServerConfig')
+    const { apiVersion: _, kind: __, ...rest } = value
+    const flat = flatten(rest)
+    for (const key of Object.keys(flat))
+      if (!Object.hasOwn(table, key))
+        problems.push(`${file}: ${key} is no setting; settings are ${Object.keys(table).join(', ')}`)
+    return flat
+  } catch (error) {
+    problems.push(`${file}: ${(error as Error).message}`)
+    return {}
+  }
+}
+
+function flatten(value: { readonly [key: string]: Json }, prefix = ''): { [key: string]: Json } {
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([key, item]) =>
+      isObject(item) ? Object.entries(flatten(item, `${prefix}${key}.`)) : [[`${prefix}${key}`, item]],
+    ),
+  )
+}
+
+function convert(key: Key, { value, from }: Found, problems: string[]): unknown {
+  const row: Row = table[key]
+  const wanted = Array.isArray(row.default) ? 'list' : typeof row.default
+  const converted =
+    wanted === 'number'
+      ? toNumber(value)
+      : wanted === 'boolean'
+        ? toBoolean(value)
+        : wanted === 'list'
+          ? toList(value)
+          : typeof value === 'string'
+            ? value
+            : undefined
+  if (converted === undefined) {
+    problems.push(`${from}: ${JSON.stringify(value)} is not a ${wanted}`)
+    return row.default
+  }
+  const right = row.check?.(converted as never)
+  if (right) problems.push(`${from}: ${JSON.stringify(converted)} must be ${right}`)
+  return converted
+}
+
+const toNumber = (value: unknown) => (/^\d{1,9}$/.test(String(value)) ? Number(value) : undefined)
+const toBoolean = (value: unknown) =>
+  value === true || value === 'true' ? true : value === false || value === 'false' ? false : undefined
+const toList = (value: unknown) =>
+  typeof value === 'string'
+    ? value
+        .split(',')
+        .map(one => one.trim())
+        .filter(Boolean)
+    : Array.isArray(value) && value.every(one => typeof one === 'string')
+      ? value
+      : undefined
+
+function checkTogether(settings: Settings, problems: string[]): void {
+  if (Boolean(settings.tlsCert) !== Boolean(settings.tlsKey))
+    problems.push('tlsCert and tlsKey belong together: set both or neither')
+  if (settings.https === 'off' && settings.http === 'off')
+    problems.push('https and http are both off: nothing would be served')
+  const host = settings.http.replace(/:\d+$/, '')
+  if (settings.http !== 'off' && !/^(localhost|127\.|\[::1\])/.test(host) && !settings.insecureHttp)
+    problems.push(
+      `http: ${settings.http} is not loopback; plain HTTP elsewhere shows every key to the network. Use https, or say --insecure-http`,
+    )
+}
+
+export function addressOf(text: string): { readonly host: string; readonly port: number } {
+  const [, host = '', port = ''] = /^(.*):(\d+)$/.exec(text) ?? []
+  return { host: host.replace(/^\[|\]$/g, ''), port: Number(port) }
+}

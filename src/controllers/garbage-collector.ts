@@ -1,0 +1,186 @@
+// The garbage collector: dependents follow their owners (D11), foreground and orphan deletions come to an end, and
+// objects whose grace period is over are removed (D10).
+
+import type { Kind } from '../api/kind.ts'
+import type { JsonObject, OwnerReference, Ref, Resource } from '../api/object.ts'
+import type { Resources } from '../api/resources.ts'
+import { type Informer, startInformer } from '../reconcile/informer.ts'
+import { startLoop } from '../reconcile/loop.ts'
+
+type Node = {
+  readonly kind: Kind
+  readonly ref: Ref
+  readonly uid: string
+  readonly resourceVersion: string | undefined
+  readonly owners: readonly OwnerReference[]
+  readonly finalizers: readonly string[]
+  readonly deletionTimestamp: string | undefined
+}
+
+export type GarbageCollector = { readonly ready: Promise<void>; idle(): Promise<void>; stop(): Promise<void> }
+
+export type GarbageCollectorOptions = {
+  readonly resources: Resources
+  readonly kinds: readonly Kind[]
+  readonly now: () => number
+  readonly failed: (what: string, error: unknown) => void
+}
+
+export function startGarbageCollector({ resources, kinds, now, failed }: GarbageCollectorOptions): GarbageCollector {
+  const nodes = new Map<string, Node>()
+  const dependents = new Map<string, Set<string>>()
+  const stored = kinds.filter(kind => kind.stored)
+  const reasons: Reasons = { resources, kinds: stored, nodes, dependents, now }
+  const loop = startLoop({
+    reconcile: uid => reconcile(reasons, uid),
+    failed: (uid, error) => failed(`garbage collection of ${uid}`, error),
+  })
+
+  const changed = (next: Node | undefined, before: Node | undefined) => {
+    if (before && before.uid !== next?.uid) {
+      nodes.delete(before.uid)
+      for (const { uid } of before.owners) forget(dependents, uid, before.uid)
+      for (const uid of dependents.get(before.uid) ?? []) loop.add(uid)
+      for (const { uid } of before.owners) loop.add(uid) // an owner may have waited for this one
+    }
+    if (!next) return
+    for (const { uid } of before?.owners ?? []) forget(dependents, uid, next.uid)
+    nodes.set(next.uid, next)
+    for (const { uid } of next.owners) dependents.set(uid, (dependents.get(uid) ?? new Set()).add(next.uid))
+    for (const { uid } of [...next.owners, ...(before?.owners ?? [])]) loop.add(uid)
+    if (next.owners.length || next.deletionTimestamp) loop.add(next.uid)
+  }
+
+  const informers: Informer<Node>[] = stored.map(kind =>
+    startInformer({
+      resources,
+      kind,
+      keep: object => nodeOf(kind, object),
+      changed: (_, next, before) => changed(next, before),
+      failed: error => failed(`following ${kind.plural}`, error),
+    }),
+  )
+  const ready = Promise.all(informers.map(informer => informer.ready)).then(() => {
+    // Absence of an owner means something only once every kind has been listed.
+    reasons.complete = true
+    for (const uid of nodes.keys()) loop.add(uid)
+  })
+  return {
+    ready,
+    idle: () => loop.idle(),
+    async stop() {
+      for (const informer of informers) informer.stop()
+      await loop.stop()
+    },
+  }
+}
+
+type Reasons = {
+  readonly resources: Resources
+  readonly kinds: readonly Kind[]
+  readonly nodes: ReadonlyMap<string, Node>
+  readonly dependents: ReadonlyMap<string, ReadonlySet<string>>
+  readonly now: () => number
+  complete?: boolean
+}
+
+function nodeOf(kind: Kind, { metadata }: Resource): Node {
+  return {
+    kind,
+    ref: { namespace: metadata.namespace ?? '', name: metadata.name ?? '' },
+    uid: metadata.uid ?? '',
+    resourceVersion: metadata.resourceVersion,
+    owners: metadata.ownerReferences ?? [],
+    finalizers: metadata.finalizers ?? [],
+    deletionTimestamp: metadata.deletionTimestamp,
+  }
+}
+
+function forget(dependents: Map<string, Set<string>>, owner: string, uid: string): void {
+  const set = dependents.get(owner)
+  set?.delete(uid)
+  if (set?.size === 0) dependents.delete(owner)
+}
+
+async function reconcile(world: Reasons, uid: string): Promise<number | undefined> {
+  const node = world.nodes.get(uid)
+  if (!node || !world.complete) return undefined
+  if (node.deletionTimestamp !== undefined) return finish(world, node, node.deletionTimestamp)
+  if (node.owners.length) await collect(world, node)
+  return undefined
+}
+
+/** A deletion under way: its policy first, then its time. */
+async function finish(world: Reasons, node: Node, deletionTimestamp: string): Promise<number | undefined> {
+  const below = [...(world.dependents.get(node.uid) ?? [])].flatMap(uid => world.nodes.get(uid) ?? [])
+  if (node.finalizers.includes('orphan')) {
+    for (const one of below) await release(world, one, node.uid)
+    await unlock(world, node, 'orphan')
+  } else if (node.finalizers.includes('foregroundDeletion')) {
+    const waiting = below.filter(one => one.owners.some(owner => owner.uid === node.uid && owner.blockOwnerDeletion))
+    for (const one of below) if (one.deletionTimestamp === undefined) await collect(world, one, node.uid)
+    // A dependent that is this very object's owner too, or waits in turn for it, would wait for ever: a cycle ends here.
+    if (waiting.every(one => isAbove(world, one, node.uid))) await unlock(world, node, 'foregroundDeletion')
+  } else if (node.finalizers.length === 0) {
+    const left = Date.parse(deletionTimestamp) - world.now()
+    if (left > 0) return left
+    await world.resources
+      .delete(node.kind, node.ref, { gracePeriodSeconds: 0, preconditions: { uid: node.uid } })
+      .catch(ignoreGone)
+  }
+  return undefined
+}
+
+/** Deletes a dependent none of whose owners is left; takes lost owners out of one that has others. */
+async function collect(world: Reasons, node: Node, going?: string): Promise<void> {
+  const lost = node.owners.filter(owner => owner.uid === going || isLost(world, node, owner))
+  if (lost.length === 0) return
+  if (lost.length < node.owners.length) {
+    for (const owner of lost) await release(world, node, owner.uid)
+    return
+  }
+  // Going down with an owner that waits: whatever depends on this one is waited for as well.
+  const propagationPolicy = going !== undefined && world.dependents.has(node.uid) ? 'Foreground' : 'Background'
+  const policy = node.finalizers.some(one => one === 'orphan' || one === 'foregroundDeletion')
+    ? {}
+    : ({ propagationPolicy } as const)
+  await world.resources.delete(node.kind, node.ref, { ...policy, preconditions: { uid: node.uid } }).catch(ignoreGone)
+}
+
+/** Only kinds served here can be missed; an owner in another namespace cannot be one. */
+function isLost(world: Reasons, node: Node, owner: OwnerReference): boolean {
+  const kind = world.kinds.find(one => one.kind === owner.kind && one.apiVersion === owner.apiVersion)
+  if (!kind) return false
+  const there = world.nodes.get(owner.uid)
+  return !there || (there.kind.namespaced && there.ref.namespace !== node.ref.namespace)
+}
+
+function isAbove(world: Reasons, node: Node, uid: string, seen = new Set<string>()): boolean {
+  if (seen.has(node.uid)) return false
+  seen.add(node.uid)
+  const below = [...(world.dependents.get(node.uid) ?? [])]
+  return below.includes(uid) || below.some(one => isAbove(world, world.nodes.get(one) as Node, uid, seen))
+}
+
+async function release(world: Reasons, node: Node, owner: string): Promise<void> {
+  const references = node.owners.filter(one => one.uid !== owner)
+  await change(world, node, { ownerReferences: references.length ? references : null })
+}
+
+async function unlock(world: Reasons, node: Node, finalizer: string): Promise<void> {
+  const finalizers = node.finalizers.filter(one => one !== finalizer)
+  await change(world, node, { finalizers: finalizers.length ? finalizers : null })
+}
+
+/** Of this very version: whoever was faster made an event, and that brings the name back here. */
+async function change(world: Reasons, { kind, ref, resourceVersion = '' }: Node, metadata: JsonObject): Promise<void> {
+  const body = { metadata: { ...metadata, resourceVersion } }
+  await world.resources
+    .patch(kind, ref, { type: 'merge', body }, { fieldManager: 'garbage-collector' })
+    .catch(ignoreGone)
+}
+
+/** Gone, or another object of that name by now: either way there is nothing left to do. */
+function ignoreGone(error: { code?: number }): void {
+  if (error.code !== 404 && error.code !== 409) throw error
+}

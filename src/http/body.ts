@@ -1,0 +1,53 @@
+// Reads a request's body: bounded before anything is parsed, and only after it is known who sends it (D4, D7).
+
+import { decode } from '../api/codec.ts'
+import { badRequest, tooLarge, unsupportedMediaType } from '../api/errors.ts'
+import { DecodeError } from '../api/json-reader.ts'
+import type { Json } from '../api/object.ts'
+import type { Request } from '../serving/exchange.ts'
+import { readProtobuf } from './protobuf.ts'
+
+const limit = 3 * 1024 * 1024
+const tooMuch = () => tooLarge(`Request entity too large: limit is ${limit}`)
+
+export type Body = { readonly value: Json | undefined; readonly duplicates: readonly string[] }
+
+/** All bytes, at most 3 MiB. */
+export async function readBytes(request: Request): Promise<Buffer> {
+  if (Number(request.headers['content-length'] ?? 0) > limit) throw tooMuch()
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    size += chunk.length
+    if (size > limit) throw tooMuch()
+    chunks.push(chunk)
+  }
+  return chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)
+}
+
+export const mediaType = (request: Request) =>
+  String(request.headers['content-type'] ?? '')
+    .split(';', 1)[0]
+    ?.trim()
+    .toLowerCase() ?? ''
+
+/** An object: JSON or YAML; with no content type YAML, of which JSON is a part (D4). Protobuf for Kubernetes' own groups. */
+export async function readObject(request: Request, what: string, protobuf: boolean): Promise<Body> {
+  const type = mediaType(request)
+  if (type === 'application/vnd.kubernetes.protobuf' && protobuf)
+    return { value: readProtobuf(await readBytes(request)), duplicates: [] }
+  const format = type === '' || type === 'application/yaml' ? 'yaml' : type === 'application/json' ? 'json' : undefined
+  if (!format) throw unsupportedMediaType(['application/json', 'application/yaml'])
+  return parse(await readBytes(request), format, what)
+}
+
+export function parse(bytes: Buffer, format: 'json' | 'yaml', what: string): Body {
+  if (bytes.length === 0) return { value: undefined, duplicates: [] }
+  try {
+    return decode(bytes, format)
+  } catch (error) {
+    throw error instanceof DecodeError
+      ? badRequest(`the object provided is unrecognized (must be of type ${what}): ${error.message}`)
+      : error
+  }
+}

@@ -1,0 +1,63 @@
+// What a client wants to read: JSON or YAML, as objects, as a Table or as metadata alone (wire §1.6).
+
+import { notAcceptable } from '../api/errors.ts'
+
+export type View = {
+  readonly format: 'json' | 'yaml'
+  readonly as: 'object' | 'Table' | 'PartialObjectMetadata' | 'PartialObjectMetadataList'
+  /** Version of meta.k8s.io the view is written in. */
+  readonly version: 'v1' | 'v1beta1'
+}
+
+export const plain: View = { format: 'json', as: 'object', version: 'v1' }
+
+const formats: { readonly [type: string]: View['format'] } = {
+  'application/json': 'json',
+  'application/yaml': 'yaml',
+  'application/*': 'json',
+  '*/*': 'json',
+}
+const accepted = ['application/json', 'application/yaml']
+
+/** The first entry we can answer; entries we cannot are passed over, as in protobuf,json. */
+export function negotiate(accept: string | undefined, shape: 'object' | 'list' | 'watch'): View {
+  if (accept === undefined || accept === '' || accept === 'application/json' || accept === '*/*') return plain
+  for (const entry of entries(accept)) {
+    const view = read(entry)
+    if (view && fits(view, shape)) return view
+  }
+  throw notAcceptable(shape === 'watch' ? ['application/json;stream=watch'] : accepted)
+}
+
+type Entry = { readonly type: string; readonly parameters: ReadonlyMap<string, string>; readonly q: number }
+
+function entries(accept: string): Entry[] {
+  const all = accept
+    .slice(0, 4096)
+    .split(',')
+    .map(part => {
+      const [type = '', ...rest] = part.split(';').map(piece => piece.trim())
+      const parameters = new Map(rest.map(piece => piece.split('=', 2) as [string, string]))
+      const q = Number(parameters.get('q') ?? 1)
+      return { type: type.toLowerCase(), parameters, q: Number.isFinite(q) ? q : 0 }
+    })
+  return all.filter(entry => entry.q > 0).sort((one, other) => other.q - one.q)
+}
+
+function read({ type, parameters }: Entry): View | undefined {
+  const format = formats[type]
+  if (!format) return undefined
+  const as = parameters.get('as')
+  if (as === undefined) return parameters.has('g') ? undefined : { format, as: 'object', version: 'v1' }
+  const version = parameters.get('v')
+  if (parameters.get('g') !== 'meta.k8s.io' || (version !== 'v1' && version !== 'v1beta1')) return undefined
+  return as === 'Table' || as === 'PartialObjectMetadata' || as === 'PartialObjectMetadataList'
+    ? { format, as, version }
+    : undefined
+}
+
+function fits(view: View, shape: 'object' | 'list' | 'watch'): boolean {
+  if (shape === 'watch') return view.format === 'json' && view.as !== 'PartialObjectMetadataList'
+  if (view.as === 'PartialObjectMetadata') return shape === 'object'
+  return view.as !== 'PartialObjectMetadataList' || shape === 'list'
+}

@@ -1,0 +1,129 @@
+// Reads the options of a verb from a request's query, in upstream's words where they are wrong (wire §1.8, §1.11).
+
+import {
+  badRequest,
+  type FieldError,
+  fieldForbidden,
+  invalidOptions,
+  invalidValue,
+  notSupported,
+  tooLong,
+} from '../api/errors.ts'
+import type { ListOptions, WatchOptions, WriteOptions } from '../api/resources.ts'
+import { type Exchange, isSet } from '../serving/exchange.ts'
+
+type OptionsKind = 'CreateOptions' | 'UpdateOptions' | 'PatchOptions' | 'DeleteOptions'
+
+export function dryRunOf(query: URLSearchParams, errors: FieldError[]): boolean {
+  const values = query.getAll('dryRun')
+  for (const value of values) if (value !== 'All' && value !== '') errors.push(notSupported('dryRun', value, ['All']))
+  return values.includes('All')
+}
+
+const validations = ['', 'Ignore', 'Strict', 'Warn'] as const
+
+/** dryRun, fieldManager and fieldValidation; the manager of a request that names none is its user agent. */
+export function writeOptions(exchange: Exchange, kind: OptionsKind, subresource: string): WriteOptions {
+  const { query } = exchange
+  const errors: FieldError[] = []
+  const dryRun = dryRunOf(query, errors)
+  const manager = query.get('fieldManager') ?? ''
+  if (manager.length > 128) errors.push(tooLong('fieldManager', 128))
+  if (/[^\P{C}]/u.test(manager))
+    errors.push(invalidValue('fieldManager', manager, 'should only contain printable characters'))
+  const validation = query.get('fieldValidation') ?? ''
+  if (!validations.includes(validation as '')) errors.push(notSupported('fieldValidation', validation, validations))
+  if (errors.length) throw invalidOptions(kind, errors)
+  return {
+    dryRun,
+    ...(subresource ? { subresource } : {}),
+    ...(manager ? { fieldManager: manager } : {}),
+    fieldValidation: (validation || 'Warn') as 'Ignore' | 'Strict' | 'Warn',
+    warn: text => exchange.warnings.add(text),
+  }
+}
+
+/** The part of a user agent before its version, e.g. `kubectl`. */
+export function agentOf(exchange: Exchange): string {
+  const agent = String(exchange.request.headers['user-agent'] ?? '').split('/', 1)[0] ?? ''
+  return agent.replace(/[^\P{C}]/gu, '').slice(0, 128) || 'unknown'
+}
+
+export function selectionOf(
+  query: URLSearchParams,
+  namespace: string,
+): Pick<ListOptions, 'namespace' | 'labelSelector' | 'fieldSelector'> {
+  return {
+    ...(namespace ? { namespace } : {}),
+    ...text(query, 'labelSelector'),
+    ...text(query, 'fieldSelector'),
+  }
+}
+
+export function listOptions(query: URLSearchParams, namespace: string): ListOptions {
+  const limit = integer(query, 'limit')
+  return {
+    ...selectionOf(query, namespace),
+    ...(limit === undefined ? {} : { limit }),
+    ...text(query, 'continue'),
+    ...text(query, 'resourceVersion'),
+    ...text(query, 'resourceVersionMatch'),
+  }
+}
+
+export function watchOptions(
+  query: URLSearchParams,
+  namespace: string,
+): WatchOptions & { readonly timeoutSeconds?: number } {
+  const timeoutSeconds = integer(query, 'timeoutSeconds')
+  return {
+    ...selectionOf(query, namespace),
+    ...text(query, 'resourceVersion'),
+    ...text(query, 'resourceVersionMatch'),
+    allowWatchBookmarks: isSet(query, 'allowWatchBookmarks'),
+    ...(query.has('sendInitialEvents') ? { sendInitialEvents: isSet(query, 'sendInitialEvents') } : {}),
+    ...(timeoutSeconds ? { timeoutSeconds } : {}),
+  }
+}
+
+function text<K extends string>(query: URLSearchParams, name: K): { [key in K]?: string } {
+  const value = query.get(name)
+  return value ? ({ [name]: value } as { [key in K]: string }) : {}
+}
+
+export function integer(query: URLSearchParams, name: string): number | undefined {
+  const value = query.get(name)
+  if (value === null || value === '') return undefined
+  if (!/^[+-]?\d{1,15}$/.test(value))
+    throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(value)}: invalid syntax`)
+  return Number(value)
+}
+
+const units: { readonly [unit: string]: number } = {
+  ns: 1e-6,
+  us: 1e-3,
+  µs: 1e-3,
+  ms: 1,
+  s: 1000,
+  m: 60_000,
+  h: 3_600_000,
+}
+const longest = 60_000
+
+/** `?timeout=`: may only lower the 60 seconds a request has. */
+export function timeoutOf(query: URLSearchParams): number {
+  const value = query.get('timeout')
+  if (value === null || value === '') return longest
+  if (!/^(\d{1,9}(\.\d{1,9})?(ns|us|µs|ms|s|m|h))+$/.test(value) && value !== '0')
+    throw badRequest(`invalid timeout specified in the request URL - time: invalid duration ${JSON.stringify(value)}`)
+  let total = 0
+  for (const [, number, , unit] of value.matchAll(/(\d+(\.\d+)?)(ns|us|µs|ms|s|m|h)/g))
+    total += Number(number) * (units[unit as string] ?? 0)
+  return total > 0 ? Math.min(total, longest) : longest
+}
+
+/** `force` belongs to apply alone; `sendInitialEvents` to watches. */
+export const forceForbidden = () =>
+  invalidOptions('PatchOptions', [fieldForbidden('force', 'may not be specified for non-apply patch')])
+export const sendInitialEventsOnList = () =>
+  invalidOptions('ListOptions', [fieldForbidden('sendInitialEvents', 'sendInitialEvents is forbidden for list')])

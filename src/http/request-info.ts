@@ -1,0 +1,104 @@
+// What is being asked: the verb, the kind and the place of a request, before anyone knows who asks.
+
+import { badRequest, methodNotAllowed, unknownPath } from '../api/errors.ts'
+import type { Kind, Question, Verb } from '../api/kind.ts'
+import { parsePath } from '../api/paths.ts'
+import { type Exchange, isSet } from '../serving/exchange.ts'
+
+export type ResourceInfo = {
+  readonly type: 'resource'
+  readonly verb: Verb
+  readonly kind: Kind
+  readonly namespace: string
+  readonly name: string
+  readonly subresource: string
+}
+
+export type RequestInfo = ResourceInfo | { readonly type: 'path'; readonly path: string; readonly method: string }
+
+/** What a path means, and the error it will get if the caller is allowed to learn of it. */
+export type Asked = { readonly question: Question; readonly info: () => RequestInfo }
+
+export type KindFinder = (group: string, version: string, plural: string) => Kind | undefined
+
+export function kindFinder(kinds: readonly Kind[]): KindFinder {
+  const served = new Map(
+    kinds.filter(kind => kind.served).map(kind => [`${kind.group}/${kind.version}/${kind.plural}`, kind]),
+  )
+  return (group, version, plural) => served.get(`${group}/${version}/${plural}`)
+}
+
+/** `path` is below the prefix. The question is put first; only then is `info` looked at, so that a 403 hides a 404. */
+export function requestInfo({ method, query }: Exchange, path: string, find: KindFinder): Asked {
+  const address = parsePath(path)
+  if (address?.type !== 'resource') {
+    const at = address?.path ?? path
+    const info = () => {
+      if (!address) throw unknownPath()
+      return { type: 'path', path: at, method } as const
+    }
+    return { question: { verb: method.toLowerCase(), path: at }, info }
+  }
+  const { group, version, resource, namespace, subresource, rest } = address
+  const watching = method === 'GET' && (address.watch || (!address.name && isSet(query, 'watch')))
+  const byName = watching && address.watch && address.name !== ''
+  const verb = watching ? 'watch' : verbOf(method, address.name !== '')
+  const name = address.name || nameSelected(query)
+  const target = { group, resource, namespace, ...(name ? { name } : {}), ...(subresource ? { subresource } : {}) }
+  return {
+    question: { verb: verb ?? method.toLowerCase(), target },
+    info: () => {
+      const kind = find(group, version, resource)
+      if (!kind || rest.length) throw unknownPath()
+      if (byName) query.append('fieldSelector', `metadata.name=${address.name}`)
+      const info = {
+        type: 'resource',
+        verb: verb as Verb,
+        kind,
+        namespace,
+        name: byName ? '' : address.name,
+        subresource,
+      } as const
+      check(info, method)
+      return info
+    },
+  }
+}
+
+function verbOf(method: string, named: boolean): Verb | undefined {
+  switch (method) {
+    case 'GET':
+      return named ? 'get' : 'list'
+    case 'POST':
+      return 'create'
+    case 'PUT':
+      return 'update'
+    case 'PATCH':
+      return 'patch'
+    case 'DELETE':
+      return named ? 'delete' : 'deletecollection'
+    default:
+      return undefined
+  }
+}
+
+/** A selector for one name counts as that name to authorization. */
+function nameSelected(query: URLSearchParams): string {
+  return /(?:^|,)metadata\.name==?([^,!=]+)(?:,|$)/.exec(query.get('fieldSelector') ?? '')?.[1] ?? ''
+}
+
+/** Whether the kind has such a place and such a verb. */
+function check({ verb, kind, namespace, name, subresource }: ResourceInfo, method: string): void {
+  const everywhere = kind.namespaced && namespace === ''
+  if ((!kind.namespaced && namespace !== '') || (everywhere && name !== '')) throw unknownPath()
+  if (verb === undefined) throw methodNotAllowed(method.toLowerCase(), kind)
+  if (subresource) {
+    if (subresource !== 'status' || !kind.statusSubresource) throw unknownPath()
+    if (verb !== 'get' && verb !== 'update' && verb !== 'patch') throw methodNotAllowed(verb, kind)
+    return
+  }
+  if (!name && (verb === 'update' || verb === 'patch')) throw badRequest('name must be provided')
+  const misplaced =
+    (verb === 'create' && name !== '') || (everywhere && (verb === 'create' || verb === 'deletecollection'))
+  if (misplaced || !kind.verbs.includes(verb)) throw methodNotAllowed(verb, kind)
+}

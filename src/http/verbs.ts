@@ -1,0 +1,129 @@
+// One function a verb: reads its options and its body, asks Resources, and says what came of it.
+
+import { badRequest, type Status, tooLarge, unsupportedMediaType } from '../api/errors.ts'
+import { patchOperations } from '../api/json-patch.ts'
+import type { Verb } from '../api/kind.ts'
+import type { Json } from '../api/object.ts'
+import type { Document, Filter, List, PatchBody, Resources, Watch } from '../api/resources.ts'
+import { type Exchange, isSet } from '../serving/exchange.ts'
+import { mediaType, parse, readBytes, readObject } from './body.ts'
+import { deleteOptions } from './delete-options.ts'
+import {
+  agentOf,
+  forceForbidden,
+  listOptions,
+  selectionOf,
+  sendInitialEventsOnList,
+  watchOptions,
+  writeOptions,
+} from './options.ts'
+import type { ResourceInfo } from './request-info.ts'
+
+export type Result =
+  | { readonly type: 'document'; readonly code: number; readonly document: Document }
+  | { readonly type: 'list'; readonly list: List }
+  | { readonly type: 'status'; readonly status: Status }
+  | {
+      readonly type: 'watch'
+      readonly watch: Watch
+      readonly timeoutSeconds: number | undefined
+      readonly bookmarks: boolean
+    }
+
+type Perform = (
+  resources: Resources,
+  info: ResourceInfo,
+  exchange: Exchange,
+  only: Filter | undefined,
+) => Promise<Result>
+
+export const perform: { readonly [verb in Verb]: Perform } = {
+  async get(resources, { kind, namespace, name, subresource }, { query }) {
+    const resourceVersion = query.get('resourceVersion')
+    const options = { ...(resourceVersion ? { resourceVersion } : {}), ...(subresource ? { subresource } : {}) }
+    return { type: 'document', code: 200, document: await resources.get(kind, { namespace, name }, options) }
+  },
+
+  async list(resources, { kind, namespace }, { query }, only) {
+    if (query.has('sendInitialEvents')) throw sendInitialEventsOnList()
+    return {
+      type: 'list',
+      list: await resources.list(kind, { ...listOptions(query, namespace), ...(only ? { only } : {}) }),
+    }
+  },
+
+  async watch(resources, { kind, namespace }, { query }, only) {
+    const { timeoutSeconds, ...options } = watchOptions(query, namespace)
+    const watch = await resources.watch(kind, { ...options, ...(only ? { only } : {}) })
+    return { type: 'watch', watch, timeoutSeconds, bookmarks: options.allowWatchBookmarks === true }
+  },
+
+  async create(resources, { kind, namespace }, exchange) {
+    const options = { fieldManager: agentOf(exchange), ...writeOptions(exchange, 'CreateOptions', '') }
+    const { value, duplicates } = await readObject(exchange.request, kind.kind, kind.group.endsWith('.k8s.io'))
+    return {
+      type: 'document',
+      code: 201,
+      document: await resources.create(kind, namespace, given(value, kind.kind), { ...options, duplicates }),
+    }
+  },
+
+  async update(resources, { kind, namespace, name, subresource }, exchange) {
+    const options = { fieldManager: agentOf(exchange), ...writeOptions(exchange, 'UpdateOptions', subresource) }
+    const { value, duplicates } = await readObject(exchange.request, kind.kind, kind.group.endsWith('.k8s.io'))
+    const document = await resources.update(kind, { namespace, name }, given(value, kind.kind), {
+      ...options,
+      duplicates,
+    })
+    return { type: 'document', code: 200, document }
+  },
+
+  async patch(resources, { kind, namespace, name, subresource }, exchange) {
+    const options = writeOptions(exchange, 'PatchOptions', subresource)
+    const { patch, duplicates } = await readPatch(exchange, kind.kind)
+    const manager = patch.type === 'apply' ? {} : { fieldManager: agentOf(exchange) }
+    const document = await resources.patch(kind, { namespace, name }, patch, { ...manager, ...options, duplicates })
+    return { type: 'document', code: document.created ? 201 : 200, document }
+  },
+
+  async delete(resources, { kind, namespace, name }, exchange) {
+    const { value } = await readObject(exchange.request, 'DeleteOptions', false)
+    const deleted = await resources.delete(kind, { namespace, name }, deleteOptions(exchange.query, value))
+    return 'status' in deleted
+      ? { type: 'status', status: deleted.status }
+      : { type: 'document', code: 200, document: deleted.document }
+  },
+
+  async deletecollection(resources, { kind, namespace }, exchange, only) {
+    const { value } = await readObject(exchange.request, 'DeleteOptions', false)
+    const selection = { ...selectionOf(exchange.query, namespace), ...(only ? { only } : {}) }
+    return {
+      type: 'list',
+      list: await resources.deleteCollection(kind, selection, deleteOptions(exchange.query, value)),
+    }
+  },
+}
+
+function given(value: Json | undefined, kind: string): Json {
+  if (value === undefined)
+    throw badRequest(`the object provided is unrecognized (must be of type ${kind}): the body is empty`)
+  return value
+}
+
+const patchTypes = ['application/json-patch+json', 'application/merge-patch+json', 'application/apply-patch+yaml']
+const maxOperations = 10_000
+
+async function readPatch(
+  exchange: Exchange,
+  kind: string,
+): Promise<{ patch: PatchBody; duplicates: readonly string[] }> {
+  const type = patchTypes.indexOf(mediaType(exchange.request))
+  if (type === -1) throw unsupportedMediaType(patchTypes)
+  if (type !== 2 && exchange.query.has('force')) throw forceForbidden()
+  const { value, duplicates } = parse(await readBytes(exchange.request), type === 2 ? 'yaml' : 'json', kind)
+  const body = given(value, kind)
+  if (type === 2) return { patch: { type: 'apply', body, force: isSet(exchange.query, 'force') }, duplicates }
+  if (type === 0 && patchOperations(body) > maxOperations)
+    throw tooLarge(`The allowed maximum operations in a JSON patch is ${maxOperations}, got ${patchOperations(body)}`)
+  return { patch: { type: type === 0 ? 'json' : 'merge', body }, duplicates }
+}

@@ -1,0 +1,107 @@
+// From what a verb found to the bytes of its answer, in the view the client asked for. Stored bytes are sent as they are.
+
+import { canonical, writeYaml } from '../api/codec.ts'
+import { type Status, statusJson } from '../api/errors.ts'
+import type { Kind } from '../api/kind.ts'
+import type { Json, JsonObject } from '../api/object.ts'
+import type { List } from '../api/resources.ts'
+import type { Exchange } from '../serving/exchange.ts'
+import { type Answer, errorHeaders } from '../serving/respond.ts'
+import type { View } from './negotiate.ts'
+import { includeOf, partial, partialList, table } from './table.ts'
+import type { Result } from './verbs.ts'
+
+const newline = Buffer.from('\n')
+
+export function writeResult(
+  result: Exclude<Result, { type: 'watch' }>,
+  kind: Kind,
+  view: View,
+  exchange: Exchange,
+  now: number,
+): Answer {
+  if (result.type === 'status') return writeJson(200, statusJson(result.status), view.format, exchange)
+  if (result.type === 'document') {
+    const { code, document } = result
+    if (view.as === 'object') {
+      if (view.format === 'json' && !isPretty(exchange))
+        return { code, type: 'application/json', body: Buffer.concat([document.json, newline]) }
+      return writeJson(code, document.object as unknown as Json, view.format, exchange)
+    }
+    if (view.as === 'PartialObjectMetadata') return writeView(code, partial(document.object, view), view, exchange)
+    const metadata = { resourceVersion: document.object.metadata.resourceVersion ?? '' }
+    return writeView(
+      code,
+      table([document.object], metadata, { kind, view, include: includeOf(exchange.query), now }),
+      view,
+      exchange,
+    )
+  }
+  const metadata = listMetadata(result.list)
+  if (view.as === 'object' && view.format === 'json' && !isPretty(exchange))
+    return { code: 200, type: 'application/json', body: joinList(result.list, kind, metadata) }
+  const objects = result.list.items.map(item => item.object)
+  if (view.as === 'Table')
+    return writeView(
+      200,
+      table(objects, metadata, { kind, view, include: includeOf(exchange.query), now }),
+      view,
+      exchange,
+    )
+  if (view.as === 'PartialObjectMetadataList')
+    return writeView(200, partialList(objects, metadata, view), view, exchange)
+  const list = { apiVersion: kind.apiVersion, items: objects as unknown as Json, kind: `${kind.kind}List`, metadata }
+  return writeJson(200, list, view.format, exchange)
+}
+
+export function writeError(
+  status: Status & { readonly code: number },
+  format: View['format'],
+  exchange: Exchange,
+): Answer {
+  return { ...writeJson(status.code, statusJson(status), format, exchange), headers: errorHeaders(status) }
+}
+
+function listMetadata({ resourceVersion, remainingItemCount, ...list }: List): JsonObject {
+  return {
+    ...(list.continue === undefined ? {} : { continue: list.continue }),
+    ...(remainingItemCount === undefined ? {} : { remainingItemCount }),
+    resourceVersion,
+  }
+}
+
+/** The stored bytes of all items, joined. */
+function joinList({ items }: List, kind: Kind, metadata: JsonObject): Buffer {
+  const head = Buffer.from(`{"apiVersion":${JSON.stringify(kind.apiVersion)},"items":[`)
+  const tail = Buffer.from(`],"kind":"${kind.kind}List","metadata":${canonical(metadata)}}\n`)
+  const texts = items.map(item => item.json)
+  const size = texts.reduce((sum, text) => sum + text.length + 1, head.length + tail.length)
+  const body = Buffer.allocUnsafe(items.length ? size - 1 : size)
+  let at = head.copy(body)
+  for (const [index, text] of texts.entries()) {
+    if (index) body[at++] = 0x2c // ,
+    body.set(text, at)
+    at += text.length
+  }
+  tail.copy(body, at)
+  return body
+}
+
+function writeView(code: number, value: JsonObject, view: View, exchange: Exchange): Answer {
+  const answer = writeJson(code, value, view.format, exchange)
+  return { ...answer, type: `${answer.type};as=${view.as};v=${view.version};g=meta.k8s.io` }
+}
+
+export function writeJson(code: number, value: Json, format: View['format'], exchange: Exchange): Answer {
+  if (format === 'yaml') return { code, type: 'application/yaml', body: Buffer.from(writeYaml(value)) }
+  const text = isPretty(exchange) ? JSON.stringify(value, null, 2) : JSON.stringify(value)
+  return { code, type: 'application/json', body: Buffer.from(`${text}\n`) }
+}
+
+/** Indented where a person is likely to read it. */
+function isPretty({ query, request }: Exchange): boolean {
+  const asked = query.get('pretty')
+  if (asked !== null) return asked !== '0' && asked !== 'false'
+  const agent = request.headers['user-agent']
+  return typeof agent === 'string' && /^(curl|Wget|Mozilla)\//.test(agent)
+}

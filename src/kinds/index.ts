@@ -1,0 +1,20 @@
+// The list of kinds this server knows. A new kind is its file and its line here.
+
+import type { Kind } from '../api/kind.ts'
+import { DirectClusterEndpointToken } from './direct-cluster-endpoint-token.ts'
+import { OwnedAccessKey } from './owned-access-key.ts'
+import { ProjectSecret } from './project-secret.ts'
+import { SelfSubjectAccessReview, SelfSubjectReview, SelfSubjectRulesReview } from './reviews.ts'
+import { SharedSecret } from './shared-secret.ts'
+import { Team } from './team.ts'
+
+export const kinds: readonly Kind[] = [
+  DirectClusterEndpointToken,
+  OwnedAccessKey,
+  ProjectSecret,
+  SharedSecret,
+  Team,
+  SelfSubjectAccessReview,
+  SelfSubjectReview,
+  SelfSubjectRulesReview,
+]

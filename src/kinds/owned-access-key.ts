@@ -1,0 +1,198 @@
+// OwnedAccessKey: a bearer key of a user, a team or a subject (SPEC §2.6).
+
+import { type FieldError, fieldForbidden, invalid, invalidSecret, invalidValue } from '../api/errors.ts'
+import { defineKind, type Tools } from '../api/kind.ts'
+import type { Resource } from '../api/object.ts'
+import { flag, integer, list, mapOf, oneOf, type Static, struct, text, time } from '../api/schema.ts'
+import { isMistyped, makeKey } from './key-format.ts'
+import { scope } from './shapes.ts'
+
+const identity = struct('Single sign-on login data, if available.', {
+  userId: text('Subject of the user.'),
+  username: text('Username.'),
+  preferredUsername: text('Preferred username or display name.'),
+  email: text('E-mail of the user.'),
+  emailVerified: flag('Whether the e-mail was verified.'),
+  groups: list(text(''), 'Groups from the identity provider.'),
+  connector: text('Name of the connector the key was created from.'),
+  connectorData: text('Data the connector needs for later requests. Never shown.'),
+  identityRefresh: time('Last time the identity was refreshed.'),
+  extraClaims: mapOf(text(''), 'Further claims of the identity.'),
+})
+
+const oidcLogin = struct('Deprecated, use identity. OIDC login data.', {
+  idToken: text('Current ID token from login. Never shown.'),
+  accessToken: text('Current access token from login. Never shown.'),
+  refreshToken: text('Current refresh token from login. Never shown.'),
+  lastRefresh: time('Last time the ID token was refreshed.'),
+})
+
+const oidcProvider = struct('If the token is a refresh token, information about it.', {
+  clientId: text('Client of the provider.'),
+  nonce: text('Nonce of the login.'),
+  redirectUri: text('Where the login returned to.'),
+  scopes: text('Scopes that were asked for.'),
+})
+
+const spec = struct('Desired state of the access key.', {
+  displayName: text('Name shown to people.'),
+  description: text('Free-text description.'),
+  user: text('The user this key refers to. Exactly one of user, team, subject; none means the caller.'),
+  team: text('The team this key refers to.'),
+  subject: text('Generic subject usable instead of user or team.'),
+  groups: list(text(''), 'Extra groups applied when using the key.'),
+  key: text('The key itself, used as bearer token. Shown once, in the answer to its creation; generated when absent.'),
+  disabled: flag('When true, the key continues to exist but does not grant access.'),
+  ttl: integer('Seconds the key lives; absent or 0: for ever.', { minimum: 0 }),
+  ttlAfterLastActivity: flag('When true, ttl counts from the last activity instead of creation.'),
+  scope,
+  type: oneOf(
+    ['Login', 'User', 'Other', 'Reset', 'OIDCRefreshToken', 'NetworkPeer', 'Workspace'],
+    'Whether the key is managed by its user or by the platform itself.',
+    { default: 'User' },
+  ),
+  identity,
+  identityRefresh: time('Last time the identity was refreshed.'),
+  parent: text('Deprecated. A key whose login data this key shares.', { deprecated: true }),
+  oidcProvider,
+  oidcLogin: { ...oidcLogin, deprecated: true } as typeof oidcLogin,
+})
+
+const status = struct('Observed state of the access key.', {
+  lastActivity: time('Last time the key was used.'),
+  digest: text('SHA-256 of the key, by which it is found (D13).', { 'x-internal': true }),
+})
+
+type Key = Resource<Static<typeof spec>, Static<typeof status>>
+
+const secrets = [
+  'spec.identity.connectorData',
+  'spec.oidcLogin.idToken',
+  'spec.oidcLogin.accessToken',
+  'spec.oidcLogin.refreshToken',
+]
+
+export const OwnedAccessKey = defineKind({
+  kind: 'OwnedAccessKey',
+  plural: 'ownedaccesskeys',
+  singular: 'ownedaccesskey',
+  shortNames: ['oak'],
+  categories: ['platform'],
+  namespaced: false,
+  description: 'OwnedAccessKey is a bearer key for the API and the command line, for people and pipelines.',
+  spec,
+  status,
+  writeOnly: ['spec.key'],
+  hidden: ['status.digest', ...secrets],
+  sealed: secrets,
+  lastActivity: true,
+  nameless: 'key-',
+  columns: [
+    {
+      name: 'Owner',
+      type: 'string',
+      description: 'User, team or subject the key acts as.',
+      value: o => ownerOf(o as Key),
+    },
+    { name: 'Type', type: 'string', description: 'Who manages the key.', value: o => o.spec?.type as string },
+    {
+      name: 'Disabled',
+      type: 'boolean',
+      description: 'Whether it grants no access.',
+      value: o => o.spec?.disabled === true,
+    },
+    {
+      name: 'Last-Activity',
+      type: 'date',
+      description: 'Last time it was used.',
+      value: o => o.status?.lastActivity as string,
+    },
+    { name: 'Ttl', type: 'integer', description: 'Seconds it lives.', priority: 1, value: o => o.spec?.ttl as number },
+    {
+      name: 'Display-Name',
+      type: 'string',
+      description: 'Name shown to people.',
+      priority: 1,
+      value: o => o.spec?.displayName as string,
+    },
+  ],
+  prepare: next => (next.spec ? next : { ...next, spec: { type: 'User' as const } }),
+  validate: (next, old) => [...checkNames(next), ...checkSubject(next, old)],
+  admit,
+  sample: {
+    apiVersion: 'management.platform.sh/v1',
+    kind: 'OwnedAccessKey',
+    metadata: { name: 'ci' },
+    spec: { displayName: 'Pipeline', user: 'ada', ttl: 604800 },
+  },
+})
+
+const subjects = ['user', 'team', 'subject'] as const
+
+function ownerOf(key: Key): string | undefined {
+  return key.spec?.user ?? (key.spec?.team ? `team ${key.spec.team}` : key.spec?.subject)
+}
+
+/** Only the server gives out names of its own (D14). */
+function checkNames({ spec = {} }: Key): FieldError[] {
+  const named: [string, string | undefined][] = [
+    ['spec.user', spec.user],
+    ['spec.subject', spec.subject],
+    ...(spec.groups ?? []).map((group, index): [string, string] => [`spec.groups[${index}]`, group]),
+    ['spec.identity.username', spec.identity?.username],
+    ...(spec.identity?.groups ?? []).map((group, index): [string, string] => [`spec.identity.groups[${index}]`, group]),
+  ]
+  return named.flatMap(([field, name]) =>
+    name && /^(system|platform):/.test(name)
+      ? [invalidValue(field, name, 'names beginning with system: or platform: are given by the server alone')]
+      : [],
+  )
+}
+
+/** Whose key it is: one of three, and for ever (D14). */
+function checkSubject(next: Key, old: Key | undefined): FieldError[] {
+  const set = subjects.filter(field => next.spec?.[field])
+  if (set.length > 1)
+    return set
+      .slice(1)
+      .map(field =>
+        fieldForbidden(`spec.${field}`, `spec.${set[0]} is set; a key belongs to one of user, team, subject`),
+      )
+  if (!old) return []
+  return subjects.flatMap(field =>
+    (next.spec?.[field] ?? '') === (old.spec?.[field] ?? '')
+      ? []
+      : [invalidValue(`spec.${field}`, next.spec?.[field] ?? '', 'field is immutable')],
+  )
+}
+
+/** Gives the key its owner, and keeps of the key itself nothing but its digest (D12–D14). */
+async function admit(next: Key, old: Key | undefined, tools: Tools) {
+  const named =
+    next.spec && subjects.some(field => next.spec?.[field]) ? next.spec : { ...next.spec, ...callerAsOwner(tools) }
+  const { key: given, ...rest } = named
+  if (!given && old) return { object: { ...next, spec: rest } }
+  if (given) refuse(next.metadata.name ?? '', checkKey(given, next, tools))
+  const key = given ?? makeKey(tools.random)
+  const object: Key = { ...next, spec: rest, status: { ...next.status, digest: tools.digest(key) } }
+  if (tools.dryRun) return { object }
+  return { object, shown: (stored: Resource) => ({ ...stored, spec: { ...stored.spec, key } }) }
+}
+
+function callerAsOwner({ caller }: Tools) {
+  const team = /^platform:team:(.+)$/.exec(caller.username)?.[1]
+  return team ? { team } : { user: caller.username }
+}
+
+function checkKey(key: string, next: Key, tools: Tools): FieldError[] {
+  if (isMistyped(key))
+    return [invalidSecret('spec.key', 'it begins with plat_ but its checksum is wrong; leave it out to have one made')]
+  if (!/^[\x21-\x7e]{32,}$/.test(key))
+    return [invalidSecret('spec.key', 'a key of your own is at least 32 characters of visible ASCII')]
+  const known = tools.keyWithDigest(tools.digest(key))
+  return known && known.name !== next.metadata.name ? [invalidSecret('spec.key', 'the key is in use already')] : []
+}
+
+function refuse(name: string, errors: readonly FieldError[]): void {
+  if (errors.length) throw invalid(OwnedAccessKey, name, errors)
+}

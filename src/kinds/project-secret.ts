@@ -1,0 +1,77 @@
+// ProjectSecret: a secret of one project, its own or a copy kept of a SharedSecret (D30).
+
+import { type FieldError, invalidValue, required } from '../api/errors.ts'
+import { defineKind } from '../api/kind.ts'
+import { struct, text } from '../api/schema.ts'
+import { checkData, data, lastApplied } from './secret-data.ts'
+import { access, checkAccess, checkOwner, conditions, keepOwner, owner } from './shapes.ts'
+import { ownerName } from './shared-secret.ts'
+
+const sharedSecretRef = struct('The SharedSecret whose data this secret follows.', {
+  name: text('Name of the SharedSecret.'),
+  namespace: text('Namespace of the SharedSecret; empty means default.'),
+})
+
+export const ProjectSecret = defineKind({
+  kind: 'ProjectSecret',
+  plural: 'projectsecrets',
+  singular: 'projectsecret',
+  shortNames: ['psec'],
+  categories: ['all', 'platform'],
+  namespaced: true,
+  description: 'ProjectSecret holds sensitive data of one project, in the namespace p-<project>.',
+  spec: struct('Desired state of the project secret.', {
+    displayName: text('Name shown to people.'),
+    description: text('Describes the project secret.'),
+    owner,
+    data,
+    access,
+    sharedSecretRef,
+  }),
+  status: struct('Observed state of the project secret.', { conditions }),
+  statusSubresource: true,
+  sealed: ['spec.data', lastApplied],
+  columns: [
+    {
+      name: 'Keys',
+      type: 'integer',
+      description: 'Number of keys.',
+      value: o => Object.keys(o.spec?.data ?? {}).length,
+    },
+    {
+      name: 'From',
+      type: 'string',
+      description: 'The SharedSecret it follows.',
+      value: o => refName(o.spec?.sharedSecretRef),
+    },
+    { name: 'Owner', type: 'string', description: 'Who owns it.', priority: 1, value: o => ownerName(o.spec?.owner) },
+  ],
+  admit: async (next, old, tools) => ({ object: keepOwner(next, old, tools) }),
+  validate: next => [
+    ...checkNamespace(next.metadata.namespace ?? ''),
+    ...(next.spec?.sharedSecretRef && !next.spec.sharedSecretRef.name
+      ? [required('spec.sharedSecretRef.name', 'which SharedSecret to follow')]
+      : []),
+    ...checkData(next.spec?.data),
+    ...checkOwner(next.spec?.owner),
+    ...checkAccess(next.spec?.access),
+  ],
+  sample: {
+    apiVersion: 'management.platform.sh/v1',
+    kind: 'ProjectSecret',
+    metadata: { name: 'registry', namespace: 'p-web' },
+    spec: { data: { password: 'aHVudGVyMg==' } },
+  },
+})
+
+function checkNamespace(namespace: string): FieldError[] {
+  if (/^p-.+/.test(namespace)) return []
+  return [
+    invalidValue('metadata.namespace', namespace, "a project secret lives in its project's namespace, p-<project>"),
+  ]
+}
+
+function refName(value: unknown): string | undefined {
+  const one = value as { name?: string; namespace?: string } | undefined
+  return one?.name ? `${one.namespace || 'default'}/${one.name}` : undefined
+}

@@ -1,0 +1,134 @@
+// The reviews about oneself: who am I, may I, what may I. Nothing is stored; the answer is the created object (D2, D3).
+
+import { badRequest, invalidValue } from '../api/errors.ts'
+import { defineKind, type Kind, type Rules } from '../api/kind.ts'
+import { flag, list, mapOf, type Static, struct, text } from '../api/schema.ts'
+
+const review = {
+  version: 'v1',
+  namespaced: false,
+  stored: false,
+  verbs: ['create'],
+} as const
+
+const userInfo = struct('Attributes of the caller.', {
+  username: text('The name of the user.'),
+  uid: text('Identifies the user over time.'),
+  groups: list(text(''), 'Groups the user is in.'),
+  extra: mapOf(list(text(''), ''), 'What else the authenticator said.'),
+})
+
+export const SelfSubjectReview: Kind = defineKind({
+  ...review,
+  group: 'authentication.k8s.io',
+  kind: 'SelfSubjectReview',
+  plural: 'selfsubjectreviews',
+  singular: 'selfsubjectreview',
+  description: 'SelfSubjectReview tells who the caller is to the server.',
+  status: struct('Who the caller is.', { userInfo }),
+  answer: async (next, { caller }) => ({
+    ...next,
+    status: {
+      userInfo: {
+        username: caller.username,
+        groups: [...caller.groups],
+        ...(caller.uid ? { uid: caller.uid } : {}),
+        ...(caller.extra
+          ? { extra: Object.fromEntries(Object.entries(caller.extra).map(([key, values]) => [key, [...values]])) }
+          : {}),
+      },
+    },
+  }),
+  sample: { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' },
+})
+
+const accessSpec = struct('The question; one of the two attributes.', {
+  resourceAttributes: struct('A request on resources.', {
+    namespace: text('Namespace; empty means all, or none for what has none.'),
+    verb: text('A verb; * means all.'),
+    group: text('API group; * means all.'),
+    version: text('API version.'),
+    resource: text('Plural of the kind; * means all.'),
+    subresource: text('Subresource, if any.'),
+    name: text('Name; empty means all.'),
+    fieldSelector: struct('Confines to a field selector.', { rawSelector: text('The selector.') }),
+    labelSelector: struct('Confines to a label selector.', { rawSelector: text('The selector.') }),
+  }),
+  nonResourceAttributes: struct('A request on a path.', { path: text('The path.'), verb: text('The verb.') }),
+})
+
+export const SelfSubjectAccessReview: Kind = defineKind({
+  ...review,
+  group: 'authorization.k8s.io',
+  kind: 'SelfSubjectAccessReview',
+  plural: 'selfsubjectaccessreviews',
+  singular: 'selfsubjectaccessreview',
+  description: 'SelfSubjectAccessReview asks whether the caller may do something.',
+  spec: accessSpec,
+  status: struct('The answer.', {
+    allowed: flag('Whether it is allowed.'),
+    denied: flag('Whether it is denied whatever others say.'),
+    reason: text('Why.'),
+    evaluationError: text('What went wrong while judging.'),
+  }),
+  validate: next => {
+    const both = next.spec?.resourceAttributes && next.spec.nonResourceAttributes
+    const none = !next.spec?.resourceAttributes && !next.spec?.nonResourceAttributes
+    if (!both && !none) return []
+    return [
+      invalidValue(
+        'spec.resourceAttributes',
+        null,
+        'exactly one of nonResourceAttributes or resourceAttributes must be specified',
+      ),
+    ]
+  },
+  answer: async (next, tools) => {
+    const { allowed, reason } = await tools.judge(question(next.spec ?? {}))
+    return { ...next, status: { allowed, ...(reason ? { reason } : {}) } }
+  },
+  sample: {
+    apiVersion: 'authorization.k8s.io/v1',
+    kind: 'SelfSubjectAccessReview',
+    spec: { resourceAttributes: { verb: 'get', group: 'management.platform.sh', resource: 'teams' } },
+  },
+})
+
+function question({ resourceAttributes: on, nonResourceAttributes: at }: Static<typeof accessSpec>) {
+  if (!on) return { verb: at?.verb ?? '', path: at?.path ?? '' }
+  const target = { group: on.group ?? '', resource: on.resource ?? '', namespace: on.namespace ?? '' }
+  return {
+    verb: on.verb ?? '',
+    target: {
+      ...target,
+      ...(on.name ? { name: on.name } : {}),
+      ...(on.subresource ? { subresource: on.subresource } : {}),
+    },
+  }
+}
+
+const rule = (fields: readonly string[]) =>
+  struct('A rule.', Object.fromEntries(fields.map(field => [field, list(text(''), '')])))
+
+export const SelfSubjectRulesReview: Kind = defineKind({
+  ...review,
+  group: 'authorization.k8s.io',
+  kind: 'SelfSubjectRulesReview',
+  plural: 'selfsubjectrulesreviews',
+  singular: 'selfsubjectrulesreview',
+  description: 'SelfSubjectRulesReview lists what the caller may do in a namespace.',
+  spec: struct('The question.', { namespace: text('The namespace to look at.') }),
+  status: struct('The answer.', {
+    resourceRules: list(rule(['verbs', 'apiGroups', 'resources', 'resourceNames']), 'What may be done with resources.'),
+    nonResourceRules: list(rule(['verbs', 'nonResourceURLs']), 'What may be done with paths.'),
+    incomplete: flag('Whether the list may lack rules.'),
+    evaluationError: text('What went wrong while listing.'),
+  }),
+  answer: async (next, tools) => {
+    if (!next.spec?.namespace) throw badRequest('no namespace on request')
+    return { ...next, status: { ...mutable(await tools.rules(next.spec.namespace)), incomplete: false } }
+  },
+  sample: { apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectRulesReview', spec: { namespace: 'default' } },
+})
+
+const mutable = (rules: Rules) => structuredClone(rules) as { [K in keyof Rules]: never[] }

@@ -1,0 +1,34 @@
+// The rules of secret data, shared by SharedSecret and ProjectSecret (D7, D29).
+
+import { type FieldError, invalidSecret, invalidValue } from '../api/errors.ts'
+import { mapOf, text } from '../api/schema.ts'
+
+export const data = mapOf(
+  text('', { format: 'byte' }),
+  'Secret data. Keys consist of alphanumeric characters, -, _ or .; values are base64 (RFC 4648 section 4) of any bytes.',
+)
+
+const keyPattern = /^[-._a-zA-Z0-9]+$/
+const maxBytes = 1024 * 1024
+
+/** All problems of a data map. Values are never repeated in a message. */
+export function checkData(map: { readonly [key: string]: string } | undefined): FieldError[] {
+  const errors: FieldError[] = []
+  let bytes = 0
+  for (const [key, value] of Object.entries(map ?? {})) {
+    if (key.length > 253 || !keyPattern.test(key))
+      errors.push(
+        invalidValue(
+          'spec.data',
+          key,
+          "a key is 1 to 253 alphanumeric characters, '-', '_' or '.' (regex used for validation is '[-._a-zA-Z0-9]+')",
+        ),
+      )
+    bytes += (value.length / 4) * 3 - (value.endsWith('==') ? 2 : value.endsWith('=') ? 1 : 0)
+  }
+  if (bytes > maxBytes)
+    errors.push(invalidSecret('spec.data', `${Math.ceil(bytes)} bytes decoded; may not be more than ${maxBytes}`))
+  return errors
+}
+
+export const lastApplied = 'metadata.annotations["kubectl.kubernetes.io/last-applied-configuration"]'

@@ -1,0 +1,132 @@
+// Shapes that several kinds share: owner, access entries, scope, conditions (SPEC §2.7, §2.8; D23).
+
+import type { Caller } from '../api/caller.ts'
+import { type FieldError, fieldForbidden, invalidValue } from '../api/errors.ts'
+import type { Tools } from '../api/kind.ts'
+import type { Resource } from '../api/object.ts'
+import { flag, list, mapList, oneOf, type Static, struct, text, time } from '../api/schema.ts'
+
+export const owner = struct('Who owns the object: a user or a team. Defaults to its creator.', {
+  user: text('The user who owns it.'),
+  team: text('The team that owns it.'),
+})
+
+const accessEntry = struct(
+  'Access rights for users and teams.',
+  {
+    name: text('Optional name of the rule.'),
+    verbs: list(text(''), 'Verbs granted on the object; * is every verb.'),
+    subresources: list(text(''), 'Sub-resources the verbs extend to.'),
+    users: list(text(''), 'Users who get these verbs; * is everyone signed in.'),
+    teams: list(text(''), 'Teams who get these verbs.'),
+  },
+  ['verbs'],
+)
+
+export const access = list(accessEntry, 'Access rights for users and teams on this object.')
+
+const target = (description: string, fields: readonly string[]) =>
+  struct(description, Object.fromEntries(fields.map(field => [field, text(`Name of the ${field}; * selects all.`)])))
+
+const role = struct('A managed permission, optionally confined.', {
+  role: oneOf(
+    ['agent', 'vcluster', 'network-peer', 'platform-cli', 'workspace', 'metrics-writer', 'metrics-reader'],
+    'Name of the role.',
+  ),
+  projects: list(text(''), 'Projects the role is confined to.'),
+  virtualClusters: list(text(''), 'Virtual clusters the role is confined to.'),
+})
+
+const resourceRule = struct('Resources matched.', {
+  group: text('API group; empty is the core group.'),
+  resources: list(text(''), 'Names such as <kind>, <kind>/<sub>, *, <kind>/*, */<sub>. Empty: all of the group.'),
+  resourceNames: list(text(''), 'Instance names; needs resources. Empty: every instance.'),
+})
+
+const rule = struct('A rule; deprecated in favour of projects, spaces and virtualClusters.', {
+  verbs: list(text(''), 'Verbs matched. Empty: every verb.'),
+  resources: list(resourceRule, 'Resources matched. Empty: all.'),
+  namespaces: list(text(''), 'Namespaces matched; the empty string matches what has none. Empty: every namespace.'),
+  nonResourceURLs: list(text(''), 'URL paths; a trailing * only as the whole last step.'),
+  requestTargets: list(
+    oneOf(['Management', 'Cluster', 'ProjectSpace', 'ProjectVirtualCluster'], ''),
+    'Allowed request targets. Empty: every request.',
+  ),
+  cluster: text('Cluster that the rule matches; when set, other requests are not allowed.'),
+  virtualClusters: list(
+    struct('A virtual cluster.', { name: text('Name of it.'), namespace: text('Namespace of it.') }),
+    'Virtual clusters that the rule matches. Empty: no restriction.',
+  ),
+})
+
+export const scope = struct('What the key or token may reach; nothing set restricts nothing.', {
+  roles: list(role, 'Managed permissions to apply.'),
+  projects: list(target('A project.', ['project']), 'Projects that may be accessed.'),
+  spaces: list(target('A space of a project.', ['project', 'space']), 'Spaces that may be accessed.'),
+  virtualClusters: list(
+    target('A virtual cluster of a project.', ['project', 'virtualCluster']),
+    'Virtual clusters that may be accessed.',
+  ),
+  clusters: list(target('A cluster.', ['cluster']), 'Clusters that may be accessed.'),
+  rules: list(rule, 'Deprecated: use projects, spaces and virtualClusters.', { deprecated: true }),
+  allowPlatformCli: flag(
+    'Deprecated: use the role platform-cli. Allows the read-only requests the command line needs.',
+    {
+      deprecated: true,
+    },
+  ),
+})
+
+export const conditions = mapList(
+  struct(
+    'A condition the object is in.',
+    {
+      type: text('What the condition is about.'),
+      status: text('True, False or Unknown.'),
+      severity: text('How grave it is when not True.'),
+      lastTransitionTime: time('When the status last changed.'),
+      reason: text('One word for why.'),
+      message: text('A sentence for a person.'),
+    },
+    ['type', 'status'],
+  ),
+  ['type'],
+  'Conditions the object is in.',
+)
+
+type Owned = { owner?: Static<typeof owner> | undefined }
+
+/** Absent on create: the creator, or a team key's team. Absent later: the stored one stays (D23). */
+export function keepOwner<S extends Owned, T>(
+  next: Resource<S, T>,
+  old: Resource<S, T> | undefined,
+  tools: Tools,
+): Resource<S, T> {
+  if (next.spec?.owner?.user || next.spec?.owner?.team) return next
+  const kept = old ? old.spec?.owner : creator(tools.caller)
+  return kept ? { ...next, spec: { ...(next.spec as S), owner: kept } } : next
+}
+
+function creator({ username }: Caller): Static<typeof owner> | undefined {
+  if (username.startsWith('platform:team:')) return { team: username.slice('platform:team:'.length) }
+  return username.startsWith('system:') ? undefined : { user: username }
+}
+
+/** owner names a user or a team, not both (D23). */
+export function checkOwner(value: Static<typeof owner> | undefined, path = 'spec.owner'): FieldError[] {
+  return value?.user && value.team ? [fieldForbidden(path, 'user and team are both set; an object has one owner')] : []
+}
+
+/** Rules on access entries that the schema cannot say (D26). */
+export function checkAccess(entries: Static<typeof access> | undefined, path = 'spec.access'): FieldError[] {
+  const errors: FieldError[] = []
+  for (const [index, entry] of (entries ?? []).entries()) {
+    if (entry.verbs?.includes('create'))
+      errors.push(
+        invalidValue(`${path}[${index}].verbs`, 'create', 'create names no object, so it cannot be granted on one'),
+      )
+    if (entry.teams?.includes('*'))
+      errors.push(invalidValue(`${path}[${index}].teams`, '*', 'name the teams; users: ["*"] is everyone signed in'))
+  }
+  return errors
+}

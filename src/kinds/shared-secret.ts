@@ -1,0 +1,55 @@
+// SharedSecret: sensitive data shared across users, teams and clusters (SPEC §2.3).
+
+import { defineKind } from '../api/kind.ts'
+import { struct, text } from '../api/schema.ts'
+import { checkData, data, lastApplied } from './secret-data.ts'
+import { access, checkAccess, checkOwner, conditions, keepOwner, owner } from './shapes.ts'
+
+export const SharedSecret = defineKind({
+  kind: 'SharedSecret',
+  plural: 'sharedsecrets',
+  singular: 'sharedsecret',
+  shortNames: ['shs'],
+  categories: ['all', 'platform'],
+  namespaced: true,
+  description: 'SharedSecret (a global secret) holds sensitive data shared across users, teams and connected clusters.',
+  spec: struct('Desired state of the shared secret.', {
+    displayName: text('Name shown to people.'),
+    description: text('Describes the shared secret.'),
+    owner,
+    data,
+    access,
+  }),
+  status: struct('Observed state of the shared secret.', { conditions }),
+  statusSubresource: true,
+  sealed: ['spec.data', lastApplied],
+  columns: [
+    {
+      name: 'Keys',
+      type: 'integer',
+      description: 'Number of keys.',
+      value: o => Object.keys(o.spec?.data ?? {}).length,
+    },
+    {
+      name: 'Display-Name',
+      type: 'string',
+      description: 'Name shown to people.',
+      priority: 1,
+      value: o => o.spec?.displayName as string,
+    },
+    { name: 'Owner', type: 'string', description: 'Who owns it.', priority: 1, value: o => ownerName(o.spec?.owner) },
+  ],
+  admit: async (next, old, tools) => ({ object: keepOwner(next, old, tools) }),
+  validate: next => [...checkData(next.spec?.data), ...checkOwner(next.spec?.owner), ...checkAccess(next.spec?.access)],
+  sample: {
+    apiVersion: 'management.platform.sh/v1',
+    kind: 'SharedSecret',
+    metadata: { name: 'registry', namespace: 'default' },
+    spec: { displayName: 'Registry', data: { password: 'aHVudGVyMg==' } },
+  },
+})
+
+export function ownerName(value: unknown): string | undefined {
+  const one = value as { user?: string; team?: string } | undefined
+  return one?.user ?? (one?.team ? `team ${one.team}` : undefined)
+}

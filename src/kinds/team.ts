@@ -1,0 +1,89 @@
+// Team: groups users, and may own things and keys of its own (SPEC §2.4).
+
+import { type FieldError, invalidValue, required } from '../api/errors.ts'
+import { defineKind } from '../api/kind.ts'
+import { dnsLabel } from '../api/names.ts'
+import { list, mapList, setOf, struct, text } from '../api/schema.ts'
+import { access, checkAccess, checkOwner, conditions, keepOwner, owner } from './shapes.ts'
+import { ownerName } from './shared-secret.ts'
+
+const imagePullSecret = struct('A reference to an image pull secret; grants nothing by itself.', {
+  apiGroup: text('API group of the secret.'),
+  kind: text('Kind of the secret.'),
+  secretName: text('Name of the secret.'),
+  secretNamespace: text('Namespace of the secret.'),
+  key: text('Key within the secret.'),
+})
+
+export const Team = defineKind({
+  kind: 'Team',
+  plural: 'teams',
+  singular: 'team',
+  categories: ['all', 'platform'],
+  namespaced: false,
+  description: 'Team groups users and manages access for all of them at once.',
+  spec: struct('Desired state of the team.', {
+    displayName: text('Name shown to people.'),
+    description: text('Description of the team.'),
+    owner,
+    username: text(
+      'Name of the team for identification and as image-registry namespace; a DNS label, default the name.',
+    ),
+    users: setOf(text(''), 'Users that belong to the team.'),
+    groups: setOf(text(''), 'Groups, as defined in a token, whose members belong to the team.'),
+    imagePullSecrets: list(imagePullSecret, 'Image pull secrets the team can access.'),
+    clusterRoles: mapList(
+      struct('A cluster role.', { name: text('The cluster role to assign.') }, ['name']),
+      ['name'],
+      "Cluster roles assigned to the team's users.",
+    ),
+    access,
+  }),
+  status: struct('Observed state of the team.', { conditions }),
+  statusSubresource: true,
+  columns: [
+    {
+      name: 'Display-Name',
+      type: 'string',
+      description: 'Name shown to people.',
+      value: o => o.spec?.displayName as string,
+    },
+    {
+      name: 'Users',
+      type: 'integer',
+      description: 'Number of users listed.',
+      value: o => (o.spec?.users as string[] | undefined)?.length ?? 0,
+    },
+    {
+      name: 'Groups',
+      type: 'integer',
+      description: 'Number of groups listed.',
+      priority: 1,
+      value: o => (o.spec?.groups as string[] | undefined)?.length ?? 0,
+    },
+    { name: 'Owner', type: 'string', description: 'Who owns it.', priority: 1, value: o => ownerName(o.spec?.owner) },
+  ],
+  prepare: next =>
+    next.spec?.username || dnsLabel(next.metadata.name ?? '').length
+      ? next
+      : { ...next, spec: { ...next.spec, username: next.metadata.name } },
+  admit: async (next, old, tools) => ({ object: keepOwner(next, old, tools) }),
+  validate: next => [
+    ...checkUsername(next.spec?.username),
+    ...(next.spec?.clusterRoles ?? []).flatMap((one, index) =>
+      one.name === '' ? [required(`spec.clusterRoles[${index}].name`, 'the cluster role to assign')] : [],
+    ),
+    ...checkOwner(next.spec?.owner),
+    ...checkAccess(next.spec?.access),
+  ],
+  sample: {
+    apiVersion: 'management.platform.sh/v1',
+    kind: 'Team',
+    metadata: { name: 'web' },
+    spec: { displayName: 'Web', users: ['ada', 'grace'] },
+  },
+})
+
+function checkUsername(username: string | undefined): FieldError[] {
+  return username ? dnsLabel(username).map(problem => invalidValue('spec.username', username, problem)) : []
+}

@@ -1,0 +1,38 @@
+// The stretch every write walks, whatever its verb: the kind's prepare, all checks at once, the kind's admit.
+
+import { type FieldError, invalid } from '../api/errors.ts'
+import type { Kind, Shown, Tools } from '../api/kind.ts'
+import type { Resource } from '../api/object.ts'
+import type { Context } from './context.ts'
+import { checkMetadata, checkMetadataChange, uniqueOwners } from './metadata.ts'
+import { checkOwnerChange } from './owners.ts'
+import { redactLastApplied } from './redact.ts'
+
+type Input = {
+  readonly kind: Kind
+  readonly next: Resource
+  readonly old: Resource | undefined
+  /** Field errors that receiving found; told together with the rest. */
+  readonly errors: readonly FieldError[]
+  readonly tools: Tools
+}
+
+export async function admit(
+  ctx: Context,
+  { kind, next, old, errors, tools }: Input,
+): Promise<{ object: Resource; shown: Shown | undefined }> {
+  // Rules of the kind assume a value of the schema's shape.
+  const shaped = errors.length === 0
+  const tidy = { ...next, metadata: uniqueOwners(next.metadata, tools.warn) }
+  const prepared = shaped && kind.prepare ? kind.prepare(tidy, old) : tidy
+  const all = [
+    ...errors,
+    ...(kind.stored ? checkMetadata(kind, prepared.metadata, tools.warn) : []),
+    ...(old ? checkMetadataChange(prepared.metadata, old.metadata) : []),
+    ...(shaped ? (kind.validate?.(prepared, old) ?? []) : []),
+  ]
+  if (all.length === 0) all.push(...(await checkOwnerChange(ctx.kinds, kind, prepared, old, tools)))
+  if (all.length) throw invalid(kind, prepared.metadata.name ?? '', all)
+  const admitted = kind.admit ? await kind.admit(prepared, old, tools) : { object: prepared }
+  return { object: redactLastApplied(kind, admitted.object), shown: admitted.shown }
+}

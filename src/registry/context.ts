@@ -1,0 +1,39 @@
+// What every verb is handed: the store, the sealer, the tools, and who asks. registry.ts makes it, one a caller.
+
+import type { Caller } from '../api/caller.ts'
+import type { Kind, Tools } from '../api/kind.ts'
+import type { Ref } from '../api/object.ts'
+import type { Key, Store } from '../storage/store.ts'
+
+/** What of `sealed.ts` the registry needs. */
+export type Sealer = {
+  readonly seal: (place: Place, plaintext: string) => string
+  readonly open: (place: Place, sealed: string) => string
+}
+export type Place = {
+  readonly kind: string
+  readonly namespace: string
+  readonly name: string
+  readonly uid: string
+  readonly path: string
+}
+
+export type Context = {
+  readonly store: Store
+  readonly sealer: Sealer
+  readonly kinds: readonly Kind[]
+  readonly caller: Caller
+  readonly now: () => number
+  readonly uuid: () => string
+  /** Whether reads show hidden fields: for the house's own rooms alone, never for a request. */
+  readonly inside: boolean
+  /** Last activity of an object, in milliseconds (D19). */
+  readonly lastActivity: (uid: string) => number | undefined
+  readonly tools: (options: { readonly dryRun: boolean; readonly warn: (text: string) => void }) => Tools
+}
+
+export const keyOf = (kind: Kind, ref: Ref): Key => ({ bucket: kind.id, namespace: ref.namespace, name: ref.name })
+
+/** SPEC §2.2: an empty namespace is `default`; kinds without namespaces have none. */
+export const spaceOf = (kind: Kind, namespace: string) => (kind.namespaced ? namespace || 'default' : '')
+export const refOf = (kind: Kind, ref: Ref): Ref => ({ namespace: spaceOf(kind, ref.namespace), name: ref.name })

@@ -1,0 +1,109 @@
+// DELETE of one object or a collection: preconditions, grace, finalizers, propagation (D10, SPEC §3).
+
+import { notFound, preconditionFailed, success } from '../api/errors.ts'
+import type { Kind } from '../api/kind.ts'
+import { type Ref, type Resource, timestamp } from '../api/object.ts'
+import { type Deleted, type DeleteOptions, documentOf, type List, type ListOptions } from '../api/resources.ts'
+import { type Context, keyOf, refOf } from './context.ts'
+import { list } from './list.ts'
+import { encode, load, visible } from './redact.ts'
+import { isConflict, translate } from './store-errors.ts'
+import { isGone } from './update.ts'
+
+const policyFinalizer = { Foreground: 'foregroundDeletion', Orphan: 'orphan', Background: undefined } as const
+
+export async function remove(ctx: Context, kind: Kind, at: Ref, options: DeleteOptions = {}): Promise<Deleted> {
+  const ref = refOf(kind, at)
+  const key = keyOf(kind, ref)
+  for (let attempt = 0; ; attempt++) {
+    const entry = ctx.store.get(key)
+    if (!entry) throw notFound(kind, ref.name)
+    const old = load(ctx, kind, entry)
+    checkPreconditions(kind, ref.name, old, options)
+    const next = marked(old, options, ctx.now())
+    const gone = isGone(next, ctx.now())
+    const unchanged = next.metadata === old.metadata
+    try {
+      if (!unchanged && !options.dryRun) {
+        const op = gone
+          ? { type: 'delete' as const, key, expect: entry.revision }
+          : { type: 'put' as const, key, value: encode(ctx, kind, next), expect: entry.revision }
+        const revision = await ctx.store.commit([op])
+        if (!gone)
+          return {
+            document: documentOf(
+              visible(ctx, kind, { ...next, metadata: { ...next.metadata, resourceVersion: String(revision) } }),
+            ),
+          }
+      }
+      if (!gone) return { document: documentOf(visible(ctx, kind, next)) }
+      return { status: success({ name: ref.name, group: kind.group, kind: kind.plural, uid: old.metadata.uid ?? '' }) }
+    } catch (error) {
+      if (!isConflict(error) || attempt >= 5) throw translate(error, kind, ref.name)
+    }
+  }
+}
+
+export async function removeCollection(
+  ctx: Context,
+  kind: Kind,
+  selection: ListOptions,
+  options: DeleteOptions = {},
+): Promise<List> {
+  const found = await list(ctx, kind, selection)
+  for (const { object } of found.items) {
+    const { namespace = '', name = '' } = object.metadata
+    await remove(ctx, kind, { namespace, name }, options).catch(error => {
+      if (error?.code !== 404) throw error // gone meanwhile is what was asked for
+    })
+  }
+  return found
+}
+
+function checkPreconditions(kind: Kind, name: string, old: Resource, { preconditions }: DeleteOptions): void {
+  const { uid, resourceVersion } = old.metadata
+  if (preconditions?.uid !== undefined && preconditions.uid !== uid)
+    throw preconditionFailed(
+      kind,
+      name,
+      `the UID in the precondition (${preconditions.uid}) does not match the UID in record (${uid}). The object might have been deleted and then recreated`,
+    )
+  if (preconditions?.resourceVersion !== undefined && preconditions.resourceVersion !== resourceVersion)
+    throw preconditionFailed(
+      kind,
+      name,
+      `the ResourceVersion in the precondition (${preconditions.resourceVersion}) does not match the ResourceVersion in record (${resourceVersion}). The object might have been modified`,
+    )
+}
+
+/** The object with its deletion under way; the same metadata where this request changes nothing about it. */
+function marked(old: Resource, options: DeleteOptions, now: number): Resource {
+  const finalizers = nextFinalizers(old.metadata.finalizers ?? [], options)
+  const asked = Math.max(
+    0,
+    options.gracePeriodSeconds ?? (old.metadata.deletionTimestamp ? Number.POSITIVE_INFINITY : 0),
+  )
+  const until = now + asked * 1000
+  const set = old.metadata.deletionTimestamp === undefined ? undefined : Date.parse(old.metadata.deletionTimestamp)
+  const shorter = set === undefined || until < set // a later delete may only shorten it
+  const sameFinalizers = JSON.stringify(finalizers) === JSON.stringify(old.metadata.finalizers ?? [])
+  if (!shorter && sameFinalizers) return old
+  const { finalizers: _, ...rest } = old.metadata
+  return {
+    ...old,
+    metadata: {
+      ...rest,
+      ...(finalizers.length ? { finalizers } : {}),
+      ...(shorter ? { deletionTimestamp: timestamp(until), deletionGracePeriodSeconds: asked } : {}),
+      ...(set === undefined ? { generation: (old.metadata.generation ?? 0) + 1 } : {}),
+    },
+  }
+}
+
+/** One policy at a time: asking again with another swaps its finalizer. */
+function nextFinalizers(finalizers: readonly string[], { propagationPolicy }: DeleteOptions): readonly string[] {
+  if (propagationPolicy === undefined) return finalizers
+  const wanted = policyFinalizer[propagationPolicy]
+  const rest = finalizers.filter(one => (one !== 'orphan' && one !== 'foregroundDeletion') || one === wanted)
+  return wanted && !rest.includes(wanted) ? [...rest, wanted] : rest
+}

@@ -1,0 +1,42 @@
+// Paths of protected fields, such as `spec.identity.connectorData` or `metadata.annotations["a.b/c"]`: read, take out, put in.
+
+import { isObject, type Json, type JsonObject } from '../api/object.ts'
+
+export type FieldPath = readonly string[]
+
+const known = new Map<string, FieldPath>()
+
+export function fieldPath(text: string): FieldPath {
+  const cached = known.get(text)
+  if (cached) return cached
+  const path = [...text.matchAll(/\["([^"]+)"\]|([^.[\]]+)/g)].map(match => (match[1] ?? match[2]) as string)
+  known.set(text, path)
+  return path
+}
+
+export function readAt(object: JsonObject, path: FieldPath): Json | undefined {
+  let value: Json | undefined = object
+  for (const key of path) value = isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined
+  return value
+}
+
+/** A copy with the value at the path set, or left out when undefined. Nothing changes where the container is missing. */
+export function writeAt(object: JsonObject, path: FieldPath, value: Json | undefined): JsonObject {
+  const [key, ...rest] = path as [string, ...string[]]
+  if (rest.length === 0) {
+    if (value === undefined && !Object.hasOwn(object, key)) return object
+    const copy = Object.assign(Object.create(null), object) as { [key: string]: Json }
+    if (value === undefined) delete copy[key]
+    else copy[key] = value
+    return copy
+  }
+  const child = Object.hasOwn(object, key) ? object[key] : undefined
+  if (!isObject(child)) return object
+  const next = writeAt(child, rest, value)
+  return next === child ? object : Object.assign(Object.create(null), object, { [key]: next })
+}
+
+/** Whether one path contains the other: equal, above or below. */
+export function touches(one: FieldPath, other: FieldPath): boolean {
+  return one.every((key, index) => index >= other.length || other[index] === key)
+}

@@ -1,0 +1,141 @@
+// The rules of metadata: what the server sets, what may be set, what may change (SPEC §2.2, wire §1.9, §1.10).
+
+import { type FieldError, fieldForbidden, invalidValue, required, tooLong } from '../api/errors.ts'
+import type { Kind } from '../api/kind.ts'
+import { dnsLabel, dnsSubdomain, dnsSubdomainPrefix, labelValue, qualifiedName } from '../api/names.ts'
+import type { Metadata, OwnerReference } from '../api/object.ts'
+
+type Draft = { -readonly [K in keyof Metadata]: Metadata[K] }
+
+/** Metadata of a new object: what only the server sets is wiped and set anew. */
+export function newMetadata(sent: Metadata, set: { namespace: string; uid: string; now: string }): Metadata {
+  const { selfLink: _, ...rest } = sent as Metadata & { selfLink?: string }
+  const next: Draft = { ...rest, uid: set.uid, creationTimestamp: set.now, generation: 1 }
+  delete next.resourceVersion
+  delete next.deletionTimestamp
+  delete next.deletionGracePeriodSeconds
+  delete next.managedFields
+  if (set.namespace) next.namespace = set.namespace
+  else delete next.namespace
+  return next
+}
+
+const serverOwned = ['creationTimestamp', 'generateName', 'generation', 'resourceVersion'] as const
+const immutable = ['name', 'namespace', 'uid', 'deletionTimestamp', 'deletionGracePeriodSeconds'] as const
+
+function restore(next: { [key: string]: unknown }, field: keyof Metadata, old: Metadata): void {
+  if (old[field] === undefined) delete next[field]
+  else next[field] = old[field]
+}
+
+/** Metadata of a replaced object: what the client may not move is put back as it was. */
+export function nextMetadata(sent: Metadata, old: Metadata): Metadata {
+  const { selfLink: _, ...rest } = sent as Metadata & { selfLink?: string }
+  const next: { [key: string]: unknown } = { ...rest }
+  for (const field of serverOwned) restore(next, field, old)
+  for (const field of immutable) if (next[field] === undefined) restore(next, field, old)
+  return next as Metadata
+}
+
+export function checkMetadata(kind: Kind, next: Metadata, warn: (text: string) => void): FieldError[] {
+  return [
+    ...checkName(next),
+    ...(kind.namespaced
+      ? dnsLabel(next.namespace ?? '').map(problem => invalidValue('metadata.namespace', next.namespace ?? '', problem))
+      : []),
+    ...checkLabels(next.labels),
+    ...checkAnnotations(next.annotations),
+    ...checkFinalizers(next.finalizers ?? [], warn),
+    ...checkOwners(next.ownerReferences ?? []),
+  ]
+}
+
+function checkName({ name, generateName }: Metadata): FieldError[] {
+  const prefix = generateName
+    ? dnsSubdomainPrefix(generateName).map(problem => invalidValue('metadata.generateName', generateName, problem))
+    : []
+  if (!name) return prefix.length ? prefix : [required('metadata.name', 'name or generateName is required')]
+  return [...prefix, ...dnsSubdomain(name).map(problem => invalidValue('metadata.name', name, problem))]
+}
+
+function checkLabels(labels: Metadata['labels']): FieldError[] {
+  return Object.entries(labels ?? {}).flatMap(([key, value]) => [
+    ...qualifiedName(key).map(problem => invalidValue('metadata.labels', key, problem)),
+    ...labelValue(value).map(problem => invalidValue('metadata.labels', value, problem)),
+  ])
+}
+
+const maxAnnotations = 256 * 1024
+const encoder = new TextEncoder()
+
+function checkAnnotations(annotations: Metadata['annotations']): FieldError[] {
+  const entries = Object.entries(annotations ?? {})
+  const errors = entries.flatMap(([key]) =>
+    qualifiedName(key.toLowerCase()).map(problem => invalidValue('metadata.annotations', key, problem)),
+  )
+  const bytes = entries.reduce(
+    (sum, [key, value]) => sum + encoder.encode(key).length + encoder.encode(value).length,
+    0,
+  )
+  return bytes > maxAnnotations ? [...errors, tooLong('metadata.annotations', maxAnnotations)] : errors
+}
+
+const ownFinalizers = ['orphan', 'foregroundDeletion']
+
+function checkFinalizers(finalizers: readonly string[], warn: (text: string) => void): FieldError[] {
+  const errors = finalizers.flatMap(one =>
+    qualifiedName(one).map(problem => invalidValue('metadata.finalizers', one, problem)),
+  )
+  for (const one of finalizers)
+    if (!one.includes('/') && !ownFinalizers.includes(one))
+      warn(
+        `metadata.finalizers: "${one}": prefer a domain-qualified finalizer name to avoid accidental conflicts with other finalizer writers`,
+      )
+  if (!ownFinalizers.every(one => finalizers.includes(one))) return errors
+  return [
+    ...errors,
+    invalidValue('metadata.finalizers', finalizers, 'finalizer orphan and foregroundDeletion cannot be both set'),
+  ]
+}
+
+function checkOwners(references: readonly OwnerReference[]): FieldError[] {
+  const errors: FieldError[] = []
+  for (const [index, reference] of references.entries())
+    for (const field of ['apiVersion', 'kind', 'name', 'uid'] as const)
+      if (!reference[field]) errors.push(required(`metadata.ownerReferences[${index}].${field}`, 'must not be empty'))
+  const controllers = references.filter(one => one.controller)
+  if (controllers.length > 1) {
+    const names = controllers.map(one => `${one.kind}/${one.name}`)
+    const message = `Only one reference can have Controller set to true. Found "true" in references for ${names.slice(0, -1).join(', ')} and ${names.at(-1)}`
+    errors.push(invalidValue('metadata.ownerReferences', references, message))
+  }
+  return errors
+}
+
+/** What a change of metadata may not do. */
+export function checkMetadataChange(next: Metadata, old: Metadata): FieldError[] {
+  const errors: FieldError[] = []
+  for (const field of immutable)
+    if (next[field] !== old[field]) errors.push(invalidValue(`metadata.${field}`, next[field], 'field is immutable'))
+  if (old.deletionTimestamp) {
+    const added = (next.finalizers ?? []).filter(one => !old.finalizers?.includes(one))
+    if (added.length)
+      errors.push(
+        fieldForbidden(
+          'metadata.finalizers',
+          `no new finalizers can be added if the object is being deleted, found new finalizers []string{${added.map(one => JSON.stringify(one)).join(', ')}}`,
+        ),
+      )
+  }
+  return errors
+}
+
+/** Exact duplicates go, with a word about it. */
+export function uniqueOwners(metadata: Metadata, warn: (text: string) => void): Metadata {
+  const references = metadata.ownerReferences
+  if (!references) return metadata
+  const kept = new Map(references.map(one => [JSON.stringify(Object.entries(one).sort()), one]))
+  if (kept.size === references.length) return metadata
+  warn('.metadata.ownerReferences contains duplicate entries; API server dedups owner references')
+  return { ...metadata, ownerReferences: [...kept.values()] }
+}

@@ -1,0 +1,81 @@
+// PATCH: JSON Patch and merge patch over what the caller sees; apply is handed on (D5).
+
+import { badRequest, patchFailed } from '../api/errors.ts'
+import { applyJsonPatch, PatchError, type PatchOptions, unknownMembers } from '../api/json-patch.ts'
+import type { Kind } from '../api/kind.ts'
+import { applyMergePatch } from '../api/merge-patch.ts'
+import { isObject, type Json, type Ref, type Resource } from '../api/object.ts'
+import type { Document, PatchBody, WriteOptions } from '../api/resources.ts'
+import { apply } from './apply.ts'
+import { type Context, refOf } from './context.ts'
+import { fieldPath, touches } from './field-path.ts'
+import { receive, strictPatchError } from './receive.ts'
+import { visible } from './redact.ts'
+import { checkPlace, rewrite } from './update.ts'
+
+export async function patch(
+  ctx: Context,
+  kind: Kind,
+  at: Ref,
+  body: PatchBody,
+  options: WriteOptions = {},
+): Promise<Document & { created?: boolean }> {
+  const ref = refOf(kind, at)
+  if (body.type === 'apply') return apply(ctx, kind, ref, body, options)
+  checkBody(kind, ref, body, options)
+  const guard = await guardFor(ctx, kind, ref, options)
+  return rewrite(ctx, kind, ref, options, old => {
+    const seen = visible(ctx, kind, old) as unknown as Json
+    const patched = body.type === 'json' ? runJsonPatch(seen, body.body, guard) : applyMergePatch(seen, body.body)
+    const received = receive(kind, patched, options, 'patch')
+    checkPlace(kind, ref, received.object)
+    return { ...received, object: withoutOwnVersion(received.object, old) }
+  })
+}
+
+/** A version that was not touched by the patch is no precondition; another one is. */
+function withoutOwnVersion(object: Resource, old: Resource): Resource {
+  if (object.metadata.resourceVersion !== old.metadata.resourceVersion) return object
+  const { resourceVersion: _, ...metadata } = object.metadata
+  return { ...object, metadata }
+}
+
+function checkBody(kind: Kind, ref: Ref, body: PatchBody, options: WriteOptions): void {
+  if (body.type === 'merge' && !isObject(body.body))
+    throw badRequest('error decoding patch: a merge patch is a JSON object')
+  if (body.type !== 'json') return
+  if (!Array.isArray(body.body)) throw badRequest('error decoding patch: a JSON Patch is an array of operations')
+  const unknown = options.fieldValidation === 'Ignore' ? [] : unknownMembers(body.body)
+  if (unknown.length && options.fieldValidation === 'Strict') throw strictPatchError(kind, ref.name, unknown)
+  for (const member of unknown) options.warn?.(`json patch unknown field "${member}"`)
+}
+
+type Guard = NonNullable<PatchOptions['guard']>
+
+/** copy, move and test could read out what a caller may not see (D5). */
+async function guardFor(ctx: Context, kind: Kind, ref: Ref, options: WriteOptions): Promise<Guard | undefined> {
+  const secret = [...kind.hidden, ...kind.writeOnly]
+  if (kind.sealed.length) {
+    const tools = ctx.tools({ dryRun: options.dryRun ?? false, warn: () => {} })
+    const { allowed } = await tools.judge({ verb: 'get', target: { group: kind.group, resource: kind.plural, ...ref } })
+    if (!allowed) secret.push(...kind.sealed)
+  }
+  if (secret.length === 0) return undefined
+  const paths = secret.map(fieldPath)
+  return (op, pointer, refuse) => {
+    if ((op === 'copy' || op === 'move' || op === 'test') && paths.some(path => touches(path, pointer)))
+      refuse(`${op} may not touch a field that is never shown, nor what contains it`)
+  }
+}
+
+function runJsonPatch(document: Json, operations: Json, guard: Guard | undefined): Json {
+  try {
+    return applyJsonPatch(document, operations, guard ? { guard } : {})
+  } catch (error) {
+    if (!(error instanceof PatchError)) throw error
+    if (error.kind === 'malformed') throw badRequest(`error decoding patch: ${error.message}`)
+    throw patchFailed([
+      { reason: 'FieldValueInvalid', field: error.pointer, message: `operation ${error.index}: ${error.problem}` },
+    ])
+  }
+}

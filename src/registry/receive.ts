@@ -1,0 +1,123 @@
+// Takes in what a client sent for a kind: the envelope's rules, unknown and duplicate fields (D24, wire §1.7, §1.8).
+
+import { type ApiError, badRequest, type FieldError, invalid, invalidValue } from '../api/errors.ts'
+import type { Kind } from '../api/kind.ts'
+import { metadataSchema } from '../api/metadata-schema.ts'
+import { emptyMap, isObject, type Json, type JsonObject, type Metadata, type Resource } from '../api/object.ts'
+import type { WriteOptions } from '../api/resources.ts'
+import { conform, type Findings, noFindings, typeName } from './validate.ts'
+
+/** A well-formed object of the kind with all field errors found so far; what is not of the kind at all is refused here. */
+export type Received = { readonly object: Resource; readonly errors: readonly FieldError[] }
+
+export function receive(
+  kind: Kind,
+  sent: Json,
+  options: WriteOptions,
+  strictness: 'decode' | 'patch' = 'decode',
+): Received {
+  if (!isObject(sent))
+    throw badRequest(
+      `the object provided is unrecognized (must be of type ${kind.kind}): it is ${article(typeName(sent))}, not an object`,
+    )
+  const errors = checkEnvelope(kind, sent)
+  const found = noFindings()
+  const metadata = receiveMetadata(kind, sent, found)
+  const unknownAtRoot: string[] = []
+  const object = emptyMap()
+  object.apiVersion = kind.apiVersion
+  object.kind = kind.kind
+  object.metadata = metadata as unknown as Json
+  for (const key of Object.keys(sent)) {
+    if (key === 'apiVersion' || key === 'kind' || key === 'metadata') continue
+    const schema = key === 'spec' ? kind.spec : key === 'status' ? kind.status : undefined
+    const value = sent[key] as Json
+    if (!schema) unknownAtRoot.push(key)
+    else if (value !== null) object[key] = conform(schema, value, key, found)
+  }
+  report(kind, (metadata.name ?? '') as string, found, unknownAtRoot, options, strictness)
+  return { object: object as unknown as Resource, errors: [...errors, ...found.errors] }
+}
+
+/** kind and apiVersion may be left out; if there, they must be the address's own (D24). */
+function checkEnvelope(kind: Kind, sent: JsonObject): FieldError[] {
+  const { apiVersion, kind: word } = sent
+  if (apiVersion !== undefined && apiVersion !== null && apiVersion !== kind.apiVersion)
+    throw badRequest(
+      `the API version in the data (${typeof apiVersion === 'string' ? apiVersion : typeName(apiVersion)}) does not match the expected API version (${kind.apiVersion})`,
+    )
+  if (word === undefined || word === null || word === kind.kind) return []
+  return [invalidValue('kind', typeof word === 'string' ? word : typeName(word), `must be ${kind.kind}`)]
+}
+
+function receiveMetadata(kind: Kind, sent: JsonObject, found: Findings): Metadata {
+  const value = sent.metadata ?? emptyMap()
+  const own = noFindings()
+  const metadata = conform(metadataSchema, value, 'metadata', own)
+  found.unknown.push(...own.unknown)
+  // Missing parts of ownerReferences are field errors; a wrong JSON type is not decodable at all.
+  const [wrong] = own.errors.filter(error => error.reason === 'FieldValueTypeInvalid')
+  if (wrong) {
+    const [, actual, expected] = /^Invalid value: "(\w+)".* must be of type (\w+)/.exec(wrong.message) ?? []
+    const field = wrong.field
+      .replace(/^metadata\.?/, 'ObjectMeta.')
+      .replace(/^(ObjectMeta\.(labels|annotations))\..*/, '$1')
+    throw notHandled(kind, `json: cannot unmarshal ${actual} into Go struct field ${field} of type ${expected}`)
+  }
+  const out = emptyMap()
+  for (const [key, item] of Object.entries(metadata as JsonObject))
+    if (key === 'managedFields' || !isEmpty(item)) out[key] = item
+  return out as unknown as Metadata
+}
+
+/** Empty maps and lists in metadata are as good as absent; managedFields: [] is an order to forget. */
+const isEmpty = (value: Json) =>
+  Array.isArray(value) ? value.length === 0 : isObject(value) && Object.keys(value).length === 0
+
+export const notHandled = (kind: Kind, why: string) =>
+  badRequest(`${kind.kind} in version "${kind.version}" cannot be handled as a ${kind.kind}: ${why}`)
+
+function report(
+  kind: Kind,
+  name: string,
+  found: Findings,
+  atRoot: readonly string[],
+  options: WriteOptions,
+  strictness: 'decode' | 'patch',
+): void {
+  const metadataFirst = [
+    ...found.unknown.filter(path => path.startsWith('metadata.')),
+    ...atRoot,
+    ...found.unknown.filter(path => !path.startsWith('metadata.')),
+  ]
+  const problems = [...(options.duplicates ?? []), ...metadataFirst.map(path => `unknown field "${path}"`)]
+  if (problems.length && options.fieldValidation === 'Strict') {
+    if (strictness === 'patch')
+      throw invalid(kind, name, [
+        {
+          reason: 'FieldValueInvalid',
+          field: 'patch',
+          message: `Invalid value: strict decoding error: ${problems.join(', ')}`,
+        },
+      ])
+    throw notHandled(kind, `strict decoding error: ${problems.join(', ')}`)
+  }
+  if (options.fieldValidation !== 'Ignore') for (const problem of problems) options.warn?.(problem)
+  for (const path of new Set(found.deprecated)) options.warn?.(deprecation(kind, path))
+}
+
+function deprecation(kind: Kind, path: string): string {
+  return `${kind.apiVersion} ${kind.kind}: ${path} is deprecated`
+}
+
+const article = (word: string) => (/^[aeio]/.test(word) ? `an ${word}` : `a ${word}`)
+
+/** A JSON Patch whose operations carry unknown members, under Strict. */
+export const strictPatchError = (kind: Kind, name: string, members: readonly string[]): ApiError =>
+  invalid(kind, name, [
+    {
+      reason: 'FieldValueInvalid',
+      field: 'patch',
+      message: `Invalid value: strict decoding error: ${members.map(one => `json patch unknown field "${one}"`).join(', ')}`,
+    },
+  ])

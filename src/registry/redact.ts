@@ -1,0 +1,98 @@
+// What is kept and what is shown: sealing before storage, opening for an answer, and taking out what never leaves (D13, D21, D28).
+
+import { canonical } from '../api/codec.ts'
+import type { Kind } from '../api/kind.ts'
+import { isObject, type Json, type JsonObject, type Resource, timestamp } from '../api/object.ts'
+import { type Document, documentFrom, documentOf } from '../api/resources.ts'
+import type { Entry, Value } from '../storage/store.ts'
+import type { Context, Place } from './context.ts'
+import { type FieldPath, fieldPath, readAt, writeAt } from './field-path.ts'
+
+const lastApplied = fieldPath('metadata.annotations["kubectl.kubernetes.io/last-applied-configuration"]')
+const redacted = '<redacted>'
+
+/** Whether stored bytes are the answer as they are. */
+export const isPlain = (kind: Kind): boolean =>
+  kind.hidden.length === 0 && kind.sealed.length === 0 && !kind.lastActivity
+
+/** The stored object, opened, with its hidden fields: for the verbs' own eyes. */
+export function load(ctx: Context, kind: Kind, entry: Entry): Resource {
+  let object = JSON.parse(entry.text.toString()) as JsonObject
+  for (const text of kind.sealed) {
+    const path = fieldPath(text)
+    const sealed = readAt(object, path)
+    if (typeof sealed === 'string')
+      object = writeAt(object, path, JSON.parse(ctx.sealer.open(place(kind, object, text), sealed)))
+  }
+  return object as unknown as Resource
+}
+
+/** The bytes to store: sealed, canonical, with a gap for the revision. */
+export function encode(ctx: Context, kind: Kind, object: Resource): Value {
+  let kept = object as unknown as JsonObject
+  for (const text of kind.sealed) {
+    const path = fieldPath(text)
+    const value = readAt(kept, path)
+    if (value !== undefined) kept = writeAt(kept, path, ctx.sealer.seal(place(kind, kept, text), canonical(value)))
+  }
+  const { apiVersion, kind: word, metadata, ...rest } = kept as { [key: string]: Json }
+  const { resourceVersion: _, uid, ...others } = metadata as JsonObject
+  // uid is the last key of canonical metadata, so the revision's place is right before it.
+  const head = `{"apiVersion":${JSON.stringify(apiVersion)},"kind":${JSON.stringify(word)},"metadata":${canonical(others).slice(0, -1)},"resourceVersion":"`
+  const tail = canonical(rest)
+  const text = `${head}","uid":${JSON.stringify(uid)}}${tail === '{}' ? '}' : `,${tail.slice(1)}`}`
+  return { text: Buffer.from(text), gap: Buffer.byteLength(head) }
+}
+
+function place(kind: Kind, object: JsonObject, path: string): Place {
+  const { namespace = '', name = '', uid = '' } = object.metadata as { namespace?: string; name?: string; uid?: string }
+  return { kind: kind.id, namespace, name, uid, path }
+}
+
+/** A stored object as anyone may see it who may get it. */
+export function present(ctx: Context, kind: Kind, entry: Entry): Document {
+  return isPlain(kind) ? documentFrom(entry.text) : documentOf(visible(ctx, kind, load(ctx, kind, entry)))
+}
+
+/** Without hidden fields, with last activity joined in. */
+export function visible(ctx: Context, kind: Kind, object: Resource): Resource {
+  let shown = object as unknown as JsonObject
+  if (ctx.inside) return object
+  for (const text of kind.hidden) shown = writeAt(shown, fieldPath(text), undefined)
+  const used = kind.lastActivity ? ctx.lastActivity(object.metadata.uid ?? '') : undefined
+  if (used !== undefined)
+    shown = { ...shown, status: { ...(shown.status as JsonObject), lastActivity: timestamp(used) } }
+  else if (isObject(shown.status) && Object.keys(shown.status).length === 0)
+    shown = writeAt(shown, ['status'], undefined)
+  return shown as unknown as Resource
+}
+
+/** What the caller could not see stays as it was, unless sent anew or its container is gone (D5). */
+export function carryOver(kind: Kind, next: Resource, old: Resource): Resource {
+  let object = next as unknown as JsonObject
+  for (const text of kind.hidden) {
+    const path = fieldPath(text)
+    const kept = readAt(old as unknown as JsonObject, path)
+    if (kept !== undefined && readAt(object, path) === undefined) object = writeAt(object, path, kept)
+  }
+  return object as unknown as Resource
+}
+
+/** kubectl copies whole manifests into an annotation: values that are never shown are struck out of it, keys kept (D28). */
+export function redactLastApplied(kind: Kind, object: Resource): Resource {
+  const secret = [...kind.writeOnly, ...kind.hidden]
+  const text = secret.length ? readAt(object as unknown as JsonObject, lastApplied) : undefined
+  if (typeof text !== 'string') return object
+  const next = strike(text, secret.map(fieldPath))
+  return writeAt(object as unknown as JsonObject, lastApplied, next) as unknown as Resource
+}
+
+function strike(text: string, paths: readonly FieldPath[]): string {
+  try {
+    let manifest = JSON.parse(text) as JsonObject
+    for (const path of paths) if (readAt(manifest, path) !== undefined) manifest = writeAt(manifest, path, redacted)
+    return `${JSON.stringify(manifest)}\n`
+  } catch {
+    return redacted
+  }
+}

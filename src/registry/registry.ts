@@ -1,0 +1,59 @@
+// The verbs, once, for every kind: implements Resources in process. bin/ opens it and hands `as(caller)` to the rooms above.
+
+import { type Caller, systemCaller } from '../api/caller.ts'
+import type { Kind, Tools } from '../api/kind.ts'
+import type { Resources } from '../api/resources.ts'
+import type { Store } from '../storage/store.ts'
+import type { Context, Sealer } from './context.ts'
+import { create } from './create.ts'
+import { remove, removeCollection } from './delete.ts'
+import { get } from './get.ts'
+import { list } from './list.ts'
+import { patch } from './patch.ts'
+import { update } from './update.ts'
+import { watch } from './watch.ts'
+
+export type RegistryOptions = {
+  readonly kinds: readonly Kind[]
+  readonly store: Store
+  readonly sealer: Sealer
+  readonly now: () => number
+  readonly uuid: () => string
+  readonly lastActivity: (uid: string) => number | undefined
+  /** What kinds may ask of the house; the registry adds who asks and how. */
+  readonly tools: (caller: Caller) => Omit<Tools, 'caller' | 'warn' | 'dryRun' | 'read'>
+}
+
+export interface Registry {
+  as(caller: Caller): Resources
+  /** The server's own view, hidden fields included: for controllers and authentication, never for a request. */
+  readonly inside: Resources
+}
+
+export function openRegistry(options: RegistryOptions): Registry {
+  return { as: caller => bind(options, caller, false), inside: bind(options, systemCaller, true) }
+}
+
+function bind(options: RegistryOptions, caller: Caller, inside: boolean): Resources {
+  const read: Tools['read'] = (kind, ref) => get(ctx, kind, ref).then(document => document.object, notThere)
+  const ctx: Context = {
+    ...options,
+    caller,
+    inside,
+    tools: ({ dryRun, warn }) => ({ ...options.tools(caller), caller, dryRun, warn, read }),
+  }
+  return {
+    create: (kind, namespace, object, write) => create(ctx, kind, namespace, object, write),
+    get: (kind, ref, how) => get(ctx, kind, ref, how),
+    list: (kind, how) => list(ctx, kind, how),
+    watch: (kind, how) => watch(ctx, kind, how),
+    update: (kind, ref, object, write) => update(ctx, kind, ref, object, write),
+    patch: (kind, ref, body, write) => patch(ctx, kind, ref, body, write),
+    delete: (kind, ref, how) => remove(ctx, kind, ref, how),
+    deleteCollection: (kind, selection, how) => removeCollection(ctx, kind, selection, how),
+  }
+}
+
+function notThere(error: { code?: number }): undefined {
+  if (error.code !== 404) throw error
+}

@@ -1,0 +1,26 @@
+// The one table that turns the store's errors into answers.
+
+import { alreadyExists, conflict, expired, futureRevision, notFound, unavailable } from '../api/errors.ts'
+import type { Kind } from '../api/kind.ts'
+import { StoreError } from '../storage/store.ts'
+
+export function translate(error: unknown, kind: Kind, name: string): unknown {
+  if (!(error instanceof StoreError)) return error
+  switch (error.reason) {
+    case 'exists':
+      return alreadyExists(kind, name)
+    case 'missing':
+      return notFound(kind, name)
+    case 'conflict':
+      return conflict(kind, name)
+    case 'compacted':
+      return expired('The resourceVersion for the provided list is too old.')
+    case 'future':
+      return futureRevision('asked for', String(error.revision))
+    case 'unavailable':
+      return unavailable(`the server cannot store changes now: ${error.message}`)
+  }
+}
+
+export const isConflict = (error: unknown) =>
+  error instanceof StoreError && (error.reason === 'conflict' || error.reason === 'missing')

@@ -1,0 +1,161 @@
+// PUT of an object or its status, and the read-modify-write that update, patch, apply and delete share.
+
+import { canonical } from '../api/codec.ts'
+import { ApiError, badRequest, conflict, invalidValue, notFound } from '../api/errors.ts'
+import type { Kind, Shown, Tools } from '../api/kind.ts'
+import { wholeSchema } from '../api/metadata-schema.ts'
+import { type Json, type ManagedFieldsEntry, type Ref, type Resource, timestamp } from '../api/object.ts'
+import { type Document, documentOf, type WriteOptions } from '../api/resources.ts'
+import { admit } from './admit.ts'
+import { type Context, keyOf, refOf } from './context.ts'
+import { trackUpdate } from './managed-fields.ts'
+import { nextMetadata } from './metadata.ts'
+import { type Received, receive } from './receive.ts'
+import { carryOver, encode, load, present, visible } from './redact.ts'
+import { isConflict, translate } from './store-errors.ts'
+
+export async function update(
+  ctx: Context,
+  kind: Kind,
+  at: Ref,
+  sent: Json,
+  options: WriteOptions = {},
+): Promise<Document> {
+  const received = receive(kind, sent, options)
+  const ref = refOf(kind, at)
+  checkPlace(kind, ref, received.object)
+  return rewrite(ctx, kind, ref, options, old => {
+    const { resourceVersion, uid } = received.object.metadata
+    if (!resourceVersion || resourceVersion === '0') throw versionMissing(kind, ref.name)
+    if (uid !== undefined && uid !== old.metadata.uid)
+      throw conflict(
+        kind,
+        ref.name,
+        `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${old.metadata.uid}`,
+      )
+    return received
+  })
+}
+
+/** Upstream reports this one with the plural where a Kind would stand. */
+function versionMissing(kind: Kind, name: string): ApiError {
+  const error = invalidValue('metadata.resourceVersion', 0, 'must be specified for an update')
+  return new ApiError(422, 'Invalid', `${kind.id} "${name}" is invalid: ${error.field}: ${error.message}`, {
+    details: { name, group: kind.group, kind: kind.plural, causes: [error] },
+  })
+}
+
+export function checkPlace(kind: Kind, ref: Ref, object: Resource): void {
+  const { name, namespace } = object.metadata
+  if (!name)
+    throw badRequest(`the name of the object (${ref.name} based on URL) was undeterminable: name must be provided`)
+  if (name !== ref.name)
+    throw badRequest(`the name of the object (${name}) does not match the name on the URL (${ref.name})`)
+  if (kind.namespaced && namespace && namespace !== ref.namespace)
+    throw badRequest('the namespace of the provided object does not match the namespace sent on the request')
+}
+
+/** Given the object as it is, what was asked for. Its resourceVersion, if set, is a precondition. May be asked again after a conflict. */
+export type Change = (old: Resource) => Received & { readonly managedFields?: readonly ManagedFieldsEntry[] }
+
+/** Reads, changes, checks and commits; a lost race is run again unless the client named a version. */
+export async function rewrite(
+  ctx: Context,
+  kind: Kind,
+  ref: Ref,
+  options: WriteOptions,
+  change: Change,
+): Promise<Document> {
+  const tools = ctx.tools({ dryRun: options.dryRun ?? false, warn: options.warn ?? (() => {}) })
+  const key = keyOf(kind, ref)
+  for (let attempt = 0; ; attempt++) {
+    const entry = ctx.store.get(key)
+    if (!entry) throw notFound(kind, ref.name)
+    const old = load(ctx, kind, entry)
+    const asked = change(old)
+    const pinned = asked.object.metadata.resourceVersion
+    if (pinned && pinned !== String(entry.revision)) throw conflict(kind, ref.name)
+    const { next, shown } = await settle(ctx, kind, old, asked, tools, options)
+    if (isSame(next, old)) return shown ? documentOf(shown(visible(ctx, kind, old))) : present(ctx, kind, entry)
+    if (tools.dryRun) return documentOf(visible(ctx, kind, next))
+    try {
+      const op = isGone(next, ctx.now())
+        ? { type: 'delete' as const, key, expect: entry.revision }
+        : { type: 'put' as const, key, value: encode(ctx, kind, next), expect: entry.revision }
+      const revision = await ctx.store.commit([op])
+      const stored = { ...next, metadata: { ...next.metadata, resourceVersion: String(revision) } }
+      const answer = visible(ctx, kind, stored)
+      return documentOf(shown ? shown(answer) : answer)
+    } catch (error) {
+      if (!isConflict(error) || pinned || attempt >= 5) throw translate(error, kind, ref.name)
+    }
+  }
+}
+
+/** From what was asked to what will be stored: the main resource keeps its status, /status changes nothing else. */
+async function settle(
+  ctx: Context,
+  kind: Kind,
+  old: Resource,
+  asked: ReturnType<Change>,
+  tools: Tools,
+  options: WriteOptions,
+): Promise<{ next: Resource; shown: Shown | undefined }> {
+  const ofStatus = options.subresource === 'status'
+  const sentFields = asked.object.metadata.managedFields
+  const merged = ofStatus
+    ? withStatusOf(old, asked.object)
+    : carryOver(
+        kind,
+        withStatusOf({ ...asked.object, metadata: nextMetadata(asked.object.metadata, old.metadata) }, old),
+        old,
+      )
+  const admitted = await admit(ctx, { kind, next: merged, old, errors: asked.errors, tools })
+  const managedFields =
+    asked.managedFields ??
+    trackUpdate({
+      schema: wholeSchema(kind),
+      before: old,
+      after: withFields(admitted.object, sentFields),
+      manager: options.fieldManager ?? 'unknown',
+      subresource: options.subresource ?? '',
+      apiVersion: kind.apiVersion,
+      now: timestamp(ctx.now()),
+      resetStatus: true,
+    })
+  const next = withFields(admitted.object, managedFields)
+  const generation = (old.metadata.generation ?? 0) + (isSameIntent(next, old) ? 0 : 1)
+  return { next: { ...next, metadata: { ...next.metadata, generation } }, shown: admitted.shown }
+}
+
+function withStatusOf(object: Resource, from: Resource): Resource {
+  const { status: _, ...rest } = object
+  return from.status === undefined ? rest : { ...rest, status: from.status }
+}
+
+function withFields(object: Resource, managedFields: readonly ManagedFieldsEntry[] | undefined): Resource {
+  const { managedFields: _, ...metadata } = object.metadata
+  return { ...object, metadata: managedFields === undefined ? metadata : { ...metadata, managedFields } }
+}
+
+/** Everything but metadata and status is desired state. */
+function isSameIntent(next: Resource, old: Resource): boolean {
+  const intent = ({ metadata: _, status: __, ...rest }: Resource) => canonical(rest as unknown as Json)
+  return intent(next) === intent(old)
+}
+
+/** The same, times of managers aside: such a write keeps the resourceVersion and makes no event. */
+function isSame(next: Resource, old: Resource): boolean {
+  const strip = (object: Resource) =>
+    withFields(
+      object,
+      object.metadata.managedFields?.map(({ time: _, ...entry }) => entry),
+    )
+  return canonical(strip(next) as unknown as Json) === canonical(strip(old) as unknown as Json)
+}
+
+/** Deletion was asked for, its time has come and no finalizer holds it (SPEC §3). */
+export function isGone(object: Resource, now: number): boolean {
+  const { deletionTimestamp, finalizers } = object.metadata
+  return deletionTimestamp !== undefined && !finalizers?.length && Date.parse(deletionTimestamp) <= now
+}

@@ -1,0 +1,31 @@
+// /livez, /readyz and /healthz: each a list of checks, whole, verbose, or one by one (wire §1.5).
+
+import type { Exchange } from './exchange.ts'
+import { type Answer, textAnswer } from './respond.ts'
+
+/** undefined: fine. A text: why not; told to the log, withheld from the answer. */
+export type Check = { readonly name: string; readonly failure: () => string | undefined }
+
+export type Checks = { readonly livez: readonly Check[]; readonly readyz: readonly Check[] }
+
+export function healthPages(checks: Checks): (path: string, exchange: Exchange) => Answer | undefined {
+  return (path, exchange) => {
+    const [, page, one, ...rest] = path.split('/')
+    if ((page !== 'livez' && page !== 'readyz' && page !== 'healthz') || rest.length) return undefined
+    const all = page === 'livez' ? checks.livez : checks.readyz
+    const asked = one === undefined ? all : all.filter(check => check.name === one)
+    if (one !== undefined && asked.length === 0) return undefined
+    return report(page, asked, exchange.query)
+  }
+}
+
+function report(page: string, checks: readonly Check[], query: URLSearchParams): Answer {
+  const excluded = new Set(query.getAll('exclude'))
+  const failed = checks.filter(check => !excluded.has(check.name) && check.failure() !== undefined)
+  const lines = checks.map(check => {
+    if (excluded.has(check.name)) return `[+]${check.name} excluded: ok`
+    return failed.includes(check) ? `[-]${check.name} failed: reason withheld` : `[+]${check.name} ok`
+  })
+  if (failed.length) return textAnswer(500, `${[...lines, `${page} check failed`].join('\n')}\n`)
+  return textAnswer(200, query.has('verbose') ? `${[...lines, `${page} check passed`].join('\n')}\n` : 'ok')
+}

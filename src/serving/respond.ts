@@ -1,0 +1,81 @@
+// The one way out: whatever was found, or went wrong, becomes bytes and headers here.
+
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
+import { ApiError, internal, type Status } from '../api/errors.ts'
+import type { Exchange } from './exchange.ts'
+
+export type Answer = {
+  readonly code: number
+  readonly type: string
+  readonly body: Uint8Array
+  readonly headers?: { readonly [name: string]: string }
+}
+
+const compress = promisify(gzip)
+const compressAbove = 128 * 1024
+const encoder = new TextEncoder()
+
+export async function respond(exchange: Exchange, answer: Answer): Promise<void> {
+  const { request, response } = exchange
+  const headers: { [name: string]: string | number | string[] } = {
+    'Audit-Id': exchange.auditId,
+    'Cache-Control': 'no-cache, private',
+    'Content-Type': answer.type,
+    ...answer.headers,
+  }
+  if (exchange.warnings.size) headers['Warning'] = warningHeaders(exchange.warnings)
+  let body = answer.body
+  if (body.length > compressAbove) {
+    headers['Vary'] = headers['Vary'] ? `${headers['Vary']}, Accept-Encoding` : 'Accept-Encoding'
+    if (/\bgzip\b/.test(String(request.headers['accept-encoding'] ?? ''))) {
+      body = await compress(body, { level: 1 })
+      headers['Content-Encoding'] = 'gzip'
+    }
+  }
+  if (response.destroyed || response.headersSent) return
+  headers['Content-Length'] = body.length
+  response.writeHead(answer.code, headers)
+  if (request.method === 'HEAD') response.end()
+  else response.end(body)
+}
+
+/** The Status of anything thrown; what is not an ApiError is a bug, told to `bug` and to nobody else. */
+export function statusOf(error: unknown, bug: (error: unknown) => void): Status & { readonly code: number } {
+  if (error instanceof ApiError) return error.status
+  bug(error)
+  return internal().status
+}
+
+/** Headers that go with an error. Retry-After only where nothing took effect, since clients then repeat the request. */
+export function errorHeaders(status: Status & { readonly code: number }): { [name: string]: string } {
+  const retry = status.details?.retryAfterSeconds
+  return {
+    ...(status.code === 401 ? { 'WWW-Authenticate': 'Bearer' } : {}),
+    ...(retry !== undefined && (status.code === 429 || status.code === 503) ? { 'Retry-After': String(retry) } : {}),
+    ...(status.code === 403 ? { 'X-Content-Type-Options': 'nosniff' } : {}),
+  }
+}
+
+export const textAnswer = (code: number, text: string): Answer => ({
+  code,
+  type: 'text/plain; charset=utf-8',
+  body: encoder.encode(text),
+  headers: { 'X-Content-Type-Options': 'nosniff' },
+})
+
+/** One header a warning; all together at most 4096 characters, then each is cut to 256 and what is still too much dropped. */
+export function warningHeaders(warnings: ReadonlySet<string>): string[] {
+  const texts = [...warnings].map(text => text.replace(/[\x00-\x1f\x7f]/g, ' '))
+  const cut = texts.reduce((sum, text) => sum + text.length, 0) > 4096 ? texts.map(text => text.slice(0, 256)) : texts
+  const kept: string[] = []
+  let length = 0
+  for (const text of cut) {
+    length += text.length
+    if (length <= 4096) kept.push(text)
+  }
+  return kept.map(text => `299 - "${toLatin1(text).replace(/["\\]/g, '\\$&')}"`)
+}
+
+/** Header values are bytes: other characters travel as UTF-8, which Kubernetes clients read. */
+const toLatin1 = (text: string) => (/[^\x00-\xff]/.test(text) ? Buffer.from(text).toString('latin1') : text)

@@ -1,0 +1,77 @@
+// Where a listener's certificate comes from: the server's own CA, or files that are read again when they change.
+
+import { X509Certificate } from 'node:crypto'
+import { readFileSync, statSync } from 'node:fs'
+import { createSecureContext } from 'node:tls'
+import { issueCertificate, type Pair } from './certificate.ts'
+
+export interface CertificateSource {
+  readonly current: Pair
+  /** Tells of every new certificate. */
+  follow(changed: (pair: Pair) => void): void
+  stop(): void
+}
+
+const renewBefore = 30 * 24 * 3600 * 1000
+const day = 24 * 3600 * 1000
+
+/** Issued from our own CA, and issued anew a month before it ends. */
+export function ownCertificate(authority: Pair, names: readonly string[], now: () => number): CertificateSource {
+  let current = issueCertificate(authority, names, now())
+  let tell: (pair: Pair) => void = () => {}
+  const timer = setInterval(() => {
+    if (Date.parse(new X509Certificate(current.certificate).validTo) - now() > renewBefore) return
+    current = issueCertificate(authority, names, now())
+    tell(current)
+  }, day).unref()
+  return {
+    get current() {
+      return current
+    },
+    follow: changed => {
+      tell = changed
+    },
+    stop: () => clearInterval(timer),
+  }
+}
+
+export type FileOptions = {
+  readonly certificate: string
+  readonly key: string
+  readonly every?: number
+  readonly failed: (error: unknown) => void
+}
+
+/** From files. Looked at by time and size, which also sees the swapped links of mounted secrets; a pair that does not fit is not taken. */
+export function fileCertificate({ certificate, key, every = 1000, failed }: FileOptions): CertificateSource {
+  const stamp = () =>
+    [certificate, key].map(file => (({ mtimeMs, size, ino }) => `${mtimeMs}/${size}/${ino}`)(statSync(file))).join()
+  const read = (): Pair => {
+    const pair = { certificate: readFileSync(certificate, 'utf8'), key: readFileSync(key, 'utf8') }
+    createSecureContext({ cert: pair.certificate, key: pair.key })
+    return pair
+  }
+  let seen = stamp()
+  let current = read()
+  let tell: (pair: Pair) => void = () => {}
+  const timer = setInterval(() => {
+    try {
+      const now = stamp()
+      if (now === seen) return
+      current = read()
+      seen = now
+      tell(current)
+    } catch (error) {
+      failed(error)
+    }
+  }, every).unref()
+  return {
+    get current() {
+      return current
+    },
+    follow: changed => {
+      tell = changed
+    },
+    stop: () => clearInterval(timer),
+  }
+}

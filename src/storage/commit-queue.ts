@@ -1,0 +1,121 @@
+// The order of writes, for every engine that is the only writer: gathers commits, judges them, writes them as one batch, then shows them.
+//
+// One batch is being written at a time, so a batch is judged against what is durable plus what stands before it in
+// the same batch. While it is being written the next one gathers: that is how concurrent commits share an fsync.
+
+import { checkValue, labelsOf } from './entry.ts'
+import { judge, type Pending, type Verdict } from './judge.ts'
+import type { HeldEvent, Replica } from './replica.ts'
+import { type Op, StoreError } from './store.ts'
+
+export type Batch = { readonly events: readonly HeldEvent[]; readonly revision: number; readonly time: number }
+
+export type CommitQueue = {
+  commit(ops: readonly Op[]): Promise<number>
+  /** Resolves when everything handed in before is answered; what comes later is refused. */
+  close(): Promise<void>
+}
+
+const MOST_COMMITS = 2048
+const MOST_BYTES = 16 * 2 ** 20
+
+/** `write` resolves when the batch is durable and rejects, with the reason in plain words, when none of it is there. */
+export function openCommitQueue(options: {
+  readonly replica: Replica
+  readonly write: (batch: Batch) => Promise<void>
+  readonly now: () => number
+}): CommitQueue {
+  const { replica, write, now } = options
+  let waiting: Pending[] = []
+  let scheduled = false
+  let writing: Promise<void> | undefined
+  let closed = false
+
+  function schedule(): void {
+    if (scheduled || writing !== undefined || waiting.length === 0) return
+    scheduled = true
+    queueMicrotask(() => {
+      scheduled = false
+      start()
+    })
+  }
+
+  function start(): void {
+    const size = batchSize(waiting)
+    const commits = waiting.slice(0, size)
+    waiting = waiting.slice(size)
+    const { events, revision, verdicts } = judge(commits, replica)
+    if (events.length === 0) {
+      answer(verdicts)
+      schedule()
+      return
+    }
+    const time = now()
+    writing = write({ events, revision, time }).then(
+      () => {
+        replica.apply(events, revision, time)
+        finish(verdicts)
+      },
+      (error: unknown) => finish(verdicts.map(verdict => refuse(verdict, error))),
+    )
+  }
+
+  /** The next batch is sent off before this one is answered: answering is work that the disk need not wait for. */
+  function finish(verdicts: readonly Verdict[]): void {
+    writing = undefined
+    if (waiting.length > 0) start()
+    answer(verdicts)
+  }
+
+  return {
+    async commit(ops) {
+      if (closed) throw new StoreError('unavailable', 'the store is closed')
+      const labels = checkOps(ops)
+      return new Promise((resolve, reject) => {
+        waiting.push({ ops, labels, resolve, reject })
+        schedule()
+      })
+    },
+    async close() {
+      closed = true
+      while (scheduled || writing !== undefined || waiting.length > 0) await (writing ?? Promise.resolve())
+    },
+  }
+}
+
+/** What cannot be a commit at all: a bug of the caller, not a state of the store. */
+function checkOps(ops: readonly Op[]): Pending['labels'] {
+  if (ops.length === 0) throw new TypeError('a commit needs at least one op')
+  if (new Set(ops.map(op => op.key.bucket)).size < ops.length) {
+    throw new TypeError('a commit names at most one key of a bucket')
+  }
+  return ops.map(op => {
+    if (op.type === 'delete') return undefined
+    checkValue(op.value)
+    return labelsOf(op.value.text)
+  })
+}
+
+/** How many of the waiting commits go together: enough to share an fsync, not so much that the first waits for megabytes. */
+function batchSize(waiting: readonly Pending[]): number {
+  let bytes = 0
+  for (const [i, { ops }] of waiting.entries()) {
+    for (const op of ops) if (op.type === 'put') bytes += op.value.text.length
+    if (i + 1 === MOST_COMMITS || bytes >= MOST_BYTES) return i + 1
+  }
+  return waiting.length
+}
+
+/** A refusal that rests on the failed batch itself says nothing that is true now; one that rests on durable state stands. */
+function refuse(verdict: Verdict, error: unknown): Verdict {
+  if (verdict.error !== undefined && !verdict.withinBatch) return verdict
+  const reason = error instanceof StoreError ? error : new StoreError('unavailable', String(error))
+  return { pending: verdict.pending, revision: 0, error: reason, withinBatch: false }
+}
+
+function answer(verdicts: readonly Verdict[]): void {
+  for (const { pending, revision, error } of verdicts) {
+    if (error === undefined) pending.resolve(revision)
+    else pending.reject(error)
+  }
+}

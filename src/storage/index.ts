@@ -1,0 +1,43 @@
+// The list of engines, and the one way to open them: a store and the activity table that belongs to it. Called by bin.
+
+import { join } from 'node:path'
+import { type Activity, openActivity } from './activity.ts'
+import { openMemoryStore } from './memory.ts'
+import { openSqliteStore } from './sqlite.ts'
+import type { Store } from './store.ts'
+
+export type Storage = { readonly store: Store; readonly activity: Activity; close(): Promise<void> }
+export type StorageOptions = {
+  readonly engine: keyof typeof engines
+  /** Where the sqlite engine keeps its files; it exists already. */
+  readonly directory: string
+  readonly now: () => number
+}
+
+const engines = {
+  async memory({ now }: StorageOptions) {
+    return together(openMemoryStore({ now }), openActivity())
+  },
+  async sqlite({ directory, now }: StorageOptions) {
+    const store = await openSqliteStore({ file: join(directory, 'platform.db'), now })
+    return together(store, openActivity(store.times))
+  },
+}
+
+export const engineNames = Object.keys(engines)
+
+export function openStorage(options: StorageOptions): Promise<Storage> {
+  return engines[options.engine](options)
+}
+
+function together(store: Store, activity: Activity): Storage {
+  return {
+    store,
+    activity,
+    async close() {
+      // A disk that is full now must not keep the server from ending: a minute of activity is what is lost.
+      await activity.close().catch(() => {})
+      await store.close()
+    },
+  }
+}

@@ -1,0 +1,31 @@
+// The text of a key ring file (D28): a line a key, the first one seals. bin reads and writes the file.
+
+import { Buffer } from 'node:buffer'
+
+export type RingKey = { readonly id: string; readonly key: Uint8Array }
+
+const LINE = /^([a-z0-9]{1,32})\s+([A-Za-z0-9+/]{43}=)$/
+
+/** Throws with the number of the line that is wrong, never with what it holds. */
+export function readKeyRing(text: string): RingKey[] {
+  const keys: RingKey[] = []
+  for (const [i, line] of text.split('\n').entries()) {
+    const trimmed = line.trim()
+    if (trimmed === '' || trimmed.startsWith('#')) continue
+    const [, id = '', base64 = ''] = LINE.exec(trimmed) ?? []
+    if (id === '') throw new Error(`line ${i + 1} of the key ring is not an id and 32 bytes in base64`)
+    if (keys.some(key => key.id === id)) throw new Error(`line ${i + 1} of the key ring repeats the id ${id}`)
+    keys.push({ id, key: Buffer.from(base64, 'base64') })
+  }
+  if (keys.length === 0) throw new Error('the key ring holds no key')
+  return keys
+}
+
+/** A new ring, or `older` with a new key before it, which seals from now on. */
+export function makeKeyRing(random: (size: number) => Uint8Array, older = ''): string {
+  const id = Buffer.from(random(6)).toString('hex')
+  const key = Buffer.from(random(32)).toString('base64')
+  const kept = older.split('\n').filter(line => line.trim() !== '' && !line.startsWith('#'))
+  const lines = ['# Opens every secret stored here. The first key seals, all of them open.', `${id} ${key}`, ...kept]
+  return `${lines.join('\n')}\n`
+}

@@ -1,0 +1,30 @@
+// The engine without a disk: everything is gone when the process ends. For tests, and for `--storage memory`.
+
+import { openCommitQueue } from './commit-queue.ts'
+import type { HistoryBounds } from './event-log.ts'
+import { openReplica } from './replica.ts'
+import type { Store } from './store.ts'
+
+export type MemoryOptions = { readonly now?: () => number; readonly history?: HistoryBounds }
+
+export function openMemoryStore(options: MemoryOptions = {}): Store {
+  const { now = Date.now, history } = options
+  const replica = openReplica(history)
+  const queue = openCommitQueue({ replica, now, write: async () => {} })
+
+  return {
+    get revision() {
+      return replica.revision
+    },
+    get: replica.get,
+    list: replica.list,
+    count: replica.count,
+    watch: replica.watch,
+    commit: queue.commit,
+    async compact(revision) {
+      replica.trim(now(), revision)
+    },
+    failure: undefined,
+    close: queue.close,
+  }
+}

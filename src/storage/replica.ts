@@ -1,0 +1,64 @@
+// What an engine's readers see: the cache and the event log, moved on together, one step a batch. Every engine owns one and feeds it.
+
+import { type Cache, openCache } from './cache.ts'
+import type { Held } from './entry.ts'
+import { type EventLog, type HistoryBounds, openEventLog } from './event-log.ts'
+import { openOverlays } from './overlay.ts'
+import type { Cursor, Key, ListQuery, ListResult, StoreEvent } from './store.ts'
+
+/** An event whose entries still know their gap. */
+export type HeldEvent = StoreEvent & { readonly entry: Held; readonly previous: Held | undefined }
+
+export type Replica = {
+  readonly revision: number
+  readonly floor: number
+  get(key: Key): Held | undefined
+  list(query: ListQuery): ListResult
+  count(bucket: string): number
+  watch(bucket: string, after: number): Cursor
+  /** State from before the floor: no event. */
+  seed(key: Key, entry: Held | undefined): void
+  begin(revision: number, floor: number): void
+  /** `events`: those of whole commits, in order. `revision`: the last commit's. Readers see all of it or nothing. */
+  apply(events: readonly HeldEvent[], revision: number, time: number): void
+  /** Drops the history that the bounds let go, up to `limit` if given; answers the floor. */
+  trim(now: number, limit?: number): number
+}
+
+export function openReplica(bounds?: HistoryBounds): Replica {
+  const cache: Cache = openCache()
+  const log: EventLog = openEventLog(bounds)
+  const overlayAt = openOverlays(log)
+
+  return {
+    get revision() {
+      return log.revision
+    },
+    get floor() {
+      return log.floor
+    },
+    get: cache.get,
+    count: cache.count,
+    list(query) {
+      const revision = query.revision ?? log.revision
+      log.check(revision)
+      const page = cache.page(query, revision === log.revision ? undefined : overlayAt(query.bucket, revision))
+      return { entries: page.entries, revision, more: page.more, remaining: page.remaining }
+    },
+    watch: log.watch,
+    seed(key, entry) {
+      if (entry === undefined) cache.remove(key)
+      else cache.put(entry)
+    },
+    begin: log.begin,
+    apply(events, revision, time) {
+      for (const { type, key, entry } of events) {
+        if (type === 'deleted') cache.remove(key)
+        else cache.put(entry)
+      }
+      log.append(events, revision, time)
+      log.trim(time)
+    },
+    trim: log.trim,
+  }
+}

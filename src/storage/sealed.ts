@@ -1,0 +1,92 @@
+// Encryption of single values before any engine sees them (D28): AES-256-GCM, bound to the one place a value belongs to.
+
+import { Buffer } from 'node:buffer'
+import { createCipheriv, createDecipheriv } from 'node:crypto'
+import type { RingKey } from './key-ring.ts'
+
+/** What a value belongs to. Moved anywhere else, it does not open. */
+export type Place = {
+  readonly kind: string
+  readonly namespace: string
+  readonly name: string
+  readonly uid: string
+  /** Which field of the object: two sealed fields cannot be swapped either. */
+  readonly path: string
+}
+
+export type Sealer = {
+  seal(place: Place, plaintext: string): string
+  /** Throws SealError. */
+  open(place: Place, sealed: string): string
+  /** Whether a stored value looks sealed. What a client sends may look so too: seal it all the same. */
+  isSealed(value: unknown): value is string
+  /** Whether the first key of the ring sealed it: rotation looks for the others. */
+  isCurrent(sealed: string): boolean
+}
+
+/** Never carries a key, a plaintext or a ciphertext. */
+export class SealError extends Error {}
+
+const PREFIX = 'sealed:v1:'
+const NONCE = 12
+const TAG = 16
+
+/** The first key seals, all of them open. */
+export function openSealer(options: {
+  readonly keys: readonly RingKey[]
+  readonly random: (size: number) => Uint8Array
+}): Sealer {
+  const { keys, random } = options
+  const [first] = keys
+  if (first === undefined) throw new SealError('the key ring is empty')
+  const ring = new Map(keys.map(({ id, key }) => [id, key]))
+  const current = `${PREFIX}${first.id}:`
+
+  return {
+    seal(place, plaintext) {
+      const nonce = random(NONCE)
+      const cipher = createCipheriv('aes-256-gcm', first.key, nonce).setAAD(encode(place))
+      const text = [nonce, cipher.update(plaintext, 'utf8'), cipher.final(), cipher.getAuthTag()]
+      return current + Buffer.concat(text).toString('base64url')
+    },
+    open(place, sealed) {
+      const { id, bytes } = parse(sealed)
+      const key = ring.get(id)
+      if (key === undefined)
+        throw new SealError(`${nameOf(place)} is sealed with a key that the key ring does not have`)
+      const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, NONCE), { authTagLength: TAG })
+      decipher.setAAD(encode(place)).setAuthTag(bytes.subarray(-TAG))
+      try {
+        return decipher.update(bytes.subarray(NONCE, -TAG), undefined, 'utf8') + decipher.final('utf8')
+      } catch {
+        throw new SealError(`${nameOf(place)} does not open: it was changed, or it belongs to another place`)
+      }
+    },
+    isSealed: (value): value is string => typeof value === 'string' && value.startsWith(PREFIX),
+    isCurrent: sealed => sealed.startsWith(current),
+  }
+}
+
+/** Every part with its length before it, so that no two places have the same encoding. */
+function encode(place: Place): Buffer {
+  const parts = [PREFIX, place.kind, place.namespace, place.name, place.uid, place.path].map(part => Buffer.from(part))
+  return Buffer.concat(
+    parts.flatMap(part => {
+      const length = Buffer.alloc(4)
+      length.writeUInt32BE(part.length)
+      return [length, part]
+    }),
+  )
+}
+
+function parse(sealed: string): { id: string; bytes: Buffer } {
+  const end = sealed.indexOf(':', PREFIX.length)
+  const bytes = Buffer.from(sealed.slice(end + 1), 'base64url')
+  if (!sealed.startsWith(PREFIX) || end < 0 || bytes.length < NONCE + TAG)
+    throw new SealError('this is not a sealed value')
+  return { id: sealed.slice(PREFIX.length, end), bytes }
+}
+
+function nameOf({ kind, namespace, name, path }: Place): string {
+  return `${path} of ${kind} ${namespace === '' ? '' : `${namespace}/`}${name}`
+}

@@ -1,0 +1,39 @@
+// What SQLite's result codes mean for us: the reason in plain words, and whether a failed COMMIT certainly did nothing.
+
+const FULL = 13
+const READONLY = 8
+const IOERR = 10
+const IOERR_WRITE = IOERR | (3 << 8)
+
+const words: { readonly [code: number]: string } = {
+  5: 'another program holds the database',
+  6: 'another program holds the database',
+  7: 'there is no memory left',
+  [READONLY]: 'the disk is read-only',
+  [IOERR]: 'the disk does not accept writes',
+  11: 'the database file is damaged',
+  [FULL]: 'the disk is full',
+  14: 'the database file cannot be opened',
+  26: 'the database file is damaged',
+}
+
+/** The extended result code; 0 for an error that is not SQLite's. */
+export function codeOf(error: unknown): number {
+  const code = error instanceof Error && 'errcode' in error ? error.errcode : 0
+  return typeof code === 'number' ? code : 0
+}
+
+export function plainWords(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error)
+  const known = words[codeOf(error) & 0xff]
+  return known === undefined ? message : `${known} (${message})`
+}
+
+/**
+ * A COMMIT that could not write all of its pages did nothing: the mark of a commit is on the last one. After a failed
+ * fsync, or anything unforeseen, pages may or may not be on the disk, and only reading back can tell.
+ */
+export function didNothing(error: unknown): boolean {
+  const code = codeOf(error)
+  return (code & 0xff) === FULL || (code & 0xff) === READONLY || code === IOERR_WRITE
+}

@@ -1,0 +1,169 @@
+// The database file: its tables, and every statement that writes to it. Runs inside sqlite-worker.ts, where waiting for the disk harms nobody.
+//
+// The log is all there is: a row a key and commit, in order, with the value's text written once. The newest row of a
+// key is its state. A row says which revision of its key it supersedes, so compaction finds what to delete without an index.
+
+import { DatabaseSync } from 'node:sqlite'
+import { didNothing } from './sqlite-errors.ts'
+
+/** `text`: how many bytes of the batch's slab are this row's; 0 for a deletion, whose text is its predecessor's. */
+export type Row = {
+  readonly revision: number
+  readonly slot: number
+  readonly bucket: string
+  readonly namespace: string
+  readonly name: string
+  readonly previous: number
+  readonly gap: number
+  readonly text: number
+}
+export type RowBatch = { readonly rows: readonly Row[]; readonly slab: Uint8Array; readonly time: number }
+/** A time of `undefined` forgets the id. */
+export type Times = readonly (readonly [id: string, time: number | undefined])[]
+
+/** Thrown when a COMMIT failed and may yet have happened. The table is closed; open it anew and look. */
+export class UnclearError extends Error {}
+
+export type Table = {
+  /** The newest revision in the log, and the newest one whose history is gone. */
+  readonly revision: number
+  readonly floor: number
+  append(batch: RowBatch): void
+  saveTimes(times: Times): void
+  /** A tiny real write. */
+  probe(): void
+  /** Deletes what the next thousand revisions up to `floor` superseded. */
+  compact(floor: number): void
+  /** Copies the write-ahead log into the database when it has grown: after an answer, so that none waits for it. */
+  tidy(): void
+  close(): void
+}
+
+export const FILE_VERSION = 1
+/** A row's id is its revision and its slot in the commit: the log's order is the table's own, without an index. */
+export const SLOTS = 1024
+
+const SCHEMA = `
+  CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS log (
+    id INTEGER PRIMARY KEY, bucket TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL,
+    previous INTEGER NOT NULL, gap INTEGER NOT NULL, time INTEGER NOT NULL, text BLOB);
+  CREATE TABLE IF NOT EXISTS times (id TEXT PRIMARY KEY, time INTEGER NOT NULL) WITHOUT ROWID;
+  INSERT OR IGNORE INTO meta VALUES ('version', ${FILE_VERSION}), ('floor', 1), ('probe', 0);`
+const STEP = 1000
+const TIDY_PAGES = 4000
+
+export type TableOptions = {
+  readonly file: string
+  /** Demand that everything in the file is on the disk before anything is read from it: after an unclear COMMIT. */
+  readonly settle?: boolean
+  readonly open?: (file: string) => DatabaseSync
+}
+
+export function openTable(options: TableOptions): Table {
+  const { file, settle = false, open = name => new DatabaseSync(name, { timeout: 5000 }) } = options
+  const db = open(file)
+  try {
+    prepare(db, settle)
+  } catch (error) {
+    db.close()
+    throw error
+  }
+  const insert = db.prepare('INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?, ?)')
+  const changed = db.prepare('SELECT id, bucket, previous, gap FROM log WHERE id >= ? AND id < ?')
+  const deleteRow = db.prepare('DELETE FROM log WHERE id = ?')
+  const deleteOld = db.prepare('DELETE FROM log WHERE id >= ? AND id < ? AND bucket = ?')
+  const setMeta = db.prepare('UPDATE meta SET value = ? WHERE name = ?')
+  const saveTime = db.prepare('INSERT OR REPLACE INTO times VALUES (?, ?)')
+  const forgetTime = db.prepare('DELETE FROM times WHERE id = ?')
+  let floor = readNumber(db, "SELECT value FROM meta WHERE name = 'floor'")
+  let pages = 0
+
+  function transaction(work: () => void): void {
+    db.exec('BEGIN IMMEDIATE')
+    try {
+      work()
+    } catch (error) {
+      rollback(db)
+      throw error
+    }
+    try {
+      db.exec('COMMIT')
+    } catch (error) {
+      rollback(db)
+      if (didNothing(error)) throw error
+      db.close()
+      throw new UnclearError('a COMMIT failed', { cause: error })
+    }
+  }
+
+  return {
+    revision: Math.max(floor, Math.floor(readNumber(db, 'SELECT coalesce(max(id), 0) FROM log') / SLOTS)),
+    get floor() {
+      return floor
+    },
+    append({ rows, slab, time }) {
+      transaction(() => {
+        let at = 0
+        for (const row of rows) {
+          const text = row.text === 0 ? null : slab.subarray(at, at + row.text)
+          at += row.text
+          const id = row.revision * SLOTS + row.slot
+          insert.run(id, row.bucket, row.namespace, row.name, row.previous, row.gap, time, text)
+        }
+      })
+      pages += 2 + rows.length + (slab.length >> 12)
+    },
+    saveTimes: times =>
+      transaction(() => {
+        for (const [id, time] of times) {
+          if (time === undefined) forgetTime.run(id)
+          else saveTime.run(id, time)
+        }
+      }),
+    probe: () => transaction(() => setMeta.run(Date.now(), 'probe')),
+    compact(target) {
+      const to = Math.min(target, floor + STEP)
+      transaction(() => {
+        for (const row of changed.all((floor + 1) * SLOTS, (to + 1) * SLOTS)) {
+          const { id, bucket, previous, gap } = row as { id: number; bucket: string; previous: number; gap: number }
+          if (previous > 0) deleteOld.run(previous * SLOTS, (previous + 1) * SLOTS, bucket)
+          if (gap === 0) deleteRow.run(id)
+        }
+        setMeta.run(to, 'floor')
+      })
+      floor = to
+      pages += STEP
+    },
+    tidy() {
+      if (pages < TIDY_PAGES) return
+      pages = 0
+      db.exec('PRAGMA wal_checkpoint(PASSIVE)')
+    },
+    close: () => db.close(),
+  }
+}
+
+function prepare(db: DatabaseSync, settle: boolean): void {
+  db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0')
+  db.exec(`PRAGMA journal_size_limit = ${64 * 2 ** 20}`)
+  const empty = readNumber(db, 'SELECT count(*) FROM sqlite_schema') === 0
+  const version = empty ? FILE_VERSION : readNumber(db, "SELECT value FROM meta WHERE name = 'version'")
+  if (version > FILE_VERSION) {
+    throw new Error(`the database was written by a newer platform (format ${version}; this one knows ${FILE_VERSION})`)
+  }
+  if (empty) db.exec(`BEGIN IMMEDIATE; ${SCHEMA} COMMIT`)
+  if (settle && readNumber(db, 'PRAGMA wal_checkpoint(TRUNCATE)') !== 0) throw new Error('the database is busy')
+}
+
+/** Some errors have rolled back already; a rollback that fails leaves nothing that a COMMIT could still write. */
+function rollback(db: DatabaseSync): void {
+  if (db.isTransaction) db.exec('ROLLBACK')
+}
+
+function readNumber(db: DatabaseSync, sql: string): number {
+  const statement = db.prepare(sql)
+  statement.setReturnArrays(true)
+  const row: unknown = statement.get()
+  return Array.isArray(row) ? Number(row[0]) : 0
+}

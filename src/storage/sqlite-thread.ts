@@ -1,0 +1,68 @@
+// The main thread's end of sqlite-worker.ts: starts it, sends requests, gives back its answers. Used by sqlite.ts.
+
+import { extname } from 'node:path'
+import { type Transferable, Worker } from 'node:worker_threads'
+import type { Answer, Ready, Request, WorkerData } from './sqlite-worker.ts'
+
+/** The thread ended before it answered: whether the request happened, only the file knows. */
+export class ThreadLostError extends Error {}
+
+export type SqliteThread = Ready & {
+  /** Resolves when the request is durable. Rejects with the reason when nothing of it happened, or ThreadLostError. */
+  call(request: Request, transfer?: readonly Transferable[]): Promise<void>
+  close(): Promise<void>
+}
+
+type Waiting = { readonly resolve: () => void; readonly reject: (error: Error) => void }
+
+export function openSqliteThread(data: WorkerData): Promise<SqliteThread> {
+  // The file's own ending, because the published sources are compiled.
+  const worker = new Worker(new URL(`./sqlite-worker${extname(import.meta.url)}`, import.meta.url), {
+    workerData: data,
+  })
+  const calls = new Map<number, Waiting>()
+  let lastId = 0
+  let lost: Error | undefined
+
+  const call: SqliteThread['call'] = (request, transfer = []) =>
+    new Promise((resolve, reject) => {
+      if (lost !== undefined) return reject(lost)
+      const id = ++lastId
+      calls.set(id, { resolve, reject })
+      worker.postMessage({ id, request }, transfer)
+    })
+
+  function settle(answer: Answer): void {
+    const waiting = calls.get(answer.id)
+    calls.delete(answer.id)
+    if (answer.error === undefined) waiting?.resolve()
+    else waiting?.reject(new Error(answer.error))
+  }
+
+  function lose(reason: Error): void {
+    lost ??= new ThreadLostError(`the storage thread ended: ${reason.message}`, { cause: reason })
+    for (const { reject } of calls.values()) reject(lost)
+    calls.clear()
+  }
+
+  return new Promise((resolve, reject) => {
+    worker.once('message', (ready: Ready) => {
+      worker.on('message', settle)
+      resolve({ ...ready, call, close: () => closeThread(call) })
+    })
+    worker.on('error', (error: Error) => {
+      lose(error)
+      reject(error)
+    })
+    worker.on('exit', code => {
+      lose(new Error(`exit ${code}`))
+      reject(lost ?? new Error(`exit ${code}`))
+    })
+  })
+}
+
+async function closeThread(call: SqliteThread['call']): Promise<void> {
+  await call({ type: 'close' }).catch((error: unknown) => {
+    if (!(error instanceof ThreadLostError)) throw error
+  })
+}

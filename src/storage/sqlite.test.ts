@@ -1,0 +1,329 @@
+// Runs the store suite on the SQLite engine, and what only a file can get wrong: restarts, crashes, full disks, two servers.
+
+import assert from 'node:assert/strict'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { createInterface } from 'node:readline'
+import { DatabaseSync } from 'node:sqlite'
+import { after, describe, test } from 'node:test'
+import { key, refused, storeSuite, value } from '../../test/conformance/store.ts'
+import { openSqliteStore } from './sqlite.ts'
+import { openTable, UnclearError } from './sqlite-table.ts'
+import { openSqliteThread, ThreadLostError } from './sqlite-thread.ts'
+
+const room = mkdtempSync(join(tmpdir(), 'platform-sqlite-'))
+after(() => rmSync(room, { recursive: true, force: true }))
+const scratch = () => join(mkdtempSync(join(room, 'data-')), 'platform.db')
+const put = (name: string, note = '', expect?: number) =>
+  ({ type: 'put', key: key(name), value: value({ note }), ...(expect === undefined ? {} : { expect }) }) as const
+
+storeSuite('sqlite', options => openSqliteStore({ ...options, file: scratch() }), 40)
+
+/** A process of its own that prints what it acknowledges; `code` finds `store`, `put` and `say`. */
+function child(file: string, code: string, command = [process.execPath]) {
+  const source = `
+    import { openSqliteStore } from ${JSON.stringify(new URL('./sqlite.ts', import.meta.url).href)}
+    const store = await openSqliteStore({ file: ${JSON.stringify(file)}, probeMs: 20 })
+    const say = line => process.stdout.write(line + '\\n')
+    const put = (name, note = '') => {
+      const head = '{"metadata":{"resourceVersion":"'
+      const text = Buffer.from(head + '"},"note":"' + note + '"}')
+      return store.commit([{ type: 'put', key: { bucket: 'teams.test', namespace: '', name }, value: { text, gap: head.length } }])
+    }
+    const until = async condition => { while (!condition()) await new Promise(resolve => setTimeout(resolve, 5)) }
+    say('open')
+    ${code}`
+  const [program = '', ...args] = [...command, '--input-type=module', '-e', source]
+  const started = spawn(program, args, { stdio: ['pipe', 'pipe', 'inherit'] })
+  return { process: started, lines: createInterface(started.stdout)[Symbol.asyncIterator]() }
+}
+
+describe('sqlite: restarts', () => {
+  test('a store opened again has the same values, revisions and events, and goes on counting', async () => {
+    const file = scratch()
+    const first = await openSqliteStore({ file })
+    await first.commit([
+      put('a', 'one'),
+      { type: 'put', key: key('s', 'ns', 'secrets.test'), value: value({ labels: { app: 'x' } }) },
+    ])
+    await first.commit([put('a', 'zwei ü')])
+    await first.commit([put('b')])
+    await first.commit([{ type: 'delete', key: key('b') }])
+    const events = first.watch('teams.test', 1).take(99)
+    await first.close()
+    const second = await openSqliteStore({ file })
+    assert.equal(second.revision, 5)
+    assert.deepEqual(second.watch('teams.test', 1).take(99), events)
+    assert.deepEqual(
+      second.list({ bucket: 'teams.test', revision: 4 }).entries.map(entry => entry.key.name),
+      ['a', 'b'],
+    )
+    const labelled = second.list({ bucket: 'secrets.test', labels: [{ key: 'app', values: ['x'] }] })
+    assert.deepEqual(
+      labelled.entries.map(entry => entry.text.toString()),
+      ['{"metadata":{"labels":{"app":"x"},"resourceVersion":"2"},"note":""}'],
+    )
+    assert.equal(await second.commit([put('c')]), 6)
+    await second.close()
+  })
+
+  test('compaction removes superseded rows and deletions from the file, and the counter never goes back', async () => {
+    const file = scratch()
+    let clock = 0
+    const options = { file, now: () => clock, history: { minAgeMs: 10, minEvents: 0 } }
+    const store = await openSqliteStore(options)
+    await Promise.all(Array.from({ length: 2500 }, (_, i) => store.commit([put(`n${i % 50}`)])))
+    for (let i = 10; i < 50; i++) await store.commit([{ type: 'delete', key: key(`n${i}`) }])
+    clock = 10
+    await store.compact(store.revision)
+    await store.close()
+    const rows = new DatabaseSync(file, { readOnly: true })
+    assert.deepEqual({ ...rows.prepare('SELECT count(*) AS n FROM log').get() }, { n: 10 })
+    rows.close()
+    const again = await openSqliteStore(options)
+    assert.equal(again.revision, 2541)
+    assert.equal(again.count('teams.test'), 10)
+    assert.throws(() => again.watch('teams.test', 2540), /too old/)
+    assert.equal(await again.commit([put('n10', '', 0)]), 2542)
+    await again.close()
+  })
+
+  test('a database of a newer format is refused by name', async () => {
+    const file = scratch()
+    await (await openSqliteStore({ file })).close()
+    const db = new DatabaseSync(file)
+    db.exec("UPDATE meta SET value = 99 WHERE name = 'version'")
+    db.close()
+    await assert.rejects(openSqliteStore({ file }), /newer platform \(format 99; this one knows 1\)/)
+  })
+
+  test('a log with a hole in it is refused as damaged', async () => {
+    const file = scratch()
+    const store = await openSqliteStore({ file })
+    for (let i = 0; i < 3; i++) await store.commit([put('a')])
+    await store.close()
+    const db = new DatabaseSync(file)
+    db.exec('DELETE FROM log WHERE id = (SELECT id FROM log LIMIT 1 OFFSET 1)')
+    db.close()
+    await assert.rejects(openSqliteStore({ file }), /damaged/)
+  })
+
+  test('the file is for its owner only', async () => {
+    const file = scratch()
+    await (await openSqliteStore({ file })).close()
+    assert.equal(statSync(file).mode & 0o077, 0)
+  })
+})
+
+describe('sqlite: crashes', () => {
+  test('what was acknowledged before a SIGKILL is there afterwards, and nothing is half there', async () => {
+    const file = scratch()
+    for (let round = 0; round < 3; round++) {
+      const writer = child(
+        file,
+        `let n = 0
+         await Promise.all(Array.from({ length: 8 }, async () => {
+           for (;;) { const i = n++; say(i + ' ' + await put('${round}-' + i, 'x'.repeat(2000))) }
+         }))`,
+      )
+      const acknowledged = new Map<string, number>()
+      for await (const line of { [Symbol.asyncIterator]: () => writer.lines }) {
+        const [name, revision] = line.split(' ')
+        if (revision !== undefined) acknowledged.set(`${round}-${name}`, Number(revision))
+        if (acknowledged.size === 200) writer.process.kill('SIGKILL')
+      }
+      const store = await openSqliteStore({ file })
+      for (const [name, revision] of acknowledged) assert.equal(store.get(key(name))?.revision, revision)
+      for (const { text } of store.list({ bucket: 'teams.test' }).entries) JSON.parse(text.toString())
+      assert.equal(store.watch('teams.test', 1).take(1e6).length, store.revision - 1)
+      await store.close()
+    }
+  })
+
+  test('a second server on the directory is refused with the pid of the first, and welcome when that was killed', async () => {
+    const file = scratch()
+    const first = child(file, 'setInterval(() => {}, 1000)')
+    await first.lines.next()
+    const reason = `the data directory is in use by another platform server (pid ${first.process.pid})`
+    await assert.rejects(openSqliteStore({ file }), { message: reason })
+    first.process.kill('SIGKILL')
+    await once(first.process, 'exit')
+    const second = await openSqliteStore({ file })
+    await assert.rejects(openSqliteStore({ file }), new RegExp(`pid ${process.pid}`), 'in the same process too')
+    await second.close()
+    await (await openSqliteStore({ file })).close()
+  })
+})
+
+/** Fills its disk, checks the refusal, makes room with `free`, and waits for the store to recover by itself. */
+const fillAndRecover = (free: string) => `
+  import fs from 'node:fs'
+  import { execFileSync } from 'node:child_process'
+  const acknowledged = []
+  let error
+  for (let i = 0; error === undefined; i++) {
+    await put('n' + i, 'x'.repeat(20_000)).then(() => acknowledged.push('n' + i), e => { error = e })
+  }
+  const { revision } = store
+  say(error.reason + ': ' + error.message)
+  say(String(store.failure === error.message && store.revision === acknowledged.length + 1))
+  const again = await Promise.allSettled([put('more', 'x'.repeat(20_000)), put('more', 'x'.repeat(20_000))])
+  say(again.map(answer => answer.reason?.reason).join())
+  ${free}
+  await until(() => store.failure === undefined)
+  say(String(await put('after', 'x'.repeat(20_000)) - revision))
+  say(String(store.count('teams.test') - acknowledged.length))
+  await store.close()
+  const reopened = await openSqliteStore({ file: process.env.FILE })
+  say(String(reopened.revision - revision) + ' ' + (reopened.count('teams.test') - acknowledged.length))
+  await reopened.close()
+  process.exit()`
+
+describe('sqlite: disks that refuse', () => {
+  const expectRecovery = async (lines: AsyncIterator<string>, first: RegExp) => {
+    const said: string[] = []
+    for await (const line of { [Symbol.asyncIterator]: () => lines }) said.push(line)
+    assert.match(said[1] ?? '', first)
+    assert.deepEqual(said.slice(2), ['true', 'unavailable,unavailable', '1', '1', '1 1'])
+  }
+
+  const canLimit = spawnSync('prlimit', ['--version']).status === 0
+  test('a file that may not grow: unavailable, nothing half-written, recovers by itself', {
+    skip: !canLimit,
+  }, async () => {
+    const file = scratch()
+    const code = fillAndRecover(`execFileSync('prlimit', ['--pid', String(process.pid), '--fsize=unlimited:'])`)
+    const limited = ['prlimit', '--fsize=300000:unlimited', 'env', `FILE=${file}`, process.execPath]
+    await expectRecovery(child(file, code, limited).lines, /^unavailable: the disk does not accept writes/)
+  })
+
+  const own = (run: string) => ['unshare', '-rm', 'sh', '-c', `mount -t tmpfs -o size=1m none "$0" && ${run}`, room]
+  const canMount = spawnSync(own('true')[0] ?? '', own('true').slice(1)).status === 0
+  test('a full disk: unavailable, nothing half-written, recovers by itself', { skip: !canMount }, async () => {
+    const file = join(room, 'platform.db')
+    const code = fillAndRecover(`fs.rmSync(${JSON.stringify(join(room, 'ballast'))})`)
+    const run = `head -c 500000 /dev/zero > "$0/ballast" && export FILE="$0/platform.db" && exec "$@"`
+    await expectRecovery(child(file, code, [...own(run), process.execPath]).lines, /^unavailable: the disk is full/)
+  })
+
+  test('a directory that cannot be written to is refused with the reason', async () => {
+    await assert.rejects(
+      openSqliteStore({ file: '/proc/platform/platform.db' }),
+      /cannot use the data directory \/proc/,
+    )
+  })
+
+  test('a refusal that rests on a failed batch becomes unavailable; one that rests on durable state stands', async () => {
+    let broken = false
+    const openThread: typeof openSqliteThread = async data => {
+      const thread = await openSqliteThread(data)
+      const call: typeof thread.call = (request, transfer) =>
+        broken && request.type !== 'close'
+          ? Promise.reject(new Error('the disk is full'))
+          : thread.call(request, transfer)
+      return { ...thread, call }
+    }
+    const store = await openSqliteStore({ file: scratch(), openThread, probeMs: 5 })
+    await store.commit([put('old')])
+    broken = true
+    const [a, b, c] = [
+      store.commit([put('a', '', 0)]),
+      store.commit([put('a', '', 0)]),
+      store.commit([put('old', '', 0)]),
+    ]
+    await Promise.all([refused(a, 'unavailable'), refused(b, 'unavailable'), refused(c, 'exists')])
+    assert.equal(store.failure, 'the disk is full')
+    assert.equal(store.revision, 2)
+    broken = false
+    assert.equal(await store.commit([put('a', '', 0)]), 3)
+    assert.equal(store.failure, undefined)
+    await store.close()
+  })
+})
+
+describe('sqlite: a COMMIT whose outcome is unclear', () => {
+  /** A database whose COMMIT fails as after a bad fsync, once, having happened or not. */
+  const faulty = (happens: boolean) => (file: string) => {
+    const db = new DatabaseSync(file)
+    const exec = db.exec.bind(db)
+    db.exec = sql => {
+      if (sql !== 'COMMIT') return exec(sql)
+      exec(happens ? 'COMMIT' : 'ROLLBACK')
+      throw Object.assign(new Error('disk I/O error'), { errcode: 1034 })
+    }
+    return db
+  }
+  const batch = {
+    rows: [{ revision: 2, slot: 0, bucket: 'b', namespace: '', name: 'n', previous: 0, gap: 1, text: 2 }],
+    time: 0,
+  }
+
+  for (const happens of [true, false]) {
+    test(`the table says so and shows what is there when opened anew (it ${happens ? 'happened' : 'did not happen'})`, () => {
+      const file = scratch()
+      openTable({ file }).close()
+      const table = openTable({ file, open: faulty(happens) })
+      assert.throws(() => table.append({ ...batch, slab: Buffer.from('""') }), UnclearError)
+      const settled = openTable({ file, settle: true })
+      assert.equal(settled.revision, happens ? 2 : 1)
+      settled.close()
+    })
+
+    test(`the store looks before it answers (it ${happens ? 'happened' : 'did not happen'})`, async () => {
+      let faults = 1
+      const openThread: typeof openSqliteThread = async data => {
+        const thread = await openSqliteThread(data)
+        const call: typeof thread.call = async (request, transfer) => {
+          if (request.type !== 'append' || faults-- <= 0) return thread.call(request, transfer)
+          if (happens) await thread.call(request, transfer)
+          await thread.close()
+          throw new ThreadLostError('the storage thread ended')
+        }
+        return { ...thread, call }
+      }
+      const file = scratch()
+      const store = await openSqliteStore({ file, openThread, probeMs: 5 })
+      const first = store.commit([put('a', '', 0)])
+      if (happens) assert.equal(await first, 2)
+      else await refused(first, 'unavailable')
+      assert.equal(await store.commit([put('b')]), happens ? 3 : 2)
+      assert.equal(store.failure, undefined)
+      await store.close()
+      const again = await openSqliteStore({ file })
+      assert.equal(again.get(key('a'))?.revision, happens ? 2 : undefined)
+      await again.close()
+    })
+  }
+})
+
+describe('sqlite: speed that is part of the contract', () => {
+  test('500 concurrent commits share a few transactions, each with its own revision', async () => {
+    const store = await openSqliteStore({ file: scratch() })
+    const revisions = await Promise.all(Array.from({ length: 500 }, (_, i) => store.commit([put(`n${i}`)])))
+    assert.equal(new Set(revisions).size, 500)
+    const { commits, transactions } = store.stats()
+    assert.equal(commits, 500)
+    assert.ok(transactions <= 25, `${transactions} transactions`)
+    await store.close()
+  })
+
+  test('reads go on while commits wait for the disk', async () => {
+    const file = scratch()
+    const store = await openSqliteStore({ file })
+    const delay = monitorEventLoopDelay({ resolution: 1 })
+    await store.commit([put('n0')])
+    delay.enable()
+    const note = 'x'.repeat(50_000)
+    for (let round = 0; round < 10; round++) {
+      await Promise.all(Array.from({ length: 50 }, (_, i) => store.commit([put(`n${i}`, note)])))
+    }
+    delay.disable()
+    assert.ok(delay.max < 250e6, `the event loop stood for ${delay.max / 1e6} ms`)
+    await store.close()
+    assert.ok(statSync(dirname(file)).isDirectory())
+  })
+})

@@ -1,0 +1,175 @@
+// The engine that keeps everything in one SQLite file: acknowledged means fsynced, reads never wait for the disk.
+
+import { Buffer } from 'node:buffer'
+import { closeSync, openSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { type Batch, openCommitQueue } from './commit-queue.ts'
+import { openDataLock } from './data-lock.ts'
+import type { HistoryBounds } from './event-log.ts'
+import { openReplica } from './replica.ts'
+import { loadLog, loadTimes } from './sqlite-load.ts'
+import type { Row, Times } from './sqlite-table.ts'
+import { openSqliteThread, type SqliteThread, ThreadLostError } from './sqlite-thread.ts'
+import { type Store, StoreError } from './store.ts'
+
+export type SqliteOptions = {
+  readonly file: string
+  readonly now?: () => number
+  readonly history?: HistoryBounds
+  /** How often a failing disk is tried again. */
+  readonly probeMs?: number
+  /** How the thread is started: tests make it fail in ways that a disk rarely does. */
+  readonly openThread?: typeof openSqliteThread
+}
+
+export type SqliteStore = Store & {
+  /** How many commits were acknowledged, and in how many transactions: what group commit saves. */
+  stats(): { readonly commits: number; readonly transactions: number }
+  /** The side table of D19: what it held when the store was opened, and how it is written. */
+  readonly times: { readonly loaded: ReadonlyMap<string, number>; save(times: Times): Promise<void> }
+}
+
+const COMPACT_EVERY = 1000
+
+export async function openSqliteStore(options: SqliteOptions): Promise<SqliteStore> {
+  const { file, now = Date.now, history, probeMs = 1000, openThread = openSqliteThread } = options
+  const lock = openDataLock(dirname(file))
+  const replica = openReplica(history)
+  let thread: SqliteThread
+  let loaded: Map<string, number>
+  try {
+    // Made here and not by SQLite, so that nobody else can read it; its companions take over the mode.
+    closeSync(openSync(file, 'a', 0o600))
+    thread = await openThread({ file, settle: false })
+    loadLog(file, replica, thread)
+    loaded = loadTimes(file)
+  } catch (error) {
+    lock.close()
+    throw error
+  }
+
+  let failure: string | undefined
+  let probing: NodeJS.Timeout | undefined
+  let closing = false
+  /** While it is set, nobody knows whether the last batch happened, and nothing new is taken. */
+  let lost = false
+  let compacted = thread.floor
+  const counts = { commits: 0, transactions: 0 }
+
+  function works(): void {
+    failure = undefined
+    clearInterval(probing)
+    probing = undefined
+  }
+
+  function fails(reason: string): void {
+    if (closing) return
+    failure = reason
+    probing ??= setInterval(() => {
+      if (!lost) thread.call({ type: 'probe' }).then(works, () => {})
+    }, probeMs).unref()
+  }
+
+  async function write(batch: Batch): Promise<void> {
+    const { rows, slab } = rowsOf(batch)
+    const append = { type: 'append', batch: { rows, slab, time: batch.time } } as const
+    try {
+      await thread.call(append, [slab.buffer])
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error)
+      fails(reason)
+      if (!(error instanceof ThreadLostError) || !(await happened(batch))) throw new StoreError('unavailable', reason)
+    }
+    counts.transactions++
+    counts.commits += batch.revision - replica.revision
+    works()
+  }
+
+  /** Opens the file anew until it can be read, and answers whether the batch is in it. */
+  async function happened(batch: Batch): Promise<boolean> {
+    lost = true
+    while (!closing) {
+      try {
+        thread = await openThread({ file, settle: true })
+        lost = false
+        return thread.revision >= batch.revision
+      } catch (error) {
+        failure = error instanceof Error ? error.message : String(error)
+        await new Promise(resolve => setTimeout(resolve, probeMs))
+      }
+    }
+    throw new StoreError('unavailable', 'the store was closed before the disk could tell whether this happened')
+  }
+
+  async function compactFile(): Promise<void> {
+    compacted = replica.floor
+    await thread.call({ type: 'compact', floor: compacted }).catch((error: Error) => {
+      // Asked again with the next thousand: a compaction that failed once must not be the last.
+      compacted = thread.floor
+      if (!(error instanceof ThreadLostError)) fails(error.message)
+    })
+  }
+
+  const queue = openCommitQueue({ replica, now, write })
+  return {
+    get revision() {
+      return replica.revision
+    },
+    get failure() {
+      return failure
+    },
+    get: replica.get,
+    list: replica.list,
+    count: replica.count,
+    watch: replica.watch,
+    async commit(ops) {
+      if (lost) throw new StoreError('unavailable', failure ?? 'the storage thread ended')
+      const revision = await queue.commit(ops)
+      if (replica.floor - compacted >= COMPACT_EVERY) void compactFile()
+      return revision
+    },
+    async compact(revision) {
+      replica.trim(now(), revision)
+      await compactFile()
+    },
+    stats: () => ({ ...counts }),
+    times: { loaded, save: times => thread.call({ type: 'save', times }) },
+    async close() {
+      if (closing) return
+      closing = true
+      await queue.close()
+      clearInterval(probing)
+      await thread.close()
+      lock.close()
+    },
+  }
+}
+
+/** The texts of a batch one after the other in one piece of memory, which is handed to the thread without a copy. */
+function rowsOf({ events }: Batch): { rows: Row[]; slab: Uint8Array<ArrayBuffer> } {
+  const rows: Row[] = []
+  const size = events.reduce((sum, event) => sum + (event.type === 'deleted' ? 0 : event.entry.text.length), 0)
+  const slab = Buffer.allocUnsafeSlow(size)
+  let at = 0
+  let slot = 0
+  let last = 0
+  for (const { type, revision, key, entry, previous } of events) {
+    slot = revision === last ? slot + 1 : 0
+    last = revision
+    const { bucket, namespace, name } = key
+    const deleted = type === 'deleted'
+    const text = deleted ? 0 : entry.text.copy(slab, at)
+    at += text
+    rows.push({
+      revision,
+      slot,
+      bucket,
+      namespace,
+      name,
+      previous: previous?.revision ?? 0,
+      gap: deleted ? 0 : entry.gap,
+      text,
+    })
+  }
+  return { rows, slab: new Uint8Array(slab.buffer) }
+}

@@ -1,0 +1,126 @@
+// The contract of a storage engine, in prose. The registry reads and commits through it; memory.ts and sqlite.ts implement it.
+//
+// A store holds values under keys and counts revisions. It knows no kind: a `bucket` is a word to it.
+//
+// - There is one revision counter. A commit gets exactly one revision, higher than every earlier one; the revision
+//   is allocated and the commit's events are logged in the same step, so nobody ever sees revision N+1 before N.
+// - A commit is durable when its promise resolves; if it rejects, nothing of it is there, not even a used revision.
+//   Concurrent commits keep their own revisions and share one fsync.
+// - A commit names at most one key of a bucket, so that within a bucket a revision names one event.
+// - Reads are answered from memory, from the state that the engine's own event stream built, never from the writer's hands:
+//   a commit's promise resolves after its events were applied, so whoever waited for it reads it.
+// - History is bounded. A watch or a list from before its floor is refused with StoreError 'compacted'.
+
+import type { Buffer } from 'node:buffer'
+
+/** Where a value is: bucket is a kind (`teams.management.platform.sh`), namespace '' where there is none. */
+export type Key = { readonly bucket: string; readonly namespace: string; readonly name: string }
+
+/**
+ * What is kept: canonical JSON of one object whose metadata.resourceVersion is the empty string, and the offset
+ * between its quotes, where a reader puts the revision. A value cannot contain its own revision any other way.
+ */
+export type Value = { readonly text: Buffer; readonly gap: number }
+
+/** A value with its revision in place. `text` is whole and ready to send; it is shared, never written to. */
+export type Entry = {
+  readonly key: Key
+  readonly revision: number
+  readonly text: Buffer
+  readonly labels: Labels
+}
+export type Labels = { readonly [key: string]: string } | undefined
+
+/** `expect`: the revision the key must have now; 0 = the key must not exist; absent = whatever is there. */
+export type Op =
+  | { readonly type: 'put'; readonly key: Key; readonly value: Value; readonly expect?: number }
+  | { readonly type: 'delete'; readonly key: Key; readonly expect?: number }
+
+/** `entry` of a delete is the last state with the revision of the deletion in place; `previous` what was there before. */
+export type StoreEvent = {
+  readonly type: 'created' | 'updated' | 'deleted'
+  readonly revision: number
+  readonly key: Key
+  readonly entry: Entry
+  readonly previous: Entry | undefined
+}
+
+export type ListQuery = {
+  readonly bucket: string
+  /** '' or absent = every namespace. */
+  readonly namespace?: string
+  /** The snapshot to read; absent = the newest. Older than the floor: 'compacted'. Beyond the newest: 'future'. */
+  readonly revision?: number
+  /** Only keys after this one, in byte order of `namespace/name`. */
+  readonly after?: Ref
+  /** A page ends after so many kept entries; absent or 0 = no end. */
+  readonly limit?: number
+  /** Equality terms, every one of which must hold: the index answers them. The caller still filters by its whole selector. */
+  readonly labels?: readonly { readonly key: string; readonly values: readonly string[] }[]
+  /** Keeps an entry. Counted against `limit` only when kept. */
+  readonly filter?: (entry: Entry) => boolean
+}
+type Ref = { readonly namespace: string; readonly name: string }
+
+export type ListResult = {
+  readonly entries: readonly Entry[]
+  /** The revision this list shows: the snapshot's, or the store's newest at the time of reading. */
+  readonly revision: number
+  /**
+   * `more`: whether a key remains after the last entry that `labels` would let through (`filter` may still refuse it).
+   * `remaining`: how many keys remain, before labels and filter; 0 where `more` is false.
+   */
+  readonly more: boolean
+  readonly remaining: number
+}
+
+/**
+ * A cursor into a bucket's events, in order, none missing, none twice. It holds no buffer of its own: a reader that
+ * falls behind the floor of history gets 'compacted' from `take`.
+ */
+export interface Cursor {
+  /** Events that are there already, at most `max`; empty if none. Never waits. */
+  take(max: number): readonly StoreEvent[]
+  /** Calls back once, when there is something to take (if there is already, in a microtask; never inside this call). */
+  wait(wake: () => void): void
+  /** The revision up to which this cursor has seen everything of its bucket: safe for a bookmark. */
+  readonly revision: number
+  close(): void
+}
+
+export interface Store {
+  /** The newest revision whose events readers can see. */
+  readonly revision: number
+  get(key: Key): Entry | undefined
+  list(query: ListQuery): ListResult
+  /** How many keys a bucket has. */
+  count(bucket: string): number
+  /**
+   * Answers the commit's revision. Rejects with 'exists', 'missing' or 'conflict' when an `expect` does not hold, with
+   * 'missing' for a delete of nothing, with 'unavailable' when the engine cannot write. Values must not change afterwards.
+   */
+  commit(ops: readonly Op[]): Promise<number>
+  /** Events of a bucket with a revision greater than `after`. Before the floor: 'compacted'. Beyond the newest: 'future'. */
+  watch(bucket: string, after: number): Cursor
+  /** Forgets history before `revision` as far as the bounds of the store allow it to be forgotten. */
+  compact(revision: number): Promise<void>
+  /** Whether writes work now; the reason if not. For readiness. */
+  readonly failure: string | undefined
+  close(): Promise<void>
+}
+
+export type StoreErrorReason = 'exists' | 'missing' | 'conflict' | 'compacted' | 'future' | 'unavailable'
+
+export class StoreError extends Error {
+  readonly reason: StoreErrorReason
+  readonly key: Key | undefined
+  /** 'conflict', 'exists': the revision that is there. 'compacted': the floor. 'future': the newest. */
+  readonly revision: number
+  constructor(reason: StoreErrorReason, message: string, at: { key?: Key; revision?: number } = {}) {
+    super(message)
+    this.name = 'StoreError'
+    this.reason = reason
+    this.key = at.key
+    this.revision = at.revision ?? 0
+  }
+}

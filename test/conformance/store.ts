@@ -1,0 +1,426 @@
+// The contract of a store as tests: every engine runs this suite (memory.test.ts, sqlite.test.ts).
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import fc from 'fast-check'
+import type { HistoryBounds } from '../../src/storage/event-log.ts'
+import type { Cursor, Key, Store, StoreErrorReason, StoreEvent, Value } from '../../src/storage/store.ts'
+import { StoreError } from '../../src/storage/store.ts'
+import { checkAgainstModel, commands } from './store-model.ts'
+
+export type Opening = { readonly now: () => number; readonly history?: HistoryBounds }
+/** Opens an empty store. The suite closes it. */
+export type OpenStore = (options: Opening) => Promise<Store>
+
+const teams = 'teams.test'
+const secrets = 'secrets.test'
+
+export function key(name: string, namespace = '', bucket = teams): Key {
+  return { bucket, namespace, name }
+}
+
+export function value(fields: { labels?: { [key: string]: string }; note?: string } = {}): Value {
+  const labels = fields.labels === undefined ? '' : `"labels":${JSON.stringify(fields.labels)},`
+  const head = `{"metadata":{${labels}"resourceVersion":"`
+  return { text: Buffer.from(`${head}"},"note":${JSON.stringify(fields.note ?? '')}}`), gap: Buffer.byteLength(head) }
+}
+
+export async function refused(promise: Promise<unknown>, reason: StoreErrorReason): Promise<StoreError> {
+  const error = await promise.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  )
+  assert.ok(error instanceof StoreError, `expected StoreError '${reason}', got ${String(error)}`)
+  assert.equal(error.reason, reason)
+  return error
+}
+
+function refusedNow(run: () => unknown, reason: StoreErrorReason): void {
+  assert.throws(run, (error: unknown) => error instanceof StoreError && error.reason === reason)
+}
+
+const put = (name: string, expect?: number, note?: string) =>
+  ({
+    type: 'put',
+    key: key(name),
+    value: value(note === undefined ? {} : { note }),
+    ...(expect === undefined ? {} : { expect }),
+  }) as const
+const remove = (name: string, expect?: number) =>
+  ({ type: 'delete', key: key(name), ...(expect === undefined ? {} : { expect }) }) as const
+
+const text = (store: Store, name: string) => store.get(key(name))?.text.toString()
+const names = (events: readonly StoreEvent[]) =>
+  events.map(event => `${event.revision} ${event.type} ${event.key.name}`)
+
+/** Everything a cursor delivers until it has seen `revision`. */
+export async function drain(cursor: Cursor, revision: number, max = 7): Promise<StoreEvent[]> {
+  const events: StoreEvent[] = []
+  for (;;) {
+    events.push(...cursor.take(max))
+    if (cursor.revision >= revision) return events
+    await new Promise<void>(resolve => cursor.wait(resolve))
+  }
+}
+
+export function storeSuite(engine: string, open: OpenStore, runs: number): void {
+  let clock = 0
+  const use = (name: string, run: (store: Store) => Promise<void>, history?: HistoryBounds) =>
+    test(name, async () => {
+      const store = await open({ now: () => clock, ...(history === undefined ? {} : { history }) })
+      try {
+        await run(store)
+      } finally {
+        await store.close()
+      }
+    })
+
+  describe(`${engine}: commits`, () => {
+    use('an empty store is at revision 1, and the first commit gets 2', async store => {
+      assert.equal(store.revision, 1)
+      assert.equal(store.get(key('a')), undefined)
+      assert.equal(await store.commit([put('a')]), 2)
+      assert.equal(store.revision, 2)
+    })
+
+    use('one counter serves every bucket, in the order of the calls', async store => {
+      const other = { type: 'put', key: key('x', 'ns', secrets), value: value() } as const
+      const revisions = await Promise.all([store.commit([put('a')]), store.commit([other]), store.commit([put('b')])])
+      assert.deepEqual(revisions, [2, 3, 4])
+    })
+
+    use('the revision stands in the text, and a reader who waited for the commit reads it', async store => {
+      const revision = await store.commit([put('a', 0, 'höflich')])
+      assert.equal(text(store, 'a'), `{"metadata":{"resourceVersion":"${revision}"},"note":"höflich"}`)
+      assert.equal(store.get(key('a'))?.revision, revision)
+    })
+
+    use('expect decides: exists, missing, conflict, each with the revision that is there', async store => {
+      await refused(store.commit([put('a', 5)]), 'missing')
+      await refused(store.commit([remove('a')]), 'missing')
+      await refused(store.commit([remove('a', 5)]), 'missing')
+      assert.equal(await store.commit([put('a', 0)]), 2, 'a refused commit uses no revision')
+      assert.equal((await refused(store.commit([put('a', 0)]), 'exists')).revision, 2)
+      const conflict = await refused(store.commit([put('a', 7)]), 'conflict')
+      assert.deepEqual([conflict.revision, conflict.key], [2, key('a')])
+      await refused(store.commit([remove('a', 7)]), 'conflict')
+      assert.equal(await store.commit([put('a', 2)]), 3)
+      assert.equal(await store.commit([put('a')]), 4, 'no expectation: whatever is there')
+      assert.equal(await store.commit([remove('a', 4)]), 5)
+      assert.equal(await store.commit([put('a', 0)]), 6)
+    })
+
+    use('commits handed in together see each other in order', async store => {
+      const answers = await Promise.allSettled([
+        store.commit([put('a', 0)]),
+        store.commit([put('a', 0)]),
+        store.commit([put('a', 2, 'second')]),
+        store.commit([remove('a', 3)]),
+        store.commit([put('a', 3)]),
+      ])
+      assert.deepEqual(
+        answers.map(answer => (answer.status === 'fulfilled' ? answer.value : (answer.reason as StoreError).reason)),
+        [2, 'exists', 3, 4, 'missing'],
+      )
+    })
+
+    use('a commit of several keys happens whole: one revision, its events together', async store => {
+      const secret = key('s', 'ns', secrets)
+      const cursors = [store.watch(teams, 1), store.watch(secrets, 1)]
+      const seen = new Promise<void>(resolve => cursors[0]?.wait(resolve)).then(() => store.get(secret)?.revision)
+      assert.equal(await store.commit([put('a'), { type: 'put', key: secret, value: value() }]), 2)
+      assert.equal(await seen, 2, 'whoever is woken by one event reads the other')
+      assert.deepEqual(
+        cursors.flatMap(cursor => names(cursor.take(9))),
+        ['2 created a', '2 created s'],
+      )
+    })
+
+    use('a commit of several keys fails whole', async store => {
+      await store.commit([put('a')])
+      await refused(
+        store.commit([{ type: 'put', key: key('s', 'ns', secrets), value: value() }, put('a', 9)]),
+        'conflict',
+      )
+      await refused(store.commit([put('b'), { type: 'delete', key: key('s', 'ns', secrets) }]), 'missing')
+      assert.equal(store.get(key('s', 'ns', secrets)), undefined)
+      assert.equal(store.get(key('b')), undefined)
+      assert.equal(store.revision, 2)
+    })
+
+    use('a commit with two keys of one bucket, with none, or with a misplaced gap is refused as a bug', async store => {
+      await assert.rejects(store.commit([put('a'), put('b')]), TypeError)
+      await assert.rejects(store.commit([]), TypeError)
+      const { text } = value()
+      await assert.rejects(store.commit([{ type: 'put', key: key('a'), value: { text, gap: 3 } }]), TypeError)
+      assert.equal(store.revision, 1)
+    })
+
+    use('of 1,000 commits with the same expectation exactly one wins each revision', async store => {
+      await store.commit([put('a', 0, '0')])
+      for (let round = 0; round < 5; round++) {
+        const { revision } = store
+        const tries = Array.from({ length: 200 }, (_, i) => store.commit([put('a', revision, `${round}/${i}`)]))
+        const answers = await Promise.allSettled(tries)
+        assert.equal(answers.filter(answer => answer.status === 'fulfilled').length, 1)
+        assert.equal(store.revision, revision + 1)
+      }
+    })
+
+    use('read, change, compare, retry loses no update among 50 writers', async store => {
+      await store.commit([put('a', 0, '0')])
+      const add = async (): Promise<void> => {
+        const entry = store.get(key('a'))
+        const { note } = JSON.parse(entry?.text.toString() ?? '') as { note: string }
+        const next = put('a', entry?.revision, String(Number(note) + 1))
+        await store
+          .commit([next])
+          .catch((error: StoreError) => (error.reason === 'conflict' ? add() : Promise.reject(error)))
+      }
+      await Promise.all(Array.from({ length: 50 }, add))
+      assert.match(text(store, 'a') ?? '', /"note":"50"/)
+    })
+
+    use('a closed store refuses commits, after it has answered those before', async store => {
+      const last = store.commit([put('a')])
+      const closing = store.close()
+      await refused(store.commit([put('b')]), 'unavailable')
+      assert.equal(await last, 2)
+      await closing
+    })
+  })
+
+  describe(`${engine}: lists`, () => {
+    use('a list is in byte order of namespace/name, of all namespaces or of one', async store => {
+      const places = ['b/a', 'a/b', 'a-b/x', 'a/a', 'a/ü', 'a/\u{ffee}', 'a/\u{1f600}', 'ab/a', '/z']
+      for (const place of places) {
+        const [namespace = '', name = ''] = place.split('/')
+        await store.commit([{ type: 'put', key: key(name, namespace), value: value() }])
+      }
+      const listed = (namespace: string) =>
+        store.list({ bucket: teams, namespace }).entries.map(entry => `${entry.key.namespace}/${entry.key.name}`)
+      assert.deepEqual(
+        listed(''),
+        places.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))),
+      )
+      assert.deepEqual(listed('a'), ['a/a', 'a/b', 'a/ü', 'a/\u{ffee}', 'a/\u{1f600}'])
+      assert.deepEqual(listed('nowhere'), [])
+      assert.equal(store.count(teams), 9)
+      assert.equal(store.count('nothing.test'), 0)
+    })
+
+    use('pages of one snapshot show it exactly, whatever is written between them', async store => {
+      for (let i = 0; i < 50; i++) await store.commit([put(`n${String(i).padStart(2, '0')}`)])
+      const before = store.list({ bucket: teams })
+      const seen: string[] = []
+      let after: Key | undefined
+      for (;;) {
+        const query = { bucket: teams, revision: before.revision, limit: 7, ...(after === undefined ? {} : { after }) }
+        const page = store.list(query)
+        seen.push(...page.entries.map(entry => entry.text.toString()))
+        assert.equal(page.revision, before.revision)
+        assert.equal(page.remaining, 50 - seen.length)
+        assert.equal(page.more, seen.length < 50)
+        if (!page.more) break
+        after = page.entries.at(-1)?.key
+        const at = seen.length
+        await store.commit([put(`n${String(at).padStart(2, '0')}`)])
+        await store.commit([remove(`n${String(49 - (at % 20)).padStart(2, '0')}`)]).catch(() => {})
+        await store.commit([put(`n${at}-new`)])
+        await store.commit([remove(`n${at}-new`)])
+        await store.commit([put(`n${at}-newer`)])
+      }
+      assert.deepEqual(
+        seen,
+        before.entries.map(entry => entry.text.toString()),
+      )
+    })
+
+    use('a filter is not counted against the limit, and what remains is counted before it', async store => {
+      for (let i = 0; i < 10; i++) await store.commit([put(`n${i}`)])
+      const filter = (entry: { key: Key }) => Number(entry.key.name.slice(1)) % 2 === 1
+      const page = store.list({ bucket: teams, limit: 2, filter })
+      assert.deepEqual(
+        page.entries.map(entry => entry.key.name),
+        ['n1', 'n3'],
+      )
+      assert.deepEqual([page.more, page.remaining], [true, 6])
+      const rest = store.list({ bucket: teams, limit: 9, filter, after: key('n3') })
+      assert.deepEqual([rest.entries.length, rest.more, rest.remaining], [3, false, 0])
+      const all = store.list({ bucket: teams, limit: 10 })
+      assert.deepEqual([all.entries.length, all.more, all.remaining], [10, false, 0])
+    })
+
+    use('a list from the future is refused', async store => {
+      refusedNow(() => store.list({ bucket: teams, revision: 2 }), 'future')
+    })
+
+    test('lists at any revision, by labels, range and page, and watches agree with a naive model', async () => {
+      await fc.assert(
+        fc.asyncProperty(commands, async script => {
+          const store = await open({ now: () => 0 })
+          try {
+            await checkAgainstModel(store, script)
+          } finally {
+            await store.close()
+          }
+        }),
+        { numRuns: runs },
+      )
+    })
+  })
+
+  describe(`${engine}: watches`, () => {
+    use('events come in order, with what was there before, and a deletion shows the last state', async store => {
+      await store.commit([put('a', 0, 'one')])
+      await store.commit([put('a', 2, 'two')])
+      await store.commit([remove('a')])
+      const events = store.watch(teams, 1).take(9)
+      assert.deepEqual(names(events), ['2 created a', '3 updated a', '4 deleted a'])
+      assert.deepEqual(
+        events.map(event => event.previous?.text.toString()),
+        [
+          undefined,
+          '{"metadata":{"resourceVersion":"2"},"note":"one"}',
+          '{"metadata":{"resourceVersion":"3"},"note":"two"}',
+        ],
+      )
+      assert.equal(events[2]?.entry.text.toString(), '{"metadata":{"resourceVersion":"4"},"note":"two"}')
+      assert.equal(events[2]?.entry.revision, 4)
+    })
+
+    use('a deletion whose revision has more digits than the value still shows whole JSON', async store => {
+      await store.commit([put('a', 0, 'ä')])
+      for (let i = 0; i < 9; i++) await store.commit([put('b')])
+      await store.commit([remove('a')])
+      const event = store.watch(teams, 11).take(9)[0]
+      assert.equal(event?.entry.text.toString(), '{"metadata":{"resourceVersion":"12"},"note":"ä"}')
+    })
+
+    use('followers that start anywhere, stop and resume miss nothing and see nothing twice', async store => {
+      const follow = async (from: number) => {
+        const events: StoreEvent[] = []
+        for (let at = from; at < 301; ) {
+          const cursor = store.watch(teams, at)
+          const target = Math.min(at + 37, 301)
+          events.push(...(await drain(cursor, target)))
+          at = cursor.revision
+          cursor.close()
+        }
+        return events.map(event => event.revision)
+      }
+      const followers = [1, 1, 1].map(follow)
+      for (let i = 0; i < 300; i += 10) {
+        await Promise.all(Array.from({ length: 10 }, (_, n) => store.commit([put(`n${n}`)])))
+        if (i % 50 === 0) followers.push(follow(store.revision - 3))
+      }
+      const expected = Array.from({ length: 300 }, (_, i) => i + 2)
+      for (const revisions of await Promise.all(followers)) {
+        assert.deepEqual(revisions, expected.slice(-revisions.length))
+      }
+    })
+
+    use("a cursor's revision follows the whole store once it has taken everything of its bucket", async store => {
+      const cursor = store.watch(teams, 1)
+      await store.commit([{ type: 'put', key: key('s', '', secrets), value: value() }])
+      assert.equal(cursor.revision, 2)
+      await store.commit([put('a')])
+      await store.commit([put('b')])
+      assert.equal(cursor.revision, 2, 'an event that was not taken is not covered')
+      cursor.take(1)
+      assert.equal(cursor.revision, 3)
+      cursor.take(1)
+      await store.commit([{ type: 'delete', key: key('s', '', secrets) }])
+      assert.equal(cursor.revision, 5)
+      assert.deepEqual(store.watch(teams, 5).take(9), [])
+    })
+
+    use('a waiter is called once, only for its own bucket, and never after close', async store => {
+      const calls: string[] = []
+      const [one, two] = [store.watch(teams, 1), store.watch(teams, 1)]
+      one.wait(() => calls.push('one'))
+      two.wait(() => calls.push('two'))
+      two.close()
+      await store.commit([{ type: 'put', key: key('s', '', secrets), value: value() }])
+      assert.equal(calls.length, 0)
+      await store.commit([put('a')])
+      await store.commit([put('b')])
+      assert.deepEqual(calls, ['one'])
+      one.wait(() => calls.push('again'))
+      assert.deepEqual(calls, ['one'], 'never inside the call')
+      await Promise.resolve()
+      assert.deepEqual(calls, ['one', 'again'])
+      assert.deepEqual(two.take(9), [])
+    })
+
+    use('a watch from the future is refused', async store => {
+      refusedNow(() => store.watch(teams, 2), 'future')
+    })
+  })
+
+  describe(`${engine}: history`, () => {
+    const bounds = { minAgeMs: 1000, minEvents: 10 }
+    const write = async (store: Store, count: number) => {
+      for (let i = 0; i < count; i++) await store.commit([put('a')])
+    }
+
+    use(
+      'history is kept while it is young or among the newest, and then refused as compacted',
+      async store => {
+        await write(store, 30)
+        await store.compact(store.revision)
+        assert.equal(store.watch(teams, 1).take(99).length, 30, 'young')
+        clock += 1000
+        await store.compact(store.revision)
+        refusedNow(() => store.watch(teams, 20), 'compacted')
+        refusedNow(() => store.list({ bucket: teams, revision: 20 }), 'compacted')
+        assert.equal(store.watch(teams, 21).take(99).length, 10, 'old, but among the newest')
+        assert.equal(store.list({ bucket: teams, revision: 21 }).entries[0]?.revision, 21)
+      },
+      bounds,
+    )
+
+    use(
+      'compact forgets nothing after the revision it is given',
+      async store => {
+        await write(store, 30)
+        clock += 1000
+        await store.compact(5)
+        refusedNow(() => store.watch(teams, 4), 'compacted')
+        assert.equal(store.watch(teams, 5).take(99).length, 26)
+      },
+      bounds,
+    )
+
+    use(
+      'a cursor that falls behind the floor is told so; one that keeps up is not',
+      async store => {
+        await store.commit([put('a')])
+        const [slow, quick] = [store.watch(teams, 1), store.watch(teams, 1)]
+        const idle = store.watch(secrets, 1)
+        for (let i = 0; i < 30; i++) {
+          clock += 1000
+          await store.commit([put('a')])
+          quick.take(9)
+        }
+        assert.ok(slow.revision < 21)
+        refusedNow(() => slow.take(9), 'compacted')
+        await new Promise<void>(resolve => slow.wait(resolve))
+        assert.deepEqual(quick.take(9), [])
+        assert.deepEqual(idle.take(9), [], 'nothing of its bucket was dropped')
+        assert.equal(idle.revision, 32)
+      },
+      bounds,
+    )
+
+    use(
+      'superseded values over the byte cap are dropped whatever their age',
+      async store => {
+        for (let i = 0; i < 20; i++) await store.commit([put('a', undefined, 'x'.repeat(1000))])
+        refusedNow(() => store.watch(teams, 5), 'compacted')
+        assert.equal(store.watch(teams, store.revision - 5).take(99).length, 5)
+      },
+      { ...bounds, maxBytes: 10_000 },
+    )
+  })
+}

@@ -1,0 +1,117 @@
+// Fetches a package from Debian's archive into a cache directory, beside the machine's own apt and never into it.
+
+import { mkdir, mkdtemp, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { exec } from './exec.ts'
+
+export type Wanted = {
+  readonly name: string
+  /** Gets one directory `<name>-<version>` per release. */
+  readonly cache: string
+  /** Releases of the archive; of each inner list the first that has the package. */
+  readonly suites: readonly (readonly string[])[]
+}
+
+const keyring = '/usr/share/keyrings/debian-archive-keyring.gpg'
+
+/** Leaves nothing behind where the machine has no apt, no archive or no network: the caller looks at what is there. */
+export async function fetchDebian(wanted: Wanted): Promise<void> {
+  await mkdir(wanted.cache, { recursive: true })
+  const unlock = await lock(join(wanted.cache, `${wanted.name}.lock`))
+  try {
+    if ((await readdir(wanted.cache)).some(name => name.startsWith(`${wanted.name}-`))) return
+    const site = await mirror()
+    if (!site) return
+    await Promise.all(wanted.suites.map(suites => fetchFirst(wanted, site, suites)))
+  } finally {
+    await unlock()
+  }
+}
+
+/** The archive this machine already uses; its host name is nowhere in this repository. */
+async function mirror(): Promise<string | undefined> {
+  const { stdout } = await exec('apt-get', ['indextargets', '--format', '$(SITE) $(RELEASE)', 'Created-By: Packages'])
+  const sites = stdout
+    .split('\n')
+    .filter(line => line && !/security|updates|backports/.test(line))
+    .map(line => line.split(' ')[0])
+  return sites[0]
+}
+
+async function fetchFirst(wanted: Wanted, site: string, suites: readonly string[]): Promise<void> {
+  for (const suite of suites) if (await fetchOne(wanted, site, suite)) return
+}
+
+async function fetchOne({ name, cache }: Wanted, site: string, suite: string): Promise<boolean> {
+  const work = await mkdtemp(join(cache, 'apt-'))
+  try {
+    const conf = await privateApt(work, `deb [signed-by=${keyring}] ${site} ${suite} main\n`)
+    const run = (...args: string[]) => exec('apt-get', ['-q', '-c', conf, ...args], { cwd: work, timeout: 120_000 })
+    if ((await run('update')).code !== 0 || (await run('download', name)).code !== 0) return false
+    const file = (await readdir(work)).find(entry => entry.endsWith('.deb'))
+    if (!file) return false
+    const tree = join(work, 'tree')
+    if ((await exec('dpkg-deb', ['-x', join(work, file), tree])).code !== 0) return false
+    const version = decodeURIComponent(file.split('_')[1] ?? suite)
+    await rename(tree, join(cache, `${name}-${version}`))
+    return true
+  } finally {
+    await rm(work, { recursive: true, force: true })
+  }
+}
+
+/** Read after the machine's own configuration, so proxies stay; its hooks, which clean up after docker builds, do not. */
+async function privateApt(work: string, sources: string): Promise<string> {
+  const list = join(work, 'sources.list')
+  const conf = join(work, 'apt.conf')
+  await mkdir(join(work, 'state/lists/partial'), { recursive: true })
+  await mkdir(join(work, 'cache/archives/partial'), { recursive: true })
+  await writeFile(join(work, 'status'), '')
+  await writeFile(list, sources)
+  await writeFile(
+    conf,
+    `Dir::Etc::SourceList "${list}";
+Dir::Etc::SourceParts "/dev/null";
+Dir::Etc::Preferences "/dev/null";
+Dir::Etc::PreferencesParts "/dev/null";
+Dir::State "${join(work, 'state')}";
+Dir::State::Status "${join(work, 'status')}";
+Dir::Cache "${join(work, 'cache')}";
+Dir::Log "${work}";
+Acquire::Languages "none";
+Acquire::Retries "3";
+APT::Sandbox::User "root";
+#clear APT::Update::Pre-Invoke;
+#clear APT::Update::Post-Invoke;
+#clear APT::Update::Post-Invoke-Success;
+`,
+  )
+  return conf
+}
+
+/** One at a time: the others wait, and take over from one that died. Should two slip through, the rename stays whole. */
+async function lock(file: string): Promise<() => Promise<void>> {
+  for (;;) {
+    try {
+      const handle = await open(file, 'wx')
+      await handle.writeFile(String(process.pid))
+      await handle.close()
+      return () => rm(file, { force: true })
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    }
+    const holder = Number(await readFile(file, 'utf8').catch(() => ''))
+    if (holder && !isAlive(holder)) await rm(file, { force: true })
+    else await pause(200)
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}
