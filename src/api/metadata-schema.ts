@@ -48,7 +48,7 @@ export const metadataSchema = struct('Standard metadata of an object.', {
   name: text('Unique within a namespace; cannot be updated.'),
   namespace: text('Space within which names are unique; a DNS label. Empty means default; cannot be updated.'),
   ownerReferences: mapList(
-    ownerReference,
+    { ...ownerReference, 'x-kubernetes-map-type': 'atomic' },
     ['uid'],
     'Objects this object depends on; when all are gone, it is collected.',
   ),

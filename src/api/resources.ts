@@ -1,6 +1,7 @@
 // The keystone: every verb on every kind, already bound to a caller. The registry implements it in process, the
 // client over HTTP; controllers, informer, command line and tests are written against it and never learn which they hold.
 
+import { canonical } from './codec.ts'
 import type { Status } from './errors.ts'
 import type { Kind } from './kind.ts'
 import type { Json, Ref, Resource } from './object.ts'
@@ -113,16 +114,20 @@ export interface Resources {
 const encoder = new TextEncoder()
 const decoder = new TextDecoder()
 
-export function documentOf(object: Resource | Status): Document {
+/** Written with sorted keys, as objects are stored, so that an object has the same bytes by whichever door it leaves. */
+export function documentOf(object: Resource, write: (object: Json) => string = canonical): Document {
   let json: Uint8Array | undefined
   return {
-    object: object as Resource,
+    object,
     get json() {
-      json ??= encoder.encode(JSON.stringify(object))
+      json ??= encoder.encode(write(object as unknown as Json))
       return json
     },
   }
 }
+
+/** A Status where an object is expected, as in the ERROR event of a watch. */
+export const statusDocument = (status: Status): Document => documentOf(status as unknown as Resource, JSON.stringify)
 
 export function documentFrom(json: Uint8Array): Document {
   let object: Resource | undefined

@@ -71,13 +71,13 @@ function lineWriter({ kind, view, include, now }: StreamOptions): (event: WatchE
     if (event.type === 'ERROR') return event.line
     const { object } = event.document
     if (view.as === 'PartialObjectMetadata')
-      return watchEvent(event.type, documentOf(partial(object, view) as never)).line
+      return watchEvent(event.type, documentOf(partial(object, view) as never, JSON.stringify)).line
     const columns = first
     first = false
     const metadata = { resourceVersion: object.metadata.resourceVersion ?? '' }
     return watchEvent(
       event.type,
-      documentOf(table([object], metadata, { kind, view, include, now: now() }, columns) as never),
+      documentOf(table([object], metadata, { kind, view, include, now: now() }, columns) as never, JSON.stringify),
     ).line
   }
 }

@@ -59,7 +59,8 @@ async function createBy(
   const fresh = newMetadata(object.metadata, { namespace: ref.namespace, uid: ctx.uuid(), now: timestamp(ctx.now()) })
   const next = withoutStatus({ ...object, metadata: { ...fresh, name: ref.name } })
   const admitted = await admit(ctx, { kind, next, old: undefined, errors, tools })
-  const metadata = { ...admitted.object.metadata, managedFields: merged.metadata.managedFields ?? [] }
+  const { managedFields = [] } = merged.metadata
+  const metadata = { ...admitted.object.metadata, ...(managedFields.length ? { managedFields } : {}) }
   return insert(ctx, kind, { ...admitted.object, metadata }, { dryRun: tools.dryRun, shown: admitted.shown })
 }
 
@@ -125,7 +126,7 @@ function refusal(kind: Kind, config: Resource, error: unknown): unknown {
   }
   if (error instanceof TypedError)
     return badRequest(
-      `failed to create typed patch object (${config.metadata.namespace ?? ''}/${config.metadata.name}; ${kind.apiVersion}, Kind=${kind.kind}): ${error.message}`,
+      `failed to create typed ${error.subject === 'live' ? 'live' : 'patch'} object (${config.metadata.namespace ?? ''}/${config.metadata.name}; ${kind.apiVersion}, Kind=${kind.kind}): ${error.message}`,
     )
   return error
 }

@@ -5,13 +5,13 @@ import type { Kind, Shown } from '../api/kind.ts'
 import { wholeSchema } from '../api/metadata-schema.ts'
 import { type Json, type Metadata, type Resource, timestamp } from '../api/object.ts'
 import { type Document, documentOf, type WriteOptions } from '../api/resources.ts'
-import { type Entry, StoreError } from '../storage/store.ts'
+import { type Entry, type Key, StoreError, type Value } from '../storage/store.ts'
 import { admit } from './admit.ts'
 import { type Context, keyOf, spaceOf } from './context.ts'
 import { trackUpdate } from './managed-fields.ts'
 import { newMetadata } from './metadata.ts'
 import { receive } from './receive.ts'
-import { encode, visible } from './redact.ts'
+import { encode, presentStored, visible } from './redact.ts'
 import { translate } from './store-errors.ts'
 
 export async function create(
@@ -47,7 +47,10 @@ export async function create(
     now,
     resetStatus: true,
   })
-  const whole: Resource = { ...admitted.object, metadata: { ...admitted.object.metadata, managedFields } }
+  const whole: Resource = {
+    ...admitted.object,
+    metadata: { ...admitted.object.metadata, ...(managedFields.length ? { managedFields } : {}) },
+  }
   return insert(ctx, kind, whole, { dryRun: tools.dryRun, shown: admitted.shown, regenerate })
 }
 
@@ -58,17 +61,15 @@ export async function insert(
   object: Resource,
   { dryRun, shown, regenerate }: { dryRun: boolean; shown: Shown | undefined; regenerate?: (() => string) | undefined },
 ): Promise<Document> {
-  const answer = (stored: Resource) =>
-    documentOf(shown ? shown(visible(ctx, kind, stored)) : visible(ctx, kind, stored))
   let next = object
   for (let attempt = 0; ; attempt++) {
     const key = keyOf(kind, { namespace: next.metadata.namespace ?? '', name: next.metadata.name as string })
     const there = ctx.store.get(key)
     if (!there) {
-      if (dryRun) return answer(next)
-      const revision = await commitNew(ctx, kind, next)
-      if (revision !== undefined)
-        return answer({ ...next, metadata: { ...next.metadata, resourceVersion: String(revision) } })
+      if (dryRun) return documentOf(visible(ctx, kind, next))
+      const value = encode(ctx, kind, next)
+      const revision = await commitNew(ctx, kind, key, value)
+      if (revision !== undefined) return presentStored(ctx, kind, { object: next, value, revision }, shown)
     }
     // Only a generated name is tried again (SPEC §2.2: 409 when it stays taken).
     if (!regenerate) throw alreadyExists(kind, key.name, there !== undefined && isTerminating(there))
@@ -77,10 +78,9 @@ export async function insert(
   }
 }
 
-async function commitNew(ctx: Context, kind: Kind, object: Resource): Promise<number | undefined> {
-  const key = keyOf(kind, { namespace: object.metadata.namespace ?? '', name: object.metadata.name as string })
+async function commitNew(ctx: Context, kind: Kind, key: Key, value: Value): Promise<number | undefined> {
   try {
-    return await ctx.store.commit([{ type: 'put', key, value: encode(ctx, kind, object), expect: 0 }])
+    return await ctx.store.commit([{ type: 'put', key, value, expect: 0 }])
   } catch (error) {
     if (error instanceof StoreError && error.reason === 'exists') return undefined
     throw translate(error, kind, key.name)

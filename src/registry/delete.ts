@@ -6,7 +6,7 @@ import { type Ref, type Resource, timestamp } from '../api/object.ts'
 import { type Deleted, type DeleteOptions, documentOf, type List, type ListOptions } from '../api/resources.ts'
 import { type Context, keyOf, refOf } from './context.ts'
 import { list } from './list.ts'
-import { encode, load, visible } from './redact.ts'
+import { encode, load, presentStored, visible } from './redact.ts'
 import { isConflict, translate } from './store-errors.ts'
 import { isGone } from './update.ts'
 
@@ -25,16 +25,12 @@ export async function remove(ctx: Context, kind: Kind, at: Ref, options: DeleteO
     const unchanged = next.metadata === old.metadata
     try {
       if (!unchanged && !options.dryRun) {
-        const op = gone
-          ? { type: 'delete' as const, key, expect: entry.revision }
-          : { type: 'put' as const, key, value: encode(ctx, kind, next), expect: entry.revision }
-        const revision = await ctx.store.commit([op])
-        if (!gone)
-          return {
-            document: documentOf(
-              visible(ctx, kind, { ...next, metadata: { ...next.metadata, resourceVersion: String(revision) } }),
-            ),
-          }
+        const value = encode(ctx, kind, next)
+        const expect = entry.revision
+        const revision = await ctx.store.commit([
+          gone ? { type: 'delete', key, expect } : { type: 'put', key, value, expect },
+        ])
+        if (!gone) return { document: presentStored(ctx, kind, { object: next, value, revision }) }
       }
       if (!gone) return { document: documentOf(visible(ctx, kind, next)) }
       return { status: success({ name: ref.name, group: kind.group, kind: kind.plural, uid: old.metadata.uid ?? '' }) }

@@ -1,7 +1,7 @@
 // What is kept and what is shown: sealing before storage, opening for an answer, and taking out what never leaves (D13, D21, D28).
 
 import { canonical } from '../api/codec.ts'
-import type { Kind } from '../api/kind.ts'
+import type { Kind, Shown } from '../api/kind.ts'
 import { isObject, type Json, type JsonObject, type Resource, timestamp } from '../api/object.ts'
 import { type Document, documentFrom, documentOf } from '../api/resources.ts'
 import type { Entry, Value } from '../storage/store.ts'
@@ -52,6 +52,22 @@ function place(kind: Kind, object: JsonObject, path: string): Place {
 /** A stored object as anyone may see it who may get it. */
 export function present(ctx: Context, kind: Kind, entry: Entry): Document {
   return isPlain(kind) ? documentFrom(entry.text) : documentOf(visible(ctx, kind, load(ctx, kind, entry)))
+}
+
+/** An object that was just stored, as its writer sees it. */
+export function presentStored(
+  ctx: Context,
+  kind: Kind,
+  stored: { object: Resource; value: Value; revision: number },
+  shown?: Shown,
+): Document {
+  const { value, revision, object } = stored
+  if (isPlain(kind) && !shown) {
+    const { text, gap } = value
+    return documentFrom(Buffer.concat([text.subarray(0, gap), Buffer.from(String(revision)), text.subarray(gap)]))
+  }
+  const whole = visible(ctx, kind, { ...object, metadata: { ...object.metadata, resourceVersion: String(revision) } })
+  return documentOf(shown ? shown(whole) : whole)
 }
 
 /** Without hidden fields, with last activity joined in. */

@@ -8,10 +8,10 @@ import { type Json, type ManagedFieldsEntry, type Ref, type Resource, timestamp 
 import { type Document, documentOf, type WriteOptions } from '../api/resources.ts'
 import { admit } from './admit.ts'
 import { type Context, keyOf, refOf } from './context.ts'
-import { trackUpdate } from './managed-fields.ts'
+import { isSameApartFromTimes, trackUpdate } from './managed-fields.ts'
 import { nextMetadata } from './metadata.ts'
 import { type Received, receive } from './receive.ts'
-import { carryOver, encode, load, present, visible } from './redact.ts'
+import { carryOver, encode, load, present, presentStored, visible } from './redact.ts'
 import { isConflict, translate } from './store-errors.ts'
 
 export async function update(
@@ -76,16 +76,17 @@ export async function rewrite(
     const pinned = asked.object.metadata.resourceVersion
     if (pinned && pinned !== String(entry.revision)) throw conflict(kind, ref.name)
     const { next, shown } = await settle(ctx, kind, old, asked, tools, options)
-    if (isSame(next, old)) return shown ? documentOf(shown(visible(ctx, kind, old))) : present(ctx, kind, entry)
+    if (isSameApartFromTimes(old, next))
+      return shown ? documentOf(shown(visible(ctx, kind, old))) : present(ctx, kind, entry)
     if (tools.dryRun) return documentOf(visible(ctx, kind, next))
     try {
-      const op = isGone(next, ctx.now())
-        ? { type: 'delete' as const, key, expect: entry.revision }
-        : { type: 'put' as const, key, value: encode(ctx, kind, next), expect: entry.revision }
-      const revision = await ctx.store.commit([op])
-      const stored = { ...next, metadata: { ...next.metadata, resourceVersion: String(revision) } }
-      const answer = visible(ctx, kind, stored)
-      return documentOf(shown ? shown(answer) : answer)
+      const value = encode(ctx, kind, next)
+      const gone = isGone(next, ctx.now())
+      const expect = entry.revision
+      const revision = await ctx.store.commit([
+        gone ? { type: 'delete', key, expect } : { type: 'put', key, value, expect },
+      ])
+      return presentStored(ctx, kind, { object: next, value, revision }, shown)
     } catch (error) {
       if (!isConflict(error) || pinned || attempt >= 5) throw translate(error, kind, ref.name)
     }
@@ -102,7 +103,6 @@ async function settle(
   options: WriteOptions,
 ): Promise<{ next: Resource; shown: Shown | undefined }> {
   const ofStatus = options.subresource === 'status'
-  const sentFields = asked.object.metadata.managedFields
   const merged = ofStatus
     ? withStatusOf(old, asked.object)
     : carryOver(
@@ -116,7 +116,7 @@ async function settle(
     trackUpdate({
       schema: wholeSchema(kind),
       before: old,
-      after: withFields(admitted.object, sentFields),
+      after: withSentFields(admitted.object, asked.object),
       manager: options.fieldManager ?? 'unknown',
       subresource: options.subresource ?? '',
       apiVersion: kind.apiVersion,
@@ -133,25 +133,21 @@ function withStatusOf(object: Resource, from: Resource): Resource {
   return from.status === undefined ? rest : { ...rest, status: from.status }
 }
 
+/** Tracking goes by the entries as sent: an empty list is an order to forget, none at all is no order. */
+function withSentFields(object: Resource, { metadata: { managedFields } }: Resource): Resource {
+  const { managedFields: _, ...metadata } = object.metadata
+  return { ...object, metadata: managedFields ? { ...metadata, managedFields } : metadata }
+}
+
 function withFields(object: Resource, managedFields: readonly ManagedFieldsEntry[] | undefined): Resource {
   const { managedFields: _, ...metadata } = object.metadata
-  return { ...object, metadata: managedFields === undefined ? metadata : { ...metadata, managedFields } }
+  return { ...object, metadata: managedFields?.length ? { ...metadata, managedFields } : metadata }
 }
 
 /** Everything but metadata and status is desired state. */
 function isSameIntent(next: Resource, old: Resource): boolean {
   const intent = ({ metadata: _, status: __, ...rest }: Resource) => canonical(rest as unknown as Json)
   return intent(next) === intent(old)
-}
-
-/** The same, times of managers aside: such a write keeps the resourceVersion and makes no event. */
-function isSame(next: Resource, old: Resource): boolean {
-  const strip = (object: Resource) =>
-    withFields(
-      object,
-      object.metadata.managedFields?.map(({ time: _, ...entry }) => entry),
-    )
-  return canonical(strip(next) as unknown as Json) === canonical(strip(old) as unknown as Json)
 }
 
 /** Deletion was asked for, its time has come and no finalizer holds it (SPEC §3). */

@@ -5,6 +5,7 @@ import type { Kind } from '../api/kind.ts'
 import {
   type Document,
   documentOf,
+  statusDocument,
   type Watch,
   type WatchEvent,
   type WatchOptions,
@@ -32,7 +33,7 @@ export async function watch(ctx: Context, kind: Kind, options: WatchOptions = {}
     return follow(ctx, kind, selected, ctx.store.watch(kind.id, start), pending)
   } catch (error) {
     if (!(error instanceof StoreError)) throw error
-    return ended(watchEvent('ERROR', documentOf(tooOld(start, error).status)))
+    return ended(watchEvent('ERROR', statusDocument(tooOld(start, error).status)))
   }
 }
 
@@ -66,7 +67,7 @@ function follow(ctx: Context, kind: Kind, selected: Selected, cursor: Cursor, in
     } catch (error) {
       if (!(error instanceof StoreError)) throw error
       stop()
-      return [watchEvent('ERROR', documentOf(tooOld(cursor.revision, error).status))]
+      return [watchEvent('ERROR', statusDocument(tooOld(cursor.revision, error).status))]
     }
   }
   const stop = () => {

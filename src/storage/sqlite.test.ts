@@ -3,25 +3,33 @@
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, statSync } from 'node:fs'
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { createInterface } from 'node:readline'
 import { DatabaseSync } from 'node:sqlite'
-import { after, describe, test } from 'node:test'
+import { after, afterEach, describe, test } from 'node:test'
 import { key, refused, storeSuite, value } from '../../test/conformance/store.ts'
-import { openSqliteStore } from './sqlite.ts'
+import { openSqliteStore, type SqliteOptions, type SqliteStore } from './sqlite.ts'
 import { openTable, UnclearError } from './sqlite-table.ts'
 import { openSqliteThread, ThreadLostError } from './sqlite-thread.ts'
 
 const room = mkdtempSync(join(tmpdir(), 'platform-sqlite-'))
 after(() => rmSync(room, { recursive: true, force: true }))
 const scratch = () => join(mkdtempSync(join(room, 'data-')), 'platform.db')
+/** Closed after the test even if it fails: an open store keeps the process alive. */
+const opened: SqliteStore[] = []
+afterEach(() => Promise.all(opened.splice(0).map(store => store.close())))
+async function open(options: SqliteOptions): Promise<SqliteStore> {
+  const store = await openSqliteStore(options)
+  opened.push(store)
+  return store
+}
 const put = (name: string, note = '', expect?: number) =>
   ({ type: 'put', key: key(name), value: value({ note }), ...(expect === undefined ? {} : { expect }) }) as const
 
-storeSuite('sqlite', options => openSqliteStore({ ...options, file: scratch() }), 40)
+storeSuite('sqlite', options => open({ ...options, file: scratch() }), 40)
 
 /** A process of its own that prints what it acknowledges; `code` finds `store`, `put` and `say`. */
 function child(file: string, code: string, command = [process.execPath]) {
@@ -37,7 +45,9 @@ function child(file: string, code: string, command = [process.execPath]) {
     const until = async condition => { while (!condition()) await new Promise(resolve => setTimeout(resolve, 5)) }
     say('open')
     ${code}`
-  const [program = '', ...args] = [...command, '--input-type=module', '-e', source]
+  const script = `${scratch()}.mjs`
+  writeFileSync(script, source)
+  const [program = '', ...args] = [...command, script]
   const started = spawn(program, args, { stdio: ['pipe', 'pipe', 'inherit'] })
   return { process: started, lines: createInterface(started.stdout)[Symbol.asyncIterator]() }
 }
@@ -45,7 +55,7 @@ function child(file: string, code: string, command = [process.execPath]) {
 describe('sqlite: restarts', () => {
   test('a store opened again has the same values, revisions and events, and goes on counting', async () => {
     const file = scratch()
-    const first = await openSqliteStore({ file })
+    const first = await open({ file })
     await first.commit([
       put('a', 'one'),
       { type: 'put', key: key('s', 'ns', 'secrets.test'), value: value({ labels: { app: 'x' } }) },
@@ -55,7 +65,7 @@ describe('sqlite: restarts', () => {
     await first.commit([{ type: 'delete', key: key('b') }])
     const events = first.watch('teams.test', 1).take(99)
     await first.close()
-    const second = await openSqliteStore({ file })
+    const second = await open({ file })
     assert.equal(second.revision, 5)
     assert.deepEqual(second.watch('teams.test', 1).take(99), events)
     assert.deepEqual(
@@ -75,7 +85,7 @@ describe('sqlite: restarts', () => {
     const file = scratch()
     let clock = 0
     const options = { file, now: () => clock, history: { minAgeMs: 10, minEvents: 0 } }
-    const store = await openSqliteStore(options)
+    const store = await open(options)
     await Promise.all(Array.from({ length: 2500 }, (_, i) => store.commit([put(`n${i % 50}`)])))
     for (let i = 10; i < 50; i++) await store.commit([{ type: 'delete', key: key(`n${i}`) }])
     clock = 10
@@ -84,7 +94,7 @@ describe('sqlite: restarts', () => {
     const rows = new DatabaseSync(file, { readOnly: true })
     assert.deepEqual({ ...rows.prepare('SELECT count(*) AS n FROM log').get() }, { n: 10 })
     rows.close()
-    const again = await openSqliteStore(options)
+    const again = await open(options)
     assert.equal(again.revision, 2541)
     assert.equal(again.count('teams.test'), 10)
     assert.throws(() => again.watch('teams.test', 2540), /too old/)
@@ -94,27 +104,27 @@ describe('sqlite: restarts', () => {
 
   test('a database of a newer format is refused by name', async () => {
     const file = scratch()
-    await (await openSqliteStore({ file })).close()
+    await (await open({ file })).close()
     const db = new DatabaseSync(file)
     db.exec("UPDATE meta SET value = 99 WHERE name = 'version'")
     db.close()
-    await assert.rejects(openSqliteStore({ file }), /newer platform \(format 99; this one knows 1\)/)
+    await assert.rejects(open({ file }), /newer platform \(format 99; this one knows 1\)/)
   })
 
   test('a log with a hole in it is refused as damaged', async () => {
     const file = scratch()
-    const store = await openSqliteStore({ file })
+    const store = await open({ file })
     for (let i = 0; i < 3; i++) await store.commit([put('a')])
     await store.close()
     const db = new DatabaseSync(file)
     db.exec('DELETE FROM log WHERE id = (SELECT id FROM log LIMIT 1 OFFSET 1)')
     db.close()
-    await assert.rejects(openSqliteStore({ file }), /damaged/)
+    await assert.rejects(open({ file }), /damaged/)
   })
 
   test('the file is for its owner only', async () => {
     const file = scratch()
-    await (await openSqliteStore({ file })).close()
+    await (await open({ file })).close()
     assert.equal(statSync(file).mode & 0o077, 0)
   })
 })
@@ -136,7 +146,7 @@ describe('sqlite: crashes', () => {
         if (revision !== undefined) acknowledged.set(`${round}-${name}`, Number(revision))
         if (acknowledged.size === 200) writer.process.kill('SIGKILL')
       }
-      const store = await openSqliteStore({ file })
+      const store = await open({ file })
       for (const [name, revision] of acknowledged) assert.equal(store.get(key(name))?.revision, revision)
       for (const { text } of store.list({ bucket: 'teams.test' }).entries) JSON.parse(text.toString())
       assert.equal(store.watch('teams.test', 1).take(1e6).length, store.revision - 1)
@@ -149,13 +159,13 @@ describe('sqlite: crashes', () => {
     const first = child(file, 'setInterval(() => {}, 1000)')
     await first.lines.next()
     const reason = `the data directory is in use by another platform server (pid ${first.process.pid})`
-    await assert.rejects(openSqliteStore({ file }), { message: reason })
+    await assert.rejects(open({ file }), { message: reason })
     first.process.kill('SIGKILL')
     await once(first.process, 'exit')
-    const second = await openSqliteStore({ file })
-    await assert.rejects(openSqliteStore({ file }), new RegExp(`pid ${process.pid}`), 'in the same process too')
+    const second = await open({ file })
+    await assert.rejects(open({ file }), new RegExp(`pid ${process.pid}`), 'in the same process too')
     await second.close()
-    await (await openSqliteStore({ file })).close()
+    await (await open({ file })).close()
   })
 })
 
@@ -211,10 +221,7 @@ describe('sqlite: disks that refuse', () => {
   })
 
   test('a directory that cannot be written to is refused with the reason', async () => {
-    await assert.rejects(
-      openSqliteStore({ file: '/proc/platform/platform.db' }),
-      /cannot use the data directory \/proc/,
-    )
+    await assert.rejects(open({ file: '/proc/platform/platform.db' }), /cannot use the data directory \/proc/)
   })
 
   test('a refusal that rests on a failed batch becomes unavailable; one that rests on durable state stands', async () => {
@@ -227,7 +234,7 @@ describe('sqlite: disks that refuse', () => {
           : thread.call(request, transfer)
       return { ...thread, call }
     }
-    const store = await openSqliteStore({ file: scratch(), openThread, probeMs: 5 })
+    const store = await open({ file: scratch(), openThread, probeMs: 5 })
     await store.commit([put('old')])
     broken = true
     const [a, b, c] = [
@@ -286,14 +293,14 @@ describe('sqlite: a COMMIT whose outcome is unclear', () => {
         return { ...thread, call }
       }
       const file = scratch()
-      const store = await openSqliteStore({ file, openThread, probeMs: 5 })
+      const store = await open({ file, openThread, probeMs: 5 })
       const first = store.commit([put('a', '', 0)])
       if (happens) assert.equal(await first, 2)
       else await refused(first, 'unavailable')
       assert.equal(await store.commit([put('b')]), happens ? 3 : 2)
       assert.equal(store.failure, undefined)
       await store.close()
-      const again = await openSqliteStore({ file })
+      const again = await open({ file })
       assert.equal(again.get(key('a'))?.revision, happens ? 2 : undefined)
       await again.close()
     })
@@ -302,7 +309,7 @@ describe('sqlite: a COMMIT whose outcome is unclear', () => {
 
 describe('sqlite: speed that is part of the contract', () => {
   test('500 concurrent commits share a few transactions, each with its own revision', async () => {
-    const store = await openSqliteStore({ file: scratch() })
+    const store = await open({ file: scratch() })
     const revisions = await Promise.all(Array.from({ length: 500 }, (_, i) => store.commit([put(`n${i}`)])))
     assert.equal(new Set(revisions).size, 500)
     const { commits, transactions } = store.stats()
@@ -313,7 +320,7 @@ describe('sqlite: speed that is part of the contract', () => {
 
   test('reads go on while commits wait for the disk', async () => {
     const file = scratch()
-    const store = await openSqliteStore({ file })
+    const store = await open({ file })
     const delay = monitorEventLoopDelay({ resolution: 1 })
     await store.commit([put('n0')])
     delay.enable()

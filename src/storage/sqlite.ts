@@ -50,7 +50,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
 
   let failure: string | undefined
   let probing: NodeJS.Timeout | undefined
-  let closing = false
+  let closing: Promise<void> | undefined
   /** While it is set, nobody knows whether the last batch happened, and nothing new is taken. */
   let lost = false
   let compacted = thread.floor
@@ -63,7 +63,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
   }
 
   function fails(reason: string): void {
-    if (closing) return
+    if (closing !== undefined) return
     failure = reason
     probing ??= setInterval(() => {
       if (!lost) thread.call({ type: 'probe' }).then(works, () => {})
@@ -88,7 +88,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
   /** Opens the file anew until it can be read, and answers whether the batch is in it. */
   async function happened(batch: Batch): Promise<boolean> {
     lost = true
-    while (!closing) {
+    while (closing === undefined) {
       try {
         thread = await openThread({ file, settle: true })
         lost = false
@@ -108,6 +108,13 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
       compacted = thread.floor
       if (!(error instanceof ThreadLostError)) fails(error.message)
     })
+  }
+
+  async function end(): Promise<void> {
+    await queue.close()
+    clearInterval(probing)
+    await thread.close()
+    lock.close()
   }
 
   const queue = openCommitQueue({ replica, now, write })
@@ -134,13 +141,9 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
     },
     stats: () => ({ ...counts }),
     times: { loaded, save: times => thread.call({ type: 'save', times }) },
-    async close() {
-      if (closing) return
-      closing = true
-      await queue.close()
-      clearInterval(probing)
-      await thread.close()
-      lock.close()
+    close() {
+      closing ??= end()
+      return closing
     },
   }
 }

@@ -1,0 +1,51 @@
+// Reads docs/ARCHITECTURE.md: its import table and the paths it names. Called by the architecture test.
+
+/** Every table whose columns are pairs of "room" and "may import", as one record. */
+export function importTable(markdown: string): Record<string, string> {
+  const table: Record<string, string> = {}
+  let inside = false
+  for (const line of markdown.split('\n')) {
+    const cells = line.startsWith('|') ? line.split('|').slice(1, -1).map(plain) : []
+    if (!cells.length) inside = false
+    else if (cells.every((cell, index) => cell === (index % 2 ? 'may import' : 'room'))) inside = true
+    else if (inside && !/^:?-+:?$/.test(cells[0] ?? ''))
+      for (let index = 0; index + 1 < cells.length; index += 2)
+        if (cells[index]) table[cells[index] as string] = cells[index + 1] as string
+  }
+  return table
+}
+
+const plain = (cell: string) => cell.replaceAll('`', '').trim()
+
+/** Paths in backticks, relative links, and the files of a drawn tree. */
+export function namedPaths(markdown: string): string[] {
+  const blocks = [...markdown.matchAll(/^```[^\n]*\n([\s\S]*?)^```/gm)].map(match => match[1] ?? '')
+  const prose = markdown.replace(/^```[\s\S]*?^```/gm, '')
+  const quoted = [...prose.matchAll(/`([^`\s]+)`/g)].map(match => match[1] ?? '').filter(isPath)
+  const links = [...prose.matchAll(/\]\((?!\w+:|#)([^)#\s]+)/g)].map(match => match[1] ?? '')
+  return [...new Set([...quoted, ...links, ...blocks.flatMap(pathsInTree)])]
+}
+
+/** Room/file.ts, dir/sub/, Name.md: letters that a URL, a glob or a type does not consist of alone. */
+function isPath(text: string): boolean {
+  return /^(?!\/)[\w.-]+(\/[\w.-]+)*\/?$/.test(text) && (/\.(ts|js|md|json)$/.test(text) || /^[\w.-]+\/$/.test(text))
+}
+
+/** A tree: a line that begins with a directory opens it at its indentation; the files on it and below are in it. */
+function pathsInTree(block: string): string[] {
+  if (!/^\w+\/\s*$/m.test(block.split('\n')[0] ?? '')) return []
+  const open: { readonly indent: number; readonly path: string }[] = []
+  const paths: string[] = []
+  for (const line of block.split('\n')) {
+    const [, space = '', directory] = /^(\s*)([\w.-]+\/)?/.exec(line) ?? []
+    if (directory) {
+      while ((open.at(-1)?.indent ?? -1) >= space.length) open.pop()
+      open.push({ indent: space.length, path: `${open.at(-1)?.path ?? ''}${directory}` })
+      paths.push(open.at(-1)?.path as string)
+    }
+    const rest = line.slice(space.length + (directory?.length ?? 0))
+    for (const [name] of rest.matchAll(/(?<![\w/.-])[\w-]+(\.[\w-]+)*\.(ts|js|md|json)\b/g))
+      paths.push(`${open.at(-1)?.path ?? ''}${name}`)
+  }
+  return paths
+}

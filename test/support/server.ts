@@ -1,0 +1,136 @@
+// Starts the real program in a directory of its own and speaks to it over TLS. Called by every end-to-end test.
+
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync, rmSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Answer, openRequests, type RequestOptions, type WatchEvent } from './request.ts'
+
+export type ServerOptions = { readonly storage?: 'memory' | 'sqlite'; readonly args?: readonly string[] }
+
+export type Server = {
+  readonly https: string
+  readonly http: string
+  readonly directory: string
+  readonly kubeconfig: string
+  readonly adminKey: string
+  readonly ca: string
+  /** One request over https; the path is relative to /kubernetes/management. */
+  request(method: string, path: string, options?: RequestOptions): Promise<Answer>
+  /** The events of a watch, parsed; leaving the loop ends it. */
+  watch(path: string, options?: RequestOptions): AsyncIterableIterator<WatchEvent>
+  /** Ends it as an operator would, and starts it again on the same directory and ports. */
+  restart(): Promise<void>
+  /** Everything the running program has printed so far. */
+  output(): string
+  /** Asks it to end, checks that it ended well, and removes its directory. */
+  stop(): Promise<void>
+  /** Ends it without warning, and removes its directory. */
+  kill(): Promise<void>
+}
+
+const program = join(import.meta.dirname, '../../bin/platform.js')
+const within = 20_000
+
+export async function startServer(options: ServerOptions = {}): Promise<Server> {
+  const directory = await mkdtemp(join(tmpdir(), 'platform-test-'))
+  let running: Running | undefined
+  // A test that fails before its stop() leaves nothing behind.
+  const leave = () => {
+    running?.child.kill('SIGKILL')
+    rmSync(directory, { recursive: true, force: true })
+  }
+  process.once('exit', leave)
+  const start = (https: string, http: string) =>
+    run(['serve', '--data', directory, '--https', https, '--http', http, ...extra(options)])
+  const end = async (how: (one: Running) => Promise<void>, keep = false) => {
+    const one = running
+    running = undefined
+    try {
+      if (one) await how(one)
+    } finally {
+      if (!keep) {
+        process.off('exit', leave)
+        await rm(directory, { recursive: true, force: true })
+      }
+    }
+  }
+
+  running = await start('127.0.0.1:0', '127.0.0.1:0').catch(error => {
+    leave()
+    throw error
+  })
+  const [https, http] = running.urls
+  const read = (name: string) => readFileSync(join(directory, name), 'utf8')
+  const adminKey = read('admin.key').trim()
+  const ca = read('ca.crt')
+  return {
+    https,
+    http,
+    directory,
+    kubeconfig: join(directory, 'admin.kubeconfig'),
+    adminKey,
+    ca,
+    ...openRequests({ base: `${https}/kubernetes/management`, ca, key: adminKey }),
+    output: () => running?.output() ?? '',
+    stop: () => end(stopWell),
+    kill: () => end(killNow),
+    async restart() {
+      await end(stopWell, true)
+      running = await start(new URL(https).host, new URL(http).host)
+    },
+  }
+}
+
+const extra = ({ storage, args = [] }: ServerOptions) => [...(storage ? ['--storage', storage] : []), ...args]
+
+type Running = {
+  readonly child: ChildProcess
+  readonly urls: readonly [https: string, http: string]
+  output(): string
+}
+
+async function run(args: readonly string[]): Promise<Running> {
+  const child = spawn(process.execPath, [program, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
+  let printed = ''
+  const output = () => printed
+  const urls = await new Promise<[string, string]>((resolve, reject) => {
+    const fail = (why: string) => reject(new Error(`the server ${why}; it printed:\n${printed}`))
+    const timer = setTimeout(() => {
+      child.kill('SIGKILL')
+      fail(`was not ready within ${within / 1000} s`)
+    }, within)
+    child.on('error', error => fail(error.message))
+    child.on('exit', (code, signal) => {
+      clearTimeout(timer)
+      fail(`ended with ${signal ?? code}`)
+    })
+    const look = (chunk: Buffer) => {
+      printed += chunk
+      const ready = /^platform is ready: (\S+) (\S+)$/m.exec(printed)
+      if (!ready) return
+      clearTimeout(timer)
+      resolve([ready[1] as string, ready[2] as string])
+    }
+    child.stdout.on('data', look)
+    child.stderr.on('data', look)
+  })
+  return { child, urls, output }
+}
+
+async function stopWell({ child, output }: Running): Promise<void> {
+  if (child.exitCode === null && child.signalCode === null) {
+    child.kill('SIGTERM')
+    await once(child, 'exit')
+  }
+  assert.equal(child.exitCode, 0, `the server ended with ${child.signalCode ?? child.exitCode}:\n${output()}`)
+}
+
+async function killNow({ child }: Running): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  child.kill('SIGKILL')
+  await once(child, 'exit')
+}
