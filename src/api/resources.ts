@@ -114,43 +114,57 @@ export interface Resources {
 const encoder = new TextEncoder()
 const decoder = new TextDecoder()
 
-/** Written with sorted keys, as objects are stored, so that an object has the same bytes by whichever door it leaves. */
-export function documentOf(object: Resource, write: (object: Json) => string = canonical): Document {
-  let json: Uint8Array | undefined
-  return {
-    object,
-    get json() {
-      json ??= encoder.encode(write(object as unknown as Json))
-      return json
-    },
+// Documents and events are made for every answer. They are classes, against the house's habit, because an object
+// literal with a getter costs a call into the engine each time, and a page has 500 of them.
+
+class Made implements Document {
+  readonly object: Resource
+  #write: (object: Json) => string
+  #json: Uint8Array | undefined
+  constructor(object: Resource, write: (object: Json) => string) {
+    this.object = object
+    this.#write = write
+  }
+  get json(): Uint8Array {
+    this.#json ??= encoder.encode(this.#write(this.object as unknown as Json))
+    return this.#json
   }
 }
+
+class Stored implements Document {
+  readonly json: Uint8Array
+  #object: Resource | undefined
+  constructor(json: Uint8Array) {
+    this.json = json
+  }
+  get object(): Resource {
+    this.#object ??= JSON.parse(decoder.decode(this.json)) as Resource
+    return this.#object
+  }
+}
+
+class Event implements WatchEvent {
+  readonly type: WatchEvent['type']
+  readonly document: Document
+  #line: Uint8Array | undefined
+  constructor(type: WatchEvent['type'], document: Document) {
+    this.type = type
+    this.document = document
+  }
+  get line(): Uint8Array {
+    this.#line ??= frame(this.type, this.document.json)
+    return this.#line
+  }
+}
+
+/** Written with sorted keys, as objects are stored, so that an object has the same bytes by whichever door it leaves. */
+export const documentOf = (object: Resource, write: (object: Json) => string = canonical): Document =>
+  new Made(object, write)
+export const documentFrom = (json: Uint8Array): Document => new Stored(json)
+export const watchEvent = (type: WatchEvent['type'], document: Document): WatchEvent => new Event(type, document)
 
 /** A Status where an object is expected, as in the ERROR event of a watch. */
 export const statusDocument = (status: Status): Document => documentOf(status as unknown as Resource, JSON.stringify)
-
-export function documentFrom(json: Uint8Array): Document {
-  let object: Resource | undefined
-  return {
-    json,
-    get object() {
-      object ??= JSON.parse(decoder.decode(json)) as Resource
-      return object
-    },
-  }
-}
-
-export function watchEvent(type: WatchEvent['type'], document: Document): WatchEvent {
-  let line: Uint8Array | undefined
-  return {
-    type,
-    document,
-    get line() {
-      line ??= frame(type, document.json)
-      return line
-    },
-  }
-}
 
 const heads = Object.fromEntries(
   (['ADDED', 'MODIFIED', 'DELETED', 'BOOKMARK', 'ERROR'] as const).map(type => [

@@ -22,10 +22,9 @@ export function authenticateWith({ book, now, digest, lastActivity, touch }: Aut
     const secret = bearer(authorization)
     if (secret === undefined)
       throw unauthorized('malformed Authorization header: send Authorization: Bearer <ACCESS_KEY>')
-    if (isMistyped(secret)) throw unauthorized('malformed access key: its checksum is wrong, so it was mistyped or cut')
     const found = digest(secret)
     const key = book.find(found)
-    if (!key) throw unauthorized(book.wasDeleted(found) ? 'access key was deleted' : 'unknown access key')
+    if (!key) throw notKnown(secret, book.wasDeleted(found))
     check(key, now(), lastActivity)
     touch(key.uid, now())
     return identityOf(key)
@@ -33,6 +32,12 @@ export function authenticateWith({ book, now, digest, lastActivity, touch }: Aut
 }
 
 export const missingKey = () => unauthorized('no access key was sent: send Authorization: Bearer <ACCESS_KEY>')
+
+function notKnown(secret: string, wasDeleted: boolean) {
+  if (wasDeleted) return unauthorized('access key was deleted')
+  if (isMistyped(secret)) return unauthorized('malformed access key: its checksum is wrong, so it was mistyped or cut')
+  return unauthorized('unknown access key')
+}
 
 function bearer(header: string): string | undefined {
   if (header.length > 4096 || header.slice(0, 7).toLowerCase() !== 'bearer ') return undefined

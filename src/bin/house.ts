@@ -1,6 +1,6 @@
 // Wires the rooms of a server together over an open store: registry, authentication, authorization. serve and admin reset call it.
 
-import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import { hash, randomBytes, randomUUID } from 'node:crypto'
 import { type Authenticate, authenticateWith } from '../auth/authenticate.ts'
 import { type Authorizer, openAuthorizer } from '../auth/authorize.ts'
 import { type KeyBook, openKeyBook } from '../auth/key-book.ts'
@@ -25,7 +25,7 @@ export type HouseOptions = {
 }
 
 const random = (size: number) => randomBytes(size)
-const digest = (text: string) => createHash('sha256').update(text).digest('hex')
+const digest = (text: string) => hash('sha256', text, 'hex')
 
 export function openHouse({ storage, keys, now, failed }: HouseOptions): House {
   const authorizer = openAuthorizer()

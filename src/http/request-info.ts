@@ -2,7 +2,7 @@
 
 import { badRequest, methodNotAllowed, unknownPath } from '../api/errors.ts'
 import type { Kind, Question, Verb } from '../api/kind.ts'
-import { parsePath } from '../api/paths.ts'
+import { type Address, parsePath } from '../api/paths.ts'
 import { type Exchange, isSet } from '../serving/exchange.ts'
 
 export type ResourceInfo = {
@@ -22,15 +22,16 @@ export type Asked = { readonly question: Question; readonly info: () => RequestI
 export type KindFinder = (group: string, version: string, plural: string) => Kind | undefined
 
 export function kindFinder(kinds: readonly Kind[]): KindFinder {
-  const served = new Map(
-    kinds.filter(kind => kind.served).map(kind => [`${kind.group}/${kind.version}/${kind.plural}`, kind]),
+  const served = Map.groupBy(
+    kinds.filter(kind => kind.served),
+    kind => kind.plural,
   )
-  return (group, version, plural) => served.get(`${group}/${version}/${plural}`)
+  return (group, version, plural) => served.get(plural)?.find(kind => kind.group === group && kind.version === version)
 }
 
 /** `path` is below the prefix. The question is put first; only then is `info` looked at, so that a 403 hides a 404. */
 export function requestInfo({ method, query }: Exchange, path: string, find: KindFinder): Asked {
-  const address = parsePath(path)
+  const address = addressOf(path)
   if (address?.type !== 'resource') {
     const at = address?.path ?? path
     const info = () => {
@@ -63,6 +64,19 @@ export function requestInfo({ method, query }: Exchange, path: string, find: Kin
       return info
     },
   }
+}
+
+const addresses = new Map<string, Address | undefined>()
+
+/** The same few paths are asked for all day: their reading is kept, within bounds that no client can stretch. */
+function addressOf(path: string): Address | undefined {
+  const known = addresses.get(path)
+  if (known) return known
+  const address = parsePath(path)
+  if (path.length > 256) return address
+  if (addresses.size >= 4096) addresses.clear()
+  addresses.set(path, address)
+  return address
 }
 
 function verbOf(method: string, named: boolean): Verb | undefined {

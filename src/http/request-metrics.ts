@@ -17,18 +17,31 @@ const verbs: { readonly [verb: string]: string } = {
   watch: 'WATCH',
 }
 
+const verbNames = Object.keys(verbs)
+const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
+
+type Series = { readonly count: (by: number) => void; readonly time: (value: number) => void }
+
 export function observeRequests(metrics: Metrics): (observation: Observation) => void {
   const total = metrics.counter('apiserver_request_total', 'Requests by verb, group, resource and code.')
   const duration = metrics.histogram('apiserver_request_duration_seconds', 'Time to answer, in seconds.', seconds)
-  const known = new Map<string, { count: (by: number) => void; time: (value: number) => void }>()
+  const known = new Map<unknown, Map<number, Series>>()
+  const seriesOf = (of: unknown): Map<number, Series> => {
+    const there = known.get(of)
+    if (there) return there
+    const made = new Map<number, Series>()
+    known.set(of, made)
+    return made
+  }
   return ({ info, exchange, code, seconds: taken }) => {
     const resource = info?.type === 'resource' ? info : undefined
-    const id = resource
-      ? `${resource.verb} ${resource.kind.id} ${resource.subresource} ${resource.namespace ? 'n' : resource.name ? 'c' : 'a'} ${code}`
-      : `${exchange.method} ${code}`
-    let series = known.get(id)
+    const all = seriesOf(resource?.kind)
+    const place = resource ? (resource.name ? 2 : resource.namespace ? 1 : 0) : methods.indexOf(exchange.method)
+    const id =
+      ((resource ? verbNames.indexOf(resource.verb) : 0) * 20 + place + (resource?.subresource ? 10 : 0)) * 1000 + code
+    let series = all.get(id)
     if (!series) {
-      const verb = resource ? (verbs[resource.verb] as string) : exchange.method.slice(0, 16)
+      const verb = resource ? (verbs[resource.verb] as string) : (methods[place] ?? 'OTHER')
       const labels = {
         component: 'apiserver',
         group: resource?.kind.group ?? '',
@@ -43,8 +56,7 @@ export function observeRequests(metrics: Metrics): (observation: Observation) =>
         // A watch lasts as long as it lasts; its duration would say nothing of the server.
         time: longRunning.has(verb) ? () => {} : duration({ dry_run: '', ...labels }),
       }
-      // Methods are the clients' to invent: past a bound they are not told apart any more.
-      if (known.size < 2000) known.set(id, series)
+      all.set(id, series)
     }
     series.count(1)
     series.time(taken)

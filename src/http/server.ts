@@ -115,8 +115,9 @@ async function serve(
   info: ResourceInfo,
   { resources, view, only }: Service,
 ): Promise<void> {
+  const timeout = timeoutOf(exchange.query)
   const working = perform[info.verb](resources, info, exchange, only)
-  const result = info.verb === 'watch' ? await working : await within(timeoutOf(exchange.query), working)
+  const result = isQuick(info) ? await working : await within(timeout, working)
   if (result.type === 'watch')
     return streamWatch(exchange, result.watch, {
       kind: info.kind,
@@ -129,6 +130,9 @@ async function serve(
     })
   await respond(exchange, writeResult(result, info.kind, view, exchange, options.now()))
 }
+
+/** Reads are answered from memory and watches have a time of their own: neither needs a timer. */
+const isQuick = ({ verb }: ResourceInfo) => verb === 'get' || verb === 'list' || verb === 'watch'
 
 function shapeOf({ verb }: ResourceInfo): 'object' | 'list' | 'watch' {
   return verb === 'watch' ? 'watch' : verb === 'list' || verb === 'deletecollection' ? 'list' : 'object'
@@ -156,10 +160,14 @@ function authorize(
   const verdict = authorizer.authorize(caller, question)
   if (verdict.answer === 'no') throw caller ? refusal(caller, question, verdict.reason) : missingKey()
   // Never ignored: acting as oneself where somebody else was meant would be a privilege bug.
-  const impersonating = Object.keys(request.headers).some(name => name.startsWith('impersonate-'))
-  if (impersonating)
+  if (isImpersonating(request))
     throw forbiddenPath(`User "${caller?.username ?? ''}" cannot impersonate: impersonation is not available`)
   return verdict.answer === 'only' ? verdict.filter : undefined
+}
+
+function isImpersonating({ headers }: Request): boolean {
+  for (const name in headers) if (name.startsWith('impersonate-')) return true
+  return false
 }
 
 function refusal({ username }: Caller, question: Question, reason: string): ApiError {

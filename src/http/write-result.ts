@@ -74,14 +74,14 @@ function listMetadata({ resourceVersion, remainingItemCount, ...list }: List): J
 function joinList({ items }: List, kind: Kind, metadata: JsonObject): Buffer {
   const head = Buffer.from(`{"apiVersion":${JSON.stringify(kind.apiVersion)},"items":[`)
   const tail = Buffer.from(`],"kind":"${kind.kind}List","metadata":${canonical(metadata)}}\n`)
-  const texts = items.map(item => item.json)
-  const size = texts.reduce((sum, text) => sum + text.length + 1, head.length + tail.length)
-  const body = Buffer.allocUnsafe(items.length ? size - 1 : size)
+  let size = head.length + tail.length + Math.max(0, items.length - 1)
+  for (const item of items) size += item.json.length
+  const body = Buffer.allocUnsafe(size)
   let at = head.copy(body)
-  for (const [index, text] of texts.entries()) {
-    if (index) body[at++] = 0x2c // ,
-    body.set(text, at)
-    at += text.length
+  for (const { json } of items) {
+    if (at > head.length) body[at++] = 0x2c // ,
+    body.set(json, at)
+    at += json.length
   }
   tail.copy(body, at)
   return body

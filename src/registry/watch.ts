@@ -30,7 +30,9 @@ export async function watch(ctx: Context, kind: Kind, options: WatchOptions = {}
   const start = state ? state.revision : version && version > 0 ? version : ctx.store.revision
   if (options.sendInitialEvents && options.allowWatchBookmarks) pending.push(bookmarkAt(kind, start, true))
   try {
-    return follow(ctx, kind, selected, ctx.store.watch(kind.id, start), pending)
+    // A version that is still to come: silent until then.
+    const cursor = ctx.store.watch(kind.id, Math.min(start, ctx.store.revision))
+    return follow(ctx, kind, selected, { cursor, from: start, pending })
   } catch (error) {
     if (!(error instanceof StoreError)) throw error
     return ended(watchEvent('ERROR', statusDocument(tooOld(start, error).status)))
@@ -57,13 +59,17 @@ function checkInitial(options: WatchOptions, version: number | undefined): void 
 
 const tooOld = (asked: number, error: StoreError) => expired(`too old resource version: ${asked} (${error.revision})`)
 
-function follow(ctx: Context, kind: Kind, selected: Selected, cursor: Cursor, initial: WatchEvent[]): Watch {
+type Start = { readonly cursor: Cursor; readonly from: number; readonly pending: WatchEvent[] }
+
+function follow(ctx: Context, kind: Kind, selected: Selected, { cursor, from, pending: initial }: Start): Watch {
   let pending: WatchEvent[] = initial
   let stopped = false
   let wake: (() => void) | undefined
   const take = (): WatchEvent[] => {
     try {
-      return cursor.take(batch).flatMap(event => translate(ctx, kind, selected, event) ?? [])
+      return cursor
+        .take(batch)
+        .flatMap(event => (event.revision > from ? (translate(ctx, kind, selected, event) ?? []) : []))
     } catch (error) {
       if (!(error instanceof StoreError)) throw error
       stop()

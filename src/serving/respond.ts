@@ -18,23 +18,20 @@ const encoder = new TextEncoder()
 
 export async function respond(exchange: Exchange, answer: Answer): Promise<void> {
   const { request, response } = exchange
-  const headers: { [name: string]: string | number | string[] } = {
-    'Audit-Id': exchange.auditId,
-    'Cache-Control': 'no-cache, private',
-    'Content-Type': answer.type,
-    ...answer.headers,
-  }
-  if (exchange.warnings.size) headers['Warning'] = warningHeaders(exchange.warnings)
+  const headers = ['Audit-Id', exchange.auditId, 'Content-Type', answer.type]
   let body = answer.body
-  if (body.length > compressAbove) {
-    headers['Vary'] = headers['Vary'] ? `${headers['Vary']}, Accept-Encoding` : 'Accept-Encoding'
-    if (/\bgzip\b/.test(String(request.headers['accept-encoding'] ?? ''))) {
-      body = await compress(body, { level: 1 })
-      headers['Content-Encoding'] = 'gzip'
-    }
+  if (body.length > compressAbove && /\bgzip\b/.test(String(request.headers['accept-encoding'] ?? ''))) {
+    body = await compress(body, { level: 1 })
+    headers.push('Content-Encoding', 'gzip')
   }
+  const own = answer.headers
+  headers.push('Cache-Control', own?.['Cache-Control'] ?? 'no-cache, private')
+  for (const name in own) if (name !== 'Cache-Control' && name !== 'Vary') headers.push(name, own[name] as string)
+  const vary = [own?.['Vary'], answer.body.length > compressAbove ? 'Accept-Encoding' : undefined].filter(Boolean)
+  if (vary.length) headers.push('Vary', vary.join(', '))
+  if (exchange.warnings.size) headers.push('Warning', warningHeaders(exchange.warnings) as unknown as string)
+  headers.push('Content-Length', String(body.length))
   if (response.destroyed || response.headersSent) return
-  headers['Content-Length'] = body.length
   response.writeHead(answer.code, headers)
   if (request.method === 'HEAD') response.end()
   else response.end(body)

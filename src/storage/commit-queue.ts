@@ -3,8 +3,9 @@
 // One batch is being written at a time, so a batch is judged against what is durable plus what stands before it in
 // the same batch. While it is being written the next one gathers: that is how concurrent commits share an fsync.
 
-import { checkValue, labelsOf } from './entry.ts'
+import { checkValue } from './entry.ts'
 import { judge, type Pending, type Verdict } from './judge.ts'
+import { labelsOf } from './labels.ts'
 import type { HeldEvent, Replica } from './replica.ts'
 import { type Op, StoreError } from './store.ts'
 
@@ -16,6 +17,8 @@ export type CommitQueue = {
   close(): Promise<void>
 }
 
+/** An engine numbers the ops of a commit within its revision. */
+export const MOST_OPS = 1024
 const MOST_COMMITS = 2048
 const MOST_BYTES = 16 * 2 ** 20
 
@@ -85,7 +88,7 @@ export function openCommitQueue(options: {
 
 /** What cannot be a commit at all: a bug of the caller, not a state of the store. */
 function checkOps(ops: readonly Op[]): Pending['labels'] {
-  if (ops.length === 0) throw new TypeError('a commit needs at least one op')
+  if (ops.length === 0 || ops.length > MOST_OPS) throw new TypeError(`a commit has 1 to ${MOST_OPS} ops`)
   if (new Set(ops.map(op => op.key.bucket)).size < ops.length) {
     throw new TypeError('a commit names at most one key of a bucket')
   }

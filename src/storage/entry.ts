@@ -1,13 +1,11 @@
-// How a value becomes an entry: the revision put in its gap, its labels read, its place in the key order. Called by the engines' shared parts.
+// How a value becomes an entry: the revision put in its gap, its place in the key order. Called by the engines' shared parts.
 
 import { Buffer } from 'node:buffer'
-import { emptyMap, isObject } from '../api/object.ts'
 import type { Entry, Key, Labels, Value } from './store.ts'
 
 /** An entry as it is kept: it remembers where its revision stands, so that a deletion can put its own there. */
 export type Held = Entry & { readonly gap: number }
 
-const LABELS = Buffer.from('"labels":')
 const QUOTE = 0x22
 const OUTSIDE_ASCII = /[^\0-\x7f]/
 
@@ -23,24 +21,8 @@ export function checkValue(value: Value): void {
   if (text[gap - 1] !== QUOTE || text[gap] !== QUOTE) throw new TypeError(`the gap ${gap} is not between two quotes`)
 }
 
-/** metadata.labels of a stored text. Most objects have none, and then nothing is parsed. */
-export function labelsOf(text: Buffer): Labels {
-  if (!text.includes(LABELS)) return undefined
-  const object: unknown = JSON.parse(text.toString())
-  const labels = isObject(object) && isObject(object['metadata']) ? object['metadata']['labels'] : undefined
-  if (!isObject(labels)) return undefined
-  const map = emptyMap<string>()
-  let some = false
-  for (const [key, value] of Object.entries(labels)) {
-    if (typeof value !== 'string') continue
-    map[key] = value
-    some = true
-  }
-  return some ? map : undefined
-}
-
 /** `skip`: how many bytes after the gap are left out, the digits of an older revision. */
-export function fill(value: Value, revision: number, skip = 0): Buffer {
+function fill(value: Value, revision: number, skip = 0): Buffer {
   const digits = String(revision)
   const { text, gap } = value
   // Exactly as long as needed and outside Node's shared pool, which a single small survivor would keep whole.

@@ -60,7 +60,7 @@ export function walkFrom(keys: SortedKeys, start: string): Walk {
   return { keys, chunk, index: found === undefined ? 0 : indexIn(found, start) }
 }
 
-export function peekKey(walk: Walk): string | undefined {
+function peekKey(walk: Walk): string | undefined {
   return walk.keys.chunks[walk.chunk]?.[walk.index]
 }
 

@@ -2,7 +2,8 @@
 
 import { Buffer } from 'node:buffer'
 import { DatabaseSync } from 'node:sqlite'
-import { labelsOf, withRevision } from './entry.ts'
+import { withRevision } from './entry.ts'
+import { labelsOf } from './labels.ts'
 import type { Replica } from './replica.ts'
 import { SLOTS } from './sqlite-table.ts'
 import type { Key } from './store.ts'

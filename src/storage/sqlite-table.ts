@@ -4,6 +4,7 @@
 // key is its state. A row says which revision of its key it supersedes, so compaction finds what to delete without an index.
 
 import { DatabaseSync } from 'node:sqlite'
+import { MOST_OPS } from './commit-queue.ts'
 import { didNothing } from './sqlite-errors.ts'
 
 /** `text`: how many bytes of the batch's slab are this row's; 0 for a deletion, whose text is its predecessor's. */
@@ -39,9 +40,9 @@ export type Table = {
   close(): void
 }
 
-export const FILE_VERSION = 1
+const FILE_VERSION = 1
 /** A row's id is its revision and its slot in the commit: the log's order is the table's own, without an index. */
-export const SLOTS = 1024
+export const SLOTS = MOST_OPS
 
 const SCHEMA = `
   CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;

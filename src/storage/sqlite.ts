@@ -35,24 +35,26 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
   const { file, now = Date.now, history, probeMs = 1000, openThread = openSqliteThread } = options
   const lock = openDataLock(dirname(file))
   const replica = openReplica(history)
-  let thread: SqliteThread
+  let opening: SqliteThread | undefined
   let loaded: Map<string, number>
   try {
     // Made here and not by SQLite, so that nobody else can read it; its companions take over the mode.
     closeSync(openSync(file, 'a', 0o600))
-    thread = await openThread({ file, settle: false })
-    loadLog(file, replica, thread)
+    opening = await openThread({ file, settle: false })
+    loadLog(file, replica, opening)
     loaded = loadTimes(file)
   } catch (error) {
+    await opening?.close()
     lock.close()
     throw error
   }
 
+  let thread = opening
   let failure: string | undefined
   let probing: NodeJS.Timeout | undefined
   let closing: Promise<void> | undefined
   /** While it is set, nobody knows whether the last batch happened, and nothing new is taken. */
-  let lost = false
+  let reopening: Promise<void> | undefined
   let compacted = thread.floor
   const counts = { commits: 0, transactions: 0 }
 
@@ -65,9 +67,14 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
   function fails(reason: string): void {
     if (closing !== undefined) return
     failure = reason
-    probing ??= setInterval(() => {
-      if (!lost) thread.call({ type: 'probe' }).then(works, () => {})
-    }, probeMs).unref()
+    probing ??= setInterval(() => void probe(), probeMs).unref()
+  }
+
+  async function probe(): Promise<void> {
+    if (reopening !== undefined) return
+    await thread.call({ type: 'probe' }).then(works, (error: Error) => {
+      if (error instanceof ThreadLostError) reopen().catch(() => {})
+    })
   }
 
   async function write(batch: Batch): Promise<void> {
@@ -78,21 +85,28 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error)
       fails(reason)
-      if (!(error instanceof ThreadLostError) || !(await happened(batch))) throw new StoreError('unavailable', reason)
+      if (error instanceof ThreadLostError) await reopen()
+      // A thread that was lost may have done it: the file knows.
+      if (thread.revision < batch.revision) throw new StoreError('unavailable', reason)
     }
     counts.transactions++
     counts.commits += batch.revision - replica.revision
     works()
   }
 
-  /** Opens the file anew until it can be read, and answers whether the batch is in it. */
-  async function happened(batch: Batch): Promise<boolean> {
-    lost = true
+  /** Starts the thread anew until it can read the file and everything in it is on the disk. */
+  function reopen(): Promise<void> {
+    reopening ??= tryToOpen().finally(() => {
+      reopening = undefined
+    })
+    return reopening
+  }
+
+  async function tryToOpen(): Promise<void> {
     while (closing === undefined) {
       try {
         thread = await openThread({ file, settle: true })
-        lost = false
-        return thread.revision >= batch.revision
+        return
       } catch (error) {
         failure = error instanceof Error ? error.message : String(error)
         await new Promise(resolve => setTimeout(resolve, probeMs))
@@ -130,7 +144,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
     count: replica.count,
     watch: replica.watch,
     async commit(ops) {
-      if (lost) throw new StoreError('unavailable', failure ?? 'the storage thread ended')
+      if (reopening !== undefined) throw new StoreError('unavailable', failure ?? 'the storage thread ended')
       const revision = await queue.commit(ops)
       if (replica.floor - compacted >= COMPACT_EVERY) void compactFile()
       return revision

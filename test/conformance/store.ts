@@ -3,77 +3,27 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import type { HistoryBounds } from '../../src/storage/event-log.ts'
-import type { Cursor, Key, Store, StoreErrorReason, StoreEvent, Value } from '../../src/storage/store.ts'
-import { StoreError } from '../../src/storage/store.ts'
+import type { Key, StoreError } from '../../src/storage/store.ts'
 import { checkAgainstModel, commands } from './store-model.ts'
+import {
+  key,
+  names,
+  type OpenStore,
+  put,
+  refused,
+  refusedNow,
+  remove,
+  secrets,
+  teams,
+  text,
+  useStore,
+  value,
+} from './store-samples.ts'
+import { watchSuite } from './store-watches.ts'
 
-export type Opening = { readonly now: () => number; readonly history?: HistoryBounds }
-/** Opens an empty store. The suite closes it. */
-export type OpenStore = (options: Opening) => Promise<Store>
-
-const teams = 'teams.test'
-const secrets = 'secrets.test'
-
-export function key(name: string, namespace = '', bucket = teams): Key {
-  return { bucket, namespace, name }
-}
-
-export function value(fields: { labels?: { [key: string]: string }; note?: string } = {}): Value {
-  const labels = fields.labels === undefined ? '' : `"labels":${JSON.stringify(fields.labels)},`
-  const head = `{"metadata":{${labels}"resourceVersion":"`
-  return { text: Buffer.from(`${head}"},"note":${JSON.stringify(fields.note ?? '')}}`), gap: Buffer.byteLength(head) }
-}
-
-export async function refused(promise: Promise<unknown>, reason: StoreErrorReason): Promise<StoreError> {
-  const error = await promise.then(
-    () => undefined,
-    (thrown: unknown) => thrown,
-  )
-  assert.ok(error instanceof StoreError, `expected StoreError '${reason}', got ${String(error)}`)
-  assert.equal(error.reason, reason)
-  return error
-}
-
-function refusedNow(run: () => unknown, reason: StoreErrorReason): void {
-  assert.throws(run, (error: unknown) => error instanceof StoreError && error.reason === reason)
-}
-
-const put = (name: string, expect?: number, note?: string) =>
-  ({
-    type: 'put',
-    key: key(name),
-    value: value(note === undefined ? {} : { note }),
-    ...(expect === undefined ? {} : { expect }),
-  }) as const
-const remove = (name: string, expect?: number) =>
-  ({ type: 'delete', key: key(name), ...(expect === undefined ? {} : { expect }) }) as const
-
-const text = (store: Store, name: string) => store.get(key(name))?.text.toString()
-const names = (events: readonly StoreEvent[]) =>
-  events.map(event => `${event.revision} ${event.type} ${event.key.name}`)
-
-/** Everything a cursor delivers until it has seen `revision`. */
-export async function drain(cursor: Cursor, revision: number, max = 7): Promise<StoreEvent[]> {
-  const events: StoreEvent[] = []
-  for (;;) {
-    events.push(...cursor.take(max))
-    if (cursor.revision >= revision) return events
-    await new Promise<void>(resolve => cursor.wait(resolve))
-  }
-}
-
+/** `runs`: how many random scripts are compared with the model. */
 export function storeSuite(engine: string, open: OpenStore, runs: number): void {
-  let clock = 0
-  const use = (name: string, run: (store: Store) => Promise<void>, history?: HistoryBounds) =>
-    test(name, async () => {
-      const store = await open({ now: () => clock, ...(history === undefined ? {} : { history }) })
-      try {
-        await run(store)
-      } finally {
-        await store.close()
-      }
-    })
+  const use = useStore(open, () => 0)
 
   describe(`${engine}: commits`, () => {
     use('an empty store is at revision 1, and the first commit gets 2', async store => {
@@ -270,157 +220,5 @@ export function storeSuite(engine: string, open: OpenStore, runs: number): void 
     })
   })
 
-  describe(`${engine}: watches`, () => {
-    use('events come in order, with what was there before, and a deletion shows the last state', async store => {
-      await store.commit([put('a', 0, 'one')])
-      await store.commit([put('a', 2, 'two')])
-      await store.commit([remove('a')])
-      const events = store.watch(teams, 1).take(9)
-      assert.deepEqual(names(events), ['2 created a', '3 updated a', '4 deleted a'])
-      assert.deepEqual(
-        events.map(event => event.previous?.text.toString()),
-        [
-          undefined,
-          '{"metadata":{"resourceVersion":"2"},"note":"one"}',
-          '{"metadata":{"resourceVersion":"3"},"note":"two"}',
-        ],
-      )
-      assert.equal(events[2]?.entry.text.toString(), '{"metadata":{"resourceVersion":"4"},"note":"two"}')
-      assert.equal(events[2]?.entry.revision, 4)
-    })
-
-    use('a deletion whose revision has more digits than the value still shows whole JSON', async store => {
-      await store.commit([put('a', 0, 'ä')])
-      for (let i = 0; i < 9; i++) await store.commit([put('b')])
-      await store.commit([remove('a')])
-      const event = store.watch(teams, 11).take(9)[0]
-      assert.equal(event?.entry.text.toString(), '{"metadata":{"resourceVersion":"12"},"note":"ä"}')
-    })
-
-    use('followers that start anywhere, stop and resume miss nothing and see nothing twice', async store => {
-      const follow = async (from: number) => {
-        const events: StoreEvent[] = []
-        for (let at = from; at < 301; ) {
-          const cursor = store.watch(teams, at)
-          const target = Math.min(at + 37, 301)
-          events.push(...(await drain(cursor, target)))
-          at = cursor.revision
-          cursor.close()
-        }
-        return events.map(event => event.revision)
-      }
-      const followers = [1, 1, 1].map(follow)
-      for (let i = 0; i < 300; i += 10) {
-        await Promise.all(Array.from({ length: 10 }, (_, n) => store.commit([put(`n${n}`)])))
-        if (i % 50 === 0) followers.push(follow(store.revision - 3))
-      }
-      const expected = Array.from({ length: 300 }, (_, i) => i + 2)
-      for (const revisions of await Promise.all(followers)) {
-        assert.deepEqual(revisions, expected.slice(-revisions.length))
-      }
-    })
-
-    use("a cursor's revision follows the whole store once it has taken everything of its bucket", async store => {
-      const cursor = store.watch(teams, 1)
-      await store.commit([{ type: 'put', key: key('s', '', secrets), value: value() }])
-      assert.equal(cursor.revision, 2)
-      await store.commit([put('a')])
-      await store.commit([put('b')])
-      assert.equal(cursor.revision, 2, 'an event that was not taken is not covered')
-      cursor.take(1)
-      assert.equal(cursor.revision, 3)
-      cursor.take(1)
-      await store.commit([{ type: 'delete', key: key('s', '', secrets) }])
-      assert.equal(cursor.revision, 5)
-      assert.deepEqual(store.watch(teams, 5).take(9), [])
-    })
-
-    use('a waiter is called once, only for its own bucket, and never after close', async store => {
-      const calls: string[] = []
-      const [one, two] = [store.watch(teams, 1), store.watch(teams, 1)]
-      one.wait(() => calls.push('one'))
-      two.wait(() => calls.push('two'))
-      two.close()
-      await store.commit([{ type: 'put', key: key('s', '', secrets), value: value() }])
-      assert.equal(calls.length, 0)
-      await store.commit([put('a')])
-      await store.commit([put('b')])
-      assert.deepEqual(calls, ['one'])
-      one.wait(() => calls.push('again'))
-      assert.deepEqual(calls, ['one'], 'never inside the call')
-      await Promise.resolve()
-      assert.deepEqual(calls, ['one', 'again'])
-      assert.deepEqual(two.take(9), [])
-    })
-
-    use('a watch from the future is refused', async store => {
-      refusedNow(() => store.watch(teams, 2), 'future')
-    })
-  })
-
-  describe(`${engine}: history`, () => {
-    const bounds = { minAgeMs: 1000, minEvents: 10 }
-    const write = async (store: Store, count: number) => {
-      for (let i = 0; i < count; i++) await store.commit([put('a')])
-    }
-
-    use(
-      'history is kept while it is young or among the newest, and then refused as compacted',
-      async store => {
-        await write(store, 30)
-        await store.compact(store.revision)
-        assert.equal(store.watch(teams, 1).take(99).length, 30, 'young')
-        clock += 1000
-        await store.compact(store.revision)
-        refusedNow(() => store.watch(teams, 20), 'compacted')
-        refusedNow(() => store.list({ bucket: teams, revision: 20 }), 'compacted')
-        assert.equal(store.watch(teams, 21).take(99).length, 10, 'old, but among the newest')
-        assert.equal(store.list({ bucket: teams, revision: 21 }).entries[0]?.revision, 21)
-      },
-      bounds,
-    )
-
-    use(
-      'compact forgets nothing after the revision it is given',
-      async store => {
-        await write(store, 30)
-        clock += 1000
-        await store.compact(5)
-        refusedNow(() => store.watch(teams, 4), 'compacted')
-        assert.equal(store.watch(teams, 5).take(99).length, 26)
-      },
-      bounds,
-    )
-
-    use(
-      'a cursor that falls behind the floor is told so; one that keeps up is not',
-      async store => {
-        await store.commit([put('a')])
-        const [slow, quick] = [store.watch(teams, 1), store.watch(teams, 1)]
-        const idle = store.watch(secrets, 1)
-        for (let i = 0; i < 30; i++) {
-          clock += 1000
-          await store.commit([put('a')])
-          quick.take(9)
-        }
-        assert.ok(slow.revision < 21)
-        refusedNow(() => slow.take(9), 'compacted')
-        await new Promise<void>(resolve => slow.wait(resolve))
-        assert.deepEqual(quick.take(9), [])
-        assert.deepEqual(idle.take(9), [], 'nothing of its bucket was dropped')
-        assert.equal(idle.revision, 32)
-      },
-      bounds,
-    )
-
-    use(
-      'superseded values over the byte cap are dropped whatever their age',
-      async store => {
-        for (let i = 0; i < 20; i++) await store.commit([put('a', undefined, 'x'.repeat(1000))])
-        refusedNow(() => store.watch(teams, 5), 'compacted')
-        assert.equal(store.watch(teams, store.revision - 5).take(99).length, 5)
-      },
-      { ...bounds, maxBytes: 10_000 },
-    )
-  })
+  watchSuite(engine, open)
 }

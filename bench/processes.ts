@@ -1,0 +1,71 @@
+// Starts what is measured as processes of their own, so that nothing is measured together with its measurer.
+
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+export type Running = { readonly url: string; readonly pid: number; stop(): Promise<void> }
+
+const root = new URL('..', import.meta.url).pathname
+
+async function start(args: readonly string[], ready: RegExp): Promise<{ child: ChildProcess; match: RegExpExecArray }> {
+  const child = spawn(process.execPath, args, { cwd: root, stdio: ['ignore', 'pipe', 'inherit'] })
+  let text = ''
+  for await (const chunk of child.stdout as AsyncIterable<Buffer>) {
+    text += chunk
+    const match = ready.exec(text)
+    if (match) {
+      child.stdout?.resume()
+      return { child, match }
+    }
+  }
+  throw new Error(`${args.join(' ')} ended before it was ready:\n${text}`)
+}
+
+const stopper = (child: ChildProcess) => () =>
+  new Promise<void>(resolve => {
+    child.on('exit', () => resolve())
+    child.kill('SIGTERM')
+  })
+
+export async function startBare(bytes: number): Promise<Running> {
+  const { child, match } = await start(['bench/bare.ts', String(bytes)], /ready (\d+)/)
+  return { url: `https://127.0.0.1:${match[1]}`, pid: child.pid as number, stop: stopper(child) }
+}
+
+export type Server = Running & { readonly directory: string; readonly key: string; readonly http: string }
+
+export async function startServer(
+  directory = mkdtempSync(join(tmpdir(), 'platform-bench-')),
+  extra: readonly string[] = [],
+): Promise<Server> {
+  const flags = [
+    '--https',
+    '127.0.0.1:0',
+    '--http',
+    '127.0.0.1:0',
+    '--log-level',
+    'warn',
+    '--limits-reads',
+    '5000',
+    '--limits-writes',
+    '5000',
+    ...extra,
+  ]
+  const { child, match } = await start(
+    ['bin/platform.js', 'serve', '--data', directory, ...flags],
+    /is ready: (\S+) (\S+)/,
+  )
+  const key = readFileSync(join(directory, 'admin.key'), 'utf8').trim()
+  return {
+    url: match[1] as string,
+    http: match[2] as string,
+    pid: child.pid as number,
+    directory,
+    key,
+    stop: stopper(child),
+  }
+}
+
+export const remove = (directory: string) => rmSync(directory, { recursive: true, force: true })

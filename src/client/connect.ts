@@ -1,0 +1,191 @@
+// Resources over HTTP: what the registry does in process, this does from afar. Command line, console and controllers elsewhere call it.
+
+import { ApiError, type Status } from '../api/errors.ts'
+import type { Kind } from '../api/kind.ts'
+import type { Json, Ref, Resource } from '../api/object.ts'
+import { pathOf, prefix } from '../api/paths.ts'
+import {
+  type DeleteOptions,
+  type Document,
+  documentFrom,
+  documentOf,
+  type List,
+  type PatchBody,
+  type Resources,
+  type Selection,
+  type WriteOptions,
+} from '../api/resources.ts'
+import { errorOf } from './error-of.ts'
+import { readWarnings } from './read-warnings.ts'
+import { readWatch } from './watch-reader.ts'
+
+/** As much of `fetch` as is used here, so that anything shaped like it will do. */
+export type Fetch = (url: string, init: RequestInit) => Promise<Response>
+
+export type ConnectOptions = {
+  /** The server's base; what comes behind it is added here (D1). */
+  readonly url: string
+  /** Sent as bearer key with every request. */
+  readonly key: string
+  readonly fetch: Fetch
+  /** Told of warnings that no write asked for. */
+  readonly warn?: (text: string) => void
+}
+
+type Call = {
+  readonly method?: string
+  readonly kind: Kind
+  readonly at?: { readonly namespace?: string; readonly name?: string; readonly subresource?: string }
+  readonly query?: { readonly [name: string]: string | number | boolean | undefined }
+  readonly body?: Json
+  readonly type?: string
+  readonly warn?: ((text: string) => void) | undefined
+  readonly signal?: AbortSignal
+}
+
+export function connect({ url, key, fetch, warn }: ConnectOptions): Resources {
+  const base = url.replace(/\/+$/, '') + prefix
+
+  /** Answers what went well; anything else is the server's own error, thrown. */
+  async function call({ method = 'GET', kind, at = {}, query = {}, body, type, ...rest }: Call): Promise<Response> {
+    const headers = {
+      Accept: 'application/json',
+      Authorization: `Bearer ${key}`,
+      ...(body === undefined ? {} : { 'Content-Type': type ?? 'application/json' }),
+    }
+    const response = await fetch(base + pathOf(kind, at) + written(query), {
+      method,
+      headers,
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(rest.signal ? { signal: rest.signal } : {}),
+    })
+    const tell = rest.warn ?? warn
+    if (tell) for (const text of readWarnings(response.headers.get('warning'))) tell(text)
+    if (!response.ok) throw await errorOf(response)
+    return response
+  }
+
+  return {
+    async create(kind, namespace, object, options = {}) {
+      const at = { namespace: spaceOf(kind, namespace) }
+      const query = writeQuery(options)
+      return document(await call({ method: 'POST', kind, at, query, body: object, warn: options.warn }))
+    },
+
+    async get(kind, ref, { resourceVersion, subresource } = {}) {
+      return document(await call({ kind, at: place(kind, ref, subresource), query: { resourceVersion } }))
+    },
+
+    async list(kind, options = {}) {
+      const at = { namespace: kind.namespaced ? (options.namespace ?? '') : '' }
+      const { limit, continue: next, resourceVersion, resourceVersionMatch } = options
+      const query = { ...selectionQuery(options), limit, continue: next, resourceVersion, resourceVersionMatch }
+      return list(await call({ kind, at, query }))
+    },
+
+    async watch(kind, options = {}) {
+      const at = { namespace: kind.namespaced ? (options.namespace ?? '') : '' }
+      const { resourceVersion, resourceVersionMatch, allowWatchBookmarks, sendInitialEvents } = options
+      const query = {
+        ...selectionQuery(options),
+        watch: true,
+        resourceVersion,
+        resourceVersionMatch,
+        allowWatchBookmarks,
+        sendInitialEvents,
+      }
+      const ending = new AbortController()
+      const response = await call({ kind, at, query, signal: ending.signal })
+      return readWatch(response.body, { kind, from: resourceVersion ?? '0', abort: () => ending.abort() })
+    },
+
+    async update(kind, ref, object, options = {}) {
+      const at = place(kind, ref, options.subresource)
+      const query = writeQuery(options)
+      return document(await call({ method: 'PUT', kind, at, query, body: object, warn: options.warn }))
+    },
+
+    async patch(kind, ref, patch, options = {}) {
+      const at = place(kind, ref, options.subresource)
+      const query = { ...writeQuery(options), ...(patch.type === 'apply' && patch.force ? { force: true } : {}) }
+      const type = patchTypes[patch.type]
+      const response = await call({ method: 'PATCH', kind, at, query, body: patch.body, type, warn: options.warn })
+      const patched = await document(response)
+      return response.status === 201 ? created(patched) : patched
+    },
+
+    async delete(kind, ref, options = {}) {
+      const at = place(kind, ref)
+      const answer = await document(await call({ method: 'DELETE', kind, at, body: deleteBody(options) }))
+      return answer.object.kind === 'Status' ? { status: answer.object as unknown as Status } : { document: answer }
+    },
+
+    async deleteCollection(kind, selection, options = {}) {
+      const at = { namespace: kind.namespaced ? (selection.namespace ?? '') : '' }
+      const { limit, continue: next, resourceVersion, resourceVersionMatch } = selection
+      const query = { ...selectionQuery(selection), limit, continue: next, resourceVersion, resourceVersionMatch }
+      return list(await call({ method: 'DELETE', kind, at, query, body: deleteBody(options) }))
+    },
+  }
+}
+
+const patchTypes: { readonly [type in PatchBody['type']]: string } = {
+  json: 'application/json-patch+json',
+  merge: 'application/merge-patch+json',
+  apply: 'application/apply-patch+yaml',
+}
+
+/** SPEC §2.2: an empty namespace is `default`; kinds without namespaces have none. */
+const spaceOf = (kind: Kind, namespace: string) => (kind.namespaced ? namespace || 'default' : '')
+const place = (kind: Kind, { namespace, name }: Ref, subresource = '') => ({
+  namespace: spaceOf(kind, namespace),
+  name,
+  ...(subresource ? { subresource } : {}),
+})
+
+function written(query: NonNullable<Call['query']>): string {
+  const set = new URLSearchParams()
+  for (const [name, value] of Object.entries(query)) if (value !== undefined) set.set(name, String(value))
+  return set.size ? `?${set}` : ''
+}
+
+/** Duplicate keys are found where text is read: what is sent from here was an object already. */
+function writeQuery({ dryRun, fieldManager, fieldValidation }: WriteOptions): NonNullable<Call['query']> {
+  return { dryRun: dryRun ? 'All' : undefined, fieldManager, fieldValidation }
+}
+
+function selectionQuery({ labelSelector, fieldSelector, only }: Selection): NonNullable<Call['query']> {
+  if (only) throw new TypeError('a filter cannot be sent to a server: `only` works in process alone')
+  return { labelSelector, fieldSelector }
+}
+
+function deleteBody({ dryRun, ...options }: DeleteOptions): Json {
+  return { ...options, ...(dryRun ? { dryRun: ['All'] } : {}) }
+}
+
+const newline = 0x0a
+
+async function document(response: Response): Promise<Document> {
+  const bytes = new Uint8Array(await response.arrayBuffer())
+  return documentFrom(bytes.at(-1) === newline ? bytes.subarray(0, -1) : bytes)
+}
+
+/** The object is parsed and the bytes are kept only when asked for, as with any document. */
+const created = (document: Document) => ({
+  created: true,
+  get json() {
+    return document.json
+  },
+  get object() {
+    return document.object
+  },
+})
+
+async function list(response: Response): Promise<List> {
+  const { items, metadata } = (await response.json()) as {
+    readonly items: readonly Resource[]
+    readonly metadata: Omit<List, 'items'>
+  }
+  if (!Array.isArray(items)) throw new ApiError(500, 'InternalError', 'the server answered no list')
+  return { ...metadata, items: items.map(item => documentOf(item)) }
+}

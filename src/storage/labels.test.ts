@@ -1,0 +1,57 @@
+// Labels found by scanning are those that parsing finds.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { labelsOf } from './labels.ts'
+
+const word = fc.constantFrom(
+  'metadata',
+  'labels',
+  'a',
+  '"',
+  '\\',
+  '}',
+  '{"labels":{"a":"b"}}',
+  'ü',
+  '\u{1f600}',
+  ',',
+  '__proto__',
+)
+const map = fc.dictionary(word, word, { maxKeys: 4 })
+const other = fc.oneof(fc.jsonValue({ maxDepth: 3 }), map, fc.array(word))
+
+test('labels are found wherever they stand, whatever stands around them', () => {
+  const metadata = fc.dictionary(word, fc.oneof(other, map), { maxKeys: 5 })
+  const object = fc.dictionary(word, fc.oneof(other, metadata), { maxKeys: 5 })
+  fc.assert(
+    fc.property(object, object => {
+      const text = JSON.stringify(object)
+      const parsed = JSON.parse(text) as { metadata?: { labels?: unknown } | null }
+      const isPlain = (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value)
+      const labels =
+        isPlain(parsed.metadata) && Object.hasOwn(parsed.metadata ?? {}, 'labels') ? parsed.metadata?.labels : undefined
+      const strings = isPlain(labels)
+        ? Object.entries(labels ?? {}).filter(([, value]) => typeof value === 'string')
+        : []
+      assert.deepEqual(Object.entries(labelsOf(Buffer.from(text)) ?? {}), strings)
+    }),
+    { numRuns: 3000 },
+  )
+})
+
+test('a text that is cut off or no object has no labels and throws nothing but for broken labels', () => {
+  for (const text of [
+    '',
+    '{',
+    '[]',
+    '"x"',
+    'null',
+    '{"metadata"',
+    '{"metadata":',
+    '{"metadata":{"labels":',
+    '{"metadata":{"labels":[]}}',
+  ]) {
+    assert.equal(labelsOf(Buffer.from(text)), undefined, text)
+  }
+})

@@ -1,0 +1,68 @@
+// metadata.labels of a stored text, found without parsing the rest of it: the index needs them of every object at start and at every commit.
+
+import type { Buffer } from 'node:buffer'
+import { emptyMap, isObject } from '../api/object.ts'
+import type { Labels } from './store.ts'
+
+const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c]
+const [OPEN, CLOSE, OPEN_LIST, CLOSE_LIST] = [0x7b, 0x7d, 0x5b, 0x5d]
+
+/** The text is canonical JSON, without spaces; of anything else the answer is undefined. */
+export function labelsOf(text: Buffer): Labels {
+  const metadata = memberOf(text, 0, 'metadata')
+  const start = metadata < 0 ? -1 : memberOf(text, metadata, 'labels')
+  if (start < 0 || text[start] !== OPEN) return undefined
+  const labels: unknown = JSON.parse(text.toString('utf8', start, endOf(text, start)))
+  if (!isObject(labels)) return undefined
+  const map = emptyMap<string>()
+  let some = false
+  for (const key of Object.keys(labels)) {
+    const value = labels[key]
+    if (typeof value !== 'string') continue
+    map[key] = value
+    some = true
+  }
+  return some ? map : undefined
+}
+
+/** Where the value of a member begins, in the object that begins at `at`; -1 if there is none. */
+function memberOf(text: Buffer, at: number, name: string): number {
+  if (text[at] !== OPEN) return -1
+  let key = at + 1
+  while (text[key] === QUOTE) {
+    const colon = endOfString(text, key)
+    if (colon - key === name.length + 2 && text.toString('latin1', key + 1, colon - 1) === name) return colon + 1
+    const end = endOf(text, colon + 1)
+    if (text[end] !== COMMA) return -1
+    key = end + 1
+  }
+  return -1
+}
+
+/** The place after the value that begins at `at`. */
+function endOf(text: Buffer, at: number): number {
+  let depth = 0
+  for (let i = at; i < text.length; ) {
+    const byte = text[i]
+    if (byte === QUOTE) {
+      i = endOfString(text, i)
+      if (depth === 0) return i
+      continue
+    }
+    if (byte === OPEN || byte === OPEN_LIST) depth++
+    else if (byte === CLOSE || byte === CLOSE_LIST) {
+      // A number or a word ends where the object around it does.
+      if (depth === 0) return i
+      depth--
+      if (depth === 0) return i + 1
+    } else if (byte === COMMA && depth === 0) return i
+    i++
+  }
+  return text.length
+}
+
+function endOfString(text: Buffer, quote: number): number {
+  let i = quote + 1
+  while (i < text.length && text[i] !== QUOTE) i += text[i] === BACKSLASH ? 2 : 1
+  return i + 1
+}

@@ -1,0 +1,64 @@
+// The ordered set against a plain sorted array, with enough keys that chunks split and merge.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { addKey, nextKey, nextOfAll, rankOf, removeKey, sortedKeys, walkFrom } from './sorted-keys.ts'
+
+/** A number as a key whose order looks random. */
+const name = (n: number) => `k${((n * 7919) % 4001).toString(36)}`
+
+test('adding, removing, ranking and walking agree with a sorted array', () => {
+  // Runs of neighbours, added or removed: single changes would never empty a chunk.
+  const change = fc.record({
+    from: fc.nat(4000),
+    count: fc.integer({ min: 1, max: 900 }),
+    add: fc.boolean(),
+    inOrder: fc.boolean(),
+  })
+  fc.assert(
+    fc.property(fc.array(change, { minLength: 1, maxLength: 8 }), fc.nat(4000), (changes, probe) => {
+      const keys = sortedKeys()
+      const naive = new Set<string>()
+      for (const { from, count, add, inOrder } of changes) {
+        for (let n = from; n < from + count; n++) {
+          const key = inOrder ? String(n).padStart(5, '0') : name(n)
+          if (add) addKey(keys, key)
+          else removeKey(keys, key)
+          if (add) naive.add(key)
+          else naive.delete(key)
+        }
+      }
+      const sorted = [...naive].sort()
+      assert.equal(keys.size, sorted.length)
+      for (const start of ['', name(probe), String(probe).padStart(5, '0'), 'z']) {
+        const expected = sorted.filter(key => key >= start)
+        assert.equal(rankOf(keys, start), sorted.length - expected.length)
+        const walk = walkFrom(keys, start)
+        assert.deepEqual(
+          Array.from(expected, () => nextKey(walk)),
+          expected,
+        )
+        assert.equal(nextKey(walk), undefined)
+      }
+    }),
+    { numRuns: 200 },
+  )
+})
+
+test('several walks together give each key once, in order', () => {
+  const sets = fc.array(fc.uniqueArray(fc.integer({ min: 0, max: 30 })), { maxLength: 4 })
+  fc.assert(
+    fc.property(sets, lists => {
+      const walks = lists.map(list => {
+        const keys = sortedKeys()
+        for (const n of list) addKey(keys, name(n))
+        return walkFrom(keys, '')
+      })
+      const found: string[] = []
+      for (let key = nextOfAll(walks); key !== undefined; key = nextOfAll(walks)) found.push(key)
+      assert.deepEqual(found, [...new Set(lists.flat().map(name))].sort())
+    }),
+    { numRuns: 500 },
+  )
+})

@@ -1,0 +1,185 @@
+// A house without a program: registry, authentication and, if wanted, the HTTP front, in this process, with a clock that tests move.
+
+import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Caller } from '../../src/api/caller.ts'
+import type { Judgement, Kind, Question } from '../../src/api/kind.ts'
+import type { Resources } from '../../src/api/resources.ts'
+import { openAuthorizer } from '../../src/auth/authorize.ts'
+import { openKeyBook } from '../../src/auth/key-book.ts'
+import { connect } from '../../src/client/connect.ts'
+import { startGarbageCollector } from '../../src/controllers/garbage-collector.ts'
+import { openPages } from '../../src/http/pages.ts'
+import { requestHandler } from '../../src/http/server.ts'
+import { kinds as ownKinds } from '../../src/kinds/index.ts'
+import { openRegistry } from '../../src/registry/registry.ts'
+import { type Limits, openLimits } from '../../src/serving/limits.ts'
+import { listenHttp } from '../../src/serving/listener.ts'
+import { openMetrics } from '../../src/serving/metrics.ts'
+import { openMemoryStore } from '../../src/storage/memory.ts'
+import { openSealer } from '../../src/storage/sealed.ts'
+import { openSqliteStore } from '../../src/storage/sqlite.ts'
+import type { Store } from '../../src/storage/store.ts'
+
+export type HouseOptions = {
+  readonly engine?: 'memory' | 'sqlite'
+  /** Besides the server's own kinds. */
+  readonly kinds?: readonly Kind[]
+  /** Instead of the server's own kinds. */
+  readonly onlyKinds?: readonly Kind[]
+  /** Answers permission questions that the verbs ask; default: the real authorizer. */
+  readonly judge?: (caller: Caller, question: Question) => Judgement
+  readonly random?: (size: number) => Uint8Array
+  readonly collect?: boolean
+}
+
+export type Clock = { now(): number; forward(seconds: number): void }
+
+export type House = {
+  readonly clock: Clock
+  readonly store: Store
+  /** As the administrator. */
+  readonly resources: Resources
+  as(caller: Caller): Resources
+  readonly inside: Resources
+  /** Resolves once the collector has nothing left to do with what it has seen. */
+  settled(): Promise<void>
+  close(): Promise<void>
+}
+
+export const admin: Caller = { username: 'admin', groups: ['system:authenticated', 'platform:user:admin'] }
+
+/** History of a minute, and no more: moving the clock and writing makes what came before too old. */
+export const historySeconds = 60
+
+export async function openHouse(options: HouseOptions = {}): Promise<House & { readonly kinds: readonly Kind[] }> {
+  const kinds = options.onlyKinds ?? [...ownKinds, ...(options.kinds ?? [])]
+  const clock = movableClock()
+  const { store, forget } = await openStore(options.engine ?? 'memory', clock)
+  const random = options.random ?? ((size: number) => randomBytes(size))
+  const authorizer = openAuthorizer()
+  const judge = options.judge ?? ((caller, question) => authorizer.judge(caller, question))
+  const digest = (text: string) => createHash('sha256').update(text).digest('hex')
+  const registry = openRegistry({
+    kinds,
+    store,
+    sealer: openSealer({ keys: [{ id: 'test', key: new Uint8Array(32).fill(7) }], random: size => randomBytes(size) }),
+    now: clock.now,
+    uuid: randomUUID,
+    lastActivity: () => undefined,
+    tools: caller => ({
+      now: clock.now,
+      random,
+      digest,
+      judge: async question => judge(caller, question),
+      rules: async namespace => authorizer.rules(caller, namespace),
+      keyWithDigest: wanted => book.placeOf(wanted),
+    }),
+  })
+  const book = openKeyBook(registry.inside, fail)
+  await book.ready
+  const collector = options.collect
+    ? startGarbageCollector({ resources: registry.inside, kinds, now: clock.now, failed: (_, error) => fail(error) })
+    : undefined
+  await collector?.ready
+  return {
+    kinds,
+    clock,
+    store,
+    resources: registry.as(admin),
+    as: registry.as,
+    inside: registry.inside,
+    settled: async () => collector?.idle(),
+    async close() {
+      await collector?.stop()
+      book.stop()
+      await store.close()
+      await forget()
+    },
+  }
+}
+
+export type Front = { readonly url: string; readonly limits: Limits; close(): Promise<void> }
+
+/** The real HTTP front before a house, on loopback; whoever comes is the caller. */
+export async function openFront(
+  house: House & { readonly kinds: readonly Kind[] },
+  caller: Caller = admin,
+): Promise<Front> {
+  const ending = new AbortController()
+  const metrics = openMetrics()
+  const limits = openLimits({ read: 400, write: 400, watch: 400 })
+  const checks = { livez: [], readyz: [] }
+  const handle = requestHandler({
+    kinds: house.kinds,
+    authenticate: () => caller,
+    authorizer: openAuthorizer(),
+    resourcesFor: house.as,
+    ...openPages({ kinds: house.kinds, checks, metrics, now: house.clock.now, version: 'test' }),
+    limits,
+    loopbackOnly: true,
+    now: house.clock.now,
+    uuid: randomUUID,
+    ending: ending.signal,
+    observe: ({ error, code }) => {
+      if (code === 500) fail(error)
+    },
+  })
+  const listener = await listenHttp(
+    { host: '127.0.0.1', port: 0 },
+    (request, response) => void handle(request, response),
+  )
+  return {
+    url: listener.url,
+    limits,
+    async close() {
+      ending.abort()
+      await listener.close(0)
+    },
+  }
+}
+
+/** The same house seen through the client and the HTTP front. */
+export async function openRemoteHouse(
+  options: HouseOptions = {},
+): Promise<House & { readonly kinds: readonly Kind[] }> {
+  const house = await openHouse(options)
+  const fronts: Front[] = []
+  const remote = (front: Front) => connect({ url: front.url, key: 'any', fetch: (url, init) => fetch(url, init) })
+  const first = await openFront(house)
+  fronts.push(first)
+  return {
+    ...house,
+    resources: remote(first),
+    async close() {
+      for (const front of fronts) await front.close()
+      await house.close()
+    },
+  }
+}
+
+function movableClock(): Clock {
+  // Whole seconds, so that times an object shows are the times a test computes.
+  let time = Date.UTC(2026, 0, 2, 3, 4, 5)
+  return {
+    now: () => time,
+    forward(seconds) {
+      time += seconds * 1000
+    },
+  }
+}
+
+async function openStore(engine: 'memory' | 'sqlite', { now }: Clock) {
+  const history = { minAgeMs: historySeconds * 1000, minEvents: 0 }
+  if (engine === 'memory') return { store: openMemoryStore({ now, history }), forget: async () => {} }
+  const directory = await mkdtemp(join(tmpdir(), 'platform-house-'))
+  const store = await openSqliteStore({ file: join(directory, 'platform.db'), now, history })
+  return { store, forget: () => rm(directory, { recursive: true, force: true }) }
+}
+
+/** What fails behind a request's back fails the test run loudly. */
+function fail(error: unknown): void {
+  console.error('in the house:', error)
+}
