@@ -39,6 +39,8 @@ export type Tools = {
   readonly read: (kind: Kind, ref: Ref) => Promise<Resource | undefined>
   /** Where a key with this digest is, if one is known (D12). */
   readonly keyWithDigest: (digest: string) => Ref | undefined
+  /** The namespaces in which anything is. */
+  readonly namespaces: () => readonly string[]
   readonly warn: (text: string) => void
   readonly dryRun: boolean
 }
@@ -80,6 +82,8 @@ type Hooks<O extends Resource> = {
   readonly validate?: (next: O, old: O | undefined) => readonly FieldError[]
   /** May refuse (throw), change the object before it is stored, and show something once. */
   readonly admit?: (next: O, old: O | undefined, tools: Tools) => Promise<{ object: O; shown?: Shown }>
+  /** For kinds that are not stored but can be read: all there are. */
+  readonly collect?: (tools: Tools) => readonly O[]
   /** For kinds that are not stored: the answer to a create. */
   readonly answer?: (next: O, tools: Tools) => Promise<O>
 }

@@ -62,7 +62,15 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** RFC 3339 in whole seconds, as Kubernetes writes times. */
+let lastSecond = Number.NaN
+let lastText = ''
+
+/** RFC 3339 in whole seconds, as Kubernetes writes times. The newest is kept: every write asks for it several times. */
 export function timestamp(milliseconds: number): string {
-  return `${new Date(milliseconds).toISOString().slice(0, 19)}Z`
+  const second = Math.floor(milliseconds / 1000)
+  if (second !== lastSecond) {
+    lastText = `${new Date(second * 1000).toISOString().slice(0, 19)}Z`
+    lastSecond = second
+  }
+  return lastText
 }

@@ -1,5 +1,6 @@
 // `platform serve`: opens the store, wires the rooms, listens, and closes everything again in order.
 
+import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
 import pino, { type Logger } from 'pino'
@@ -56,7 +57,7 @@ export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Pr
     ...openPages({ kinds, checks, metrics, now, version }),
     limits,
     now,
-    uuid: () => crypto.randomUUID(),
+    uuid: randomUUID,
     ending: ending.signal,
     observe: observation => {
       count(observation)

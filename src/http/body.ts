@@ -12,17 +12,22 @@ const tooMuch = () => tooLarge(`Request entity too large: limit is ${limit}`)
 
 export type Body = { readonly value: Json | undefined; readonly duplicates: readonly string[] }
 
-/** All bytes, at most 3 MiB. */
-export async function readBytes(request: Request): Promise<Buffer> {
-  if (Number(request.headers['content-length'] ?? 0) > limit) throw tooMuch()
-  const chunks: Buffer[] = []
-  let size = 0
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    size += chunk.length
-    if (size > limit) throw tooMuch()
-    chunks.push(chunk)
-  }
-  return chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)
+/** All bytes, at most 3 MiB. By events: an async iterator costs more than the rest of a small write's reading. */
+export function readBytes(request: Request): Promise<Buffer> {
+  if (Number(request.headers['content-length'] ?? 0) > limit) return Promise.reject(tooMuch())
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let size = 0
+    request.on('data', (chunk: Buffer) => {
+      size += chunk.length
+      if (size <= limit) return void chunks.push(chunk)
+      request.pause()
+      reject(tooMuch())
+    })
+    request.on('end', () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)))
+    request.on('error', reject)
+    request.on('close', () => reject(badRequest('the request ended before its body was complete')))
+  })
 }
 
 export const mediaType = (request: Request) =>

@@ -2,6 +2,7 @@
 
 import type { Kind } from '../api/kind.ts'
 import { DirectClusterEndpointToken } from './direct-cluster-endpoint-token.ts'
+import { Namespace } from './namespace.ts'
 import { OwnedAccessKey } from './owned-access-key.ts'
 import { ProjectSecret } from './project-secret.ts'
 import { SelfSubjectAccessReview, SelfSubjectReview, SelfSubjectRulesReview } from './reviews.ts'
@@ -10,6 +11,7 @@ import { Team } from './team.ts'
 
 export const kinds: readonly Kind[] = [
   DirectClusterEndpointToken,
+  Namespace,
   OwnedAccessKey,
   ProjectSecret,
   SharedSecret,

@@ -4,6 +4,7 @@ import { notFound } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
 import type { Ref } from '../api/object.ts'
 import type { Document } from '../api/resources.ts'
+import { getCollected } from './collected.ts'
 import { type Context, spaceOf } from './context.ts'
 import { present } from './redact.ts'
 import { mustReach, parseVersion } from './versions.ts'
@@ -14,6 +15,7 @@ export async function get(
   ref: Ref,
   options: { readonly resourceVersion?: string } = {},
 ): Promise<Document> {
+  if (!kind.stored) return getCollected(ctx, kind, ref)
   const asked = parseVersion(options.resourceVersion)
   if (asked !== undefined && asked > ctx.store.revision) await mustReach(ctx.store, asked)
   const entry = ctx.store.get({ bucket: kind.id, namespace: spaceOf(kind, ref.namespace), name: ref.name })

@@ -4,6 +4,7 @@ import { badRequest, expired, fieldForbidden, invalidOptions, notSupported } fro
 import type { Kind } from '../api/kind.ts'
 import type { List, ListOptions } from '../api/resources.ts'
 import { type ListResult, StoreError } from '../storage/store.ts'
+import { listCollected } from './collected.ts'
 import type { Context } from './context.ts'
 import { type Position, readToken, writeToken } from './continue.ts'
 import { present } from './redact.ts'
@@ -12,6 +13,7 @@ import { translate } from './store-errors.ts'
 import { mustReach, parseVersion } from './versions.ts'
 
 export async function list(ctx: Context, kind: Kind, options: ListOptions = {}): Promise<List> {
+  if (!kind.stored) return listCollected(ctx, kind, options)
   const selected = select(ctx, kind, options)
   const limit = options.limit && options.limit > 0 ? options.limit : undefined
   const from = options.continue ? continueFrom(kind, options, options.continue) : undefined

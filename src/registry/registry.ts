@@ -4,6 +4,7 @@ import { type Caller, systemCaller } from '../api/caller.ts'
 import type { Kind, Tools } from '../api/kind.ts'
 import type { Resources } from '../api/resources.ts'
 import type { Store } from '../storage/store.ts'
+import { namespacesInUse } from './collected.ts'
 import type { Context, Sealer } from './context.ts'
 import { create } from './create.ts'
 import { remove, removeCollection } from './delete.ts'
@@ -21,7 +22,7 @@ export type RegistryOptions = {
   readonly uuid: () => string
   readonly lastActivity: (uid: string) => number | undefined
   /** What kinds may ask of the house; the registry adds who asks and how. */
-  readonly tools: (caller: Caller) => Omit<Tools, 'caller' | 'warn' | 'dryRun' | 'read'>
+  readonly tools: (caller: Caller) => Omit<Tools, 'caller' | 'warn' | 'dryRun' | 'read' | 'namespaces'>
 }
 
 export interface Registry {
@@ -40,7 +41,14 @@ function bind(options: RegistryOptions, caller: Caller, inside: boolean): Resour
     ...options,
     caller,
     inside,
-    tools: ({ dryRun, warn }) => ({ ...options.tools(caller), caller, dryRun, warn, read }),
+    tools: ({ dryRun, warn }) => ({
+      ...options.tools(caller),
+      caller,
+      dryRun,
+      warn,
+      read,
+      namespaces: () => namespacesInUse(options),
+    }),
   }
   return {
     create: (kind, namespace, object, write) => create(ctx, kind, namespace, object, write),

@@ -3,6 +3,7 @@
 import { createServer, type Server } from 'node:http'
 import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } from 'node:http2'
 import type { AddressInfo } from 'node:net'
+import { badRequest } from '../api/errors.ts'
 import type { Request, Response } from './exchange.ts'
 import type { CertificateSource } from './tls.ts'
 
@@ -67,8 +68,11 @@ function bound(server: Server): void {
   server.maxConnections = maxConnections
   server.on('connection', socket => socket.setNoDelay(true))
   server.on('clientError', (_, socket) => {
-    if (socket.writable) socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n')
-    else socket.destroy()
+    if (!socket.writable) return void socket.destroy()
+    const body = JSON.stringify(badRequest('the request is not valid HTTP').status)
+    socket.end(
+      `HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+    )
   })
 }
 
