@@ -59,7 +59,7 @@ const identities = new WeakMap<AccessKey, Caller>()
 function identityOf(key: AccessKey): Caller {
   const known = identities.get(key)
   if (known) return known
-  const caller: Caller = { ...named(key), key: key.name, uid: key.uid }
+  const caller: Caller = { ...named(key), key: key.name, extra: { 'authentication.platform.sh/key': [key.name] } }
   identities.set(key, caller)
   return caller
 }

@@ -12,7 +12,6 @@ import {
   agentOf,
   forceForbidden,
   listOptions,
-  selectionOf,
   sendInitialEventsOnList,
   watchOptions,
   writeOptions,
@@ -96,7 +95,7 @@ export const perform: { readonly [verb in Verb]: Perform } = {
 
   async deletecollection(resources, { kind, namespace }, exchange, only) {
     const { value } = await readObject(exchange.request, 'DeleteOptions', false)
-    const selection = { ...selectionOf(exchange.query, namespace), ...(only ? { only } : {}) }
+    const selection = { ...listOptions(exchange.query, namespace), ...(only ? { only } : {}) }
     return {
       type: 'list',
       list: await resources.deleteCollection(kind, selection, deleteOptions(exchange.query, value)),

@@ -11,6 +11,7 @@ import { insert, withoutStatus } from './create.ts'
 import { ApplyConflict, applyConfiguration, applyConflictStatus } from './merge-apply.ts'
 import { newMetadata } from './metadata.ts'
 import { receive } from './receive.ts'
+import { isPlain } from './redact.ts'
 import { TypedError } from './typed.ts'
 import { rewrite } from './update.ts'
 
@@ -124,9 +125,14 @@ function refusal(kind: Kind, config: Resource, error: unknown): unknown {
     const { message, causes } = applyConflictStatus(error)
     return new ApiError(409, 'Conflict', message, { details: { causes } })
   }
-  if (error instanceof TypedError)
+  if (error instanceof TypedError) {
+    // Upstream prints the value it cannot use; where it may be a secret, ours does not.
+    const said = isPlain(kind)
+      ? error.message
+      : error.problems.map(one => one.replace(/, got .*$/s, ', got <hidden>')).join('\n')
     return badRequest(
-      `failed to create typed ${error.subject === 'live' ? 'live' : 'patch'} object (${config.metadata.namespace ?? ''}/${config.metadata.name}; ${kind.apiVersion}, Kind=${kind.kind}): ${error.message}`,
+      `failed to create typed ${error.subject === 'live' ? 'live' : 'patch'} object (${config.metadata.namespace ?? ''}/${config.metadata.name}; ${kind.apiVersion}, Kind=${kind.kind}): ${said}`,
     )
+  }
   return error
 }

@@ -3,7 +3,7 @@
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { ApiError, internal, type Status } from '../api/errors.ts'
-import type { Exchange } from './exchange.ts'
+import type { Exchange, Response } from './exchange.ts'
 
 export type Answer = {
   readonly code: number
@@ -14,6 +14,8 @@ export type Answer = {
 
 const compress = promisify(gzip)
 const compressAbove = 128 * 1024
+const stillHeld = 256 * 1024
+const patience = 60_000
 const encoder = new TextEncoder()
 
 export async function respond(exchange: Exchange, answer: Answer): Promise<void> {
@@ -35,6 +37,18 @@ export async function respond(exchange: Exchange, answer: Answer): Promise<void>
   response.writeHead(answer.code, headers)
   if (request.method === 'HEAD') response.end()
   else response.end(body)
+  if (body.length > stillHeld) await taken(response)
+}
+
+/** A large answer is held until its client has taken it, and counts as under way; a client that does not take it is cut off. */
+function taken(response: Response): Promise<void> {
+  return new Promise(resolve => {
+    const timer = setTimeout(() => response.destroy(), patience).unref()
+    response.on('close', () => {
+      clearTimeout(timer)
+      resolve()
+    })
+  })
 }
 
 /** The Status of anything thrown; what is not an ApiError is a bug, told to `bug` and to nobody else. */

@@ -19,7 +19,7 @@ import { type Limits, openLimits } from '../../src/serving/limits.ts'
 import { listenHttp } from '../../src/serving/listener.ts'
 import { openMetrics } from '../../src/serving/metrics.ts'
 import { openMemoryStore } from '../../src/storage/memory.ts'
-import { openSealer } from '../../src/storage/sealed.ts'
+import { openSealer, SealError } from '../../src/storage/sealed.ts'
 import { openSqliteStore } from '../../src/storage/sqlite.ts'
 import type { Store } from '../../src/storage/store.ts'
 
@@ -124,7 +124,7 @@ export async function openFront(
     uuid: randomUUID,
     ending: ending.signal,
     observe: ({ error, code }) => {
-      if (code === 500) fail(error)
+      if (code === 500 && !(error instanceof SealError)) fail(error)
     },
   })
   const listener = await listenHttp(
@@ -146,15 +146,12 @@ export async function openRemoteHouse(
   options: HouseOptions = {},
 ): Promise<House & { readonly kinds: readonly Kind[] }> {
   const house = await openHouse(options)
-  const fronts: Front[] = []
-  const remote = (front: Front) => connect({ url: front.url, key: 'any', fetch: (url, init) => fetch(url, init) })
-  const first = await openFront(house)
-  fronts.push(first)
+  const front = await openFront(house)
   return {
     ...house,
-    resources: remote(first),
+    resources: connect({ url: front.url, key: 'any', fetch: (url, init) => fetch(url, init) }),
     async close() {
-      for (const front of fronts) await front.close()
+      await front.close()
       await house.close()
     },
   }

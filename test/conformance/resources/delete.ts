@@ -1,0 +1,216 @@
+// Delete: preconditions, finalizers, grace and collections. Part of the resources suite.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { timestamp } from '../../../src/api/object.ts'
+import type { DeleteOptions } from '../../../src/api/resources.ts'
+import {
+  at,
+  create,
+  edited,
+  events,
+  fresh,
+  isThere,
+  type OpenHouse,
+  plain,
+  read,
+  refused,
+  spoken,
+  useHouse,
+  version,
+  watching,
+} from './support.ts'
+import { Widget } from './widget.ts'
+
+export function deleteSuite(open: OpenHouse): void {
+  describe('delete', () => {
+    const house = useHouse(open)
+    const remove = (name: string, options: DeleteOptions = {}) => house().resources.delete(Widget, at(name), options)
+    /** Deletes what stays, and answers how it is then. */
+    const mark = async (name: string, options: DeleteOptions = {}) => {
+      const deleted = await remove(name, options)
+      assert.ok('document' in deleted, 'the object stays')
+      return deleted.document.object
+    }
+    const isGone = async (name: string) => !(await isThere(house().resources, Widget, at(name)))
+    const in_ = (seconds: number) => timestamp(house().clock.now() + seconds * 1000)
+
+    test('removes at once and answers a Status with the uid (D10, wire §1.1)', async () => {
+      const { metadata } = await create(house(), fresh())
+      const deleted = await remove(metadata.name ?? '')
+      assert.ok('status' in deleted)
+      assert.deepEqual(plain(deleted.status), {
+        kind: 'Status',
+        apiVersion: 'v1',
+        metadata: {},
+        status: 'Success',
+        details: { name: metadata.name, group: 'management.platform.sh', kind: 'widgets', uid: metadata.uid },
+      })
+      assert.ok(await isGone(metadata.name ?? ''))
+      await refused(remove(metadata.name ?? ''), { code: 404, reason: 'NotFound' })
+    })
+
+    test('with finalizers answers the object, with deletionTimestamp and one generation more; again: unchanged (D10, wire §1.15)', async () => {
+      const made = await create(house(), fresh(), { metadata: { finalizers: ['x.io/a'] } })
+      const going = await mark(made.metadata.name ?? '')
+      const { deletionTimestamp, deletionGracePeriodSeconds, generation } = going.metadata
+      assert.deepEqual([deletionTimestamp, deletionGracePeriodSeconds, generation], [in_(0), 0, 2])
+      house().clock.forward(2)
+      assert.deepEqual(plain(await mark(made.metadata.name ?? '')), plain(going))
+    })
+
+    test('removing the last finalizer removes the object in the same write (SPEC §3, wire §1.15)', async () => {
+      const made = await create(house(), fresh(), { metadata: { finalizers: ['x.io/a', 'x.io/b'] } })
+      const name = made.metadata.name ?? ''
+      await mark(name)
+      await watching(house(), { resourceVersion: String(house().store.revision) }, async watch => {
+        const body = (finalizers: string[] | null) => ({ type: 'merge', body: { metadata: { finalizers } } }) as const
+        await house().resources.patch(Widget, at(name), body(['x.io/b']))
+        assert.equal(await isGone(name), false)
+        const last = await house().resources.patch(Widget, at(name), body(null))
+        assert.equal(last.object.metadata.name, name)
+        assert.ok(await isGone(name))
+        assert.deepEqual(spoken(await events(watch, 2)), [`MODIFIED ${name}`, `DELETED ${name}`])
+      })
+    })
+
+    test('a grace period keeps the object until then (D10)', async () => {
+      const name = fresh()
+      await create(house(), name)
+      const going = await mark(name, { gracePeriodSeconds: 30 })
+      assert.equal(going.metadata.deletionTimestamp, in_(30))
+      assert.equal(going.metadata.deletionGracePeriodSeconds, 30)
+      const { object } = await house().resources.update(Widget, at(name), edited(going, { spec: { size: 1 } }))
+      assert.equal(object.metadata.deletionTimestamp, going.metadata.deletionTimestamp)
+      house().clock.forward(31)
+      await house().resources.update(Widget, at(name), edited(object, { spec: { size: 2 } }))
+      assert.ok(await isGone(name))
+    })
+
+    test('a second delete may only shorten the grace period; 0 ends it (SPEC §2.2, D10)', async () => {
+      const name = fresh()
+      await create(house(), name)
+      await mark(name, { gracePeriodSeconds: 30 })
+      const longer = await mark(name, { gracePeriodSeconds: 60 })
+      assert.equal(longer.metadata.deletionTimestamp, in_(30))
+      const plainly = await mark(name)
+      assert.equal(plainly.metadata.deletionTimestamp, in_(30))
+      const shorter = await mark(name, { gracePeriodSeconds: 10 })
+      assert.deepEqual([shorter.metadata.deletionTimestamp, shorter.metadata.deletionGracePeriodSeconds], [in_(10), 10])
+      assert.ok('status' in (await remove(name, { gracePeriodSeconds: 0 })))
+      assert.ok(await isGone(name))
+    })
+
+    test('goes at the later of its time and the last finalizer (D10)', async () => {
+      const name = fresh()
+      await create(house(), name, { metadata: { finalizers: ['x.io/a'] } })
+      await mark(name, { gracePeriodSeconds: 30 })
+      const { object } = await house().resources.patch(Widget, at(name), {
+        type: 'merge',
+        body: { metadata: { finalizers: null } },
+      })
+      assert.equal(object.metadata.deletionTimestamp, in_(30))
+      assert.equal(await isGone(name), false)
+      const other = fresh()
+      await create(house(), other, { metadata: { finalizers: ['x.io/a'] } })
+      await mark(other, { gracePeriodSeconds: 30 })
+      house().clock.forward(31)
+      assert.equal(await isGone(other), false)
+      await house().resources.patch(Widget, at(other), { type: 'merge', body: { metadata: { finalizers: null } } })
+      assert.ok(await isGone(other))
+    })
+
+    test('preconditions that do not hold are 409 in the words of the Kind (wire §1.15)', async () => {
+      const { metadata } = await create(house(), fresh())
+      const name = metadata.name ?? ''
+      await refused(remove(name, { preconditions: { uid: 'x' } }), {
+        code: 409,
+        reason: 'Conflict',
+        message: `Operation cannot be fulfilled on Widget.management.platform.sh "${name}": the UID in the precondition (x) does not match the UID in record (${metadata.uid}). The object might have been deleted and then recreated`,
+      })
+      await refused(remove(name, { preconditions: { resourceVersion: '1' } }), {
+        code: 409,
+        reason: 'Conflict',
+        message: `Operation cannot be fulfilled on Widget.management.platform.sh "${name}": the ResourceVersion in the precondition (1) does not match the ResourceVersion in record (${metadata.resourceVersion}). The object might have been modified`,
+      })
+      const { uid = '', resourceVersion = '' } = metadata
+      assert.ok('status' in (await remove(name, { preconditions: { uid, resourceVersion } })))
+    })
+
+    test('Foreground and Orphan leave a finalizer; another policy swaps it (wire §1.15)', async () => {
+      const name = fresh()
+      await create(house(), name)
+      assert.deepEqual((await mark(name, { propagationPolicy: 'Foreground' })).metadata.finalizers, [
+        'foregroundDeletion',
+      ])
+      assert.deepEqual((await mark(name, { propagationPolicy: 'Orphan' })).metadata.finalizers, ['orphan'])
+      assert.ok('status' in (await remove(name, { propagationPolicy: 'Background' })))
+      assert.ok(await isGone(name))
+    })
+
+    test('dryRun deletes nothing (wire §1.15)', async () => {
+      const made = await create(house(), fresh())
+      const name = made.metadata.name ?? ''
+      const before = house().store.revision
+      assert.ok('status' in (await remove(name, { dryRun: true })))
+      const going = await mark(name, { dryRun: true, propagationPolicy: 'Foreground' })
+      assert.equal(going.metadata.deletionTimestamp, in_(0))
+      assert.equal(house().store.revision, before)
+      assert.deepEqual(plain(await read(house(), name)), plain(made))
+    })
+  })
+
+  describe('deletecollection', () => {
+    const house = useHouse(open)
+    const names = async (namespace: string) =>
+      (await house().resources.list(Widget, { namespace })).items.map(item => item.object.metadata.name)
+    const fill = async () => {
+      const namespace = fresh('ns')
+      await create(house(), 'a', { metadata: { labels: { x: '1' } } }, namespace)
+      await create(house(), 'b', { metadata: { labels: { x: '1' }, finalizers: ['x.io/a'] } }, namespace)
+      await create(house(), 'c', {}, namespace)
+      await create(house(), 'elsewhere', { metadata: { labels: { x: '1' } } }, `${namespace}-2`)
+      return namespace
+    }
+
+    test('deletes what is selected in a namespace and answers it as it was (wire §1.15)', async () => {
+      const namespace = await fill()
+      const { items } = await house().resources.deleteCollection(Widget, { namespace, labelSelector: 'x=1' })
+      assert.deepEqual(
+        items.map(({ object: { metadata } }) => [metadata.name, metadata.deletionTimestamp]),
+        [
+          ['a', undefined],
+          ['b', undefined],
+        ],
+      )
+      assert.deepEqual(await names(namespace), ['b', 'c'])
+      assert.ok((await read(house(), 'b', namespace)).metadata.deletionTimestamp)
+      assert.deepEqual(await names(`${namespace}-2`), ['elsewhere'])
+    })
+
+    test('dryRun leaves everything (wire §1.15)', async () => {
+      const namespace = await fill()
+      const { items } = await house().resources.deleteCollection(Widget, { namespace }, { dryRun: true })
+      assert.equal(items.length, 3)
+      assert.deepEqual(await names(namespace), ['a', 'b', 'c'])
+    })
+
+    test('takes a page at a time where a limit is given (wire §1.15)', async () => {
+      const namespace = await fill()
+      const page = await house().resources.deleteCollection(Widget, { namespace, limit: 1 })
+      assert.equal(page.items.length, 1)
+      assert.deepEqual(await names(namespace), ['b', 'c'])
+    })
+
+    test('takes field selectors and a policy (wire §1.15)', async () => {
+      const namespace = await fill()
+      await house().resources.deleteCollection(
+        Widget,
+        { namespace, fieldSelector: 'metadata.name=c' },
+        { propagationPolicy: 'Foreground' },
+      )
+      assert.deepEqual((await read(house(), 'c', namespace)).metadata.finalizers, ['foregroundDeletion'])
+      assert.ok(version(await read(house(), 'c', namespace)) > version(await read(house(), 'b', namespace)))
+    })
+  })
+}

@@ -1,0 +1,292 @@
+// Get and list: one moment, in pages, through selectors. Part of the resources suite.
+
+import assert from 'node:assert/strict'
+import { before, describe, test } from 'node:test'
+import type { List } from '../../../src/api/resources.ts'
+import { SharedSecret } from '../../../src/kinds/shared-secret.ts'
+import { Team } from '../../../src/kinds/team.ts'
+import { historySeconds } from '../../support/in-process.ts'
+import {
+  create,
+  edited,
+  fresh,
+  json,
+  type OpenHouse,
+  plain,
+  read,
+  refused,
+  useHouse,
+  version,
+  widget,
+} from './support.ts'
+import { Widget } from './widget.ts'
+
+const names = (list: List) => list.items.map(item => item.object.metadata.name)
+
+export function listSuite(open: OpenHouse): void {
+  describe('get', () => {
+    const house = useHouse(open)
+
+    test('answers 404 with the plural for what is not there (wire §1.1)', async () => {
+      await refused(house().resources.get(Widget, { namespace: 'web', name: 'nope' }), {
+        code: 404,
+        reason: 'NotFound',
+        message: 'widgets.management.platform.sh "nope" not found',
+        details: { name: 'nope', group: 'management.platform.sh', kind: 'widgets' },
+      })
+    })
+
+    test('an empty namespace is default (SPEC §2.2)', async () => {
+      const name = fresh()
+      await create(house(), name)
+      assert.deepEqual(plain(await read(house(), name, 'default')), plain(await read(house(), name, '')))
+    })
+
+    test('takes resourceVersion 0 and any that was given out, refuses what is no number with 400 (wire §1.11)', async () => {
+      const { metadata } = await create(house(), fresh())
+      const ref = { namespace: '', name: metadata.name ?? '' }
+      for (const resourceVersion of ['0', metadata.resourceVersion ?? ''])
+        assert.equal((await house().resources.get(Widget, ref, { resourceVersion })).object.metadata.uid, metadata.uid)
+      for (const resourceVersion of ['abc', '-1', '1.5', '99999999999999999999'])
+        await refused(house().resources.get(Widget, ref, { resourceVersion }), {
+          code: 400,
+          message: /^invalid resource version: /,
+        })
+    })
+  })
+
+  describe('list', () => {
+    const house = useHouse(open)
+    before(async () => {
+      for (const [name, namespace, labels] of [
+        ['b', 'one', { tier: 'web', n: '5' }],
+        ['a', 'one', { tier: 'db', n: '7' }],
+        ['c', 'one', { n: 'x' }],
+        ['a', 'two', { tier: 'web' }],
+      ] as const)
+        await create(house(), name, { metadata: { labels } }, namespace)
+    })
+    const pick = async (labelSelector: string) =>
+      names(await house().resources.list(Widget, { namespace: 'one', labelSelector }))
+
+    test('is sorted by namespace and name, and every namespace where none is named (wire §1.11)', async () => {
+      const { items } = await house().resources.list(Widget)
+      const places = items.map(({ object: { metadata } }) => `${metadata.namespace}/${metadata.name}`)
+      assert.deepEqual(places, ['one/a', 'one/b', 'one/c', 'two/a'])
+      assert.deepEqual(names(await house().resources.list(Widget, { namespace: 'two' })), ['a'])
+    })
+
+    test("carries the store's revision, also when it is empty (wire §1.11)", async () => {
+      const list = await house().resources.list(Widget, { namespace: 'empty' })
+      assert.deepEqual(list.items, [])
+      assert.equal(list.resourceVersion, String(house().store.revision))
+      assert.equal(list.continue, undefined)
+    })
+
+    test('items carry kind, apiVersion and creationTimestamp (D10, wire §1.11)', async () => {
+      const [item] = (await house().resources.list(Widget, { namespace: 'two' })).items
+      assert.deepEqual(plain(item?.object), plain(await read(house(), 'a', 'two')))
+      assert.equal(item?.object.kind, 'Widget')
+    })
+
+    test('label selectors pick as upstream does (wire §1.11)', async () => {
+      const cases: [string, string[]][] = [
+        ['tier=web', ['b']],
+        ['tier==web', ['b']],
+        ['tier!=web', ['a', 'c']],
+        ['tier in (web, db)', ['a', 'b']],
+        ['tier notin (web)', ['a', 'c']],
+        ['tier', ['a', 'b']],
+        ['!tier', ['c']],
+        ['n>5', ['a']],
+        ['n<7', ['b']],
+        ['tier=web,n=5', ['b']],
+        ['tier=web,n=6', []],
+        ['tier=', []],
+        ['', ['a', 'b', 'c']],
+      ]
+      for (const [selector, expected] of cases) assert.deepEqual(await pick(selector), expected, selector)
+    })
+
+    test('a selector that cannot be read is 400 (wire §1.11)', async () => {
+      await refused(house().resources.list(Widget, { labelSelector: 'a b' }), {
+        code: 400,
+        message: /unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt/,
+      })
+      await refused(house().resources.list(Widget, { labelSelector: 'a,' }), {
+        code: 400,
+        message: /found '', expected: identifier after ','/,
+      })
+    })
+
+    test('field selectors know metadata.name and metadata.namespace (wire §1.11)', async () => {
+      const pickField = async (fieldSelector: string) => names(await house().resources.list(Widget, { fieldSelector }))
+      assert.deepEqual(await pickField('metadata.name=a'), ['a', 'a'])
+      assert.deepEqual(await pickField('metadata.name=a,metadata.namespace==two'), ['a'])
+      assert.deepEqual(await pickField('metadata.name!=a'), ['b', 'c'])
+      await refused(pickField('spec.note=x'), { code: 400, message: /field label not supported: spec\.note/ })
+      await refused(pickField('foo'), { code: 400, message: "invalid selector: 'foo'; can't understand 'foo'" })
+      await refused(house().resources.list(Team, { fieldSelector: 'metadata.namespace=x' }), {
+        code: 400,
+        message: /field label not supported: metadata\.namespace/,
+      })
+    })
+  })
+
+  describe('list: pages', () => {
+    const house = useHouse(open)
+    before(async () => {
+      for (const name of ['a', 'b', 'c', 'd', 'e'])
+        await create(house(), name, { metadata: { labels: { v: '1' } } }, 'p')
+    })
+
+    test('all pages show the moment of the first while writes go on (wire §1.11)', async () => {
+      const first = await house().resources.list(Widget, { namespace: 'p', limit: 2 })
+      assert.deepEqual(names(first), ['a', 'b'])
+      assert.equal(first.remainingItemCount, 3)
+      await house().resources.delete(Widget, { namespace: 'p', name: 'c' })
+      await create(house(), 'cc', {}, 'p')
+      const d = await read(house(), 'd', 'p')
+      await house().resources.update(Widget, { namespace: 'p', name: 'd' }, edited(d, { spec: { note: 'new' } }))
+      const second = await house().resources.list(Widget, { namespace: 'p', limit: 2, continue: first.continue ?? '' })
+      assert.deepEqual(names(second), ['c', 'd'])
+      assert.equal(second.resourceVersion, first.resourceVersion)
+      assert.equal(second.remainingItemCount, 1)
+      assert.equal(second.items[1]?.object.spec?.['note'], undefined)
+      const third = await house().resources.list(Widget, { namespace: 'p', limit: 2, continue: second.continue ?? '' })
+      assert.deepEqual(names(third), ['e'])
+      assert.equal(third.continue, undefined)
+      assert.equal(third.remainingItemCount, undefined)
+      assert.deepEqual(names(await house().resources.list(Widget, { namespace: 'p' })), ['a', 'b', 'cc', 'd', 'e'])
+    })
+
+    test('a selector gives no remainingItemCount and goes on until nothing is left (wire §1.11)', async () => {
+      const found: (string | undefined)[] = []
+      let token: string | undefined
+      do {
+        const page = await house().resources.list(Widget, {
+          namespace: 'p',
+          labelSelector: 'v=1',
+          limit: 1,
+          ...(token ? { continue: token } : {}),
+        })
+        assert.equal(page.remainingItemCount, undefined)
+        found.push(...names(page))
+        token = page.continue
+      } while (token)
+      assert.deepEqual(found, ['a', 'b', 'd', 'e'])
+    })
+
+    test('a limit of 0 or less is none (wire §1.11)', async () => {
+      for (const limit of [0, -1])
+        assert.equal((await house().resources.list(Widget, { namespace: 'p', limit })).items.length, 5)
+    })
+
+    test('refuses tokens of another kind and of pure invention with 400 (wire §1.11)', async () => {
+      const { continue: token = '' } = await house().resources.list(Widget, { namespace: 'p', limit: 1 })
+      for (const [kind, text] of [
+        [SharedSecret, token],
+        [Widget, 'garbage'],
+        [Widget, Buffer.from('{"v":"meta.k8s.io/v1","rv":1,"start":"/a\\u0000"}').toString('base64url')],
+        [Widget, 'x'.repeat(5000)],
+      ] as const)
+        await refused(house().resources.list(kind, { continue: text }), {
+          code: 400,
+          reason: 'BadRequest',
+          message: /^invalid continue token: continue key is not valid/,
+        })
+    })
+
+    test('refuses a resourceVersion beside a token (wire §1.11)', async () => {
+      const { continue: token = '' } = await house().resources.list(Widget, { namespace: 'p', limit: 1 })
+      await refused(house().resources.list(Widget, { continue: token, resourceVersion: '5' }), {
+        code: 400,
+        message: 'specifying resource version is not allowed when using continue',
+      })
+    })
+
+    test('a token too old is 410 and carries one that continues inconsistently (wire §1.11)', async () => {
+      const first = await house().resources.list(Widget, { namespace: 'p', limit: 2 })
+      await create(house(), 'zz', {}, 'p')
+      house().clock.forward(historySeconds + 1)
+      await create(house(), 'zzz', {}, 'p')
+      const status = await refused(house().resources.list(Widget, { namespace: 'p', continue: first.continue ?? '' }), {
+        code: 410,
+        reason: 'Expired',
+        message:
+          /^The provided continue parameter is too old to display a consistent list result\. You can start a new list without the continue parameter, or use the continue token in this response/,
+      })
+      assert.equal(status.details, undefined)
+      const rest = await house().resources.list(Widget, { namespace: 'p', continue: status.metadata.continue ?? '' })
+      assert.deepEqual(names(rest), ['cc', 'd', 'e', 'zz', 'zzz'])
+    })
+  })
+
+  describe('list: resourceVersion and resourceVersionMatch', () => {
+    const house = useHouse(open)
+    let then = ''
+    before(async () => {
+      await create(house(), 'a')
+      then = String(house().store.revision)
+      await create(house(), 'b')
+    })
+    const pick = async (resourceVersion?: string, resourceVersionMatch?: string) =>
+      house().resources.list(Widget, {
+        ...(resourceVersion === undefined ? {} : { resourceVersion }),
+        ...(resourceVersionMatch === undefined ? {} : { resourceVersionMatch }),
+      })
+
+    test('unset, 0, a version and NotOlderThan show the newest; Exact shows that moment (wire §1.11)', async () => {
+      for (const list of [
+        await pick(),
+        await pick('0'),
+        await pick(then),
+        await pick(then, 'NotOlderThan'),
+        await pick('0', 'NotOlderThan'),
+      ])
+        assert.deepEqual(names(list), ['a', 'b'])
+      const exact = await pick(then, 'Exact')
+      assert.deepEqual(names(exact), ['a'])
+      assert.equal(exact.resourceVersion, then)
+    })
+
+    test('what contradicts itself is 422 on ListOptions (wire §1.11)', async () => {
+      for (const [asked, message] of [
+        [
+          pick(undefined, 'Exact'),
+          /^ListOptions\.meta\.k8s\.io "" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided$/,
+        ],
+        [
+          pick('0', 'Exact'),
+          /resourceVersionMatch: Forbidden: resourceVersionMatch "exact" is forbidden for resourceVersion "0"$/,
+        ],
+        [pick('1', 'Foo'), /resourceVersionMatch: Unsupported value: "Foo": supported values: /],
+      ] as const)
+        await refused(asked, { code: 422, reason: 'Invalid', message })
+    })
+
+    test('garbage is 400 (wire §1.11)', async () => {
+      await refused(pick('abc'), { code: 400, message: /^invalid resource version: / })
+    })
+
+    test('Exact of a moment that is forgotten is 410 (wire §1.11)', async () => {
+      house().clock.forward(historySeconds + 1)
+      await create(house(), fresh())
+      await create(house(), fresh())
+      await refused(pick(then, 'Exact'), {
+        code: 410,
+        reason: 'Expired',
+        message: 'The resourceVersion for the provided list is too old.',
+      })
+    })
+
+    test('a list can be watched on from without a gap (wire §1.11)', async () => {
+      const { resourceVersion } = await pick()
+      const made = await house().resources.create(Widget, '', json(widget(fresh())))
+      const watch = await house().resources.watch(Widget, { resourceVersion })
+      const [event] = (await watch.next()) ?? []
+      watch.stop()
+      assert.equal(version(event?.document.object), version(made.object))
+    })
+  })
+}

@@ -1,0 +1,195 @@
+// Owners: garbage collection, and who may point at whom (D11, SPEC §7). Part of the resources suite.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import type { OwnerReference, Resource } from '../../../src/api/object.ts'
+import { Team } from '../../../src/kinds/team.ts'
+import {
+  at,
+  causes,
+  create,
+  edited,
+  fresh,
+  isThere,
+  json,
+  type OpenHouse,
+  plain,
+  read,
+  refused,
+  until,
+  useHouse,
+} from './support.ts'
+import { Widget } from './widget.ts'
+
+const owner = (object: Resource, extra: Partial<OwnerReference> = {}): OwnerReference => ({
+  apiVersion: object.apiVersion,
+  kind: object.kind,
+  name: object.metadata.name ?? '',
+  uid: object.metadata.uid ?? '',
+  ...extra,
+})
+const blocking = { blockOwnerDeletion: true }
+
+export function ownersSuite(open: OpenHouse): void {
+  describe('garbage collection', () => {
+    const house = useHouse(open, { collect: true })
+    const owned = (owners: OwnerReference[], metadata: object = {}, namespace = '') =>
+      create(house(), fresh('owned'), { metadata: { ownerReferences: owners, ...metadata } }, namespace)
+    const isHere = (object: Resource) =>
+      isThere(house().resources, Widget, at(object.metadata.name ?? '', object.metadata.namespace))
+    const gone = (object: Resource) => until(async () => !(await isHere(object)))
+    const remove = (object: Resource, propagationPolicy: 'Background' | 'Foreground' | 'Orphan') =>
+      house().resources.delete(Widget, at(object.metadata.name ?? ''), { propagationPolicy })
+    const again = (object: Resource) => read(house(), object.metadata.name ?? '', object.metadata.namespace)
+    /** What must not happen would have happened before this one: it stands behind it in the queue. */
+    const passed = async () => {
+      await gone(
+        await owned([{ apiVersion: 'management.platform.sh/v1', kind: 'Widget', name: 'never', uid: fresh('uid') }]),
+      )
+      await house().settled()
+    }
+
+    test('background: dependents follow their owner, and theirs in turn (D11)', async () => {
+      const top = await create(house(), fresh())
+      const middle = await owned([owner(top)])
+      const bottom = await owned([owner(middle)])
+      await remove(top, 'Background')
+      await Promise.all([gone(middle), gone(bottom)])
+    })
+
+    test('a dependent with another owner left stays, without the lost one (D11)', async () => {
+      const [one, other] = [await create(house(), fresh()), await create(house(), fresh())]
+      const dependent = await owned([owner(one), owner(other)])
+      await remove(one, 'Background')
+      await until(async () => (await again(dependent)).metadata.ownerReferences?.length === 1)
+      assert.deepEqual(plain((await again(dependent)).metadata.ownerReferences), [owner(other)])
+      await remove(other, 'Background')
+      await gone(dependent)
+    })
+
+    test('foreground: the owner waits for dependents that block it (D11, SPEC §2.2.1)', async () => {
+      const top = await create(house(), fresh())
+      const slow = await owned([owner(top, blocking)], { finalizers: ['x.io/wait'] })
+      const quick = await owned([owner(top, blocking)])
+      await remove(top, 'Foreground')
+      await gone(quick)
+      await until(async () => (await again(slow)).metadata.deletionTimestamp !== undefined)
+      assert.deepEqual((await again(top)).metadata.finalizers, ['foregroundDeletion'])
+      await house().resources.patch(Widget, at(slow.metadata.name ?? ''), {
+        type: 'merge',
+        body: { metadata: { finalizers: null } },
+      })
+      await gone(top)
+    })
+
+    test('foreground: the owner does not wait for dependents that do not block it (D11)', async () => {
+      const top = await create(house(), fresh())
+      const slow = await owned([owner(top)], { finalizers: ['x.io/wait'] })
+      await remove(top, 'Foreground')
+      await gone(top)
+      assert.ok((await again(slow)).metadata.deletionTimestamp)
+    })
+
+    test('orphan: dependents stay and forget their owner (D11)', async () => {
+      const top = await create(house(), fresh())
+      const dependent = await owned([owner(top)])
+      await remove(top, 'Orphan')
+      await gone(top)
+      const kept = await again(dependent)
+      assert.deepEqual([kept.metadata.ownerReferences, kept.metadata.deletionTimestamp], [undefined, undefined])
+    })
+
+    test('a cycle ends, in the background and in the foreground (D11)', async () => {
+      for (const policy of ['Background', 'Foreground'] as const) {
+        const one = await create(house(), fresh())
+        const other = await owned([owner(one, blocking)])
+        await house().resources.update(
+          Widget,
+          at(one.metadata.name ?? ''),
+          edited(one, { metadata: { ownerReferences: [owner(other, blocking)] } }),
+        )
+        await remove(one, policy)
+        await Promise.all([gone(one), gone(other)])
+      }
+    })
+
+    test('an owner that was never there is missing: the dependent is collected (D11)', async () => {
+      await passed()
+    })
+
+    test('an owner in another namespace is none (wire §1.15)', async () => {
+      const elsewhere = await create(house(), fresh(), {}, 'elsewhere')
+      await gone(await owned([owner(elsewhere)]))
+    })
+
+    test('a cluster-wide owner owns in every namespace (wire §1.15)', async () => {
+      const team = (await house().resources.create(Team, '', json({ metadata: { name: fresh('team') } }))).object
+      const dependent = await owned([owner(team)], {}, 'somewhere')
+      await passed()
+      assert.ok(await isHere(dependent))
+      await house().resources.delete(Team, { namespace: '', name: team.metadata.name ?? '' })
+      await gone(dependent)
+    })
+
+    test('an owner of a kind not served here is kept and never collected (D11)', async () => {
+      const foreign = { apiVersion: 'v1', kind: 'ConfigMap', name: 'c', uid: 'u' }
+      const dependent = await owned([foreign])
+      await passed()
+      assert.deepEqual(plain((await again(dependent)).metadata.ownerReferences), [foreign])
+    })
+  })
+
+  describe('who may point at an owner', () => {
+    const house = useHouse(open, {
+      judge: (_, { verb, ...question }) => {
+        const name = 'target' in question ? (question.target.name ?? '') : ''
+        return { allowed: !(verb === 'delete' && name.startsWith('kept')), reason: '' }
+      },
+    })
+
+    test('blockOwnerDeletion without permission to delete the owner is 422 (SPEC §7, D11)', async () => {
+      const [kept, free] = [await create(house(), fresh('kept')), await create(house(), fresh('free'))]
+      const make = (owners: OwnerReference[]) => create(house(), fresh(), { metadata: { ownerReferences: owners } })
+      const status = await refused(make([owner(free, blocking), owner(kept, blocking)]), {
+        code: 422,
+        reason: 'Invalid',
+      })
+      assert.deepEqual(causes(status), ['metadata.ownerReferences[1].blockOwnerDeletion FieldValueForbidden'])
+      await make([owner(free, blocking), owner(kept)])
+    })
+
+    test('it is asked when the reference is set or turned true, not when it stays (wire §1.10)', async () => {
+      const kept = await create(house(), fresh('kept'))
+      const made = await create(house(), fresh(), { metadata: { ownerReferences: [owner(kept)] } })
+      const send = (parts: Parameters<typeof edited>[1]) =>
+        house().resources.update(Widget, at(made.metadata.name ?? ''), edited(made, parts))
+      await refused(send({ metadata: { ownerReferences: [owner(kept, blocking)] } }), { code: 422 })
+      await send({ spec: { size: 1 } })
+    })
+
+    test('blockOwnerDeletion on a kind not served here is 422 (D11)', async () => {
+      const reference = { apiVersion: 'v1', kind: 'ConfigMap', name: 'c', uid: 'u', ...blocking }
+      const status = await refused(create(house(), fresh(), { metadata: { ownerReferences: [reference] } }), {
+        code: 422,
+      })
+      assert.deepEqual(causes(status), ['metadata.ownerReferences[0].blockOwnerDeletion FieldValueForbidden'])
+    })
+
+    test('changing the ownerReferences of an object needs permission to delete it: 403 (D11)', async () => {
+      const free = await create(house(), fresh('free'))
+      const made = await create(house(), fresh('kept'), { metadata: { ownerReferences: [owner(free)] } })
+      const name = made.metadata.name ?? ''
+      const message = new RegExp(`^widgets\\.management\\.platform\\.sh "${name}" is forbidden: `)
+      for (const ownerReferences of [[], [owner(free, { controller: true })]])
+        await refused(
+          house().resources.patch(Widget, at(name), { type: 'merge', body: json({ metadata: { ownerReferences } }) }),
+          {
+            code: 403,
+            reason: 'Forbidden',
+            message,
+          },
+        )
+      await house().resources.update(Widget, at(name), edited(made, { metadata: { labels: { a: 'b' } } }))
+    })
+  })
+}

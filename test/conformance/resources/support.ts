@@ -1,0 +1,148 @@
+// What the files of the resources suite share: a house for a group of tests, and short words for what they do all the time.
+
+import assert from 'node:assert/strict'
+import { after, before } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
+import { ApiError, type Status } from '../../../src/api/errors.ts'
+import type { Kind } from '../../../src/api/kind.ts'
+import type { Json, JsonObject, Metadata, Ref, Resource } from '../../../src/api/object.ts'
+import type { Resources, Watch, WatchEvent, WatchOptions } from '../../../src/api/resources.ts'
+import type { House, HouseOptions } from '../../support/in-process.ts'
+import { Widget } from './widget.ts'
+
+export type OpenHouse = (options?: HouseOptions) => Promise<House>
+
+/** One house for the group of tests it is called in. */
+export function useHouse(open: OpenHouse, options: HouseOptions = {}): () => House {
+  let house: House | undefined
+  before(async () => {
+    house = await open({ kinds: [Widget], ...options })
+  })
+  after(() => house?.close())
+  return () => {
+    assert.ok(house, 'the house is open while its tests run')
+    return house
+  }
+}
+
+let made = 0
+/** A name that no other test uses. */
+export const fresh = (word = 'w') => `${word}-${++made}`
+
+export const at = (name: string, namespace = 'default'): Ref => ({ namespace, name })
+
+/** What a test builds is JSON, whatever TypeScript thinks of it. */
+export const json = (value: unknown): Json => value as Json
+
+export const widget = (name: string, parts: { metadata?: object; spec?: object; status?: object } = {}): Json =>
+  json({ ...parts, metadata: { name, ...parts.metadata } })
+
+/** An object as it was read, with some members set anew. */
+export function edited(
+  object: Resource,
+  parts: { metadata?: object; spec?: object; status?: object; kind?: string; apiVersion?: string },
+): Json {
+  const { metadata, spec, status, ...rest } = parts
+  // Members set to undefined are left out, as JSON has no such thing.
+  return plain(
+    json({
+    ...object,
+    ...rest,
+    metadata: { ...object.metadata, ...metadata },
+    ...(spec ? { spec: { ...object.spec, ...spec } } : {}),
+    ...(status ? { status: { ...object.status, ...status } } : {}),
+  }))
+}
+
+export async function create(house: House, name: string, parts: Parameters<typeof widget>[1] = {}, namespace = '') {
+  return (await house.resources.create(Widget, namespace, widget(name, parts))).object
+}
+
+export async function read(house: House, name: string, namespace = '', kind: Kind = Widget): Promise<Resource> {
+  return (await house.resources.get(kind, { namespace, name })).object
+}
+
+export async function isThere(resources: Resources, kind: Kind, ref: Ref): Promise<boolean> {
+  return resources.get(kind, ref).then(
+    () => true,
+    error => {
+      assert.equal(error.code, 404)
+      return false
+    },
+  )
+}
+
+type Expected = {
+  readonly code: number
+  readonly reason?: string
+  readonly message?: string | RegExp
+  readonly details?: object
+}
+
+/** The Status with which it was refused; all that is named must be as said. */
+export async function refused(promise: Promise<unknown>, expected: Expected): Promise<Status> {
+  const error: unknown = await promise.then(
+    answer => assert.fail(`it was not refused: ${JSON.stringify(answer)}`),
+    thrown => thrown,
+  )
+  if (!(error instanceof ApiError)) throw error
+  const { status } = error
+  assert.equal(status.code, expected.code, `${status.code} ${status.message}`)
+  if (expected.reason !== undefined) assert.equal(status.reason, expected.reason)
+  if (typeof expected.message === 'string') assert.equal(status.message, expected.message)
+  if (expected.message instanceof RegExp) assert.match(status.message ?? '', expected.message)
+  if (expected.details) assert.deepEqual(plain(status.details), expected.details)
+  return status
+}
+
+export const causes = (status: Status) => (status.details?.causes ?? []).map(one => `${one.field} ${one.reason}`)
+
+/** Without prototypes, so that only content counts. */
+export const plain = <T>(value: T): T => JSON.parse(JSON.stringify(value))
+
+export const version = (object: Resource | undefined) => Number(object?.metadata.resourceVersion)
+
+export const managers = ({ managedFields = [] }: Metadata) =>
+  managedFields.map(entry =>
+    [entry.manager, entry.operation, ...(entry.subresource ? [entry.subresource] : [])].join(' '),
+  )
+
+/** Runs with a watch, which ends with it. */
+export async function watching(
+  house: House,
+  options: WatchOptions & { readonly kind?: Kind },
+  run: (watch: Watch) => Promise<void>,
+): Promise<void> {
+  const { kind = Widget, ...how } = options
+  const watch = await house.resources.watch(kind, how)
+  try {
+    await run(watch)
+  } finally {
+    watch.stop()
+  }
+}
+
+const pending = new WeakMap<Watch, WatchEvent[]>()
+
+/** So many further events. */
+export async function events(watch: Watch, count: number): Promise<WatchEvent[]> {
+  const found = pending.get(watch) ?? []
+  while (found.length < count) {
+    const more = await watch.next()
+    assert.ok(more, `the watch ended after ${found.length} of ${count} events`)
+    found.push(...more)
+  }
+  pending.set(watch, found.splice(count))
+  return found
+}
+
+/** `ADDED a` and so on. */
+export const spoken = (all: readonly WatchEvent[]) =>
+  all.map(({ type, document }) => `${type} ${document.object.metadata.name ?? ''}`.trim())
+
+/** Asks again and again until it is so; a test's own time limit ends it otherwise. */
+export async function until(isSo: () => Promise<boolean>): Promise<void> {
+  while (!(await isSo())) await turn()
+}
+
+export const specOf = (object: Resource): JsonObject => plain(object.spec ?? {})

@@ -1,0 +1,252 @@
+// Watch: from where, through which selector, what an event looks like and how it ends. Part of the resources suite.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
+import type { Status } from '../../../src/api/errors.ts'
+import { historySeconds } from '../../support/in-process.ts'
+import {
+  at,
+  create,
+  edited,
+  events,
+  fresh,
+  type OpenHouse,
+  plain,
+  read,
+  refused,
+  spoken,
+  useHouse,
+  version,
+  watching,
+} from './support.ts'
+import { Widget } from './widget.ts'
+
+export function watchSuite(open: OpenHouse): void {
+  describe('watch', () => {
+    const house = useHouse(open)
+    const now = () => String(house().store.revision)
+    const update = async (name: string, parts: Parameters<typeof edited>[1], namespace = 'default') =>
+      (await house().resources.update(Widget, at(name, namespace), edited(await read(house(), name, namespace), parts)))
+        .object
+
+    test('begins with what is there, for no version and for 0, and goes on with what happens (wire §1.12)', async () => {
+      for (const version of [undefined, '0']) {
+        const namespace = fresh('ns')
+        await create(house(), 'a', {}, namespace)
+        await create(house(), 'b', {}, namespace)
+        await watching(house(), { namespace, ...(version ? { resourceVersion: version } : {}) }, async watch => {
+          assert.deepEqual(spoken(await events(watch, 2)), ['ADDED a', 'ADDED b'])
+          await create(house(), 'c', {}, namespace)
+          await update('c', { spec: { size: 1 } }, namespace)
+          await house().resources.delete(Widget, at('c', namespace))
+          assert.deepEqual(spoken(await events(watch, 3)), ['ADDED c', 'MODIFIED c', 'DELETED c'])
+        })
+      }
+    })
+
+    test('from a version shows what came after it, and nothing before (wire §1.12)', async () => {
+      const name = fresh()
+      await create(house(), name)
+      const from = now()
+      const changed = await update(name, { spec: { size: 1 } })
+      await watching(house(), { resourceVersion: from }, async watch => {
+        const [event] = await events(watch, 1)
+        assert.equal(event?.type, 'MODIFIED')
+        assert.deepEqual(plain(event?.document.object), plain(changed))
+      })
+    })
+
+    test('an event is one line of JSON (wire §1.12)', async () => {
+      const from = now()
+      const made = await create(house(), fresh(), { spec: { note: 'two\nlines' } })
+      await watching(house(), { resourceVersion: from }, async watch => {
+        const [event] = await events(watch, 1)
+        const text = Buffer.from(event?.line ?? []).toString()
+        assert.equal(text.indexOf('\n'), text.length - 1)
+        assert.deepEqual(JSON.parse(text), { type: 'ADDED', object: plain(made) })
+      })
+    })
+
+    test('a deletion shows the last state with the version of the deletion (wire §1.12)', async () => {
+      const name = fresh()
+      const made = await create(house(), name, { spec: { note: 'last words' } })
+      await watching(house(), { resourceVersion: now() }, async watch => {
+        await house().resources.delete(Widget, at(name))
+        const [event] = await events(watch, 1)
+        const object = event?.document.object
+        assert.equal(event?.type, 'DELETED')
+        assert.equal(version(object), house().store.revision)
+        assert.ok(version(object) > version(made))
+        assert.equal(object?.spec?.['note'], 'last words')
+      })
+    })
+
+    test('entering a selector is ADDED, leaving it DELETED with what was last seen and the new version (wire §1.12)', async () => {
+      const name = fresh()
+      await create(house(), name, { metadata: { labels: { run: name, on: 'yes' } }, spec: { note: 'before' } })
+      const labels = (on: string) => ({ metadata: { labels: { run: name, on } } })
+      await watching(house(), { resourceVersion: now(), labelSelector: `run=${name},on=yes` }, async watch => {
+        const left = await update(name, { ...labels('no'), spec: { note: 'outside' } })
+        await update(name, { spec: { note: 'still outside' } })
+        const back = await update(name, labels('yes'))
+        await update(name, { spec: { note: 'inside' } })
+        const [gone, entered, changed] = await events(watch, 3)
+        assert.deepEqual(spoken([gone, entered, changed].flatMap(one => one ?? [])), [
+          `DELETED ${name}`,
+          `ADDED ${name}`,
+          `MODIFIED ${name}`,
+        ])
+        assert.equal(gone?.document.object.spec?.['note'], 'before')
+        assert.equal(gone?.document.object.metadata.labels?.['on'], 'yes')
+        assert.equal(version(gone?.document.object), version(left))
+        assert.equal(version(entered?.document.object), version(back))
+      })
+    })
+
+    test('metadata.name watches one object, a namespace what is in it (wire §1.12)', async () => {
+      const [one, other, namespace] = [fresh(), fresh(), fresh('ns')]
+      await watching(house(), { resourceVersion: now(), fieldSelector: `metadata.name=${one}` }, async byName => {
+        await watching(house(), { resourceVersion: now(), namespace }, async bySpace => {
+          await create(house(), other)
+          await create(house(), other, {}, namespace)
+          await create(house(), one)
+          assert.deepEqual(spoken(await events(byName, 1)), [`ADDED ${one}`])
+          assert.deepEqual(spoken(await events(bySpace, 1)), [`ADDED ${other}`])
+        })
+      })
+    })
+
+    test('a bookmark names a version from which nothing is missed and nothing comes twice (wire §1.12)', async () => {
+      const namespace = fresh('ns')
+      await create(house(), 'a', {}, namespace)
+      await watching(house(), { namespace, allowWatchBookmarks: true }, async watch => {
+        await events(watch, 1)
+        const mark = watch.bookmark()
+        assert.equal(mark.type, 'BOOKMARK')
+        const { kind, apiVersion, metadata } = mark.document.object
+        assert.deepEqual([kind, apiVersion], ['Widget', 'management.platform.sh/v1'])
+        await create(house(), 'b', {}, namespace)
+        await watching(house(), { namespace, resourceVersion: metadata.resourceVersion ?? '' }, async next => {
+          assert.deepEqual(spoken(await events(next, 1)), ['ADDED b'])
+        })
+      })
+    })
+
+    test('sendInitialEvents ends what is there with a marked bookmark (wire §1.12)', async () => {
+      const namespace = fresh('ns')
+      await create(house(), 'a', {}, namespace)
+      const from = now()
+      const options = {
+        namespace,
+        sendInitialEvents: true,
+        resourceVersionMatch: 'NotOlderThan',
+        allowWatchBookmarks: true,
+      }
+      await watching(house(), options, async watch => {
+        const [added, mark] = await events(watch, 2)
+        assert.deepEqual(spoken([added, mark].flatMap(one => one ?? [])), ['ADDED a', 'BOOKMARK'])
+        const object = mark?.document.object
+        assert.deepEqual(plain(object?.metadata.annotations), { 'k8s.io/initial-events-end': 'true' })
+        assert.ok(version(object) >= Number(from))
+        await create(house(), 'b', {}, namespace)
+        assert.deepEqual(spoken(await events(watch, 1)), ['ADDED b'])
+      })
+    })
+
+    test('sendInitialEvents=false begins with what happens next (wire §1.12)', async () => {
+      const namespace = fresh('ns')
+      await create(house(), 'a', {}, namespace)
+      const options = { namespace, sendInitialEvents: false, resourceVersionMatch: 'NotOlderThan' }
+      await watching(house(), options, async watch => {
+        await create(house(), 'b', {}, namespace)
+        assert.deepEqual(spoken(await events(watch, 1)), ['ADDED b'])
+      })
+    })
+
+    test('sendInitialEvents without NotOlderThan, and a match without it, are 422 (wire §1.12)', async () => {
+      for (const options of [
+        { sendInitialEvents: true },
+        { sendInitialEvents: true, resourceVersionMatch: 'Exact', resourceVersion: '1' },
+        { resourceVersionMatch: 'NotOlderThan', resourceVersion: '1' },
+      ])
+        await refused(house().resources.watch(Widget, options), {
+          code: 422,
+          reason: 'Invalid',
+          message: /^ListOptions\.meta\.k8s\.io "" is invalid: resourceVersionMatch: Forbidden: /,
+        })
+    })
+
+    test('selectors and versions that cannot be read are 400 (wire §1.11, §1.12)', async () => {
+      for (const options of [{ labelSelector: 'a b' }, { fieldSelector: 'spec.x=1' }, { resourceVersion: 'abc' }])
+        await refused(house().resources.watch(Widget, options), { code: 400, reason: 'BadRequest' })
+    })
+
+    test('no-op writes and dry runs make no event (wire §1.12)', async () => {
+      const name = fresh()
+      await create(house(), name, { spec: { size: 1 } })
+      await watching(house(), { resourceVersion: now() }, async watch => {
+        await update(name, {})
+        await house().resources.patch(Widget, at(name), { type: 'merge', body: { spec: { size: 1 } } })
+        await house().resources.patch(
+          Widget,
+          at(name),
+          { type: 'merge', body: { spec: { size: 2 } } },
+          { dryRun: true },
+        )
+        await house().resources.delete(Widget, at(name), { dryRun: true })
+        const marker = fresh('marker')
+        await create(house(), marker)
+        assert.deepEqual(spoken(await events(watch, 1)), [`ADDED ${marker}`])
+      })
+    })
+
+    test('stop ends it: a pending next and every later one answer undefined', async () => {
+      const watch = await house().resources.watch(Widget, { resourceVersion: now() })
+      const waiting = watch.next()
+      await turn()
+      watch.stop()
+      assert.equal(await waiting, undefined)
+      assert.equal(await watch.next(), undefined)
+      watch.stop()
+    })
+
+    test('a version that is yet to come waits for it in silence (wire §1.12)', async () => {
+      const future = String(house().store.revision + 3)
+      await watching(house(), { resourceVersion: future }, async watch => {
+        await watching(house(), { resourceVersion: now() }, async present => {
+          for (let count = 0; count < 3; count++) await create(house(), fresh('early'))
+          const name = fresh('late')
+          await create(house(), name)
+          await events(present, 4)
+          assert.deepEqual(spoken(await events(watch, 1)), [`ADDED ${name}`])
+        })
+      })
+    })
+  })
+
+  describe('watch: too old', () => {
+    const house = useHouse(open)
+
+    test('is one ERROR event with 410 Expired, and the end (wire §1.12)', async () => {
+      const { metadata } = await create(house(), fresh())
+      await create(house(), fresh())
+      house().clock.forward(historySeconds + 1)
+      await create(house(), fresh())
+      await create(house(), fresh())
+      await watching(house(), { resourceVersion: metadata.resourceVersion ?? '' }, async watch => {
+        const [event] = await events(watch, 1)
+        const status = event?.document.object as unknown as Status
+        assert.equal(event?.type, 'ERROR')
+        assert.equal(status.kind, 'Status')
+        assert.equal(status.code, 410)
+        assert.equal(status.reason, 'Expired')
+        assert.match(
+          status.message ?? '',
+          new RegExp(`^too old resource version: ${metadata.resourceVersion} \\(\\d+\\)$`),
+        )
+        assert.equal(await watch.next(), undefined)
+      })
+    })
+  })
+}
