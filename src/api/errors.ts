@@ -121,7 +121,7 @@ export const preconditionFailed = (of: Named, name: string, why: string) =>
   new ApiError(409, 'Conflict', `Operation cannot be fulfilled on ${dotted(of.group, of.kind)} "${name}": ${why}`, {
     details: { name, group: of.group, kind: of.kind },
   })
-export const modified = 'the object has been modified; please apply your changes to the latest version and try again'
+const modified = 'the object has been modified; please apply your changes to the latest version and try again'
 
 export const forbidden = (of: Named, name: string, why: string) =>
   new ApiError(403, 'Forbidden', `${plural(of)}${name ? ` "${name}"` : ''} is forbidden: ${why}`, {

@@ -6,7 +6,7 @@ import type { JsonObject, Ref, Resource } from './object.ts'
 import type { Schema, Static, TSchema } from './schema.ts'
 
 export type Verb = 'create' | 'get' | 'list' | 'watch' | 'update' | 'patch' | 'delete' | 'deletecollection'
-export const allVerbs: readonly Verb[] = [
+const allVerbs: readonly Verb[] = [
   'create',
   'delete',
   'deletecollection',

@@ -26,7 +26,9 @@ export function readBytes(request: Request): Promise<Buffer> {
     })
     request.on('end', () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)))
     request.on('error', reject)
-    request.on('close', () => reject(badRequest('the request ended before its body was complete')))
+    request.on('close', () => {
+      if (!request.complete) reject(badRequest('the request ended before its body was complete'))
+    })
   })
 }
 

@@ -49,7 +49,7 @@ export function agentOf(exchange: Exchange): string {
   return agent.replace(/[^\P{C}]/gu, '').slice(0, 128) || 'unknown'
 }
 
-export function selectionOf(
+function selectionOf(
   query: URLSearchParams,
   namespace: string,
 ): Pick<ListOptions, 'namespace' | 'labelSelector' | 'fieldSelector'> {

@@ -29,7 +29,7 @@ const ageColumn = {
   priority: 0,
 }
 
-export function columnDefinitions(kind: Kind): JsonObject[] {
+function columnDefinitions(kind: Kind): JsonObject[] {
   const own = kind.columns.map(({ name, type, description, priority = 0 }) => ({
     name,
     type,

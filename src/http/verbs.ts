@@ -8,14 +8,7 @@ import type { Document, Filter, List, PatchBody, Resources, Watch } from '../api
 import { type Exchange, isSet } from '../serving/exchange.ts'
 import { mediaType, parse, readBytes, readObject } from './body.ts'
 import { deleteOptions } from './delete-options.ts'
-import {
-  agentOf,
-  forceForbidden,
-  listOptions,
-  sendInitialEventsOnList,
-  watchOptions,
-  writeOptions,
-} from './options.ts'
+import { agentOf, forceForbidden, listOptions, sendInitialEventsOnList, watchOptions, writeOptions } from './options.ts'
 import type { ResourceInfo } from './request-info.ts'
 
 export type Result =

@@ -2,7 +2,7 @@
 
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const pattern = /^plat_[0-9A-Za-z]{49}$/
-export const keyPrefix = 'plat_'
+const keyPrefix = 'plat_'
 
 export function makeKey(random: (bytes: number) => Uint8Array): string {
   let number = 0n

@@ -62,7 +62,8 @@ function receiveMetadata(kind: Kind, sent: JsonObject, found: Findings): Metadat
     const field = wrong.field
       .replace(/^metadata\.?/, 'ObjectMeta.')
       .replace(/^(ObjectMeta\.(labels|annotations))\..*/, '$1')
-    throw notHandled(kind, `json: cannot unmarshal ${actual} into Go struct field ${field} of type ${expected}`)
+    const word = actual === 'integer' ? 'number' : actual === 'boolean' ? 'bool' : actual // Go's words
+    throw notHandled(kind, `json: cannot unmarshal ${word} into Go struct field ${field} of type ${expected}`)
   }
   const out = emptyMap()
   for (const [key, item] of Object.entries(metadata as JsonObject))
@@ -74,7 +75,7 @@ function receiveMetadata(kind: Kind, sent: JsonObject, found: Findings): Metadat
 const isEmpty = (value: Json) =>
   Array.isArray(value) ? value.length === 0 : isObject(value) && Object.keys(value).length === 0
 
-export const notHandled = (kind: Kind, why: string) =>
+const notHandled = (kind: Kind, why: string) =>
   badRequest(`${kind.kind} in version "${kind.version}" cannot be handled as a ${kind.kind}: ${why}`)
 
 function report(

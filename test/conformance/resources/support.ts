@@ -46,12 +46,13 @@ export function edited(
   // Members set to undefined are left out, as JSON has no such thing.
   return plain(
     json({
-    ...object,
-    ...rest,
-    metadata: { ...object.metadata, ...metadata },
-    ...(spec ? { spec: { ...object.spec, ...spec } } : {}),
-    ...(status ? { status: { ...object.status, ...status } } : {}),
-  }))
+      ...object,
+      ...rest,
+      metadata: { ...object.metadata, ...metadata },
+      ...(spec ? { spec: { ...object.spec, ...spec } } : {}),
+      ...(status ? { status: { ...object.status, ...status } } : {}),
+    }),
+  )
 }
 
 export async function create(house: House, name: string, parts: Parameters<typeof widget>[1] = {}, namespace = '') {

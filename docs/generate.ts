@@ -1,0 +1,95 @@
+// Writes docs/KINDS.md from the kinds' own schemas: `npm run docs`. A test compares the page with what this makes.
+
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { stringify } from 'yaml'
+import type { Kind } from '../src/api/kind.ts'
+import { metadataSchema } from '../src/api/metadata-schema.ts'
+import type { Schema } from '../src/api/schema.ts'
+import { kinds } from '../src/kinds/index.ts'
+
+export function kindsPage(): string {
+  const served = kinds.filter(kind => kind.served)
+  const later = kinds.filter(kind => !kind.served)
+  return [
+    '# Kinds and their fields',
+    'Made by `npm run docs` from the schemas in `src/kinds/`; do not edit. `kubectl explain <kind> --recursive` shows the same.',
+    'Everything lives below `/kubernetes/management`. Any field may be left out unless it is marked required.',
+    ...served.flatMap(section),
+    ...(later.length ? ['## Not served yet', ...later.flatMap(kind => section(kind, '###'))] : []),
+    '## metadata',
+    'The same for every kind.',
+    table(metadataSchema, 'metadata'),
+  ].join('\n\n')
+}
+
+function section(kind: Kind, heading: unknown): string[] {
+  const facts = [
+    `\`${kind.apiVersion}\`, \`${kind.plural}\`${kind.shortNames.map(name => ` or \`${name}\``).join('')}, ${kind.namespaced ? 'in a namespace' : 'without namespace'}.`,
+    `Verbs: ${kind.verbs.join(', ')}.`,
+    ...(kind.statusSubresource ? ['Has `/status`.'] : []),
+    ...(kind.stored ? [] : ['Not stored: the answer to the create is all there is.']),
+    ...fields('Never shown', kind.hidden.filter(path => !isInternal(kind, path))),
+    ...fields('Shown once, in the answer to the write that sets it', kind.writeOnly),
+    ...fields('Encrypted at rest', kind.sealed),
+  ]
+  const tables = (['spec', 'status'] as const).flatMap(part => {
+    const schema = kind[part]
+    return schema?.properties ? [`**${part}**`, table(schema, part)] : []
+  })
+  const sample = kind.served ? [`\`\`\`yaml\n${stringify(kind.sample)}\`\`\``] : []
+  return [
+    `${heading === '###' ? '###' : '##'} ${kind.kind}`,
+    kind.description,
+    ...sample,
+    facts.join(' '),
+    ...tables,
+  ]
+}
+
+const fields = (what: string, paths: readonly string[]) =>
+  paths.length ? [`${what}: ${paths.map(path => `\`${path}\``).join(', ')}.`] : []
+
+function isInternal(kind: Kind, path: string): boolean {
+  const [part, ...names] = path.split('.')
+  let schema = part === 'spec' ? kind.spec : kind.status
+  for (const name of names) schema = schema?.properties?.[name]
+  return schema?.['x-internal'] === true
+}
+
+function table(schema: Schema, path: string): string {
+  return ['| field | type | meaning |', '|---|---|---|', ...rows(schema, path)].join('\n')
+}
+
+function rows(schema: Schema, path: string): string[] {
+  return Object.entries(schema.properties ?? {}).flatMap(([name, field]) => {
+    if (field['x-internal']) return []
+    const at = `${path}.${name}`
+    const marks = [
+      ...(schema.required?.includes(name) ? ['Required.'] : []),
+      ...(field.deprecated && !field.description?.startsWith('Deprecated') ? ['Deprecated.'] : []),
+      ...(field.default === undefined ? [] : [`Default \`${field.default}\`.`]),
+      ...(field.minimum === undefined ? [] : [`At least ${field.minimum}.`]),
+      ...(field.enum ? [`One of ${field.enum.map(one => `\`${one}\``).join(', ')}.`] : []),
+    ]
+    const meaning = [field.description ?? '', ...marks].filter(Boolean).join(' ')
+    const row = `| \`${at}\` | ${typeOf(field)} | ${escaped(meaning)} |`
+    const below = field.items?.properties ? rows(field.items, `${at}[]`) : rows(field, at)
+    return [row, ...below]
+  })
+}
+
+function typeOf(schema: Schema): string {
+  const { items, additionalProperties: values } = schema
+  if (schema.type === 'array') {
+    const keys = schema['x-kubernetes-list-map-keys']
+    const how = keys ? `, keyed by ${keys.join(' and ')}` : schema['x-kubernetes-list-type'] === 'set' ? ', a set' : ''
+    return `list of ${items?.type ?? 'anything'}${how}`
+  }
+  if (values && typeof values === 'object') return `map of ${values.format === 'byte' ? 'base64' : (values.type ?? 'anything')}`
+  return schema.format === 'date-time' ? 'time' : (schema.type ?? 'anything')
+}
+
+const escaped = (text: string) => text.replaceAll('|', '\\|').replaceAll('<', '\\<').replaceAll('*', '\\*')
+
+if (import.meta.main) writeFileSync(join(import.meta.dirname, 'KINDS.md'), `${kindsPage()}\n`)

@@ -1,0 +1,157 @@
+// Reads the fenced blocks of a document and runs them as its reader would: one shell a document, the real program, the real kubectl.
+
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+/** `language how`, as after the opening fence: `sh`, `sh background`, `sh ci`, `text`, `yaml`, `json`, `ts`, `tree`. */
+export type Block = { readonly how: string; readonly text: string; readonly line: number }
+
+const root = join(import.meta.dirname, '../..')
+
+export function blocksOf(markdown: string): Block[] {
+  const blocks: Block[] = []
+  let open: { how: string; lines: string[]; line: number } | undefined
+  for (const [index, line] of markdown.split('\n').entries()) {
+    if (!line.startsWith('```')) open?.lines.push(line)
+    else if (open) {
+      blocks.push({ how: open.how, text: `${open.lines.join('\n')}\n`, line: open.line })
+      open = undefined
+    } else open = { how: line.slice(3).trim(), lines: [], line: index + 1 }
+  }
+  assert.equal(open, undefined, `the block of line ${open?.line} is not closed`)
+  return blocks
+}
+
+/** `<word>` stands for anything on a line, `…` for the rest of a line, a line of `…` alone for any lines; columns may be wider. */
+export function matches(expected: string, printed: string): boolean {
+  const lines = expected.trimEnd().split('\n')
+  const pattern = lines.map(line => (line.trim() === '…' ? '(?:.*\\n)*?' : `${linePattern(line.trimEnd())}[ \\t]*\\n`))
+  return new RegExp(`^${pattern.join('')}\\s*$`).test(`${printed.trimEnd()}\n`)
+}
+
+const linePattern = (line: string) =>
+  line
+    .split(/(<[\w -]+>|…| {2,})/)
+    .map((part, index) => {
+      if (index % 2 === 0) return part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
+      return part === '…' ? '.*' : part.startsWith('<') ? '.+' : ' {2,}'
+    })
+    .join('')
+
+/**
+ * All that is changed about what a document says: its two ports become free ones, and dependencies are not installed
+ * again. Its directories need no change, for it runs in a checkout of its own: links to this one, and no `data`.
+ */
+type Ports = { readonly https: number; readonly http: number }
+const toTest = (command: string, { https, http }: Ports) =>
+  command.replaceAll('npm ci && ', '').replaceAll('8443', `${https}`).replaceAll('8080', `${http}`)
+const toDocument = (printed: string, { https, http }: Ports) =>
+  printed.replaceAll(`:${https}`, ':8443').replaceAll(`:${http}`, ':8080')
+
+export type Shell = {
+  /** What the commands printed, errors included. They all have to succeed. */
+  run(commands: string): Promise<string>
+  /** Starts what goes on, and waits until it has printed what is expected. */
+  start(command: string, expected: string): Promise<void>
+  /** Ends what was started, as Ctrl-C does, and removes everything. */
+  close(): Promise<void>
+}
+
+export async function openShell(kubectl: string): Promise<Shell> {
+  const home = mkdtempSync(join(tmpdir(), 'platform-docs-'))
+  const leave = () => rmSync(home, { recursive: true, force: true })
+  const checkout = join(home, 'platform')
+  for (const directory of [checkout, join(home, 'bin')]) mkdirSync(directory)
+  for (const name of readdirSync(root))
+    if (!['.git', 'data'].includes(name)) symlinkSync(join(root, name), join(checkout, name))
+  symlinkSync(kubectl, join(home, 'bin/kubectl'))
+  const ports = { https: await freePort(), http: await freePort() }
+  const env = {
+    PATH: `${join(home, 'bin')}:${process.env['PATH']}`,
+    HOME: home,
+    KUBERC: 'off',
+    NO_UPDATE_NOTIFIER: '1',
+    PLATFORM_HTTPS: `127.0.0.1:${ports.https}`,
+    PLATFORM_HTTP: `127.0.0.1:${ports.http}`,
+  }
+  const options = { cwd: checkout, env, detached: true } as const
+  const shell = spawn('bash', ['--noprofile', '--norc'], { ...options, stdio: ['pipe', 'pipe', 'pipe'] })
+  const printed = listen(shell, 'stdout')
+  const started: { stop(): Promise<void> }[] = []
+  shell.stdin.write('set -eE -o pipefail; exec 2>&1\n')
+  let count = 0
+
+  return {
+    async run(commands) {
+      const mark = `\0${++count}\n`
+      const script = join(home, `${count}.sh`)
+      writeFileSync(script, toTest(commands, ports))
+      const before = printed.text().length
+      // Sourced, so that variables stay; the marker ends what it printed.
+      shell.stdin.write(`. ${script} </dev/null\nprintf '\\0%s\\n' ${count}\n`)
+      const whole = await printed.until(text => text.endsWith(mark), 20_000)
+      assert.ok(whole.endsWith(mark), `these commands failed:\n${commands}\nthey printed:\n${whole.slice(before)}`)
+      return toDocument(whole.slice(before, -mark.length), ports)
+    },
+    async start(command, expected) {
+      const child = spawn('bash', ['-c', toTest(command, ports)], { ...options, stdio: ['ignore', 'pipe', 'inherit'] })
+      const exited = once(child, 'exit')
+      started.push({
+        async stop() {
+          if (child.exitCode === null && child.signalCode === null) process.kill(-(child.pid as number), 'SIGINT')
+          await exited
+        },
+      })
+      const output = listen(child, 'stdout')
+      const text = await output.until(one => matches(expected, toDocument(one, ports)), 20_000)
+      assert.ok(matches(expected, toDocument(text, ports)), `expected:\n${expected}\nprinted:\n${text}`)
+    },
+    async close() {
+      shell.stdin.end('exit 0\n')
+      for (const one of started) await one.stop()
+      leave()
+    },
+  }
+}
+
+/** Everything a program has printed, and a wait for it to look right; the program's end and the time end the wait too. */
+function listen(child: ReturnType<typeof spawn>, stream: 'stdout') {
+  let text = ''
+  let changed = () => {}
+  let ended = false
+  child[stream]?.on('data', chunk => {
+    text += chunk
+    changed()
+  })
+  child.on('close', () => {
+    ended = true
+    changed()
+  })
+  const until = (wanted: (text: string) => boolean, milliseconds: number) =>
+    new Promise<string>(resolve => {
+      const timer = setTimeout(() => resolve(text), milliseconds)
+      changed = () => {
+        if (!ended && !wanted(text)) return
+        clearTimeout(timer)
+        resolve(text)
+      }
+      changed()
+    })
+  return { text: () => text, until }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as { port: number }
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+export const readDocument = (path: string) => readFileSync(join(root, path), 'utf8')

@@ -1,0 +1,30 @@
+// Objects as a user would write them. Used by the end-to-end tests.
+
+type Fields = Readonly<Record<string, unknown>>
+
+export const group = 'management.platform.sh'
+const apiVersion = `${group}/v1`
+
+/** Manifests; as JSON they are YAML too. */
+export const team = (name: string, spec: Fields = {}, metadata: Fields = {}) => ({
+  apiVersion,
+  kind: 'Team',
+  metadata: { name, ...metadata },
+  spec,
+})
+
+export const sharedSecret = (name: string, spec: Fields = {}, metadata: Fields = {}) => ({
+  apiVersion,
+  kind: 'SharedSecret',
+  metadata: { name, ...metadata },
+  spec,
+})
+
+export const accessKey = (name: string, spec: Fields = {}) => ({
+  apiVersion,
+  kind: 'OwnedAccessKey',
+  metadata: { name },
+  spec,
+})
+
+export const listOf = (...items: readonly unknown[]) => ({ apiVersion: 'v1', kind: 'List', items })
