@@ -4,18 +4,20 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { stringify } from 'yaml'
 import type { Kind } from '../src/api/kind.ts'
-import { metadataSchema } from '../src/api/metadata-schema.ts'
+import { metadataSchema, wholeSchema } from '../src/api/metadata-schema.ts'
 import type { Schema } from '../src/api/schema.ts'
 import { kinds } from '../src/kinds/index.ts'
 
 export function kindsPage(): string {
-  const served = kinds.filter(kind => kind.served)
+  const isOurs = (kind: Kind) => kind.group === 'management.platform.sh'
+  const all = kinds.filter(kind => kind.served)
+  const served = [...all.filter(isOurs), ...all.filter(kind => !isOurs(kind))]
   const later = kinds.filter(kind => !kind.served)
   return [
     '# Kinds and their fields',
     'Made by `npm run docs` from the schemas in `src/kinds/`; do not edit. `kubectl explain <kind> --recursive` shows the same.',
     'Everything lives below `/kubernetes/management`. Any field may be left out unless it is marked required.',
-    ...served.flatMap(section),
+    ...served.flatMap(kind => section(kind, '##')),
     ...(later.length ? ['## Not served yet', ...later.flatMap(kind => section(kind, '###'))] : []),
     '## metadata',
     'The same for every kind.',
@@ -23,27 +25,32 @@ export function kindsPage(): string {
   ].join('\n\n')
 }
 
-function section(kind: Kind, heading: unknown): string[] {
+function section(kind: Kind, heading: string): string[] {
+  const isCreated = kind.verbs.includes('create')
   const facts = [
     `\`${kind.apiVersion}\`, \`${kind.plural}\`${kind.shortNames.map(name => ` or \`${name}\``).join('')}, ${kind.namespaced ? 'in a namespace' : 'without namespace'}.`,
     `Verbs: ${kind.verbs.join(', ')}.`,
     ...(kind.statusSubresource ? ['Has `/status`.'] : []),
-    ...(kind.stored ? [] : ['Not stored: the answer to the create is all there is.']),
-    ...fields('Never shown', kind.hidden.filter(path => !isInternal(kind, path))),
+    ...(kind.stored || !isCreated ? [] : ['Not stored: the answer to the create is all there is.']),
+    ...fields(
+      'Never shown',
+      kind.hidden.filter(path => !isInternal(kind, path)),
+    ),
     ...fields('Shown once, in the answer to the write that sets it', kind.writeOnly),
     ...fields('Encrypted at rest', kind.sealed),
   ]
-  const tables = (['spec', 'status'] as const).flatMap(part => {
-    const schema = kind[part]
-    return schema?.properties ? [`**${part}**`, table(schema, part)] : []
-  })
-  const sample = kind.served ? [`\`\`\`yaml\n${stringify(kind.sample)}\`\`\``] : []
+  const { apiVersion: _, kind: __, metadata: ___, ...parts } = wholeSchema(kind).properties ?? {}
+  const isStruct = ([, schema]: [string, Schema]) => schema.properties !== undefined
+  const tables = Object.entries(parts).filter(isStruct)
+  const others = Object.entries(parts).filter(part => !isStruct(part))
+  const sample = kind.served && isCreated ? [`\`\`\`yaml\n${stringify(kind.sample)}\`\`\``] : []
   return [
-    `${heading === '###' ? '###' : '##'} ${kind.kind}`,
+    `${heading} ${kind.kind}`,
     kind.description,
     ...sample,
     facts.join(' '),
-    ...tables,
+    ...tables.flatMap(([part, schema]) => [`**${part}**`, table(schema, part)]),
+    ...(others.length ? [table({ properties: Object.fromEntries(others) }, '')] : []),
   ]
 }
 
@@ -64,7 +71,7 @@ function table(schema: Schema, path: string): string {
 function rows(schema: Schema, path: string): string[] {
   return Object.entries(schema.properties ?? {}).flatMap(([name, field]) => {
     if (field['x-internal']) return []
-    const at = `${path}.${name}`
+    const at = path ? `${path}.${name}` : name
     const marks = [
       ...(schema.required?.includes(name) ? ['Required.'] : []),
       ...(field.deprecated && !field.description?.startsWith('Deprecated') ? ['Deprecated.'] : []),
@@ -86,7 +93,8 @@ function typeOf(schema: Schema): string {
     const how = keys ? `, keyed by ${keys.join(' and ')}` : schema['x-kubernetes-list-type'] === 'set' ? ', a set' : ''
     return `list of ${items?.type ?? 'anything'}${how}`
   }
-  if (values && typeof values === 'object') return `map of ${values.format === 'byte' ? 'base64' : (values.type ?? 'anything')}`
+  if (values && typeof values === 'object')
+    return `map of ${values.format === 'byte' ? 'base64' : (values.type ?? 'anything')}`
   return schema.format === 'date-time' ? 'time' : (schema.type ?? 'anything')
 }
 

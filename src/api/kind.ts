@@ -6,16 +6,7 @@ import type { JsonObject, Ref, Resource } from './object.ts'
 import type { Schema, Static, TSchema } from './schema.ts'
 
 export type Verb = 'create' | 'get' | 'list' | 'watch' | 'update' | 'patch' | 'delete' | 'deletecollection'
-const allVerbs: readonly Verb[] = [
-  'create',
-  'delete',
-  'deletecollection',
-  'get',
-  'list',
-  'patch',
-  'update',
-  'watch',
-]
+const allVerbs: readonly Verb[] = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch']
 
 /** A column of `kubectl get`; priority > 0 shows with -o wide only. Name and Age are added by the server. */
 export type Column = {

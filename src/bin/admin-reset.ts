@@ -2,9 +2,9 @@
 
 import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { openStorage } from '../storage/index.ts'
+import { isEmpty, openStorage } from '../storage/index.ts'
 import { makeAdminKey } from './admin-key.ts'
-import { keyRingIn, kubeconfig, writeSecret } from './data-directory.ts'
+import { keyRingIn, kubeconfig, reachable, writeSecret } from './data-directory.ts'
 import { openHouse } from './house.ts'
 import { readSettings } from './settings.ts'
 
@@ -15,7 +15,7 @@ export async function adminReset(args: readonly string[], env: NodeJS.ProcessEnv
     throw new Error(`${directory} does not exist; --data names the directory of a server that was started before`)
   const storage = await openStorage({ engine: 'sqlite', directory, now: Date.now })
   try {
-    const { keys } = keyRingIn(directory, settings.masterKey, env)
+    const { keys } = keyRingIn({ directory, setting: settings.masterKey, env, mayMake: isEmpty(storage) })
     const house = openHouse({ storage, keys, now: Date.now, failed: (_, error) => console.error(error) })
     const key = await makeAdminKey(house.registry.inside, directory)
     house.book.stop()
@@ -23,7 +23,7 @@ export async function adminReset(args: readonly string[], env: NodeJS.ProcessEnv
     if (existsSync(ca))
       writeSecret(
         join(directory, 'admin.kubeconfig'),
-        kubeconfig({ server: `https://${settings.https}`, ca: readFileSync(ca, 'utf8'), key }),
+        kubeconfig({ server: reachable(`https://${settings.https}`), ca: readFileSync(ca, 'utf8'), key }),
       )
     console.log(
       `A new administrator's key is in ${join(directory, 'admin.key')}. Earlier keys still work: list and delete them with kubectl get ownedaccesskeys.`,

@@ -28,14 +28,18 @@ export function authorityIn(directory: string, now: number): Pair {
   return { certificate: readFileSync(certificate, 'utf8'), key: readFileSync(key, 'utf8') }
 }
 
+/** `mayMake`: whether the store is still empty, so that no secret can be lost to a new key. */
+export type KeyRingOptions = {
+  readonly directory: string
+  readonly setting: string
+  readonly env: { readonly [name: string]: string | undefined }
+  readonly mayMake: boolean
+}
+
 export type KeyRing = { readonly keys: readonly RingKey[]; readonly made: boolean; readonly from: string }
 
 /** `setting`: a file, env:NAME, or empty for master.key in the directory, which is made when missing. */
-export function keyRingIn(
-  directory: string,
-  setting: string,
-  env: { readonly [name: string]: string | undefined },
-): KeyRing {
+export function keyRingIn({ directory, setting, env, mayMake }: KeyRingOptions): KeyRing {
   if (setting.startsWith('env:')) {
     const text = env[setting.slice(4)]
     if (!text) throw new Error(`masterKey: the environment variable ${setting.slice(4)} is not set`)
@@ -43,6 +47,10 @@ export function keyRingIn(
   }
   const file = setting || join(directory, 'master.key')
   const made = !setting && !existsSync(file)
+  if (made && !mayMake)
+    throw new Error(
+      `${file} is missing, and the store has objects whose secrets only that key ring opens; put it back, or name it with --master-key`,
+    )
   if (made)
     writeSecret(
       file,
@@ -84,3 +92,6 @@ contexts:
 current-context: platform
 `
 }
+
+/** An address to connect to, where the listener takes every address. */
+export const reachable = (url: string) => url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:')

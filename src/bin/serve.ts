@@ -3,8 +3,11 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import pino, { type Logger } from 'pino'
+import { systemCaller } from '../api/caller.ts'
 import { ApiError } from '../api/errors.ts'
+import type { Resources } from '../api/resources.ts'
 import { startGarbageCollector } from '../controllers/garbage-collector.ts'
 import { openPages } from '../http/pages.ts'
 import { observeRequests } from '../http/request-metrics.ts'
@@ -15,9 +18,10 @@ import { openLimits } from '../serving/limits.ts'
 import { type Handle, type Listener, listenHttp, listenHttps } from '../serving/listener.ts'
 import { openMetrics } from '../serving/metrics.ts'
 import { type CertificateSource, fileCertificate, ownCertificate } from '../serving/tls.ts'
-import { openStorage, type Storage } from '../storage/index.ts'
+import { isEmpty, openStorage, type Storage } from '../storage/index.ts'
+import { SealError } from '../storage/sealed.ts'
 import { ensureAdminKey } from './admin-key.ts'
-import { authorityIn, keyRingIn, kubeconfig, openDirectory, writeSecret } from './data-directory.ts'
+import { authorityIn, keyRingIn, kubeconfig, openDirectory, reachable, writeSecret } from './data-directory.ts'
 import { openHouse } from './house.ts'
 import { gaugeHouse } from './house-metrics.ts'
 import { addressOf, readSettings, type Settings } from './settings.ts'
@@ -33,12 +37,14 @@ export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Pr
   const now = Date.now
   openDirectory(directory)
   const storage = await openStorage({ engine: settings.storage as 'sqlite', directory, now })
-  const ring = keyRingIn(directory, settings.masterKey, env)
+  const ring = keyRingIn({ directory, setting: settings.masterKey, env, mayMake: isEmpty(storage) })
   const house = openHouse({ storage, keys: ring.keys, now, failed })
   await house.book.ready
+  await checkKeyRing(house.registry.as(systemCaller), ring.from)
   const collector = startGarbageCollector({ resources: house.registry.inside, kinds, now, failed })
   await collector.ready
 
+  const leaving = new AbortController() // not ready any more, still serving
   const ending = new AbortController()
   const metrics = openMetrics()
   const limits = openLimits({
@@ -48,7 +54,7 @@ export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Pr
   })
   gaugeHouse(metrics, storage.store, limits)
   const count = observeRequests(metrics)
-  const checks = checksOf(storage, ending.signal)
+  const checks = checksOf(storage, leaving.signal)
   const options: Omit<ServerOptions, 'loopbackOnly'> = {
     kinds,
     authenticate: house.authenticate,
@@ -72,6 +78,8 @@ export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Pr
 
   await toldToStop()
   log.info('shutting down: finishing what is under way')
+  leaving.abort()
+  await setTimeout(settings.shutdownDelay * 1000)
   ending.abort()
   await Promise.all(listeners.map(listener => listener.close(drainWithin)))
   await collector.stop()
@@ -134,7 +142,10 @@ function introduce(
 ): void {
   const secure = listeners.find(listener => listener.url.startsWith('https:'))
   if (secure && certificates)
-    writeSecret(`${directory}/admin.kubeconfig`, kubeconfig({ server: secure.url, ca: certificates.ca, key }))
+    writeSecret(
+      `${directory}/admin.kubeconfig`,
+      kubeconfig({ server: reachable(secure.url), ca: certificates.ca, key }),
+    )
   const lines = [
     'First start: an administrator was made.',
     ...(secure && certificates
@@ -149,10 +160,21 @@ function introduce(
   console.log(lines.join('\n'))
 }
 
-function checksOf({ store }: Storage, ending: AbortSignal) {
+/** A key ring that does not open what is stored is found out before anything is served. */
+async function checkKeyRing(resources: Resources, from: string): Promise<void> {
+  for (const kind of kinds)
+    if (kind.sealed.length && kind.stored)
+      await resources.list(kind, { limit: 1 }).catch(error => {
+        if (error instanceof SealError)
+          throw new Error(`the key ring of ${from} does not fit this data directory: ${error.message}`)
+        throw error
+      })
+}
+
+function checksOf({ store }: Storage, leaving: AbortSignal) {
   const ping = { name: 'ping', failure: () => undefined }
   const storage = { name: 'storage', failure: () => store.failure }
-  const shutdown = { name: 'shutdown', failure: () => (ending.aborted ? 'shutting down' : undefined) }
+  const shutdown = { name: 'shutdown', failure: () => (leaving.aborted ? 'shutting down' : undefined) }
   return { livez: [ping], readyz: [ping, storage, shutdown] }
 }
 
@@ -171,6 +193,7 @@ function record(log: Logger, { exchange, info, caller, code, seconds, error }: O
     ms: Math.round(seconds * 1e4) / 10,
   }
   if (isBug) log.error({ ...line, err: error }, 'request failed')
+  else if (code >= 500) log.warn(line, 'request failed')
   else if (isWrite) log.info(line, 'write')
   else log.debug(line, 'request')
 }

@@ -40,6 +40,7 @@ export const table = {
     check: (value: string) =>
       ['debug', 'info', 'warn', 'error'].includes(value) ? undefined : 'debug, info, warn or error',
   },
+  shutdownDelay: { default: 1, what: 'Seconds between failing /readyz and closing, for load balancers to notice.' },
   'limits.reads': { default: 400, what: 'Reads under way at once; one more is answered 429.', check: positive },
   'limits.writes': { default: 1000, what: 'Writes under way at once.', check: positive },
   'limits.watches': { default: 10000, what: 'Watches open at once.', check: positive },

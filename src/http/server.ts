@@ -117,7 +117,7 @@ async function serve(
 ): Promise<void> {
   const timeout = timeoutOf(exchange.query)
   const working = perform[info.verb](resources, info, exchange, only)
-  const result = isQuick(info) ? await working : await within(timeout, working)
+  const result = isQuick(info, exchange) ? await working : await within(timeout, working)
   if (result.type === 'watch')
     return streamWatch(exchange, result.watch, {
       kind: info.kind,
@@ -131,8 +131,9 @@ async function serve(
   await respond(exchange, writeResult(result, info.kind, view, exchange, options.now()))
 }
 
-/** Reads are answered from memory and watches have a time of their own: neither needs a timer. */
-const isQuick = ({ verb }: ResourceInfo) => verb === 'get' || verb === 'list' || verb === 'watch'
+/** Reads are answered from memory, unless they wait for a version, and watches have a time of their own: no timer needed. */
+const isQuick = ({ verb }: ResourceInfo, { query }: Exchange) =>
+  verb === 'watch' || ((verb === 'get' || verb === 'list') && !query.has('resourceVersion'))
 
 function shapeOf({ verb }: ResourceInfo): 'object' | 'list' | 'watch' {
   return verb === 'watch' ? 'watch' : verb === 'list' || verb === 'deletecollection' ? 'list' : 'object'

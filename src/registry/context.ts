@@ -25,7 +25,7 @@ export type Context = {
   readonly caller: Caller
   readonly now: () => number
   readonly uuid: () => string
-  /** Whether reads show hidden fields: for the house's own rooms alone, never for a request. */
+  /** Whether reads give objects as they lie there, hidden fields included and sealed ones unopened: for the house's own rooms alone. */
   readonly inside: boolean
   /** Last activity of an object, in milliseconds (D19). */
   readonly lastActivity: (uid: string) => number | undefined

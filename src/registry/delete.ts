@@ -24,7 +24,7 @@ export async function remove(ctx: Context, kind: Kind, at: Ref, options: DeleteO
     const gone = isGone(next, ctx.now())
     const unchanged = next.metadata === old.metadata
     try {
-      if (!unchanged && !options.dryRun) {
+      if ((gone || !unchanged) && !options.dryRun) {
         const value = encode(ctx, kind, next)
         const expect = entry.revision
         const revision = await ctx.store.commit([

@@ -55,6 +55,7 @@ function receiveMetadata(kind: Kind, sent: JsonObject, found: Findings): Metadat
   const own = noFindings()
   const metadata = conform(metadataSchema, value, 'metadata', own)
   found.unknown.push(...own.unknown)
+  found.deprecated.push(...own.deprecated)
   // Missing parts of ownerReferences are field errors; a wrong JSON type is not decodable at all.
   const [wrong] = own.errors.filter(error => error.reason === 'FieldValueTypeInvalid')
   if (wrong) {

@@ -27,7 +27,7 @@ export type RegistryOptions = {
 
 export interface Registry {
   as(caller: Caller): Resources
-  /** The server's own view, hidden fields included: for controllers and authentication, never for a request. */
+  /** The server's own view, hidden fields included and sealed ones unopened: for controllers and authentication, never for a request. */
   readonly inside: Resources
 }
 

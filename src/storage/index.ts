@@ -24,6 +24,9 @@ const engines = {
   },
 }
 
+/** Whether nothing was ever stored. */
+export const isEmpty = ({ store }: Storage): boolean => store.revision <= 1
+
 export const engineNames = Object.keys(engines)
 
 export function openStorage(options: StorageOptions): Promise<Storage> {

@@ -1,7 +1,7 @@
 // Reads the fenced blocks of a document and runs them as its reader would: one shell a document, the real program, the real kubectl.
 
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
@@ -64,7 +64,6 @@ export type Shell = {
 
 export async function openShell(kubectl: string): Promise<Shell> {
   const home = mkdtempSync(join(tmpdir(), 'platform-docs-'))
-  const leave = () => rmSync(home, { recursive: true, force: true })
   const checkout = join(home, 'platform')
   for (const directory of [checkout, join(home, 'bin')]) mkdirSync(directory)
   for (const name of readdirSync(root))
@@ -82,7 +81,13 @@ export async function openShell(kubectl: string): Promise<Shell> {
   const options = { cwd: checkout, env, detached: true } as const
   const shell = spawn('bash', ['--noprofile', '--norc'], { ...options, stdio: ['pipe', 'pipe', 'pipe'] })
   const printed = listen(shell, 'stdout')
-  const started: { stop(): Promise<void> }[] = []
+  const started: Started[] = []
+  // A test that fails before its close() leaves nothing behind.
+  const leave = () => {
+    for (const one of [...started, { child: shell }]) signal(one.child, 'SIGKILL')
+    rmSync(home, { recursive: true, force: true })
+  }
+  process.once('exit', leave)
   shell.stdin.write('set -eE -o pipefail; exec 2>&1\n')
   let count = 0
 
@@ -99,28 +104,34 @@ export async function openShell(kubectl: string): Promise<Shell> {
       return toDocument(whole.slice(before, -mark.length), ports)
     },
     async start(command, expected) {
-      const child = spawn('bash', ['-c', toTest(command, ports)], { ...options, stdio: ['ignore', 'pipe', 'inherit'] })
-      const exited = once(child, 'exit')
-      started.push({
-        async stop() {
-          if (child.exitCode === null && child.signalCode === null) process.kill(-(child.pid as number), 'SIGINT')
-          await exited
-        },
-      })
-      const output = listen(child, 'stdout')
+      const child = spawn('bash', ['-c', toTest(command, ports)], { ...options, stdio: ['ignore', 'pipe', 'pipe'] })
+      started.push({ child, exited: once(child, 'exit') })
+      const [output, complaints] = [listen(child, 'stdout'), listen(child, 'stderr')]
       const text = await output.until(one => matches(expected, toDocument(one, ports)), 20_000)
-      assert.ok(matches(expected, toDocument(text, ports)), `expected:\n${expected}\nprinted:\n${text}`)
+      const seen = `${text}${complaints.text()}`
+      assert.ok(matches(expected, toDocument(text, ports)), `expected:\n${expected}\nprinted:\n${seen}`)
     },
     async close() {
       shell.stdin.end('exit 0\n')
-      for (const one of started) await one.stop()
+      for (const { child, exited } of started) {
+        signal(child, 'SIGINT')
+        await exited
+      }
+      process.off('exit', leave)
       leave()
     },
   }
 }
 
+type Started = { readonly child: ChildProcess; readonly exited: Promise<unknown> }
+
+/** To the program and all it has started, as a terminal does. */
+function signal(child: ChildProcess, name: NodeJS.Signals): void {
+  if (child.exitCode === null && child.signalCode === null && child.pid) process.kill(-child.pid, name)
+}
+
 /** Everything a program has printed, and a wait for it to look right; the program's end and the time end the wait too. */
-function listen(child: ReturnType<typeof spawn>, stream: 'stdout') {
+function listen(child: ChildProcess, stream: 'stdout' | 'stderr') {
   let text = ''
   let changed = () => {}
   let ended = false

@@ -83,6 +83,7 @@ const words = (command: Command) => (typeof command === 'string' ? command.split
 const text = (content: unknown) => (typeof content === 'string' ? content : JSON.stringify(content))
 
 async function* follow(child: ChildProcess): AsyncGenerator<string> {
+  const timer = setTimeout(() => child.kill('SIGKILL'), 15_000)
   try {
     let rest = ''
     for await (const chunk of child.stdout ?? []) {
@@ -91,6 +92,7 @@ async function* follow(child: ChildProcess): AsyncGenerator<string> {
       yield* parts
     }
   } finally {
+    clearTimeout(timer)
     child.kill('SIGKILL')
   }
 }

@@ -27,4 +27,5 @@ export const accessKey = (name: string, spec: Fields = {}) => ({
   spec,
 })
 
-export const listOf = (...items: readonly unknown[]) => ({ apiVersion: 'v1', kind: 'List', items })
+/** Several manifests in one stream of JSON. */
+export const documents = (...objects: readonly unknown[]) => objects.map(one => JSON.stringify(one)).join('\n')

@@ -123,8 +123,10 @@ async function run(args: readonly string[]): Promise<Running> {
 
 async function stopWell({ child, output }: Running): Promise<void> {
   if (child.exitCode === null && child.signalCode === null) {
+    const timer = setTimeout(() => child.kill('SIGKILL'), within)
     child.kill('SIGTERM')
     await once(child, 'exit')
+    clearTimeout(timer)
   }
   assert.equal(child.exitCode, 0, `the server ended with ${child.signalCode ?? child.exitCode}:\n${output()}`)
 }

@@ -101,6 +101,17 @@ export function deleteSuite(open: OpenHouse): void {
       assert.ok(await isGone(name))
     })
 
+    test('a delete after its time removes it, whatever that one asks (SPEC §3)', async () => {
+      for (const options of [{}, { gracePeriodSeconds: 0 }, { gracePeriodSeconds: 5 }]) {
+        const name = fresh()
+        await create(house(), name)
+        await mark(name, { gracePeriodSeconds: 10 })
+        house().clock.forward(10)
+        assert.ok('status' in (await remove(name, options)))
+        assert.ok(await isGone(name))
+      }
+    })
+
     test('goes at the later of its time and the last finalizer (D10)', async () => {
       const name = fresh()
       await create(house(), name, { metadata: { finalizers: ['x.io/a'] } })

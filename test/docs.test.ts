@@ -1,0 +1,183 @@
+// Everything the documents show is run: shell blocks in order, objects on a real server, excerpts against their sources.
+//
+// A fence says what is done with its block; one that says anything else fails.
+//   sh             run, in one shell a document; a `text` block right after it is what it prints
+//   sh background  started, and left running for the rest of the document, once it has printed its `text` block
+//   sh ci          not run here, for it would run this very test: it is what .ci/run runs, and is compared with it
+//   text           what the `sh` block before it prints; `<word>` and `…` stand for what differs
+//   yaml, json     objects: a server takes them in a dry run; a ServerConfig: the program takes it
+//   ts             begins with the name of a file: an excerpt of it, or, where there is none yet, a file that type-checks
+//   tree           directories and files, all of which exist
+
+import assert from 'node:assert/strict'
+import {
+  cpSync,
+  existsSync,
+  globSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { after, before, suite, test } from 'node:test'
+import { parseAllDocuments } from 'yaml'
+import { kindsPage } from '../docs/generate.ts'
+import type { JsonObject } from '../src/api/object.ts'
+import { pathOf } from '../src/api/paths.ts'
+import { flagOf, readSettings, table, variableOf } from '../src/bin/settings.ts'
+import { kinds } from '../src/kinds/index.ts'
+import { namedPaths } from './support/architecture-page.ts'
+import { type Block, blocksOf, matches, openShell, readDocument } from './support/docs.ts'
+import { exec } from './support/exec.ts'
+import { findKubectls } from './support/kubectl.ts'
+import { notRun } from './support/missing.ts'
+import { type Server, startServer } from './support/server.ts'
+
+const root = join(import.meta.dirname, '..')
+const documents = ['README.md', ...globSync('docs/**/*.md', { cwd: root }).toSorted()]
+const known = ['sh', 'sh background', 'sh ci', 'text', 'yaml', 'json', 'ts', 'tree']
+const blocks = documents.flatMap(path => blocksOf(readDocument(path)).map(block => ({ ...block, path })))
+const those = (...how: string[]) => blocks.filter(block => how.includes(block.how))
+const at = ({ path, line }: { path: string; line: number }) => `${path}:${line}`
+
+test('every block of every document says how it is checked', () => {
+  assert.ok(blocks.length > 20)
+  for (const block of blocks) assert.ok(known.includes(block.how), `${at(block)}: \`\`\`${block.how} is not known`)
+  for (const [index, block] of blocks.entries()) {
+    const before = blocks[index - 1]
+    const answers = before?.path === block.path && before.how.startsWith('sh') && before.how !== 'sh ci'
+    assert.ok(block.how !== 'text' || answers, `${at(block)}: a text block is what an sh block before it prints`)
+  }
+})
+
+test('every relative link leads to a file', () => {
+  for (const path of documents)
+    for (const [, to = ''] of readDocument(path).matchAll(/\]\((?!\w+:|#)([^)#\s]+)/g))
+      assert.ok(existsSync(join(root, dirname(path), to)), `${path}: ${to} does not exist`)
+})
+
+test('what is left to CI is what CI runs', () => {
+  assert.ok(those('sh ci').length)
+  for (const block of those('sh ci')) assert.ok(readDocument('.ci/run').includes(block.text.trim()), at(block))
+})
+
+test('ts blocks are excerpts of the file they name, or files that type-check', async () => {
+  const drafts = new Map<string, string>()
+  for (const block of those('ts')) {
+    const [, file = '', text = ''] = /^\/\/ (\S+)\n([\s\S]*)$/.exec(block.text) ?? []
+    assert.ok(file, `${at(block)}: begin with // and the name of a file`)
+    if (!existsSync(join(root, file))) drafts.set(file, block.text)
+    else assert.ok(readDocument(file).includes(text), `${at(block)}: ${file} does not contain this`)
+  }
+  if (drafts.size) await typeCheck(drafts)
+})
+
+test('tree blocks name files that exist', () => {
+  for (const block of those('tree'))
+    for (const path of namedPaths(`\`\`\`\n${block.text}\`\`\`\n`))
+      assert.ok(existsSync(join(root, path)), `${at(block)}: ${path} does not exist`)
+})
+
+const [kubectl] = (await findKubectls()).toReversed()
+const { code: withoutCurl } = await exec('curl', ['--version'])
+if (!kubectl) notRun('kubectl ≥ 1.29')
+else if (withoutCurl) notRun('curl')
+else
+  suite('shell blocks run and print what the page says', { concurrency: true }, () => {
+    for (const path of documents) {
+      const own = blocks.filter(block => block.path === path)
+      const count = own.filter(block => block.how === 'sh' || block.how === 'sh background').length
+      if (count) test(`${path}: ${count} blocks`, () => runAll(kubectl.file, own))
+    }
+  })
+
+async function runAll(kubectlFile: string, own: readonly (Block & { path: string })[]): Promise<void> {
+  const shell = await openShell(kubectlFile)
+  try {
+    for (const [index, block] of own.entries()) {
+      const expected = own[index + 1]?.how === 'text' ? own[index + 1]?.text : undefined
+      if (block.how === 'sh background') await shell.start(block.text, expected ?? '…')
+      if (block.how !== 'sh') continue
+      const printed = await shell.run(block.text)
+      if (expected !== undefined)
+        assert.ok(matches(expected, printed), `${at(block)} prints:\n${printed}\nand the page says:\n${expected}`)
+    }
+  } finally {
+    await shell.close()
+  }
+}
+
+suite('with a server', () => {
+  let server: Server
+  before(async () => {
+    server = await startServer()
+  })
+  after(() => server.stop())
+
+  test('objects in yaml and json blocks are taken in a dry run, settings by the program', async () => {
+    for (const block of those('yaml', 'json'))
+      for (const document of parseAllDocuments(block.text)) {
+        assert.deepEqual(document.errors, [], at(block))
+        const object = document.toJS() as JsonObject
+        if (object.kind === 'ServerConfig') takeSettings(block.text)
+        else await take(server, object, at(block))
+      }
+  })
+
+  test('docs/OPERATIONS.md names every file of a data directory with its mode, and every metric', async () => {
+    const page = readDocument('docs/OPERATIONS.md')
+    for (const name of readdirSync(server.directory)) {
+      const mode = (statSync(join(server.directory, name)).mode & 0o777).toString(8)
+      assert.match(page, new RegExp(`^\\| \`${name}\`.*\\| 0${mode} \\|`, 'm'), `${name} has mode 0${mode}`)
+    }
+    const answer = await fetch(`${server.http}/metrics`, { headers: { Authorization: `Bearer ${server.adminKey}` } })
+    for (const [, name] of (await answer.text()).matchAll(/^# TYPE (\S+)/gm))
+      assert.ok(page.includes(`| \`${name}\` |`), `the metric ${name} is missing`)
+  })
+})
+
+test('docs/OPERATIONS.md lists every setting with its flag, its variable and its default', () => {
+  const page = readDocument('docs/OPERATIONS.md')
+  for (const [key, row] of Object.entries(table)) {
+    const value = String(row.default)
+    const cells = [`\`${key}\``, `\`--${flagOf(key)}\``, `\`${variableOf(key)}\``, value ? `\`${value}\`` : '–']
+    assert.ok(page.includes(`| ${cells.join(' | ')} |`), `this row is missing: | ${cells.join(' | ')} |`)
+  }
+})
+
+test('docs/KINDS.md is what `npm run docs` makes', () => {
+  assert.ok(readDocument('docs/KINDS.md') === `${kindsPage()}\n`, 'run `npm run docs`')
+})
+
+async function take(server: Server, object: JsonObject, place: string): Promise<void> {
+  const kind = kinds.find(one => one.kind === object.kind && one.apiVersion === object.apiVersion)
+  assert.ok(kind, `${place}: ${object.apiVersion} ${object.kind} is not a kind`)
+  const { namespace = kind.namespaced ? 'default' : '' } = (object.metadata ?? {}) as { namespace?: string }
+  const path = `${pathOf(kind, { namespace })}?dryRun=All&fieldValidation=Strict`
+  const { status, body } = await server.request('POST', path, { body: object })
+  assert.equal(status, 201, `${place}: ${body?.message}`)
+}
+
+function takeSettings(text: string): void {
+  const directory = mkdtempSync(join(tmpdir(), 'platform-docs-'))
+  writeFileSync(join(directory, 'config.yaml'), text)
+  readSettings(['--config', join(directory, 'config.yaml')], {})
+  rmSync(directory, { recursive: true })
+}
+
+/** In a copy of the sources, so that what they import is really there. */
+async function typeCheck(drafts: ReadonlyMap<string, string>): Promise<void> {
+  const directory = mkdtempSync(join(tmpdir(), 'platform-docs-'))
+  cpSync(join(root, 'src'), join(directory, 'src'), { recursive: true })
+  for (const name of ['node_modules', 'package.json']) symlinkSync(join(root, name), join(directory, name))
+  for (const [file, text] of drafts) writeFileSync(join(directory, file), text)
+  const { compilerOptions } = JSON.parse(readDocument('tsconfig.json'))
+  writeFileSync(join(directory, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: [...drafts.keys()] }))
+  const { code, stdout } = await exec(join(root, 'node_modules/.bin/tsc'), ['-p', directory, '--pretty', 'false'])
+  rmSync(directory, { recursive: true })
+  assert.equal(code, 0, stdout)
+}

@@ -1,0 +1,168 @@
+// A server's life: one per directory, certificates that change, and an end that breaks nothing (D1).
+
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import type { IncomingMessage } from 'node:http'
+import { connect as connectHttp2 } from 'node:http2'
+import { request as httpsRequest } from 'node:https'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { setTimeout as wait } from 'node:timers/promises'
+import { connect as connectTls } from 'node:tls'
+import { issueCertificate, makeAuthority } from '../../src/serving/certificate.ts'
+import { exec } from '../support/exec.ts'
+import { type Server, startServer } from '../support/server.ts'
+import { group, openBare, openWire } from '../support/wire.ts'
+
+const teams = `${group}/teams`
+const program = join(import.meta.dirname, '../../bin/platform.js')
+const json = { 'content-type': 'application/json' }
+
+const half = (server: Server, name: string) =>
+  `POST ${teams} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${server.adminKey}\r\nContent-Type: application/json\r\nContent-Length: ${24 + name.length}\r\n\r\n{"metadata":`
+const rest = (name: string) => `{"name":"${name}"}}`.padEnd(12 + name.length)
+
+/** Until the server itself says that so many writes are under way. */
+async function underWay(server: Server, writes: number): Promise<void> {
+  const wire = openWire(server)
+  const pattern = new RegExp(`^apiserver_current_inflight_requests\\{request_kind="mutating"\\} ${writes}$`, 'm')
+  while (!pattern.test((await wire('/metrics')).text)) await wait(10)
+}
+
+describe('life of a server', { timeout: 40_000, concurrency: true }, () => {
+  test('a second one on the same directory is refused with the reason, and the first goes on (issue 2 §3)', async () => {
+    const server = await startServer({ storage: 'sqlite' })
+    try {
+      const args = ['serve', '--data', server.directory, '--https', '127.0.0.1:0', '--http', '127.0.0.1:0']
+      const { code, stdout, stderr } = await exec(process.execPath, [program, ...args])
+      assert.notEqual(code, 0)
+      assert.match(stderr, /platform: .*(in use|another|already|lock)/i)
+      assert.equal(stdout.includes('is ready'), false)
+      assert.equal(
+        (await openWire(server)(teams, { method: 'POST', headers: json, body: '{"metadata":{"name":"first"}}' })).code,
+        201,
+      )
+      await server.restart()
+      assert.equal(
+        (await openWire(server)(`${teams}/first`)).code,
+        200,
+        'what was acknowledged is there after a restart',
+      )
+    } finally {
+      await server.stop()
+    }
+  })
+
+  test('told to end: readiness fails, what is under way is finished, watches end cleanly, exit 0 (issue 2 §6)', async () => {
+    const server = await startServer({ storage: 'sqlite' })
+    const headers = { authorization: `Bearer ${server.adminKey}` }
+    const call = httpsRequest(`${server.https}${teams}?watch=true&allowWatchBookmarks=true`, {
+      ca: server.ca,
+      servername: 'localhost',
+      headers,
+    })
+    call.end()
+    const [watch] = (await once(call, 'response')) as [IncomingMessage]
+    watch.resume()
+    const session = connectHttp2(server.https, { ca: server.ca, servername: 'localhost' })
+    session.on('error', () => {})
+    const stream = session.request({ ':path': `${teams}?watch=true`, ...headers })
+    await once(stream, 'response')
+    stream.resume()
+    const slow = await openBare(server.http)
+    slow.socket.write(half(server, 'late'))
+    await underWay(server, 1)
+
+    const ends = Promise.all([once(watch, 'end'), once(stream, 'end')])
+    const started = performance.now()
+    const stopping = server.stop()
+    await ends
+    assert.ok(watch.complete, 'the watch over HTTP/1.1 ended with its last chunk')
+    assert.equal(stream.rstCode, 0, 'the watch over HTTP/2 ended without an error')
+    const ready = await openWire(
+      server,
+      'http',
+    )('/readyz').then(
+      reply => `${reply.code} ${reply.text}`,
+      error => String(error),
+    )
+    slow.socket.write(rest('late'))
+    assert.match(await slow.until('"uid"'), /^HTTP\/1\.1 201 /, 'the write under way was answered')
+    await stopping
+    assert.ok(performance.now() - started < 10_000)
+    session.destroy()
+    assert.match(ready, /^500 .*\[-\]shutdown failed: reason withheld/s, 'while draining, readiness says no')
+  })
+
+  test('a client that never finishes does not keep it: exit 0 within 10 seconds (issue 2 §6)', async () => {
+    const server = await startServer({ storage: 'memory' })
+    const stuck = await openBare(server.http)
+    stuck.socket.write(half(server, 'never'))
+    await underWay(server, 1)
+    const started = performance.now()
+    await server.stop()
+    assert.ok(performance.now() - started < 10_000)
+    await stuck.ended()
+  })
+
+  test('certificate files are read again when they change; a pair that does not fit is not taken (D1)', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'platform-tls-'))
+    const [cert, key] = [join(directory, 'tls.crt'), join(directory, 'tls.key')]
+    const authority = makeAuthority(Date.now())
+    const write = async () => {
+      const pair = issueCertificate(authority, ['localhost', '127.0.0.1'], Date.now())
+      await writeFile(key, pair.key)
+      await writeFile(cert, pair.certificate)
+      return pair
+    }
+    await write()
+    const args = [
+      'serve',
+      '--data',
+      join(directory, 'data'),
+      '--storage',
+      'memory',
+      '--https',
+      '127.0.0.1:0',
+      '--http',
+      'off',
+      '--tls-cert',
+      cert,
+      '--tls-key',
+      key,
+    ]
+    const child = spawn(process.execPath, [program, ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
+    try {
+      let printed = ''
+      while (!printed.includes('platform is ready')) printed += (await once(child.stdout, 'data'))[0]
+      const { port } = new URL(/https:\S+/.exec(printed)?.[0] ?? '')
+      const shown = async () => {
+        const socket = connectTls({
+          port: Number(port),
+          host: '127.0.0.1',
+          servername: 'localhost',
+          ca: authority.certificate,
+        })
+        await once(socket, 'secureConnect')
+        const { fingerprint256 } = socket.getPeerCertificate()
+        socket.destroy()
+        return fingerprint256
+      }
+      const first = await shown()
+      await write()
+      while ((await shown()) === first) await wait(50)
+      const second = await shown()
+      await writeFile(key, 'garbage')
+      await wait(1200) // one look at the files, which must change nothing
+      assert.equal(await shown(), second)
+    } finally {
+      child.kill('SIGTERM')
+      await once(child, 'exit')
+      await rm(directory, { recursive: true, force: true })
+    }
+    assert.equal(child.exitCode, 0)
+  })
+})

@@ -1,0 +1,200 @@
+// Watches over real sockets: how they begin, what a line looks like, how they end, and that nothing of them stays (wire §1.12).
+
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
+import { connect as connectHttp2 } from 'node:http2'
+import { request as httpsRequest } from 'node:https'
+import { createInterface } from 'node:readline'
+import { after, before, describe, test } from 'node:test'
+import { setTimeout as wait } from 'node:timers/promises'
+import { type Server, startServer } from '../support/server.ts'
+import { group, openBare, openWire, type Wire } from '../support/wire.ts'
+
+const teams = `${group}/teams`
+const json = { 'content-type': 'application/json' }
+
+describe('watches', { timeout: 30_000 }, () => {
+  let server: Server
+  let wire: Wire
+  before(async () => {
+    server = await startServer({ storage: 'memory' })
+    wire = openWire(server)
+  })
+  after(() => server.stop())
+  let count = 0
+  const make = async () => {
+    const name = `w${++count}`
+    assert.equal(
+      (await wire(teams, { method: 'POST', headers: json, body: JSON.stringify({ metadata: { name } }) })).code,
+      201,
+    )
+    return name
+  }
+  const newest = async () => (await wire(teams)).json.metadata.resourceVersion as string
+
+  /** The answer as soon as its headers are there, and its lines as they come. */
+  async function watch(query: string, headers: { [name: string]: string } = {}, path = teams) {
+    const authorization = `Bearer ${server.adminKey}`
+    const call = httpsRequest(`${server.https}${path}?${query}`, {
+      ca: server.ca,
+      servername: 'localhost',
+      agent: false,
+      headers: { authorization, ...headers },
+    })
+    call.end()
+    const [response] = (await once(call, 'response')) as [IncomingMessage]
+    const lines = createInterface({ input: response })[Symbol.asyncIterator]()
+    // biome-ignore lint/suspicious/noExplicitAny: tests look at whatever came
+    const next = async (): Promise<any> => {
+      const { value, done } = await lines.next()
+      return done ? undefined : JSON.parse(value)
+    }
+    return { response, next, close: () => response.destroy() }
+  }
+  const open = async () =>
+    Number(/^apiserver_longrunning_requests\{verb="WATCH"\} (\d+)$/m.exec((await wire('/metrics')).text)?.[1])
+  const untilOpen = async (wanted: number) => {
+    while ((await open()) !== wanted) await wait(10)
+  }
+
+  test('headers come at once, before there is an event; never compressed', async () => {
+    const { response, next, close } = await watch(`watch=true&resourceVersion=${await newest()}`, {
+      'accept-encoding': 'gzip',
+    })
+    assert.equal(response.statusCode, 200)
+    assert.equal(response.headers['content-type'], 'application/json')
+    assert.equal(response.headers['transfer-encoding'], 'chunked')
+    assert.equal(response.headers['content-encoding'], undefined)
+    const name = await make()
+    const event = await next()
+    assert.deepEqual([event.type, event.object.kind, event.object.metadata.name], ['ADDED', 'Team', name])
+    close()
+  })
+
+  test('one line an event, never indented, also for curl', async () => {
+    const from = await newest()
+    const name = await make()
+    const { response } = await watch(`watch=1&resourceVersion=${from}&timeoutSeconds=1&pretty=true`, {
+      'user-agent': 'curl/8',
+    })
+    let text = ''
+    for await (const chunk of response.setEncoding('utf8')) text += chunk
+    assert.match(text, new RegExp(`^\\{"type":"ADDED","object":\\{[^\\n]*"name":"${name}"[^\\n]*\\}\\}\\n$`))
+  })
+
+  test('timeoutSeconds ends it cleanly, with a bookmark where they are allowed', async () => {
+    const [plain, marked] = await Promise.all([
+      watch(`watch=true&resourceVersion=${await newest()}&timeoutSeconds=1`),
+      watch(`watch=true&resourceVersion=${await newest()}&timeoutSeconds=1&allowWatchBookmarks=true`),
+    ])
+    assert.equal(await plain.next(), undefined)
+    const last = await marked.next()
+    assert.deepEqual(last, {
+      type: 'BOOKMARK',
+      object: { kind: 'Team', apiVersion: 'management.platform.sh/v1', metadata: { resourceVersion: await newest() } },
+    })
+    assert.equal(await marked.next(), undefined)
+    assert.ok(plain.response.complete && marked.response.complete)
+  })
+
+  test('as Table the columns come once; as PartialObjectMetadata no spec comes', async () => {
+    const as = (word: string) => ({ accept: `application/json;as=${word};v=v1;g=meta.k8s.io` })
+    const from = await newest()
+    const table = await watch(`watch=true&resourceVersion=${from}`, as('Table'))
+    const bare = await watch(`watch=true&resourceVersion=${from}`, as('PartialObjectMetadata'))
+    const [one, other] = [await make(), await make()]
+    const [first, second] = [await table.next(), await table.next()]
+    assert.equal(first.object.kind, 'Table')
+    assert.equal(first.object.columnDefinitions[0].name, 'Name')
+    assert.equal(first.object.rows[0].cells[0], one)
+    assert.equal(second.object.columnDefinitions, null)
+    assert.equal(second.object.rows[0].cells[0], other)
+    const { object } = await bare.next()
+    assert.deepEqual([object.kind, object.metadata.name, object.spec], ['PartialObjectMetadata', one, undefined])
+    table.close()
+    bare.close()
+  })
+
+  test('as Table the end of what was there is a row with its annotation', async () => {
+    const query =
+      'watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&fieldSelector=metadata.name%3Dnone'
+    const { next, close } = await watch(query, { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' })
+    const { type, object } = await next()
+    assert.equal(type, 'BOOKMARK')
+    assert.equal(object.kind, 'Table')
+    assert.deepEqual(object.rows[0].object.metadata.annotations, { 'k8s.io/initial-events-end': 'true' })
+    close()
+  })
+
+  test('the old /watch/ paths work, for a collection and for one; ?watch on an object is ignored', async () => {
+    const name = await make()
+    const all = await watch('', {}, `${group}/watch/teams`)
+    assert.equal((await all.next()).type, 'ADDED')
+    all.close()
+    const one = await watch('', {}, `${group}/watch/teams/${name}`)
+    assert.equal((await one.next()).object.metadata.name, name)
+    one.close()
+    assert.equal((await wire(`${teams}/${name}?watch=true`)).json.kind, 'Team')
+  })
+
+  test('application/json;stream=watch is understood; what cannot be a watch is refused before it begins', async () => {
+    const { response, close } = await watch('watch=true', { accept: 'application/json;stream=watch' })
+    assert.equal(response.statusCode, 200)
+    close()
+    for (const [query, code] of [
+      ['labelSelector=a%20b', 400],
+      ['resourceVersion=abc', 400],
+      ['sendInitialEvents=true', 422],
+    ] as const)
+      assert.equal((await wire(`${teams}?watch=true&${query}`)).code, code)
+  })
+
+  test('aborted watches leave nothing behind, over HTTP/1.1 and HTTP/2', async () => {
+    await untilOpen(0)
+    const opened = await Promise.all(Array.from({ length: 20 }, () => watch('watch=true')))
+    const session = connectHttp2(server.https, { ca: server.ca, servername: 'localhost' })
+    const streams = Array.from({ length: 20 }, () =>
+      session.request({ ':path': `${teams}?watch=true`, authorization: `Bearer ${server.adminKey}` }),
+    )
+    for (const stream of streams) stream.on('error', () => {})
+    await Promise.all(streams.map(stream => once(stream, 'response')))
+    assert.equal(await open(), 40)
+    for (const { close } of opened) close()
+    for (const stream of streams.slice(10)) stream.close()
+    await untilOpen(10)
+    session.destroy()
+    await untilOpen(0)
+  })
+
+  test('a watcher that reads nothing holds up nobody and is gone when it goes', async () => {
+    const slow = await openBare(server.http)
+    slow.socket.pause()
+    slow.socket.write(
+      `GET ${teams}?watch=true HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${server.adminKey}\r\n\r\n`,
+    )
+    await untilOpen(1)
+    const quick = await watch(`watch=true&resourceVersion=${await newest()}`)
+    const annotations = { big: 'x'.repeat(200_000) }
+    const changes = 40
+    await make()
+    const path = `${teams}/w${count}`
+    const patch = { method: 'PATCH', headers: { 'content-type': 'application/merge-patch+json' } }
+    for (let n = 0; n < changes; n++)
+      assert.equal(
+        (
+          await wire(path, {
+            ...patch,
+            body: JSON.stringify({ metadata: { annotations: { ...annotations, n: String(n) } } }),
+          })
+        ).code,
+        200,
+      )
+    let last: string | undefined
+    while (last !== String(changes - 1)) last = (await quick.next()).object.metadata.annotations?.n
+    quick.close()
+    await untilOpen(1)
+    slow.socket.destroy()
+    await untilOpen(0)
+  })
+})

@@ -1,0 +1,148 @@
+// kubectl finding its way: discovery, describe, explain, and who the caller is.
+
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { withEachKubectl } from '../support/kubectl.ts'
+import { openSession, type Session } from '../support/kubectl-session.ts'
+import { accessKey, group, team } from '../support/sample.ts'
+
+await withEachKubectl(kubectl => {
+  describe(`kubectl ${kubectl.version} finds its way`, () => {
+    let k: Session
+    before(async () => {
+      k = await openSession(kubectl)
+      const red = team(
+        'red',
+        { displayName: 'Team red', users: ['ada', 'grace'] },
+        { labels: { colour: 'red', rank: '1' } },
+      )
+      await k.ok('create -f -', { stdin: red })
+    })
+    after(() => k.close())
+    const lines = (...all: string[]) => `${all.join('\n')}\n`
+
+    test('api-resources lists every kind with its short names, scope, verbs and categories', async () => {
+      const wide = await k.ok('api-resources -o wide --no-headers')
+      const rows = wide
+        .trimEnd()
+        .split('\n')
+        .map(row => row.split(/ +/).join(' ').trimEnd())
+      const verbs = 'create,delete,deletecollection,get,list,patch,update,watch'
+      assert.deepEqual(rows.toSorted(), [
+        'namespaces ns v1 false Namespace get,list',
+        `ownedaccesskeys oak ${group}/v1 false OwnedAccessKey ${verbs} platform`,
+        `projectsecrets psec ${group}/v1 true ProjectSecret ${verbs} all,platform`,
+        'selfsubjectaccessreviews authorization.k8s.io/v1 false SelfSubjectAccessReview create',
+        'selfsubjectreviews authentication.k8s.io/v1 false SelfSubjectReview create',
+        'selfsubjectrulesreviews authorization.k8s.io/v1 false SelfSubjectRulesReview create',
+        `sharedsecrets shs ${group}/v1 true SharedSecret ${verbs} all,platform`,
+        `teams ${group}/v1 false Team ${verbs} all,platform`,
+      ])
+    })
+
+    test('api-versions lists the groups', async () => {
+      const versions = ['authentication.k8s.io/v1', 'authorization.k8s.io/v1', `${group}/v1`, 'v1']
+      assert.equal(await k.ok('api-versions'), lines(...versions))
+    })
+
+    test("version shows the server's", async () => {
+      const { serverVersion } = await k.json('version')
+      assert.equal(serverVersion.major, '1')
+      assert.equal(serverVersion.minor, '32')
+    })
+
+    test('describe shows an object', async () => {
+      const { metadata } = await k.json('get team red')
+      const text = await k.ok('describe team red')
+      assert.equal(
+        text.replaceAll(/: +/g, ': ').replaceAll(/ +$/gm, ''),
+        lines(
+          'Name: red',
+          'Namespace:',
+          'Labels: colour=red',
+          '              rank=1',
+          'Annotations: <none>',
+          `API Version: ${group}/v1`,
+          'Kind: Team',
+          'Metadata:',
+          `  Creation Timestamp: ${metadata.creationTimestamp}`,
+          '  Generation: 1',
+          `  Resource Version: ${metadata.resourceVersion}`,
+          `  UID: ${metadata.uid}`,
+          'Spec:',
+          '  Display Name: Team red',
+          '  Owner:',
+          '    User: admin',
+          '  Username: red',
+          '  Users:',
+          '    ada',
+          '    grace',
+          'Events: <none>',
+        ),
+      )
+    })
+
+    test('explain shows kinds, nested fields and everything at once', async () => {
+      const head = (kind: string) => `GROUP:      ${group}\nKIND:       ${kind}\nVERSION:    v1\n\n`
+      const plain = await k.ok('explain teams')
+      assert.ok(plain.startsWith(`${head('Team')}DESCRIPTION:\n    Team groups users and manages access`), plain)
+      assert.match(plain, /^ {2}spec\t<Object>\n {4}Desired state of the team\.$/m)
+      const nested = await k.ok('explain team.spec.clusterRoles.name')
+      assert.ok(nested.startsWith(`${head('Team')}FIELD: name <string>\n`), nested)
+      assert.match(nested, /^ {4}The cluster role to assign\.$/m)
+      const recursive = await k.ok('explain team --recursive')
+      assert.match(
+        recursive,
+        /^ {4}access\t<\[\]Object>\n {6}name\t<string>\n(.*\n)* {6}verbs\t<\[\]string> -required-$/m,
+      )
+      assert.match(recursive, /^ {4}users\t<\[\]string>$/m)
+      assert.match(recursive, /^ {4}ownerReferences\t<\[\]Object>$/m)
+      assert.match(await k.ok('explain sharedsecret.spec.data'), /^FIELD: data <map\[string\]string>$/m)
+      assert.match(await k.fails('explain team.spec.nope'), /error: field "nope" does not exist\n$/)
+    })
+
+    test('explain tells deprecated fields', async () => {
+      assert.match(await k.ok('explain ownedaccesskey.spec.parent'), /^ {4}Deprecated\b/m)
+      assert.match(await k.ok('explain ownedaccesskey.spec.scope.rules'), /^ {4}Deprecated\b/m)
+      assert.match(await k.ok('explain ownedaccesskey.spec.scope.allowPlatformCli'), /^ {4}Deprecated\b/m)
+    })
+
+    test('auth whoami names the caller', async () => {
+      const { status } = await k.json('auth whoami')
+      assert.equal(status.userInfo.username, 'admin')
+      assert.deepEqual(status.userInfo.groups, ['system:authenticated', 'platform:user:admin'])
+      assert.match(await k.ok('auth whoami'), /^ATTRIBUTE +VALUE\nUsername +admin\n/)
+    })
+
+    test('auth can-i answers yes or no, and lists', async () => {
+      assert.equal(await k.ok('auth can-i create teams'), 'yes\n')
+      assert.equal(await k.ok('auth can-i get sharedsecrets/status -n one'), 'yes\n')
+      assert.equal(await k.ok('auth can-i get /livez'), 'yes\n')
+      const list = await k.ok('auth can-i --list')
+      assert.match(list, /^Resources +Non-Resource URLs +Resource Names +Verbs\n/)
+      assert.match(list, /^\*\.\* +\[\] +\[\] +\[\*\]$/m)
+    })
+
+    test('auth can-i answers no to someone who may not, with code 1', async () => {
+      const { spec } = await k.json('create -f -', {
+        stdin: accessKey('bob', { user: 'bob' }),
+      })
+      const kubeconfig = (await k.ok('config view --raw')).replace(/token: .*/, `token: ${spec.key}`)
+      const env = { KUBECONFIG: await k.file('bob.kubeconfig', kubeconfig) }
+      assert.equal((await k.json('auth whoami', { env })).status.userInfo.username, 'bob')
+      const answer = await k.run('auth can-i create teams', { env })
+      assert.equal(answer.stdout, 'no\n')
+      assert.equal(answer.code, 1)
+      assert.match(
+        await k.fails('get teams', { env }),
+        /^Error from server \(Forbidden\): teams\.management\.platform\.sh is forbidden: User "bob" cannot list resource "teams" in API group "management\.platform\.sh" at the cluster scope/,
+      )
+    })
+
+    test('a key the server does not know is told to log in', async () => {
+      const kubeconfig = (await k.ok('config view --raw')).replace(/token: .*/, 'token: nobody')
+      const env = { KUBECONFIG: await k.file('nobody.kubeconfig', kubeconfig), HOME: `${k.home}/nobody` }
+      assert.match(await k.fails('get teams', { env }), /You must be logged in to the server/)
+    })
+  })
+})

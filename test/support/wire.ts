@@ -1,0 +1,109 @@
+// Requests as bytes: any method, any header, any body, over plain HTTP or TLS, and bare sockets for what no client would send.
+
+import { once } from 'node:events'
+import { request as httpRequest, type IncomingMessage } from 'node:http'
+import { request as httpsRequest } from 'node:https'
+import { createConnection, type Socket } from 'node:net'
+import { gunzipSync } from 'node:zlib'
+import type { Server } from './server.ts'
+
+export type Sent = {
+  readonly method?: string
+  readonly headers?: { readonly [name: string]: string | readonly string[] }
+  readonly body?: string | Uint8Array
+  /** The bearer key; '' sends none. Default: the administrator's. */
+  readonly key?: string
+}
+export type Reply = {
+  readonly code: number
+  readonly headers: IncomingMessage['headers']
+  /** Every Warning header by itself. */
+  readonly warnings: readonly string[]
+  readonly text: string
+  // biome-ignore lint/suspicious/noExplicitAny: tests look at whatever came, and fail where it is something else
+  readonly json: any
+}
+
+export const base = '/kubernetes/management'
+export const group = `${base}/apis/management.platform.sh/v1`
+
+export type Wire = (path: string, sent?: Sent) => Promise<Reply>
+
+/** Over TLS by default; the path is whole. */
+export function openWire(
+  server: Pick<Server, 'https' | 'http' | 'ca' | 'adminKey'>,
+  over: 'https' | 'http' = 'https',
+): Wire {
+  return async (path, sent = {}) => {
+    const { method = 'GET', headers = {}, body, key = server.adminKey } = sent
+    const options = {
+      method,
+      agent: false,
+      headers: {
+        ...(key && { authorization: `Bearer ${key}` }),
+        ...(body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }),
+        ...headers,
+      } as { [name: string]: string },
+      ...(over === 'https' ? { ca: server.ca, servername: 'localhost' } : {}),
+    }
+    const call = (over === 'https' ? httpsRequest : httpRequest)(server[over] + path, options)
+    // A server that refuses early closes while the body is still on its way; its answer is what counts.
+    call.on('error', () => {})
+    call.end(body)
+    const [response] = (await once(call, 'response')) as [IncomingMessage]
+    return replyOf(response)
+  }
+}
+
+async function replyOf(response: IncomingMessage): Promise<Reply> {
+  const chunks: Buffer[] = []
+  for await (const chunk of response) chunks.push(chunk)
+  const bytes = Buffer.concat(chunks)
+  const zipped = response.headers['content-encoding'] === 'gzip' && bytes.length > 0
+  const text = (zipped ? gunzipSync(bytes) : bytes).toString()
+  const isJson = response.headers['content-type']?.startsWith('application/json') && text
+  return {
+    code: response.statusCode ?? 0,
+    headers: response.headers,
+    warnings: response.rawHeaders.filter(
+      (_, at) => at % 2 === 1 && response.rawHeaders[at - 1]?.toLowerCase() === 'warning',
+    ),
+    text,
+    json: isJson ? JSON.parse(text) : undefined,
+  }
+}
+
+export type Bare = {
+  readonly socket: Socket
+  /** All that came until the text was seen, or until the end. */
+  until(text: string): Promise<string>
+  /** All that came when the other side closed. */
+  ended(): Promise<string>
+}
+
+/** A bare connection to the plain listener. */
+export async function openBare(url: string): Promise<Bare> {
+  const { hostname, port } = new URL(url)
+  const socket = createConnection({ host: hostname, port: Number(port) })
+  await once(socket, 'connect')
+  let seen = ''
+  let closed = false
+  let look = () => {}
+  socket.on('data', chunk => {
+    seen += chunk.toString('latin1')
+    look()
+  })
+  socket.on('error', () => {})
+  socket.on('close', () => {
+    closed = true
+    look()
+  })
+  const wait = (isSo: () => boolean) =>
+    new Promise<string>(resolve => {
+      look = () => {
+        if (isSo()) resolve(seen)
+      }
+      look()
+    })
+  return { socket, until: text => wait(() => closed || seen.includes(text)), ended: () => wait(() => closed) }
+}
