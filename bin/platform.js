@@ -17,7 +17,9 @@ if (major > 24 || (major === 24 && minor >= 12)) {
 } else {
   const node = pinnedNode()
   if (!node) {
-    console.error(`platform needs Node 24.12 or newer; this is ${process.version}, and no pinned Node is installed beside it for ${process.platform}-${process.arch}.`)
+    console.error(
+      `platform needs Node 24.12 or newer; this is ${process.version}, and no pinned Node is installed beside it for ${process.platform}-${process.arch}.`,
+    )
     process.exit(1)
   }
   const child = spawn(node, [program, ...process.argv.slice(2)], { stdio: 'inherit' })

@@ -129,7 +129,9 @@ test('docs/ARCHITECTURE.md shows the import table that is enforced', () => {
 test('every path that docs/ARCHITECTURE.md names exists', () => {
   const paths = namedPaths(read(page))
   assert.ok(paths.length > 20, `${page} names ${paths.length} paths`)
-  const known = globSync(['**/*', '.ci/*'], { cwd: root, exclude: name => name === 'node_modules' }).map(path => `/${path}`)
+  const known = globSync(['**/*', '.ci/*'], { cwd: root, exclude: name => name === 'node_modules' }).map(
+    path => `/${path}`,
+  )
   const exists = (path: string) => known.some(one => one.endsWith(`/${path.replace(/^\.\/|\/$/g, '')}`))
   holds(paths.map(path => !exists(path) && `${page}: ${path} does not exist`))
 })

@@ -25,9 +25,11 @@ export function readBytes(request: Request): Promise<Buffer> {
       reject(tooMuch())
     })
     request.on('end', () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)))
-    request.on('error', reject)
+    // A client that goes away half-way is no failure of ours, however the socket tells of it.
+    const brokenOff = () => reject(badRequest('the request ended before its body was complete'))
+    request.on('error', brokenOff)
     request.on('close', () => {
-      if (!request.complete) reject(badRequest('the request ended before its body was complete'))
+      if (!request.complete) brokenOff()
     })
   })
 }

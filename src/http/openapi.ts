@@ -81,6 +81,9 @@ function document2(kinds: readonly Kind[]): JsonObject {
   return { swagger: '2.0', info, paths: paths(kinds, v2), definitions: schemasOf(kinds, v2) }
 }
 
+const booleans = ['allowWatchBookmarks', 'force', 'orphanDependents', 'sendInitialEvents', 'watch']
+const integers = ['gracePeriodSeconds', 'limit', 'timeoutSeconds']
+
 const patchTypes = ['application/json-patch+json', 'application/merge-patch+json', 'application/apply-patch+yaml']
 const bodyTypes = ['application/json', 'application/yaml']
 
@@ -96,7 +99,20 @@ function paths(kinds: readonly Kind[], dialect: Dialect): JsonObject {
       all[`${collection}/{name}/status`] = operations(kind, `${collection}/{name}/status`, true, dialect)
     if (kind.namespaced) all[pathOf(kind, {})] = { get: operation(kind, 'list', '', dialect) }
   }
+  if (dialect.version === 3 && kinds.some(kind => kind.group === '')) all['/api/v1/lists/{name}'] = listManifest
   return all
+}
+
+/** `kubectl create -f` of a v1 List asks whether the server validates it: its items are, one by one. There is no such path. */
+const listManifest: JsonObject = {
+  patch: {
+    description: 'Declares that the items of a List are validated by the server; a List itself cannot be patched.',
+    operationId: 'patchCoreV1List',
+    parameters: [parameter('name', 'path', v3), parameter('fieldValidation', 'query', v3)],
+    responses: { 405: { description: 'A List is not an object of the server.' } },
+    'x-kubernetes-action': 'patch',
+    'x-kubernetes-group-version-kind': { group: '', kind: 'List', version: 'v1' },
+  },
 }
 
 const actions = {
@@ -178,9 +194,6 @@ function queryOf(action: string): readonly string[] {
   if (action === 'delete') return ['dryRun', 'gracePeriodSeconds', 'orphanDependents', 'propagationPolicy']
   return ['pretty', 'resourceVersion']
 }
-
-const booleans = ['allowWatchBookmarks', 'force', 'orphanDependents', 'sendInitialEvents', 'watch']
-const integers = ['gracePeriodSeconds', 'limit', 'timeoutSeconds']
 
 function parameter(name: string, place: 'path' | 'query', dialect: Dialect): JsonObject {
   const type = booleans.includes(name) ? 'boolean' : integers.includes(name) ? 'integer' : 'string'

@@ -175,7 +175,8 @@ async function admit(next: Key, old: Key | undefined, tools: Tools) {
   if (given) refuse(next.metadata.name ?? '', checkKey(given, next, tools))
   const key = given ?? makeKey(tools.random)
   const object: Key = { ...next, spec: rest, status: { ...next.status, digest: tools.digest(key) } }
-  if (tools.dryRun) return { object }
+  // Shown once, in the answer to the creation, and never for a dry run.
+  if (tools.dryRun || old) return { object }
   return { object, shown: (stored: Resource) => ({ ...stored, spec: { ...stored.spec, key } }) }
 }
 

@@ -107,8 +107,23 @@ function question({ resourceAttributes: on, nonResourceAttributes: at }: Static<
   }
 }
 
-const rule = (fields: readonly string[]) =>
-  struct('A rule.', Object.fromEntries(fields.map(field => [field, list(text(''), '')])))
+const words = {
+  verbs: list(text(''), 'Verbs; * is every verb.'),
+  apiGroups: list(text(''), 'API groups; * is every group.'),
+  resources: list(text(''), 'Plural names; * is all.'),
+  resourceNames: list(text(''), 'Names the rule is confined to.'),
+  nonResourceURLs: list(text(''), 'Paths; * is all.'),
+}
+const resourceRule = struct('What may be done with resources.', {
+  verbs: words.verbs,
+  apiGroups: words.apiGroups,
+  resources: words.resources,
+  resourceNames: words.resourceNames,
+})
+const nonResourceRule = struct('What may be done with paths.', {
+  verbs: words.verbs,
+  nonResourceURLs: words.nonResourceURLs,
+})
 
 export const SelfSubjectRulesReview: Kind = defineKind({
   ...review,
@@ -119,8 +134,8 @@ export const SelfSubjectRulesReview: Kind = defineKind({
   description: 'SelfSubjectRulesReview lists what the caller may do in a namespace.',
   spec: struct('The question.', { namespace: text('The namespace to look at.') }),
   status: struct('The answer.', {
-    resourceRules: list(rule(['verbs', 'apiGroups', 'resources', 'resourceNames']), 'What may be done with resources.'),
-    nonResourceRules: list(rule(['verbs', 'nonResourceURLs']), 'What may be done with paths.'),
+    resourceRules: list(resourceRule, 'What may be done with resources.'),
+    nonResourceRules: list(nonResourceRule, 'What may be done with paths.'),
     incomplete: flag('Whether the list may lack rules.'),
     evaluationError: text('What went wrong while listing.'),
   }),

@@ -79,6 +79,9 @@ const isEmpty = (value: Json) =>
 const notHandled = (kind: Kind, why: string) =>
   badRequest(`${kind.kind} in version "${kind.version}" cannot be handled as a ${kind.kind}: ${why}`)
 
+/** Upstream stops listing here as well: a body of unknown fields is not worth an answer of its size. */
+const most = 100
+
 function report(
   kind: Kind,
   name: string,
@@ -92,7 +95,10 @@ function report(
     ...atRoot,
     ...found.unknown.filter(path => !path.startsWith('metadata.')),
   ]
-  const problems = [...(options.duplicates ?? []), ...metadataFirst.map(path => `unknown field "${path}"`)]
+  const problems = [...(options.duplicates ?? []), ...metadataFirst.map(path => `unknown field "${path}"`)].slice(
+    0,
+    most,
+  )
   if (problems.length && options.fieldValidation === 'Strict') {
     if (strictness === 'patch')
       throw invalid(kind, name, [

@@ -89,4 +89,4 @@ export function warningHeaders(warnings: ReadonlySet<string>): string[] {
 }
 
 /** Header values are bytes: other characters travel as UTF-8, which Kubernetes clients read. */
-const toLatin1 = (text: string) => (/[^\x00-\xff]/.test(text) ? Buffer.from(text).toString('latin1') : text)
+const toLatin1 = (text: string) => (/[^\x00-\x7f]/.test(text) ? Buffer.from(text).toString('latin1') : text)

@@ -79,22 +79,21 @@ describe('life of a server', { timeout: 40_000, concurrency: true }, () => {
     const ends = Promise.all([once(watch, 'end'), once(stream, 'end')])
     const started = performance.now()
     const stopping = server.stop()
+    const wire = openWire(server, 'http')
+    let ready = await wire('/readyz')
+    while (ready.code === 200) ready = await wire('/readyz')
+    assert.equal(ready.code, 500)
+    assert.match(ready.text, /^\[-\]shutdown failed: reason withheld$/m)
+    assert.equal((await wire('/livez')).code, 200, 'it is not ready any more, and well')
+    assert.equal((await wire(teams)).code, 200, 'who did not notice yet is served')
     await ends
     assert.ok(watch.complete, 'the watch over HTTP/1.1 ended with its last chunk')
     assert.equal(stream.rstCode, 0, 'the watch over HTTP/2 ended without an error')
-    const ready = await openWire(
-      server,
-      'http',
-    )('/readyz').then(
-      reply => `${reply.code} ${reply.text}`,
-      error => String(error),
-    )
     slow.socket.write(rest('late'))
     assert.match(await slow.until('"uid"'), /^HTTP\/1\.1 201 /, 'the write under way was answered')
     await stopping
     assert.ok(performance.now() - started < 10_000)
     session.destroy()
-    assert.match(ready, /^500 .*\[-\]shutdown failed: reason withheld/s, 'while draining, readiness says no')
   })
 
   test('a client that never finishes does not keep it: exit 0 within 10 seconds (issue 2 §6)', async () => {

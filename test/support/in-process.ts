@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Caller } from '../../src/api/caller.ts'
 import type { Judgement, Kind, Question } from '../../src/api/kind.ts'
+import type { JsonObject, Metadata, Ref, Resource } from '../../src/api/object.ts'
 import type { Resources } from '../../src/api/resources.ts'
 import { openKeyBook } from '../../src/auth/key-book.ts'
 import { connect } from '../../src/client/connect.ts'
@@ -13,6 +14,7 @@ import { startGarbageCollector } from '../../src/controllers/garbage-collector.t
 import { openPages } from '../../src/http/pages.ts'
 import { requestHandler, type ServerOptions } from '../../src/http/server.ts'
 import { kinds as ownKinds } from '../../src/kinds/index.ts'
+import { fieldPath, readAt, writeAt } from '../../src/registry/field-path.ts'
 import { openRegistry } from '../../src/registry/registry.ts'
 import { type Limits, openLimits } from '../../src/serving/limits.ts'
 import { listenHttp } from '../../src/serving/listener.ts'
@@ -43,12 +45,14 @@ export type House = {
   readonly resources: Resources
   as(caller: Caller): Resources
   readonly inside: Resources
+  /** What is stored of an object, sealed fields opened: what no door shows. */
+  opened(kind: Kind, ref: Ref): Resource
   /** Resolves once the collector has nothing left to do with what it has seen. */
   settled(): Promise<void>
   close(): Promise<void>
 }
 
-export const admin: Caller = { username: 'admin', groups: ['system:authenticated', 'platform:user:admin'] }
+const admin: Caller = { username: 'admin', groups: ['system:authenticated', 'platform:user:admin'] }
 
 /** History of a minute, and no more: moving the clock and writing makes what came before too old. */
 export const historySeconds = 60
@@ -60,10 +64,12 @@ export async function openHouse(options: HouseOptions = {}): Promise<House & { r
   const random = options.random ?? ((size: number) => randomBytes(size))
   const judge = options.judge ?? (() => ({ allowed: true, reason: '' }))
   const digest = (text: string) => createHash('sha256').update(text).digest('hex')
+  const keys = [{ id: 'test', key: new Uint8Array(32).fill(7) }]
+  const sealer = openSealer({ keys, random: size => randomBytes(size) })
   const registry = openRegistry({
     kinds,
     store,
-    sealer: openSealer({ keys: [{ id: 'test', key: new Uint8Array(32).fill(7) }], random: size => randomBytes(size) }),
+    sealer,
     now: clock.now,
     uuid: randomUUID,
     lastActivity: () => undefined,
@@ -89,6 +95,18 @@ export async function openHouse(options: HouseOptions = {}): Promise<House & { r
     resources: registry.as(admin),
     as: registry.as,
     inside: registry.inside,
+    opened(kind, ref) {
+      const entry = store.get({ bucket: kind.id, ...ref })
+      let object = JSON.parse(entry?.text.toString() ?? 'null') as JsonObject
+      const { namespace = '', name = '', uid = '' } = object['metadata'] as Metadata
+      for (const path of kind.sealed) {
+        const sealed = readAt(object, fieldPath(path))
+        if (typeof sealed !== 'string') continue
+        const value = JSON.parse(sealer.open({ kind: kind.id, namespace, name, uid, path }, sealed))
+        object = writeAt(object, fieldPath(path), value)
+      }
+      return JSON.parse(JSON.stringify(object))
+    },
     settled: async () => collector?.idle(),
     async close() {
       await collector?.stop()

@@ -36,6 +36,8 @@ export function openWire(
 ): Wire {
   return async (path, sent = {}) => {
     const { method = 'GET', headers = {}, body, key = server.adminKey } = sent
+    const at = new URL(server[over])
+    // The path is sent as it is: a URL would tidy it.
     const options = {
       method,
       agent: false,
@@ -46,7 +48,7 @@ export function openWire(
       } as { [name: string]: string },
       ...(over === 'https' ? { ca: server.ca, servername: 'localhost' } : {}),
     }
-    const call = (over === 'https' ? httpsRequest : httpRequest)(server[over] + path, options)
+    const call = (over === 'https' ? httpsRequest : httpRequest)({ ...options, host: at.hostname, port: at.port, path })
     // A server that refuses early closes while the body is still on its way; its answer is what counts.
     call.on('error', () => {})
     call.end(body)

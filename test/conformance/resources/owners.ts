@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { OwnerReference, Resource } from '../../../src/api/object.ts'
+import { SharedSecret } from '../../../src/kinds/shared-secret.ts'
 import { Team } from '../../../src/kinds/team.ts'
 import {
   at,
@@ -65,6 +66,19 @@ export function ownersSuite(open: OpenHouse): void {
       assert.deepEqual(plain((await again(dependent)).metadata.ownerReferences), [owner(other)])
       await remove(other, 'Background')
       await gone(dependent)
+    })
+
+    test('a dependent with secrets keeps them, whatever is done to its references (D28)', async () => {
+      const [one, other] = [await create(house(), fresh()), await create(house(), fresh())]
+      const data = { password: 'aHVudGVyMg==' }
+      const body = json({ metadata: { name: fresh('s'), ownerReferences: [owner(one), owner(other)] }, spec: { data } })
+      const { name = '' } = (await house().resources.create(SharedSecret, '', body)).object.metadata
+      await remove(one, 'Orphan')
+      await remove(other, 'Orphan')
+      await Promise.all([gone(one), gone(other)])
+      const kept = await read(house(), name, '', SharedSecret)
+      assert.equal(kept.metadata.ownerReferences, undefined)
+      assert.deepEqual(plain(kept.spec?.['data']), data)
     })
 
     test('foreground: the owner waits for dependents that block it (D11, SPEC §2.2.1)', async () => {

@@ -1,0 +1,95 @@
+// What the client makes of answers: the server's errors, warnings, and answers that come from somebody else. The verbs are in test/conformance.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ApiError } from '../api/errors.ts'
+import { defineKind } from '../api/kind.ts'
+import { connect, type Fetch } from './connect.ts'
+import { readWarnings } from './read-warnings.ts'
+
+const Thing = defineKind({
+  kind: 'Thing',
+  plural: 'things',
+  singular: 'thing',
+  namespaced: true,
+  description: 'Thing of a test.',
+  sample: {},
+})
+
+type Call = { readonly url: string; readonly init: RequestInit }
+
+function answering(body: string, init: ResponseInit = {}) {
+  const calls: Call[] = []
+  const fetch: Fetch = async (url, sent) => {
+    calls.push({ url, init: sent })
+    return new Response(body, init)
+  }
+  return { calls, fetch }
+}
+
+const thrown = (promise: Promise<unknown>): Promise<ApiError> =>
+  promise.then(
+    () => assert.fail('it did not fail'),
+    error => error,
+  )
+
+test('the address is the base, the prefix and the path, whatever the base ends in (D1)', async () => {
+  for (const url of ['https://plane.example', 'https://plane.example/', 'https://plane.example/sub/']) {
+    const { calls, fetch } = answering('{}')
+    await connect({ url, key: 'k', fetch }).get(Thing, { namespace: '', name: 'a b' })
+    const [call] = calls
+    assert.equal(
+      call?.url,
+      `${url.replace(/\/$/, '')}/kubernetes/management/apis/management.platform.sh/v1/namespaces/default/things/a%20b`,
+    )
+    assert.equal(new Headers(call?.init.headers).get('authorization'), 'Bearer k')
+  }
+})
+
+test("an error is the server's own: code, reason, message, details and continue", async () => {
+  const status = {
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: { continue: 'token' },
+    status: 'Failure',
+    message: 'too old',
+    reason: 'Expired',
+    details: { causes: [{ reason: 'r', message: 'm', field: 'f' }] },
+    code: 410,
+  }
+  const { fetch } = answering(JSON.stringify(status), { status: 410 })
+  const error = await thrown(connect({ url: 'http://x', key: '', fetch }).list(Thing))
+  assert.ok(error instanceof ApiError)
+  assert.deepEqual(error.status, status)
+})
+
+test('what is no Status is told apart: it came from something in between', async () => {
+  for (const body of ['<html>Bad Gateway</html>', '{"kind":"Other"}', '']) {
+    const { fetch } = answering(body, { status: 502 })
+    const error = await thrown(connect({ url: 'http://x', key: '', fetch }).list(Thing))
+    assert.equal(error.code, 502)
+    assert.match(error.message, /^the answer was 502 without a Status/)
+    assert.equal(error.message.includes('html'), false)
+  }
+})
+
+test('a filter cannot travel: only is refused', async () => {
+  const { fetch, calls } = answering('{}')
+  const resources = connect({ url: 'http://x', key: '', fetch })
+  await assert.rejects(resources.list(Thing, { only: () => true }), TypeError)
+  await assert.rejects(resources.watch(Thing, { only: () => true }), TypeError)
+  assert.deepEqual(calls, [])
+})
+
+test('warnings are read one by one: commas, escaped quotes and UTF-8 included', async () => {
+  const bytes = Buffer.from('299 - "unknown field \\"a, b\\"", 299 - "é €"').toString('latin1')
+  assert.deepEqual(readWarnings(bytes), ['unknown field "a, b"', 'é €'])
+  assert.deepEqual(readWarnings(null), [])
+  assert.deepEqual(readWarnings('299 - "caf\u00e9"'), ['café'], 'a server that sends Latin-1 is understood as well')
+  const told: string[] = []
+  const { fetch } = answering('{}', { headers: { warning: '299 - "one"' } })
+  const resources = connect({ url: 'http://x', key: '', fetch, warn: text => told.push(`all ${text}`) })
+  await resources.create(Thing, '', {}, { warn: text => told.push(text) })
+  await resources.get(Thing, { namespace: '', name: 'a' })
+  assert.deepEqual(told, ['one', 'all one'])
+})
