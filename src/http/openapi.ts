@@ -1,7 +1,6 @@
 // OpenAPI v2 and v3 documents, made once from the kinds, and the pages that serve them with their hashes (wire §1.4).
 
 import { createHash } from 'node:crypto'
-import { notAcceptable } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
 import type { JsonObject } from '../api/object.ts'
 import { pathOf, prefix } from '../api/paths.ts'
@@ -47,11 +46,24 @@ function seal(document: JsonObject): Sealed {
   return { body, hash: createHash('sha512').update(body).digest('hex').toUpperCase() }
 }
 
-/** Clients that ask for protobuf alone get a 406, which they know how to live with; a JSON body they would not. */
+const protobufAsked = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf'
+const protobufType = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf'
+
+/**
+ * kubectl reads v2 as protobuf before it creates a List, and gives up where it cannot. This document declares no types:
+ * kubectl then leaves their validation to the server, which does it for every item.
+ */
+const protobufBody = (() => {
+  const field = (number: number, bytes: Buffer) =>
+    Buffer.concat([Buffer.from([(number << 3) | 2, bytes.length]), bytes])
+  const title = Buffer.concat([field(1, Buffer.from(info.title)), field(2, Buffer.from(info.version))])
+  return Buffer.concat([field(1, Buffer.from('2.0')), field(2, title)])
+})()
+
 function serveV2({ body, hash }: Sealed, { request }: Exchange): Answer {
   const accept = request.headers.accept ?? ''
-  if (accept.includes('proto-openapi') && !/application\/json|\*\/\*/.test(accept))
-    throw notAcceptable(['application/json'])
+  if (accept.startsWith(protobufAsked))
+    return { code: 200, type: protobufType, body: protobufBody, headers: { Vary: 'Accept' } }
   return { code: 200, type: 'application/json', body, headers: { ETag: `"${hash}"`, Vary: 'Accept' } }
 }
 
@@ -99,20 +111,7 @@ function paths(kinds: readonly Kind[], dialect: Dialect): JsonObject {
       all[`${collection}/{name}/status`] = operations(kind, `${collection}/{name}/status`, true, dialect)
     if (kind.namespaced) all[pathOf(kind, {})] = { get: operation(kind, 'list', '', dialect) }
   }
-  if (dialect.version === 3 && kinds.some(kind => kind.group === '')) all['/api/v1/lists/{name}'] = listManifest
   return all
-}
-
-/** `kubectl create -f` of a v1 List asks whether the server validates it: its items are, one by one. There is no such path. */
-const listManifest: JsonObject = {
-  patch: {
-    description: 'Declares that the items of a List are validated by the server; a List itself cannot be patched.',
-    operationId: 'patchCoreV1List',
-    parameters: [parameter('name', 'path', v3), parameter('fieldValidation', 'query', v3)],
-    responses: { 405: { description: 'A List is not an object of the server.' } },
-    'x-kubernetes-action': 'patch',
-    'x-kubernetes-group-version-kind': { group: '', kind: 'List', version: 'v1' },
-  },
 }
 
 const actions = {
