@@ -352,7 +352,11 @@ describe('the front door', { timeout: 30_000 }, () => {
       assert.equal((await wire(`${base}/openapi/v3/apis/none/v1`)).code, 404)
       assert.equal((await wire(`${base}/openapi/v2`)).json.swagger, '2.0')
       const proto = { accept: 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf' }
-      assert.equal((await wire(`${base}/openapi/v2`, { headers: proto })).code, 406)
+      const binary = await wire(`${base}/openapi/v2`, { headers: proto })
+      assert.deepEqual(
+        [binary.code, binary.headers['content-type']],
+        [200, 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf'],
+      )
     })
 
     test('/version tells which API conventions to expect (wire §0, §1.3)', async () => {
