@@ -140,7 +140,11 @@ const fieldError = (reason: string, text: string) => (field: string, message: st
   field,
   message: message ? `${text}: ${message}` : text,
 })
-const shown = (value: unknown) => (value === undefined ? 'null' : JSON.stringify(value))
+/** A value as a message shows it; a long one is cut, or a large body would come back several times over. */
+function shown(value: unknown): string {
+  const text = value === undefined ? 'null' : JSON.stringify(value)
+  return text.length > 512 ? `${text.slice(0, 512)}… (${text.length} characters)` : text
+}
 export const required = fieldError('FieldValueRequired', 'Required value')
 export const fieldForbidden = fieldError('FieldValueForbidden', 'Forbidden')
 export const invalidValue = (field: string, value: unknown, message: string): FieldError => ({
@@ -175,16 +179,20 @@ export const duplicateValue = (field: string, value: unknown): FieldError => ({
   message: `Duplicate value: ${shown(value)}`,
 })
 
-/** 422 with every field error; the message says each once, the causes all. */
+const mostErrors = 200
+
+/** 422 with every field error, up to a bound; the message says each once, the causes all. */
 export function invalid(
   of: { readonly group: string; readonly kind: string },
   name: string,
   errors: readonly FieldError[],
 ): ApiError {
-  const texts = [...new Set(errors.map(error => `${error.field}: ${error.message}`))]
+  const told = errors.slice(0, mostErrors)
+  const texts = [...new Set(told.map(error => `${error.field}: ${error.message}`))]
+  if (errors.length > mostErrors) texts.push(`and ${errors.length - mostErrors} more`)
   const list = texts.length === 1 ? texts[0] : `[${texts.join(', ')}]`
-  return new ApiError(422, 'Invalid', `${dotted(of.group, of.kind)} "${name}" is invalid: ${list}`, {
-    details: { name, group: of.group, kind: of.kind, causes: errors },
+  return new ApiError(422, 'Invalid', `${dotted(of.group, of.kind)} "${name.slice(0, 512)}" is invalid: ${list}`, {
+    details: { name: name.slice(0, 512), group: of.group, kind: of.kind, causes: told },
   })
 }
 

@@ -1,6 +1,6 @@
 // The one table that turns the store's errors into answers.
 
-import { alreadyExists, conflict, expired, futureRevision, notFound, unavailable } from '../api/errors.ts'
+import { alreadyExists, badRequest, conflict, expired, notFound, unavailable } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
 import { StoreError } from '../storage/store.ts'
 
@@ -16,7 +16,7 @@ export function translate(error: unknown, kind: Kind, name: string): unknown {
     case 'compacted':
       return expired('The resourceVersion for the provided list is too old.')
     case 'future':
-      return futureRevision('asked for', String(error.revision))
+      return badRequest('invalid continue token: it names a revision this server never gave out')
     case 'unavailable':
       return unavailable(`the server cannot store changes now: ${error.message}`)
   }

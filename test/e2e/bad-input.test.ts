@@ -2,10 +2,9 @@
 
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { setTimeout as wait } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { type Server, startServer } from '../support/server.ts'
-import { base, group, openBare, openWire, type Reply, type Sent, type Wire } from '../support/wire.ts'
+import { base, eventually, group, openBare, openWire, type Reply, type Sent, type Wire } from '../support/wire.ts'
 
 const teams = `${group}/teams`
 const secrets = `${group}/namespaces/default/sharedsecrets`
@@ -405,6 +404,9 @@ describe('bad input', { timeout: 60_000 }, () => {
     const head = (line: string, ...more: string[]) =>
       [line, 'Host: localhost', `Authorization: Bearer ${server.adminKey}`, ...more, '', ''].join('\r\n')
 
+    const shows = (line: string) =>
+      eventually(line, async () => (await wire('/metrics')).text.split('\n').includes(line))
+
     test('what is not HTTP is answered 400 and closed', async () => {
       for (const bytes of [
         'hello\r\n\r\n',
@@ -434,15 +436,14 @@ describe('bad input', { timeout: 60_000 }, () => {
         `${head(`PATCH ${teams}/there HTTP/1.1`, 'Content-Type: application/merge-patch+json', 'Content-Length: 10')}{`,
         `${head(`DELETE ${teams}/there HTTP/1.1`, 'Content-Type: application/json', 'Content-Length: 10')}{`,
       ]
-      for (const how of ['end', 'resetAndDestroy'] as const) {
+      for (const how of ['end', 'destroy'] as const) {
         const open = await Promise.all(halves.map(() => openBare(server.http)))
         for (const [at, { socket }] of open.entries()) socket.write(halves[at] ?? '')
         await wire(teams) // by then the halves have arrived
         for (const { socket } of open) socket[how]()
         await Promise.all(open.map(bare => bare.ended()))
       }
-      while (!/^apiserver_current_inflight_requests\{request_kind="mutating"\} 0$/m.test((await wire('/metrics')).text))
-        await wait(10)
+      await shows('apiserver_current_inflight_requests{request_kind="mutating"} 0')
       assert.equal((await wire(`${teams}/there`)).code, 200)
     })
 
@@ -450,9 +451,9 @@ describe('bad input', { timeout: 60_000 }, () => {
       const open = await Promise.all(Array.from({ length: 100 }, () => openBare(server.http)))
       for (const { socket } of open) socket.write(head(`GET ${teams}?watch=true HTTP/1.1`))
       await Promise.all(open.map(bare => bare.until('"ADDED"')))
-      for (const { socket } of open) socket.resetAndDestroy()
+      for (const { socket } of open) socket.destroy()
       await Promise.all(open.map(bare => bare.ended()))
-      while (!/^apiserver_longrunning_requests\{verb="WATCH"\} 0$/m.test((await wire('/metrics')).text)) await wait(10)
+      await shows('apiserver_longrunning_requests{verb="WATCH"} 0')
     })
   })
 

@@ -15,7 +15,7 @@ import { connect as connectTls } from 'node:tls'
 import { issueCertificate, makeAuthority } from '../../src/serving/certificate.ts'
 import { exec } from '../support/exec.ts'
 import { type Server, startServer } from '../support/server.ts'
-import { group, openBare, openWire } from '../support/wire.ts'
+import { eventually, group, openBare, openWire } from '../support/wire.ts'
 
 const teams = `${group}/teams`
 const program = join(import.meta.dirname, '../../bin/platform.js')
@@ -29,7 +29,7 @@ const rest = (name: string) => `{"name":"${name}"}}`.padEnd(12 + name.length)
 async function underWay(server: Server, writes: number): Promise<void> {
   const wire = openWire(server)
   const pattern = new RegExp(`^apiserver_current_inflight_requests\\{request_kind="mutating"\\} ${writes}$`, 'm')
-  while (!pattern.test((await wire('/metrics')).text)) await wait(10)
+  await eventually(`${writes} writes are under way`, async () => pattern.test((await wire('/metrics')).text))
 }
 
 describe('life of a server', { timeout: 40_000, concurrency: true }, () => {
@@ -152,7 +152,7 @@ describe('life of a server', { timeout: 40_000, concurrency: true }, () => {
       }
       const first = await shown()
       await write()
-      while ((await shown()) === first) await wait(50)
+      await eventually('the new certificate is shown', async () => (await shown()) !== first)
       const second = await shown()
       await writeFile(key, 'garbage')
       await wait(1200) // one look at the files, which must change nothing

@@ -7,9 +7,8 @@ import { connect as connectHttp2 } from 'node:http2'
 import { request as httpsRequest } from 'node:https'
 import { createInterface } from 'node:readline'
 import { after, before, describe, test } from 'node:test'
-import { setTimeout as wait } from 'node:timers/promises'
 import { type Server, startServer } from '../support/server.ts'
-import { group, openBare, openWire, type Wire } from '../support/wire.ts'
+import { eventually, group, openBare, openWire, type Wire } from '../support/wire.ts'
 
 const teams = `${group}/teams`
 const json = { 'content-type': 'application/json' }
@@ -54,9 +53,7 @@ describe('watches', { timeout: 30_000 }, () => {
   }
   const open = async () =>
     Number(/^apiserver_longrunning_requests\{verb="WATCH"\} (\d+)$/m.exec((await wire('/metrics')).text)?.[1])
-  const untilOpen = async (wanted: number) => {
-    while ((await open()) !== wanted) await wait(10)
-  }
+  const untilOpen = (wanted: number) => eventually(`${wanted} watches are open`, async () => (await open()) === wanted)
 
   test('headers come at once, before there is an event; never compressed', async () => {
     const { response, next, close } = await watch(`watch=true&resourceVersion=${await newest()}`, {

@@ -4,10 +4,9 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect as connectHttp2 } from 'node:http2'
 import { after, before, describe, test } from 'node:test'
-import { setTimeout as wait } from 'node:timers/promises'
 import { connect as connectTls } from 'node:tls'
 import { type Server, startServer } from '../support/server.ts'
-import { base, group, openWire, type Sent, type Wire } from '../support/wire.ts'
+import { base, eventually, group, openWire, type Sent, type Wire } from '../support/wire.ts'
 
 const teams = `${group}/teams`
 const json = { 'content-type': 'application/json' }
@@ -501,6 +500,6 @@ describe('the front door', { timeout: 30_000 }, () => {
     const going = await wire(`${teams}/going?gracePeriodSeconds=1`, { method: 'DELETE' })
     assert.equal(going.json.metadata.deletionGracePeriodSeconds, 1)
     assert.equal((await wire(`${teams}/going`)).code, 200)
-    while ((await wire(`${teams}/going`)).code === 200) await wait(50)
+    await eventually('it is gone', async () => (await wire(`${teams}/going`)).code === 404)
   })
 })

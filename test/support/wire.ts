@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { createConnection, type Socket } from 'node:net'
+import { setTimeout as wait } from 'node:timers/promises'
 import { gunzipSync } from 'node:zlib'
 import type { Server } from './server.ts'
 
@@ -108,4 +109,10 @@ export async function openBare(url: string): Promise<Bare> {
       look()
     })
   return { socket, until: text => wait(() => closed || seen.includes(text)), ended: () => wait(() => closed) }
+}
+
+/** Asks again and again until it is so, for ten seconds at most: a loop must not outlive its test. */
+export async function eventually(what: string, isSo: () => Promise<boolean>): Promise<void> {
+  for (const end = performance.now() + 10_000; !(await isSo()); await wait(10))
+    if (performance.now() > end) throw new Error(`it did not come to this: ${what}`)
 }

@@ -141,9 +141,10 @@ export async function events(watch: Watch, count: number): Promise<WatchEvent[]>
 export const spoken = (all: readonly WatchEvent[]) =>
   all.map(({ type, document }) => `${type} ${document.object.metadata.name ?? ''}`.trim())
 
-/** Asks again and again until it is so; a test's own time limit ends it otherwise. */
+/** Asks again and again until it is so, for ten seconds at most: a loop must not outlive its test. */
 export async function until(isSo: () => Promise<boolean>): Promise<void> {
-  while (!(await isSo())) await turn()
+  for (const end = performance.now() + 10_000; !(await isSo()); await turn())
+    assert.ok(performance.now() < end, 'it did not come to this')
 }
 
 export const specOf = (object: Resource): JsonObject => plain(object.spec ?? {})
