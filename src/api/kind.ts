@@ -27,6 +27,14 @@ export type Tools = {
   /** The request path's own evaluator, asked for the caller. */
   readonly judge: (question: Question) => Promise<Judgement>
   readonly rules: (namespace: string) => Promise<Rules>
+  /** What of these rules the caller does not hold, and so may not give away, printed (D27). */
+  readonly missing: (rules: readonly RuleLike[], namespace: string) => readonly string[]
+  /** The rules of a role that is there. */
+  readonly rulesOfRole: (kind: 'Role' | 'ClusterRole', ref: Ref) => readonly RuleLike[] | undefined
+  /** Everything bound to a group, with where it counts. */
+  readonly boundTo: (group: string) => readonly { readonly rules: readonly RuleLike[]; readonly namespace: string }[]
+  /** Whether a scope is no wider than that of the caller's key (D25). */
+  readonly isWithinScope: (scope: unknown) => boolean
   readonly read: (kind: Kind, ref: Ref) => Promise<Resource | undefined>
   /** Where a key with this digest is, if one is known (D12). */
   readonly keyWithDigest: (digest: string) => Ref | undefined
@@ -40,6 +48,15 @@ export type Question =
   | { readonly verb: string; readonly target: Target }
   | { readonly verb: string; readonly path: string }
 export type Judgement = { readonly allowed: boolean; readonly reason: string }
+
+/** A rule of a role. */
+export type RuleLike = {
+  readonly verbs?: readonly string[] | undefined
+  readonly apiGroups?: readonly string[] | undefined
+  readonly resources?: readonly string[] | undefined
+  readonly resourceNames?: readonly string[] | undefined
+  readonly nonResourceURLs?: readonly string[] | undefined
+}
 
 /** What a caller may do in a namespace, as rules. */
 export type Rules = {
@@ -66,13 +83,30 @@ export type Target = {
 /** Fields that only the answer to this very write shows (D13). */
 export type Shown = (object: Resource) => Resource
 
+/** What an object itself allows somebody, and why. */
+export type Right = {
+  readonly verbs: readonly string[]
+  readonly subresources: readonly string[]
+  readonly because: string
+}
+/** `teams`: names of the teams they are in, or of the team whose key they use. */
+export type Who = {
+  readonly username: string
+  readonly teams: readonly string[]
+  readonly may: (question: Question) => boolean
+}
+
 type Hooks<O extends Resource> = {
+  /** Rights that come from the object itself, such as its owner's. Pure. */
+  readonly rights?: (object: O, who: Who) => readonly Right[]
   /** Fills in what follows from the object itself. Pure. */
   readonly prepare?: (next: O, old: O | undefined) => O
   /** Rules beyond the schema. Pure; all errors, not the first. */
   readonly validate?: (next: O, old: O | undefined) => readonly FieldError[]
   /** May refuse (throw), change the object before it is stored, and show something once. */
   readonly admit?: (next: O, old: O | undefined, tools: Tools) => Promise<{ object: O; shown?: Shown }>
+  /** May refuse a deletion. */
+  readonly release?: (old: O, tools: Tools) => Promise<void>
   /** For kinds that are not stored but can be read: all there are. */
   readonly collect?: (tools: Tools) => readonly O[]
   /** For kinds that are not stored: the answer to a create. */
@@ -100,6 +134,10 @@ type Names = {
   readonly lastActivity: boolean
   /** Whether a create without a name gets a generated one with this prefix (D24). */
   readonly nameless: string | undefined
+  /** Whether only its owner and administrators of the kind (verb *) may see and change an object, and others find it missing (D15). */
+  readonly personal: boolean
+  /** How names are checked: as DNS subdomains, or as any segment of a path, as the RBAC kinds allow. */
+  readonly nameRule: 'subdomain' | 'segment'
   readonly stored: boolean
   readonly served: boolean
   readonly columns: readonly Column[]
@@ -114,6 +152,8 @@ export type Kind = Names &
     readonly id: string
     readonly spec: Schema | undefined
     readonly status: Schema | undefined
+    /** Everything beside metadata, spec and status included. */
+    readonly fields: { readonly [name: string]: Schema }
   }
 
 type Optional =
@@ -128,13 +168,19 @@ type Optional =
   | 'statusSubresource'
   | 'lastActivity'
   | 'nameless'
+  | 'nameRule'
+  | 'personal'
   | 'stored'
   | 'served'
   | 'columns'
 
 export type Definition<S extends TSchema, T extends TSchema> = Omit<Names, Optional> &
   Partial<Pick<Names, Optional>> &
-  Hooks<Resource<Static<S>, Static<T>>> & { readonly spec?: S; readonly status?: T }
+  Hooks<Resource<Static<S>, Static<T>>> & {
+    readonly spec?: S
+    readonly status?: T
+    readonly fields?: { readonly [name: string]: TSchema }
+  }
 
 /** The one way to make a kind. Everything that is not said has the value most kinds want. */
 export function defineKind<S extends TSchema, T extends TSchema>(definition: Definition<S, T>): Kind {
@@ -150,6 +196,8 @@ export function defineKind<S extends TSchema, T extends TSchema>(definition: Def
     statusSubresource: false,
     lastActivity: false,
     nameless: undefined,
+    nameRule: 'subdomain',
+    personal: false,
     stored: true,
     served: true,
     columns: [],
@@ -161,5 +209,10 @@ export function defineKind<S extends TSchema, T extends TSchema>(definition: Def
     id: group ? `${definition.plural}.${group}` : definition.plural,
     spec: definition.spec as Schema | undefined,
     status: definition.status as Schema | undefined,
+    fields: {
+      ...(definition.fields as { readonly [name: string]: Schema } | undefined),
+      ...(definition.spec ? { spec: definition.spec as Schema } : {}),
+      ...(definition.status ? { status: definition.status as Schema } : {}),
+    },
   }
 }

@@ -70,8 +70,7 @@ export function wholeSchema(kind: Kind): Schema {
       apiVersion: text('Versioned schema of this representation, <group>/<version>.') as Schema,
       kind: text('The kind of this object; may be left out where the address tells it.') as Schema,
       metadata: metadataSchema,
-      ...(kind.spec ? { spec: kind.spec } : {}),
-      ...(kind.status ? { status: kind.status } : {}),
+      ...kind.fields,
     },
   }
   wholes.set(kind, whole)

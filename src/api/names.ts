@@ -92,3 +92,9 @@ function explain(rule: string, pattern: string, examples: readonly string[]): st
   const shown = examples.map(example => `'${example}', `).join(' or ')
   return `${rule} (e.g. ${shown}regex used for validation is '${pattern}')`
 }
+
+/** Names of the RBAC kinds: anything that can stand between two slashes. */
+export function pathSegment(value: string): string[] {
+  if (value === '.' || value === '..') return [`may not be '${value}'`]
+  return ['/', '%'].filter(one => value.includes(one)).map(one => `may not contain '${one}'`)
+}

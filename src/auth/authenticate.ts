@@ -4,9 +4,11 @@ import type { Caller } from '../api/caller.ts'
 import { unauthorized } from '../api/errors.ts'
 import { isMistyped } from '../kinds/key-format.ts'
 import type { AccessKey, KeyBook } from './key-book.ts'
+import type { Teams } from './teams.ts'
 
 export type AuthenticateOptions = {
   readonly book: KeyBook
+  readonly teams: Teams
   readonly now: () => number
   readonly digest: (text: string) => string
   readonly lastActivity: (uid: string) => number | undefined
@@ -16,7 +18,8 @@ export type AuthenticateOptions = {
 /** undefined header: nobody. Keys are found by digest, so no comparison of secrets takes place. */
 export type Authenticate = (authorization: string | undefined) => Caller | undefined
 
-export function authenticateWith({ book, now, digest, lastActivity, touch }: AuthenticateOptions): Authenticate {
+export function authenticateWith({ book, teams, now, digest, lastActivity, touch }: AuthenticateOptions): Authenticate {
+  const identities = new WeakMap<AccessKey, Identity>()
   return authorization => {
     if (authorization === undefined) return undefined
     const secret = bearer(authorization)
@@ -27,7 +30,7 @@ export function authenticateWith({ book, now, digest, lastActivity, touch }: Aut
     if (!key) throw notKnown(secret, book.wasDeleted(found))
     check(key, now(), lastActivity)
     touch(key.uid, now())
-    return identityOf(key)
+    return identityOf(key, teams, identities)
   }
 }
 
@@ -53,20 +56,30 @@ function check(key: AccessKey, now: number, lastActivity: AuthenticateOptions['l
   if (now >= since + key.ttl) throw unauthorized('access key expired')
 }
 
-const identities = new WeakMap<AccessKey, Caller>()
+type Identity = { readonly caller: Caller; readonly teams: number }
 
-/** Username and groups that come with a key (D16). A record of the book is replaced when its key changes, and so is this. */
-function identityOf(key: AccessKey): Caller {
-  const known = identities.get(key)
-  if (known) return known
-  const caller: Caller = { ...named(key), key: key.name, extra: { 'authentication.platform.sh/key': [key.name] } }
-  identities.set(key, caller)
+/** Username and groups that come with a key (D16). Kept until the key or any team changes. */
+function identityOf(key: AccessKey, teams: Teams, known: WeakMap<AccessKey, Identity>): Caller {
+  const kept = known.get(key)
+  if (kept?.teams === teams.version) return kept.caller
+  const caller: Caller = {
+    ...named(key, teams),
+    key: key.name,
+    extra: { 'authentication.platform.sh/key': [key.name] },
+    ...(key.scope ? { scope: key.scope } : {}),
+  }
+  known.set(key, { caller, teams: teams.version })
   return caller
 }
 
-function named(key: AccessKey): Pick<Caller, 'username' | 'groups'> {
+function named(key: AccessKey, teams: Teams): Pick<Caller, 'username' | 'groups' | 'identity'> {
   const groups = ['system:authenticated', ...key.groups]
-  if (key.team) return { username: `platform:team:${key.team}`, groups: [...groups, `platform:team:${key.team}`] }
-  if (key.user) return { username: key.user, groups: [...groups, `platform:user:${key.user}`] }
-  return { username: key.subject ?? '', groups }
+  const teamGroup = (team: string) => `platform:team:${team}`
+  if (key.team) return { identity: 'Team', username: teamGroup(key.team), groups: [...groups, teamGroup(key.team)] }
+  if (!key.user) return { identity: 'Subject', username: key.subject ?? '', groups }
+  return {
+    identity: 'User',
+    username: key.user,
+    groups: [...groups, `platform:user:${key.user}`, ...teams.of(key.user, groups).map(teamGroup)],
+  }
 }

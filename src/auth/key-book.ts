@@ -1,5 +1,6 @@
 // The book of access keys, found by their digest (D13). Follows OwnedAccessKey; authenticate.ts looks keys up in it.
 
+import type { Scope } from '../api/caller.ts'
 import type { Ref, Resource } from '../api/object.ts'
 import type { Resources } from '../api/resources.ts'
 import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
@@ -13,6 +14,7 @@ export type AccessKey = {
   readonly team: string | undefined
   readonly subject: string | undefined
   readonly groups: readonly string[]
+  readonly scope: Scope | undefined
   readonly disabled: boolean
   readonly deleting: boolean
   /** Milliseconds; undefined: lives for ever. */
@@ -63,7 +65,8 @@ export function openKeyBook(inside: Resources, failed: (error: unknown) => void)
 }
 
 function read({ metadata, spec = {}, status = {} }: Resource): AccessKey {
-  const { user, team, subject, groups, disabled, ttl, ttlAfterLastActivity } = spec as {
+  const { user, team, subject, groups, scope, disabled, ttl, ttlAfterLastActivity } = spec as {
+    scope?: Scope
     user?: string
     team?: string
     subject?: string
@@ -80,6 +83,7 @@ function read({ metadata, spec = {}, status = {} }: Resource): AccessKey {
     team,
     subject,
     groups: groups ?? [],
+    scope,
     disabled: disabled === true,
     deleting: metadata.deletionTimestamp !== undefined,
     ttl: ttl ? ttl * 1000 : undefined,

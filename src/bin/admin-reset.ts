@@ -18,7 +18,7 @@ export async function adminReset(args: readonly string[], env: NodeJS.ProcessEnv
     const { keys } = keyRingIn({ directory, setting: settings.masterKey, env, mayMake: isEmpty(storage) })
     const house = openHouse({ storage, keys, now: Date.now, failed: (_, error) => console.error(error) })
     const key = await makeAdminKey(house.registry.inside, directory)
-    house.book.stop()
+    house.stop()
     const ca = join(directory, 'ca.crt')
     if (existsSync(ca))
       writeSecret(

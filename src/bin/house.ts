@@ -1,9 +1,14 @@
 // Wires the rooms of a server together over an open store: registry, authentication, authorization. serve and admin reset call it.
 
 import { hash, randomBytes, randomUUID } from 'node:crypto'
+import type { Scope } from '../api/caller.ts'
 import { type Authenticate, authenticateWith } from '../auth/authenticate.ts'
 import { type Authorizer, openAuthorizer } from '../auth/authorize.ts'
-import { type KeyBook, openKeyBook } from '../auth/key-book.ts'
+import { repairBuiltIns } from '../auth/built-in.ts'
+import { openKeyBook } from '../auth/key-book.ts'
+import { openRbac } from '../auth/rbac.ts'
+import { isNoWider } from '../auth/scope.ts'
+import { openTeams } from '../auth/teams.ts'
 import { kinds } from '../kinds/index.ts'
 import { openRegistry, type Registry } from '../registry/registry.ts'
 import type { Storage } from '../storage/index.ts'
@@ -14,7 +19,9 @@ export type House = {
   readonly registry: Registry
   readonly authorizer: Authorizer
   readonly authenticate: Authenticate
-  readonly book: KeyBook
+  /** Everything is followed and the built-in roles are in place. */
+  readonly ready: Promise<void>
+  stop(): void
 }
 
 export type HouseOptions = {
@@ -28,8 +35,8 @@ const random = (size: number) => randomBytes(size)
 const digest = (text: string) => hash('sha256', text, 'hex')
 
 export function openHouse({ storage, keys, now, failed }: HouseOptions): House {
-  const authorizer = openAuthorizer()
   const lastActivity = (uid: string) => storage.activity.last(uid)
+  const rights = openRights()
   const registry: Registry = openRegistry({
     kinds,
     store: storage.store,
@@ -43,10 +50,32 @@ export function openHouse({ storage, keys, now, failed }: HouseOptions): House {
       digest,
       judge: async question => authorizer.judge(caller, question),
       rules: async namespace => authorizer.rules(caller, namespace),
+      missing: (wanted, namespace) => authorizer.missing(caller, wanted, namespace),
+      rulesOfRole: (kind, ref) => rbac.rulesOf(kind, ref),
+      boundTo: group => [...rbac.boundTo(group)],
+      isWithinScope: scope => isNoWider(scope as Scope | undefined, caller.scope),
       keyWithDigest: wanted => book.placeOf(wanted),
     }),
   })
-  const book = openKeyBook(registry.inside, error => failed('following access keys', error))
+  const following = (what: string) => (error: unknown) => failed(`following ${what}`, error)
+  const book = openKeyBook(registry.inside, following('access keys'))
+  const teams = openTeams(registry.inside, rights.changed, following('teams'))
+  const rbac = openRbac({ resources: registry.inside, changed: rights.changed, failed: following('roles') })
+  const authorizer = openAuthorizer({ kinds, rbac, peek: registry.peek })
   const touch = (uid: string, time: number) => storage.activity.touch(uid, time)
-  return { registry, authorizer, book, authenticate: authenticateWith({ book, now, digest, lastActivity, touch }) }
+  const ready = Promise.all([book.ready, teams.ready, rbac.ready]).then(() => repairBuiltIns(registry.inside))
+  return {
+    registry,
+    authorizer,
+    authenticate: authenticateWith({ book, teams, now, digest, lastActivity, touch }),
+    ready,
+    stop: () => {
+      for (const one of [book, teams, rbac]) one.stop()
+    },
+  }
+}
+
+/** Tells whoever follows that somebody's rights may have changed. */
+function openRights() {
+  return { changed: () => {} }
 }

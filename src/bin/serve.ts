@@ -39,7 +39,7 @@ export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Pr
   const storage = await openStorage({ engine: settings.storage as 'sqlite', directory, now })
   const ring = keyRingIn({ directory, setting: settings.masterKey, env, mayMake: isEmpty(storage) })
   const house = openHouse({ storage, keys: ring.keys, now, failed })
-  await house.book.ready
+  await house.ready
   await checkKeyRing(house.registry.as(systemCaller), ring.from)
   const collector = startGarbageCollector({ resources: house.registry.inside, kinds, now, failed })
   await collector.ready
@@ -83,7 +83,7 @@ export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Pr
   ending.abort()
   await Promise.all(listeners.map(listener => listener.close(drainWithin)))
   await collector.stop()
-  house.book.stop()
+  house.stop()
   await storage.close()
   log.flush()
 }

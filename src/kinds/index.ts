@@ -5,6 +5,7 @@ import { DirectClusterEndpointToken } from './direct-cluster-endpoint-token.ts'
 import { Namespace } from './namespace.ts'
 import { OwnedAccessKey } from './owned-access-key.ts'
 import { ProjectSecret } from './project-secret.ts'
+import { ClusterRole, ClusterRoleBinding, Role, RoleBinding } from './rbac.ts'
 import { SelfSubjectAccessReview, SelfSubjectReview, SelfSubjectRulesReview } from './reviews.ts'
 import { SharedSecret } from './shared-secret.ts'
 import { Team } from './team.ts'
@@ -16,6 +17,10 @@ export const kinds: readonly Kind[] = [
   ProjectSecret,
   SharedSecret,
   Team,
+  ClusterRole,
+  ClusterRoleBinding,
+  Role,
+  RoleBinding,
   SelfSubjectAccessReview,
   SelfSubjectReview,
   SelfSubjectRulesReview,

@@ -1,10 +1,12 @@
 // OwnedAccessKey: a bearer key of a user, a team or a subject (SPEC §2.6).
 
 import { type FieldError, fieldForbidden, invalid, invalidSecret, invalidValue } from '../api/errors.ts'
-import { defineKind, type Tools } from '../api/kind.ts'
+import { defineKind, type Kind, type Right, type Tools, type Who } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
 import { flag, integer, list, mapOf, oneOf, type Static, struct, text, time } from '../api/schema.ts'
+import { callerAsOwner } from './grants.ts'
 import { isMistyped, makeKey } from './key-format.ts'
+import { checkKeyRelease, checkKeyWrite } from './key-rules.ts'
 import { scope } from './shapes.ts'
 
 const identity = struct('Single sign-on login data, if available.', {
@@ -72,7 +74,7 @@ const secrets = [
   'spec.oidcLogin.refreshToken',
 ]
 
-export const OwnedAccessKey = defineKind({
+export const OwnedAccessKey: Kind = defineKind({
   kind: 'OwnedAccessKey',
   plural: 'ownedaccesskeys',
   singular: 'ownedaccesskey',
@@ -86,6 +88,8 @@ export const OwnedAccessKey = defineKind({
   hidden: ['status.digest', ...secrets],
   sealed: secrets,
   lastActivity: true,
+  personal: true,
+  rights: ownRights,
   nameless: 'key-',
   columns: [
     {
@@ -119,6 +123,7 @@ export const OwnedAccessKey = defineKind({
   prepare: next => (next.spec ? next : { ...next, spec: { type: 'User' as const } }),
   validate: (next, old) => [...checkNames(next), ...checkSubject(next, old)],
   admit,
+  release: (old, tools) => checkKeyRelease(OwnedAccessKey, old, tools),
   sample: {
     apiVersion: 'management.platform.sh/v1',
     kind: 'OwnedAccessKey',
@@ -126,6 +131,18 @@ export const OwnedAccessKey = defineKind({
     spec: { displayName: 'Pipeline', user: 'ada', ttl: 604800 },
   },
 })
+
+/** One's own keys, and those of teams one may update (D15). */
+function ownRights({ spec = {} }: Key, { username, may }: Who): Right[] {
+  if (spec.user !== undefined && spec.user === username)
+    return [{ verbs: ['*'], subresources: ['*'], because: 'the key is the caller’s own' }]
+  const team = spec.team
+  if (team === undefined) return []
+  const target = { group: 'management.platform.sh', resource: 'teams', namespace: '', name: team }
+  return may({ verb: 'update', target })
+    ? [{ verbs: ['*'], subresources: ['*'], because: `the caller may update team ${team}` }]
+    : []
+}
 
 const subjects = ['user', 'team', 'subject'] as const
 
@@ -169,7 +186,8 @@ function checkSubject(next: Key, old: Key | undefined): FieldError[] {
 /** Gives the key its owner, and keeps of the key itself nothing but its digest (D12–D14). */
 async function admit(next: Key, old: Key | undefined, tools: Tools) {
   const named =
-    next.spec && subjects.some(field => next.spec?.[field]) ? next.spec : { ...next.spec, ...callerAsOwner(tools) }
+    next.spec && subjects.some(field => next.spec?.[field]) ? next.spec : { ...next.spec, ...callerAsKeyOwner(tools) }
+  await checkKeyWrite(OwnedAccessKey, { ...next, spec: named }, old, tools)
   const { key: given, ...rest } = named
   if (!given && old) return { object: { ...next, spec: rest } }
   if (given) refuse(next.metadata.name ?? '', checkKey(given, next, tools))
@@ -180,9 +198,9 @@ async function admit(next: Key, old: Key | undefined, tools: Tools) {
   return { object, shown: (stored: Resource) => ({ ...stored, spec: { ...stored.spec, key } }) }
 }
 
-function callerAsOwner({ caller }: Tools) {
-  const team = /^platform:team:(.+)$/.exec(caller.username)?.[1]
-  return team ? { team } : { user: caller.username }
+/** None of the three given: the caller's own identity. */
+function callerAsKeyOwner(tools: Tools) {
+  return tools.caller.identity === 'Subject' ? { subject: tools.caller.username } : callerAsOwner(tools)
 }
 
 function checkKey(key: string, next: Key, tools: Tools): FieldError[] {

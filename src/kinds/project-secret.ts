@@ -1,10 +1,11 @@
 // ProjectSecret: a secret of one project, its own or a copy kept of a SharedSecret (D30).
 
 import { type FieldError, invalidValue, required } from '../api/errors.ts'
-import { defineKind } from '../api/kind.ts'
+import { defineKind, type Kind } from '../api/kind.ts'
 import { struct, text } from '../api/schema.ts'
+import { checkShared } from './grants.ts'
 import { checkData, data, lastApplied } from './secret-data.ts'
-import { access, checkAccess, checkOwner, conditions, keepOwner, owner } from './shapes.ts'
+import { access, checkAccess, checkOwner, conditions, keepOwner, owner, sharedRights } from './shapes.ts'
 import { ownerName } from './shared-secret.ts'
 
 const sharedSecretRef = struct('The SharedSecret whose data this secret follows.', {
@@ -12,7 +13,7 @@ const sharedSecretRef = struct('The SharedSecret whose data this secret follows.
   namespace: text('Namespace of the SharedSecret; empty means default.'),
 })
 
-export const ProjectSecret = defineKind({
+export const ProjectSecret: Kind = defineKind({
   kind: 'ProjectSecret',
   plural: 'projectsecrets',
   singular: 'projectsecret',
@@ -46,7 +47,12 @@ export const ProjectSecret = defineKind({
     },
     { name: 'Owner', type: 'string', description: 'Who owns it.', priority: 1, value: o => ownerName(o.spec?.owner) },
   ],
-  admit: async (next, old, tools) => ({ object: keepOwner(next, old, tools) }),
+  rights: sharedRights,
+  admit: async (next, old, tools) => {
+    const object = keepOwner(next, old, tools)
+    await checkShared(ProjectSecret, object, old, tools)
+    return { object }
+  },
   validate: next => [
     ...checkNamespace(next.metadata.namespace ?? ''),
     ...(next.spec?.sharedSecretRef && !next.spec.sharedSecretRef.name

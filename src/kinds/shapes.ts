@@ -1,10 +1,10 @@
 // Shapes that several kinds share: owner, access entries, scope, conditions (SPEC §2.7, §2.8; D23).
 
-import type { Caller } from '../api/caller.ts'
 import { type FieldError, fieldForbidden, invalidValue } from '../api/errors.ts'
-import type { Tools } from '../api/kind.ts'
+import type { Right, Tools, Who } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
 import { flag, list, mapList, oneOf, type Static, struct, text, time } from '../api/schema.ts'
+import { callerAsOwner } from './grants.ts'
 
 export const owner = struct('Who owns the object: a user or a team. Defaults to its creator.', {
   user: text('The user who owns it.'),
@@ -103,13 +103,28 @@ export function keepOwner<S extends Owned, T>(
   tools: Tools,
 ): Resource<S, T> {
   if (next.spec?.owner?.user || next.spec?.owner?.team) return next
-  const kept = old ? old.spec?.owner : creator(tools.caller)
-  return kept ? { ...next, spec: { ...(next.spec as S), owner: kept } } : next
+  const kept = old ? old.spec?.owner : callerAsOwner(tools)
+  return kept?.user || kept?.team ? { ...next, spec: { ...(next.spec as S), owner: kept } } : next
 }
 
-function creator({ username }: Caller): Static<typeof owner> | undefined {
-  if (username.startsWith('platform:team:')) return { team: username.slice('platform:team:'.length) }
-  return username.startsWith('system:') ? undefined : { user: username }
+type Shared = Owned & { access?: Static<typeof access> | undefined }
+
+/** The owner has every verb; access entries give theirs (D26). */
+export function sharedRights({ spec }: Resource<Shared, unknown>, { username, teams }: Who): Right[] {
+  const { owner: whose, access: entries = [] } = spec ?? {}
+  const owns = whose?.user ? whose.user === username : whose?.team !== undefined && teams.includes(whose.team)
+  const given = entries.flatMap((entry, index): Right[] => {
+    const byUser = entry.users?.includes('*') || entry.users?.includes(username)
+    if (!byUser && !entry.teams?.some(team => teams.includes(team))) return []
+    return [
+      {
+        verbs: entry.verbs ?? [],
+        subresources: entry.subresources ?? [],
+        because: `spec.access[${index}] of the object`,
+      },
+    ]
+  })
+  return owns ? [{ verbs: ['*'], subresources: ['*'], because: 'the caller owns the object' }, ...given] : given
 }
 
 /** owner names a user or a team, not both (D23). */

@@ -1,11 +1,12 @@
 // SharedSecret: sensitive data shared across users, teams and clusters (SPEC §2.3).
 
-import { defineKind } from '../api/kind.ts'
+import { defineKind, type Kind } from '../api/kind.ts'
 import { struct, text } from '../api/schema.ts'
+import { checkShared } from './grants.ts'
 import { checkData, data, lastApplied } from './secret-data.ts'
-import { access, checkAccess, checkOwner, conditions, keepOwner, owner } from './shapes.ts'
+import { access, checkAccess, checkOwner, conditions, keepOwner, owner, sharedRights } from './shapes.ts'
 
-export const SharedSecret = defineKind({
+export const SharedSecret: Kind = defineKind({
   kind: 'SharedSecret',
   plural: 'sharedsecrets',
   singular: 'sharedsecret',
@@ -39,7 +40,12 @@ export const SharedSecret = defineKind({
     },
     { name: 'Owner', type: 'string', description: 'Who owns it.', priority: 1, value: o => ownerName(o.spec?.owner) },
   ],
-  admit: async (next, old, tools) => ({ object: keepOwner(next, old, tools) }),
+  rights: sharedRights,
+  admit: async (next, old, tools) => {
+    const object = keepOwner(next, old, tools)
+    await checkShared(SharedSecret, object, old, tools)
+    return { object }
+  },
   validate: next => [...checkData(next.spec?.data), ...checkOwner(next.spec?.owner), ...checkAccess(next.spec?.access)],
   sample: {
     apiVersion: 'management.platform.sh/v1',

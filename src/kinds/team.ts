@@ -1,10 +1,11 @@
 // Team: groups users, and may own things and keys of its own (SPEC §2.4).
 
 import { type FieldError, invalidValue, required } from '../api/errors.ts'
-import { defineKind } from '../api/kind.ts'
+import { defineKind, type Kind } from '../api/kind.ts'
 import { dnsLabel } from '../api/names.ts'
 import { list, mapList, setOf, struct, text } from '../api/schema.ts'
-import { access, checkAccess, checkOwner, conditions, keepOwner, owner } from './shapes.ts'
+import { checkMembership, checkShared } from './grants.ts'
+import { access, checkAccess, checkOwner, conditions, keepOwner, owner, sharedRights } from './shapes.ts'
 import { ownerName } from './shared-secret.ts'
 
 const imagePullSecret = struct('A reference to an image pull secret; grants nothing by itself.', {
@@ -15,7 +16,7 @@ const imagePullSecret = struct('A reference to an image pull secret; grants noth
   key: text('Key within the secret.'),
 })
 
-export const Team = defineKind({
+export const Team: Kind = defineKind({
   kind: 'Team',
   plural: 'teams',
   singular: 'team',
@@ -67,7 +68,18 @@ export const Team = defineKind({
     next.spec?.username || dnsLabel(next.metadata.name ?? '').length
       ? next
       : { ...next, spec: { ...next.spec, username: next.metadata.name } },
-  admit: async (next, old, tools) => ({ object: keepOwner(next, old, tools) }),
+  rights: (team, who) => [
+    ...sharedRights(team, who),
+    ...(who.teams.includes(team.metadata.name ?? '')
+      ? [{ verbs: ['get'], subresources: ['permissions'], because: 'members may get their team' }]
+      : []),
+  ],
+  admit: async (next, old, tools) => {
+    const object = keepOwner(next, old, tools)
+    await checkShared(Team, object, old, tools)
+    checkMembership(Team, object, old, tools)
+    return { object }
+  },
   validate: next => [
     ...checkUsername(next.spec?.username),
     ...(next.spec?.clusterRoles ?? []).flatMap((one, index) =>

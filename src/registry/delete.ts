@@ -20,6 +20,7 @@ export async function remove(ctx: Context, kind: Kind, at: Ref, options: DeleteO
     if (!entry) throw notFound(kind, ref.name)
     const old = load(ctx, kind, entry)
     checkPreconditions(kind, ref.name, old, options)
+    await kind.release?.(old, ctx.tools({ dryRun: options.dryRun ?? false, warn: () => {} }))
     const next = marked(old, options, ctx.now())
     const gone = isGone(next, ctx.now())
     const unchanged = next.metadata === old.metadata

@@ -2,7 +2,7 @@
 
 import { type FieldError, fieldForbidden, invalidValue, required, tooLong } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
-import { dnsLabel, dnsSubdomain, dnsSubdomainPrefix, labelValue, qualifiedName } from '../api/names.ts'
+import { dnsLabel, dnsSubdomain, dnsSubdomainPrefix, labelValue, pathSegment, qualifiedName } from '../api/names.ts'
 import type { Metadata, OwnerReference } from '../api/object.ts'
 
 type Draft = { -readonly [K in keyof Metadata]: Metadata[K] }
@@ -39,7 +39,7 @@ export function nextMetadata(sent: Metadata, old: Metadata): Metadata {
 
 export function checkMetadata(kind: Kind, next: Metadata, warn: (text: string) => void): FieldError[] {
   return [
-    ...checkName(next),
+    ...checkName(next, kind.nameRule),
     ...(kind.namespaced
       ? dnsLabel(next.namespace ?? '').map(problem => invalidValue('metadata.namespace', next.namespace ?? '', problem))
       : []),
@@ -50,12 +50,13 @@ export function checkMetadata(kind: Kind, next: Metadata, warn: (text: string) =
   ]
 }
 
-function checkName({ name, generateName }: Metadata): FieldError[] {
+function checkName({ name, generateName }: Metadata, rule: Kind['nameRule']): FieldError[] {
+  const [check, checkPrefix] = rule === 'segment' ? [pathSegment, pathSegment] : [dnsSubdomain, dnsSubdomainPrefix]
   const prefix = generateName
-    ? dnsSubdomainPrefix(generateName).map(problem => invalidValue('metadata.generateName', generateName, problem))
+    ? checkPrefix(generateName).map(problem => invalidValue('metadata.generateName', generateName, problem))
     : []
   if (!name) return prefix.length ? prefix : [required('metadata.name', 'name or generateName is required')]
-  return [...prefix, ...dnsSubdomain(name).map(problem => invalidValue('metadata.name', name, problem))]
+  return [...prefix, ...check(name).map(problem => invalidValue('metadata.name', name, problem))]
 }
 
 function checkLabels(labels: Metadata['labels']): FieldError[] {

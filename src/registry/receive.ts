@@ -30,7 +30,7 @@ export function receive(
   object.metadata = metadata as unknown as Json
   for (const key of Object.keys(sent)) {
     if (key === 'apiVersion' || key === 'kind' || key === 'metadata') continue
-    const schema = key === 'spec' ? kind.spec : key === 'status' ? kind.status : undefined
+    const schema = Object.hasOwn(kind.fields, key) ? kind.fields[key] : undefined
     const value = sent[key] as Json
     if (!schema) unknownAtRoot.push(key)
     else if (value !== null) object[key] = conform(schema, value, key, found)

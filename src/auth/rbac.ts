@@ -1,0 +1,210 @@
+// Who holds which rules: follows the four RBAC kinds and answers from an index by user and group (D27).
+
+import type { Kind } from '../api/kind.ts'
+import type { Ref, Resource } from '../api/object.ts'
+import type { Resources } from '../api/resources.ts'
+import {
+  type BindingObject,
+  ClusterRole,
+  ClusterRoleBinding,
+  Role,
+  RoleBinding,
+  type RoleObject,
+} from '../kinds/rbac.ts'
+import { startInformer } from '../reconcile/informer.ts'
+import { selects } from './aggregation.ts'
+import { compileRules, type PolicyRule, type RuleSet } from './rules.ts'
+import type { Act } from './scope.ts'
+
+export type Holder = { readonly username: string; readonly groups: readonly string[] }
+
+/** A role that somebody holds through a binding; `namespace` '' is everywhere. */
+export type Grant = {
+  readonly binding: string
+  readonly subject: string
+  readonly role: string
+  readonly namespace: string
+  readonly rules: RuleSet
+}
+
+export interface Rbac {
+  readonly ready: Promise<void>
+  /** The first rule that allows an act, with how it came to be held. */
+  find(holder: Holder, act: Act): { readonly grant: Grant; readonly rule: PolicyRule } | undefined
+  /** Everything held that counts in a namespace ('' : cluster-wide alone). */
+  grants(holder: Holder, namespace: string): Iterable<Grant>
+  /** Every binding, for who-can. */
+  bindings(): Iterable<Bound>
+  /** Everything bound to a group, anywhere. */
+  boundTo(group: string): Iterable<{ readonly rules: readonly PolicyRule[]; readonly namespace: string }>
+  rulesOf(kind: string, ref: Ref): readonly PolicyRule[] | undefined
+  stop(): void
+}
+
+export type Bound = {
+  readonly name: string
+  readonly namespace: string
+  readonly roleKind: string
+  readonly roleName: string
+  readonly users: readonly string[]
+  readonly groups: readonly string[]
+}
+type StoredRole = {
+  readonly kind: Kind
+  readonly ref: Ref
+  readonly labels: { readonly [key: string]: string }
+  readonly object: RoleObject
+}
+
+export type RbacOptions = {
+  readonly resources: Resources
+  readonly changed: () => void
+  readonly failed: (error: unknown) => void
+}
+
+export function openRbac({ resources, changed, failed }: RbacOptions): Rbac {
+  const roles = new Map<string, StoredRole>()
+  const compiled = new Map<string, RuleSet>()
+  const users = new Map<string, Set<Bound>>()
+  const groups = new Map<string, Set<Bound>>()
+  const all = new Set<Bound>()
+
+  const informers = [Role, ClusterRole].map(kind =>
+    startInformer({
+      resources,
+      kind,
+      failed,
+      keep: object => readRole(kind, object),
+      changed: (ref, now) => {
+        const slot = slotOf(kind.kind, ref)
+        if (now) roles.set(slot, now)
+        else roles.delete(slot)
+        compiled.clear() // any role may be part of an aggregated one
+        changed()
+      },
+    }),
+  )
+  const followers = [RoleBinding, ClusterRoleBinding].map(kind =>
+    startInformer({
+      resources,
+      kind,
+      failed,
+      keep: object => readBinding(kind, object),
+      changed: (_, now, before) => {
+        if (before) enter(before, false)
+        if (now) enter(now, true)
+        changed()
+      },
+    }),
+  )
+  const enter = (bound: Bound, isIn: boolean) => {
+    for (const [index, names] of [
+      [users, bound.users],
+      [groups, bound.groups],
+    ] as const)
+      for (const name of names) {
+        const set = index.get(name) ?? new Set()
+        if (isIn) set.add(bound)
+        else set.delete(bound)
+        if (set.size) index.set(name, set)
+        else index.delete(name)
+      }
+    if (isIn) all.add(bound)
+    else all.delete(bound)
+  }
+
+  const ruleSetOf = (slot: string): RuleSet | undefined => {
+    const known = compiled.get(slot)
+    if (known) return known
+    const role = roles.get(slot)
+    if (!role) return undefined
+    const made = compileRules(effective(role, roles.values()))
+    compiled.set(slot, made)
+    return made
+  }
+  const grantOf = (bound: Bound, subject: string): Grant | undefined => {
+    const rules = ruleSetOf(
+      slotOf(bound.roleKind, { namespace: bound.roleKind === 'Role' ? bound.namespace : '', name: bound.roleName }),
+    )
+    return (
+      rules && {
+        binding: bound.name,
+        subject,
+        role: `${bound.roleKind} ${bound.roleName}`,
+        namespace: bound.namespace,
+        rules,
+      }
+    )
+  }
+  function* grants({ username, groups: member }: Holder, namespace: string): Iterable<Grant> {
+    const counts = (bound: Bound) => bound.namespace === '' || bound.namespace === namespace
+    for (const bound of users.get(username) ?? []) {
+      const grant = counts(bound) ? grantOf(bound, `user ${username}`) : undefined
+      if (grant) yield grant
+    }
+    for (const group of member)
+      for (const bound of groups.get(group) ?? []) {
+        const grant = counts(bound) ? grantOf(bound, `group ${group}`) : undefined
+        if (grant) yield grant
+      }
+  }
+
+  const everyone = [...informers, ...followers]
+  return {
+    ready: Promise.all(everyone.map(informer => informer.ready)).then(() => {}),
+    grants,
+    find(holder, act) {
+      for (const grant of grants(holder, 'path' in act ? '' : act.namespace)) {
+        const rule = grant.rules.find(act)
+        if (rule) return { grant, rule }
+      }
+      return undefined
+    },
+    *boundTo(group) {
+      for (const bound of groups.get(group) ?? []) {
+        const grant = grantOf(bound, `group ${group}`)
+        if (grant) yield { rules: grant.rules.rules, namespace: bound.namespace }
+      }
+    },
+    bindings: () => all,
+    rulesOf: (kind, ref) => ruleSetOf(slotOf(kind, ref))?.rules,
+    stop: () => {
+      for (const informer of everyone) informer.stop()
+    },
+  }
+}
+
+const slotOf = (kind: string, { namespace, name }: Ref) => `${kind}/${namespace}/${name}`
+const refOf = ({ metadata }: Resource): Ref => ({ namespace: metadata.namespace ?? '', name: metadata.name ?? '' })
+
+function readRole(kind: Kind, object: Resource): StoredRole {
+  return { kind, ref: refOf(object), labels: object.metadata.labels ?? {}, object: object as RoleObject }
+}
+
+function readBinding(kind: Kind, object: Resource): Bound {
+  const { roleRef, subjects = [] } = object as BindingObject
+  const named = (word: string) => subjects.flatMap(one => (one.kind === word ? [one.name ?? ''] : []))
+  return {
+    name: `${kind.kind} ${object.metadata.name}`,
+    namespace: object.metadata.namespace ?? '',
+    roleKind: roleRef?.kind ?? '',
+    roleName: roleRef?.name ?? '',
+    users: named('User'),
+    groups: named('Group'),
+  }
+}
+
+/** Its own rules, and those of every cluster role its selectors pick. */
+function effective(role: StoredRole, all: Iterable<StoredRole>): readonly PolicyRule[] {
+  const own = role.object.rules ?? []
+  const selectors = role.kind === ClusterRole ? (role.object.aggregationRule?.clusterRoleSelectors ?? []) : []
+  if (selectors.length === 0) return own
+  const others = [...all].filter(
+    one =>
+      one !== role &&
+      one.kind === ClusterRole &&
+      !one.object.aggregationRule &&
+      selectors.some(selector => selects(selector, one.labels)),
+  )
+  return [...own, ...others.flatMap(one => one.object.rules ?? [])]
+}

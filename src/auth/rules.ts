@@ -1,0 +1,102 @@
+// RBAC rules, compiled: does one allow an act, and does a set of them cover another rule. Pure; Kubernetes' semantics (D27).
+
+import type { PolicyRule } from '../kinds/rbac.ts'
+import type { Act } from './scope.ts'
+
+export type { PolicyRule }
+
+/** A role's rules, found by the resource they name. */
+export type RuleSet = { readonly rules: readonly PolicyRule[]; find(act: Act): PolicyRule | undefined }
+
+const has = (list: readonly string[] | undefined, word: string) => list?.includes(word) === true
+const hasOrAll = (list: readonly string[] | undefined, word: string) => has(list, '*') || has(list, word)
+
+export function compileRules(rules: readonly PolicyRule[]): RuleSet {
+  const byWord = new Map<string, PolicyRule[]>()
+  const forPaths = rules.filter(rule => rule.nonResourceURLs?.length)
+  for (const rule of rules)
+    for (const word of new Set(rule.resources)) byWord.set(word, [...(byWord.get(word) ?? []), rule])
+  return {
+    rules,
+    find(act) {
+      if ('path' in act)
+        return forPaths.find(
+          rule => hasOrAll(rule.verbs, act.verb) && rule.nonResourceURLs?.some(url => coversPath(url, act.path)),
+        )
+      const fits = (rule: PolicyRule) =>
+        hasOrAll(rule.verbs, act.verb) && hasOrAll(rule.apiGroups, act.group) && coversName(rule, act.name)
+      const word = act.subresource ? `${act.resource}/${act.subresource}` : act.resource
+      return (
+        byWord.get(word)?.find(fits) ??
+        byWord.get('*')?.find(fits) ??
+        (act.subresource ? byWord.get(`*/${act.subresource}`)?.find(fits) : undefined)
+      )
+    },
+  }
+}
+
+const coversPath = (pattern: string, path: string) =>
+  pattern === '*' || pattern === path || (pattern.endsWith('/*') && path.startsWith(pattern.slice(0, -1)))
+
+const coversName = (rule: PolicyRule, name: string | undefined) =>
+  !rule.resourceNames?.length || (name !== undefined && has(rule.resourceNames, name))
+
+/** Cuts a rule into its smallest parts, each of which one held rule must cover whole. */
+function atoms(rule: PolicyRule): PolicyRule[] {
+  const verbs = rule.verbs ?? []
+  if (rule.nonResourceURLs?.length)
+    return verbs.flatMap(verb => (rule.nonResourceURLs ?? []).map(url => ({ verbs: [verb], nonResourceURLs: [url] })))
+  const names: (string[] | undefined)[] = rule.resourceNames?.length
+    ? rule.resourceNames.map(name => [name])
+    : [undefined]
+  return verbs.flatMap(verb =>
+    (rule.apiGroups ?? []).flatMap(group =>
+      (rule.resources ?? []).flatMap(resource =>
+        names.map(resourceNames => ({
+          verbs: [verb],
+          apiGroups: [group],
+          resources: [resource],
+          ...(resourceNames ? { resourceNames } : {}),
+        })),
+      ),
+    ),
+  )
+}
+
+/** Whether a held rule covers an atom whole: a wildcard is covered by a wildcard alone. */
+function coversAtom(held: PolicyRule, atom: PolicyRule): boolean {
+  if (!hasOrAll(held.verbs, atom.verbs?.[0] ?? '')) return false
+  const [url] = atom.nonResourceURLs ?? []
+  if (url !== undefined)
+    return (
+      held.nonResourceURLs?.some(
+        pattern => coversPath(pattern, url) && (!url.endsWith('*') || pattern.endsWith('*')),
+      ) === true
+    )
+  const [resource = ''] = atom.resources ?? []
+  const [, sub] = resource.split('/')
+  return (
+    hasOrAll(held.apiGroups, atom.apiGroups?.[0] ?? '') &&
+    (hasOrAll(held.resources, resource) || (sub !== undefined && has(held.resources, `*/${sub}`))) &&
+    (!held.resourceNames?.length ||
+      (atom.resourceNames !== undefined && has(held.resourceNames, atom.resourceNames[0] ?? '')))
+  )
+}
+
+/** The parts of `wanted` that no rule of `held` covers; empty: all of it is held. */
+export function missingRules(held: readonly PolicyRule[], wanted: readonly PolicyRule[]): readonly PolicyRule[] {
+  return wanted.flatMap(atoms).filter(atom => !held.some(rule => coversAtom(rule, atom)))
+}
+
+/** A rule as Kubernetes prints it in a refusal. */
+export function printRule(rule: PolicyRule): string {
+  const list = (name: string, words: readonly string[] | undefined) =>
+    words?.length ? [`${name}:[${words.map(word => JSON.stringify(word)).join(' ')}]`] : []
+  return `{${[
+    ...list('APIGroups', rule.apiGroups),
+    ...list('Resources', rule.resources),
+    ...list('ResourceNames', rule.resourceNames),
+    ...list('NonResourceURLs', rule.nonResourceURLs),
+    ...list('Verbs', rule.verbs),
+  ].join(', ')}}`
+}

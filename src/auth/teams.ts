@@ -1,0 +1,75 @@
+// Who is in which team, by name and by group (D16, D17). Follows Team.
+
+import type { Resource } from '../api/object.ts'
+import type { Resources } from '../api/resources.ts'
+import { Team } from '../kinds/team.ts'
+import { startInformer } from '../reconcile/informer.ts'
+
+export type TeamRecord = {
+  readonly name: string
+  readonly users: readonly string[]
+  readonly groups: readonly string[]
+}
+
+export interface Teams {
+  readonly ready: Promise<void>
+  /** Names of the teams of a user with these groups, in order. A team is never a member of a team. */
+  of(user: string, groups: readonly string[]): readonly string[]
+  get(name: string): TeamRecord | undefined
+  /** Changes with every change of a team: what was derived before it is stale. */
+  readonly version: number
+  stop(): void
+}
+
+export function openTeams(resources: Resources, changed: () => void, failed: (error: unknown) => void): Teams {
+  const byUser = new Map<string, Set<string>>()
+  const byGroup = new Map<string, Set<string>>()
+  let version = 0
+  const enter = (index: Map<string, Set<string>>, words: readonly string[], team: string, isIn: boolean) => {
+    for (const word of words) {
+      const set = index.get(word) ?? new Set()
+      if (isIn) set.add(team)
+      else set.delete(team)
+      if (set.size) index.set(word, set)
+      else index.delete(word)
+    }
+  }
+  const informer = startInformer({
+    resources,
+    kind: Team,
+    keep: read,
+    failed,
+    changed: ({ name }, now, before) => {
+      for (const [record, isIn] of [
+        [before, false],
+        [now, true],
+      ] as const) {
+        if (!record) continue
+        enter(byUser, record.users, name, isIn)
+        enter(byGroup, record.groups, name, isIn)
+      }
+      version++
+      changed()
+    },
+  })
+  return {
+    ready: informer.ready,
+    of(user, groups) {
+      const found = new Set(byUser.get(user))
+      for (const group of groups) for (const team of byGroup.get(group) ?? []) found.add(team)
+      return [...found].sort()
+    },
+    get: name => informer.get({ namespace: '', name }),
+    get version() {
+      return version
+    },
+    stop: informer.stop,
+  }
+}
+
+/** A team that is being deleted has no members (D18). */
+function read({ metadata, spec = {} }: Resource): TeamRecord {
+  const { users = [], groups = [] } = spec as { users?: string[]; groups?: string[] }
+  const going = metadata.deletionTimestamp !== undefined
+  return { name: metadata.name ?? '', users: going ? [] : users, groups: going ? [] : groups }
+}

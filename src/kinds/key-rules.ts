@@ -1,0 +1,95 @@
+// Who may write which access key (D14). Binds every write: create, replace, patch, apply and rotation.
+
+import { forbidden, invalid, invalidValue } from '../api/errors.ts'
+import type { Kind, Tools } from '../api/kind.ts'
+import type { Resource } from '../api/object.ts'
+
+type Spec = {
+  readonly user?: string | undefined
+  readonly team?: string | undefined
+  readonly subject?: string | undefined
+  readonly groups?: readonly string[] | undefined
+  readonly scope?: unknown
+  readonly ttl?: number | undefined
+  readonly disabled?: boolean | undefined
+  readonly type?: string | undefined
+  readonly parent?: string | undefined
+}
+type Key = Resource<Spec, unknown>
+
+const same = (one: unknown, other: unknown) => JSON.stringify(one ?? null) === JSON.stringify(other ?? null)
+const serverOnly = ['identity', 'identityRefresh', 'oidcLogin', 'oidcProvider', 'parent'] as const
+const ownTypes = ['User', 'Other']
+const notByItself = ['scope', 'groups', 'ttl', 'disabled'] as const
+
+export async function checkKeyWrite(kind: Kind, next: Key, old: Key | undefined, tools: Tools): Promise<void> {
+  const name = next.metadata.name ?? ''
+  const refuse = (why: string) => forbidden(kind, name, why)
+  const administers = (
+    await tools.judge({ verb: '*', target: { group: kind.group, resource: kind.plural, namespace: '' } })
+  ).allowed
+  if (!administers) await checkOwn(next, old, tools, refuse)
+  checkScope(next, old, tools, refuse)
+  if (old && tools.caller.key === name) {
+    const field = notByItself.find(one => !same(next.spec?.[one], old.spec?.[one]))
+    if (field) throw refuse(`a key cannot change its own ${field}`)
+  }
+  await checkParent(kind, next, old, tools)
+}
+
+/** Without administering the kind: for oneself, or for a team one may update, and nothing that only the server knows. */
+async function checkOwn(next: Key, old: Key | undefined, tools: Tools, refuse: (why: string) => Error): Promise<void> {
+  const { spec = {} } = next
+  if (!(await isOwn(spec, tools)))
+    throw refuse(
+      'a key for another user or a free subject needs every verb on ownedaccesskeys; for a team, permission to update the team',
+    )
+  if (spec.groups?.length && !same(spec.groups, old?.spec?.groups))
+    throw refuse('spec.groups: extra groups need every verb on ownedaccesskeys')
+  const read = (key: Key | undefined, field: string) =>
+    (key?.spec as { readonly [name: string]: unknown } | undefined)?.[field]
+  const field = serverOnly.find(one => !same(read(next, one), read(old, one)))
+  if (field) throw refuse(`spec.${field} is written by the server or an administrator`)
+  if (!ownTypes.includes(spec.type ?? 'User') && !same(spec.type, old?.spec?.type))
+    throw refuse(
+      `spec.type: ${spec.type} is written by the server or an administrator; User and Other are yours to choose`,
+    )
+}
+
+async function isOwn(spec: Spec, { caller, judge }: Tools): Promise<boolean> {
+  if (spec.user) return caller.identity === 'User' && spec.user === caller.username
+  if (spec.subject) return caller.identity === 'Subject' && spec.subject === caller.username
+  if (caller.identity === 'Team' && caller.username === `platform:team:${spec.team}`) return true
+  return (
+    await judge({
+      verb: 'update',
+      target: { group: 'management.platform.sh', resource: 'teams', namespace: '', name: spec.team ?? '' },
+    })
+  ).allowed
+}
+
+/** With a scoped key one may touch only keys whose scope, before and after, is no wider than one's own. */
+function checkScope(next: Key, old: Key | undefined, tools: Tools, refuse: (why: string) => Error): void {
+  if (tools.isWithinScope(next.spec?.scope) && (!old || tools.isWithinScope(old.spec?.scope))) return
+  throw refuse('its scope would be wider than that of the access key this request was made with')
+}
+
+export async function checkKeyRelease(kind: Kind, old: Key, tools: Tools): Promise<void> {
+  if (!tools.isWithinScope(old.spec?.scope))
+    throw forbidden(
+      kind,
+      old.metadata.name ?? '',
+      'its scope is wider than that of the access key this request was made with',
+    )
+}
+
+async function checkParent(kind: Kind, next: Key, old: Key | undefined, tools: Tools): Promise<void> {
+  const parent = next.spec?.parent
+  if (!parent || parent === old?.spec?.parent) return
+  const found = (await tools.read(kind, { namespace: '', name: parent })) as Key | undefined
+  const owner = (key: Key | undefined) => [key?.spec?.user, key?.spec?.team, key?.spec?.subject]
+  if (!found || !same(owner(found), owner(next)))
+    throw invalid(kind, next.metadata.name ?? '', [
+      invalidValue('spec.parent', parent, 'must name an access key of the same owner'),
+    ])
+}

@@ -1,0 +1,254 @@
+// Role, ClusterRole, RoleBinding, ClusterRoleBinding: Kubernetes' own kinds, with Kubernetes' rules (D2, D27).
+
+import { type FieldError, invalidValue, notSupported, required } from '../api/errors.ts'
+import { defineKind, type Kind, type Tools } from '../api/kind.ts'
+import type { Resource } from '../api/object.ts'
+import { list, mapOf, type Static, struct, text } from '../api/schema.ts'
+import { refuseMissing } from './grants.ts'
+
+const policyRule = struct(
+  'What may be done with what.',
+  {
+    verbs: list(text(''), 'Verbs; * is every verb.'),
+    apiGroups: list(text(''), 'API groups; "" is the core group, * every group.'),
+    resources: list(text(''), 'Plural names, with /subresource where one is meant; * is all.'),
+    resourceNames: list(text(''), 'Names the rule is confined to. Empty: every name.'),
+    nonResourceURLs: list(text(''), 'Paths; a trailing * only as the whole last step. Only in a ClusterRole.'),
+  },
+  ['verbs'],
+)
+export type PolicyRule = Static<typeof policyRule>
+
+const rules = list(policyRule, 'What the role allows; rules add up.')
+
+const requirement = struct('A requirement on a label.', {
+  key: text('The label.'),
+  operator: text('In, NotIn, Exists or DoesNotExist.'),
+  values: list(text(''), 'Values to compare with.'),
+})
+const aggregationRule = struct('Takes the rules from other cluster roles.', {
+  clusterRoleSelectors: list(
+    struct('Selects cluster roles by their labels.', {
+      matchLabels: mapOf(text(''), 'Labels that must have these values.'),
+      matchExpressions: list(requirement, 'Requirements that must all hold.'),
+    }),
+    'Cluster roles that match any of these are taken.',
+  ),
+})
+
+const rbacGroup = 'rbac.authorization.k8s.io'
+const roleRef = struct(
+  'The role that is bound; cannot be changed.',
+  { apiGroup: text(`${rbacGroup}.`), kind: text('Role or ClusterRole.'), name: text('Name of the role.') },
+  ['kind', 'name'],
+)
+const subjects = list(
+  struct(
+    'Who the role is given to.',
+    {
+      apiGroup: text(`${rbacGroup} for users and groups.`),
+      kind: text('User, Group or ServiceAccount.'),
+      name: text('Name of the user or group.'),
+      namespace: text('Namespace of a service account.'),
+    },
+    ['kind', 'name'],
+  ),
+  'Who the role is given to.',
+)
+
+export type RoleObject = {
+  readonly rules?: readonly PolicyRule[]
+  readonly aggregationRule?: Static<typeof aggregationRule>
+}
+export type BindingObject = { readonly roleRef?: Static<typeof roleRef>; readonly subjects?: Static<typeof subjects> }
+
+const common = { group: rbacGroup, version: 'v1', nameRule: 'segment', categories: [] } as const
+
+function roleKind(kind: 'Role' | 'ClusterRole', namespaced: boolean): Kind {
+  const lower = kind.toLowerCase()
+  return defineKind({
+    ...common,
+    kind,
+    plural: `${lower}s`,
+    singular: lower,
+    namespaced,
+    description: `${kind} is a set of rules that can be bound to users and groups${namespaced ? ' in its namespace' : ''}.`,
+    fields: namespaced ? { rules } : { rules, aggregationRule },
+    validate: next => checkRules((next as RoleObject).rules ?? [], namespaced),
+    admit: async (next, old, tools) => {
+      await checkEscalation(namespaced ? Role : ClusterRole, next, old, tools)
+      return { object: next }
+    },
+    sample: {
+      apiVersion: `${rbacGroup}/v1`,
+      kind,
+      metadata: { name: 'secret-reader', ...(namespaced ? { namespace: 'default' } : {}) },
+      rules: [{ verbs: ['get', 'list', 'watch'], apiGroups: ['management.platform.sh'], resources: ['sharedsecrets'] }],
+    },
+  })
+}
+
+function bindingKind(kind: 'RoleBinding' | 'ClusterRoleBinding', namespaced: boolean): Kind {
+  const lower = kind.toLowerCase()
+  return defineKind({
+    ...common,
+    kind,
+    plural: `${lower}s`,
+    singular: lower,
+    namespaced,
+    description: `${kind} gives a role to users and groups${namespaced ? ' in its namespace' : ' everywhere'}.`,
+    fields: { roleRef, subjects },
+    columns: [
+      {
+        name: 'Role',
+        type: 'string',
+        description: 'The role that is bound.',
+        value: o => `${(o as BindingObject).roleRef?.kind}/${(o as BindingObject).roleRef?.name}`,
+      },
+      {
+        name: 'Users',
+        type: 'string',
+        description: 'Users it is given to.',
+        priority: 1,
+        value: o => names(o as BindingObject, 'User'),
+      },
+      {
+        name: 'Groups',
+        type: 'string',
+        description: 'Groups it is given to.',
+        priority: 1,
+        value: o => names(o as BindingObject, 'Group'),
+      },
+    ],
+    prepare: next => withDefaults(next as typeof next & BindingObject),
+    validate: (next, old) => checkBinding(next as BindingObject, old as BindingObject | undefined, namespaced),
+    admit: async (next, _old, tools) => {
+      await checkBind(namespaced ? RoleBinding : ClusterRoleBinding, next, tools)
+      return { object: next }
+    },
+    sample: {
+      apiVersion: `${rbacGroup}/v1`,
+      kind,
+      metadata: { name: 'readers', ...(namespaced ? { namespace: 'default' } : {}) },
+      roleRef: { apiGroup: rbacGroup, kind: namespaced ? 'Role' : 'ClusterRole', name: 'secret-reader' },
+      subjects: [{ apiGroup: rbacGroup, kind: 'Group', name: 'readers' }],
+    },
+  })
+}
+
+export const Role: Kind = roleKind('Role', true)
+export const ClusterRole: Kind = roleKind('ClusterRole', false)
+export const RoleBinding: Kind = bindingKind('RoleBinding', true)
+export const ClusterRoleBinding: Kind = bindingKind('ClusterRoleBinding', false)
+
+type Any = Resource<unknown, unknown>
+
+const everything: PolicyRule[] = [
+  { verbs: ['*'], apiGroups: ['*'], resources: ['*'] },
+  { verbs: ['*'], nonResourceURLs: ['*'] },
+]
+
+/** A role may hold only what its author holds, unless they may `escalate` it. Aggregation may come to hold anything. */
+async function checkEscalation(kind: Kind, next: Any, old: Any | undefined, tools: Tools): Promise<void> {
+  const { rules: wanted = [], aggregationRule: takes } = next as RoleObject
+  const before = old as RoleObject | undefined
+  if (before && JSON.stringify([wanted, takes]) === JSON.stringify([before.rules ?? [], before.aggregationRule])) return
+  const { namespace = '', name = '' } = next.metadata
+  if (
+    (await tools.judge({ verb: 'escalate', target: { group: kind.group, resource: kind.plural, namespace, name } }))
+      .allowed
+  )
+    return
+  refuseMissing(kind, next, tools, takes ? everything : wanted, namespace)
+}
+
+/** Binding a role gives its rules away: they must be held, or the verb `bind` on the role. */
+async function checkBind(kind: Kind, next: Any, tools: Tools): Promise<void> {
+  const { roleRef: bound } = next as BindingObject
+  const ofNamespace = bound?.kind === 'Role'
+  const { namespace = '' } = next.metadata
+  const ref = { namespace: ofNamespace ? namespace : '', name: bound?.name ?? '' }
+  const target = { group: kind.group, resource: ofNamespace ? 'roles' : 'clusterroles', ...ref }
+  if ((await tools.judge({ verb: 'bind', target })).allowed) return
+  refuseMissing(
+    kind,
+    next,
+    tools,
+    tools.rulesOfRole(ofNamespace ? 'Role' : 'ClusterRole', ref) ?? everything,
+    namespace,
+  )
+}
+
+const names = ({ subjects: all = [] }: BindingObject, kind: string) =>
+  all.flatMap(one => (one.kind === kind ? [one.name ?? ''] : [])).join(',')
+
+/** apiGroup may be left out where only one makes sense, as Kubernetes allows. */
+function withDefaults<T extends BindingObject>(next: T): T {
+  const grouped = <O extends { kind?: string | undefined; apiGroup?: string | undefined }>(one: O): O =>
+    one.apiGroup || one.kind === 'ServiceAccount' ? one : { ...one, apiGroup: rbacGroup }
+  return {
+    ...next,
+    ...(next.roleRef ? { roleRef: grouped(next.roleRef) } : {}),
+    ...(next.subjects ? { subjects: next.subjects.map(grouped) } : {}),
+  }
+}
+
+function checkRules(all: readonly PolicyRule[], namespaced: boolean): FieldError[] {
+  return all.flatMap((rule, index) => {
+    const at = `rules[${index}]`
+    if (!rule.verbs?.length) return [required(`${at}.verbs`, 'verbs must contain at least one value')]
+    if (rule.nonResourceURLs?.length) return checkPaths(rule, at, namespaced)
+    return [
+      ...(rule.apiGroups?.length
+        ? []
+        : [required(`${at}.apiGroups`, 'resource rules must supply at least one api group')]),
+      ...(rule.resources?.length
+        ? []
+        : [required(`${at}.resources`, 'resource rules must supply at least one resource')]),
+    ]
+  })
+}
+
+function checkPaths(rule: PolicyRule, at: string, namespaced: boolean): FieldError[] {
+  const field = `${at}.nonResourceURLs`
+  if (namespaced)
+    return [invalidValue(field, rule.nonResourceURLs, 'namespaced rules cannot apply to non-resource URLs')]
+  if (rule.apiGroups?.length || rule.resources?.length || rule.resourceNames?.length)
+    return [
+      invalidValue(field, rule.nonResourceURLs, 'rules cannot apply to both regular resources and non-resource URLs'),
+    ]
+  return (rule.nonResourceURLs ?? []).flatMap(url =>
+    isPathPattern(url)
+      ? []
+      : [invalidValue(field, url, 'a wildcard stands only for the whole last step, as in /logs/*')],
+  )
+}
+
+/** `*` alone, or only as the whole last step. */
+export const isPathPattern = (url: string) => url === '*' || !url.replace(/\/\*$/, '').includes('*')
+
+function checkBinding(next: BindingObject, old: BindingObject | undefined, namespaced: boolean): FieldError[] {
+  const allowed = namespaced ? ['Role', 'ClusterRole'] : ['ClusterRole']
+  const errors: FieldError[] = []
+  if (!next.roleRef) errors.push(required('roleRef', 'the role to bind'))
+  else {
+    if (next.roleRef.apiGroup !== rbacGroup)
+      errors.push(notSupported('roleRef.apiGroup', next.roleRef.apiGroup, [rbacGroup]))
+    if (!allowed.includes(next.roleRef.kind ?? ''))
+      errors.push(notSupported('roleRef.kind', next.roleRef.kind, allowed))
+    if (next.roleRef.name === '') errors.push(required('roleRef.name', ''))
+  }
+  if (old && JSON.stringify(canonicalRef(next)) !== JSON.stringify(canonicalRef(old)))
+    errors.push(invalidValue('roleRef', next.roleRef, 'cannot change roleRef'))
+  return [...errors, ...(next.subjects ?? []).flatMap((one, index) => checkSubject(one, `subjects[${index}]`))]
+}
+
+const canonicalRef = ({ roleRef: one }: BindingObject) => [one?.apiGroup, one?.kind, one?.name]
+
+function checkSubject(one: NonNullable<BindingObject['subjects']>[number], at: string): FieldError[] {
+  if (one.name === '') return [required(`${at}.name`, '')]
+  if (one.kind === 'ServiceAccount') return one.namespace ? [] : [required(`${at}.namespace`, '')]
+  if (one.kind !== 'User' && one.kind !== 'Group')
+    return [notSupported(`${at}.kind`, one.kind, ['Group', 'ServiceAccount', 'User'])]
+  return one.apiGroup === rbacGroup ? [] : [notSupported(`${at}.apiGroup`, one.apiGroup, [rbacGroup])]
+}
