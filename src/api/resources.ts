@@ -44,6 +44,8 @@ export type Selection = {
   readonly labelSelector?: string
   readonly fieldSelector?: string
   readonly only?: Filter
+  /** Calls back whenever `only` may answer differently; answers how to stop that. For watches. */
+  readonly refilter?: (again: () => void) => () => void
 }
 
 export type ListOptions = Selection & {

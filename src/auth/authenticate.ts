@@ -15,12 +15,12 @@ export type AuthenticateOptions = {
   readonly touch: (uid: string, time: number) => void
 }
 
-/** undefined header: nobody. Keys are found by digest, so no comparison of secrets takes place. */
-export type Authenticate = (authorization: string | undefined) => Caller | undefined
+/** `quietly`: the key is not marked as used. undefined header: nobody. Keys are found by digest, so no comparison of secrets takes place. */
+export type Authenticate = (authorization: string | undefined, quietly?: boolean) => Caller | undefined
 
 export function authenticateWith({ book, teams, now, digest, lastActivity, touch }: AuthenticateOptions): Authenticate {
   const identities = new WeakMap<AccessKey, Identity>()
-  return authorization => {
+  return (authorization, quietly = false) => {
     if (authorization === undefined) return undefined
     const secret = bearer(authorization)
     if (secret === undefined)
@@ -29,7 +29,7 @@ export function authenticateWith({ book, teams, now, digest, lastActivity, touch
     const key = book.find(found)
     if (!key) throw notKnown(secret, book.wasDeleted(found))
     check(key, now(), lastActivity)
-    touch(key.uid, now())
+    if (!quietly) touch(key.uid, now())
     return identityOf(key, teams, identities)
   }
 }

@@ -19,8 +19,8 @@ export type Verdict =
 export interface Authorizer {
   /** The request path's question. */
   authorize(caller: Caller | undefined, question: Question): Verdict
-  /** The same question for reviews and rules of kinds. */
-  judge(caller: Caller | undefined, question: Question): Judgement
+  /** The same question for reviews and rules of kinds; `object` where it is at hand already. */
+  judge(caller: Caller | undefined, question: Question, object?: Resource): Judgement
   rules(caller: Caller, namespace: string): Rules
   /** Which parts of these rules the caller does not hold itself, and so may not give away. */
   missing(caller: Caller, wanted: readonly RuleLike[], namespace: string): readonly string[]
@@ -61,9 +61,9 @@ export function openAuthorizer({ kinds, rbac, peek }: AuthorizerOptions): Author
     const act = actOf(question)
     if ('path' in act && rbac.find(anonymous, act)) return yes('open to everyone')
     if (!caller) return no()
-    if (caller.groups.includes('system:masters')) return yes('the server itself')
     if (!allows(caller.scope, { target: 'Management', act }))
       return no(`the scope of access key "${caller.key}" does not cover it`)
+    if (caller.groups.includes('system:masters')) return yes('the server itself')
     const kind = 'path' in act ? undefined : kindOf(act.group, act.resource)
     return byRole(caller, act, kind) ?? byObject(caller, act, kind, object) ?? no()
   }

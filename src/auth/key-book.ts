@@ -34,7 +34,7 @@ export interface KeyBook {
 
 const remembered = 10_000
 
-export function openKeyBook(inside: Resources, failed: (error: unknown) => void): KeyBook {
+export function openKeyBook(inside: Resources, told: () => void, failed: (error: unknown) => void): KeyBook {
   const keys = new Map<string, AccessKey>()
   const deleted = new Set<string>()
   const forget = (digest: string) => {
@@ -50,6 +50,7 @@ export function openKeyBook(inside: Resources, failed: (error: unknown) => void)
     changed: (_, now, before) => {
       if (before && before.digest !== now?.digest) forget(before.digest)
       if (now?.digest) keys.set(now.digest, now)
+      told()
     },
   })
   return {

@@ -19,6 +19,7 @@ export type House = {
   readonly registry: Registry
   readonly authorizer: Authorizer
   readonly authenticate: Authenticate
+  readonly rightsChanged: (callback: () => void) => () => void
   /** Everything is followed and the built-in roles are in place. */
   readonly ready: Promise<void>
   stop(): void
@@ -58,7 +59,7 @@ export function openHouse({ storage, keys, now, failed }: HouseOptions): House {
     }),
   })
   const following = (what: string) => (error: unknown) => failed(`following ${what}`, error)
-  const book = openKeyBook(registry.inside, following('access keys'))
+  const book = openKeyBook(registry.inside, rights.changed, following('access keys'))
   const teams = openTeams(registry.inside, rights.changed, following('teams'))
   const rbac = openRbac({ resources: registry.inside, changed: rights.changed, failed: following('roles') })
   const authorizer = openAuthorizer({ kinds, rbac, peek: registry.peek })
@@ -68,6 +69,7 @@ export function openHouse({ storage, keys, now, failed }: HouseOptions): House {
     registry,
     authorizer,
     authenticate: authenticateWith({ book, teams, now, digest, lastActivity, touch }),
+    rightsChanged: rights.follow,
     ready,
     stop: () => {
       for (const one of [book, teams, rbac]) one.stop()
@@ -75,7 +77,22 @@ export function openHouse({ storage, keys, now, failed }: HouseOptions): House {
   }
 }
 
-/** Tells whoever follows that somebody's rights may have changed. */
+/** Tells whoever follows that somebody's rights may have changed: once for all that changes together. */
 function openRights() {
-  return { changed: () => {} }
+  const followers = new Set<() => void>()
+  let told = true
+  return {
+    changed: () => {
+      if (!told) return
+      told = false
+      setImmediate(() => {
+        told = true
+        for (const follower of followers) follower()
+      })
+    },
+    follow: (callback: () => void) => {
+      followers.add(callback)
+      return () => void followers.delete(callback)
+    },
+  }
 }

@@ -57,8 +57,7 @@ export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Pr
   const checks = checksOf(storage, leaving.signal)
   const options: Omit<ServerOptions, 'loopbackOnly'> = {
     kinds,
-    authenticate: house.authenticate,
-    authorizer: house.authorizer,
+    access: house,
     resourcesFor: house.registry.as,
     ...openPages({ kinds, checks, metrics, now, version }),
     limits,

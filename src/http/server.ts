@@ -1,31 +1,21 @@
 // The pipeline, in reading order: what is asked, who asks, may they, what they sent, what came of it, the one way out.
 
 import type { Caller } from '../api/caller.ts'
-import {
-  type ApiError,
-  forbidden,
-  forbiddenPath,
-  methodNotAllowed,
-  misdirected,
-  timedOut,
-  tooManyRequests,
-  unknownPath,
-} from '../api/errors.ts'
-import type { Kind, Question } from '../api/kind.ts'
+import { methodNotAllowed, misdirected, timedOut, tooManyRequests, unknownPath } from '../api/errors.ts'
+import type { Kind, Question, Verb } from '../api/kind.ts'
 import { belowPrefix } from '../api/paths.ts'
-import type { Filter, Resources } from '../api/resources.ts'
-import type { Authenticate } from '../auth/authenticate.ts'
-import { missingKey } from '../auth/authenticate.ts'
-import type { Authorizer } from '../auth/authorize.ts'
+import type { Resources } from '../api/resources.ts'
 import { type Exchange, openExchange, type Request, type Response } from '../serving/exchange.ts'
 import type { Limits } from '../serving/limits.ts'
 import { isLoopback } from '../serving/listener.ts'
 import { type Answer, respond, statusOf } from '../serving/respond.ts'
+import { type Access, judge, keepJudging, type Standing } from './access.ts'
 import { negotiate, plain, type View } from './negotiate.ts'
 import { timeoutOf } from './options.ts'
 import { type KindFinder, kindFinder, type RequestInfo, type ResourceInfo, requestInfo } from './request-info.ts'
 import { includeOf } from './table.ts'
-import { perform, type Result } from './verbs.ts'
+import { withoutUnseen } from './unseen.ts'
+import { openWatch, perform, type Result } from './verbs.ts'
 import { streamWatch } from './watch-stream.ts'
 import { writeError, writeResult } from './write-result.ts'
 
@@ -43,8 +33,7 @@ export type Observation = {
 
 export type ServerOptions = {
   readonly kinds: readonly Kind[]
-  readonly authenticate: Authenticate
-  readonly authorizer: Authorizer
+  readonly access: Access
   readonly resourcesFor: (caller: Caller) => Resources
   /** Pages below the prefix, and at the root. */
   readonly pages: Page
@@ -87,53 +76,75 @@ async function handle(options: ServerOptions, find: KindFinder, exchange: Exchan
     throw misdirected('this address answers to localhost, 127.0.0.1 and [::1] only')
   const path = belowPrefix(exchange.path)
   const asked = path === undefined ? undefined : requestInfo(exchange, path, find)
-  seen.caller = options.authenticate(authorizationOf(exchange))
   const question = asked?.question ?? { verb: exchange.method.toLowerCase(), path: exchange.path }
-  const only = authorize(options.authorizer, exchange, seen.caller, question)
+  const standing = judge(options.access, exchange, question, find)
+  seen.caller = standing.caller
   if (path === undefined || !asked) return servePage(options.rootPages, exchange.path, exchange)
   const info = asked.info()
   seen.info = info
   if (info.type === 'path') return servePage(options.pages, info.path, exchange)
-  const caller = seen.caller as Caller
   const view = negotiate(exchange.request.headers.accept, shapeOf(info))
   const leave = options.limits.enter(
     info.verb === 'get' || info.verb === 'list' ? 'read' : info.verb === 'watch' ? 'watch' : 'write',
   )
   if (!leave) throw tooManyRequests()
   try {
-    await serve(options, exchange, info, { resources: options.resourcesFor(caller), view, only })
+    const resources = options.resourcesFor(standing.caller as Caller)
+    if (info.verb === 'watch') await serveWatch(options, exchange, info, { resources, view, standing, question })
+    else await serve(options, exchange, info, { resources, view, standing, question })
   } finally {
     leave()
   }
 }
 
-type Service = { readonly resources: Resources; readonly view: View; readonly only: Filter | undefined }
+type Service = {
+  readonly resources: Resources
+  readonly view: View
+  readonly standing: Standing
+  readonly question: Question
+}
 
-async function serve(
+async function serve(options: ServerOptions, exchange: Exchange, info: ResourceInfo, service: Service): Promise<void> {
+  const { resources, view, standing } = service
+  const timeout = timeoutOf(exchange.query)
+  const selection = standing.verdict.answer === 'only' ? { only: standing.verdict.filter } : {}
+  const working = perform[info.verb as Exclude<Verb, 'watch'>](resources, info, exchange, selection)
+  const result = isQuick(info, exchange) ? await working : await within(timeout, working)
+  const shown = isRead(info)
+    ? result
+    : withoutUnseen(result, info, standing.caller as Caller, options.access.authorizer)
+  await respond(exchange, writeResult(shown, info.kind, view, exchange, options.now()))
+}
+
+async function serveWatch(
   options: ServerOptions,
   exchange: Exchange,
   info: ResourceInfo,
-  { resources, view, only }: Service,
+  service: Service,
 ): Promise<void> {
-  const timeout = timeoutOf(exchange.query)
-  const working = perform[info.verb](resources, info, exchange, only)
-  const result = isQuick(info, exchange) ? await working : await within(timeout, working)
-  if (result.type === 'watch')
-    return streamWatch(exchange, result.watch, {
+  const { resources, view, standing, question } = service
+  const watching = keepJudging(options.access, exchange, question, standing)
+  try {
+    const { watch, bookmarks, timeoutSeconds } = await openWatch(resources, info, exchange, watching.selection)
+    watching.onLost(watch.stop)
+    await streamWatch(exchange, watch, {
       kind: info.kind,
       view,
       include: includeOf(exchange.query),
-      bookmarks: result.bookmarks,
-      timeout: (result.timeoutSeconds ?? 1800 + Math.random() * 1800) * 1000,
+      bookmarks,
+      timeout: (timeoutSeconds ?? 1800 + Math.random() * 1800) * 1000,
       now: options.now,
       ending: options.ending,
     })
-  await respond(exchange, writeResult(result, info.kind, view, exchange, options.now()))
+  } finally {
+    watching.close()
+  }
 }
 
-/** Reads are answered from memory, unless they wait for a version, and watches have a time of their own: no timer needed. */
-const isQuick = ({ verb }: ResourceInfo, { query }: Exchange) =>
-  verb === 'watch' || ((verb === 'get' || verb === 'list') && !query.has('resourceVersion'))
+const isRead = ({ verb }: ResourceInfo) => verb === 'get' || verb === 'list'
+
+/** Reads are answered from memory, unless they wait for a version: no timer needed. */
+const isQuick = (info: ResourceInfo, { query }: Exchange) => isRead(info) && !query.has('resourceVersion')
 
 function shapeOf({ verb }: ResourceInfo): 'object' | 'list' | 'watch' {
   return verb === 'watch' ? 'watch' : verb === 'list' || verb === 'deletecollection' ? 'list' : 'object'
@@ -145,41 +156,6 @@ async function servePage(page: Page, path: string, exchange: Exchange): Promise<
   const answer = await page(path, exchange)
   if (!answer) throw unknownPath()
   await respond(exchange, answer)
-}
-
-function authorizationOf({ request }: Exchange): string | undefined {
-  return request.headers.authorization
-}
-
-/** Throws unless allowed; the filter where only some objects are. */
-function authorize(
-  authorizer: Authorizer,
-  { request }: Exchange,
-  caller: Caller | undefined,
-  question: Question,
-): Filter | undefined {
-  const verdict = authorizer.authorize(caller, question)
-  if (verdict.answer === 'no') throw caller ? refusal(caller, question, verdict.reason) : missingKey()
-  // Never ignored: acting as oneself where somebody else was meant would be a privilege bug.
-  if (isImpersonating(request))
-    throw forbiddenPath(`User "${caller?.username ?? ''}" cannot impersonate: impersonation is not available`)
-  return verdict.answer === 'only' ? verdict.filter : undefined
-}
-
-function isImpersonating({ headers }: Request): boolean {
-  for (const name in headers) if (name.startsWith('impersonate-')) return true
-  return false
-}
-
-function refusal({ username }: Caller, question: Question, reason: string): ApiError {
-  const because = reason ? `: ${reason}` : ''
-  if ('path' in question)
-    return forbiddenPath(`User "${username}" cannot ${question.verb} path "${question.path}"${because}`)
-  const { group, resource, subresource, namespace, name = '' } = question.target
-  const what = subresource ? `${resource}/${subresource}` : resource
-  const where = namespace ? `in the namespace "${namespace}"` : 'at the cluster scope'
-  const why = `User "${username}" cannot ${question.verb} resource "${what}" in API group "${group}" ${where}${because}`
-  return forbidden({ group, plural: resource, kind: resource }, name, why)
 }
 
 async function within(milliseconds: number, working: Promise<Result>): Promise<Result> {

@@ -4,7 +4,7 @@ import { badRequest, type Status, tooLarge, unsupportedMediaType } from '../api/
 import { patchOperations } from '../api/json-patch.ts'
 import type { Verb } from '../api/kind.ts'
 import type { Json } from '../api/object.ts'
-import type { Document, Filter, List, PatchBody, Resources, Watch } from '../api/resources.ts'
+import type { Document, List, PatchBody, Resources, Selection, Watch } from '../api/resources.ts'
 import { type Exchange, isSet } from '../serving/exchange.ts'
 import { mediaType, parse, readBytes, readObject } from './body.ts'
 import { deleteOptions } from './delete-options.ts'
@@ -15,39 +15,27 @@ export type Result =
   | { readonly type: 'document'; readonly code: number; readonly document: Document }
   | { readonly type: 'list'; readonly list: List }
   | { readonly type: 'status'; readonly status: Status }
-  | {
-      readonly type: 'watch'
-      readonly watch: Watch
-      readonly timeoutSeconds: number | undefined
-      readonly bookmarks: boolean
-    }
 
 type Perform = (
   resources: Resources,
   info: ResourceInfo,
   exchange: Exchange,
-  only: Filter | undefined,
+  selection: Pick<Selection, 'only'>,
 ) => Promise<Result>
 
-export const perform: { readonly [verb in Verb]: Perform } = {
+export const perform: { readonly [verb in Exclude<Verb, 'watch'>]: Perform } = {
   async get(resources, { kind, namespace, name, subresource }, { query }) {
     const resourceVersion = query.get('resourceVersion')
     const options = { ...(resourceVersion ? { resourceVersion } : {}), ...(subresource ? { subresource } : {}) }
     return { type: 'document', code: 200, document: await resources.get(kind, { namespace, name }, options) }
   },
 
-  async list(resources, { kind, namespace }, { query }, only) {
+  async list(resources, { kind, namespace }, { query }, selection) {
     if (query.has('sendInitialEvents')) throw sendInitialEventsOnList()
     return {
       type: 'list',
-      list: await resources.list(kind, { ...listOptions(query, namespace), ...(only ? { only } : {}) }),
+      list: await resources.list(kind, { ...listOptions(query, namespace), ...selection }),
     }
-  },
-
-  async watch(resources, { kind, namespace }, { query }, only) {
-    const { timeoutSeconds, ...options } = watchOptions(query, namespace)
-    const watch = await resources.watch(kind, { ...options, ...(only ? { only } : {}) })
-    return { type: 'watch', watch, timeoutSeconds, bookmarks: options.allowWatchBookmarks === true }
   },
 
   async create(resources, { kind, namespace }, exchange) {
@@ -88,12 +76,29 @@ export const perform: { readonly [verb in Verb]: Perform } = {
 
   async deletecollection(resources, { kind, namespace }, exchange, only) {
     const { value } = await readObject(exchange.request, 'DeleteOptions', false)
-    const selection = { ...listOptions(exchange.query, namespace), ...(only ? { only } : {}) }
+    const selection = { ...listOptions(exchange.query, namespace), ...only }
     return {
       type: 'list',
       list: await resources.deleteCollection(kind, selection, deleteOptions(exchange.query, value)),
     }
   },
+}
+
+export type OpenWatch = {
+  readonly watch: Watch
+  readonly timeoutSeconds: number | undefined
+  readonly bookmarks: boolean
+}
+
+export async function openWatch(
+  resources: Resources,
+  { kind, namespace }: ResourceInfo,
+  { query }: Exchange,
+  selection: Pick<Selection, 'only' | 'refilter'>,
+): Promise<OpenWatch> {
+  const { timeoutSeconds, ...options } = watchOptions(query, namespace)
+  const watch = await resources.watch(kind, { ...options, ...selection })
+  return { watch, timeoutSeconds, bookmarks: options.allowWatchBookmarks === true }
 }
 
 function given(value: Json | undefined, kind: string): Json {

@@ -13,13 +13,7 @@ import type { Result } from './verbs.ts'
 
 const newline = Buffer.from('\n')
 
-export function writeResult(
-  result: Exclude<Result, { type: 'watch' }>,
-  kind: Kind,
-  view: View,
-  exchange: Exchange,
-  now: number,
-): Answer {
+export function writeResult(result: Result, kind: Kind, view: View, exchange: Exchange, now: number): Answer {
   if (result.type === 'status') return writeJson(200, statusJson(result.status), view.format, exchange)
   if (result.type === 'document') {
     const { code, document } = result

@@ -1,7 +1,7 @@
 // Server-side apply: checks the configuration, merges it with what is there, and stores it as any write is stored.
 
-import { ApiError, badRequest, conflict, invalidOptions, required } from '../api/errors.ts'
-import type { Kind } from '../api/kind.ts'
+import { ApiError, badRequest, conflict, forbidden, invalidOptions, required } from '../api/errors.ts'
+import type { Kind, Tools } from '../api/kind.ts'
 import { wholeSchema } from '../api/metadata-schema.ts'
 import { isObject, type Json, type Metadata, type Ref, type Resource, timestamp } from '../api/object.ts'
 import type { Document, PatchBody, WriteOptions } from '../api/resources.ts'
@@ -55,6 +55,7 @@ async function createBy(
       `uid mismatch: the provided object specified uid ${config.metadata.uid}, and no existing object was found`,
     )
   const tools = ctx.tools({ dryRun: options.dryRun ?? false, warn: options.warn ?? (() => {}) })
+  await mustCreate(kind, ref, tools)
   const merged = merge(ctx, kind, undefined, config, force, options)
   const { object, errors } = receive(kind, merged as unknown as Json, { ...options, fieldValidation: 'Ignore' })
   const fresh = newMetadata(object.metadata, { namespace: ref.namespace, uid: ctx.uuid(), now: timestamp(ctx.now()) })
@@ -63,6 +64,21 @@ async function createBy(
   const { managedFields = [] } = merged.metadata
   const metadata = { ...admitted.object.metadata, ...(managedFields.length ? { managedFields } : {}) }
   return insert(ctx, kind, { ...admitted.object, metadata }, { dryRun: tools.dryRun, shown: admitted.shown })
+}
+
+/** An apply that creates needs to be allowed that as well. */
+async function mustCreate(kind: Kind, { namespace }: Ref, tools: Tools): Promise<void> {
+  const { allowed } = await tools.judge({
+    verb: 'create',
+    target: { group: kind.group, resource: kind.plural, namespace },
+  })
+  if (allowed) return
+  const where = namespace ? `in the namespace "${namespace}"` : 'at the cluster scope'
+  throw forbidden(
+    kind,
+    '',
+    `User "${tools.caller.username}" cannot create resource "${kind.plural}" in API group "${kind.group}" ${where}`,
+  )
 }
 
 /** What is not a configuration of this object is refused before anything is merged. */

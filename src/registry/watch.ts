@@ -15,8 +15,9 @@ import { type Cursor, type Entry, StoreError, type StoreEvent } from '../storage
 import type { Context } from './context.ts'
 import { checkMatch } from './list.ts'
 import { isPlain, present } from './redact.ts'
-import { type Selected, select } from './selection.ts'
+import { select } from './selection.ts'
 import { parseVersion } from './versions.ts'
+import { fixedView, type Move, movingView, type View } from './watch-view.ts'
 
 const batch = 256
 
@@ -32,7 +33,10 @@ export async function watch(ctx: Context, kind: Kind, options: WatchOptions = {}
   try {
     // A version that is still to come: silent until then.
     const cursor = ctx.store.watch(kind.id, Math.min(start, ctx.store.revision))
-    return follow(ctx, kind, selected, { cursor, from: start, pending })
+    const view = options.refilter
+      ? movingView(ctx, kind, selected, Math.min(start, ctx.store.revision), options.refilter)
+      : fixedView(selected)
+    return follow(ctx, kind, { cursor, view, from: start, pending })
   } catch (error) {
     if (!(error instanceof StoreError)) throw error
     return ended(watchEvent('ERROR', statusDocument(tooOld(start, error).status)))
@@ -59,9 +63,9 @@ function checkInitial(options: WatchOptions, version: number | undefined): void 
 
 const tooOld = (asked: number, error: StoreError) => expired(`too old resource version: ${asked} (${error.revision})`)
 
-type Start = { readonly cursor: Cursor; readonly from: number; readonly pending: WatchEvent[] }
+type Start = { readonly cursor: Cursor; readonly view: View; readonly from: number; readonly pending: WatchEvent[] }
 
-function follow(ctx: Context, kind: Kind, selected: Selected, { cursor, from, pending: initial }: Start): Watch {
+function follow(ctx: Context, kind: Kind, { cursor, view, from, pending: initial }: Start): Watch {
   let pending: WatchEvent[] = initial
   let stopped = false
   let wake: (() => void) | undefined
@@ -69,7 +73,7 @@ function follow(ctx: Context, kind: Kind, selected: Selected, { cursor, from, pe
     try {
       return cursor
         .take(batch)
-        .flatMap(event => (event.revision > from ? (translate(ctx, kind, selected, event) ?? []) : []))
+        .flatMap(event => (event.revision > from ? (translate(ctx, kind, view.moved(event), event) ?? []) : []))
     } catch (error) {
       if (!(error instanceof StoreError)) throw error
       stop()
@@ -79,17 +83,21 @@ function follow(ctx: Context, kind: Kind, selected: Selected, { cursor, from, pe
   const stop = () => {
     stopped = true
     cursor.close()
+    view.close()
     wake?.()
   }
   return {
     async next() {
       for (;;) {
-        const events = pending.length ? pending : stopped ? [] : take()
+        const taken = pending.length ? pending : stopped ? [] : take()
+        // Only once everything that happened was told does it count what may be seen now.
+        const events = taken.length || stopped ? taken : view.changes().map(change => turned(ctx, kind, change))
         pending = []
         if (events.length) return events
         if (stopped) return undefined
         await new Promise<void>(resolve => {
           wake = resolve
+          view.wait(resolve)
           cursor.wait(resolve)
         })
       }
@@ -115,12 +123,19 @@ function ended(last: WatchEvent): Watch {
 }
 
 /** What an event is to this selection: entering is ADDED, leaving is DELETED with what was last seen. */
-function translate(ctx: Context, kind: Kind, { matches }: Selected, event: StoreEvent): WatchEvent | undefined {
-  const isIn = event.type !== 'deleted' && (!matches || matches(event.entry))
-  const wasIn = event.previous !== undefined && (!matches || matches(event.previous))
+function translate(ctx: Context, kind: Kind, { isIn, wasIn }: Move, event: StoreEvent): WatchEvent | undefined {
   if (isIn) return shared(ctx, kind, event, wasIn ? 'MODIFIED' : 'ADDED', event.entry)
   if (!wasIn) return undefined
   return event.type === 'deleted' ? shared(ctx, kind, event, 'DELETED', event.entry) : left(ctx, kind, event)
+}
+
+/** An object that came into view, or went out of it, without changing itself (D27). */
+function turned(
+  ctx: Context,
+  kind: Kind,
+  { entry, isIn }: { readonly entry: Entry; readonly isIn: boolean },
+): WatchEvent {
+  return watchEvent(isIn ? 'ADDED' : 'DELETED', present(ctx, kind, entry))
 }
 
 function left(ctx: Context, kind: Kind, { previous, revision }: StoreEvent): WatchEvent {

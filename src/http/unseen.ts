@@ -1,0 +1,29 @@
+// No answer shows more than get would show its caller: a write by someone who may not get is answered with metadata alone (D6).
+
+import type { Caller } from '../api/caller.ts'
+import { emptyMap, type JsonObject, type Resource } from '../api/object.ts'
+import { type Document, documentOf } from '../api/resources.ts'
+import type { Authorizer } from '../auth/authorize.ts'
+import type { ResourceInfo } from './request-info.ts'
+import type { Result } from './verbs.ts'
+
+export function withoutUnseen(result: Result, { kind }: ResourceInfo, caller: Caller, authorizer: Authorizer): Result {
+  if (!kind.stored || result.type === 'status') return result
+  const seen = (document: Document): Document => {
+    const { namespace = '', name = '' } = document.object.metadata
+    const target = { group: kind.group, resource: kind.plural, namespace, name }
+    return authorizer.judge(caller, { verb: 'get', target }, document.object).allowed ? document : bare(document)
+  }
+  if (result.type === 'document') return { ...result, document: seen(result.document) }
+  return { ...result, list: { ...result.list, items: result.list.items.map(seen) } }
+}
+
+/** kubectl copies whole manifests into annotations: they are not metadata in this sense. */
+function bare({ object }: Document): Document {
+  const { annotations, ...metadata } = object.metadata
+  const kept = emptyMap()
+  for (const [key, value] of Object.entries(annotations ?? {}))
+    if (!key.endsWith('last-applied-configuration')) kept[key] = value
+  const shown = { ...metadata, ...(Object.keys(kept).length ? { annotations: kept } : {}) } as unknown as JsonObject
+  return documentOf({ apiVersion: object.apiVersion, kind: object.kind, metadata: shown } as unknown as Resource)
+}

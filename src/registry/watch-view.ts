@@ -1,0 +1,76 @@
+// What a watch may see of its kind: a selection that stays, or one that moves with the rights of whoever watches (D27).
+
+import type { Kind } from '../api/kind.ts'
+import type { Entry, StoreEvent } from '../storage/store.ts'
+import type { Context } from './context.ts'
+import type { Selected } from './selection.ts'
+
+/** Whether an object is in view after an event, and was before it. */
+export type Move = { readonly isIn: boolean; readonly wasIn: boolean }
+
+export interface View {
+  moved(event: StoreEvent): Move
+  /** Objects that came into view or went out of it since last asked, without an event of their own. */
+  changes(): readonly { readonly entry: Entry; readonly isIn: boolean }[]
+  /** Calls back when there may be changes. */
+  wait(wake: () => void): void
+  close(): void
+}
+
+export function fixedView({ matches }: Selected): View {
+  return {
+    moved: event => ({
+      isIn: event.type !== 'deleted' && (!matches || matches(event.entry)),
+      wasIn: event.previous !== undefined && (!matches || matches(event.previous)),
+    }),
+    changes: () => [],
+    wait: () => {},
+    close: () => {},
+  }
+}
+
+const slotOf = ({ key }: Entry) => `${key.namespace}/${key.name}`
+
+/** Remembers what was shown: what may be seen can change while an object does not. */
+export function movingView(
+  ctx: Context,
+  kind: Kind,
+  selected: Selected,
+  revision: number,
+  refilter: (again: () => void) => () => void,
+): View {
+  const { filter: _, ...whole } = selected.query
+  const shown = new Set(ctx.store.list({ ...selected.query, revision }).entries.map(slotOf))
+  let stale = false
+  let wake: () => void = () => {}
+  const stop = refilter(() => {
+    stale = true
+    wake()
+  })
+  const turn = (slot: string, isIn: boolean): boolean => {
+    const wasIn = shown.has(slot)
+    if (isIn) shown.add(slot)
+    else shown.delete(slot)
+    return wasIn
+  }
+  const sees = (entry: Entry) => selected.matches?.(entry) ?? true
+  return {
+    moved: event => {
+      const isIn = event.type !== 'deleted' && sees(event.entry)
+      return { isIn, wasIn: turn(slotOf(event.entry), isIn) }
+    },
+    changes: () => {
+      if (!stale) return []
+      stale = false
+      return ctx.store
+        .list({ ...whole, bucket: kind.id })
+        .entries.map(entry => ({ entry, isIn: sees(entry) }))
+        .filter(({ entry, isIn }) => turn(slotOf(entry), isIn) !== isIn)
+    },
+    wait: callback => {
+      wake = callback
+      if (stale) callback()
+    },
+    close: stop,
+  }
+}
