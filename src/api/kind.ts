@@ -2,7 +2,7 @@
 
 import type { Caller } from './caller.ts'
 import type { FieldError } from './errors.ts'
-import type { JsonObject, Ref, Resource } from './object.ts'
+import type { Json, JsonObject, Ref, Resource } from './object.ts'
 import type { Schema, Static, TSchema } from './schema.ts'
 
 export type Verb = 'create' | 'get' | 'list' | 'watch' | 'update' | 'patch' | 'delete' | 'deletecollection'
@@ -36,6 +36,17 @@ export type Tools = {
   /** Whether a scope is no wider than that of the caller's key (D25). */
   readonly isWithinScope: (scope: unknown) => boolean
   readonly read: (kind: Kind, ref: Ref) => Promise<Resource | undefined>
+  /** Whom a bearer key belongs to; throws where it does not count (TokenReview). */
+  readonly authenticate: (key: string) => Caller | undefined
+  /** The same question as `judge`, about somebody else. */
+  readonly judgeOther: (who: Caller, question: Question) => Judgement
+  /** How an answer to a question comes about, for the caller or somebody else (D27). */
+  readonly explain: (question: Question, who: Caller) => Explained
+  readonly whoCan: (question: Question) => readonly string[]
+  /** Who is in a team and through what, and what the team may do and through which binding. */
+  readonly permissionsOf: (team: string) => TeamPermissions
+  /** Groups and teams of a user without a request at hand (D17). */
+  readonly callerNamed: (user: string) => Caller
   /** Where a key with this digest is, if one is known (D12). */
   readonly keyWithDigest: (digest: string) => Ref | undefined
   /** The namespaces in which anything is. */
@@ -48,6 +59,14 @@ export type Question =
   | { readonly verb: string; readonly target: Target }
   | { readonly verb: string; readonly path: string }
 export type Judgement = { readonly allowed: boolean; readonly reason: string }
+
+/** Steps from the key to the rule, or to where it ended; near misses say what would have allowed something like it. */
+export type Explained = Judgement & { readonly steps: readonly string[]; readonly nearMisses: readonly string[] }
+
+export type TeamPermissions = {
+  readonly members: readonly { readonly user: string; readonly via: string }[]
+  readonly permissions: readonly { readonly rule: RuleLike; readonly namespace: string; readonly through: string }[]
+}
 
 /** A rule of a role. */
 export type RuleLike = {
@@ -105,6 +124,8 @@ type Hooks<O extends Resource> = {
   readonly validate?: (next: O, old: O | undefined) => readonly FieldError[]
   /** May refuse (throw), change the object before it is stored, and show something once. */
   readonly admit?: (next: O, old: O | undefined, tools: Tools) => Promise<{ object: O; shown?: Shown }>
+  /** Joins in what is kept beside the object, such as last activity (D19), whenever it is shown. Pure. */
+  readonly join?: (object: O, lastActivity: (id: string) => number | undefined) => O
   /** May refuse a deletion. */
   readonly release?: (old: O, tools: Tools) => Promise<void>
   /** For kinds that are not stored but can be read: all there are. */
@@ -112,6 +133,16 @@ type Hooks<O extends Resource> = {
   /** For kinds that are not stored: the answer to a create. */
   readonly answer?: (next: O, tools: Tools) => Promise<O>
 }
+
+/** What can be asked of one object beside the common verbs. `get` answers something about it, `create` may change it. */
+export type Subresource = {
+  readonly verb: 'get' | 'create'
+  /** Kind of the answer, for discovery. */
+  readonly kind: string
+  readonly run: (object: Resource, body: Json | undefined, tools: Tools) => Promise<Ran>
+}
+/** `object`: what to store, if it changes. `answer`: what to say instead of the stored object. */
+export type Ran = { readonly object?: Resource; readonly shown?: Shown; readonly answer?: Resource }
 
 type Names = {
   readonly group: string
@@ -128,10 +159,9 @@ type Names = {
   readonly hidden: readonly string[]
   readonly writeOnly: readonly string[]
   readonly sealed: readonly string[]
+  readonly subresources: { readonly [name: string]: Subresource }
   /** Whether `/status` is served (D9). */
   readonly statusSubresource: boolean
-  /** Whether the last-activity table is joined into status.lastActivity (D19). */
-  readonly lastActivity: boolean
   /** Whether a create without a name gets a generated one with this prefix (D24). */
   readonly nameless: string | undefined
   /** Whether only its owner and administrators of the kind (verb *) may see and change an object, and others find it missing (D15). */
@@ -166,7 +196,7 @@ type Optional =
   | 'writeOnly'
   | 'sealed'
   | 'statusSubresource'
-  | 'lastActivity'
+  | 'subresources'
   | 'nameless'
   | 'nameRule'
   | 'personal'
@@ -194,7 +224,7 @@ export function defineKind<S extends TSchema, T extends TSchema>(definition: Def
     writeOnly: [],
     sealed: [],
     statusSubresource: false,
-    lastActivity: false,
+    subresources: {},
     nameless: undefined,
     nameRule: 'subdomain',
     personal: false,

@@ -108,6 +108,8 @@ export interface Resources {
     patch: PatchBody,
     options?: WriteOptions,
   ): Promise<Document & { readonly created?: boolean }>
+  /** POST to a subresource of an object, such as a key's rotation. */
+  act(kind: Kind, ref: Ref, subresource: string, body: Json | undefined, options?: WriteOptions): Promise<Document>
   delete(kind: Kind, ref: Ref, options?: DeleteOptions): Promise<Deleted>
   /** Not atomic; answers the objects as they were. */
   deleteCollection(kind: Kind, selection: ListOptions, options?: DeleteOptions): Promise<List>

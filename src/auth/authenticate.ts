@@ -3,6 +3,7 @@
 import type { Caller } from '../api/caller.ts'
 import { unauthorized } from '../api/errors.ts'
 import { isMistyped } from '../kinds/key-format.ts'
+import { keyId } from '../kinds/key-rotation.ts'
 import type { AccessKey, KeyBook } from './key-book.ts'
 import type { Teams } from './teams.ts'
 
@@ -28,8 +29,11 @@ export function authenticateWith({ book, teams, now, digest, lastActivity, touch
     const found = digest(secret)
     const key = book.find(found)
     if (!key) throw notKnown(secret, book.wasDeleted(found))
-    check(key, now(), lastActivity)
-    if (!quietly) touch(key.uid, now())
+    check(key, found, now(), lastActivity)
+    if (!quietly) {
+      touch(key.uid, now())
+      if (key.previous) touch(`${key.uid}/${keyId(found)}`, now())
+    }
     return identityOf(key, teams, identities)
   }
 }
@@ -48,12 +52,37 @@ function bearer(header: string): string | undefined {
   return secret === '' || secret.includes(' ') ? undefined : secret
 }
 
-function check(key: AccessKey, now: number, lastActivity: AuthenticateOptions['lastActivity']): void {
+function check(key: AccessKey, digest: string, now: number, lastActivity: AuthenticateOptions['lastActivity']): void {
+  if (digest !== key.digest && now >= (key.previous?.until ?? 0)) throw unauthorized('access key was rotated')
   if (key.deleting) throw unauthorized('access key was deleted')
   if (key.disabled) throw unauthorized('access key is disabled')
   if (key.ttl === undefined) return
-  const since = key.slides ? (lastActivity(key.uid) ?? key.created) : key.created
-  if (now >= since + key.ttl) throw unauthorized('access key expired')
+  if (now >= endOf(key, lastActivity)) throw unauthorized('access key expired')
+}
+
+const endOf = (key: AccessKey, lastActivity: AuthenticateOptions['lastActivity']) =>
+  (key.slides ? (lastActivity(key.uid) ?? key.created) : key.created) + (key.ttl ?? Number.POSITIVE_INFINITY)
+
+const hour = 3600 * 1000
+const day = 24 * hour
+
+/** A word to whoever uses a key that is about to end: in its last tenth, at most seven days, once an hour, never for short ones. */
+export function expiryWarnings({
+  book,
+  now,
+  lastActivity,
+}: Pick<AuthenticateOptions, 'book' | 'now' | 'lastActivity'>): (caller: Caller) => string | undefined {
+  const told = new WeakMap<AccessKey, number>()
+  return caller => {
+    const key = caller.key === undefined ? undefined : book.named(caller.key)
+    if (!key?.ttl || key.ttl < day || key.slides) return undefined
+    const left = endOf(key, lastActivity) - now()
+    if (left > Math.min(key.ttl / 10, 7 * day) || now() - (told.get(key) ?? 0) < hour) return undefined
+    told.set(key, now())
+    const [number, unit] =
+      left >= day ? [Math.floor(left / day), 'day'] : [Math.max(1, Math.floor(left / hour)), 'hour']
+    return `access key ${key.name} expires in ${number} ${unit}${number === 1 ? '' : 's'}`
+  }
 }
 
 type Identity = { readonly caller: Caller; readonly teams: number }

@@ -10,6 +10,8 @@ export type AccessKey = {
   readonly name: string
   readonly uid: string
   readonly digest: string
+  /** The key before the last rotation, while it still works. */
+  readonly previous: { readonly digest: string; readonly until: number } | undefined
   readonly user: string | undefined
   readonly team: string | undefined
   readonly subject: string | undefined
@@ -26,6 +28,9 @@ export type AccessKey = {
 export interface KeyBook {
   readonly ready: Promise<void>
   find(digest: string): AccessKey | undefined
+  named(name: string): AccessKey | undefined
+  /** Every key that is there, for questions about people without a request at hand (D17). */
+  all(): Iterable<AccessKey>
   /** Whether a key with this digest was there since the server started. */
   wasDeleted(digest: string): boolean
   placeOf(digest: string): Ref | undefined
@@ -48,14 +53,16 @@ export function openKeyBook(inside: Resources, told: () => void, failed: (error:
     keep: read,
     failed,
     changed: (_, now, before) => {
-      if (before && before.digest !== now?.digest) forget(before.digest)
-      if (now?.digest) keys.set(now.digest, now)
+      for (const digest of digestsOf(before)) if (!digestsOf(now).includes(digest)) forget(digest)
+      for (const digest of digestsOf(now)) keys.set(digest, now as AccessKey)
       told()
     },
   })
   return {
     ready: informer.ready,
     find: digest => keys.get(digest),
+    named: name => informer.get({ namespace: '', name }),
+    all: () => new Set(keys.values()),
     wasDeleted: digest => deleted.has(digest) && !keys.has(digest),
     placeOf: digest => {
       const key = keys.get(digest)
@@ -64,6 +71,9 @@ export function openKeyBook(inside: Resources, told: () => void, failed: (error:
     stop: informer.stop,
   }
 }
+
+const digestsOf = (key: AccessKey | undefined): readonly string[] =>
+  key ? [key.digest, key.previous?.digest ?? ''].filter(Boolean) : []
 
 function read({ metadata, spec = {}, status = {} }: Resource): AccessKey {
   const { user, team, subject, groups, scope, disabled, ttl, ttlAfterLastActivity } = spec as {
@@ -76,10 +86,12 @@ function read({ metadata, spec = {}, status = {} }: Resource): AccessKey {
     ttl?: number
     ttlAfterLastActivity?: boolean
   }
+  const kept = status as { digest?: string; rotatedAt?: string; previous?: { digest: string; until: string } }
   return {
     name: metadata.name ?? '',
     uid: metadata.uid ?? '',
-    digest: (status as { digest?: string }).digest ?? '',
+    digest: kept.digest ?? '',
+    previous: kept.previous && { digest: kept.previous.digest, until: Date.parse(kept.previous.until) },
     user,
     team,
     subject,
@@ -89,6 +101,6 @@ function read({ metadata, spec = {}, status = {} }: Resource): AccessKey {
     deleting: metadata.deletionTimestamp !== undefined,
     ttl: ttl ? ttl * 1000 : undefined,
     slides: ttlAfterLastActivity === true,
-    created: Date.parse(metadata.creationTimestamp ?? ''),
+    created: Date.parse(kept.rotatedAt ?? metadata.creationTimestamp ?? ''),
   }
 }

@@ -36,7 +36,9 @@ export interface Rbac {
   /** Every binding, for who-can. */
   bindings(): Iterable<Bound>
   /** Everything bound to a group, anywhere. */
-  boundTo(group: string): Iterable<{ readonly rules: readonly PolicyRule[]; readonly namespace: string }>
+  boundTo(
+    group: string,
+  ): Iterable<{ readonly rules: readonly PolicyRule[]; readonly namespace: string; readonly through: string }>
   rulesOf(kind: string, ref: Ref): readonly PolicyRule[] | undefined
   stop(): void
 }
@@ -163,7 +165,8 @@ export function openRbac({ resources, changed, failed }: RbacOptions): Rbac {
     *boundTo(group) {
       for (const bound of groups.get(group) ?? []) {
         const grant = grantOf(bound, `group ${group}`)
-        if (grant) yield { rules: grant.rules.rules, namespace: bound.namespace }
+        if (grant)
+          yield { rules: grant.rules.rules, namespace: bound.namespace, through: `${grant.binding} of ${grant.role}` }
       }
     },
     bindings: () => all,

@@ -1,10 +1,11 @@
 // Wires the rooms of a server together over an open store: registry, authentication, authorization. serve and admin reset call it.
 
 import { hash, randomBytes, randomUUID } from 'node:crypto'
-import type { Scope } from '../api/caller.ts'
-import { type Authenticate, authenticateWith } from '../auth/authenticate.ts'
+import type { Caller, Scope } from '../api/caller.ts'
+import { type Authenticate, authenticateWith, expiryWarnings } from '../auth/authenticate.ts'
 import { type Authorizer, openAuthorizer } from '../auth/authorize.ts'
 import { repairBuiltIns } from '../auth/built-in.ts'
+import { openExplainer } from '../auth/explain.ts'
 import { openKeyBook } from '../auth/key-book.ts'
 import { openRbac } from '../auth/rbac.ts'
 import { isNoWider } from '../auth/scope.ts'
@@ -19,6 +20,7 @@ export type House = {
   readonly registry: Registry
   readonly authorizer: Authorizer
   readonly authenticate: Authenticate
+  readonly warningFor: (caller: Caller) => string | undefined
   readonly rightsChanged: (callback: () => void) => () => void
   /** Everything is followed and the built-in roles are in place. */
   readonly ready: Promise<void>
@@ -55,6 +57,12 @@ export function openHouse({ storage, keys, now, failed }: HouseOptions): House {
       rulesOfRole: (kind, ref) => rbac.rulesOf(kind, ref),
       boundTo: group => [...rbac.boundTo(group)],
       isWithinScope: scope => isNoWider(scope as Scope | undefined, caller.scope),
+      authenticate: key => authenticate(`Bearer ${key}`, true),
+      judgeOther: (who, question) => authorizer.judge(who, question),
+      explain: (question, who) => explainer.explain(who, question),
+      whoCan: question => explainer.whoCan(question),
+      permissionsOf: team => explainer.permissionsOf(team),
+      callerNamed: user => explainer.callerNamed(user),
       keyWithDigest: wanted => book.placeOf(wanted),
     }),
   })
@@ -63,13 +71,16 @@ export function openHouse({ storage, keys, now, failed }: HouseOptions): House {
   const teams = openTeams(registry.inside, rights.changed, following('teams'))
   const rbac = openRbac({ resources: registry.inside, changed: rights.changed, failed: following('roles') })
   const authorizer = openAuthorizer({ kinds, rbac, peek: registry.peek })
+  const explainer = openExplainer({ authorizer, rbac, teams, book, kinds, peek: registry.peek })
   const touch = (uid: string, time: number) => storage.activity.touch(uid, time)
+  const authenticate = authenticateWith({ book, teams, now, digest, lastActivity, touch })
   const ready = Promise.all([book.ready, teams.ready, rbac.ready]).then(() => repairBuiltIns(registry.inside))
   return {
     registry,
     authorizer,
-    authenticate: authenticateWith({ book, teams, now, digest, lastActivity, touch }),
+    authenticate,
     rightsChanged: rights.follow,
+    warningFor: expiryWarnings({ book, now, lastActivity }),
     ready,
     stop: () => {
       for (const one of [book, teams, rbac]) one.stop()

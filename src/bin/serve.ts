@@ -8,11 +8,16 @@ import pino, { type Logger } from 'pino'
 import { systemCaller } from '../api/caller.ts'
 import { ApiError } from '../api/errors.ts'
 import type { Resources } from '../api/resources.ts'
+import { startAccessRoles } from '../controllers/access-roles.ts'
+import { startExpiry } from '../controllers/expiry.ts'
 import { startGarbageCollector } from '../controllers/garbage-collector.ts'
 import { openPages } from '../http/pages.ts'
 import { observeRequests } from '../http/request-metrics.ts'
 import { type Observation, requestHandler, type ServerOptions } from '../http/server.ts'
 import { kinds } from '../kinds/index.ts'
+import { ProjectSecret } from '../kinds/project-secret.ts'
+import { SharedSecret } from '../kinds/shared-secret.ts'
+import { Team } from '../kinds/team.ts'
 import { fingerprint } from '../serving/certificate.ts'
 import { openLimits } from '../serving/limits.ts'
 import { type Handle, type Listener, listenHttp, listenHttps } from '../serving/listener.ts'
@@ -42,7 +47,18 @@ export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Pr
   await house.ready
   await checkKeyRing(house.registry.as(systemCaller), ring.from)
   const collector = startGarbageCollector({ resources: house.registry.inside, kinds, now, failed })
-  await collector.ready
+  const mirrors = startAccessRoles({
+    resources: house.registry.inside,
+    kinds: [SharedSecret, ProjectSecret, Team],
+    failed,
+  })
+  const expiry = startExpiry({
+    resources: house.registry.inside,
+    now,
+    lastActivity: uid => storage.activity.last(uid),
+    failed,
+  })
+  await Promise.all([collector.ready, mirrors.ready, expiry.ready])
 
   const leaving = new AbortController() // not ready any more, still serving
   const ending = new AbortController()
@@ -81,7 +97,7 @@ export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Pr
   await setTimeout(settings.shutdownDelay * 1000)
   ending.abort()
   await Promise.all(listeners.map(listener => listener.close(drainWithin)))
-  await collector.stop()
+  await Promise.all([collector.stop(), mirrors.stop(), expiry.stop()])
   house.stop()
   await storage.close()
   log.flush()

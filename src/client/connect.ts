@@ -72,6 +72,12 @@ export function connect({ url, key, fetch, warn }: ConnectOptions): Resources {
       return document(await call({ method: 'POST', kind, at, query, body: object, warn: options.warn }))
     },
 
+    async act(kind, ref, subresource, body, options = {}) {
+      const at = place(kind, ref, subresource)
+      const query = writeQuery(options)
+      return document(await call({ method: 'POST', kind, at, query, body: body ?? {}, warn: options.warn }))
+    },
+
     async get(kind, ref, { resourceVersion, subresource } = {}) {
       return document(await call({ kind, at: place(kind, ref, subresource), query: { resourceVersion } }))
     },

@@ -13,6 +13,8 @@ import type { KindFinder } from './request-info.ts'
 export type Access = {
   readonly authenticate: Authenticate
   readonly authorizer: Authorizer
+  /** What whoever comes should hear, such as that their key is about to end. */
+  readonly warningFor: (caller: Caller) => string | undefined
   /** Calls back whenever somebody's rights may have changed; answers how to stop that. */
   readonly rightsChanged: (callback: () => void) => () => void
 }
@@ -23,6 +25,8 @@ export type Standing = { readonly caller: Caller | undefined; readonly verdict: 
 /** Throws 401, 403, or 404 where even the name is not theirs to know. */
 export function judge(access: Access, exchange: Exchange, question: Question, find: KindFinder): Standing {
   const caller = identify(access, exchange, false)
+  const warning = caller && access.warningFor(caller)
+  if (warning) exchange.warnings.add(warning)
   const verdict = access.authorizer.authorize(caller, question)
   if (verdict.answer !== 'no') return { caller, verdict }
   throw caller ? refusal(caller, question, verdict.reason, find) : missingKey()

@@ -45,6 +45,15 @@ export function discoveryPages(kinds: readonly Kind[]): (path: string, exchange:
   }
 }
 
+function subresourcesOf(kind: Kind): { name: string; kind: string; verbs: string[] }[] {
+  const own = Object.entries(kind.subresources).map(([name, { kind: word, verb }]) => ({
+    name,
+    kind: word,
+    verbs: [verb as string],
+  }))
+  return kind.statusSubresource ? [...own, { name: 'status', kind: kind.kind, verbs: statusVerbs }] : own
+}
+
 const byName = (one: { readonly name: string }, other: { readonly name: string }) => (one.name < other.name ? -1 : 1)
 
 function groupOf(name: string, members: readonly Kind[]): JsonObject {
@@ -67,17 +76,13 @@ function resourceList(groupVersion: string, kinds: readonly Kind[]): JsonObject 
       ...(kind.categories.length ? { categories: [...kind.categories] } : {}),
       ...(kind.stored ? { storageVersionHash: storageVersionHash(kind) } : {}),
     },
-    ...(kind.statusSubresource
-      ? [
-          {
-            name: `${kind.plural}/status`,
-            singularName: '',
-            namespaced: kind.namespaced,
-            kind: kind.kind,
-            verbs: statusVerbs,
-          },
-        ]
-      : []),
+    ...subresourcesOf(kind).map(({ name, kind: word, verbs }) => ({
+      name: `${kind.plural}/${name}`,
+      singularName: '',
+      namespaced: kind.namespaced,
+      kind: word,
+      verbs,
+    })),
   ])
   return { kind: 'APIResourceList', apiVersion: 'v1', groupVersion, resources: resources.sort(byName) }
 }
@@ -125,6 +130,11 @@ function aggregate(groups: readonly (readonly [string, readonly Kind[]])[]): Agg
 
 function discovered(kind: Kind): JsonObject {
   const responseKind = { group: kind.group, version: kind.version, kind: kind.kind }
+  const subresources = subresourcesOf(kind).map(one => ({
+    subresource: one.name,
+    responseKind: { ...responseKind, kind: one.kind },
+    verbs: one.verbs,
+  }))
   return {
     resource: kind.plural,
     responseKind,
@@ -133,6 +143,6 @@ function discovered(kind: Kind): JsonObject {
     verbs: [...kind.verbs],
     ...(kind.shortNames.length ? { shortNames: [...kind.shortNames] } : {}),
     ...(kind.categories.length ? { categories: [...kind.categories] } : {}),
-    ...(kind.statusSubresource ? { subresources: [{ subresource: 'status', responseKind, verbs: statusVerbs }] } : {}),
+    ...(subresources.length ? { subresources } : {}),
   }
 }

@@ -107,8 +107,10 @@ function check({ verb, kind, namespace, name, subresource }: ResourceInfo, metho
   if ((!kind.namespaced && namespace !== '') || (everywhere && name !== '')) throw unknownPath()
   if (verb === undefined) throw methodNotAllowed(method.toLowerCase(), kind)
   if (subresource) {
-    if (subresource !== 'status' || !kind.statusSubresource) throw unknownPath()
-    if (verb !== 'get' && verb !== 'update' && verb !== 'patch') throw methodNotAllowed(verb, kind)
+    const own = Object.hasOwn(kind.subresources, subresource) ? kind.subresources[subresource] : undefined
+    if (own === undefined && (subresource !== 'status' || !kind.statusSubresource)) throw unknownPath()
+    const verbs: readonly string[] = own ? [own.verb] : ['get', 'update', 'patch']
+    if (!verbs.includes(verb)) throw methodNotAllowed(verb, kind)
     return
   }
   if (!name && (verb === 'update' || verb === 'patch')) throw badRequest('name must be provided')

@@ -38,9 +38,15 @@ export const perform: { readonly [verb in Exclude<Verb, 'watch'>]: Perform } = {
     }
   },
 
-  async create(resources, { kind, namespace }, exchange) {
+  async create(resources, { kind, namespace, name, subresource }, exchange) {
     const options = { fieldManager: agentOf(exchange), ...writeOptions(exchange, 'CreateOptions', '') }
     const { value, duplicates } = await readObject(exchange.request, kind.kind, kind.group.endsWith('.k8s.io'))
+    if (subresource)
+      return {
+        type: 'document',
+        code: 201,
+        document: await resources.act(kind, { namespace, name }, subresource, value, options),
+      }
     return {
       type: 'document',
       code: 201,

@@ -7,6 +7,7 @@ import { OwnedAccessKey } from './owned-access-key.ts'
 import { ProjectSecret } from './project-secret.ts'
 import { ClusterRole, ClusterRoleBinding, Role, RoleBinding } from './rbac.ts'
 import { SelfSubjectAccessReview, SelfSubjectReview, SelfSubjectRulesReview } from './reviews.ts'
+import { AccessExplanation, SubjectAccessReview, TokenReview } from './reviews-of-others.ts'
 import { SharedSecret } from './shared-secret.ts'
 import { Team } from './team.ts'
 
@@ -24,4 +25,7 @@ export const kinds: readonly Kind[] = [
   SelfSubjectAccessReview,
   SelfSubjectReview,
   SelfSubjectRulesReview,
+  AccessExplanation,
+  SubjectAccessReview,
+  TokenReview,
 ]

@@ -6,6 +6,7 @@ import type { Resource } from '../api/object.ts'
 import { flag, integer, list, mapOf, oneOf, type Static, struct, text, time } from '../api/schema.ts'
 import { callerAsOwner } from './grants.ts'
 import { isMistyped, makeKey } from './key-format.ts'
+import { joinActivity, rotation } from './key-rotation.ts'
 import { checkKeyRelease, checkKeyWrite } from './key-rules.ts'
 import { scope } from './shapes.ts'
 
@@ -62,7 +63,24 @@ const spec = struct('Desired state of the access key.', {
 
 const status = struct('Observed state of the access key.', {
   lastActivity: time('Last time the key was used.'),
+  rotatedAt: time('When the key was last rotated; its time to live counts from then.'),
+  keys: list(
+    struct('A key that works.', {
+      id: text('Tells the keys of this object apart.'),
+      since: time('When it was made.'),
+      until: time('When it ends.'),
+      lastActivity: time('Last time it was used.'),
+    }),
+    'Both keys while an overlap lasts.',
+  ),
   digest: text('SHA-256 of the key, by which it is found (D13).', { 'x-internal': true }),
+  previous: {
+    ...struct('The key before the last rotation, while it still works.', {
+      digest: text('SHA-256 of it.'),
+      until: time('When it ends.'),
+    }),
+    'x-internal': true,
+  },
 })
 
 type Key = Resource<Static<typeof spec>, Static<typeof status>>
@@ -85,9 +103,10 @@ export const OwnedAccessKey: Kind = defineKind({
   spec,
   status,
   writeOnly: ['spec.key'],
-  hidden: ['status.digest', ...secrets],
+  hidden: ['status.digest', 'status.previous', ...secrets],
   sealed: secrets,
-  lastActivity: true,
+  join: joinActivity,
+  subresources: { rotate: rotation(() => OwnedAccessKey) },
   personal: true,
   rights: ownRights,
   nameless: 'key-',

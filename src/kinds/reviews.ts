@@ -1,17 +1,17 @@
 // The reviews about oneself: who am I, may I, what may I. Nothing is stored; the answer is the created object (D2, D3).
 
-import { badRequest, invalidValue } from '../api/errors.ts'
-import { defineKind, type Kind, type Rules } from '../api/kind.ts'
+import { badRequest, type FieldError, invalidValue } from '../api/errors.ts'
+import { defineKind, type Kind, type Question, type Rules } from '../api/kind.ts'
 import { flag, list, mapOf, type Static, struct, text } from '../api/schema.ts'
 
-const review = {
+export const review = {
   version: 'v1',
   namespaced: false,
   stored: false,
   verbs: ['create'],
 } as const
 
-const userInfo = struct('Attributes of the caller.', {
+export const userInfo = struct('Attributes of the caller.', {
   username: text('The name of the user.'),
   uid: text('Identifies the user over time.'),
   groups: list(text(''), 'Groups the user is in.'),
@@ -42,7 +42,7 @@ export const SelfSubjectReview: Kind = defineKind({
   sample: { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' },
 })
 
-const accessSpec = struct('The question; one of the two attributes.', {
+export const attributes = {
   resourceAttributes: struct('A request on resources.', {
     namespace: text('Namespace; empty means all, or none for what has none.'),
     verb: text('A verb; * means all.'),
@@ -55,7 +55,8 @@ const accessSpec = struct('The question; one of the two attributes.', {
     labelSelector: struct('Confines to a label selector.', { rawSelector: text('The selector.') }),
   }),
   nonResourceAttributes: struct('A request on a path.', { path: text('The path.'), verb: text('The verb.') }),
-})
+}
+const accessSpec = struct('The question; one of the two attributes.', attributes)
 
 export const SelfSubjectAccessReview: Kind = defineKind({
   ...review,
@@ -71,18 +72,7 @@ export const SelfSubjectAccessReview: Kind = defineKind({
     reason: text('Why.'),
     evaluationError: text('What went wrong while judging.'),
   }),
-  validate: next => {
-    const both = next.spec?.resourceAttributes && next.spec.nonResourceAttributes
-    const none = !next.spec?.resourceAttributes && !next.spec?.nonResourceAttributes
-    if (!both && !none) return []
-    return [
-      invalidValue(
-        'spec.resourceAttributes',
-        null,
-        'exactly one of nonResourceAttributes or resourceAttributes must be specified',
-      ),
-    ]
-  },
+  validate: next => checkAttributes(next.spec),
   answer: async (next, tools) => {
     const { allowed, reason } = await tools.judge(question(next.spec ?? {}))
     return { ...next, status: { allowed, ...(reason ? { reason } : {}) } }
@@ -94,7 +84,22 @@ export const SelfSubjectAccessReview: Kind = defineKind({
   },
 })
 
-function question({ resourceAttributes: on, nonResourceAttributes: at }: Static<typeof accessSpec>) {
+export type Attributes = Static<typeof accessSpec>
+
+/** One of the two, and not both. */
+export function checkAttributes(spec: Attributes | undefined): FieldError[] {
+  const both = spec?.resourceAttributes && spec.nonResourceAttributes
+  if (!both && (spec?.resourceAttributes || spec?.nonResourceAttributes)) return []
+  return [
+    invalidValue(
+      'spec.resourceAttributes',
+      null,
+      'exactly one of nonResourceAttributes or resourceAttributes must be specified',
+    ),
+  ]
+}
+
+export function question({ resourceAttributes: on, nonResourceAttributes: at }: Attributes): Question {
   if (!on) return { verb: at?.verb ?? '', path: at?.path ?? '' }
   const target = { group: on.group ?? '', resource: on.resource ?? '', namespace: on.namespace ?? '' }
   return {

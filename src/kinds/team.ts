@@ -3,6 +3,7 @@
 import { type FieldError, invalidValue, required } from '../api/errors.ts'
 import { defineKind, type Kind } from '../api/kind.ts'
 import { dnsLabel } from '../api/names.ts'
+import type { JsonObject } from '../api/object.ts'
 import { list, mapList, setOf, struct, text } from '../api/schema.ts'
 import { checkMembership, checkShared } from './grants.ts'
 import { access, checkAccess, checkOwner, conditions, keepOwner, owner, sharedRights } from './shapes.ts'
@@ -42,6 +43,19 @@ export const Team: Kind = defineKind({
   }),
   status: struct('Observed state of the team.', { conditions }),
   statusSubresource: true,
+  subresources: {
+    permissions: {
+      verb: 'get',
+      kind: 'TeamPermissions',
+      run: async (team, _body, tools) => {
+        const { name = '' } = team.metadata
+        const status = tools.permissionsOf(name) as unknown as JsonObject
+        return {
+          answer: { apiVersion: 'management.platform.sh/v1', kind: 'TeamPermissions', metadata: { name }, status },
+        }
+      },
+    },
+  },
   columns: [
     {
       name: 'Display-Name',

@@ -2,7 +2,7 @@
 
 import { canonical } from '../api/codec.ts'
 import type { Kind, Shown } from '../api/kind.ts'
-import { isObject, type Json, type JsonObject, type Resource, timestamp } from '../api/object.ts'
+import { isObject, type Json, type JsonObject, type Resource } from '../api/object.ts'
 import { type Document, documentFrom, documentOf } from '../api/resources.ts'
 import type { Entry, Value } from '../storage/store.ts'
 import type { Context, Place } from './context.ts'
@@ -12,8 +12,7 @@ const lastApplied = fieldPath('metadata.annotations["kubectl.kubernetes.io/last-
 const redacted = '<redacted>'
 
 /** Whether stored bytes are the answer as they are. */
-export const isPlain = (kind: Kind): boolean =>
-  kind.hidden.length === 0 && kind.sealed.length === 0 && !kind.lastActivity
+export const isPlain = (kind: Kind): boolean => kind.hidden.length === 0 && kind.sealed.length === 0 && !kind.join
 
 /** The stored object, opened, with its hidden fields: for the verbs' own eyes. */
 export function load(ctx: Context, kind: Kind, entry: Entry): Resource {
@@ -70,16 +69,12 @@ export function presentStored(
   return documentOf(shown ? shown(whole) : whole)
 }
 
-/** Without hidden fields, with last activity joined in. */
+/** Without hidden fields, with what is kept beside it joined in. */
 export function visible(ctx: Context, kind: Kind, object: Resource): Resource {
-  let shown = object as unknown as JsonObject
   if (ctx.inside) return object
+  let shown = (kind.join ? kind.join(object, ctx.lastActivity) : object) as unknown as JsonObject
   for (const text of kind.hidden) shown = writeAt(shown, fieldPath(text), undefined)
-  const used = kind.lastActivity ? ctx.lastActivity(object.metadata.uid ?? '') : undefined
-  if (used !== undefined)
-    shown = { ...shown, status: { ...(shown.status as JsonObject), lastActivity: timestamp(used) } }
-  else if (isObject(shown.status) && Object.keys(shown.status).length === 0)
-    shown = writeAt(shown, ['status'], undefined)
+  if (isObject(shown.status) && Object.keys(shown.status).length === 0) shown = writeAt(shown, ['status'], undefined)
   return shown as unknown as Resource
 }
 

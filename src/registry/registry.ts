@@ -12,6 +12,7 @@ import { remove, removeCollection } from './delete.ts'
 import { get } from './get.ts'
 import { list } from './list.ts'
 import { patch } from './patch.ts'
+import { readSubresource, runSubresource } from './subresource.ts'
 import { update } from './update.ts'
 import { watch } from './watch.ts'
 
@@ -62,7 +63,11 @@ function bind(options: RegistryOptions, caller: Caller, inside: boolean): Resour
   }
   return {
     create: (kind, namespace, object, write) => create(ctx, kind, namespace, object, write),
-    get: (kind, ref, how) => get(ctx, kind, ref, how),
+    get: (kind, ref, how) => {
+      const own = how?.subresource === undefined ? undefined : kind.subresources[how.subresource]
+      return own ? readSubresource(ctx, kind, ref, own) : get(ctx, kind, ref, how)
+    },
+    act: (kind, ref, subresource, body, write) => runSubresource(ctx, kind, ref, subresource, body, write),
     list: (kind, how) => list(ctx, kind, how),
     watch: (kind, how) => watch(ctx, kind, how),
     update: (kind, ref, object, write) => update(ctx, kind, ref, object, write),

@@ -52,7 +52,7 @@ export type House = {
   close(): Promise<void>
 }
 
-const admin: Caller = { username: 'admin', groups: ['system:authenticated', 'platform:user:admin'] }
+const admin: Caller = { identity: 'User', username: 'admin', groups: ['system:authenticated', 'platform:user:admin'] }
 
 /** History of a minute, and no more: moving the clock and writing makes what came before too old. */
 export const historySeconds = 60
@@ -79,10 +79,20 @@ export async function openHouse(options: HouseOptions = {}): Promise<House & { r
       digest,
       judge: async question => judge(caller, question),
       rules: async () => ({ resourceRules: [], nonResourceRules: [] }),
+      missing: () => [],
+      rulesOfRole: () => undefined,
+      boundTo: () => [],
+      isWithinScope: () => true,
+      authenticate: () => undefined,
+      judgeOther: (who, question) => judge(who, question),
+      explain: (question, who) => ({ ...judge(who, question), steps: [], nearMisses: [] }),
+      whoCan: () => [],
+      permissionsOf: () => ({ members: [], permissions: [] }),
+      callerNamed: user => ({ username: user, groups: [] }),
       keyWithDigest: wanted => book.placeOf(wanted),
     }),
   })
-  const book = openKeyBook(registry.inside, fail)
+  const book = openKeyBook(registry.inside, () => {}, fail)
   await book.ready
   const collector = options.collect
     ? startGarbageCollector({ resources: registry.inside, kinds, now: clock.now, failed: (_, error) => fail(error) })
@@ -118,7 +128,10 @@ export async function openHouse(options: HouseOptions = {}): Promise<House & { r
 }
 
 /** Whoever comes may do what they ask: permissions are the subject of other tests. */
-const openDoor = { authorize: () => ({ answer: 'yes' }) } as unknown as ServerOptions['authorizer']
+const openDoor = {
+  authorize: () => ({ answer: 'yes' }),
+  judge: () => ({ allowed: true, reason: '' }),
+} as unknown as ServerOptions['access']['authorizer']
 
 export type Front = { readonly url: string; readonly limits: Limits; close(): Promise<void> }
 
@@ -133,8 +146,12 @@ export async function openFront(
   const checks = { livez: [], readyz: [] }
   const handle = requestHandler({
     kinds: house.kinds,
-    authenticate: () => caller,
-    authorizer: openDoor,
+    access: {
+      authenticate: () => caller,
+      authorizer: openDoor,
+      rightsChanged: () => () => {},
+      warningFor: () => undefined,
+    },
     resourcesFor: house.as,
     ...openPages({ kinds: house.kinds, checks, metrics, now: house.clock.now, version: 'test' }),
     limits,

@@ -1,0 +1,46 @@
+// `platform audit hash`: prints what the log shows in place of a value, which is never an argument.
+
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { test } from 'node:test'
+import { hashWith, saltIn } from '../serving/audit-redact.ts'
+import { auditHash, saltFileIn } from './audit-hash.ts'
+
+async function run(directory: string, text: string): Promise<string[]> {
+  const lines: string[] = []
+  const input = Readable.from(text === '' ? [] : [Buffer.from(text)])
+  await auditHash(['--data', directory], {}, { input, print: line => void lines.push(line) })
+  return lines
+}
+
+test('the hash of a value and of its base64 are printed; a final line break may be part of it or not', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'audit-hash-'))
+  const hash = hashWith(saltIn(saltFileIn(directory), true))
+  const hashes = (lines: readonly string[]) => lines.map(line => line.split(' ')[0])
+  assert.deepEqual(hashes(await run(directory, 'hunter2')), [hash('hunter2'), hash('aHVudGVyMg==')])
+  assert.deepEqual(hashes(await run(directory, 'hunter2\n')), [
+    hash('hunter2'),
+    hash('aHVudGVyMg=='),
+    hash('hunter2\n'),
+    hash('aHVudGVyMgo='),
+  ])
+  await assert.rejects(run(directory, ''), /nothing on stdin/)
+  rmSync(directory, { recursive: true })
+})
+
+test('without the server’s salt it says so, and makes none', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'audit-hash-'))
+  await assert.rejects(run(directory, 'a'), /cannot hash as the server does.*audit\.salt/)
+  await assert.rejects(run(directory, 'a'), /ENOENT/)
+  rmSync(directory, { recursive: true })
+})
+
+test('a value given as an argument is refused', async () => {
+  await assert.rejects(
+    auditHash(['hunter2'], {}, { input: Readable.from([]), print: () => {} }),
+    /unexpected|positional/i,
+  )
+})

@@ -1,0 +1,148 @@
+// Keeps roles and bindings that mirror `access` entries, and the bindings of a team's cluster roles (D26). The authorizer
+// judges access by the object itself: what is kept here is for people to see, and goes with the object that owns it.
+
+import { canonical } from '../api/codec.ts'
+import type { Kind } from '../api/kind.ts'
+import type { Json, JsonObject, OwnerReference, Ref, Resource } from '../api/object.ts'
+import type { Resources } from '../api/resources.ts'
+import { ClusterRole, ClusterRoleBinding, Role, RoleBinding } from '../kinds/rbac.ts'
+import { startInformer } from '../reconcile/informer.ts'
+import { startLoop } from '../reconcile/loop.ts'
+
+export type AccessRolesOptions = {
+  readonly resources: Resources
+  /** Kinds whose objects have owners and access entries. */
+  readonly kinds: readonly Kind[]
+  readonly failed: (what: string, error: unknown) => void
+}
+
+type Wanted = {
+  readonly kind: Kind
+  readonly object: JsonObject & { readonly metadata: { readonly name: string; readonly namespace?: string } }
+}
+type Owned = { readonly kind: Kind; readonly ref: Ref; readonly wanted: readonly Wanted[] }
+
+const rbac = 'rbac.authorization.k8s.io'
+const label = 'platform.sh/mirrors'
+
+export function startAccessRoles({ resources, kinds, failed }: AccessRolesOptions): {
+  readonly ready: Promise<void>
+  idle(): Promise<void>
+  stop(): Promise<void>
+} {
+  const owned = new Map<string, Owned>()
+  const loop = startLoop({
+    reconcile: async slot => {
+      const one = owned.get(slot)
+      if (one) await reconcile(resources, one)
+      return undefined
+    },
+    failed: (slot, error) => failed(`mirroring access of ${slot}`, error),
+  })
+  const informers = kinds.map(kind =>
+    startInformer({
+      resources,
+      kind,
+      keep: object => ({ kind, ref: refOf(object), wanted: wantedBy(kind, object) }),
+      failed: error => failed(`following ${kind.plural}`, error),
+      changed: (ref, now, before) => {
+        const slot = `${kind.plural}/${ref.namespace}/${ref.name}`
+        if (now) owned.set(slot, now)
+        else owned.delete(slot) // what it owned goes with it
+        if (now && canonical(now.wanted as unknown as Json) !== canonical((before?.wanted ?? []) as unknown as Json))
+          loop.add(slot)
+      },
+    }),
+  )
+  return {
+    ready: Promise.all(informers.map(informer => informer.ready)).then(() => {}),
+    idle: loop.idle,
+    async stop() {
+      for (const informer of informers) informer.stop()
+      await loop.stop()
+    },
+  }
+}
+
+const refOf = ({ metadata }: Resource): Ref => ({ namespace: metadata.namespace ?? '', name: metadata.name ?? '' })
+const ownerOf = (kind: Kind, { metadata }: Resource): OwnerReference => ({
+  apiVersion: kind.apiVersion,
+  kind: kind.kind,
+  name: metadata.name ?? '',
+  uid: metadata.uid ?? '',
+  controller: true,
+})
+
+type Spec = {
+  readonly access?: readonly {
+    readonly name?: string
+    readonly verbs?: readonly string[]
+    readonly subresources?: readonly string[]
+    readonly users?: readonly string[]
+    readonly teams?: readonly string[]
+  }[]
+  readonly clusterRoles?: readonly { readonly name?: string }[]
+}
+
+function wantedBy(kind: Kind, object: Resource): readonly Wanted[] {
+  if (object.metadata.deletionTimestamp) return []
+  const { access = [], clusterRoles = [] } = (object.spec ?? {}) as Spec
+  const { name = '' } = object.metadata
+  const metadataOf = (own: string) => ({
+    name: own,
+    ...(object.metadata.namespace ? { namespace: object.metadata.namespace } : {}),
+    labels: { [label]: object.metadata.uid ?? '' },
+    ownerReferences: [ownerOf(kind, object)] as unknown as Json,
+  })
+  const [roleKind, bindingKind] = kind.namespaced ? [Role, RoleBinding] : [ClusterRole, ClusterRoleBinding]
+  const mirrored = access.flatMap((entry, index): Wanted[] => {
+    const own = `access:${kind.plural}:${name}:${entry.name || index}`
+    const resources = [kind.plural, ...(entry.subresources ?? []).map(sub => `${kind.plural}/${sub}`)]
+    const rules = [{ verbs: [...(entry.verbs ?? [])], apiGroups: [kind.group], resources, resourceNames: [name] }]
+    const subjects = [
+      ...(entry.users ?? []).map(user =>
+        user === '*' ? group('system:authenticated') : { apiGroup: rbac, kind: 'User', name: user },
+      ),
+      ...(entry.teams ?? []).map(team => group(`platform:team:${team}`)),
+    ]
+    const roleRef = { apiGroup: rbac, kind: roleKind.kind, name: own }
+    return [
+      { kind: roleKind, object: { metadata: metadataOf(own), rules } },
+      { kind: bindingKind, object: { metadata: metadataOf(own), roleRef, subjects } },
+    ]
+  })
+  const bound = clusterRoles.map(({ name: role = '' }) => ({
+    kind: ClusterRoleBinding,
+    object: {
+      metadata: metadataOf(`team:${name}:${role}`),
+      roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: role },
+      subjects: [group(`platform:team:${name}`)],
+    },
+  }))
+  return [...mirrored, ...bound]
+}
+
+const group = (name: string) => ({ apiGroup: rbac, kind: 'Group', name })
+
+/** Makes what is wanted, mends what differs, removes what is not wanted any more. */
+async function reconcile(resources: Resources, { kind, ref, wanted }: Owned): Promise<void> {
+  const [{ object: owner }] = [await resources.get(kind, ref)]
+  for (const own of [Role, ClusterRole, RoleBinding, ClusterRoleBinding]) {
+    const { items } = await resources.list(own, { labelSelector: `${label}=${owner.metadata.uid}` })
+    const there = new Map(items.map(item => [item.object.metadata.name, item.object]))
+    for (const one of wanted.filter(each => each.kind === own)) {
+      const current = there.get(one.object.metadata.name)
+      there.delete(one.object.metadata.name)
+      if (!current) await resources.create(own, ref.namespace, one.object, { fieldManager: 'access-roles' })
+      else await mend(resources, own, current, one.object)
+    }
+    for (const object of there.values()) await resources.delete(own, refOf(object))
+  }
+}
+
+async function mend(resources: Resources, kind: Kind, current: Resource, wanted: Wanted['object']): Promise<void> {
+  const { metadata: _, ...fields } = wanted
+  const now = current as unknown as JsonObject
+  if (Object.entries(fields).every(([field, value]) => canonical(value) === canonical(now[field] ?? null))) return
+  await resources.update(kind, refOf(current), { ...now, ...fields } as Json, { fieldManager: 'access-roles' })
+}

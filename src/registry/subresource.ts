@@ -1,0 +1,56 @@
+// Subresources that a kind defines itself: read ones answer something about an object, the others may change it.
+
+import { canonical } from '../api/codec.ts'
+import { notFound } from '../api/errors.ts'
+import type { Kind, Subresource } from '../api/kind.ts'
+import type { Json, Ref, Resource } from '../api/object.ts'
+import { type Document, documentOf, type WriteOptions } from '../api/resources.ts'
+import { type Context, keyOf, refOf } from './context.ts'
+import { encode, load, present, presentStored, visible } from './redact.ts'
+import { isConflict, translate } from './store-errors.ts'
+
+export async function readSubresource(ctx: Context, kind: Kind, at: Ref, subresource: Subresource): Promise<Document> {
+  const ref = refOf(kind, at)
+  const entry = ctx.store.get(keyOf(kind, ref))
+  if (!entry) throw notFound(kind, ref.name)
+  const { answer } = await subresource.run(
+    load(ctx, kind, entry),
+    undefined,
+    ctx.tools({ dryRun: false, warn: () => {} }),
+  )
+  return answer ? documentOf(answer) : present(ctx, kind, entry)
+}
+
+/** Runs, stores what changed, and answers; a lost race is run again. */
+export async function runSubresource(
+  ctx: Context,
+  kind: Kind,
+  at: Ref,
+  name: string,
+  body: Json | undefined,
+  options: WriteOptions = {},
+): Promise<Document> {
+  const ref = refOf(kind, at)
+  const key = keyOf(kind, ref)
+  const tools = ctx.tools({ dryRun: options.dryRun ?? false, warn: options.warn ?? (() => {}) })
+  for (let attempt = 0; ; attempt++) {
+    const entry = ctx.store.get(key)
+    const subresource = kind.subresources[name]
+    if (!entry || !subresource) throw notFound(kind, ref.name)
+    const old = load(ctx, kind, entry)
+    const { object, shown, answer } = await subresource.run(old, body, tools)
+    if (answer) return documentOf(answer)
+    if (!object || isUnchanged(object, old)) return present(ctx, kind, entry)
+    if (tools.dryRun) return documentOf(visible(ctx, kind, object))
+    const value = encode(ctx, kind, object)
+    try {
+      const revision = await ctx.store.commit([{ type: 'put', key, value, expect: entry.revision }])
+      return presentStored(ctx, kind, { object, value, revision }, shown)
+    } catch (error) {
+      if (!isConflict(error) || attempt >= 5) throw translate(error, kind, ref.name)
+    }
+  }
+}
+
+const isUnchanged = (next: Resource, old: Resource) =>
+  canonical(next as unknown as Json) === canonical(old as unknown as Json)
