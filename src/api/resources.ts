@@ -22,7 +22,7 @@ export type WriteOptions = {
 }
 
 export type PatchBody =
-  | { readonly type: 'json' | 'merge'; readonly body: Json }
+  | { readonly type: 'json' | 'merge' | 'strategic'; readonly body: Json }
   | { readonly type: 'apply'; readonly body: Json; readonly force: boolean }
 
 export type DeleteOptions = {

@@ -139,6 +139,7 @@ const patchTypes: { readonly [type in PatchBody['type']]: string } = {
   json: 'application/json-patch+json',
   merge: 'application/merge-patch+json',
   apply: 'application/apply-patch+yaml',
+  strategic: 'application/strategic-merge-patch+json',
 }
 
 /** SPEC §2.2: an empty namespace is `default`; kinds without namespaces have none. */

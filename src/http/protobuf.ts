@@ -1,13 +1,32 @@
-// Reads the few protobuf messages that kubectl insists on sending: the reviews about oneself (D4, wire §1.16).
-// By hand: five messages of strings do not need a library, and nothing is ever written in this format.
+// Reads the few protobuf messages that kubectl insists on sending: the reviews and the RBAC kinds (D4, wire §1.16).
+// By hand: a handful of messages of strings do not need a library, and no object is ever written in this format.
 
 import { badRequest } from '../api/errors.ts'
 import { emptyMap, type Json } from '../api/object.ts'
 
-type Shape = { readonly [field: number]: readonly [name: string, type: 'string' | Shape] }
+type Type = 'string' | 'strings' | 'bool' | 'map' | Shape | readonly [Shape]
+type Shape = { readonly [field: number]: readonly [name: string, type: Type] }
 
 const envelope: Shape = { 1: ['type', { 1: ['apiVersion', 'string'], 2: ['kind', 'string'] }] }
-const metadata: Shape = { 1: ['name', 'string'], 2: ['generateName', 'string'], 3: ['namespace', 'string'] }
+const ownerReference: Shape = {
+  1: ['kind', 'string'],
+  3: ['name', 'string'],
+  4: ['uid', 'string'],
+  5: ['apiVersion', 'string'],
+  6: ['controller', 'bool'],
+  7: ['blockOwnerDeletion', 'bool'],
+}
+const metadata: Shape = {
+  1: ['name', 'string'],
+  2: ['generateName', 'string'],
+  3: ['namespace', 'string'],
+  5: ['uid', 'string'],
+  6: ['resourceVersion', 'string'],
+  11: ['labels', 'map'],
+  12: ['annotations', 'map'],
+  13: ['ownerReferences', [ownerReference]],
+  14: ['finalizers', 'strings'],
+}
 const selector: Shape = { 1: ['rawSelector', 'string'] }
 const resourceAttributes: Shape = {
   1: ['namespace', 'string'],
@@ -21,17 +40,53 @@ const resourceAttributes: Shape = {
   9: ['labelSelector', selector],
 }
 const nonResourceAttributes: Shape = { 1: ['path', 'string'], 2: ['verb', 'string'] }
+const attributes: Shape = {
+  1: ['resourceAttributes', resourceAttributes],
+  2: ['nonResourceAttributes', nonResourceAttributes],
+}
+const rules: readonly [Shape] = [
+  {
+    1: ['verbs', 'strings'],
+    2: ['apiGroups', 'strings'],
+    3: ['resources', 'strings'],
+    4: ['resourceNames', 'strings'],
+    5: ['nonResourceURLs', 'strings'],
+  },
+]
+const requirement: Shape = { 1: ['key', 'string'], 2: ['operator', 'string'], 3: ['values', 'strings'] }
+const labelSelector: Shape = { 1: ['matchLabels', 'map'], 2: ['matchExpressions', [requirement]] }
+const binding: Shape = {
+  1: ['metadata', metadata],
+  2: [
+    'subjects',
+    [{ 1: ['kind', 'string'], 2: ['apiGroup', 'string'], 3: ['name', 'string'], 4: ['namespace', 'string'] }],
+  ],
+  3: ['roleRef', { 1: ['apiGroup', 'string'], 2: ['kind', 'string'], 3: ['name', 'string'] }],
+}
 
 const messages: { readonly [type: string]: Shape } = {
-  'authorization.k8s.io/v1 SelfSubjectAccessReview': {
+  'authorization.k8s.io/v1 SelfSubjectAccessReview': { 1: ['metadata', metadata], 2: ['spec', attributes] },
+  'authorization.k8s.io/v1 SubjectAccessReview': {
     1: ['metadata', metadata],
-    2: ['spec', { 1: ['resourceAttributes', resourceAttributes], 2: ['nonResourceAttributes', nonResourceAttributes] }],
+    2: ['spec', { ...attributes, 3: ['user', 'string'], 4: ['groups', 'strings'], 6: ['uid', 'string'] }],
   },
   'authorization.k8s.io/v1 SelfSubjectRulesReview': {
     1: ['metadata', metadata],
     2: ['spec', { 1: ['namespace', 'string'] }],
   },
   'authentication.k8s.io/v1 SelfSubjectReview': { 1: ['metadata', metadata] },
+  'authentication.k8s.io/v1 TokenReview': {
+    1: ['metadata', metadata],
+    2: ['spec', { 1: ['token', 'string'], 2: ['audiences', 'strings'] }],
+  },
+  'rbac.authorization.k8s.io/v1 Role': { 1: ['metadata', metadata], 2: ['rules', rules] },
+  'rbac.authorization.k8s.io/v1 ClusterRole': {
+    1: ['metadata', metadata],
+    2: ['rules', rules],
+    3: ['aggregationRule', { 1: ['clusterRoleSelectors', [labelSelector]] }],
+  },
+  'rbac.authorization.k8s.io/v1 RoleBinding': binding,
+  'rbac.authorization.k8s.io/v1 ClusterRoleBinding': binding,
 }
 
 const magic = Buffer.from([0x6b, 0x38, 0x73, 0x00])
@@ -52,15 +107,30 @@ function readMessage(bytes: Buffer, shape: Shape): { [key: string]: Json } {
   const out = emptyMap()
   for (const field of fields(bytes)) {
     const known = shape[field.number]
-    if (!known || !field.bytes) continue
-    const [name, type] = known
-    if (type !== 'string') out[name] = readMessage(field.bytes, type)
-    else if (field.bytes.length) out[name] = field.bytes.toString()
+    if (known) put(out, known[0], known[1], field)
   }
   return out
 }
 
-type Field = { readonly number: number; readonly bytes: Buffer | undefined }
+function put(out: { [key: string]: Json }, name: string, type: Type, { bytes, value: flag }: Field): void {
+  if (type === 'bool') out[name] = flag !== 0
+  if (!bytes) return
+  const many = () => (out[name] ?? []) as readonly Json[]
+  if (type === 'string') {
+    if (bytes.length) out[name] = bytes.toString()
+  } else if (type === 'strings') out[name] = [...many(), bytes.toString()]
+  else if (type === 'map') {
+    const { key = '', value = '' } = readMessage(bytes, { 1: ['key', 'string'], 2: ['value', 'string'] })
+    const map = (out[name] ?? emptyMap()) as { [key: string]: Json }
+    map[key as string] = value
+    out[name] = map
+  } else if (isRepeated(type)) out[name] = [...many(), readMessage(bytes, type[0])]
+  else if (typeof type === 'object') out[name] = readMessage(bytes, type)
+}
+
+const isRepeated = (type: Type): type is readonly [Shape] => Array.isArray(type)
+
+type Field = { readonly number: number; readonly value: number; readonly bytes: Buffer | undefined }
 
 function fields(bytes: Buffer): Field[] {
   const found: Field[] = []
@@ -78,12 +148,13 @@ function fields(bytes: Buffer): Field[] {
   while (at < bytes.length) {
     const tag = varint()
     const wire = tag & 7
-    if (wire === 0) varint()
+    const value = wire === 0 ? varint() : 0
+    if (wire === 0) found.push({ number: tag >>> 3, value, bytes: undefined })
     else if (wire === 1 || wire === 5) at += wire === 1 ? 8 : 4
     else if (wire !== 2) throw broken(`wire type ${wire} is not known`)
     const length = wire === 2 ? varint() : 0
     if (at + length > bytes.length) throw broken('a field is longer than the message')
-    found.push({ number: tag >>> 3, bytes: wire === 2 ? bytes.subarray(at, at + length) : undefined })
+    if (wire === 2) found.push({ number: tag >>> 3, value: 0, bytes: bytes.subarray(at, at + length) })
     at += length
   }
   return found

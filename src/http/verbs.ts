@@ -2,7 +2,7 @@
 
 import { badRequest, type Status, tooLarge, unsupportedMediaType } from '../api/errors.ts'
 import { patchOperations } from '../api/json-patch.ts'
-import type { Verb } from '../api/kind.ts'
+import type { Kind, Verb } from '../api/kind.ts'
 import type { Json } from '../api/object.ts'
 import type { Document, List, PatchBody, Resources, Selection, Watch } from '../api/resources.ts'
 import { type Exchange, isSet } from '../serving/exchange.ts'
@@ -66,7 +66,7 @@ export const perform: { readonly [verb in Exclude<Verb, 'watch'>]: Perform } = {
 
   async patch(resources, { kind, namespace, name, subresource }, exchange) {
     const options = writeOptions(exchange, 'PatchOptions', subresource)
-    const { patch, duplicates } = await readPatch(exchange, kind.kind)
+    const { patch, duplicates } = await readPatch(exchange, kind)
     const manager = patch.type === 'apply' ? {} : { fieldManager: agentOf(exchange) }
     const document = await resources.patch(kind, { namespace, name }, patch, { ...manager, ...options, duplicates })
     return { type: 'document', code: document.created ? 201 : 200, document }
@@ -113,20 +113,32 @@ function given(value: Json | undefined, kind: string): Json {
   return value
 }
 
-const patchTypes = ['application/json-patch+json', 'application/merge-patch+json', 'application/apply-patch+yaml']
+const patchTypes = {
+  'application/json-patch+json': 'json',
+  'application/merge-patch+json': 'merge',
+  'application/apply-patch+yaml': 'apply',
+  'application/strategic-merge-patch+json': 'strategic',
+} as const
 const maxOperations = 10_000
 
-async function readPatch(
-  exchange: Exchange,
-  kind: string,
-): Promise<{ patch: PatchBody; duplicates: readonly string[] }> {
-  const type = patchTypes.indexOf(mediaType(exchange.request))
-  if (type === -1) throw unsupportedMediaType(patchTypes)
-  if (type !== 2 && exchange.query.has('force')) throw forceForbidden()
-  const { value, duplicates } = parse(await readBytes(exchange.request), type === 2 ? 'yaml' : 'json', kind)
-  const body = given(value, kind)
-  if (type === 2) return { patch: { type: 'apply', body, force: isSet(exchange.query, 'force') }, duplicates }
-  if (type === 0 && patchOperations(body) > maxOperations)
+/** Strategic merge is for the kinds kubectl treats as built in; ours are told so (D5). */
+function patchTypeOf(request: Exchange['request'], kind: Kind): PatchBody['type'] {
+  const isBuiltIn = kind.group.endsWith('.k8s.io')
+  const accepted = Object.keys(patchTypes).filter(
+    type => isBuiltIn || patchTypes[type as keyof typeof patchTypes] !== 'strategic',
+  )
+  const type = mediaType(request)
+  if (!accepted.includes(type)) throw unsupportedMediaType(accepted)
+  return patchTypes[type as keyof typeof patchTypes]
+}
+
+async function readPatch(exchange: Exchange, kind: Kind): Promise<{ patch: PatchBody; duplicates: readonly string[] }> {
+  const type = patchTypeOf(exchange.request, kind)
+  if (type !== 'apply' && exchange.query.has('force')) throw forceForbidden()
+  const { value, duplicates } = parse(await readBytes(exchange.request), type === 'apply' ? 'yaml' : 'json', kind.kind)
+  const body = given(value, kind.kind)
+  if (type === 'apply') return { patch: { type, body, force: isSet(exchange.query, 'force') }, duplicates }
+  if (type === 'json' && patchOperations(body) > maxOperations)
     throw tooLarge(`The allowed maximum operations in a JSON patch is ${maxOperations}, got ${patchOperations(body)}`)
-  return { patch: { type: type === 0 ? 'json' : 'merge', body }, duplicates }
+  return { patch: { type, body }, duplicates }
 }

@@ -6,6 +6,7 @@ import type { Kind } from '../api/kind.ts'
 import { applyMergePatch } from '../api/merge-patch.ts'
 import { isObject, type Json, type Ref, type Resource } from '../api/object.ts'
 import type { Document, PatchBody, WriteOptions } from '../api/resources.ts'
+import { applyStrategicMerge } from '../api/strategic-merge.ts'
 import { apply } from './apply.ts'
 import { type Context, refOf } from './context.ts'
 import { fieldPath, touches } from './field-path.ts'
@@ -26,7 +27,7 @@ export async function patch(
   const guard = await guardFor(ctx, kind, ref, options)
   return rewrite(ctx, kind, ref, options, old => {
     const seen = visible(ctx, kind, old) as unknown as Json
-    const patched = body.type === 'json' ? runJsonPatch(seen, body.body, guard) : applyMergePatch(seen, body.body)
+    const patched = run(seen, body, guard)
     const received = receive(kind, patched, options, 'patch')
     checkPlace(kind, ref, received.object)
     return { ...received, object: withoutOwnVersion(received.object, old) }
@@ -41,7 +42,7 @@ function withoutOwnVersion(object: Resource, old: Resource): Resource {
 }
 
 function checkBody(kind: Kind, ref: Ref, body: PatchBody, options: WriteOptions): void {
-  if (body.type === 'merge' && !isObject(body.body))
+  if ((body.type === 'merge' || body.type === 'strategic') && !isObject(body.body))
     throw badRequest('error decoding patch: a merge patch is a JSON object')
   if (body.type !== 'json') return
   if (!Array.isArray(body.body)) throw badRequest('error decoding patch: a JSON Patch is an array of operations')
@@ -66,6 +67,11 @@ async function guardFor(ctx: Context, kind: Kind, ref: Ref, options: WriteOption
     if ((op === 'copy' || op === 'move' || op === 'test') && paths.some(path => touches(path, pointer)))
       refuse(`${op} may not touch a field that is never shown, nor what contains it`)
   }
+}
+
+function run(document: Json, { type, body }: PatchBody, guard: Guard | undefined): Json {
+  if (type === 'json') return runJsonPatch(document, body, guard)
+  return type === 'strategic' ? applyStrategicMerge(document, body) : applyMergePatch(document, body)
 }
 
 function runJsonPatch(document: Json, operations: Json, guard: Guard | undefined): Json {
