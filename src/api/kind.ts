@@ -47,6 +47,8 @@ export type Tools = {
   readonly permissionsOf: (team: string) => TeamPermissions
   /** Groups and teams of a user without a request at hand (D17). */
   readonly callerNamed: (user: string) => Caller
+  /** The team that has a username already. */
+  readonly teamWithUsername: (username: string) => string | undefined
   /** Where a key with this digest is, if one is known (D12). */
   readonly keyWithDigest: (digest: string) => Ref | undefined
   /** The namespaces in which anything is. */

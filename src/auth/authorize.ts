@@ -65,7 +65,11 @@ export function openAuthorizer({ kinds, rbac, peek }: AuthorizerOptions): Author
       return no(`the scope of access key "${caller.key}" does not cover it`)
     if (caller.groups.includes('system:masters')) return yes('the server itself')
     const kind = 'path' in act ? undefined : kindOf(act.group, act.resource)
-    return byRole(caller, act, kind) ?? byObject(caller, act, kind, object) ?? no()
+    return (
+      byRole(caller, act, kind) ??
+      byObject(caller, act, kind, object) ??
+      no(isFiltered(question, kind) ? 'filtered' : '')
+    )
   }
 
   /** What may be seen of a collection that may not be listed whole: the objects that may be got (D27). */
@@ -85,8 +89,7 @@ export function openAuthorizer({ kinds, rbac, peek }: AuthorizerOptions): Author
       const { allowed, reason } = judge(caller, question)
       if (allowed) return { answer: 'yes' }
       const target = 'target' in question ? question.target : undefined
-      const isReading = question.verb === 'list' || question.verb === 'watch'
-      if (caller && target && isReading && !target.subresource && kindOf(target.group, target.resource)?.stored)
+      if (caller && target && isFiltered(question, kindOf(target.group, target.resource)))
         return { answer: 'only', filter: filterFor(caller, target) }
       return { answer: 'no', reason }
     },
@@ -107,6 +110,16 @@ export function openAuthorizer({ kinds, rbac, peek }: AuthorizerOptions): Author
       ).map(printRule)
     },
   }
+}
+
+/** Collections that show what may be got of them, where they may not be read whole. */
+function isFiltered(question: Question, kind: Kind | undefined): boolean {
+  return (
+    (question.verb === 'list' || question.verb === 'watch') &&
+    kind?.stored === true &&
+    'target' in question &&
+    !question.target.subresource
+  )
 }
 
 export function actOf(question: Question): Act {

@@ -7,6 +7,7 @@ import { startInformer } from '../reconcile/informer.ts'
 
 export type TeamRecord = {
   readonly name: string
+  readonly username: string
   readonly users: readonly string[]
   readonly groups: readonly string[]
 }
@@ -16,6 +17,7 @@ export interface Teams {
   /** Names of the teams of a user with these groups, in order. A team is never a member of a team. */
   of(user: string, groups: readonly string[]): readonly string[]
   get(name: string): TeamRecord | undefined
+  withUsername(username: string): string | undefined
   /** Changes with every change of a team: what was derived before it is stale. */
   readonly version: number
   stop(): void
@@ -24,6 +26,7 @@ export interface Teams {
 export function openTeams(resources: Resources, changed: () => void, failed: (error: unknown) => void): Teams {
   const byUser = new Map<string, Set<string>>()
   const byGroup = new Map<string, Set<string>>()
+  const byUsername = new Map<string, string>()
   let version = 0
   const enter = (index: Map<string, Set<string>>, words: readonly string[], team: string, isIn: boolean) => {
     for (const word of words) {
@@ -46,6 +49,8 @@ export function openTeams(resources: Resources, changed: () => void, failed: (er
       ] as const) {
         if (!record) continue
         enter(byUser, record.users, name, isIn)
+        if (isIn) byUsername.set(record.username, name)
+        else byUsername.delete(record.username)
         enter(byGroup, record.groups, name, isIn)
       }
       version++
@@ -60,6 +65,7 @@ export function openTeams(resources: Resources, changed: () => void, failed: (er
       return [...found].sort()
     },
     get: name => informer.get({ namespace: '', name }),
+    withUsername: username => byUsername.get(username),
     get version() {
       return version
     },
@@ -69,7 +75,7 @@ export function openTeams(resources: Resources, changed: () => void, failed: (er
 
 /** A team that is being deleted has no members (D18). */
 function read({ metadata, spec = {} }: Resource): TeamRecord {
-  const { users = [], groups = [] } = spec as { users?: string[]; groups?: string[] }
+  const { users = [], groups = [], username = '' } = spec as { users?: string[]; groups?: string[]; username?: string }
   const going = metadata.deletionTimestamp !== undefined
-  return { name: metadata.name ?? '', users: going ? [] : users, groups: going ? [] : groups }
+  return { name: metadata.name ?? '', username, users: going ? [] : users, groups: going ? [] : groups }
 }

@@ -63,6 +63,7 @@ export function openHouse({ storage, keys, now, failed }: HouseOptions): House {
       whoCan: question => explainer.whoCan(question),
       permissionsOf: team => explainer.permissionsOf(team),
       callerNamed: user => explainer.callerNamed(user),
+      teamWithUsername: username => teams.withUsername(username),
       keyWithDigest: wanted => book.placeOf(wanted),
     }),
   })

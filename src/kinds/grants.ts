@@ -111,3 +111,35 @@ export function checkMembership(
 
 /** A role that is not there yet may become anything. */
 const everything: RuleLike = { verbs: ['*'], apiGroups: ['*'], resources: ['*'] }
+
+type Pull = {
+  readonly apiGroup?: string | undefined
+  readonly kind?: string | undefined
+  readonly secretName?: string | undefined
+  readonly secretNamespace?: string | undefined
+}
+
+/** A reference shows a secret to the team's clusters: whoever writes it must be able to read the secret (D23). */
+export async function checkPullSecrets(
+  kind: Kind,
+  next: Resource<{ readonly imagePullSecrets?: readonly Pull[] | undefined }, unknown>,
+  old: Resource<{ readonly imagePullSecrets?: readonly Pull[] | undefined }, unknown> | undefined,
+  tools: Tools,
+): Promise<void> {
+  for (const [index, one] of (next.spec?.imagePullSecrets ?? []).entries()) {
+    if (old?.spec?.imagePullSecrets?.some(other => same(one, other))) continue
+    const resource = `${(one.kind ?? 'SharedSecret').toLowerCase()}s`
+    const target = {
+      group: one.apiGroup ?? kind.group,
+      resource,
+      namespace: one.secretNamespace || 'default',
+      name: one.secretName ?? '',
+    }
+    if (!(await tools.judge({ verb: 'get', target })).allowed)
+      throw forbidden(
+        kind,
+        nameOf(next),
+        `spec.imagePullSecrets[${index}] needs permission to get ${resource} "${target.name}" in the namespace "${target.namespace}"`,
+      )
+  }
+}

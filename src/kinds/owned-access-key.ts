@@ -1,5 +1,6 @@
 // OwnedAccessKey: a bearer key of a user, a team or a subject (SPEC §2.6).
 
+import type { Scope } from '../api/caller.ts'
 import { type FieldError, fieldForbidden, invalid, invalidSecret, invalidValue } from '../api/errors.ts'
 import { defineKind, type Kind, type Right, type Tools, type Who } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
@@ -8,6 +9,7 @@ import { callerAsOwner } from './grants.ts'
 import { isMistyped, makeKey } from './key-format.ts'
 import { joinActivity, rotation } from './key-rotation.ts'
 import { checkKeyRelease, checkKeyWrite } from './key-rules.ts'
+import { checkScope } from './scope-checks.ts'
 import { scope } from './shapes.ts'
 
 const identity = struct('Single sign-on login data, if available.', {
@@ -140,7 +142,7 @@ export const OwnedAccessKey: Kind = defineKind({
     },
   ],
   prepare: next => (next.spec ? next : { ...next, spec: { type: 'User' as const } }),
-  validate: (next, old) => [...checkNames(next), ...checkSubject(next, old)],
+  validate: (next, old) => [...checkNames(next), ...checkSubject(next, old), ...checkScope(next.spec?.scope as Scope)],
   admit,
   release: (old, tools) => checkKeyRelease(OwnedAccessKey, old, tools),
   sample: {

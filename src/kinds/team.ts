@@ -1,11 +1,11 @@
 // Team: groups users, and may own things and keys of its own (SPEC §2.4).
 
-import { type FieldError, invalidValue, required } from '../api/errors.ts'
-import { defineKind, type Kind } from '../api/kind.ts'
+import { duplicateValue, type FieldError, invalid, invalidValue, required } from '../api/errors.ts'
+import { defineKind, type Kind, type Tools } from '../api/kind.ts'
 import { dnsLabel } from '../api/names.ts'
 import type { JsonObject } from '../api/object.ts'
 import { list, mapList, setOf, struct, text } from '../api/schema.ts'
-import { checkMembership, checkShared } from './grants.ts'
+import { checkMembership, checkPullSecrets, checkShared } from './grants.ts'
 import { access, checkAccess, checkOwner, conditions, keepOwner, owner, sharedRights } from './shapes.ts'
 import { ownerName } from './shared-secret.ts'
 
@@ -92,6 +92,8 @@ export const Team: Kind = defineKind({
     const object = keepOwner(next, old, tools)
     await checkShared(Team, object, old, tools)
     checkMembership(Team, object, old, tools)
+    await checkPullSecrets(Team, object, old, tools)
+    checkTaken(object, tools)
     return { object }
   },
   validate: next => [
@@ -109,6 +111,17 @@ export const Team: Kind = defineKind({
     spec: { displayName: 'Web', users: ['ada', 'grace'] },
   },
 })
+
+/** A username belongs to one team (D23). */
+function checkTaken(
+  next: { readonly metadata: { readonly name?: string }; readonly spec?: { readonly username?: string | undefined } },
+  tools: Tools,
+): void {
+  const { name = '' } = next.metadata
+  const username = next.spec?.username
+  const other = username === undefined ? undefined : tools.teamWithUsername(username)
+  if (other !== undefined && other !== name) throw invalid(Team, name, [duplicateValue('spec.username', username)])
+}
 
 function checkUsername(username: string | undefined): FieldError[] {
   return username ? dnsLabel(username).map(problem => invalidValue('spec.username', username, problem)) : []

@@ -88,6 +88,7 @@ export async function openHouse(options: HouseOptions = {}): Promise<House & { r
       explain: (question, who) => ({ ...judge(who, question), steps: [], nearMisses: [] }),
       whoCan: () => [],
       permissionsOf: () => ({ members: [], permissions: [] }),
+      teamWithUsername: () => undefined,
       callerNamed: user => ({ username: user, groups: [] }),
       keyWithDigest: wanted => book.placeOf(wanted),
     }),
