@@ -11,6 +11,7 @@ export const TokenReview: Kind = defineKind({
   group: 'authentication.k8s.io',
   kind: 'TokenReview',
   plural: 'tokenreviews',
+  writeOnly: ['spec.token'],
   singular: 'tokenreview',
   description: 'TokenReview tells whom a bearer key belongs to.',
   spec: struct('The question.', {
