@@ -10,7 +10,7 @@ import type { Resources } from '../../src/api/resources.ts'
 import type { Schema } from '../../src/api/schema.ts'
 import { connect } from '../../src/client/connect.ts'
 import { schemaName } from '../../src/http/openapi-schemas.ts'
-import { fieldPath, fieldPath, writeAt } from '../../src/registry/field-path.ts'
+import { fieldPath, writeAt } from '../../src/registry/field-path.ts'
 import { type Front, type House, openFront, openHouse } from '../support/in-process.ts'
 
 const tableType = 'application/json;as=Table;v=v1;g=meta.k8s.io'
@@ -191,7 +191,9 @@ function openWalk(kind: Kind, resources: Resources): { readonly [verb in Verb]: 
       const { object } = await resources.create(kind, ref.namespace, kind.sample)
       assert.equal(object.kind, kind.kind)
       // What is write-only of a kind that is not stored is read and not sent back.
-      const echoed = kind.stored ? kind.sample : kind.writeOnly.reduce((rest, path) => writeAt(rest, fieldPath(path), undefined), kind.sample)
+      const echoed = kind.stored
+        ? kind.sample
+        : kind.writeOnly.reduce((rest, path) => writeAt(rest, fieldPath(path), undefined), kind.sample)
       assertContains(object as unknown as Json, echoed)
       if (!kind.stored) assert.ok(object.status, 'the answer is in the status')
     },
