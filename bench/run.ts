@@ -1,6 +1,7 @@
 // `npm run bench`: the measured claims, as ratios inside one run against a bare node:https server (docs/BENCH.md).
 
 import { request } from 'node:https'
+import { measureAuthorize } from './authorize.ts'
 import { drive, generator, type Load } from './load.ts'
 import { remove, type Server, startBare, startServer } from './processes.ts'
 import { measureScale } from './scale.ts'
@@ -90,4 +91,5 @@ for (const { name, ours, bare, target, errors } of await rates())
     `${name.padEnd(16)} ${Math.round(ours).toString().padStart(7)}/s   bare ${Math.round(bare).toString().padStart(7)}/s   ratio ${(ours / bare).toFixed(2)} (wanted ${target})${errors ? `   ${errors} errors` : ''}`,
   )
 if (!only || only === 'watch') console.log(await measureWatch())
+if (!only || only === 'authorize') console.log(await measureAuthorize())
 if (!only || only === 'scale') console.log(await measureScale())

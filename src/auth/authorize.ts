@@ -38,7 +38,8 @@ const no = (reason = ''): Judgement => ({ allowed: false, reason })
 const yes = (reason: string): Judgement => ({ allowed: true, reason })
 
 export function openAuthorizer({ kinds, rbac, peek }: AuthorizerOptions): Authorizer {
-  const kindOf = (group: string, plural: string) => kinds.find(kind => kind.plural === plural && kind.group === group)
+  const byPlural = Map.groupBy(kinds, kind => kind.plural)
+  const kindOf = (group: string, plural: string) => byPlural.get(plural)?.find(kind => kind.group === group)
 
   /** By role, or where the kind is a personal one, by a role that is all of it (D15). */
   const byRole = (caller: Caller, act: Act, kind: Kind | undefined): Judgement | undefined => {
@@ -94,7 +95,7 @@ export function openAuthorizer({ kinds, rbac, peek }: AuthorizerOptions): Author
       return { answer: 'no', reason }
     },
     rules(caller, namespace) {
-      const held = [...rbac.grants(caller, namespace)].flatMap(grant => grant.rules.rules)
+      const held = [...rbac.grants(caller, namespace)].flatMap(grant => grant.rules)
       return {
         resourceRules: held.filter(rule => rule.resources?.length) as Rules['resourceRules'],
         nonResourceRules: held.filter(rule => rule.nonResourceURLs?.length) as Rules['nonResourceRules'],
@@ -105,7 +106,7 @@ export function openAuthorizer({ kinds, rbac, peek }: AuthorizerOptions): Author
       // What a scoped key gave away would not be confined by its scope any more.
       if (restricts(caller.scope)) return wanted.map(rule => printRule(rule as PolicyRule))
       return missingRules(
-        [...rbac.grants(caller, namespace)].flatMap(grant => grant.rules.rules),
+        [...rbac.grants(caller, namespace)].flatMap(grant => grant.rules),
         wanted as readonly PolicyRule[],
       ).map(printRule)
     },

@@ -57,7 +57,7 @@ export function openExplainer({ authorizer, rbac, teams, book, kinds, peek }: Ex
       rule.resources?.some(one => one === word || one === '*') &&
       rule.apiGroups?.some(one => one === act.group || one === '*')
     return [...rbac.grants(caller, act.namespace)].flatMap(grant =>
-      grant.rules.rules.filter(about).map(rule => {
+      grant.rules.filter(about).map(rule => {
         const names = rule.resourceNames?.length ? ` on ${rule.resourceNames.join(', ')} alone` : ''
         return `${grant.role} grants ${rule.verbs?.join(', ')}${names}, not ${act.verb}${act.name ? ` on ${act.name}` : ''}`
       }),

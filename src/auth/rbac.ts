@@ -13,7 +13,7 @@ import {
 } from '../kinds/rbac.ts'
 import { startInformer } from '../reconcile/informer.ts'
 import { selects } from './aggregation.ts'
-import { compileRules, type PolicyRule, type RuleSet } from './rules.ts'
+import { indexRules, type PolicyRule, type RuleIndex } from './rules.ts'
 import type { Act } from './scope.ts'
 
 export type Holder = { readonly username: string; readonly groups: readonly string[] }
@@ -24,7 +24,7 @@ export type Grant = {
   readonly subject: string
   readonly role: string
   readonly namespace: string
-  readonly rules: RuleSet
+  readonly rules: readonly PolicyRule[]
 }
 
 export interface Rbac {
@@ -66,7 +66,8 @@ export type RbacOptions = {
 
 export function openRbac({ resources, changed, failed }: RbacOptions): Rbac {
   const roles = new Map<string, StoredRole>()
-  const compiled = new Map<string, RuleSet>()
+  const compiled = new Map<string, readonly PolicyRule[]>()
+  let held = new WeakMap<Holder, Map<string, RuleIndex<Grant>>>()
   const users = new Map<string, Set<Bound>>()
   const groups = new Map<string, Set<Bound>>()
   const all = new Set<Bound>()
@@ -82,6 +83,7 @@ export function openRbac({ resources, changed, failed }: RbacOptions): Rbac {
         if (now) roles.set(slot, now)
         else roles.delete(slot)
         compiled.clear() // any role may be part of an aggregated one
+        held = new WeakMap()
         changed()
       },
     }),
@@ -95,6 +97,7 @@ export function openRbac({ resources, changed, failed }: RbacOptions): Rbac {
       changed: (_, now, before) => {
         if (before) enter(before, false)
         if (now) enter(now, true)
+        held = new WeakMap()
         changed()
       },
     }),
@@ -115,17 +118,17 @@ export function openRbac({ resources, changed, failed }: RbacOptions): Rbac {
     else all.delete(bound)
   }
 
-  const ruleSetOf = (slot: string): RuleSet | undefined => {
+  const rulesIn = (slot: string): readonly PolicyRule[] | undefined => {
     const known = compiled.get(slot)
     if (known) return known
     const role = roles.get(slot)
     if (!role) return undefined
-    const made = compileRules(effective(role, roles.values()))
+    const made = effective(role, roles.values())
     compiled.set(slot, made)
     return made
   }
   const grantOf = (bound: Bound, subject: string): Grant | undefined => {
-    const rules = ruleSetOf(
+    const rules = rulesIn(
       slotOf(bound.roleKind, { namespace: bound.roleKind === 'Role' ? bound.namespace : '', name: bound.roleName }),
     )
     return (
@@ -151,26 +154,35 @@ export function openRbac({ resources, changed, failed }: RbacOptions): Rbac {
       }
   }
 
+  /** All that somebody holds in a namespace, in one index: made once, and again when any role or binding changes. */
+  const heldBy = (holder: Holder, namespace: string): RuleIndex<Grant> => {
+    const spaces = held.get(holder) ?? new Map<string, RuleIndex<Grant>>()
+    held.set(holder, spaces)
+    const known = spaces.get(namespace)
+    if (known) return known
+    const all = [...grants(holder, namespace)].flatMap(grant => grant.rules.map(rule => ({ rule, from: grant })))
+    const made = indexRules(all)
+    if (spaces.size < 64) spaces.set(namespace, made)
+    return made
+  }
+
   const everyone = [...informers, ...followers]
   return {
     ready: Promise.all(everyone.map(informer => informer.ready)).then(() => {}),
     grants,
     find(holder, act) {
-      for (const grant of grants(holder, 'path' in act ? '' : act.namespace)) {
-        const rule = grant.rules.find(act)
-        if (rule) return { grant, rule }
-      }
-      return undefined
+      const found = heldBy(holder, 'path' in act ? '' : act.namespace).find(act)
+      return found && { grant: found.from, rule: found.rule }
     },
     *boundTo(group) {
       for (const bound of groups.get(group) ?? []) {
         const grant = grantOf(bound, `group ${group}`)
         if (grant)
-          yield { rules: grant.rules.rules, namespace: bound.namespace, through: `${grant.binding} of ${grant.role}` }
+          yield { rules: grant.rules, namespace: bound.namespace, through: `${grant.binding} of ${grant.role}` }
       }
     },
     bindings: () => all,
-    rulesOf: (kind, ref) => ruleSetOf(slotOf(kind, ref))?.rules,
+    rulesOf: (kind, ref) => rulesIn(slotOf(kind, ref)),
     stop: () => {
       for (const informer of everyone) informer.stop()
     },

@@ -5,25 +5,29 @@ import type { Act } from './scope.ts'
 
 export type { PolicyRule }
 
-/** A role's rules, found by the resource they name. */
-export type RuleSet = { readonly rules: readonly PolicyRule[]; find(act: Act): PolicyRule | undefined }
+/** Rules with what they come from, found by the resource they name. */
+export type RuleIndex<T> = { find(act: Act): Sourced<T> | undefined }
+export type Sourced<T> = { readonly rule: PolicyRule; readonly from: T }
 
 const has = (list: readonly string[] | undefined, word: string) => list?.includes(word) === true
 const hasOrAll = (list: readonly string[] | undefined, word: string) => has(list, '*') || has(list, word)
 
-export function compileRules(rules: readonly PolicyRule[]): RuleSet {
-  const byWord = new Map<string, PolicyRule[]>()
-  const forPaths = rules.filter(rule => rule.nonResourceURLs?.length)
-  for (const rule of rules)
-    for (const word of new Set(rule.resources)) byWord.set(word, [...(byWord.get(word) ?? []), rule])
+export function indexRules<T>(rules: readonly Sourced<T>[]): RuleIndex<T> {
+  const byWord = new Map<string, Sourced<T>[]>()
+  const forPaths = rules.filter(({ rule }) => rule.nonResourceURLs?.length)
+  for (const one of rules)
+    for (const word of new Set(one.rule.resources)) {
+      const there = byWord.get(word)
+      if (there) there.push(one)
+      else byWord.set(word, [one])
+    }
   return {
-    rules,
     find(act) {
       if ('path' in act)
         return forPaths.find(
-          rule => hasOrAll(rule.verbs, act.verb) && rule.nonResourceURLs?.some(url => coversPath(url, act.path)),
+          ({ rule }) => hasOrAll(rule.verbs, act.verb) && rule.nonResourceURLs?.some(url => coversPath(url, act.path)),
         )
-      const fits = (rule: PolicyRule) =>
+      const fits = ({ rule }: Sourced<T>) =>
         hasOrAll(rule.verbs, act.verb) && hasOrAll(rule.apiGroups, act.group) && coversName(rule, act.name)
       const word = act.subresource ? `${act.resource}/${act.subresource}` : act.resource
       return (

@@ -1,0 +1,99 @@
+// What authorization costs a request: 1,000 teams, 10,000 bindings, 100,000 keys, in process, against the time of an empty loop.
+
+import { randomBytes } from 'node:crypto'
+import { openHouse } from '../src/bin/house.ts'
+import { makeKey } from '../src/kinds/key-format.ts'
+import { OwnedAccessKey } from '../src/kinds/owned-access-key.ts'
+import { ClusterRole, ClusterRoleBinding } from '../src/kinds/rbac.ts'
+import { Team } from '../src/kinds/team.ts'
+import { openStorage } from '../src/storage/index.ts'
+
+const [teams, bindings, keys] = [1000, 10_000, Number(process.env['BENCH_KEYS'] ?? 100_000)]
+const group = 'rbac.authorization.k8s.io'
+const random = (size: number) => randomBytes(size)
+
+export async function measureAuthorize(): Promise<string> {
+  const storage = await openStorage({ engine: 'memory', directory: '', now: Date.now })
+  const house = openHouse({
+    storage,
+    keys: [{ id: 'bench', key: random(32) }],
+    now: Date.now,
+    failed: (_, error) => console.error(error),
+  })
+  await house.ready
+  const inside = house.registry.inside
+  const many = async (count: number, make: (index: number) => Promise<unknown>) => {
+    for (let index = 0; index < count; index += 500)
+      await Promise.all(Array.from({ length: Math.min(500, count - index) }, (_, each) => make(index + each)))
+  }
+  await many(teams, index =>
+    inside.create(Team, '', {
+      metadata: { name: `team-${index}` },
+      spec: { users: [`user-${index}`, `user-${index + 1}`] },
+    }),
+  )
+  await many(100, index =>
+    inside.create(ClusterRole, '', {
+      metadata: { name: `role-${index}` },
+      rules: [
+        {
+          verbs: ['get', 'list'],
+          apiGroups: ['management.platform.sh'],
+          resources: ['teams', 'sharedsecrets'],
+          ...(index % 2 ? {} : { resourceNames: [`team-${index}`] }),
+        },
+      ],
+    }),
+  )
+  await many(bindings, index =>
+    inside.create(ClusterRoleBinding, '', {
+      metadata: { name: `binding-${index}` },
+      roleRef: { apiGroup: group, kind: 'ClusterRole', name: `role-${index % 100}` },
+      subjects: [
+        {
+          apiGroup: group,
+          kind: index % 2 ? 'User' : 'Group',
+          name: index % 2 ? `user-${index % teams}` : `platform:team:team-${index % teams}`,
+        },
+      ],
+    }),
+  )
+  const secrets: string[] = []
+  await many(keys, index => {
+    const key = makeKey(random)
+    if (index % 97 === 0) secrets.push(key)
+    return inside.create(OwnedAccessKey, '', {
+      metadata: { name: `key-${index}` },
+      spec: { user: `user-${index % teams}`, key },
+    })
+  })
+  await new Promise(resolve => setTimeout(resolve, 500))
+  const headers = secrets.map(key => `Bearer ${key}`)
+  const target = (index: number) => ({
+    group: 'management.platform.sh',
+    resource: 'teams',
+    namespace: '',
+    name: `team-${index % 100}`,
+  })
+  const rounds = 20_000
+  const took = { authenticate: [] as number[], judge: [] as number[] }
+  for (let round = -2000; round < rounds; round++) {
+    const header = headers[Math.abs(round) % headers.length] as string
+    const start = performance.now()
+    const caller = house.authenticate(header)
+    const middle = performance.now()
+    house.authorizer.authorize(caller, { verb: 'get', target: target(Math.abs(round)) })
+    const end = performance.now()
+    if (round >= 0) {
+      took.authenticate.push((middle - start) * 1000)
+      took.judge.push((end - middle) * 1000)
+    }
+  }
+  house.stop()
+  await storage.close()
+  const median = (values: number[]) =>
+    values.sort((one, other) => one - other)[Math.floor(values.length / 2)]?.toFixed(2)
+  return `authorize        ${teams} teams, ${bindings} bindings, ${keys} keys: median ${median(took.judge)} µs to authorize (wanted ≤ 3), ${median(took.authenticate)} µs to authenticate, timer included`
+}
+
+if (process.argv[1]?.endsWith('authorize.ts')) console.log(await measureAuthorize())
