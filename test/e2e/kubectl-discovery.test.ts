@@ -27,21 +27,35 @@ await withEachKubectl(kubectl => {
         .trimEnd()
         .split('\n')
         .map(row => row.split(/ +/).join(' ').trimEnd())
+      const rbac = 'rbac.authorization.k8s.io/v1'
       const verbs = 'create,delete,deletecollection,get,list,patch,update,watch'
       assert.deepEqual(rows.toSorted(), [
+        `accessexplanations ${group}/v1 false AccessExplanation create`,
+        `clusterrolebindings ${rbac} false ClusterRoleBinding ${verbs}`,
+        `clusterroles ${rbac} false ClusterRole ${verbs}`,
         'namespaces ns v1 false Namespace get,list',
         `ownedaccesskeys oak ${group}/v1 false OwnedAccessKey ${verbs} platform`,
         `projectsecrets psec ${group}/v1 true ProjectSecret ${verbs} all,platform`,
+        `rolebindings ${rbac} true RoleBinding ${verbs}`,
+        `roles ${rbac} true Role ${verbs}`,
         'selfsubjectaccessreviews authorization.k8s.io/v1 false SelfSubjectAccessReview create',
         'selfsubjectreviews authentication.k8s.io/v1 false SelfSubjectReview create',
         'selfsubjectrulesreviews authorization.k8s.io/v1 false SelfSubjectRulesReview create',
         `sharedsecrets shs ${group}/v1 true SharedSecret ${verbs} all,platform`,
+        'subjectaccessreviews authorization.k8s.io/v1 false SubjectAccessReview create',
         `teams ${group}/v1 false Team ${verbs} all,platform`,
+        'tokenreviews authentication.k8s.io/v1 false TokenReview create',
       ])
     })
 
     test('api-versions lists the groups', async () => {
-      const versions = ['authentication.k8s.io/v1', 'authorization.k8s.io/v1', `${group}/v1`, 'v1']
+      const versions = [
+        'authentication.k8s.io/v1',
+        'authorization.k8s.io/v1',
+        `${group}/v1`,
+        'rbac.authorization.k8s.io/v1',
+        'v1',
+      ]
       assert.equal(await k.ok('api-versions'), lines(...versions))
     })
 
@@ -134,9 +148,11 @@ await withEachKubectl(kubectl => {
       assert.equal(answer.stdout, 'no\n')
       assert.equal(answer.code, 1)
       assert.match(
-        await k.fails('get teams', { env }),
-        /^Error from server \(Forbidden\): teams\.management\.platform\.sh is forbidden: User "bob" cannot list resource "teams" in API group "management\.platform\.sh" at the cluster scope/,
+        await k.fails('delete team red', { env }),
+        /^Error from server \(Forbidden\): teams\.management\.platform\.sh "red" is forbidden: User "bob" cannot (get|delete) resource "teams" in API group "management\.platform\.sh" at the cluster scope/,
       )
+      // A list shows what may be got of it, which is nothing (D27).
+      assert.equal((await k.run('get teams', { env })).stdout, '')
     })
 
     test('a key the server does not know is told to log in', async () => {
