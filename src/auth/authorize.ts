@@ -43,7 +43,8 @@ export function openAuthorizer({ kinds, rbac, peek }: AuthorizerOptions): Author
 
   /** By role, or where the kind is a personal one, by a role that is all of it (D15). */
   const byRole = (caller: Caller, act: Act, kind: Kind | undefined): Judgement | undefined => {
-    const asked = kind?.personal && act.verb !== 'create' ? { ...act, verb: '*' } : act
+    const isNew = act.verb === 'create' && !('path' in act) && act.subresource === undefined
+    const asked = kind?.personal && !isNew ? { ...act, verb: '*' } : act
     const found = rbac.find(caller, asked)
     return found && yes(`allowed by ${found.grant.binding} of ${found.grant.role} to ${found.grant.subject}`)
   }

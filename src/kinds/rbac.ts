@@ -1,7 +1,7 @@
 // Role, ClusterRole, RoleBinding, ClusterRoleBinding: Kubernetes' own kinds, with Kubernetes' rules (D2, D27).
 
 import { type FieldError, invalidValue, notSupported, required } from '../api/errors.ts'
-import { defineKind, type Kind, type Tools } from '../api/kind.ts'
+import { defineKind, type Kind, type Question, type Tools } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
 import { list, mapOf, type Static, struct, text } from '../api/schema.ts'
 import { refuseMissing } from './grants.ts'
@@ -148,6 +148,11 @@ const everything: PolicyRule[] = [
   { verbs: ['*'], nonResourceURLs: ['*'] },
 ]
 
+/** A scoped key gives nothing away, whatever its owner might: what it gave would be outside its scope (D25). */
+async function judgeUnscoped(tools: Tools, question: Question) {
+  return tools.isWithinScope(undefined) ? tools.judge(question) : { allowed: false }
+}
+
 /** A role may hold only what its author holds, unless they may `escalate` it. Aggregation may come to hold anything. */
 async function checkEscalation(kind: Kind, next: Any, old: Any | undefined, tools: Tools): Promise<void> {
   const { rules: wanted = [], aggregationRule: takes } = next as RoleObject
@@ -155,8 +160,12 @@ async function checkEscalation(kind: Kind, next: Any, old: Any | undefined, tool
   if (before && JSON.stringify([wanted, takes]) === JSON.stringify([before.rules ?? [], before.aggregationRule])) return
   const { namespace = '', name = '' } = next.metadata
   if (
-    (await tools.judge({ verb: 'escalate', target: { group: kind.group, resource: kind.plural, namespace, name } }))
-      .allowed
+    (
+      await judgeUnscoped(tools, {
+        verb: 'escalate',
+        target: { group: kind.group, resource: kind.plural, namespace, name },
+      })
+    ).allowed
   )
     return
   refuseMissing(kind, next, tools, takes ? everything : wanted, namespace)
@@ -169,7 +178,7 @@ async function checkBind(kind: Kind, next: Any, tools: Tools): Promise<void> {
   const { namespace = '' } = next.metadata
   const ref = { namespace: ofNamespace ? namespace : '', name: bound?.name ?? '' }
   const target = { group: kind.group, resource: ofNamespace ? 'roles' : 'clusterroles', ...ref }
-  if ((await tools.judge({ verb: 'bind', target })).allowed) return
+  if ((await judgeUnscoped(tools, { verb: 'bind', target })).allowed) return
   refuseMissing(
     kind,
     next,

@@ -81,11 +81,10 @@ function hasRight(world: World, key: Key, ask: Ask): boolean {
         .map(team => team.name)
   if (!key.team) groups.push(`platform:user:${key.user}`)
   for (const team of teams) groups.push(`platform:team:${team}`)
-  const personal = ask.group === ours && ask.resource === 'ownedaccesskeys' && ask.verb !== 'create'
+  const personal = ask.group === ours && ask.resource === 'ownedaccesskeys' && (ask.verb !== 'create' || ask.sub !== '')
   if (holds(world, username, groups, personal ? { ...ask, verb: '*' } : ask)) return true
   if (ask.group !== ours) return false
-  if (ask.resource === 'ownedaccesskeys' && ask.verb === 'create' && (ask.sub === '' || ask.sub === 'rotate'))
-    return true // platform-user
+  if (ask.resource === 'ownedaccesskeys' && ask.verb === 'create' && ask.sub === '') return true // platform-user
   if (ask.name === '') return false
   if (ask.resource === 'ownedaccesskeys') {
     const target = world.keys.find(one => one.name === ask.name)
