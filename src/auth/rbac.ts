@@ -7,6 +7,7 @@ import {
   type BindingObject,
   ClusterRole,
   ClusterRoleBinding,
+  mirrorLabel,
   Role,
   RoleBinding,
   type RoleObject,
@@ -39,6 +40,8 @@ export interface Rbac {
   boundTo(
     group: string,
   ): Iterable<{ readonly rules: readonly PolicyRule[]; readonly namespace: string; readonly through: string }>
+  /** To be called when a team changed: what was derived from it is stale. */
+  forget(): void
   rulesOf(kind: string, ref: Ref): readonly PolicyRule[] | undefined
   stop(): void
 }
@@ -60,11 +63,13 @@ type StoredRole = {
 
 export type RbacOptions = {
   readonly resources: Resources
+  /** Cluster roles a team has by itself (D26). */
+  readonly teamRoles: (team: string) => readonly string[]
   readonly changed: () => void
   readonly failed: (error: unknown) => void
 }
 
-export function openRbac({ resources, changed, failed }: RbacOptions): Rbac {
+export function openRbac({ resources, teamRoles, changed, failed }: RbacOptions): Rbac {
   const roles = new Map<string, StoredRole>()
   const compiled = new Map<string, readonly PolicyRule[]>()
   let held = new WeakMap<Holder, Map<string, RuleIndex<Grant>>>()
@@ -147,11 +152,21 @@ export function openRbac({ resources, changed, failed }: RbacOptions): Rbac {
       const grant = counts(bound) ? grantOf(bound, `user ${username}`) : undefined
       if (grant) yield grant
     }
-    for (const group of member)
+    for (const group of member) {
+      yield* teamGrants(group)
       for (const bound of groups.get(group) ?? []) {
         const grant = counts(bound) ? grantOf(bound, `group ${group}`) : undefined
         if (grant) yield grant
       }
+    }
+  }
+  function* teamGrants(group: string): Iterable<Grant> {
+    const team = group.startsWith(teamGroup) ? group.slice(teamGroup.length) : ''
+    for (const name of team ? teamRoles(team) : []) {
+      const rules = rulesIn(slotOf('ClusterRole', { namespace: '', name }))
+      if (rules)
+        yield { binding: `Team ${team}`, subject: `group ${group}`, role: `ClusterRole ${name}`, namespace: '', rules }
+    }
   }
 
   /** All that somebody holds in a namespace, in one index: made once, and again when any role or binding changes. */
@@ -175,6 +190,8 @@ export function openRbac({ resources, changed, failed }: RbacOptions): Rbac {
       return found && { grant: found.from, rule: found.rule }
     },
     *boundTo(group) {
+      for (const { rules, binding, role } of teamGrants(group))
+        yield { rules, namespace: '', through: `${binding} of ${role}` }
       for (const bound of groups.get(group) ?? []) {
         const grant = grantOf(bound, `group ${group}`)
         if (grant)
@@ -182,6 +199,9 @@ export function openRbac({ resources, changed, failed }: RbacOptions): Rbac {
       }
     },
     bindings: () => all,
+    forget: () => {
+      held = new WeakMap()
+    },
     rulesOf: (kind, ref) => rulesIn(slotOf(kind, ref)),
     stop: () => {
       for (const informer of everyone) informer.stop()
@@ -189,6 +209,7 @@ export function openRbac({ resources, changed, failed }: RbacOptions): Rbac {
   }
 }
 
+const teamGroup = 'platform:team:'
 const slotOf = (kind: string, { namespace, name }: Ref) => `${kind}/${namespace}/${name}`
 const refOf = ({ metadata }: Resource): Ref => ({ namespace: metadata.namespace ?? '', name: metadata.name ?? '' })
 
@@ -198,7 +219,8 @@ function readRole(kind: Kind, object: Resource): StoredRole {
 
 function readBinding(kind: Kind, object: Resource): Bound {
   const { roleRef, subjects = [] } = object as BindingObject
-  const named = (word: string) => subjects.flatMap(one => (one.kind === word ? [one.name ?? ''] : []))
+  const mirrors = object.metadata.labels?.[mirrorLabel] !== undefined
+  const named = (word: string) => (mirrors ? [] : subjects).flatMap(one => (one.kind === word ? [one.name ?? ''] : []))
   return {
     name: `${kind.kind} ${object.metadata.name}`,
     namespace: object.metadata.namespace ?? '',

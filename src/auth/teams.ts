@@ -10,6 +10,7 @@ export type TeamRecord = {
   readonly username: string
   readonly users: readonly string[]
   readonly groups: readonly string[]
+  readonly clusterRoles: readonly string[]
 }
 
 export interface Teams {
@@ -75,7 +76,18 @@ export function openTeams(resources: Resources, changed: () => void, failed: (er
 
 /** A team that is being deleted has no members (D18). */
 function read({ metadata, spec = {} }: Resource): TeamRecord {
-  const { users = [], groups = [], username = '' } = spec as { users?: string[]; groups?: string[]; username?: string }
+  const { users, groups, username, clusterRoles } = spec as {
+    users?: string[]
+    groups?: string[]
+    username?: string
+    clusterRoles?: { name?: string }[]
+  }
   const going = metadata.deletionTimestamp !== undefined
-  return { name: metadata.name ?? '', username, users: going ? [] : users, groups: going ? [] : groups }
+  return {
+    name: metadata.name ?? '',
+    username: username ?? '',
+    users: going ? [] : (users ?? []),
+    groups: going ? [] : (groups ?? []),
+    clusterRoles: going ? [] : (clusterRoles ?? []).map(role => role.name ?? ''),
+  }
 }

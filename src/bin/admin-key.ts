@@ -8,10 +8,11 @@ import { makeKey } from '../kinds/key-format.ts'
 import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
 import { writeSecret } from './data-directory.ts'
 
-/** On an empty store: the key, written to admin.key before it is stored, so that a crash in between leaves one way in. */
-export async function ensureAdminKey(inside: Resources, directory: string): Promise<string | undefined> {
-  const { items } = await inside.list(OwnedAccessKey, { limit: 1 })
-  if (items.length) return undefined
+/**
+ * For an empty store, as the first thing that is stored: then a store that is not empty had its key, and one that was
+ * deleted stays deleted. Written to admin.key before, so that a crash in between leaves one way in.
+ */
+export async function makeFirstKey(inside: Resources, directory: string): Promise<string> {
   const file = join(directory, 'admin.key')
   const key = existsSync(file) ? readFileSync(file, 'utf8').trim() : makeKey(size => randomBytes(size))
   if (!existsSync(file)) writeSecret(file, `${key}\n`)

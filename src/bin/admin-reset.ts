@@ -17,6 +17,7 @@ export async function adminReset(args: readonly string[], env: NodeJS.ProcessEnv
   try {
     const { keys } = keyRingIn({ directory, setting: settings.masterKey, env, mayMake: isEmpty(storage) })
     const house = openHouse({ storage, keys, now: Date.now, failed: (_, error) => console.error(error) })
+    await house.ready
     const key = await makeAdminKey(house.registry.inside, directory)
     house.stop()
     const ca = join(directory, 'ca.crt')

@@ -2,14 +2,15 @@
 
 import { hash, randomBytes, randomUUID } from 'node:crypto'
 import type { Caller, Scope } from '../api/caller.ts'
+import type { Resources } from '../api/resources.ts'
 import { type Authenticate, authenticateWith, expiryWarnings } from '../auth/authenticate.ts'
 import { type Authorizer, openAuthorizer } from '../auth/authorize.ts'
 import { repairBuiltIns } from '../auth/built-in.ts'
 import { openExplainer } from '../auth/explain.ts'
 import { openKeyBook } from '../auth/key-book.ts'
-import { openRbac } from '../auth/rbac.ts'
+import { openRbac, type Rbac } from '../auth/rbac.ts'
 import { isNoWider } from '../auth/scope.ts'
-import { openTeams } from '../auth/teams.ts'
+import { openTeams, type Teams } from '../auth/teams.ts'
 import { kinds } from '../kinds/index.ts'
 import { openRegistry, type Registry } from '../registry/registry.ts'
 import type { Storage } from '../storage/index.ts'
@@ -32,12 +33,14 @@ export type HouseOptions = {
   readonly keys: readonly RingKey[]
   readonly now: () => number
   readonly failed: (what: string, error: unknown) => void
+  /** What is stored before anything else is, the built-in roles included. */
+  readonly first?: (inside: Resources) => Promise<void>
 }
 
 const random = (size: number) => randomBytes(size)
 const digest = (text: string) => hash('sha256', text, 'hex')
 
-export function openHouse({ storage, keys, now, failed }: HouseOptions): House {
+export function openHouse({ storage, keys, now, failed, first }: HouseOptions): House {
   const lastActivity = (uid: string) => storage.activity.last(uid)
   const rights = openRights()
   const registry: Registry = openRegistry({
@@ -69,13 +72,24 @@ export function openHouse({ storage, keys, now, failed }: HouseOptions): House {
   })
   const following = (what: string) => (error: unknown) => failed(`following ${what}`, error)
   const book = openKeyBook(registry.inside, rights.changed, following('access keys'))
-  const teams = openTeams(registry.inside, rights.changed, following('teams'))
-  const rbac = openRbac({ resources: registry.inside, changed: rights.changed, failed: following('roles') })
+  const teamsChanged = () => {
+    rbac.forget()
+    rights.changed()
+  }
+  const teams: Teams = openTeams(registry.inside, teamsChanged, following('teams'))
+  const rbac: Rbac = openRbac({
+    teamRoles: team => teams.get(team)?.clusterRoles ?? [],
+    resources: registry.inside,
+    changed: rights.changed,
+    failed: following('roles'),
+  })
   const authorizer = openAuthorizer({ kinds, rbac, peek: registry.peek })
   const explainer = openExplainer({ authorizer, rbac, teams, book, kinds, peek: registry.peek })
   const touch = (uid: string, time: number) => storage.activity.touch(uid, time)
   const authenticate = authenticateWith({ book, teams, now, digest, lastActivity, touch })
-  const ready = Promise.all([book.ready, teams.ready, rbac.ready]).then(() => repairBuiltIns(registry.inside))
+  const ready = Promise.all([book.ready, teams.ready, rbac.ready])
+    .then(() => first?.(registry.inside))
+    .then(() => repairBuiltIns(registry.inside))
   return {
     registry,
     authorizer,

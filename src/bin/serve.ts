@@ -25,7 +25,7 @@ import { openMetrics } from '../serving/metrics.ts'
 import { type CertificateSource, fileCertificate, ownCertificate } from '../serving/tls.ts'
 import { isEmpty, openStorage, type Storage } from '../storage/index.ts'
 import { SealError } from '../storage/sealed.ts'
-import { ensureAdminKey } from './admin-key.ts'
+import { makeFirstKey } from './admin-key.ts'
 import { authorityIn, keyRingIn, kubeconfig, openDirectory, reachable, writeSecret } from './data-directory.ts'
 import { openHouse } from './house.ts'
 import { gaugeHouse } from './house-metrics.ts'
@@ -42,8 +42,13 @@ export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Pr
   const now = Date.now
   openDirectory(directory)
   const storage = await openStorage({ engine: settings.storage as 'sqlite', directory, now })
-  const ring = keyRingIn({ directory, setting: settings.masterKey, env, mayMake: isEmpty(storage) })
-  const house = openHouse({ storage, keys: ring.keys, now, failed })
+  const isFirstStart = isEmpty(storage)
+  const ring = keyRingIn({ directory, setting: settings.masterKey, env, mayMake: isFirstStart })
+  let key: string | undefined
+  const first = async (inside: Resources) => {
+    if (isFirstStart) key = await makeFirstKey(inside, directory)
+  }
+  const house = openHouse({ storage, keys: ring.keys, now, failed, first })
   await house.ready
   await checkKeyRing(house.registry.as(systemCaller), ring.from)
   const collector = startGarbageCollector({ resources: house.registry.inside, kinds, now, failed })
@@ -87,7 +92,6 @@ export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Pr
   }
   const certificates = settings.https === 'off' ? undefined : certificatesOf(settings, directory, now, failed)
   const listeners = await listen(settings, options, certificates)
-  const key = await ensureAdminKey(house.registry.inside, directory)
   if (key !== undefined) introduce(directory, key, listeners, certificates, ring)
   console.log(`platform is ready: ${listeners.map(listener => listener.url).join(' ')}`)
 

@@ -1,11 +1,11 @@
 // Keeps roles and bindings that mirror `access` entries, and the bindings of a team's cluster roles (D26). The authorizer
-// judges access by the object itself: what is kept here is for people to see, and goes with the object that owns it.
+// judges both by the object itself: what is kept here is for people to see, grants nothing, and goes with its object.
 
 import { canonical } from '../api/codec.ts'
 import type { Kind } from '../api/kind.ts'
 import type { Json, JsonObject, OwnerReference, Ref, Resource } from '../api/object.ts'
 import type { Resources } from '../api/resources.ts'
-import { ClusterRole, ClusterRoleBinding, Role, RoleBinding } from '../kinds/rbac.ts'
+import { ClusterRole, ClusterRoleBinding, mirrorLabel, Role, RoleBinding } from '../kinds/rbac.ts'
 import { startInformer } from '../reconcile/informer.ts'
 import { startLoop } from '../reconcile/loop.ts'
 
@@ -23,7 +23,6 @@ type Wanted = {
 type Owned = { readonly kind: Kind; readonly ref: Ref; readonly wanted: readonly Wanted[] }
 
 const rbac = 'rbac.authorization.k8s.io'
-const label = 'platform.sh/mirrors'
 
 export function startAccessRoles({ resources, kinds, failed }: AccessRolesOptions): {
   readonly ready: Promise<void>
@@ -91,7 +90,7 @@ function wantedBy(kind: Kind, object: Resource): readonly Wanted[] {
   const metadataOf = (own: string) => ({
     name: own,
     ...(object.metadata.namespace ? { namespace: object.metadata.namespace } : {}),
-    labels: { [label]: object.metadata.uid ?? '' },
+    labels: { [mirrorLabel]: object.metadata.uid ?? '' },
     ownerReferences: [ownerOf(kind, object)] as unknown as Json,
   })
   const [roleKind, bindingKind] = kind.namespaced ? [Role, RoleBinding] : [ClusterRole, ClusterRoleBinding]
@@ -128,7 +127,7 @@ const group = (name: string) => ({ apiGroup: rbac, kind: 'Group', name })
 async function reconcile(resources: Resources, { kind, ref, wanted }: Owned): Promise<void> {
   const [{ object: owner }] = [await resources.get(kind, ref)]
   for (const own of [Role, ClusterRole, RoleBinding, ClusterRoleBinding]) {
-    const { items } = await resources.list(own, { labelSelector: `${label}=${owner.metadata.uid}` })
+    const { items } = await resources.list(own, { labelSelector: `${mirrorLabel}=${owner.metadata.uid}` })
     const there = new Map(items.map(item => [item.object.metadata.name, item.object]))
     for (const one of wanted.filter(each => each.kind === own)) {
       const current = there.get(one.object.metadata.name)

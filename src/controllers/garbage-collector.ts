@@ -6,6 +6,9 @@ import type { JsonObject, OwnerReference, Ref, Resource } from '../api/object.ts
 import type { Resources } from '../api/resources.ts'
 import { type Informer, startInformer } from '../reconcile/informer.ts'
 import { startLoop } from '../reconcile/loop.ts'
+import { reaches } from './reach.ts'
+
+const day = 24 * 3600 * 1000
 
 type Node = {
   readonly kind: Kind
@@ -33,7 +36,10 @@ export function startGarbageCollector({ resources, kinds, now, failed }: Garbage
   const reasons: Reasons = { resources, kinds: stored, nodes, dependents, now }
   const loop = startLoop({
     reconcile: uid => reconcile(reasons, uid),
-    failed: (uid, error) => failed(`garbage collection of ${uid}`, error),
+    failed: (uid, error) => {
+      // A lost race is tried again like any failure, and is none to tell of.
+      if ((error as { code?: number }).code !== 409) failed(`garbage collection of ${uid}`, error)
+    },
   })
 
   const changed = (next: Node | undefined, before: Node | undefined) => {
@@ -114,7 +120,8 @@ async function reconcile(world: Reasons, uid: string): Promise<number | undefine
 async function finish(world: Reasons, node: Node, deletionTimestamp: string): Promise<number | undefined> {
   const below = [...(world.dependents.get(node.uid) ?? [])].flatMap(uid => world.nodes.get(uid) ?? [])
   if (node.finalizers.includes('orphan')) {
-    for (const one of below) await release(world, one, node.uid)
+    // One that could not be released would be collected as soon as its owner is gone: that keeps the owner here.
+    for (const one of below) await release(world, one, [node.uid])
     await unlock(world, node, 'orphan')
   } else if (node.finalizers.includes('foregroundDeletion')) {
     const waiting = below.filter(one => one.owners.some(owner => owner.uid === node.uid && owner.blockOwnerDeletion))
@@ -123,7 +130,8 @@ async function finish(world: Reasons, node: Node, deletionTimestamp: string): Pr
     if (waiting.every(one => isAbove(world, one, node.uid))) await unlock(world, node, 'foregroundDeletion')
   } else if (node.finalizers.length === 0) {
     const left = Date.parse(deletionTimestamp) - world.now()
-    if (left > 0) return left
+    // Timers do not reach further than 24 days; a look a day is enough.
+    if (left > 0) return Math.min(left, day)
     await world.resources
       .delete(node.kind, node.ref, { gracePeriodSeconds: 0, preconditions: { uid: node.uid } })
       .catch(ignoreGone)
@@ -132,38 +140,57 @@ async function finish(world: Reasons, node: Node, deletionTimestamp: string): Pr
 }
 
 /** Deletes a dependent none of whose owners is left; takes lost owners out of one that has others. */
-async function collect(world: Reasons, node: Node, going?: string): Promise<void> {
-  const lost = node.owners.filter(owner => owner.uid === going || isLost(world, node, owner))
+async function collect(world: Reasons, known: Node, going?: string): Promise<void> {
+  // What is known may be old, and a deletion cannot be taken back: it is decided by what is there now.
+  const node = await current(world, known)
+  if (!node) return
+  const lost: OwnerReference[] = []
+  for (const owner of node.owners) if (owner.uid === going || (await isLost(world, node, owner))) lost.push(owner)
   if (lost.length === 0) return
-  if (lost.length < node.owners.length) {
-    for (const owner of lost) await release(world, node, owner.uid)
-    return
-  }
+  if (lost.length < node.owners.length)
+    return release(
+      world,
+      node,
+      lost.map(owner => owner.uid),
+    )
   // Going down with an owner that waits: whatever depends on this one is waited for as well.
   const propagationPolicy = going !== undefined && world.dependents.has(node.uid) ? 'Foreground' : 'Background'
   const policy = node.finalizers.some(one => one === 'orphan' || one === 'foregroundDeletion')
     ? {}
     : ({ propagationPolicy } as const)
-  await world.resources.delete(node.kind, node.ref, { ...policy, preconditions: { uid: node.uid } }).catch(ignoreGone)
+  const preconditions = { uid: node.uid, resourceVersion: node.resourceVersion ?? '' }
+  await world.resources.delete(node.kind, node.ref, { ...policy, preconditions }).catch(ignoreGone)
 }
 
 /** Only kinds served here can be missed; an owner in another namespace cannot be one. */
-function isLost(world: Reasons, node: Node, owner: OwnerReference): boolean {
+async function isLost(world: Reasons, node: Node, owner: OwnerReference): Promise<boolean> {
   const kind = world.kinds.find(one => one.kind === owner.kind && one.apiVersion === owner.apiVersion)
   if (!kind) return false
   const there = world.nodes.get(owner.uid)
-  return !there || (there.kind.namespaced && there.ref.namespace !== node.ref.namespace)
+  if (there) return there.kind.namespaced && there.ref.namespace !== node.ref.namespace
+  const ref = { namespace: kind.namespaced ? node.ref.namespace : '', name: owner.name }
+  return (await look(world, kind, ref))?.uid !== owner.uid
 }
 
-function isAbove(world: Reasons, node: Node, uid: string, seen = new Set<string>()): boolean {
-  if (seen.has(node.uid)) return false
-  seen.add(node.uid)
-  const below = [...(world.dependents.get(node.uid) ?? [])]
-  return below.includes(uid) || below.some(one => isAbove(world, world.nodes.get(one) as Node, uid, seen))
+/** Whether what depends on a node, at whatever depth, has this uid among it. */
+const isAbove = (world: Reasons, node: Node, uid: string): boolean =>
+  reaches(node.uid, uid, one => world.dependents.get(one) ?? [])
+
+/** The node as it is now; undefined when it is gone, or another object has its name. */
+async function current(world: Reasons, { kind, ref, uid }: Node): Promise<Node | undefined> {
+  const node = await look(world, kind, ref)
+  return node?.uid === uid ? node : undefined
 }
 
-async function release(world: Reasons, node: Node, owner: string): Promise<void> {
-  const references = node.owners.filter(one => one.uid !== owner)
+async function look(world: Reasons, kind: Kind, ref: Ref): Promise<Node | undefined> {
+  const document = await world.resources.get(kind, ref).catch(ignoreGone)
+  return document && nodeOf(kind, document.object)
+}
+
+async function release(world: Reasons, known: Node, owners: readonly string[]): Promise<void> {
+  const node = await current(world, known)
+  const references = node?.owners.filter(one => !owners.includes(one.uid)) ?? []
+  if (!node || references.length === node.owners.length) return
   await change(world, node, { ownerReferences: references.length ? references : null })
 }
 
@@ -172,7 +199,7 @@ async function unlock(world: Reasons, node: Node, finalizer: string): Promise<vo
   await change(world, node, { finalizers: finalizers.length ? finalizers : null })
 }
 
-/** Of this very version: whoever was faster made an event, and that brings the name back here. */
+/** Of this very version: whoever was faster made it another one, and then all is looked at again. */
 async function change(world: Reasons, { kind, ref, resourceVersion = '' }: Node, metadata: JsonObject): Promise<void> {
   const body = { metadata: { ...metadata, resourceVersion } }
   await world.resources
@@ -180,7 +207,7 @@ async function change(world: Reasons, { kind, ref, resourceVersion = '' }: Node,
     .catch(ignoreGone)
 }
 
-/** Gone, or another object of that name by now: either way there is nothing left to do. */
-function ignoreGone(error: { code?: number }): void {
-  if (error.code !== 404 && error.code !== 409) throw error
+/** Gone: there is nothing left to do. A conflict is no such thing: it rejects, and the loop comes back. */
+function ignoreGone(error: { code?: number }): undefined {
+  if (error.code !== 404) throw error
 }

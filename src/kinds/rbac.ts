@@ -56,6 +56,9 @@ const subjects = list(
   'Who the role is given to.',
 )
 
+/** Marks what mirrors an object's own rights for people to see. It grants nothing: the object is judged itself (D26). */
+export const mirrorLabel = 'platform.sh/mirrors'
+
 export type RoleObject = {
   readonly rules?: readonly PolicyRule[]
   readonly aggregationRule?: Static<typeof aggregationRule>

@@ -113,6 +113,32 @@ export function ownersSuite(open: OpenHouse): void {
       assert.deepEqual([kept.metadata.ownerReferences, kept.metadata.deletionTimestamp], [undefined, undefined])
     })
 
+    test('orphan: dependents that are written meanwhile stay as well (D11)', async () => {
+      const write = (object: Resource, note: string) =>
+        house().resources.patch(Widget, at(object.metadata.name ?? ''), { type: 'merge', body: { spec: { note } } })
+      const families = await Promise.all(
+        Array.from({ length: 20 }, async () => {
+          const top = await create(house(), fresh())
+          return { top, dependents: [await owned([owner(top)]), await owned([owner(top)])] }
+        }),
+      )
+      await Promise.all(
+        families.flatMap(({ top, dependents }) => [
+          ...dependents.map(one => write(one, 'before')),
+          remove(top, 'Orphan'),
+          ...dependents.map(async one => {
+            for (let round = 0; round < 5; round++) await write(one, `round ${round}`)
+          }),
+        ]),
+      )
+      await Promise.all(families.map(({ top }) => gone(top)))
+      await passed()
+      for (const one of families.flatMap(({ dependents }) => dependents)) {
+        const { metadata } = await again(one)
+        assert.deepEqual([metadata.ownerReferences, metadata.deletionTimestamp], [undefined, undefined])
+      }
+    })
+
     test('a cycle ends, in the background and in the foreground (D11)', async () => {
       for (const policy of ['Background', 'Foreground'] as const) {
         const one = await create(house(), fresh())

@@ -1,0 +1,189 @@
+// One audit.k8s.io/v1 Event, made from what a request's trail holds. audit.ts decides when.
+
+import type { Caller } from '../api/caller.ts'
+import { ApiError, type Status } from '../api/errors.ts'
+import type { Kind, Question, Target } from '../api/kind.ts'
+import { isObject, type Json, type JsonObject, type Metadata } from '../api/object.ts'
+import type { Document, List } from '../api/resources.ts'
+import type { Decision, Level, Requester, Stage } from './audit-policy.ts'
+import { type Hash, openProtection, protectionOf, redact, redactPatch, scrub } from './audit-redact.ts'
+import type { Exchange } from './exchange.ts'
+
+/** One request's facts. The pipeline fills in what it learns; nothing is looked at or copied unless a line is written. */
+export type Trail = {
+  readonly exchange: Exchange
+  readonly question: Question
+  /** Whose key it was, before any impersonation. */
+  readonly caller: Caller | undefined
+  readonly decision: Decision
+  readonly received: number
+  /** Without it no object is recorded: nobody would know what in it is secret. */
+  kind: Kind | undefined
+  impersonated: Caller | undefined
+  /** What authorization said, and why; undefined: it was not asked. */
+  allowed: boolean | undefined
+  reason: string
+  /** The body as sent. */
+  sent: Json | undefined
+  answer: { readonly document?: Document; readonly list?: List; readonly status?: Status } | undefined
+}
+
+const anonymous: Caller = { username: 'system:anonymous', groups: ['system:unauthenticated'] }
+/** Whoever holds one of these holds rights: every write to them is recorded. */
+const issuing = new Set(['ownedaccesskeys', 'directclusterendpointtokens'])
+const reading = new Set(['get', 'list', 'watch'])
+const longestUri = 4096
+const longestText = 1024
+
+/** Nobody at all where a key was sent that did not authenticate, as in Kubernetes. */
+export function requesterOf({ request }: Exchange, caller: Caller | undefined): Requester {
+  return caller ?? (request.headers.authorization === undefined ? anonymous : undefined)
+}
+
+export function isIssuing({ question }: Trail, code: number): boolean {
+  return 'target' in question && issuing.has(question.target.resource) && !reading.has(question.verb) && code < 300
+}
+
+export type Happening = {
+  readonly stage: Stage
+  readonly level: Level
+  readonly at: number
+  readonly code: number | undefined
+  readonly error: unknown
+}
+type Means = { readonly hash: Hash; readonly sources: readonly string[] }
+
+export function eventOf(trail: Trail, { stage, level, at, code, error }: Happening, { hash, sources }: Means): object {
+  const { exchange, question, impersonated, received } = trail
+  const { request, auditId } = exchange
+  const clean = (text: string, most = longestText) => cut(scrub(text, hash), most)
+  const userAgent = request.headers['user-agent']
+  const isOver = stage === 'ResponseComplete' || stage === 'Panic'
+  return {
+    kind: 'Event',
+    apiVersion: 'audit.k8s.io/v1',
+    level,
+    auditID: auditId,
+    stage,
+    requestURI: clean(request.url ?? '/', longestUri),
+    verb: question.verb,
+    user: userOf(requesterOf(exchange, trail.caller) as Caller | undefined),
+    impersonatedUser: impersonated && userOf(impersonated),
+    sourceIPs: sources.length ? sources : undefined,
+    userAgent: userAgent === undefined ? undefined : clean(userAgent),
+    objectRef: 'target' in question ? refOf(trail, question.target, isOver) : undefined,
+    responseStatus: code === undefined ? undefined : statusOf(code, error, clean),
+    ...(isOver ? objectsOf(trail, level, hash) : {}),
+    requestReceivedTimestamp: microTime(received),
+    stageTimestamp: microTime(at),
+    annotations: annotationsOf(trail, code, { hash, clean }),
+  }
+}
+
+const cut = (text: string, most: number) => (text.length > most ? `${text.slice(0, most)}...TRUNCATED` : text)
+
+const userOf = (caller: Caller | undefined) =>
+  caller ? { username: caller.username, uid: caller.uid, groups: caller.groups, extra: caller.extra } : {}
+
+/** Name and uid of what was created are known from the answer alone. */
+function refOf(trail: Trail, target: Target, isOver: boolean) {
+  const { group, resource, subresource, namespace, name } = target
+  const sent = isOver && isObject(trail.sent) && isObject(trail.sent.metadata) ? trail.sent.metadata : {}
+  const made: Metadata = isOver && !reading.has(trail.question.verb) ? metadataOf(trail.answer?.document) : {}
+  const text = (value: Json | undefined) => (typeof value === 'string' && value ? cut(value, 253) : undefined)
+  return {
+    resource,
+    namespace: namespace || undefined,
+    name: name ?? made.name ?? text(sent.name),
+    uid: made.uid ?? text(sent.uid),
+    apiGroup: group || undefined,
+    apiVersion: trail.kind?.version,
+    resourceVersion: text(sent.resourceVersion),
+    subresource,
+  }
+}
+
+function metadataOf(document: Document | undefined): Metadata {
+  return (document?.object as { metadata?: Metadata } | undefined)?.metadata ?? {}
+}
+
+function statusOf(code: number, error: unknown, clean: (text: string) => string) {
+  if (error === undefined) return { metadata: {}, code }
+  const failure = { metadata: {}, status: 'Failure', code }
+  // What a bug says may be anything; it is in the server's log, under the same id.
+  if (!(error instanceof ApiError)) return { ...failure, reason: 'InternalError' }
+  const { message, reason } = error.status
+  return { ...failure, message: clean(message ?? ''), reason }
+}
+
+function objectsOf(trail: Trail, level: Level, hash: Hash): { requestObject?: Json; responseObject?: Json } {
+  const { kind, sent, answer, question, decision } = trail
+  if (!kind || (level !== 'Request' && level !== 'RequestResponse')) return {}
+  const subresource = 'target' in question ? question.target.subresource : undefined
+  const isOfKind = !question.verb.startsWith('delete') && (!subresource || subresource === 'status')
+  const lean = (object: Json) => (decision.omitManagedFields ? withoutManagedFields(object) : object)
+  const shown = (document: Document) => redact(lean(document.object as unknown as Json), protectionOf(kind), hash)
+  const response = (): Json | undefined => {
+    if (answer?.document) return shown(answer.document)
+    if (answer?.list) {
+      const metadata = { resourceVersion: answer.list.resourceVersion }
+      return { kind: `${kind.kind}List`, apiVersion: kind.apiVersion, metadata, items: answer.list.items.map(shown) }
+    }
+    return answer?.status && redact(answer.status as unknown as Json, undefined, hash)
+  }
+  const responseObject = level === 'RequestResponse' ? response() : undefined
+  return {
+    ...(sent === undefined
+      ? {}
+      : { requestObject: redactPatch(lean(sent), isOfKind ? protectionOf(kind) : openProtection, hash) }),
+    ...(responseObject === undefined ? {} : { responseObject }),
+  }
+}
+
+function withoutManagedFields(object: Json): Json {
+  if (!isObject(object) || !isObject(object.metadata)) return object
+  const { managedFields: _, ...metadata } = object.metadata
+  return { ...object, metadata }
+}
+
+type Texts = { readonly hash: Hash; readonly clean: (text: string) => string }
+
+function annotationsOf(trail: Trail, code: number | undefined, { hash, clean }: Texts): JsonObject | undefined {
+  const { caller, allowed = code === 403 ? false : undefined, reason } = trail
+  const presented = code === 401 ? trail.exchange.request.headers.authorization : undefined
+  const found: { [name: string]: string } = {}
+  if (allowed !== undefined) {
+    found['authorization.k8s.io/decision'] = allowed ? 'allow' : 'forbid'
+    found['authorization.k8s.io/reason'] = clean(reason)
+  }
+  if (caller?.key !== undefined) found['platform.sh/access-key'] = caller.key
+  if (presented !== undefined) found['platform.sh/presented-key'] = hash(presented.replace(/^bearer +/i, '').trim())
+  if (code !== undefined && isIssuing(trail, code)) Object.assign(found, issuedBy(trail, hash))
+  return Object.keys(found).length ? found : undefined
+}
+
+/** What an answer gave away: the name of a key or the jti of a token, and the hash by which it is found again. */
+function issuedBy({ answer }: Trail, hash: Hash): { [name: string]: string } {
+  const object = answer?.document?.object
+  const [key, token] = [object?.spec?.['key'], object?.status?.['token']]
+  const secret = typeof key === 'string' ? key : typeof token === 'string' ? token : undefined
+  if (secret === undefined) return {}
+  const id = typeof key === 'string' ? object?.metadata.name : jtiOf(secret)
+  return { ...(id === undefined ? {} : { 'platform.sh/issued': id }), 'platform.sh/issued-key': hash(secret) }
+}
+
+function jtiOf(token: string): string | undefined {
+  try {
+    const claims: unknown = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())
+    return isObject(claims) && typeof claims.jti === 'string' ? claims.jti : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** RFC 3339 with microseconds, as Kubernetes' MicroTime. */
+function microTime(milliseconds: number): string {
+  const whole = Math.floor(milliseconds)
+  const micros = Math.floor((milliseconds - whole) * 1000)
+  return `${new Date(whole).toISOString().slice(0, 23)}${String(micros).padStart(3, '0')}Z`
+}

@@ -1,0 +1,112 @@
+// A log file that is rotated by size, whose old parts go by number and age, and that follows when somebody else rotates it. A place for audit lines.
+
+import { constants, type FileHandle, open, readdir, rename, stat, unlink } from 'node:fs/promises'
+import { basename, dirname, extname, join } from 'node:path'
+import type { Place } from './audit-sink.ts'
+
+export type FileOptions = {
+  readonly file: string
+  /** A file is not made larger than this, unless one line is. */
+  readonly maxBytes: number
+  /** How many rotated files are kept; 0: all. */
+  readonly maxFiles: number
+  /** Milliseconds for which rotated files are kept; 0: for ever. */
+  readonly maxAge: number
+  readonly now: () => number
+  /** Told when a rotation or the removal of an old file fails; lines are written all the same. */
+  readonly failed: (what: string, error: unknown) => void
+}
+
+const pruneEvery = 3600_000
+const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT
+
+/** Throws when the file cannot be opened: better found out at the start. */
+export async function openFilePlace(options: FileOptions): Promise<Place> {
+  const { file, maxBytes, now, failed } = options
+  let handle: FileHandle | undefined
+  let identity = ''
+  let pruned = Number.NEGATIVE_INFINITY
+
+  const reopen = async (): Promise<number> => {
+    await handle?.close().catch(() => {})
+    handle = undefined
+    handle = await open(file, flags, 0o600)
+    const found = await handle.stat()
+    // One that was there before may be open to others. A device is nobody's to close.
+    if (found.isFile() && (found.mode & 0o777) !== 0o600)
+      await handle.chmod(0o600).catch(error => failed('making the audit log private', error))
+    identity = `${found.dev}/${found.ino}`
+    return found.size
+  }
+  /** How large the file is now; opened anew where it is not the one that was open. `moved` tells. */
+  const look = async (): Promise<{ size: number; moved: boolean }> => {
+    const there = handle && (await stat(file).catch(missing))
+    if (there && `${there.dev}/${there.ino}` === identity) return { size: there.size, moved: false }
+    return { size: await reopen(), moved: true }
+  }
+  const rotate = async (): Promise<void> => {
+    try {
+      await rename(file, await freeName(file, now()))
+      pruned = Number.NEGATIVE_INFINITY
+    } catch (error) {
+      return failed('rotating the audit log', error)
+    }
+    await reopen()
+  }
+  const prune = async (): Promise<void> => {
+    if (now() - pruned < pruneEvery) return
+    pruned = now()
+    await removeOld(options).catch(error => failed('removing old audit logs', error))
+  }
+
+  await reopen()
+  return {
+    async put(batch, done) {
+      const { size, moved } = await look()
+      // The part of a line that went to another file would be no line in either.
+      const from = moved && done > 0 ? batch.lastIndexOf(10, done - 1) + 1 : done
+      if (from === 0 && size > 0 && size + batch.length > maxBytes) await rotate()
+      await prune()
+      const { bytesWritten } = await (handle as FileHandle).write(batch, from)
+      return from + bytesWritten
+    },
+    async close() {
+      await handle?.close()
+      handle = undefined
+    },
+  }
+}
+
+function missing(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT') throw error
+}
+
+/** `audit.log` → `audit-2026-01-31T12-00-00.000.log`, as kube-apiserver names them; what is there already stays. */
+async function freeName(file: string, now: number): Promise<string> {
+  for (let at = now; ; at++) {
+    const extension = extname(file)
+    const time = new Date(at).toISOString().slice(0, 23).replaceAll(':', '-')
+    const name = `${file.slice(0, file.length - extension.length)}-${time}${extension}`
+    if (!(await stat(name).catch(missing))) return name
+  }
+}
+
+async function removeOld({ file, maxFiles, maxAge, now }: FileOptions): Promise<void> {
+  const extension = extname(file)
+  const [head, directory] = [`${basename(file, extension)}-`, dirname(file)]
+  const timeOf = (name: string): number => {
+    const isOurs = name.startsWith(head) && name.endsWith(extension)
+    const text = isOurs ? name.slice(head.length, name.length - extension.length) : ''
+    return /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}$/.test(text)
+      ? Date.parse(`${text.slice(0, 13)}:${text.slice(14, 16)}:${text.slice(17)}Z`)
+      : Number.NaN
+  }
+  const old = (await readdir(directory))
+    .map(name => ({ name, time: timeOf(name) }))
+    .filter(({ time }) => !Number.isNaN(time))
+    .sort((one, other) => other.time - one.time)
+  const gone = old.filter(
+    ({ time }, index) => (maxFiles > 0 && index >= maxFiles) || (maxAge > 0 && now() - time > maxAge),
+  )
+  for (const { name } of gone) await unlink(join(directory, name)).catch(missing)
+}

@@ -1,0 +1,146 @@
+// The queue before the audit log: order, batches, bounds, and what happens while the log cannot be written.
+
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { Writable } from 'node:stream'
+import { test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
+import { openSink, type Place, type SinkOptions, streamPlace } from './audit-sink.ts'
+
+type Fake = Place & { fails: string | undefined; text: string; puts: number; closed: boolean; most: number }
+
+/** A place in memory that fails on demand and takes at most so many bytes at once. */
+function openFake(): Fake {
+  const fake: Fake = {
+    fails: undefined,
+    text: '',
+    puts: 0,
+    closed: false,
+    most: Number.POSITIVE_INFINITY,
+    async put(batch, done) {
+      await setTimeout(1)
+      if (fake.fails) throw new Error(fake.fails)
+      fake.puts++
+      const taken = batch.subarray(done, Math.min(batch.length, done + fake.most))
+      fake.text += taken.toString('latin1')
+      return done + taken.length
+    },
+    async close() {
+      fake.closed = true
+    },
+  }
+  return fake
+}
+
+const open = (place: Place, more: Partial<SinkOptions> = {}) => {
+  const seen = { lost: 0, failed: [] as unknown[] }
+  const sink = openSink({
+    place,
+    queueBytes: 1 << 20,
+    batchBytes: 1 << 16,
+    lost: lines => {
+      seen.lost += lines
+    },
+    failed: error => void seen.failed.push(error),
+    retryAfter: 5,
+    closeWithin: 100,
+    ...more,
+  })
+  return { sink, seen }
+}
+const numbers = (count: number) => Array.from({ length: count }, (_, index) => `line ${index}`)
+const joined = (lines: readonly string[]) => lines.map(line => `${line}\n`).join('')
+
+test('lines come out in order and in few batches, none larger than asked', async () => {
+  const fake = openFake()
+  const { sink } = open(fake, { batchBytes: 1000 })
+  const lines = numbers(2000)
+  for (const line of lines) assert.equal(sink.write(line), true)
+  await sink.flush()
+  assert.equal(fake.text, joined(lines))
+  assert.ok(fake.puts >= joined(lines).length / 1000 && fake.puts < 60, String(fake.puts))
+  await sink.close()
+  assert.ok(fake.closed)
+})
+
+test('a line larger than a batch goes alone, and a place may take a batch in parts', async () => {
+  const fake = openFake()
+  fake.most = 7
+  const { sink } = open(fake, { batchBytes: 20 })
+  const lines = ['short', 'x'.repeat(100), 'end']
+  for (const line of lines) sink.write(line)
+  await sink.close()
+  assert.equal(fake.text, joined(lines))
+})
+
+test('while the place fails the reason is told and lines wait; once it works they are written and the reason is gone', async () => {
+  const fake = openFake()
+  fake.fails = 'ENOSPC: no space left on device'
+  const { sink, seen } = open(fake)
+  const lines = numbers(50)
+  for (const line of lines.slice(0, 25)) sink.write(line)
+  while (!sink.failure) await setTimeout(1)
+  assert.match(sink.failure, /ENOSPC/)
+  for (const line of lines.slice(25)) sink.write(line)
+  await setTimeout(30)
+  assert.equal(seen.failed.length, 1, 'told once')
+  fake.fails = undefined
+  await sink.flush()
+  assert.equal(sink.failure, undefined)
+  assert.equal(fake.text, joined(lines))
+  assert.equal(seen.lost, 0)
+  await sink.close()
+})
+
+test('beyond the bound lines are dropped and counted, and the sink says so until there is room again', async () => {
+  const fake = openFake()
+  fake.fails = 'broken'
+  const { sink, seen } = open(fake, { queueBytes: 1000, batchBytes: 100 })
+  const taken = numbers(500).filter(line => sink.write(line))
+  assert.ok(taken.length > 50 && taken.length < 200, String(taken.length))
+  assert.equal(seen.lost, 500 - taken.length)
+  assert.ok(sink.failure)
+  fake.fails = undefined
+  await sink.flush()
+  assert.equal(sink.failure, undefined)
+  assert.equal(fake.text, joined(taken))
+  assert.equal(sink.write('again'), true)
+  await sink.close()
+  assert.equal(fake.text, joined([...taken, 'again']))
+})
+
+test('closing writes what is left, gives up after a while, and takes nothing more', async () => {
+  const fake = openFake()
+  fake.fails = 'broken'
+  const { sink, seen } = open(fake)
+  for (const line of numbers(10)) sink.write(line)
+  await sink.close()
+  assert.equal(seen.lost, 10)
+  assert.equal(sink.write('late'), false)
+  assert.equal(seen.lost, 11)
+})
+
+test('a stream that fails, or never answers, makes the sink fail and nothing else', async () => {
+  const broken = new Writable({ write: (_chunk, _encoding, done) => done(new Error('EPIPE')) })
+  const { sink, seen } = open(streamPlace(broken))
+  sink.write('a')
+  while (!sink.failure) await setTimeout(1)
+  assert.match(sink.failure, /EPIPE/)
+  await sink.close()
+  assert.equal(seen.lost, 1)
+  const stuck = open(streamPlace(new Writable({ write: () => {} })))
+  stuck.sink.write('a')
+  await stuck.sink.close()
+  assert.equal(stuck.seen.lost, 1)
+})
+
+test('stdout is a place: what was written before the end arrives whole', () => {
+  const program = `
+    import { openSink, streamPlace } from '${import.meta.dirname}/audit-sink.ts'
+    const sink = openSink({ place: streamPlace(process.stdout), queueBytes: 1e8, batchBytes: 1e5, lost() {}, failed() {} })
+    for (let n = 0; n < 20000; n++) sink.write('line ' + n)
+    await sink.close()
+    process.exit(0)`
+  const { stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', program], { maxBuffer: 1e8 })
+  assert.equal(stdout.toString(), joined(numbers(20_000)))
+})

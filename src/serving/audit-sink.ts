@@ -1,0 +1,159 @@
+// A queue before a place that takes lines: in order, in batches, bounded, and patient while the place fails. audit-file.ts and audit.ts call it.
+
+import type { Writable } from 'node:stream'
+
+export interface Sink {
+  /** Takes a line, at once and without ever throwing. False: there was no room, the line is lost and counted. */
+  write(line: string): boolean
+  /** Why lines do not get out at the moment; undefined: they do. */
+  readonly failure: string | undefined
+  /** Resolves when everything that was taken is out, or given up. */
+  flush(): Promise<void>
+  /** Writes what is left, for a while even if it fails, and takes nothing more. */
+  close(): Promise<void>
+}
+
+/** Where bytes go. Both may throw; then they are called again with the same bytes. */
+export interface Place {
+  /** Writes some of the batch beginning at `done`, and answers up to where it is out now. A batch is whole lines. */
+  put(batch: Buffer, done: number): Promise<number>
+  close(): Promise<void>
+}
+
+export type SinkOptions = {
+  readonly place: Place
+  /** Lines beyond this many bytes are not taken. */
+  readonly queueBytes: number
+  readonly batchBytes: number
+  /** Told of lines that are lost for good. */
+  readonly lost: (lines: number) => void
+  /** Told once when a failure begins. */
+  readonly failed: (error: unknown) => void
+  /** Milliseconds between tries, and those a close waits at most. */
+  readonly retryAfter?: number
+  readonly closeWithin?: number
+}
+
+export function openSink(options: SinkOptions): Sink {
+  const { place, queueBytes, batchBytes, lost, failed, retryAfter = 500, closeWithin = 2000 } = options
+  const queue = openQueue()
+  let batch: { readonly bytes: Buffer; readonly lines: number; done: number } | undefined
+  let problem: string | undefined
+  let overflowing = false
+  let pumping: Promise<void> | undefined
+  let closing = false
+  let givenUp = false
+  let wake = () => {}
+
+  const attempt = async (): Promise<void> => {
+    batch ??= { ...queue.take(batchBytes), done: 0 }
+    try {
+      batch.done = await place.put(batch.bytes, batch.done)
+      problem = undefined
+      if (batch.done >= batch.bytes.length) batch = undefined
+    } catch (error) {
+      if (problem === undefined) failed(error)
+      problem = (error as Error).message
+      await new Promise<void>(resolve => {
+        const timer = setTimeout(resolve, retryAfter)
+        wake = () => {
+          clearTimeout(timer)
+          resolve()
+        }
+      })
+    }
+  }
+  const pump = async (): Promise<void> => {
+    // What comes in the same turn goes out together.
+    await new Promise(resolve => setImmediate(resolve))
+    while ((batch || queue.lines) && !givenUp) await attempt()
+    pumping = undefined
+  }
+  return {
+    write(line) {
+      if (closing || queue.bytes + line.length > queueBytes) {
+        overflowing = !closing
+        lost(1)
+        return false
+      }
+      overflowing = false
+      queue.add(line)
+      pumping ??= pump()
+      return true
+    },
+    get failure() {
+      if (overflowing && queue.bytes > queueBytes / 2) return problem ?? 'the log is not written as fast as lines come'
+      return problem
+    },
+    async flush() {
+      await pumping
+    },
+    async close() {
+      closing = true
+      wake()
+      let timer: NodeJS.Timeout | undefined
+      // Not even a place that never answers holds up the end.
+      const late = new Promise<void>(resolve => {
+        timer = setTimeout(resolve, closeWithin)
+      })
+      await Promise.race([pumping, late])
+      clearTimeout(timer)
+      givenUp = true
+      wake()
+      const left = queue.lines + (batch?.lines ?? 0)
+      if (left) lost(left)
+      await place.close().catch(() => {})
+    },
+  }
+}
+
+/** Lines in order. Their length in characters stands for bytes: the bound is one of memory. */
+function openQueue() {
+  let waiting: string[] = []
+  let first = 0
+  let bytes = 0
+  return {
+    get lines() {
+      return waiting.length - first
+    },
+    get bytes() {
+      return bytes
+    },
+    add(line: string): void {
+      waiting.push(line)
+      bytes += line.length
+    },
+    /** Lines from the front, up to so many bytes, at least one. */
+    take(most: number): { readonly bytes: Buffer; readonly lines: number } {
+      const from = first
+      let size = 0
+      do {
+        bytes -= (waiting[first] as string).length
+        size += Buffer.byteLength(waiting[first] as string) + 1
+        first++
+      } while (first < waiting.length && size + Buffer.byteLength(waiting[first] as string) < most)
+      const taken = waiting.slice(from, first)
+      if (first === waiting.length || first > 4096) {
+        waiting = waiting.slice(first)
+        first = 0
+      }
+      return { bytes: Buffer.from(`${taken.join('\n')}\n`), lines: taken.length }
+    },
+  }
+}
+
+/** A stream such as stdout as a place for lines. */
+export function streamPlace(stream: Writable): Place {
+  // Failures come to the callback; without a listener they would end the process.
+  const ignore = () => {}
+  stream.on('error', ignore)
+  return {
+    put: (batch, done) =>
+      new Promise((resolve, reject) => {
+        // A stream that broke once answers no more.
+        if (!stream.writable) return reject(stream.errored ?? new Error('the stream is closed'))
+        stream.write(batch.subarray(done), error => (error ? reject(error) : resolve(batch.length)))
+      }),
+    close: async () => void stream.removeListener('error', ignore),
+  }
+}

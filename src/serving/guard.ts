@@ -1,0 +1,75 @@
+// Against guessing keys: an address that sent many unknown ones is told to wait before its next unknown one. A key that is known never gets here.
+
+import { type Addresses, openAddresses } from './client-address.ts'
+import type { Request } from './exchange.ts'
+
+export interface Guard extends Pick<Addresses, 'sourcesOf'> {
+  /** What a request's failures are counted under; '' is exempt. */
+  addressOf(request: Pick<Request, 'headers' | 'socket'>): string
+  /** Whether a request with an unknown key is to be told so; false: 429, and nothing is counted against it. */
+  mayTry(address: string): boolean
+  /** An unknown or mistyped key came from there. */
+  failed(address: string): void
+  readonly stats: { readonly failed: number; readonly refused: number; readonly addresses: number }
+}
+
+export type GuardOptions = {
+  readonly now: () => number
+  /** So many failures within so many milliseconds are too many. 0: never. */
+  readonly limit?: number
+  readonly window?: number
+  readonly trustedProxies?: readonly string[]
+  /** Addresses remembered; the one whose last failure is longest ago goes first. */
+  readonly most?: number
+}
+
+/** Times of an address' last failures, as many as the limit: a ring. */
+type Failures = { readonly times: Float64Array; next: number; newest: number }
+
+export function openGuard(options: GuardOptions): Guard {
+  const { now, limit = 20, window = 300_000, trustedProxies = [], most = 10_000 } = options
+  const addresses = openAddresses(trustedProxies)
+  const known = new Map<string, Failures>()
+  const stats = {
+    failed: 0,
+    refused: 0,
+    get addresses() {
+      return known.size
+    },
+  }
+  /** The map is in the order of the newest failure, so whoever may be forgotten stands in front. */
+  const forget = (time: number): void => {
+    for (const [address, { newest }] of known) {
+      if (known.size <= most && newest > time - window) return
+      known.delete(address)
+    }
+  }
+  return {
+    stats,
+    sourcesOf: addresses.sourcesOf,
+    addressOf: addresses.counted,
+    mayTry(address) {
+      const failures = known.get(address)
+      // The ring's next place holds the oldest of the last `limit` failures.
+      if (!failures || (failures.times[failures.next] as number) <= now() - window) return true
+      stats.refused++
+      return false
+    },
+    failed(address) {
+      stats.failed++
+      if (address === '' || limit === 0) return
+      const time = now()
+      const failures = known.get(address) ?? {
+        times: new Float64Array(limit).fill(Number.NEGATIVE_INFINITY),
+        next: 0,
+        newest: time,
+      }
+      failures.times[failures.next] = time
+      failures.next = (failures.next + 1) % limit
+      failures.newest = time
+      known.delete(address)
+      known.set(address, failures)
+      forget(time)
+    },
+  }
+}
