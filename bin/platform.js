@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { constants } from 'node:os'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 
 const sources = fileURLToPath(new URL('../src/bin/platform.ts', import.meta.url))
 const built = fileURLToPath(new URL('../dist/bin/platform.js', import.meta.url))
@@ -13,7 +13,7 @@ const [major, minor] = process.versions.node.split('.').map(Number)
 
 if (major > 24 || (major === 24 && minor >= 12)) {
   process.argv[1] = program
-  await import(new URL(`file://${program}`).href)
+  await import(pathToFileURL(program).href)
 } else {
   const node = pinnedNode()
   if (!node) {
@@ -23,12 +23,22 @@ if (major > 24 || (major === 24 && minor >= 12)) {
     process.exit(1)
   }
   const child = spawn(node, [program, ...process.argv.slice(2)], { stdio: 'inherit' })
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, forward(child, signal))
   child.on('error', error => {
     console.error(`platform could not start ${node}: ${error.message}`)
     process.exit(1)
   })
   child.on('exit', (code, signal) => process.exit(signal ? 128 + (constants.signals[signal] ?? 0) : (code ?? 1)))
+}
+
+// A terminal sends Ctrl-C and its own end to the child too, and a second signal would break off its orderly end. So the
+// first one is not passed on there; whoever sends another, to this process alone perhaps, is heard.
+function forward(child, signal) {
+  let known = signal !== 'SIGTERM' && Boolean(process.stdin.isTTY)
+  return () => {
+    if (!known) child.kill(signal)
+    known = false
+  }
 }
 
 function pinnedNode() {

@@ -142,9 +142,10 @@ const fieldError = (reason: string, text: string) => (field: string, message: st
 })
 /** A value as a message shows it; a long one is cut, or a large body would come back several times over. */
 function shown(value: unknown): string {
-  const text = value === undefined ? 'null' : JSON.stringify(value)
-  return text.length > 512 ? `${text.slice(0, 512)}… (${text.length} characters)` : text
+  return cut(value === undefined ? 'null' : JSON.stringify(value))
 }
+export const cut = (text: string): string =>
+  text.length > 512 ? `${text.slice(0, 512)}… (${text.length} characters)` : text
 export const required = fieldError('FieldValueRequired', 'Required value')
 export const fieldForbidden = fieldError('FieldValueForbidden', 'Forbidden')
 export const invalidValue = (field: string, value: unknown, message: string): FieldError => ({
@@ -179,7 +180,9 @@ export const duplicateValue = (field: string, value: unknown): FieldError => ({
   message: `Duplicate value: ${shown(value)}`,
 })
 
-const mostErrors = 200
+/** A body of 3 MiB can be wrong in a million places. Whoever collects errors stops once there are more than these. */
+export const mostErrors = 100
+export const isEnough = (errors: readonly unknown[]): boolean => errors.length > mostErrors
 
 /** 422 with every field error, up to a bound; the message says each once, the causes all. */
 export function invalid(
@@ -189,7 +192,7 @@ export function invalid(
 ): ApiError {
   const told = errors.slice(0, mostErrors)
   const texts = [...new Set(told.map(error => `${error.field}: ${error.message}`))]
-  if (errors.length > mostErrors) texts.push(`and ${errors.length - mostErrors} more`)
+  if (isEnough(errors)) texts.push(`and more than these ${mostErrors}`)
   const list = texts.length === 1 ? texts[0] : `[${texts.join(', ')}]`
   return new ApiError(422, 'Invalid', `${dotted(of.group, of.kind)} "${name.slice(0, 512)}" is invalid: ${list}`, {
     details: { name: name.slice(0, 512), group: of.group, kind: of.kind, causes: told },

@@ -49,10 +49,12 @@ export type Tools = {
   readonly callerNamed: (user: string) => Caller
   /** The team that has a username already. */
   readonly teamWithUsername: (username: string) => string | undefined
-  /** Where a key with this digest is, if one is known (D12). */
-  readonly keyWithDigest: (digest: string) => Ref | undefined
+  /** Takes the digest of a key for the object with this uid, until it is stored; undefined when another has it (D12). */
+  readonly takeDigest: (digest: string, uid: string) => (() => void) | undefined
   /** The namespaces in which anything is. */
   readonly namespaces: () => readonly string[]
+  /** Fields that the caller may not see and that this write sets, whatever to: dotted paths. */
+  readonly written: readonly string[]
   readonly warn: (text: string) => void
   readonly dryRun: boolean
 }
@@ -124,8 +126,12 @@ type Hooks<O extends Resource> = {
   readonly prepare?: (next: O, old: O | undefined) => O
   /** Rules beyond the schema. Pure; all errors, not the first. */
   readonly validate?: (next: O, old: O | undefined) => readonly FieldError[]
-  /** May refuse (throw), change the object before it is stored, and show something once. */
-  readonly admit?: (next: O, old: O | undefined, tools: Tools) => Promise<{ object: O; shown?: Shown }>
+  /** May refuse (throw), change the object before it is stored, and show something once. `abandon`: it was not stored after all. */
+  readonly admit?: (
+    next: O,
+    old: O | undefined,
+    tools: Tools,
+  ) => Promise<{ object: O; shown?: Shown; abandon?: () => void }>
   /** Joins in what is kept beside the object, such as last activity (D19), whenever it is shown. Pure. */
   readonly join?: (object: O, lastActivity: (id: string) => number | undefined) => O
   /** May refuse a deletion. */

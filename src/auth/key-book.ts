@@ -1,8 +1,9 @@
 // The book of access keys, found by their digest (D13). Follows OwnedAccessKey; authenticate.ts looks keys up in it.
 
 import type { Scope } from '../api/caller.ts'
-import type { Ref, Resource } from '../api/object.ts'
+import type { Resource } from '../api/object.ts'
 import type { Resources } from '../api/resources.ts'
+import { keyId } from '../kinds/key-rotation.ts'
 import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
 import { startInformer } from '../reconcile/informer.ts'
 
@@ -33,16 +34,28 @@ export interface KeyBook {
   all(): Iterable<AccessKey>
   /** Whether a key with this digest was there since the server started. */
   wasDeleted(digest: string): boolean
-  placeOf(digest: string): Ref | undefined
+  /** Takes a digest for the object with this uid until it is seen there; undefined: another has it. The answer gives it back. */
+  take(digest: string, uid: string): (() => void) | undefined
   stop(): void
 }
 
 const remembered = 10_000
 
-export function openKeyBook(inside: Resources, told: () => void, failed: (error: unknown) => void): KeyBook {
+export type KeyBookOptions = {
+  readonly inside: Resources
+  readonly told: () => void
+  /** Told of uids, and of `uid/key id`, whose activity is of interest to nobody any more (D19). */
+  readonly unused: (id: string) => void
+  readonly failed: (error: unknown) => void
+}
+
+export function openKeyBook({ inside, told, unused, failed }: KeyBookOptions): KeyBook {
   const keys = new Map<string, AccessKey>()
   const deleted = new Set<string>()
-  const forget = (digest: string) => {
+  /** Between a write's checks and its event: who is about to have a digest. */
+  const taken = new Map<string, string>()
+  const forget = (digest: string, uid: string) => {
+    if (keys.get(digest)?.uid !== uid) return // another key's by now
     keys.delete(digest)
     deleted.add(digest)
     if (deleted.size > remembered) for (const oldest of deleted) if (deleted.delete(oldest)) break
@@ -53,8 +66,16 @@ export function openKeyBook(inside: Resources, told: () => void, failed: (error:
     keep: read,
     failed,
     changed: (_, now, before) => {
-      for (const digest of digestsOf(before)) if (!digestsOf(now).includes(digest)) forget(digest)
-      for (const digest of digestsOf(now)) keys.set(digest, now as AccessKey)
+      for (const digest of digestsOf(before)) {
+        if (now?.uid === before?.uid && digestsOf(now).includes(digest)) continue
+        forget(digest, before?.uid ?? '')
+        unused(`${before?.uid}/${keyId(digest)}`)
+      }
+      if (before && now?.uid !== before.uid) unused(before.uid)
+      for (const digest of digestsOf(now)) {
+        keys.set(digest, now as AccessKey)
+        if (taken.get(digest) === now?.uid) taken.delete(digest)
+      }
       told()
     },
   })
@@ -64,9 +85,13 @@ export function openKeyBook(inside: Resources, told: () => void, failed: (error:
     named: name => informer.get({ namespace: '', name }),
     all: () => new Set(keys.values()),
     wasDeleted: digest => deleted.has(digest) && !keys.has(digest),
-    placeOf: digest => {
-      const key = keys.get(digest)
-      return key && { namespace: '', name: key.name }
+    take: (digest, uid) => {
+      const holder = taken.get(digest) ?? keys.get(digest)?.uid
+      if (holder !== undefined && holder !== uid) return undefined
+      if (holder === undefined) taken.set(digest, uid)
+      return () => {
+        if (taken.get(digest) === uid) taken.delete(digest)
+      }
     },
     stop: informer.stop,
   }

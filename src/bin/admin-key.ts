@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Resources } from '../api/resources.ts'
+import type { Authenticate } from '../auth/authenticate.ts'
 import { makeKey } from '../kinds/key-format.ts'
 import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
 import { writeSecret } from './data-directory.ts'
@@ -18,6 +19,18 @@ export async function makeFirstKey(inside: Resources, directory: string): Promis
   if (!existsSync(file)) writeSecret(file, `${key}\n`)
   await storeKey(inside, 'admin', key)
   return key
+}
+
+/** A first start may have ended before it could tell, because a port was taken: its key, if it still works. */
+export function untoldKey(directory: string, authenticate: Authenticate): string | undefined {
+  const file = join(directory, 'admin.key')
+  if (existsSync(join(directory, 'admin.kubeconfig')) || !existsSync(file)) return undefined
+  const key = readFileSync(file, 'utf8').trim()
+  try {
+    return authenticate(`Bearer ${key}`, true) && key
+  } catch {
+    return undefined
+  }
 }
 
 /** A further key for the administrator; the earlier ones stay as they are. */

@@ -67,11 +67,16 @@ export function openHouse({ storage, keys, now, failed, first }: HouseOptions): 
       permissionsOf: team => explainer.permissionsOf(team),
       callerNamed: user => explainer.callerNamed(user),
       teamWithUsername: username => teams.withUsername(username),
-      keyWithDigest: wanted => book.placeOf(wanted),
+      takeDigest: (wanted, uid) => book.take(wanted, uid),
     }),
   })
   const following = (what: string) => (error: unknown) => failed(`following ${what}`, error)
-  const book = openKeyBook(registry.inside, rights.changed, following('access keys'))
+  const book = openKeyBook({
+    inside: registry.inside,
+    told: rights.changed,
+    unused: id => storage.activity.forget(id),
+    failed: following('access keys'),
+  })
   const teamsChanged = () => {
     rbac.forget()
     rights.changed()

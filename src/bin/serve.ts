@@ -25,7 +25,7 @@ import { openMetrics } from '../serving/metrics.ts'
 import { type CertificateSource, fileCertificate, ownCertificate } from '../serving/tls.ts'
 import { isEmpty, openStorage, type Storage } from '../storage/index.ts'
 import { SealError } from '../storage/sealed.ts'
-import { makeFirstKey } from './admin-key.ts'
+import { makeFirstKey, untoldKey } from './admin-key.ts'
 import { authorityIn, keyRingIn, kubeconfig, openDirectory, reachable, writeSecret } from './data-directory.ts'
 import { openHouse } from './house.ts'
 import { gaugeHouse } from './house-metrics.ts'
@@ -92,6 +92,7 @@ export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Pr
   }
   const certificates = settings.https === 'off' ? undefined : certificatesOf(settings, directory, now, failed)
   const listeners = await listen(settings, options, certificates)
+  if (certificates) key ??= untoldKey(directory, house.authenticate)
   if (key !== undefined) introduce(directory, key, listeners, certificates, ring)
   console.log(`platform is ready: ${listeners.map(listener => listener.url).join(' ')}`)
 

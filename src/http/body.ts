@@ -24,12 +24,16 @@ export function readBytes(request: Request): Promise<Buffer> {
       request.pause()
       reject(tooMuch())
     })
-    request.on('end', () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)))
+    let ended = false
+    request.on('end', () => {
+      ended = true
+      resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks))
+    })
     // A client that goes away half-way is no failure of ours, however the socket tells of it.
     const brokenOff = () => reject(badRequest('the request ended before its body was complete'))
     request.on('error', brokenOff)
     request.on('close', () => {
-      if (!request.complete) brokenOff()
+      if (!ended) brokenOff() // request.complete is no help: HTTP/2 says so of whatever is closed
     })
   })
 }

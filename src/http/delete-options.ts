@@ -3,7 +3,7 @@
 import { badRequest, type FieldError, invalidOptions, invalidValue, notSupported } from '../api/errors.ts'
 import { isObject, type Json } from '../api/object.ts'
 import type { DeleteOptions } from '../api/resources.ts'
-import { isSet } from '../serving/exchange.ts'
+import { isSet, type Query } from '../serving/exchange.ts'
 import { dryRunOf, integer } from './options.ts'
 
 type Policy = 'Background' | 'Foreground' | 'Orphan'
@@ -17,7 +17,7 @@ type Options = {
   readonly resourceVersion?: string
 }
 
-export function deleteOptions(query: URLSearchParams, body: Json | undefined): DeleteOptions {
+export function deleteOptions(query: Query, body: Json | undefined): DeleteOptions {
   const errors: FieldError[] = []
   const sent = body === undefined || body === null ? {} : fromBody(body, errors)
   const asked = fromQuery(query, errors)
@@ -42,7 +42,7 @@ export function deleteOptions(query: URLSearchParams, body: Json | undefined): D
 
 const hasDryRun = (body: Json) => isObject(body) && Array.isArray(body.dryRun) && body.dryRun.length > 0
 
-function fromQuery(query: URLSearchParams, errors: FieldError[]): Options {
+function fromQuery(query: Query, errors: FieldError[]): Options {
   const gracePeriodSeconds = integer(query, 'gracePeriodSeconds')
   const orphan = query.has('orphanDependents') ? isSet(query, 'orphanDependents') : undefined
   const propagationPolicy = policy(query.get('propagationPolicy') ?? undefined, orphan, errors)

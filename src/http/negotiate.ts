@@ -11,12 +11,12 @@ export type View = {
 
 export const plain: View = { format: 'json', as: 'object', version: 'v1' }
 
-const formats: { readonly [type: string]: View['format'] } = {
-  'application/json': 'json',
-  'application/yaml': 'yaml',
-  'application/*': 'json',
-  '*/*': 'json',
-}
+const formats: ReadonlyMap<string, View['format']> = new Map([
+  ['application/json', 'json'],
+  ['application/yaml', 'yaml'],
+  ['application/*', 'json'],
+  ['*/*', 'json'],
+])
 const accepted = ['application/json', 'application/yaml']
 
 /** The first entry we can answer; entries we cannot are passed over, as in protobuf,json. */
@@ -45,7 +45,7 @@ function entries(accept: string): Entry[] {
 }
 
 function read({ type, parameters }: Entry): View | undefined {
-  const format = formats[type]
+  const format = formats.get(type)
   if (!format) return undefined
   const as = parameters.get('as')
   if (as === undefined) return parameters.has('g') ? undefined : { format, as: 'object', version: 'v1' }

@@ -10,13 +10,14 @@ import {
   tooLong,
 } from '../api/errors.ts'
 import type { ListOptions, WatchOptions, WriteOptions } from '../api/resources.ts'
-import { type Exchange, isSet } from '../serving/exchange.ts'
+import { type Exchange, isSet, type Query } from '../serving/exchange.ts'
 
 type OptionsKind = 'CreateOptions' | 'UpdateOptions' | 'PatchOptions' | 'DeleteOptions'
 
-export function dryRunOf(query: URLSearchParams, errors: FieldError[]): boolean {
+/** Whoever says dryRun means that nothing be done: whatever is not understood of it is refused, also the empty value (D10). */
+export function dryRunOf(query: Query, errors: FieldError[]): boolean {
   const values = query.getAll('dryRun')
-  for (const value of values) if (value !== 'All' && value !== '') errors.push(notSupported('dryRun', value, ['All']))
+  for (const value of values) if (value !== 'All') errors.push(notSupported('dryRun', value, ['All']))
   return values.includes('All')
 }
 
@@ -50,7 +51,7 @@ export function agentOf(exchange: Exchange): string {
 }
 
 function selectionOf(
-  query: URLSearchParams,
+  query: Query,
   namespace: string,
 ): Pick<ListOptions, 'namespace' | 'labelSelector' | 'fieldSelector'> {
   return {
@@ -60,7 +61,13 @@ function selectionOf(
   }
 }
 
-export function listOptions(query: URLSearchParams, namespace: string): ListOptions {
+/** A name from the path comes first, so that nothing the query says can swallow it. */
+function withName(name: string, selector: string | undefined): string {
+  const own = `metadata.name=${name.replace(/[\\,=]/g, '\\$&')}`
+  return selector ? `${own},${selector}` : own
+}
+
+export function listOptions(query: Query, namespace: string): ListOptions {
   const limit = integer(query, 'limit')
   return {
     ...selectionOf(query, namespace),
@@ -71,27 +78,31 @@ export function listOptions(query: URLSearchParams, namespace: string): ListOpti
   }
 }
 
+/** `onlyName`: the one object that the path is about; '' for all. */
 export function watchOptions(
-  query: URLSearchParams,
+  query: Query,
   namespace: string,
+  onlyName: string,
 ): WatchOptions & { readonly timeoutSeconds?: number } {
   const timeoutSeconds = integer(query, 'timeoutSeconds')
+  const selection = selectionOf(query, namespace)
   return {
-    ...selectionOf(query, namespace),
+    ...selection,
+    ...(onlyName ? { fieldSelector: withName(onlyName, selection.fieldSelector) } : {}),
     ...text(query, 'resourceVersion'),
     ...text(query, 'resourceVersionMatch'),
     allowWatchBookmarks: isSet(query, 'allowWatchBookmarks'),
     ...(query.has('sendInitialEvents') ? { sendInitialEvents: isSet(query, 'sendInitialEvents') } : {}),
-    ...(timeoutSeconds ? { timeoutSeconds } : {}),
+    ...(timeoutSeconds !== undefined && timeoutSeconds > 0 ? { timeoutSeconds } : {}),
   }
 }
 
-function text<K extends string>(query: URLSearchParams, name: K): { [key in K]?: string } {
+function text<K extends string>(query: Query, name: K): { [key in K]?: string } {
   const value = query.get(name)
   return value ? ({ [name]: value } as { [key in K]: string }) : {}
 }
 
-export function integer(query: URLSearchParams, name: string): number | undefined {
+export function integer(query: Query, name: string): number | undefined {
   const value = query.get(name)
   if (value === null || value === '') return undefined
   if (!/^[+-]?\d{1,15}$/.test(value))
@@ -111,7 +122,7 @@ const units: { readonly [unit: string]: number } = {
 const longest = 60_000
 
 /** `?timeout=`: may only lower the 60 seconds a request has. */
-export function timeoutOf(query: URLSearchParams): number {
+export function timeoutOf(query: Query): number {
   const value = query.get('timeout')
   if (value === null || value === '') return longest
   if (!/^(\d{1,9}(\.\d{1,9})?(ns|us|µs|ms|s|m|h))+$/.test(value) && value !== '0')

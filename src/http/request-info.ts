@@ -3,7 +3,7 @@
 import { badRequest, methodNotAllowed, unknownPath } from '../api/errors.ts'
 import type { Kind, Question, Verb } from '../api/kind.ts'
 import { type Address, parsePath } from '../api/paths.ts'
-import { type Exchange, isSet } from '../serving/exchange.ts'
+import { type Exchange, isSet, type Query } from '../serving/exchange.ts'
 
 export type ResourceInfo = {
   readonly type: 'resource'
@@ -12,6 +12,8 @@ export type ResourceInfo = {
   readonly namespace: string
   readonly name: string
   readonly subresource: string
+  /** The one object that a watch of the old `/watch/…/<name>` form is about; '' for all. */
+  readonly watchedName: string
 }
 
 export type RequestInfo = ResourceInfo | { readonly type: 'path'; readonly path: string; readonly method: string }
@@ -51,7 +53,6 @@ export function requestInfo({ method, query }: Exchange, path: string, find: Kin
     info: () => {
       const kind = find(group, version, resource)
       if (!kind || rest.length) throw unknownPath()
-      if (byName) query.append('fieldSelector', `metadata.name=${address.name}`)
       const info = {
         type: 'resource',
         verb: verb as Verb,
@@ -59,6 +60,7 @@ export function requestInfo({ method, query }: Exchange, path: string, find: Kin
         namespace,
         name: byName ? '' : address.name,
         subresource,
+        watchedName: byName ? address.name : '',
       } as const
       check(info, method)
       return info
@@ -97,7 +99,7 @@ function verbOf(method: string, named: boolean): Verb | undefined {
 }
 
 /** A selector for one name counts as that name to authorization. */
-function nameSelected(query: URLSearchParams): string {
+function nameSelected(query: Query): string {
   return /(?:^|,)metadata\.name==?([^,!=]+)(?:,|$)/.exec(query.get('fieldSelector') ?? '')?.[1] ?? ''
 }
 

@@ -1,5 +1,6 @@
 // The pipeline, in reading order: what is asked, who asks, may they, what they sent, what came of it, the one way out.
 
+import type { ServerHttp2Stream } from 'node:http2'
 import type { Caller } from '../api/caller.ts'
 import { methodNotAllowed, misdirected, timedOut, tooManyRequests, unknownPath } from '../api/errors.ts'
 import type { Kind, Question, Verb } from '../api/kind.ts'
@@ -88,28 +89,36 @@ async function handle(options: ServerOptions, find: KindFinder, exchange: Exchan
     info.verb === 'get' || info.verb === 'list' ? 'read' : info.verb === 'watch' ? 'watch' : 'write',
   )
   if (!leave) throw tooManyRequests()
+  const work: Work = { settled: undefined }
   try {
     const resources = options.resourcesFor(standing.caller as Caller)
-    if (info.verb === 'watch') await serveWatch(options, exchange, info, { resources, view, standing, question })
-    else await serve(options, exchange, info, { resources, view, standing, question })
+    const service = { resources, view, standing, question, work }
+    if (info.verb === 'watch') await serveWatch(options, exchange, info, service)
+    else await serve(options, exchange, info, service)
   } finally {
-    leave()
+    // Who was answered that time is up still has their work done: it counts until it is over.
+    if (work.settled) void work.settled.then(leave)
+    else leave()
   }
 }
+
+/** Work that goes on behind an answer; undefined: none. */
+type Work = { settled: Promise<void> | undefined }
 
 type Service = {
   readonly resources: Resources
   readonly view: View
   readonly standing: Standing
   readonly question: Question
+  readonly work: Work
 }
 
 async function serve(options: ServerOptions, exchange: Exchange, info: ResourceInfo, service: Service): Promise<void> {
-  const { resources, view, standing } = service
+  const { resources, view, standing, work } = service
   const timeout = timeoutOf(exchange.query)
   const selection = standing.verdict.answer === 'only' ? { only: standing.verdict.filter } : {}
   const working = perform[info.verb as Exclude<Verb, 'watch'>](resources, info, exchange, selection)
-  const result = isQuick(info, exchange) ? await working : await within(timeout, working)
+  const result = isQuick(info, exchange) ? await working : await within(timeout, working, work)
   const shown = isRead(info)
     ? result
     : withoutUnseen(result, info, standing.caller as Caller, options.access.authorizer)
@@ -132,7 +141,7 @@ async function serveWatch(
       view,
       include: includeOf(exchange.query),
       bookmarks,
-      timeout: (timeoutSeconds ?? 1800 + Math.random() * 1800) * 1000,
+      timeout: Math.min((timeoutSeconds ?? 1800 + Math.random() * 1800) * 1000, longestTimer),
       now: options.now,
       ending: options.ending,
     })
@@ -140,6 +149,9 @@ async function serveWatch(
     watching.close()
   }
 }
+
+/** What a timer can count to, 24 days; beyond it would fire at once. */
+const longestTimer = 2 ** 31 - 1
 
 const isRead = ({ verb }: ResourceInfo) => verb === 'get' || verb === 'list'
 
@@ -158,10 +170,14 @@ async function servePage(page: Page, path: string, exchange: Exchange): Promise<
   await respond(exchange, answer)
 }
 
-async function within(milliseconds: number, working: Promise<Result>): Promise<Result> {
+async function within(milliseconds: number, working: Promise<Result>, work: Work): Promise<Result> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(timedOut()), milliseconds)
+    timer = setTimeout(() => {
+      const over = () => {}
+      work.settled = working.then(over, over)
+      reject(timedOut())
+    }, milliseconds)
   })
   try {
     return await Promise.race([working, late])
@@ -172,12 +188,14 @@ async function within(milliseconds: number, working: Promise<Result>): Promise<R
 
 /** Errors leave here, in JSON or in the YAML that was asked for. */
 async function refuse(exchange: Exchange, error: unknown): Promise<void> {
-  const status = statusOf(error, () => {})
+  const status = statusOf(error)
   if (exchange.response.headersSent) return void exchange.response.destroy()
-  // A body that nobody will read must not keep the connection waiting for it.
-  if (status.code === 413 && 'httpVersionMajor' in exchange.request && exchange.request.httpVersionMajor === 1)
-    exchange.response.setHeader('Connection', 'close')
-  await respond(exchange, writeError(status, errorFormat(exchange), exchange))
+  const answer = writeError(status, errorFormat(exchange), exchange)
+  if (!(status.code === 413 || status.code === 504) || exchange.request.complete) return respond(exchange, answer)
+  // A body that nobody will read must not keep the connection, or the work that waits for it, any longer.
+  if (exchange.request.httpVersionMajor === 1) exchange.response.setHeader('Connection', 'close')
+  await respond(exchange, answer)
+  if ('stream' in exchange.response) (exchange.response.stream as ServerHttp2Stream).close()
 }
 
 function errorFormat(exchange: Exchange): View['format'] {

@@ -3,11 +3,12 @@
 import { badRequest } from '../api/errors.ts'
 import type { Column, Kind } from '../api/kind.ts'
 import type { JsonObject, Resource } from '../api/object.ts'
+import type { Query } from '../serving/exchange.ts'
 import type { View } from './negotiate.ts'
 
 type Include = 'None' | 'Metadata' | 'Object'
 
-export function includeOf(query: URLSearchParams): Include {
+export function includeOf(query: Query): Include {
   const value = query.get('includeObject') ?? ''
   if (value === '') return 'Metadata'
   if (value === 'None' || value === 'Metadata' || value === 'Object') return value
@@ -61,7 +62,11 @@ export function table(
         age(object.metadata.creationTimestamp, now),
       ],
       object:
-        include === 'None' ? null : include === 'Object' ? (object as unknown as JsonObject) : partial(object, view),
+        include === 'None'
+          ? null
+          : include === 'Object'
+            ? (object as unknown as JsonObject)
+            : partial(object, kind, view),
     })),
   }
 }
@@ -72,20 +77,32 @@ function cell(column: Column, object: Resource, now: number): string | number | 
   return value ?? (column.type === 'string' ? '' : null)
 }
 
-export function partial(object: Resource, view: View): JsonObject {
+export function partial(object: Resource, kind: Kind, view: View): JsonObject {
   return {
     kind: 'PartialObjectMetadata',
     apiVersion: `meta.k8s.io/${view.version}`,
-    metadata: object.metadata as unknown as JsonObject,
+    metadata: bareMetadata(object, kind) as unknown as JsonObject,
   }
 }
 
-export function partialList(objects: readonly Resource[], metadata: JsonObject, view: View): JsonObject {
+/** Whoever asks for metadata asks for nothing secret: annotations that the kind seals hold the data once more (D28). */
+function bareMetadata({ metadata }: Resource, { sealed }: Kind): Resource['metadata'] {
+  if (!sealed.length || !metadata.annotations) return metadata
+  const { annotations, ...rest } = metadata
+  const shown = Object.entries(annotations).filter(([key]) => !sealed.includes(`metadata.annotations["${key}"]`))
+  return shown.length ? { ...rest, annotations: Object.fromEntries(shown) } : rest
+}
+
+export function partialList(
+  objects: readonly Resource[],
+  metadata: JsonObject,
+  { kind, view }: Pick<TableOptions, 'kind' | 'view'>,
+): JsonObject {
   return {
     kind: 'PartialObjectMetadataList',
     apiVersion: `meta.k8s.io/${view.version}`,
     metadata,
-    items: objects.map(object => partial(object, view)),
+    items: objects.map(object => partial(object, kind, view)),
   }
 }
 

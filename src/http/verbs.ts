@@ -98,11 +98,11 @@ export type OpenWatch = {
 
 export async function openWatch(
   resources: Resources,
-  { kind, namespace }: ResourceInfo,
+  { kind, namespace, watchedName }: ResourceInfo,
   { query }: Exchange,
   selection: Pick<Selection, 'only' | 'refilter'>,
 ): Promise<OpenWatch> {
-  const { timeoutSeconds, ...options } = watchOptions(query, namespace)
+  const { timeoutSeconds, ...options } = watchOptions(query, namespace, watchedName)
   const watch = await resources.watch(kind, { ...options, ...selection })
   return { watch, timeoutSeconds, bookmarks: options.allowWatchBookmarks === true }
 }

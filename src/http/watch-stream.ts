@@ -22,12 +22,11 @@ export type StreamOptions = {
 const bookmarkEvery = 60_000
 /** A client that takes nothing for this long is cut loose. */
 const patience = 30_000
+/** As much is written before the client has to have taken it: what nobody reads must not pile up. */
+const chunkSize = 1024 * 1024
 
-export async function streamWatch(
-  { response, auditId, warnings }: Exchange,
-  watch: Watch,
-  options: StreamOptions,
-): Promise<void> {
+export async function streamWatch(exchange: Exchange, watch: Watch, options: StreamOptions): Promise<void> {
+  const { response, auditId, warnings } = exchange
   response.writeHead(200, {
     'Audit-Id': auditId,
     'Cache-Control': 'no-cache, private',
@@ -39,20 +38,26 @@ export async function streamWatch(
   })
   response.flushHeaders()
   const line = lineWriter(options)
-  const write = (text: Uint8Array) => response.write(text)
+  const output = outputOf(exchange)
+  // A bookmark says that everything up to it was sent: not while something is still on its way.
+  let writing = false
+  const bookmark = () => {
+    if (options.bookmarks && !writing && !exchange.closed) response.write(line(watch.bookmark()))
+  }
   const stop = () => watch.stop()
   const end = () => {
-    if (options.bookmarks && !response.destroyed) write(line(watch.bookmark()))
+    bookmark()
     stop()
   }
   const timer = setTimeout(end, options.timeout).unref()
-  const ticker = options.bookmarks ? setInterval(() => write(line(watch.bookmark())), bookmarkEvery).unref() : undefined
-  response.on('close', stop)
+  const ticker = options.bookmarks ? setInterval(bookmark, bookmarkEvery).unref() : undefined
+  exchange.onClosed(stop)
   options.ending.addEventListener('abort', stop)
   try {
     for (let events = await watch.next(); events; events = await watch.next()) {
-      if (response.destroyed) return
-      if (!write(join(events, line)) && !(await drained(response))) return void response.destroy()
+      writing = true
+      for (const chunk of chunks(events, line)) if (!(await output(chunk))) return void response.destroy()
+      writing = false
     }
     response.end()
   } finally {
@@ -71,7 +76,7 @@ function lineWriter({ kind, view, include, now }: StreamOptions): (event: WatchE
     if (event.type === 'ERROR') return event.line
     const { object } = event.document
     if (view.as === 'PartialObjectMetadata')
-      return watchEvent(event.type, documentOf(partial(object, view) as never, JSON.stringify)).line
+      return watchEvent(event.type, documentOf(partial(object, kind, view) as never, JSON.stringify)).line
     const columns = first
     first = false
     const metadata = { resourceVersion: object.metadata.resourceVersion ?? '' }
@@ -82,24 +87,43 @@ function lineWriter({ kind, view, include, now }: StreamOptions): (event: WatchE
   }
 }
 
-/** One write for all that came together. */
-function join(events: readonly WatchEvent[], line: (event: WatchEvent) => Uint8Array): Uint8Array {
-  const [only] = events
-  return events.length === 1 && only ? line(only) : Buffer.concat(events.map(line))
+/** One write for what came together, up to a bound. Each line is made when its turn has come. */
+function* chunks(events: readonly WatchEvent[], line: (event: WatchEvent) => Uint8Array): Generator<Uint8Array> {
+  let lines: Uint8Array[] = []
+  let size = 0
+  for (const event of events) {
+    const text = line(event)
+    if (size > 0 && size + text.length > chunkSize) {
+      yield join(lines)
+      lines = []
+      size = 0
+    }
+    lines.push(text)
+    size += text.length
+  }
+  if (size > 0) yield join(lines)
 }
 
-function drained(response: Exchange['response']): Promise<boolean> {
-  return new Promise(resolve => {
-    const finish = (answer: boolean) => {
-      clearTimeout(timer)
-      response.removeListener('drain', ok)
-      response.removeListener('close', gone)
-      resolve(answer)
-    }
-    const ok = () => finish(true)
-    const gone = () => finish(false)
-    const timer = setTimeout(gone, patience).unref()
-    response.once('drain', ok)
-    response.once('close', gone)
-  })
+function join(lines: readonly Uint8Array[]): Uint8Array {
+  const [only] = lines
+  return lines.length === 1 && only ? only : Buffer.concat(lines)
+}
+
+/** Writes, and waits until the client has taken it; false: it is gone, or took nothing for too long. */
+function outputOf(exchange: Exchange): (chunk: Uint8Array) => Promise<boolean> {
+  const { response } = exchange
+  let settle: (taken: boolean) => void = () => {}
+  exchange.onClosed(() => settle(false))
+  response.on('drain', () => settle(true))
+  return chunk => {
+    if (exchange.closed) return Promise.resolve(false)
+    if (response.write(chunk)) return Promise.resolve(true)
+    return new Promise(resolve => {
+      const timer = setTimeout(() => resolve(false), patience).unref()
+      settle = taken => {
+        clearTimeout(timer)
+        resolve(taken)
+      }
+    })
+  }
 }

@@ -22,7 +22,8 @@ export function writeResult(result: Result, kind: Kind, view: View, exchange: Ex
         return { code, type: 'application/json', body: Buffer.concat([document.json, newline]) }
       return writeJson(code, document.object as unknown as Json, view.format, exchange)
     }
-    if (view.as === 'PartialObjectMetadata') return writeView(code, partial(document.object, view), view, exchange)
+    if (view.as === 'PartialObjectMetadata')
+      return writeView(code, partial(document.object, kind, view), view, exchange)
     const metadata = { resourceVersion: document.object.metadata.resourceVersion ?? '' }
     return writeView(
       code,
@@ -43,7 +44,7 @@ export function writeResult(result: Result, kind: Kind, view: View, exchange: Ex
       exchange,
     )
   if (view.as === 'PartialObjectMetadataList')
-    return writeView(200, partialList(objects, metadata, view), view, exchange)
+    return writeView(200, partialList(objects, metadata, { kind, view }), view, exchange)
   const list = { apiVersion: kind.apiVersion, items: objects as unknown as Json, kind: `${kind.kind}List`, metadata }
   return writeJson(200, list, view.format, exchange)
 }

@@ -1,6 +1,6 @@
 // Nobody gives away what they do not hold (D23, D27): the checks on owner, access, team membership, roles and bindings.
 
-import { forbidden } from '../api/errors.ts'
+import { cut, forbidden, isEnough, mostErrors } from '../api/errors.ts'
 import type { Kind, RuleLike, Tools } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
 
@@ -9,6 +9,11 @@ type Entry = { readonly verbs?: readonly string[] | undefined; readonly subresou
 type Shared = { readonly owner?: Who | undefined; readonly access?: readonly Entry[] | undefined }
 
 const same = (one: unknown, other: unknown) => JSON.stringify(one ?? null) === JSON.stringify(other ?? null)
+/** As many as a person reads. */
+const told = (lacking: readonly string[]) => [
+  ...lacking.slice(0, mostErrors).map(cut),
+  ...(isEnough(lacking) ? [`and more than these ${mostErrors}`] : []),
+]
 const nameOf = ({ metadata }: Resource<unknown, unknown>) => metadata.name ?? ''
 const targetOf = (kind: Kind, { metadata }: Resource<unknown, unknown>) => ({
   group: kind.group,
@@ -37,17 +42,22 @@ export async function checkShared(
   if (!mine && !same(owner, old?.spec?.owner)) await checkOwnerChange(kind, next, owner, tools)
   if (mine || same(next.spec?.access, old?.spec?.access)) return
   const target = targetOf(kind, next)
-  const lacking = new Set<string>()
+  const asked = new Set<string>()
+  const lacking: string[] = []
   for (const { verbs = [], subresources = [] } of next.spec?.access ?? [])
     for (const verb of verbs)
-      for (const subresource of [undefined, ...subresources])
+      for (const subresource of [undefined, ...subresources]) {
+        const words = subresource ? `${verb} ${subresource}` : verb
+        if (asked.has(words) || isEnough(lacking)) continue
+        asked.add(words)
         if (!(await tools.judge({ verb, target: subresource ? { ...target, subresource } : target })).allowed)
-          lacking.add(subresource ? `${verb} ${subresource}` : verb)
-  if (lacking.size)
+          lacking.push(words)
+      }
+  if (lacking.length)
     throw forbidden(
       kind,
       nameOf(next),
-      `access may give only what its author has on the object; missing: ${[...lacking].join(', ')}`,
+      `access may give only what its author has on the object; missing: ${told(lacking).join(', ')}`,
     )
 }
 
@@ -79,7 +89,7 @@ export function refuseMissing(
   throw forbidden(
     kind,
     nameOf(object),
-    `user "${username}" (groups=[${groups.map(group => JSON.stringify(group)).join(' ')}]) is attempting to grant RBAC permissions not currently held:\n${lacking.join('\n')}`,
+    `user "${username}" (groups=[${groups.map(group => JSON.stringify(group)).join(' ')}]) is attempting to grant RBAC permissions not currently held:\n${told(lacking).join('\n')}`,
   )
 }
 

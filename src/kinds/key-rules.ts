@@ -48,7 +48,10 @@ async function checkOwn(next: Key, old: Key | undefined, tools: Tools, refuse: (
     throw refuse('spec.groups: extra groups need every verb on ownedaccesskeys')
   const read = (key: Key | undefined, field: string) =>
     (key?.spec as { readonly [name: string]: unknown } | undefined)?.[field]
-  const field = serverOnly.find(one => !same(read(next, one), read(old, one)))
+  // Whoever names what is never shown would learn from the answer whether they guessed it (D5).
+  const field = serverOnly.find(
+    one => !same(read(next, one), read(old, one)) || tools.written.some(path => path.startsWith(`spec.${one}.`)),
+  )
   if (field) throw refuse(`spec.${field} is written by the server or an administrator`)
   if (!ownTypes.includes(spec.type ?? 'User') && !same(spec.type, old?.spec?.type))
     throw refuse(

@@ -1,7 +1,7 @@
 // OwnedAccessKey: a bearer key of a user, a team or a subject (SPEC §2.6).
 
 import type { Scope } from '../api/caller.ts'
-import { type FieldError, fieldForbidden, invalid, invalidSecret, invalidValue } from '../api/errors.ts'
+import { type FieldError, fieldForbidden, invalid, invalidSecret, invalidValue, isEnough } from '../api/errors.ts'
 import { defineKind, type Kind, type Right, type Tools, type Who } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
 import { flag, integer, list, mapOf, oneOf, type Static, struct, text, time } from '../api/schema.ts'
@@ -173,18 +173,24 @@ function ownerOf(key: Key): string | undefined {
 
 /** Only the server gives out names of its own (D14). */
 function checkNames({ spec = {} }: Key): FieldError[] {
-  const named: [string, string | undefined][] = [
-    ['spec.user', spec.user],
-    ['spec.subject', spec.subject],
-    ...(spec.groups ?? []).map((group, index): [string, string] => [`spec.groups[${index}]`, group]),
-    ['spec.identity.username', spec.identity?.username],
-    ...(spec.identity?.groups ?? []).map((group, index): [string, string] => [`spec.identity.groups[${index}]`, group]),
-  ]
-  return named.flatMap(([field, name]) =>
-    name && /^(system|platform):/.test(name)
-      ? [invalidValue(field, name, 'names beginning with system: or platform: are given by the server alone')]
-      : [],
-  )
+  const errors: FieldError[] = []
+  const check = (field: string, names: readonly (string | undefined)[], isList = true) => {
+    for (const [index, name] of names.entries())
+      if (name && /^(system|platform):/.test(name) && !isEnough(errors))
+        errors.push(
+          invalidValue(
+            isList ? `${field}[${index}]` : field,
+            name,
+            'names beginning with system: or platform: are given by the server alone',
+          ),
+        )
+  }
+  check('spec.user', [spec.user], false)
+  check('spec.subject', [spec.subject], false)
+  check('spec.groups', spec.groups ?? [])
+  check('spec.identity.username', [spec.identity?.username], false)
+  check('spec.identity.groups', spec.identity?.groups ?? [])
+  return errors
 }
 
 /** Whose key it is: one of three, and for ever (D14). */
@@ -211,12 +217,18 @@ async function admit(next: Key, old: Key | undefined, tools: Tools) {
   await checkKeyWrite(OwnedAccessKey, { ...next, spec: named }, old, tools)
   const { key: given, ...rest } = named
   if (!given && old) return { object: { ...next, spec: rest } }
-  if (given) refuse(next.metadata.name ?? '', checkKey(given, next, tools))
+  if (given) refuse(next.metadata.name ?? '', checkKey(given))
   const key = given ?? makeKey(tools.random)
-  const object: Key = { ...next, spec: rest, status: { ...next.status, digest: tools.digest(key) } }
+  const digest = tools.digest(key)
+  // Two who bring the same key at the same time: one of them gets it, and it is theirs until their write failed.
+  const abandon = tools.takeDigest(digest, next.metadata.uid ?? '')
+  if (!abandon) refuse(next.metadata.name ?? '', [invalidSecret('spec.key', 'the key is in use already')])
+  if (tools.dryRun) abandon?.()
+  const object: Key = { ...next, spec: rest, status: { ...next.status, digest } }
+  const admitted = abandon ? { object, abandon } : { object }
   // Shown once, in the answer to the creation, and never for a dry run.
-  if (tools.dryRun || old) return { object }
-  return { object, shown: (stored: Resource) => ({ ...stored, spec: { ...stored.spec, key } }) }
+  if (tools.dryRun || old) return admitted
+  return { ...admitted, shown: (stored: Resource) => ({ ...stored, spec: { ...stored.spec, key } }) }
 }
 
 /** None of the three given: the caller's own identity. */
@@ -224,13 +236,13 @@ function callerAsKeyOwner(tools: Tools) {
   return tools.caller.identity === 'Subject' ? { subject: tools.caller.username } : callerAsOwner(tools)
 }
 
-function checkKey(key: string, next: Key, tools: Tools): FieldError[] {
+function checkKey(key: string): FieldError[] {
   if (isMistyped(key))
     return [invalidSecret('spec.key', 'it begins with plat_ but its checksum is wrong; leave it out to have one made')]
-  if (!/^[\x21-\x7e]{32,}$/.test(key))
-    return [invalidSecret('spec.key', 'a key of your own is at least 32 characters of visible ASCII')]
-  const known = tools.keyWithDigest(tools.digest(key))
-  return known && known.name !== next.metadata.name ? [invalidSecret('spec.key', 'the key is in use already')] : []
+  // A longer one would not fit into the header it is sent in.
+  return /^[\x21-\x7e]{32,4000}$/.test(key)
+    ? []
+    : [invalidSecret('spec.key', 'a key of your own is 32 to 4000 characters of visible ASCII')]
 }
 
 function refuse(name: string, errors: readonly FieldError[]): void {

@@ -1,6 +1,6 @@
 // The rules of secret data, shared by SharedSecret and ProjectSecret (D7, D29).
 
-import { type FieldError, invalidSecret, invalidValue } from '../api/errors.ts'
+import { type FieldError, invalidSecret, invalidValue, isEnough } from '../api/errors.ts'
 import { mapOf, text } from '../api/schema.ts'
 
 export const data = mapOf(
@@ -15,8 +15,9 @@ const maxBytes = 1024 * 1024
 export function checkData(map: { readonly [key: string]: string } | undefined): FieldError[] {
   const errors: FieldError[] = []
   let bytes = 0
-  for (const [key, value] of Object.entries(map ?? {})) {
-    if (key.length > 253 || !keyPattern.test(key))
+  for (const key of Object.keys(map ?? {})) {
+    const value = map?.[key] ?? ''
+    if (!isEnough(errors) && (key.length > 253 || !keyPattern.test(key)))
       errors.push(
         invalidValue(
           'spec.data',

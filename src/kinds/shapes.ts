@@ -1,6 +1,6 @@
 // Shapes that several kinds share: owner, access entries, scope, conditions (SPEC §2.7, §2.8; D23).
 
-import { type FieldError, fieldForbidden, invalidValue } from '../api/errors.ts'
+import { type FieldError, fieldForbidden, invalidValue, isEnough } from '../api/errors.ts'
 import type { Right, Tools, Who } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
 import { flag, list, mapList, oneOf, type Static, struct, text, time } from '../api/schema.ts'
@@ -132,10 +132,20 @@ export function checkOwner(value: Static<typeof owner> | undefined, path = 'spec
   return value?.user && value.team ? [fieldForbidden(path, 'user and team are both set; an object has one owner')] : []
 }
 
+/** Whoever writes an entry must hold each of its verbs: so many questions a write may cost. */
+const mostGrants = 10_000
+
 /** Rules on access entries that the schema cannot say (D26). */
 export function checkAccess(entries: Static<typeof access> | undefined, path = 'spec.access'): FieldError[] {
   const errors: FieldError[] = []
+  const grants = (entries ?? []).reduce(
+    (sum, { verbs = [], subresources = [] }) => sum + verbs.length * (1 + subresources.length),
+    0,
+  )
+  if (grants > mostGrants)
+    return [fieldForbidden(path, `grants ${grants} verbs in all; may not be more than ${mostGrants}`)]
   for (const [index, entry] of (entries ?? []).entries()) {
+    if (isEnough(errors)) break
     if (entry.verbs?.includes('create'))
       errors.push(
         invalidValue(`${path}[${index}].verbs`, 'create', 'create names no object, so it cannot be granted on one'),

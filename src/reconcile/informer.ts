@@ -1,6 +1,6 @@
 // Follows all objects of a kind: list, watch, list again when the watch is too old. Works on any Resources, near or far.
 
-import { ApiError } from '../api/errors.ts'
+import { ApiError, type Status } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
 import type { Ref, Resource } from '../api/object.ts'
 import type { Resources, Watch } from '../api/resources.ts'
@@ -25,6 +25,7 @@ export interface Informer<T> {
   stop(): void
 }
 
+const errorOf = ({ code = 500, reason = '', message = '' }: Status) => new ApiError(code, reason, message)
 const sleep = (milliseconds: number) => new Promise<void>(resolve => setTimeout(resolve, milliseconds).unref())
 const slot = (ref: Ref) => `${ref.namespace}/${ref.name}`
 const refOf = ({ metadata }: Resource): Ref => ({ namespace: metadata.namespace ?? '', name: metadata.name ?? '' })
@@ -33,6 +34,8 @@ export function startInformer<T>(options: InformerOptions<T>): Informer<T> {
   const { resources, kind, keep, changed = () => {}, failed = () => {}, wait = sleep } = options
   const known = new Map<string, { ref: Ref; value: T }>()
   let current: Watch | undefined
+  /** What was seen so far; undefined when only a new list helps. */
+  let version: string | undefined
   let stopped = false
   let listed: () => void = () => {}
   const ready = new Promise<void>(resolve => {
@@ -51,8 +54,9 @@ export function startInformer<T>(options: InformerOptions<T>): Informer<T> {
     if (known.delete(slot(ref))) changed(ref, undefined, before)
   }
 
-  const relist = async (): Promise<string> => {
+  const relist = async (): Promise<string | undefined> => {
     const { items, resourceVersion } = await resources.list(kind)
+    if (stopped) return undefined
     const gone = new Set(known.keys())
     for (const { object } of items) {
       gone.delete(slot(refOf(object)))
@@ -62,34 +66,46 @@ export function startInformer<T>(options: InformerOptions<T>): Informer<T> {
     return resourceVersion
   }
 
-  /** Follows until the watch ends; the version to go on from, or undefined when only a new list helps. */
-  const follow = async (from: string): Promise<string | undefined> => {
-    let version = from
-    current = await resources.watch(kind, { resourceVersion: version, allowWatchBookmarks: true })
-    for (let events = await current.next(); events && !stopped; events = await current.next())
+  /** Follows until the watch ends; whether it told anything. */
+  const follow = async (watch: Watch): Promise<boolean> => {
+    let progress = false
+    for (let events = await watch.next(); events; events = await watch.next())
       for (const { type, document } of events) {
-        if (type === 'ERROR') return undefined
+        if (stopped) return progress
+        if (type === 'ERROR') {
+          version = undefined
+          const error = errorOf(document.object as unknown as Status)
+          if (error.code !== 410) failed(error)
+          return progress
+        }
+        progress = true
         if (type === 'DELETED') drop(refOf(document.object))
         else if (type !== 'BOOKMARK') set(document.object)
         version = document.object.metadata.resourceVersion ?? version
       }
-    return version
+    return progress
+  }
+
+  const turn = async (): Promise<boolean> => {
+    try {
+      version ??= await relist()
+      if (stopped || version === undefined) return false
+      listed()
+      current = await resources.watch(kind, { resourceVersion: version, allowWatchBookmarks: true })
+      if (stopped) current.stop() // it was told so before there was anything to stop
+      return await follow(current)
+    } catch (error) {
+      if (error instanceof ApiError && error.code === 410) version = undefined
+      failed(error)
+      return false
+    }
   }
 
   const run = async () => {
-    let version: string | undefined
     for (let delay = 0; !stopped; ) {
-      try {
-        version ??= await relist()
-        listed()
-        version = await follow(version)
-        delay = 0
-      } catch (error) {
-        if (error instanceof ApiError && error.code === 410) version = undefined
-        failed(error)
-        delay = Math.min(delay * 2 || 100, 10_000)
-        await wait(delay)
-      }
+      // A watch that tells nothing and ends is as bad as one that fails: asking again at once would be a busy loop.
+      delay = (await turn()) ? 0 : Math.min(delay * 2 || 100, 10_000)
+      if (delay > 0 && !stopped) await wait(delay)
     }
   }
   void run()

@@ -14,6 +14,8 @@ export interface Loop {
 }
 
 const slowest = 60_000
+/** What a timer can count to, 24 days; beyond it would fire at once. Whoever waits for longer just looks again. */
+const longestTimer = 2 ** 31 - 1
 
 export function startLoop({ reconcile, failed }: LoopOptions): Loop {
   const queue = new Set<string>()
@@ -25,7 +27,7 @@ export function startLoop({ reconcile, failed }: LoopOptions): Loop {
 
   const later = (name: string, milliseconds: number) => {
     clearTimeout(timers.get(name))
-    timers.set(name, setTimeout(() => add(name), milliseconds).unref())
+    timers.set(name, setTimeout(() => add(name), Math.min(milliseconds, longestTimer)).unref())
   }
 
   const work = async (name: string) => {

@@ -1,6 +1,6 @@
 // The stretch every write walks, whatever its verb: the kind's prepare, all checks at once, the kind's admit.
 
-import { type FieldError, invalid } from '../api/errors.ts'
+import { type FieldError, invalid, isEnough } from '../api/errors.ts'
 import type { Kind, Shown, Tools } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
 import type { Context } from './context.ts'
@@ -17,10 +17,15 @@ type Input = {
   readonly tools: Tools
 }
 
-export async function admit(
-  ctx: Context,
-  { kind, next, old, errors, tools }: Input,
-): Promise<{ object: Resource; shown: Shown | undefined }> {
+/** What may be stored. `abandon` is called if it is not stored after all. */
+export type Admitted = {
+  readonly object: Resource
+  readonly shown?: Shown | undefined
+  readonly abandon?: (() => void) | undefined
+}
+
+export async function admit(ctx: Context, { kind, next, old, errors, tools }: Input): Promise<Admitted> {
+  if (isEnough(errors)) throw invalid(kind, next.metadata.name ?? '', errors)
   // Rules of the kind assume a value of the schema's shape.
   const shaped = errors.length === 0
   const tidy = { ...next, metadata: uniqueOwners(next.metadata, tools.warn) }
@@ -33,6 +38,6 @@ export async function admit(
   ]
   if (all.length === 0) all.push(...(await checkOwnerChange(ctx.kinds, kind, prepared, old, tools)))
   if (all.length) throw invalid(kind, prepared.metadata.name ?? '', all)
-  const admitted = kind.admit ? await kind.admit(prepared, old, tools) : { object: prepared }
-  return { object: redactLastApplied(kind, admitted.object), shown: admitted.shown }
+  const admitted: Admitted = kind.admit ? await kind.admit(prepared, old, tools) : { object: prepared }
+  return { ...admitted, object: redactLastApplied(kind, admitted.object) }
 }

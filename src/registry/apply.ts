@@ -1,6 +1,6 @@
 // Server-side apply: checks the configuration, merges it with what is there, and stores it as any write is stored.
 
-import { ApiError, badRequest, conflict, forbidden, invalidOptions, required } from '../api/errors.ts'
+import { ApiError, badRequest, conflict, forbidden, invalid, invalidOptions, isEnough, required } from '../api/errors.ts'
 import type { Kind, Tools } from '../api/kind.ts'
 import { wholeSchema } from '../api/metadata-schema.ts'
 import { isObject, type Json, type Metadata, type Ref, type Resource, timestamp } from '../api/object.ts'
@@ -8,10 +8,11 @@ import type { Document, PatchBody, WriteOptions } from '../api/resources.ts'
 import { admit } from './admit.ts'
 import { type Context, keyOf } from './context.ts'
 import { insert, withoutStatus } from './create.ts'
-import { ApplyConflict, applyConfiguration, applyConflictStatus } from './merge-apply.ts'
-import { newMetadata } from './metadata.ts'
+import { ApplyConflict, type ApplyRequest, applyConfiguration, applyConflictStatus } from './merge-apply.ts'
+import { checkMetadata, newMetadata } from './metadata.ts'
 import { receive } from './receive.ts'
 import { isPlain } from './redact.ts'
+import { secretFields, writtenBy } from './secret-fields.ts'
 import { TypedError } from './typed.ts'
 import { rewrite } from './update.ts'
 
@@ -27,17 +28,39 @@ export async function apply(
   if (!options.fieldManager)
     throw invalidOptions('PatchOptions', [required('fieldManager', 'is required for apply patch')])
   const config = checkConfiguration(kind, ref, body.body)
-  if (ctx.store.get(keyOf(kind, ref)) || options.subresource)
-    return rewrite(ctx, kind, ref, options, old => {
-      checkVersion(kind, ref, config.metadata, old)
-      const merged = merge(ctx, kind, old, config, body.force, options)
-      const { resourceVersion: _, managedFields = [], ...metadata } = merged.metadata
-      return {
-        ...receive(kind, { ...merged, metadata } as unknown as Json, { ...options, fieldValidation: 'Ignore' }),
-        managedFields,
-      }
-    })
-  return Object.assign(await createBy(ctx, kind, ref, config, body.force, options), { created: true })
+  refuseHopeless(kind, config)
+  for (let attempt = 0; ; attempt++) {
+    const isThere = ctx.store.get(keyOf(kind, ref)) !== undefined
+    try {
+      if (isThere || options.subresource) return await mergeInto(ctx, kind, ref, config, body.force, options)
+      return Object.assign(await createBy(ctx, kind, ref, config, body.force, options), { created: true })
+    } catch (error) {
+      // Made or deleted by somebody else in between: then the other way is the right one.
+      const lost = error instanceof ApiError && error.status.reason === (isThere ? 'NotFound' : 'AlreadyExists')
+      if (!lost || attempt >= 5) throw error
+    }
+  }
+}
+
+async function mergeInto(
+  ctx: Context,
+  kind: Kind,
+  ref: Ref,
+  config: Resource,
+  force: boolean,
+  options: WriteOptions,
+): Promise<Document> {
+  const written = writtenBy(await secretFields(ctx, kind, ref, options), config as unknown as Json)
+  return rewrite(ctx, kind, ref, options, old => {
+    checkVersion(kind, ref, config.metadata, old)
+    const merged = merge(ctx, kind, { live: old, config, force, written }, options)
+    const { resourceVersion: _, managedFields = [], ...metadata } = merged.metadata
+    return {
+      ...receive(kind, { ...merged, metadata } as unknown as Json, { ...options, fieldValidation: 'Ignore' }),
+      managedFields,
+      written,
+    }
+  })
 }
 
 async function createBy(
@@ -56,14 +79,14 @@ async function createBy(
     )
   const tools = ctx.tools({ dryRun: options.dryRun ?? false, warn: options.warn ?? (() => {}) })
   await mustCreate(kind, ref, tools)
-  const merged = merge(ctx, kind, undefined, config, force, options)
+  const merged = merge(ctx, kind, { live: undefined, config, force, written: [] }, options)
   const { object, errors } = receive(kind, merged as unknown as Json, { ...options, fieldValidation: 'Ignore' })
   const fresh = newMetadata(object.metadata, { namespace: ref.namespace, uid: ctx.uuid(), now: timestamp(ctx.now()) })
   const next = withoutStatus({ ...object, metadata: { ...fresh, name: ref.name } })
   const admitted = await admit(ctx, { kind, next, old: undefined, errors, tools })
   const { managedFields = [] } = merged.metadata
   const metadata = { ...admitted.object.metadata, ...(managedFields.length ? { managedFields } : {}) }
-  return insert(ctx, kind, { ...admitted.object, metadata }, { dryRun: tools.dryRun, shown: admitted.shown })
+  return insert(ctx, kind, { ...admitted, object: { ...admitted.object, metadata } }, tools.dryRun)
 }
 
 /** An apply that creates needs to be allowed that as well. */
@@ -81,12 +104,17 @@ async function mustCreate(kind: Kind, { namespace }: Ref, tools: Tools): Promise
   )
 }
 
+const envelope = ['apiVersion', 'kind', 'metadata']
+
 /** What is not a configuration of this object is refused before anything is merged. */
 function checkConfiguration(kind: Kind, ref: Ref, body: Json): Resource {
   if (!isObject(body)) throw badRequest('error decoding YAML: an apply configuration is an object')
   const { apiVersion = '', kind: word = '' } = body
   if (apiVersion !== kind.apiVersion || word !== kind.kind)
     throw badRequest(`invalid object type: ${apiVersion || '/'}, Kind=${word}`)
+  const unknown = Object.keys(body).filter(key => !envelope.includes(key) && !Object.hasOwn(kind.fields, key))
+  if (isEnough(unknown))
+    throw badRequest(`failed to create typed patch object: ${unknown.length} fields not declared in schema`)
   const metadata = (body.metadata ?? {}) as Metadata
   if (!isObject(metadata)) throw badRequest('metadata must be an object')
   if (metadata.managedFields !== undefined && metadata.managedFields !== null)
@@ -99,6 +127,15 @@ function checkConfiguration(kind: Kind, ref: Ref, body: Json): Resource {
     ...body,
     metadata: { ...metadata, name: ref.name, ...(ref.namespace ? { namespace: ref.namespace } : {}) },
   } as unknown as Resource
+}
+
+/** Merging a body of 3 MiB costs a hundred times what reading it does: one that is wrong all over never gets there. */
+function refuseHopeless(kind: Kind, config: Resource): void {
+  const { object, errors } = receive(kind, config as unknown as Json, { fieldValidation: 'Ignore' })
+  const all = errors.length
+    ? errors
+    : [...checkMetadata(kind, object.metadata, () => {}), ...(kind.validate?.(object, undefined) ?? [])]
+  if (isEnough(all)) throw invalid(kind, config.metadata.name ?? '', all)
 }
 
 function checkVersion(kind: Kind, ref: Ref, { resourceVersion, uid }: Metadata, old: Resource): void {
@@ -114,25 +151,21 @@ function checkVersion(kind: Kind, ref: Ref, { resourceVersion, uid }: Metadata, 
 function merge(
   ctx: Context,
   kind: Kind,
-  live: Resource | undefined,
-  config: Resource,
-  force: boolean,
+  applied: Pick<ApplyRequest, 'live' | 'config' | 'force' | 'written'>,
   options: WriteOptions,
 ): Resource {
   try {
     return applyConfiguration({
+      ...applied,
       schema: wholeSchema(kind),
-      live,
-      config,
       manager: options.fieldManager as string,
-      force,
       subresource: options.subresource ?? '',
       apiVersion: kind.apiVersion,
       now: timestamp(ctx.now()),
       resetStatus: true,
     }).object
   } catch (error) {
-    throw refusal(kind, config, error)
+    throw refusal(kind, applied.config, error)
   }
 }
 

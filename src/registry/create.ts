@@ -1,12 +1,12 @@
 // POST of a new object, in the order it happens. http/verbs.ts, controllers and tests call it through Resources.
 
-import { alreadyExists, badRequest, nameNotGenerated } from '../api/errors.ts'
-import type { Kind, Shown } from '../api/kind.ts'
+import { ApiError, alreadyExists, badRequest, type FieldError, nameNotGenerated } from '../api/errors.ts'
+import type { Kind, Tools } from '../api/kind.ts'
 import { wholeSchema } from '../api/metadata-schema.ts'
 import { type Json, type Metadata, type Resource, timestamp } from '../api/object.ts'
 import { type Document, documentOf, type WriteOptions } from '../api/resources.ts'
-import { type Entry, type Key, StoreError, type Value } from '../storage/store.ts'
-import { admit } from './admit.ts'
+import type { Entry, Key, Value } from '../storage/store.ts'
+import { type Admitted, admit } from './admit.ts'
 import { type Context, keyOf, spaceOf } from './context.ts'
 import { trackUpdate } from './managed-fields.ts'
 import { newMetadata } from './metadata.ts'
@@ -30,12 +30,37 @@ export async function create(
     const admitted = await admit(ctx, { kind, next, old: undefined, errors, tools })
     return documentOf(kind.answer ? await kind.answer(admitted.object, tools) : admitted.object)
   }
-  const now = timestamp(ctx.now())
-  const fresh = newMetadata(object.metadata, { namespace: space, uid: ctx.uuid(), now })
+  const fresh = newMetadata(object.metadata, { namespace: space, uid: ctx.uuid(), now: timestamp(ctx.now()) })
   const prefix = fresh.name ? undefined : (fresh.generateName ?? kind.nameless)
-  const regenerate = prefix === undefined ? undefined : () => generate(prefix, tools.random)
-  const metadata = regenerate ? { ...fresh, generateName: prefix as string, name: regenerate() } : fresh
-  const next = withoutStatus({ ...object, metadata })
+  if (prefix === undefined) {
+    const next = withoutStatus({ ...object, metadata: fresh })
+    return insert(ctx, kind, await complete(ctx, kind, { next, errors, tools, options }), tools.dryRun)
+  }
+  // What follows from the name follows from the one it gets in the end: a name that is taken begins anew.
+  for (let attempt = 0; ; attempt++) {
+    const name = generate(prefix, tools.random)
+    const isTaken = ctx.store.get(keyOf(kind, { namespace: space, name })) !== undefined
+    if (isTaken && attempt >= 7) throw nameNotGenerated(kind, name)
+    if (isTaken) continue
+    const next = withoutStatus({ ...object, metadata: { ...fresh, generateName: prefix, name } })
+    try {
+      return await insert(ctx, kind, await complete(ctx, kind, { next, errors, tools, options }), tools.dryRun)
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.status.reason !== 'AlreadyExists') throw error
+      if (attempt >= 7) throw nameNotGenerated(kind, name)
+    }
+  }
+}
+
+type New = {
+  readonly next: Resource
+  readonly errors: readonly FieldError[]
+  readonly tools: Tools
+  readonly options: WriteOptions
+}
+
+/** The whole object as it will be stored. */
+async function complete(ctx: Context, kind: Kind, { next, errors, tools, options }: New): Promise<Admitted> {
   const admitted = await admit(ctx, { kind, next, old: undefined, errors, tools })
   const managedFields = trackUpdate({
     schema: wholeSchema(kind),
@@ -44,45 +69,38 @@ export async function create(
     manager: options.fieldManager ?? 'unknown',
     subresource: '',
     apiVersion: kind.apiVersion,
-    now,
+    now: timestamp(ctx.now()),
     resetStatus: true,
   })
-  const whole: Resource = {
-    ...admitted.object,
-    metadata: { ...admitted.object.metadata, ...(managedFields.length ? { managedFields } : {}) },
-  }
-  return insert(ctx, kind, whole, { dryRun: tools.dryRun, shown: admitted.shown, regenerate })
+  const metadata = { ...admitted.object.metadata, ...(managedFields.length ? { managedFields } : {}) }
+  return { ...admitted, object: { ...admitted.object, metadata } }
 }
 
 /** Puts a new object into the store; also where an apply creates. Answers it as its creator sees it. */
 export async function insert(
   ctx: Context,
   kind: Kind,
-  object: Resource,
-  { dryRun, shown, regenerate }: { dryRun: boolean; shown: Shown | undefined; regenerate?: (() => string) | undefined },
+  { object, shown, abandon }: Admitted,
+  dryRun: boolean,
 ): Promise<Document> {
-  let next = object
-  for (let attempt = 0; ; attempt++) {
-    const key = keyOf(kind, { namespace: next.metadata.namespace ?? '', name: next.metadata.name as string })
+  try {
+    const key = keyOf(kind, { namespace: object.metadata.namespace ?? '', name: object.metadata.name as string })
     const there = ctx.store.get(key)
-    if (!there) {
-      if (dryRun) return documentOf(visible(ctx, kind, next))
-      const value = encode(ctx, kind, next)
-      const revision = await commitNew(ctx, kind, key, value)
-      if (revision !== undefined) return presentStored(ctx, kind, { object: next, value, revision }, shown)
-    }
-    // Only a generated name is tried again (SPEC §2.2: 409 when it stays taken).
-    if (!regenerate) throw alreadyExists(kind, key.name, there !== undefined && isTerminating(there))
-    if (attempt >= 7) throw nameNotGenerated(kind, key.name)
-    next = { ...next, metadata: { ...next.metadata, name: regenerate() } }
+    if (there) throw alreadyExists(kind, key.name, isTerminating(there))
+    if (dryRun) return documentOf(visible(ctx, kind, object))
+    const value = encode(ctx, kind, object)
+    const revision = await commitNew(ctx, kind, key, value)
+    return presentStored(ctx, kind, { object, value, revision }, shown)
+  } catch (error) {
+    abandon?.()
+    throw error
   }
 }
 
-async function commitNew(ctx: Context, kind: Kind, key: Key, value: Value): Promise<number | undefined> {
+async function commitNew(ctx: Context, kind: Kind, key: Key, value: Value): Promise<number> {
   try {
     return await ctx.store.commit([{ type: 'put', key, value, expect: 0 }])
   } catch (error) {
-    if (error instanceof StoreError && error.reason === 'exists') return undefined
     throw translate(error, kind, key.name)
   }
 }

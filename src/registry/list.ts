@@ -8,7 +8,7 @@ import { listCollected } from './collected.ts'
 import type { Context } from './context.ts'
 import { type Position, readToken, writeToken } from './continue.ts'
 import { present } from './redact.ts'
-import { type Selected, select } from './selection.ts'
+import { type Selected, select, stateOf } from './selection.ts'
 import { translate } from './store-errors.ts'
 import { mustReach, parseVersion } from './versions.ts'
 
@@ -30,6 +30,10 @@ export async function list(ctx: Context, kind: Kind, options: ListOptions = {}):
 }
 
 function continueFrom(kind: Kind, options: ListOptions, token: string): Position {
+  if (options.resourceVersionMatch)
+    throw invalidOptions('ListOptions', [
+      fieldForbidden('resourceVersionMatch', 'resourceVersionMatch is forbidden when continue is provided'),
+    ])
   if (options.resourceVersion && options.resourceVersion !== '0')
     throw badRequest('specifying resource version is not allowed when using continue')
   return readToken(kind, token)
@@ -69,6 +73,7 @@ type Page = {
 
 function read(ctx: Context, kind: Kind, selected: Selected, { limit, from, snapshot }: Page): ListResult {
   try {
+    if (selected.place && !from && snapshot === undefined) return stateOf(ctx, selected)
     return ctx.store.list({
       ...selected.query,
       ...(limit ? { limit } : {}),

@@ -27,6 +27,7 @@ import {
 import { fieldsOfLastApplied, refreshLastApplied } from './last-applied.ts'
 import { fitOwners, nothingOf, recordUpdate, trackedChange, type UpdateRequest } from './managed-fields.ts'
 import { printPath } from './path-element.ts'
+import { withoutFields } from './secret-fields.ts'
 import { fieldsOf, problemsOf, TypedError } from './typed.ts'
 import { compareTyped, isEqual } from './typed-compare.ts'
 import { mergeTyped } from './typed-merge.ts'
@@ -43,6 +44,8 @@ export type ApplyRequest = UpdateRequest & {
   readonly live: Resource | undefined
   readonly config: Resource
   readonly force: boolean
+  /** Fields whose values are not to be guessed: setting one is a change, whatever is there (D5). */
+  readonly written?: readonly (readonly string[])[]
 }
 
 /**
@@ -103,11 +106,12 @@ function merge(owners: Owners, apply: Merge): JsonObject {
   const fields = ownable(fieldsOf(shape, config), apply)
   owners.set(id, { ...owner, time: last?.time, fields })
   const next = prune(shape, mergeTyped(shape, live, config), last?.fields ?? NO_FIELDS, owners) as JsonObject
-  const change = trackedChange(compareTyped(shape, live, next), apply)
+  const before = withoutFields(live, apply.written ?? [])
+  const change = trackedChange(compareTyped(shape, before, next), apply)
   if (!apply.force) refuseConflicts(contested(owners, union(change.modified, change.added), id), apply)
   disown(owners, change, id)
   // A configuration that changes no value leaves the time alone: agreeing with what is there is no event.
-  const isSame = isEqual(live, next)
+  const isSame = isEqual(before, next)
   const owned = withoutMetadata(fields)
   if (isEmpty(owned)) owners.delete(id)
   else owners.set(id, { ...owner, time: isSame ? last?.time : apply.now, fields: owned })

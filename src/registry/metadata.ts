@@ -1,9 +1,10 @@
 // The rules of metadata: what the server sets, what may be set, what may change (SPEC §2.2, wire §1.9, §1.10).
 
-import { type FieldError, fieldForbidden, invalidValue, required, tooLong } from '../api/errors.ts'
+import { cut, type FieldError, fieldForbidden, invalidValue, isEnough, mostErrors, required, tooLong } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
 import { dnsLabel, dnsSubdomain, dnsSubdomainPrefix, labelValue, pathSegment, qualifiedName } from '../api/names.ts'
 import type { Metadata, OwnerReference } from '../api/object.ts'
+import { keysOf } from './validate.ts'
 
 type Draft = { -readonly [K in keyof Metadata]: Metadata[K] }
 
@@ -59,35 +60,41 @@ function checkName({ name, generateName }: Metadata, rule: Kind['nameRule']): Fi
   return [...prefix, ...check(name).map(problem => invalidValue('metadata.name', name, problem))]
 }
 
-function checkLabels(labels: Metadata['labels']): FieldError[] {
-  return Object.entries(labels ?? {}).flatMap(([key, value]) => [
-    ...qualifiedName(key).map(problem => invalidValue('metadata.labels', key, problem)),
-    ...labelValue(value).map(problem => invalidValue('metadata.labels', value, problem)),
-  ])
+function checkLabels(labels: Metadata['labels'] = {}): FieldError[] {
+  const errors: FieldError[] = []
+  for (const key of keysOf(labels)) {
+    if (isEnough(errors)) break
+    const value = labels[key] as string
+    for (const problem of qualifiedName(key)) errors.push(invalidValue('metadata.labels', key, problem))
+    for (const problem of labelValue(value)) errors.push(invalidValue('metadata.labels', value, problem))
+  }
+  return errors
 }
 
 const maxAnnotations = 256 * 1024
-const encoder = new TextEncoder()
 
-function checkAnnotations(annotations: Metadata['annotations']): FieldError[] {
-  const entries = Object.entries(annotations ?? {})
-  const errors = entries.flatMap(([key]) =>
-    qualifiedName(key.toLowerCase()).map(problem => invalidValue('metadata.annotations', key, problem)),
-  )
-  const bytes = entries.reduce(
-    (sum, [key, value]) => sum + encoder.encode(key).length + encoder.encode(value).length,
-    0,
-  )
-  return bytes > maxAnnotations ? [...errors, tooLong('metadata.annotations', maxAnnotations)] : errors
+function checkAnnotations(annotations: Metadata['annotations'] = {}): FieldError[] {
+  const errors: FieldError[] = []
+  let bytes = 0
+  for (const key of keysOf(annotations)) {
+    bytes += Buffer.byteLength(key) + Buffer.byteLength(annotations[key] as string)
+    if (bytes > maxAnnotations) return [...errors, tooLong('metadata.annotations', maxAnnotations)]
+    if (!isEnough(errors))
+      for (const problem of qualifiedName(key.toLowerCase()))
+        errors.push(invalidValue('metadata.annotations', key, problem))
+  }
+  return errors
 }
 
 const ownFinalizers = ['orphan', 'foregroundDeletion']
 
 function checkFinalizers(finalizers: readonly string[], warn: (text: string) => void): FieldError[] {
-  const errors = finalizers.flatMap(one =>
-    qualifiedName(one).map(problem => invalidValue('metadata.finalizers', one, problem)),
-  )
-  for (const one of finalizers)
+  const errors: FieldError[] = []
+  for (const one of finalizers) {
+    if (isEnough(errors)) return errors
+    for (const problem of qualifiedName(one)) errors.push(invalidValue('metadata.finalizers', one, problem))
+  }
+  for (const one of finalizers.slice(0, mostErrors))
     if (!one.includes('/') && !ownFinalizers.includes(one))
       warn(
         `metadata.finalizers: "${one}": prefer a domain-qualified finalizer name to avoid accidental conflicts with other finalizer writers`,
@@ -101,13 +108,16 @@ function checkFinalizers(finalizers: readonly string[], warn: (text: string) => 
 
 function checkOwners(references: readonly OwnerReference[]): FieldError[] {
   const errors: FieldError[] = []
-  for (const [index, reference] of references.entries())
+  for (const [index, reference] of references.entries()) {
+    if (isEnough(errors)) return errors
     for (const field of ['apiVersion', 'kind', 'name', 'uid'] as const)
       if (!reference[field]) errors.push(required(`metadata.ownerReferences[${index}].${field}`, 'must not be empty'))
+  }
   const controllers = references.filter(one => one.controller)
   if (controllers.length > 1) {
-    const names = controllers.map(one => `${one.kind}/${one.name}`)
-    const message = `Only one reference can have Controller set to true. Found "true" in references for ${names.slice(0, -1).join(', ')} and ${names.at(-1)}`
+    const names = controllers.slice(0, mostErrors).map(one => `${one.kind}/${one.name}`)
+    const found = cut(`${names.slice(0, -1).join(', ')} and ${names.at(-1)}`)
+    const message = `Only one reference can have Controller set to true. Found "true" in references for ${found}`
     errors.push(invalidValue('metadata.ownerReferences', references, message))
   }
   return errors
@@ -124,18 +134,21 @@ export function checkMetadataChange(next: Metadata, old: Metadata): FieldError[]
       errors.push(
         fieldForbidden(
           'metadata.finalizers',
-          `no new finalizers can be added if the object is being deleted, found new finalizers []string{${added.map(one => JSON.stringify(one)).join(', ')}}`,
+          `no new finalizers can be added if the object is being deleted, found new finalizers ${cut(`[]string{${added.map(one => JSON.stringify(one)).join(', ')}}`)}`,
         ),
       )
   }
   return errors
 }
 
+const identityOf = ({ uid, name, kind, apiVersion, controller, blockOwnerDeletion }: OwnerReference) =>
+  [uid, name, kind, apiVersion, controller, blockOwnerDeletion].join('\0')
+
 /** Exact duplicates go, with a word about it. */
 export function uniqueOwners(metadata: Metadata, warn: (text: string) => void): Metadata {
   const references = metadata.ownerReferences
   if (!references) return metadata
-  const kept = new Map(references.map(one => [JSON.stringify(Object.entries(one).sort()), one]))
+  const kept = new Map(references.map(one => [identityOf(one), one]))
   if (kept.size === references.length) return metadata
   warn('.metadata.ownerReferences contains duplicate entries; API server dedups owner references')
   return { ...metadata, ownerReferences: [...kept.values()] }

@@ -9,9 +9,10 @@ import type { Document, PatchBody, WriteOptions } from '../api/resources.ts'
 import { applyStrategicMerge } from '../api/strategic-merge.ts'
 import { apply } from './apply.ts'
 import { type Context, refOf } from './context.ts'
-import { fieldPath, touches } from './field-path.ts'
+import { type FieldPath, touches } from './field-path.ts'
 import { receive, strictPatchError } from './receive.ts'
 import { visible } from './redact.ts'
+import { secretFields, writtenByPatch } from './secret-fields.ts'
 import { checkPlace, rewrite } from './update.ts'
 
 export async function patch(
@@ -24,13 +25,15 @@ export async function patch(
   const ref = refOf(kind, at)
   if (body.type === 'apply') return apply(ctx, kind, ref, body, options)
   checkBody(kind, ref, body, options)
-  const guard = await guardFor(ctx, kind, ref, options)
+  const secret = await secretFields(ctx, kind, ref, options)
+  const guard = guardOf(secret)
+  const written = writtenByPatch(secret, body)
   return rewrite(ctx, kind, ref, options, old => {
     const seen = visible(ctx, kind, old) as unknown as Json
     const patched = run(seen, body, guard)
     const received = receive(kind, patched, options, 'patch')
     checkPlace(kind, ref, received.object)
-    return { ...received, object: withoutOwnVersion(received.object, old) }
+    return { ...received, object: withoutOwnVersion(received.object, old), written }
   })
 }
 
@@ -54,17 +57,10 @@ function checkBody(kind: Kind, ref: Ref, body: PatchBody, options: WriteOptions)
 type Guard = NonNullable<PatchOptions['guard']>
 
 /** copy, move and test could read out what a caller may not see (D5). */
-async function guardFor(ctx: Context, kind: Kind, ref: Ref, options: WriteOptions): Promise<Guard | undefined> {
-  const secret = [...kind.hidden, ...kind.writeOnly]
-  if (kind.sealed.length) {
-    const tools = ctx.tools({ dryRun: options.dryRun ?? false, warn: () => {} })
-    const { allowed } = await tools.judge({ verb: 'get', target: { group: kind.group, resource: kind.plural, ...ref } })
-    if (!allowed) secret.push(...kind.sealed)
-  }
+function guardOf(secret: readonly FieldPath[]): Guard | undefined {
   if (secret.length === 0) return undefined
-  const paths = secret.map(fieldPath)
   return (op, pointer, refuse) => {
-    if ((op === 'copy' || op === 'move' || op === 'test') && paths.some(path => touches(path, pointer)))
+    if ((op === 'copy' || op === 'move' || op === 'test') && secret.some(path => touches(path, pointer)))
       refuse(`${op} may not touch a field that is never shown, nor what contains it`)
   }
 }

@@ -5,7 +5,7 @@ import type { Kind } from '../api/kind.ts'
 import { metadataSchema } from '../api/metadata-schema.ts'
 import { emptyMap, isObject, type Json, type JsonObject, type Metadata, type Resource } from '../api/object.ts'
 import type { WriteOptions } from '../api/resources.ts'
-import { conform, type Findings, noFindings, typeName } from './validate.ts'
+import { conform, type Findings, noFindings, noteUnknown, nothing, typeName } from './validate.ts'
 
 /** A well-formed object of the kind with all field errors found so far; what is not of the kind at all is refused here. */
 export type Received = { readonly object: Resource; readonly errors: readonly FieldError[] }
@@ -23,7 +23,7 @@ export function receive(
   const errors = checkEnvelope(kind, sent)
   const found = noFindings()
   const metadata = receiveMetadata(kind, sent, found)
-  const unknownAtRoot: string[] = []
+  const atRoot = { unknown: [] as string[] }
   const object = emptyMap()
   object.apiVersion = kind.apiVersion
   object.kind = kind.kind
@@ -32,10 +32,10 @@ export function receive(
     if (key === 'apiVersion' || key === 'kind' || key === 'metadata') continue
     const schema = Object.hasOwn(kind.fields, key) ? kind.fields[key] : undefined
     const value = sent[key] as Json
-    if (!schema) unknownAtRoot.push(key)
+    if (!schema) noteUnknown(atRoot, '', key)
     else if (value !== null) object[key] = conform(schema, value, key, found)
   }
-  report(kind, (metadata.name ?? '') as string, found, unknownAtRoot, options, strictness)
+  report(kind, (metadata.name ?? '') as string, found, atRoot.unknown, options, strictness)
   return { object: object as unknown as Resource, errors: [...errors, ...found.errors] }
 }
 
@@ -73,8 +73,7 @@ function receiveMetadata(kind: Kind, sent: JsonObject, found: Findings): Metadat
 }
 
 /** Empty maps and lists in metadata are as good as absent; managedFields: [] is an order to forget. */
-const isEmpty = (value: Json) =>
-  Array.isArray(value) ? value.length === 0 : isObject(value) && Object.keys(value).length === 0
+const isEmpty = (value: Json) => value === nothing || (Array.isArray(value) && value.length === 0)
 
 const notHandled = (kind: Kind, why: string) =>
   badRequest(`${kind.kind} in version "${kind.version}" cannot be handled as a ${kind.kind}: ${why}`)

@@ -24,7 +24,7 @@ export type RegistryOptions = {
   readonly uuid: () => string
   readonly lastActivity: (uid: string) => number | undefined
   /** What kinds may ask of the house; the registry adds who asks and how. */
-  readonly tools: (caller: Caller) => Omit<Tools, 'caller' | 'warn' | 'dryRun' | 'read' | 'namespaces'>
+  readonly tools: (caller: Caller) => Omit<Tools, 'caller' | 'warn' | 'dryRun' | 'read' | 'namespaces' | 'written'>
 }
 
 export interface Registry {
@@ -57,6 +57,7 @@ function bind(options: RegistryOptions, caller: Caller, inside: boolean): Resour
       caller,
       dryRun,
       warn,
+      written: [],
       read,
       namespaces: () => namespacesInUse(options),
     }),

@@ -4,7 +4,7 @@ import { badRequest } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
 import type { Selection } from '../api/resources.ts'
 import { parseFieldSelector, parseLabelSelector, SelectorError } from '../api/selector.ts'
-import type { Entry, ListQuery } from '../storage/store.ts'
+import type { Entry, Key, ListQuery, ListResult } from '../storage/store.ts'
 import type { Context } from './context.ts'
 import { present } from './redact.ts'
 
@@ -13,7 +13,7 @@ export type Selected = {
   /** undefined where everything is selected. */
   readonly matches: ((entry: Entry) => boolean) | undefined
   /** Set when the selection names one object: no list is needed to find it. */
-  readonly name: string | undefined
+  readonly place: Key | undefined
 }
 
 export function select(ctx: Context, kind: Kind, selection: Selection): Selected {
@@ -27,7 +27,9 @@ export function select(ctx: Context, kind: Kind, selection: Selection): Selected
   const only = selection.only
   if (only) tests.push(entry => only(present(ctx, kind, entry).object))
   const matches = tests.length ? (entry: Entry) => tests.every(test => test(entry)) : undefined
-  const name = fields.terms.find(term => term.field === 'metadata.name' && term.op === '=')?.value
+  const named = (field: string) => fields.terms.find(term => term.field === field && term.op === '=')?.value
+  const [name, space] = [named('metadata.name'), namespace || named('metadata.namespace')]
+  const place = name === undefined || (kind.namespaced && !space) ? undefined : { namespace: space ?? '', name }
   return {
     query: {
       bucket: kind.id,
@@ -36,8 +38,16 @@ export function select(ctx: Context, kind: Kind, selection: Selection): Selected
       ...(matches ? { filter: matches } : {}),
     },
     matches: namespace ? entry => entry.key.namespace === namespace && (!matches || matches(entry)) : matches,
-    name,
+    place: place && { bucket: kind.id, ...place },
   }
+}
+
+/** Everything selected as it is now. */
+export function stateOf({ store }: Context, { query, matches, place }: Selected): ListResult {
+  if (!place) return store.list(query)
+  const entry = store.get(place)
+  const entries = entry && (matches?.(entry) ?? true) ? [entry] : []
+  return { entries, revision: store.revision, more: false, remaining: 0 }
 }
 
 const fieldsOf = (kind: Kind) => (kind.namespaced ? ['metadata.name', 'metadata.namespace'] : ['metadata.name'])

@@ -1,5 +1,6 @@
 // Values seen through their shape: whether they fit it, which fields they have, and how a list's items are told apart. The other typed walks build on it.
 
+import { cut, isEnough, mostErrors } from '../api/errors.ts'
 import { emptyMap, isObject, type Json, type JsonObject } from '../api/object.ts'
 import { elementAt, formOf, type ListShape, type MapShape, type Scalar, type Shape, shapeAt } from './field-schema.ts'
 import { draftFieldSet, type FieldSet, type FieldSetDraft, insert } from './field-set.ts'
@@ -45,7 +46,9 @@ function check(shape: Shape, value: Json, path: PathElement[], to: Check): void 
 }
 
 function report(path: readonly PathElement[], problem: string, to: Check): void {
-  to.problems.push(path.length === 0 ? problem : `${printPath(path)}: ${problem}`)
+  if (isEnough(to.problems)) return
+  const text = cut(path.length === 0 ? problem : `${printPath(path)}: ${problem}`)
+  to.problems.push(to.problems.length === mostErrors ? `and more than these ${mostErrors}` : text)
 }
 
 function problemOfScalar(scalar: Scalar, value: Json): string | undefined {
@@ -67,6 +70,7 @@ function checkMap(map: MapShape, value: Json, path: PathElement[], to: Check): s
   if (value === null) return undefined
   if (!isObject(value)) return `expected map, got ${printGo(value)}`
   for (const key of Object.keys(value)) {
+    if (isEnough(to.problems)) return undefined
     const child = value[key]
     if (child === undefined) continue
     const shape = map.fields.get(key) ?? map.rest
@@ -84,6 +88,7 @@ function checkList(list: ListShape, value: Json, path: PathElement[], to: Check)
   const items: readonly Json[] = value
   const seen = to.repeats || list.atomic ? undefined : new Set<PathElement>()
   for (let index = 0; index < items.length; index++) {
+    if (isEnough(to.problems)) return undefined
     const item = items[index]!
     const problem = list.atomic ? undefined : problemOfItem(list, item)
     // An item without identity has no path, so nothing inside it can be reported.

@@ -2,16 +2,18 @@
 
 import { canonical } from '../api/codec.ts'
 import { ApiError, badRequest, conflict, invalidValue, notFound } from '../api/errors.ts'
-import type { Kind, Shown, Tools } from '../api/kind.ts'
+import type { Kind, Tools } from '../api/kind.ts'
 import { wholeSchema } from '../api/metadata-schema.ts'
-import { type Json, type ManagedFieldsEntry, type Ref, type Resource, timestamp } from '../api/object.ts'
+import { type Json, type JsonObject, type ManagedFieldsEntry, type Ref, type Resource, timestamp } from '../api/object.ts'
 import { type Document, documentOf, type WriteOptions } from '../api/resources.ts'
-import { admit } from './admit.ts'
+import { type Admitted, admit } from './admit.ts'
 import { type Context, keyOf, refOf } from './context.ts'
+import type { FieldPath } from './field-path.ts'
 import { isSameApartFromTimes, trackUpdate } from './managed-fields.ts'
 import { nextMetadata } from './metadata.ts'
 import { type Received, receive } from './receive.ts'
 import { carryOver, encode, load, present, presentStored, visible } from './redact.ts'
+import { secretFields, withoutFields, writtenBy } from './secret-fields.ts'
 import { isConflict, translate } from './store-errors.ts'
 
 export async function update(
@@ -24,6 +26,7 @@ export async function update(
   const received = receive(kind, sent, options)
   const ref = refOf(kind, at)
   checkPlace(kind, ref, received.object)
+  const written = writtenBy(await secretFields(ctx, kind, ref, options), received.object as unknown as Json)
   return rewrite(ctx, kind, ref, options, old => {
     const { resourceVersion, uid } = received.object.metadata
     if (!resourceVersion || resourceVersion === '0') throw versionMissing(kind, ref.name)
@@ -33,7 +36,7 @@ export async function update(
         ref.name,
         `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${old.metadata.uid}`,
       )
-    return received
+    return { ...received, written }
   })
 }
 
@@ -56,7 +59,11 @@ export function checkPlace(kind: Kind, ref: Ref, object: Resource): void {
 }
 
 /** Given the object as it is, what was asked for. Its resourceVersion, if set, is a precondition. May be asked again after a conflict. */
-export type Change = (old: Resource) => Received & { readonly managedFields?: readonly ManagedFieldsEntry[] }
+export type Change = (old: Resource) => Received & {
+  readonly managedFields?: readonly ManagedFieldsEntry[]
+  /** Secret fields that it sets. */
+  readonly written: readonly FieldPath[]
+}
 
 /** Reads, changes, checks and commits; a lost race is run again unless the client named a version. */
 export async function rewrite(
@@ -75,7 +82,7 @@ export async function rewrite(
     const asked = change(old)
     const pinned = asked.object.metadata.resourceVersion
     if (pinned && pinned !== String(entry.revision)) throw conflict(kind, ref.name)
-    const { next, shown } = await settle(ctx, kind, old, asked, tools, options)
+    const { object: next, shown, abandon } = await settle(ctx, kind, old, asked, tools, options)
     if (isSameApartFromTimes(old, next))
       return shown ? documentOf(shown(visible(ctx, kind, old))) : present(ctx, kind, entry)
     if (tools.dryRun) return documentOf(visible(ctx, kind, next))
@@ -88,6 +95,7 @@ export async function rewrite(
       ])
       return presentStored(ctx, kind, { object: next, value, revision }, shown)
     } catch (error) {
+      abandon?.()
       if (!isConflict(error) || pinned || attempt >= 5) throw translate(error, kind, ref.name)
     }
   }
@@ -101,7 +109,7 @@ async function settle(
   asked: ReturnType<Change>,
   tools: Tools,
   options: WriteOptions,
-): Promise<{ next: Resource; shown: Shown | undefined }> {
+): Promise<Admitted> {
   const ofStatus = options.subresource === 'status'
   const merged = ofStatus
     ? withStatusOf(old, asked.object)
@@ -110,12 +118,14 @@ async function settle(
         withStatusOf({ ...asked.object, metadata: nextMetadata(asked.object.metadata, old.metadata) }, old),
         old,
       )
-  const admitted = await admit(ctx, { kind, next: merged, old, errors: asked.errors, tools })
+  const written = ofStatus ? [] : asked.written
+  const told = { ...tools, written: written.map(path => path.join('.')) }
+  const admitted = await admit(ctx, { kind, next: merged, old, errors: asked.errors, tools: told })
   const managedFields =
     asked.managedFields ??
     trackUpdate({
       schema: wholeSchema(kind),
-      before: old,
+      before: withoutFields(old as unknown as JsonObject, written) as unknown as Resource,
       after: withSentFields(admitted.object, asked.object),
       manager: options.fieldManager ?? 'unknown',
       subresource: options.subresource ?? '',
@@ -124,8 +134,9 @@ async function settle(
       resetStatus: true,
     })
   const next = withFields(admitted.object, managedFields)
-  const generation = (old.metadata.generation ?? 0) + (isSameIntent(next, old) ? 0 : 1)
-  return { next: { ...next, metadata: { ...next.metadata, generation } }, shown: admitted.shown }
+  const isSame = written.length === 0 && isSameIntent(next, old)
+  const generation = (old.metadata.generation ?? 0) + (isSame ? 0 : 1)
+  return { ...admitted, object: { ...next, metadata: { ...next.metadata, generation } } }
 }
 
 function withStatusOf(object: Resource, from: Resource): Resource {

@@ -5,6 +5,8 @@ import {
   type FieldError,
   invalidSecret,
   invalidValue,
+  isEnough,
+  mostErrors,
   notSupported,
   required,
   wrongType,
@@ -15,9 +17,10 @@ import type { Schema } from '../api/schema.ts'
 export type Findings = { readonly errors: FieldError[]; readonly unknown: string[]; readonly deprecated: string[] }
 export const noFindings = (): Findings => ({ errors: [], unknown: [], deprecated: [] })
 
-/** The value as the schema knows it: unknown fields and nulls left out, defaults filled in. */
+/** The value as the schema knows it: unknown fields and nulls left out, defaults filled in. Once errors are enough, as it is. */
 export function conform(schema: Schema, value: Json, path: string, found: Findings): Json {
-  if (schema.deprecated) found.deprecated.push(path)
+  if (isEnough(found.errors)) return value
+  if (schema.deprecated && found.deprecated.length < mostErrors) found.deprecated.push(path)
   if (schema['x-kubernetes-preserve-unknown-fields']) return value
   switch (schema.type) {
     case 'object':
@@ -38,7 +41,7 @@ function conformStruct(schema: Schema, value: { readonly [key: string]: Json }, 
   for (const key of Object.keys(value)) {
     const property = Object.hasOwn(properties, key) ? properties[key] : undefined
     const item = value[key] as Json
-    if (!property || property['x-internal']) found.unknown.push(join(path, key))
+    if (!property || property['x-internal']) noteUnknown(found, path, key)
     else if (item !== null) out[key] = conform(property, item, join(path, key), found)
   }
   for (const [key, property] of Object.entries(properties))
@@ -47,29 +50,80 @@ function conformStruct(schema: Schema, value: { readonly [key: string]: Json }, 
   return out
 }
 
+export function noteUnknown({ unknown }: Pick<Findings, 'unknown'>, path: string, key: string): void {
+  if (unknown.length < mostErrors) unknown.push(join(path, key))
+}
+
 function conformMap(values: Schema, value: { readonly [key: string]: Json }, path: string, found: Findings): Json {
+  const keys = keysOf(value)
+  if (keys.length && keys.every(key => fits(values, value[key] as Json))) return value
   const out = emptyMap()
-  for (const key of Object.keys(value)) {
+  for (const key of keys) {
+    if (isEnough(found.errors)) return value
     const item = value[key] as Json
     if (item !== null) out[key] = conform(values, item, join(path, key), found)
+  }
+  return keys.some(key => out[key] !== undefined) ? out : nothing
+}
+
+/** A map without members, known without being looked into. */
+export const nothing: Json = Object.freeze(emptyMap())
+
+const listed = new WeakMap<object, readonly string[]>()
+
+/** Of a map with hundreds of thousands of members, listing them is most of the work: it is done once. */
+export function keysOf(map: object): readonly string[] {
+  const known = listed.get(map) ?? Object.keys(map)
+  listed.set(map, known)
+  return known
+}
+
+/** Whether a plain value needs no closer look: of a million, not even the path is worth writing. */
+const fits = (schema: Schema, value: Json) =>
+  typeof value === schema.type &&
+  (schema.type === 'string' || schema.type === 'boolean') &&
+  !schema.enum &&
+  !schema.deprecated &&
+  (!schema.format || (schema.format === 'byte' && base64.test(value as string)))
+
+function conformList(schema: Schema, value: readonly Json[], path: string, found: Findings): Json {
+  const items = schema.items ?? {}
+  const out = value.every(item => fits(items, item)) ? value : conformItems(items, value, path, found)
+  const type = schema['x-kubernetes-list-type']
+  if (type === 'set' || type === 'map') checkUnique(schema, out, path, found)
+  return out
+}
+
+function conformItems(schema: Schema, items: readonly Json[], path: string, found: Findings): readonly Json[] {
+  const out: Json[] = []
+  for (const [index, item] of items.entries()) {
+    if (isEnough(found.errors)) return items
+    out.push(conform(schema, item, `${path}[${index}]`, found))
   }
   return out
 }
 
-function conformList(schema: Schema, value: readonly Json[], path: string, found: Findings): Json {
-  const items = schema.items ?? {}
-  const out = value.map((item, index) => conform(items, item, `${path}[${index}]`, found))
-  const type = schema['x-kubernetes-list-type']
-  if (type !== 'set' && type !== 'map') return out
-  const keys = schema['x-kubernetes-list-map-keys']
-  const seen = new Set<string>()
-  for (const [index, item] of out.entries()) {
-    const identity = keys && isObject(item) ? Object.fromEntries(keys.map(key => [key, item[key] ?? null])) : item
-    const text = JSON.stringify(identity)
-    if (seen.has(text)) found.errors.push(duplicateValue(`${path}[${index}]`, identity))
-    seen.add(text)
+function checkUnique(schema: Schema, items: readonly Json[], path: string, found: Findings): void {
+  const keys = schema['x-kubernetes-list-map-keys'] ?? []
+  const seen = new Set<Json>()
+  for (const [index, item] of items.entries()) {
+    const identity = identityOf(keys, item)
+    if (seen.has(identity)) {
+      const named = isObject(item) ? Object.fromEntries(keys.map(key => [key, item[key] ?? null])) : item
+      found.errors.push(duplicateValue(`${path}[${index}]`, named))
+      if (isEnough(found.errors)) return
+    }
+    seen.add(identity)
   }
-  return out
+}
+
+/** What tells an item of a set or map list from the others, as something that === compares. */
+function identityOf(keys: readonly string[], item: Json): Json {
+  if (typeof item !== 'object' || item === null) return item
+  const [key] = keys
+  const values = isObject(item) && key !== undefined ? keys.map(one => item[one] ?? null) : item
+  const [only = null] = Array.isArray(values) && keys.length === 1 ? values : []
+  return typeof only === 'string' ? only : JSON.stringify(values)
 }
 
 const dateTime = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/
@@ -97,18 +151,18 @@ function conformScalar(schema: Schema, value: null | boolean | number | string, 
   return value
 }
 
-const yamlBooleans: { readonly [word: string]: boolean } = {
-  y: true,
-  yes: true,
-  on: true,
-  n: false,
-  no: false,
-  off: false,
+const yamlBooleans = new Map([
+  ...['y', 'yes', 'on'].map(word => [word, true] as const),
+  ...['n', 'no', 'off'].map(word => [word, false] as const),
+])
+
+function booleanHint(value: string): string {
+  const meant = value.length <= 3 ? yamlBooleans.get(value.toLowerCase()) : undefined
+  return meant === undefined ? '' : ` (did you mean ${meant}?)`
 }
 
 function mismatch(schema: Schema, value: Json, path: string, found: Findings): Json {
-  const word = typeof value === 'string' ? yamlBooleans[value.toLowerCase()] : undefined
-  const hint = schema.type === 'boolean' && word !== undefined ? ` (did you mean ${word}?)` : ''
+  const hint = schema.type === 'boolean' && typeof value === 'string' ? booleanHint(value) : ''
   found.errors.push(wrongType(path, schema.type ?? 'object', typeName(value), hint))
   return value
 }

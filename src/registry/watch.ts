@@ -15,28 +15,34 @@ import { type Cursor, type Entry, StoreError, type StoreEvent } from '../storage
 import type { Context } from './context.ts'
 import { checkMatch } from './list.ts'
 import { isPlain, present } from './redact.ts'
-import { select } from './selection.ts'
-import { parseVersion } from './versions.ts'
+import { select, stateOf } from './selection.ts'
+import { mustReach, parseVersion } from './versions.ts'
 import { fixedView, type Move, movingView, type View } from './watch-view.ts'
 
-const batch = 256
+/** What one `next` hands out at most: the last event may go beyond the bytes. */
+const mostEvents = 256
+const mostBytes = 1024 * 1024
 
 export async function watch(ctx: Context, kind: Kind, options: WatchOptions = {}): Promise<Watch> {
   const selected = select(ctx, kind, options)
   const version = parseVersion(options.resourceVersion)
   checkInitial(options, version)
   const fromState = options.sendInitialEvents ?? (version === undefined || version === 0)
-  const state = fromState ? ctx.store.list(selected.query) : undefined
-  const pending: WatchEvent[] = (state?.entries ?? []).map(entry => watchEvent('ADDED', present(ctx, kind, entry)))
+  // A state that is not older than a version has to wait for it.
+  if (fromState && version !== undefined && version > ctx.store.revision) await mustReach(ctx.store, version)
+  const state = fromState ? stateOf(ctx, selected) : undefined
   const start = state ? state.revision : version && version > 0 ? version : ctx.store.revision
-  if (options.sendInitialEvents && options.allowWatchBookmarks) pending.push(bookmarkAt(kind, start, true))
+  const told: Told = {
+    turns: (state?.entries ?? []).map(entry => ({ entry, isIn: true })),
+    end: options.sendInitialEvents && options.allowWatchBookmarks ? bookmarkAt(kind, start, true) : undefined,
+  }
   try {
     // A version that is still to come: silent until then.
     const cursor = ctx.store.watch(kind.id, Math.min(start, ctx.store.revision))
     const view = options.refilter
       ? movingView(ctx, kind, selected, Math.min(start, ctx.store.revision), options.refilter)
       : fixedView(selected)
-    return follow(ctx, kind, { cursor, view, from: start, pending })
+    return follow(ctx, kind, { cursor, view, from: start, asked: version ?? 0, told })
   } catch (error) {
     if (!(error instanceof StoreError)) throw error
     return ended(watchEvent('ERROR', statusDocument(tooOld(start, error).status)))
@@ -63,38 +69,81 @@ function checkInitial(options: WatchOptions, version: number | undefined): void 
 
 const tooOld = (asked: number, error: StoreError) => expired(`too old resource version: ${asked} (${error.revision})`)
 
-type Start = { readonly cursor: Cursor; readonly view: View; readonly from: number; readonly pending: WatchEvent[] }
+/** Objects to be told of as they are, then perhaps a bookmark. Kept as entries: their events are made when they are asked for. */
+type Told = { readonly turns: readonly Turn[]; readonly end?: WatchEvent | undefined }
+type Turn = { readonly entry: Entry; readonly isIn: boolean }
 
-function follow(ctx: Context, kind: Kind, { cursor, view, from, pending: initial }: Start): Watch {
-  let pending: WatchEvent[] = initial
+type Start = {
+  readonly cursor: Cursor
+  readonly view: View
+  readonly from: number
+  readonly asked: number
+  readonly told: Told
+}
+
+function follow(ctx: Context, kind: Kind, { cursor, view, from, asked, told }: Start): Watch {
+  let rest: Iterator<WatchEvent> | undefined = eventsOf(ctx, kind, told)
+  let isInitial = true
   let stopped = false
   let wake: (() => void) | undefined
-  const take = (): WatchEvent[] => {
-    try {
-      return cursor
-        .take(batch)
-        .flatMap(event => (event.revision > from ? (translate(ctx, kind, view.moved(event), event) ?? []) : []))
-    } catch (error) {
-      if (!(error instanceof StoreError)) throw error
-      stop()
-      return [watchEvent('ERROR', statusDocument(tooOld(cursor.revision, error).status))]
-    }
-  }
   const stop = () => {
     stopped = true
     cursor.close()
     view.close()
     wake?.()
   }
+  /** The next events of what is to be told first; none once it is. */
+  const takeRest = (): WatchEvent[] => {
+    const events: WatchEvent[] = []
+    for (let bytes = 0; rest && events.length < mostEvents && bytes < mostBytes; ) {
+      const { value, done } = rest.next()
+      if (done) {
+        rest = undefined
+        isInitial = false
+      } else {
+        events.push(value)
+        bytes += value.document.json.length
+      }
+    }
+    return events
+  }
+  /** The next events that happened; undefined once everything that happened was looked at. */
+  const take = (): WatchEvent[] | undefined => {
+    const events: WatchEvent[] = []
+    try {
+      for (let looked = 0, bytes = 0; looked < mostEvents && bytes < mostBytes; looked++) {
+        const [event] = cursor.take(1)
+        if (!event) return looked ? events : undefined
+        const seen = event.revision > from ? translate(ctx, kind, view.moved(event), event) : undefined
+        if (!seen) continue
+        events.push(seen)
+        bytes += event.entry.text.length
+      }
+      return events
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error
+      stop()
+      return [...events, watchEvent('ERROR', statusDocument(tooOld(cursor.revision, error).status))]
+    }
+  }
   return {
     async next() {
       for (;;) {
-        const taken = pending.length ? pending : stopped ? [] : take()
-        // Only once everything that happened was told does it count what may be seen now.
-        const events = taken.length || stopped ? taken : view.changes().map(change => turned(ctx, kind, change))
-        pending = []
-        if (events.length) return events
+        const first = rest && !stopped ? takeRest() : []
+        if (first.length) return first
+        const happened = stopped ? undefined : take()
+        if (happened?.length) return happened
         if (stopped) return undefined
+        if (happened) {
+          await new Promise(setImmediate) // others get their turn while much happens that is not for this one
+          continue
+        }
+        // Only once everything that happened was told does it count what may be seen now.
+        const turns = view.changes()
+        if (turns.length) {
+          rest = eventsOf(ctx, kind, { turns })
+          continue
+        }
         await new Promise<void>(resolve => {
           wake = resolve
           view.wait(resolve)
@@ -102,9 +151,16 @@ function follow(ctx: Context, kind: Kind, { cursor, view, from, pending: initial
         })
       }
     },
-    bookmark: () => bookmarkAt(kind, cursor.revision, false),
+    // While the state is being told, whoever comes back needs it from its beginning.
+    bookmark: () => bookmarkAt(kind, isInitial && rest ? asked : cursor.revision, false),
     stop,
   }
+}
+
+function* eventsOf(ctx: Context, kind: Kind, { turns, end }: Told): Generator<WatchEvent> {
+  // An object may have come into view, or gone out of it, without changing itself (D27).
+  for (const { entry, isIn } of turns) yield watchEvent(isIn ? 'ADDED' : 'DELETED', present(ctx, kind, entry))
+  if (end) yield end
 }
 
 function ended(last: WatchEvent): Watch {
@@ -127,15 +183,6 @@ function translate(ctx: Context, kind: Kind, { isIn, wasIn }: Move, event: Store
   if (isIn) return shared(ctx, kind, event, wasIn ? 'MODIFIED' : 'ADDED', event.entry)
   if (!wasIn) return undefined
   return event.type === 'deleted' ? shared(ctx, kind, event, 'DELETED', event.entry) : left(ctx, kind, event)
-}
-
-/** An object that came into view, or went out of it, without changing itself (D27). */
-function turned(
-  ctx: Context,
-  kind: Kind,
-  { entry, isIn }: { readonly entry: Entry; readonly isIn: boolean },
-): WatchEvent {
-  return watchEvent(isIn ? 'ADDED' : 'DELETED', present(ctx, kind, entry))
 }
 
 function left(ctx: Context, kind: Kind, { previous, revision }: StoreEvent): WatchEvent {

@@ -1,6 +1,6 @@
 // /livez, /readyz and /healthz: each a list of checks, whole, verbose, or one by one (wire §1.5).
 
-import type { Exchange } from './exchange.ts'
+import type { Exchange, Query } from './exchange.ts'
 import { type Answer, textAnswer } from './respond.ts'
 
 /** undefined: fine. A text: why not; told to the log, withheld from the answer. */
@@ -19,7 +19,7 @@ export function healthPages(checks: Checks): (path: string, exchange: Exchange) 
   }
 }
 
-function report(page: string, checks: readonly Check[], query: URLSearchParams): Answer {
+function report(page: string, checks: readonly Check[], query: Query): Answer {
   const excluded = new Set(query.getAll('exclude'))
   const failed = checks.filter(check => !excluded.has(check.name) && check.failure() !== undefined)
   const lines = checks.map(check => {

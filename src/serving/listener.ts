@@ -1,9 +1,9 @@
 // The listeners: HTTP/1.1 and HTTP/2 over TLS by ALPN, plain HTTP on loopback, with bounds on what a client may hold (D1).
 
 import { createServer, type Server } from 'node:http'
-import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } from 'node:http2'
-import type { AddressInfo } from 'node:net'
-import { badRequest } from '../api/errors.ts'
+import { createSecureServer, type ServerHttp2Session } from 'node:http2'
+import type { AddressInfo, Socket } from 'node:net'
+import { answerClientError } from './client-error.ts'
 import type { Request, Response } from './exchange.ts'
 import type { CertificateSource } from './tls.ts'
 
@@ -15,19 +15,28 @@ export interface Listener {
   close(milliseconds: number): Promise<void>
 }
 
-/** Go clients keep idle connections for 90 seconds; closing sooner would meet their next request half-way. */
-const keepAlive = 125_000
-const headersWithin = 30_000
-const requestWithin = 60_000
+export type Bounds = {
+  /** How long a connection may be idle. Go clients keep theirs for 90 seconds; closing sooner would meet their next request half-way. */
+  readonly keepAlive: number
+  readonly headersWithin: number
+  readonly requestWithin: number
+}
+
+const usual: Bounds = { keepAlive: 125_000, headersWithin: 30_000, requestWithin: 60_000 }
 const maxConnections = 20_000
+/** After so long without a byte the other side is asked whether it is still there. */
+const probeAfter = 30_000
+const lookEvery = 30_000
 
 export async function listenHttps(at: Address, certificates: CertificateSource, handle: Handle): Promise<Listener> {
   const { certificate: cert, key } = certificates.current
+  const bounds = { ...usual, ...at.bounds }
   const server = createSecureServer({
     allowHTTP1: true,
     cert,
     key,
     minVersion: 'TLSv1.2',
+    handshakeTimeout: bounds.headersWithin,
     maxSessionMemory: 32,
     settings: { maxConcurrentStreams: 1000, maxHeaderListSize: 64 * 1024 },
   })
@@ -37,72 +46,84 @@ export async function listenHttps(at: Address, certificates: CertificateSource, 
     sessions.add(session)
     session.on('close', () => sessions.delete(session))
     session.on('error', () => session.destroy())
+    closeWhenIdle(session, bounds.keepAlive)
   })
   server.on('tlsClientError', (_, socket) => socket.destroy())
-  const bounded = server as Http2SecureServer & Pick<Server, 'keepAliveTimeout' | 'headersTimeout' | 'requestTimeout'>
-  bound(bounded as unknown as Server)
+  // HTTP/1.1 over TLS has a server's settings and events, which its type does not say.
+  const http = server as unknown as Server
+  const sockets = bound(http, bounds)
   server.on('request', handle as never)
-  return started(server as unknown as Server, at, 'https', async milliseconds => {
+  return started(http, at, 'https', milliseconds => {
     certificates.stop()
     for (const session of sessions) session.close()
-    setTimeout(() => {
-      for (const session of sessions) session.destroy()
-    }, milliseconds).unref()
+    return close(http, sockets, milliseconds)
+  })
+}
+
+/** A quiet watch is no idle session: only one without streams is. Any frame, a ping too, starts the time anew. */
+function closeWhenIdle(session: ServerHttp2Session, milliseconds: number): void {
+  let streams = 0
+  session.on('stream', stream => {
+    streams++
+    stream.once('close', () => {
+      streams--
+      if (streams === 0) session.setTimeout(milliseconds) // the time may have run out meanwhile
+    })
+  })
+  session.setTimeout(milliseconds)
+  session.on('timeout', () => {
+    if (streams === 0) session.close()
   })
 }
 
 /** A Host that is not a loopback name is somebody else's page talking to us (DNS rebinding). */
 export async function listenHttp(at: Address, handle: Handle): Promise<Listener> {
   const server = createServer()
-  bound(server)
+  const sockets = bound(server, { ...usual, ...at.bounds })
   server.on('request', handle)
-  return started(server, at, 'http', async () => {})
+  return started(server, at, 'http', milliseconds => close(server, sockets, milliseconds))
 }
 
-export type Address = { readonly host: string; readonly port: number }
+export type Address = { readonly host: string; readonly port: number; readonly bounds?: Partial<Bounds> }
 
-function bound(server: Server): void {
+/** Answers the sockets that are open, below TLS where there is any. */
+function bound(server: Server, { keepAlive, headersWithin, requestWithin }: Bounds): ReadonlySet<Socket> {
+  const sockets = new Set<Socket>()
   server.keepAliveTimeout = keepAlive
   server.headersTimeout = headersWithin
   server.requestTimeout = requestWithin
   server.maxConnections = maxConnections
-  server.on('connection', socket => socket.setNoDelay(true))
-  server.on('clientError', (_, socket) => {
-    if (!socket.writable) return void socket.destroy()
-    const body = JSON.stringify(badRequest('the request is not valid HTTP').status)
-    socket.end(
-      `HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
-    )
+  Object.assign(server, { connectionsCheckingInterval: Math.min(lookEvery, headersWithin) })
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+    socket.setNoDelay(true)
+    socket.setKeepAlive(true, probeAfter)
   })
+  server.on('clientError', answerClientError)
+  return sockets
 }
 
-function started(
-  server: Server,
-  { host, port }: Address,
-  scheme: string,
-  closing: (milliseconds: number) => Promise<void>,
-): Promise<Listener> {
+function started(server: Server, { host, port }: Address, scheme: string, close: Listener['close']): Promise<Listener> {
   return new Promise((resolve, reject) => {
     server.once('error', reject)
     server.listen({ host, port }, () => {
       server.removeListener('error', reject)
       const bound = server.address() as AddressInfo
       const name = bound.family === 'IPv6' ? `[${bound.address}]` : bound.address
-      resolve({ url: `${scheme}://${name}:${bound.port}`, close: milliseconds => close(server, milliseconds, closing) })
+      resolve({ url: `${scheme}://${name}:${bound.port}`, close })
     })
   })
 }
 
-async function close(
-  server: Server,
-  milliseconds: number,
-  closing: (milliseconds: number) => Promise<void>,
-): Promise<void> {
+/** Sockets are ended one by one: HTTP/2 servers cannot end all, and half-open clients would never end theirs. */
+async function close(server: Server, sockets: ReadonlySet<Socket>, milliseconds: number): Promise<void> {
   const closed = new Promise<void>(resolve => server.close(() => resolve()))
-  await closing(milliseconds)
-  server.closeIdleConnections?.()
-  const sweep = setInterval(() => server.closeIdleConnections?.(), 50)
-  const timer = setTimeout(() => server.closeAllConnections?.(), milliseconds)
+  server.closeIdleConnections()
+  const sweep = setInterval(() => server.closeIdleConnections(), 50)
+  const timer = setTimeout(() => {
+    for (const socket of sockets) socket.destroy()
+  }, milliseconds)
   await closed
   clearInterval(sweep)
   clearTimeout(timer)

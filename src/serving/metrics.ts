@@ -7,9 +7,13 @@ export interface Metrics {
   counter(name: string, help: string): (labels: Labels) => (by: number) => void
   histogram(name: string, help: string, buckets: readonly number[]): (labels: Labels) => (value: number) => void
   /** Read when the page is asked for. */
-  gauge(name: string, help: string, read: () => Iterable<readonly [Labels, number]>): void
+  gauge(name: string, help: string, read: Read): void
+  /** Likewise, of what somebody else counts and only ever grows. */
+  readCounter(name: string, help: string, read: Read): void
   render(): string
 }
+
+type Read = () => Iterable<readonly [Labels, number]>
 
 type Family = {
   readonly name: string
@@ -20,6 +24,10 @@ type Family = {
 
 export function openMetrics(): Metrics {
   const families: Family[] = []
+  const readWhenAsked = (type: string) => (name: string, help: string, read: Read) => {
+    const lines = () => [...read()].map(([labels, value]) => `${name}${write(labels)} ${value}`)
+    families.push({ name, help, type, lines })
+  }
   return {
     counter(name, help) {
       const series = new Map<string, { value: number }>()
@@ -56,14 +64,8 @@ export function openMetrics(): Metrics {
         }
       }
     },
-    gauge(name, help, read) {
-      families.push({
-        name,
-        help,
-        type: 'gauge',
-        lines: () => [...read()].map(([labels, value]) => `${name}${write(labels)} ${value}`),
-      })
-    },
+    gauge: readWhenAsked('gauge'),
+    readCounter: readWhenAsked('counter'),
     render: () =>
       families
         .map(

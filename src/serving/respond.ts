@@ -3,7 +3,7 @@
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { ApiError, internal, type Status } from '../api/errors.ts'
-import type { Exchange, Response } from './exchange.ts'
+import type { Exchange } from './exchange.ts'
 
 export type Answer = {
   readonly code: number
@@ -22,7 +22,7 @@ export async function respond(exchange: Exchange, answer: Answer): Promise<void>
   const { request, response } = exchange
   const headers = ['Audit-Id', exchange.auditId, 'Content-Type', answer.type]
   let body = answer.body
-  if (body.length > compressAbove && /\bgzip\b/.test(String(request.headers['accept-encoding'] ?? ''))) {
+  if (body.length > compressAbove && takesGzip(request.headers['accept-encoding'])) {
     body = await compress(body, { level: 1 })
     headers.push('Content-Encoding', 'gzip')
   }
@@ -33,29 +33,45 @@ export async function respond(exchange: Exchange, answer: Answer): Promise<void>
   if (vary.length) headers.push('Vary', vary.join(', '))
   if (exchange.warnings.size) headers.push('Warning', warningHeaders(exchange.warnings) as unknown as string)
   headers.push('Content-Length', String(body.length))
-  if (response.destroyed || response.headersSent) return
+  if (exchange.closed || response.headersSent) return
   response.writeHead(answer.code, headers)
   if (request.method === 'HEAD') response.end()
   else response.end(body)
-  if (body.length > stillHeld) await taken(response)
+  if (body.length > stillHeld) await taken(exchange)
 }
 
 /** A large answer is held until its client has taken it, and counts as under way; a client that does not take it is cut off. */
-function taken(response: Response): Promise<void> {
+function taken(exchange: Exchange): Promise<void> {
   return new Promise(resolve => {
-    const timer = setTimeout(() => response.destroy(), patience).unref()
-    response.on('close', () => {
+    const timer = setTimeout(() => {
+      exchange.response.destroy()
+      resolve()
+    }, patience).unref()
+    exchange.onClosed(() => {
       clearTimeout(timer)
       resolve()
     })
   })
 }
 
-/** The Status of anything thrown; what is not an ApiError is a bug, told to `bug` and to nobody else. */
-export function statusOf(error: unknown, bug: (error: unknown) => void): Status & { readonly code: number } {
-  if (error instanceof ApiError) return error.status
-  bug(error)
-  return internal().status
+/** `gzip;q=0` is a refusal, and so is `*;q=0` where gzip is not named. */
+export function takesGzip(accepted: string | string[] | undefined): boolean {
+  let any = false
+  for (const entry of String(accepted ?? '')
+    .slice(0, 4096)
+    .split(',')) {
+    const [coding = '', ...parameters] = entry.split(';').map(part => part.trim().toLowerCase())
+    const weight = parameters.find(parameter => parameter.startsWith('q='))?.slice(2)
+    const wanted = weight === undefined || Number(weight) > 0
+    if (coding === 'gzip') return wanted
+    if (coding === '*') any = wanted
+  }
+  return any
+}
+
+/** The Status of anything thrown; what is not an ApiError is a bug, and nobody's but ours to know. */
+export function statusOf(error: unknown): Status & { readonly code: number } {
+  return error instanceof ApiError ? error.status : internal().status
 }
 
 /** Headers that go with an error. Retry-After only where nothing took effect, since clients then repeat the request. */

@@ -231,6 +231,16 @@ describe('refusals', { timeout: 30_000 }, () => {
           'CreateOptions.meta.k8s.io "" is invalid: dryRun: Unsupported value: "Some": supported values: "All"',
         ],
         [
+          'POST',
+          `${teams}?dryRun=`,
+          'CreateOptions.meta.k8s.io "" is invalid: dryRun: Unsupported value: "": supported values: "All"',
+        ],
+        [
+          'DELETE',
+          `${teams}/a?dryRun`,
+          'DeleteOptions.meta.k8s.io "" is invalid: dryRun: Unsupported value: "": supported values: "All"',
+        ],
+        [
           'PUT',
           `${teams}/a?fieldManager=${'m'.repeat(129)}`,
           'UpdateOptions.meta.k8s.io "" is invalid: fieldManager: Too long: may not be more than 128 bytes',
@@ -316,6 +326,8 @@ describe('refusals', { timeout: 30_000 }, () => {
         body: '{"propagationPolicy":"Background"}',
       })
       assert.ok([200, 400].includes(beside.code))
+      for (const query of ['dryRun=', 'dryRun', 'dryRun=all', 'dryRun=&dryRun=All'])
+        assert.equal((await wire(`${teams}/kept?${query}`, { method: 'DELETE' })).code, 422, query)
       assert.equal((await wire(`${teams}/kept`)).code, 200)
       const both = await wire(`${teams}/kept`, {
         method: 'DELETE',
@@ -339,6 +351,8 @@ describe('refusals', { timeout: 30_000 }, () => {
       for (const accept of [
         'application/vnd.kubernetes.protobuf',
         'text/html',
+        'constructor',
+        'toString, __proto__',
         'application/json;as=Frog;v=v1;g=meta.k8s.io',
       ])
         isStatus(

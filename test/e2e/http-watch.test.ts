@@ -135,6 +135,47 @@ describe('watches', { timeout: 30_000 }, () => {
     assert.equal((await wire(`${teams}/${name}?watch=true`)).json.kind, 'Team')
   })
 
+  test('a watch of one by its path leaves other requests as they are', async () => {
+    const [one, other] = [await make(), await make()]
+    const bare = await openBare(server.http) // no query at all, not even an empty one
+    const path = `${group}/watch/teams/${one}`
+    bare.socket.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${server.adminKey}\r\n\r\n`)
+    await bare.until(`"name":"${one}"`)
+    bare.socket.destroy()
+    const names = (await wire(teams)).json.items.map((item: { metadata: { name: string } }) => item.metadata.name)
+    assert.ok(names.includes(one) && names.includes(other))
+  })
+
+  test('a watch of one by its path stays one, whatever selector comes with it', async () => {
+    const [one, other] = [await make(), await make()]
+    for (const [selector, wanted] of [
+      ['metadata.name!=zzz', [one]],
+      [`metadata.name=${other}`, []],
+      [`metadata.name!=${one}`, []],
+    ] as const) {
+      const query = `fieldSelector=${encodeURIComponent(selector)}&timeoutSeconds=1`
+      const { response } = await watch(query, {}, `${group}/watch/teams/${one}`)
+      let text = ''
+      for await (const chunk of response.setEncoding('utf8')) text += chunk
+      const names = [...text.matchAll(/"name":"(\w+)"/g)].map(match => match[1])
+      assert.deepEqual(names, wanted, selector)
+    }
+    assert.equal((await wire(`${group}/watch/teams/${one}?fieldSelector=metadata.name!%3Dzzz%5C`)).code, 400)
+  })
+
+  test('timeoutSeconds beyond what a timer counts to, 0 and below do not end it at once', async () => {
+    const opened = await Promise.all(
+      ['3000000', '999999999999999', '0', '-1'].map(async seconds =>
+        watch(`watch=true&resourceVersion=${await newest()}&timeoutSeconds=${seconds}`),
+      ),
+    )
+    const name = await make()
+    for (const { next, close } of opened) {
+      assert.equal((await next())?.object.metadata.name, name)
+      close()
+    }
+  })
+
   test('application/json;stream=watch is understood; what cannot be a watch is refused before it begins', async () => {
     const { response, close } = await watch('watch=true', { accept: 'application/json;stream=watch' })
     assert.equal(response.statusCode, 200)

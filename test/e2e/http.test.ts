@@ -138,6 +138,20 @@ describe('the front door', { timeout: 30_000 }, () => {
       assert.equal(clear.headers['content-encoding'], undefined)
       assert.equal(zipped.text, clear.text)
       assert.equal((await wire(`${teams}/web`, { headers: gzip })).headers['content-encoding'], undefined)
+      for (const [accepted, encoding] of [
+        ['gzip;q=0', undefined],
+        ['deflate, GZIP; q=0.0', undefined],
+        ['*;q=0', undefined],
+        ['gzip;q=0, *', undefined],
+        ['x-gzip-not', undefined],
+        ['br, gzip;q=0.5', 'gzip'],
+        ['*', 'gzip'],
+      ] as const)
+        assert.equal(
+          (await wire(`${teams}/large`, { headers: { 'accept-encoding': accepted } })).headers['content-encoding'],
+          encoding,
+          accepted,
+        )
       await wire(`${teams}/large`, { method: 'DELETE' })
     })
 
@@ -258,6 +272,31 @@ describe('the front door', { timeout: 30_000 }, () => {
       assert.equal((await wire(`${teams}/web`, { headers: as('PartialObjectMetadataList') })).code, 406)
       const either = { accept: `${as('Frog').accept},application/json` }
       assert.equal((await wire(teams, { headers: either })).json.kind, 'TeamList')
+    })
+
+    test('views of metadata leave out annotations that the kind seals, on get, list and watch (D28)', async () => {
+      const secrets = `${group}/namespaces/default/sharedsecrets`
+      const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration'
+      const annotations = { [lastApplied]: '{"spec":{"data":{"k":"c2VhbGVkLXdvcmQ="}}}', note: 'kept' }
+      const made = await post(secrets, { metadata: { name: 'viewed', annotations }, spec: { data: {} } })
+      assert.equal(made.code, 201)
+      const as = (word: string) => ({ accept: `application/json;as=${word};v=v1;g=meta.k8s.io` })
+      const initial = '?watch=true&timeoutSeconds=1&fieldSelector=metadata.name%3Dviewed'
+      for (const [path, word] of [
+        [`${secrets}/viewed`, 'Table'],
+        [`${secrets}/viewed`, 'PartialObjectMetadata'],
+        [secrets, 'Table'],
+        [secrets, 'PartialObjectMetadataList'],
+        [`${secrets}${initial}`, 'Table'],
+        [`${secrets}${initial}`, 'PartialObjectMetadata'],
+      ] as const) {
+        const { code, text } = await wire(path, { headers: as(word) })
+        assert.equal(code, 200, `${word} of ${path}`)
+        assert.ok(text.includes('"note":"kept"'), `${word} of ${path}: ${text}`)
+        assert.doesNotMatch(text, /c2VhbGVkLXdvcmQ|last-applied-configuration":"/, `${word} of ${path}`)
+      }
+      const whole = (await wire(`${secrets}/viewed`)).json
+      assert.equal(whole.metadata.annotations[lastApplied], annotations[lastApplied])
     })
 
     test('no view shows a key or what is hidden (D13, D21)', async () => {

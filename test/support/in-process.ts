@@ -47,6 +47,8 @@ export type House = {
   readonly inside: Resources
   /** What is stored of an object, sealed fields opened: what no door shows. */
   opened(kind: Kind, ref: Ref): Resource
+  /** Whose activity was said to be of no interest any more. */
+  readonly unused: readonly string[]
   /** Resolves once the collector has nothing left to do with what it has seen. */
   settled(): Promise<void>
   close(): Promise<void>
@@ -66,6 +68,7 @@ export async function openHouse(options: HouseOptions = {}): Promise<House & { r
   const digest = (text: string) => createHash('sha256').update(text).digest('hex')
   const keys = [{ id: 'test', key: new Uint8Array(32).fill(7) }]
   const sealer = openSealer({ keys, random: size => randomBytes(size) })
+  const unused: string[] = []
   const registry = openRegistry({
     kinds,
     store,
@@ -90,10 +93,15 @@ export async function openHouse(options: HouseOptions = {}): Promise<House & { r
       permissionsOf: () => ({ members: [], permissions: [] }),
       teamWithUsername: () => undefined,
       callerNamed: user => ({ username: user, groups: [] }),
-      keyWithDigest: wanted => book.placeOf(wanted),
+      takeDigest: (wanted, uid) => book.take(wanted, uid),
     }),
   })
-  const book = openKeyBook(registry.inside, () => {}, fail)
+  const book = openKeyBook({
+    inside: registry.inside,
+    told: () => {},
+    unused: id => void unused.push(id),
+    failed: fail,
+  })
   await book.ready
   const collector = options.collect
     ? startGarbageCollector({ resources: registry.inside, kinds, now: clock.now, failed: (_, error) => fail(error) })
@@ -106,6 +114,7 @@ export async function openHouse(options: HouseOptions = {}): Promise<House & { r
     resources: registry.as(admin),
     as: registry.as,
     inside: registry.inside,
+    unused,
     opened(kind, ref) {
       const entry = store.get({ bucket: kind.id, ...ref })
       let object = JSON.parse(entry?.text.toString() ?? 'null') as JsonObject

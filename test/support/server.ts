@@ -9,7 +9,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Answer, openRequests, type RequestOptions, type WatchEvent } from './request.ts'
 
-export type ServerOptions = { readonly storage?: 'memory' | 'sqlite'; readonly args?: readonly string[] }
+export type ServerOptions = {
+  readonly storage?: 'memory' | 'sqlite'
+  readonly args?: readonly string[]
+  /** One that was used before; by default an empty one of its own. */
+  readonly directory?: string
+}
 
 export type Server = {
   readonly https: string
@@ -36,7 +41,7 @@ const program = join(import.meta.dirname, '../../bin/platform.js')
 const within = 20_000
 
 export async function startServer(options: ServerOptions = {}): Promise<Server> {
-  const directory = await mkdtemp(join(tmpdir(), 'platform-test-'))
+  const directory = options.directory ?? (await mkdtemp(join(tmpdir(), 'platform-test-')))
   let running: Running | undefined
   // A test that fails before its stop() leaves nothing behind.
   const leave = () => {

@@ -24,6 +24,14 @@ import {
 } from './support.ts'
 import { Widget } from './widget.ts'
 
+/** What a body costs this process; over HTTP that includes writing and reading it. */
+async function spent<T>(run: () => Promise<T>): Promise<{ cpuTime: number; answers: T }> {
+  const before = process.cpuUsage()
+  const answers = await run()
+  const { user, system } = process.cpuUsage(before)
+  return { cpuTime: (user + system) / 1000, answers }
+}
+
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
 export function createSuite(open: OpenHouse): void {
@@ -294,6 +302,49 @@ export function createSuite(open: OpenHouse): void {
       ])
       assert.match(status.message ?? '', /^Widget\.management\.platform\.sh "Not_Valid" is invalid: \[.*\]$/)
       assert.match(status.message ?? '', /name part must be no more than 63 bytes/)
+    })
+
+    test('of a body that is wrong all over a hundred errors are told, and no more are looked for (D6)', async () => {
+      const many = Array.from({ length: 200_000 }, (_, index) => index.toString(36))
+      const map = (value: (word: string) => [string, unknown]) => Object.fromEntries(many.map(value))
+      const bodies = {
+        labels: { metadata: { name: 'x', labels: map(word => [`${word}!`, '']) } },
+        annotations: { metadata: { name: 'x', annotations: map(word => [`${word}!`, '']) } },
+        finalizers: { metadata: { name: 'x', finalizers: many.map(word => `${word}!`) } },
+        references: { metadata: { name: 'x', ownerReferences: many.slice(0, 50_000).map(uid => ({ uid })) } },
+        'the same tag': { metadata: { name: 'x' }, spec: { tags: many.map(() => 'a') } },
+        'no tags': { metadata: { name: 'x' }, spec: { tags: many.map(() => 1) } },
+        'no settings': { metadata: { name: 'x' }, spec: { settings: map(word => [word, 1]) } },
+      }
+      for (const [what, body] of Object.entries(bodies)) {
+        const { cpuTime, answers } = await spent(async () => [
+          await refused(house().resources.create(Widget, '', json(body)), { code: 422 }),
+          await refused(
+            house().resources.patch(
+              Widget,
+              { namespace: '', name: 'x' },
+              { type: 'apply', body: json({ apiVersion: 'management.platform.sh/v1', kind: 'Widget', ...body }), force: false },
+              { fieldManager: 'a' },
+            ),
+            {},
+          ),
+        ])
+        for (const status of answers) {
+          assert.ok(causes(status).length <= 100, what)
+          assert.ok(JSON.stringify(status).length < 100_000, `${what}: ${JSON.stringify(status).length}`)
+        }
+        assert.match(answers[0]?.message ?? '', /, and more than these 100\]$/, what)
+        // Far more than it takes, and far less than it took.
+        assert.ok(cpuTime < 1500, `${what}: ${cpuTime} ms`)
+      }
+    })
+
+    test('a word that is no boolean is refused, whatever JavaScript has under that name (D4)', async () => {
+      for (const ready of ['constructor', 'toString', '__proto__']) {
+        const status = await refuse({ spec: { ready } })
+        assert.doesNotMatch(status.message ?? '', /did you mean/)
+      }
+      assert.match((await refuse({ spec: { ready: 'Yes' } })).message ?? '', /did you mean true\?/)
     })
 
     test('explains the rule of names (wire §1.9)', async () => {

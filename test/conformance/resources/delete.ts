@@ -87,6 +87,21 @@ export function deleteSuite(open: OpenHouse): void {
       assert.ok(await isGone(name))
     })
 
+    test('a grace period beyond 2^31-1 seconds is 422 on DeleteOptions; the longest is a time like any other (D10)', async () => {
+      const name = fresh()
+      await create(house(), name)
+      for (const gracePeriodSeconds of [2 ** 31, 9_000_000_000_000])
+        for (const dryRun of [true, false])
+          await refused(remove(name, { gracePeriodSeconds, dryRun }), {
+            code: 422,
+            reason: 'Invalid',
+            message: `DeleteOptions.meta.k8s.io "" is invalid: gracePeriodSeconds: Invalid value: ${gracePeriodSeconds}: must be less than or equal to 2147483647`,
+          })
+      const { metadata } = await mark(name, { gracePeriodSeconds: 2 ** 31 - 1 })
+      assert.equal(metadata.deletionTimestamp, in_(2 ** 31 - 1))
+      await remove(name, { gracePeriodSeconds: 0 })
+    })
+
     test('a second delete may only shorten the grace period; 0 ends it (SPEC §2.2, D10)', async () => {
       const name = fresh()
       await create(house(), name)
@@ -204,6 +219,28 @@ export function deleteSuite(open: OpenHouse): void {
       const { items } = await house().resources.deleteCollection(Widget, { namespace }, { dryRun: true })
       assert.equal(items.length, 3)
       assert.deepEqual(await names(namespace), ['a', 'b', 'c'])
+    })
+
+    test('deletes many at once: those waiting share a commit, and all are gone (wire §1.15)', async () => {
+      const namespace = fresh('ns')
+      const many = Array.from({ length: 200 }, (_, index) => `w${index}`)
+      await Promise.all(many.map(name => create(house(), name, {}, namespace)))
+      let most = 0
+      let under = 0
+      const { store } = house()
+      const commit = store.commit
+      Object.assign(store, {
+        commit: async (ops: Parameters<typeof commit>[0]) => {
+          most = Math.max(most, ++under)
+          return commit(ops).finally(() => under--)
+        },
+      })
+      const { items } = await house()
+        .resources.deleteCollection(Widget, { namespace })
+        .finally(() => Object.assign(store, { commit }))
+      assert.equal(items.length, 200)
+      assert.equal((await house().resources.list(Widget, { namespace })).items.length, 0)
+      assert.ok(most > 8 && most <= 32, `${most} at once`)
     })
 
     test('takes a page at a time where a limit is given (wire §1.15)', async () => {

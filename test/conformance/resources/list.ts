@@ -123,6 +123,8 @@ export function listSuite(open: OpenHouse): void {
       const pickField = async (fieldSelector: string) => names(await house().resources.list(Widget, { fieldSelector }))
       assert.deepEqual(await pickField('metadata.name=a'), ['a', 'a'])
       assert.deepEqual(await pickField('metadata.name=a,metadata.namespace==two'), ['a'])
+      assert.deepEqual(await pickField('metadata.name=a,metadata.namespace=two,metadata.name!=a'), [])
+      assert.deepEqual(await pickField('metadata.name=nobody,metadata.namespace=two'), [])
       assert.deepEqual(await pickField('metadata.name!=a'), ['b', 'c'])
       await refused(pickField('spec.note=x'), { code: 400, message: /field label not supported: spec\.note/ })
       await refused(pickField('foo'), { code: 400, message: "invalid selector: 'foo'; can't understand 'foo'" })
@@ -195,6 +197,28 @@ export function listSuite(open: OpenHouse): void {
           reason: 'BadRequest',
           message: /^invalid continue token: continue key is not valid/,
         })
+    })
+
+    test('refuses a token that names a version still to come with 400 (wire §1.11)', async () => {
+      const { continue: token = '' } = await house().resources.list(Widget, { namespace: 'p', limit: 1 })
+      const forged = { ...JSON.parse(Buffer.from(token, 'base64url').toString()), rv: house().store.revision + 1000 }
+      await refused(
+        house().resources.list(Widget, { continue: Buffer.from(JSON.stringify(forged)).toString('base64url') }),
+        { code: 400, reason: 'BadRequest', message: /^invalid continue token: / },
+      )
+    })
+
+    test('refuses resourceVersionMatch beside a token with 422 (wire §1.11)', async () => {
+      const { continue: token = '' } = await house().resources.list(Widget, { namespace: 'p', limit: 1 })
+      for (const resourceVersion of ['', '0', '5'])
+        await refused(
+          house().resources.list(Widget, { continue: token, resourceVersion, resourceVersionMatch: 'NotOlderThan' }),
+          {
+            code: 422,
+            message:
+              'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden when continue is provided',
+          },
+        )
     })
 
     test('refuses a resourceVersion beside a token (wire §1.11)', async () => {

@@ -249,6 +249,24 @@ export function patchSuite(open: OpenHouse): void {
       assert.deepEqual(plain(again.object), plain(first.object))
     })
 
+    test('of several that would create, one does and the others are merged; deleting meanwhile makes none fail (wire §1.14)', async () => {
+      for (let round = 0; round < 5; round++) {
+        const name = fresh()
+        const answers = await Promise.all(
+          ['a', 'b', 'c'].map(one => apply(name, { spec: { settings: { [one]: '1' } } }, one)),
+        )
+        assert.equal(answers.filter(answer => answer.created).length, 1)
+        assert.deepEqual(specOf((await house().resources.get(Widget, at(name))).object), {
+          settings: { a: '1', b: '1', c: '1' },
+        })
+        await Promise.all([
+          ...['a', 'b', 'c'].map(one => apply(name, { spec: { settings: { [one]: '2' } } }, one)),
+          house().resources.delete(Widget, at(name)),
+          ...['a', 'b', 'c'].map(one => apply(name, { spec: { settings: { [one]: '3' } } }, one, { force: true })),
+        ])
+      }
+    })
+
     test('dryRun creates nothing (wire §1.9)', async () => {
       const name = fresh()
       const answer = await apply(name, { spec: { size: 1 } }, 'a', { dryRun: true })

@@ -154,6 +154,46 @@ export function watchSuite(open: OpenHouse): void {
       })
     })
 
+    test('a state that is not older than a version to come waits for it (wire §1.12)', async () => {
+      const namespace = fresh('ns')
+      const options = { namespace, sendInitialEvents: true, resourceVersionMatch: 'NotOlderThan' }
+      const coming = house().resources.watch(Widget, { ...options, resourceVersion: String(house().store.revision + 1) })
+      await turn()
+      await create(house(), 'a', {}, namespace)
+      const watch = await coming
+      assert.deepEqual(spoken(await events(watch, 1)), ['ADDED a'])
+      watch.stop()
+      const far = String(house().store.revision + 1000)
+      await refused(house().resources.watch(Widget, { ...options, resourceVersion: far }), { code: 504 })
+    })
+
+    test('events come in batches of 256 at most, or about 1 MiB, the state as well as what happens (wire §1.12)', async () => {
+      const namespace = fresh('ns')
+      const labels = { labels: { run: namespace } }
+      const many = Array.from({ length: 300 }, (_, index) => `w${index}`)
+      const from = now()
+      await Promise.all(many.map(name => create(house(), name, { metadata: labels }, namespace)))
+      const large = Array.from({ length: 20 }, (_, index) => `x${index}`)
+      for (const name of large)
+        await create(house(), name, { metadata: labels, spec: { note: 'n'.repeat(200_000) } }, namespace)
+      for (const options of [{ namespace }, { namespace, resourceVersion: from }]) {
+        const watch = await house().inside.watch(Widget, options)
+        const batches: number[] = []
+        for (let told = 0; told < 320; told += batches.at(-1) ?? 0) {
+          const batch = (await watch.next()) ?? []
+          const bytes = batch.reduce((sum, { line }) => sum + line.length, 0)
+          assert.ok(batch.length <= 256 && bytes < 1024 * 1024 + 300_000, `${batch.length} events, ${bytes} bytes`)
+          // What was not handed out yet is not behind a bookmark.
+          const behind = version(watch.bookmark().document.object)
+          const isLast = told + batch.length === 320
+          assert.equal(isLast ? behind >= Number(now()) : behind < Number(now()), true)
+          batches.push(batch.length)
+        }
+        watch.stop()
+        assert.ok(batches.length > 4, batches.join())
+      }
+    })
+
     test('sendInitialEvents=false begins with what happens next (wire §1.12)', async () => {
       const namespace = fresh('ns')
       await create(house(), 'a', {}, namespace)

@@ -1,0 +1,68 @@
+// The pipeline without a house: how long a request counts as under way.
+
+import assert from 'node:assert/strict'
+import { request } from 'node:http'
+import { test } from 'node:test'
+import { defineKind } from '../api/kind.ts'
+import { documentOf, type Resources } from '../api/resources.ts'
+import { openLimits } from '../serving/limits.ts'
+import { listenHttp } from '../serving/listener.ts'
+import { requestHandler, type ServerOptions } from './server.ts'
+
+const kind = defineKind({
+  kind: 'Thing',
+  plural: 'things',
+  singular: 'thing',
+  namespaced: false,
+  description: 'A thing.',
+  sample: {},
+})
+const path = '/kubernetes/management/apis/management.platform.sh/v1/things'
+const thing = documentOf({ apiVersion: kind.apiVersion, kind: 'Thing', metadata: { name: 'a' } })
+
+test('a write that was answered 504 is under way until its work is done', async () => {
+  let finish = () => {}
+  const working = new Promise<void>(resolve => {
+    finish = resolve
+  })
+  const create = async () => {
+    await working
+    return thing
+  }
+  const limits = openLimits({ read: 1, write: 1, watch: 1 })
+  const access = {
+    authenticate: () => ({ identity: 'User', username: 'ada', groups: [] }),
+    authorizer: { authorize: () => ({ answer: 'yes' }), judge: () => ({ allowed: true, reason: '' }) },
+    rightsChanged: () => () => {},
+    warningFor: () => undefined,
+  } as unknown as ServerOptions['access']
+  const handle = requestHandler({
+    kinds: [kind],
+    access,
+    resourcesFor: () => ({ create }) as unknown as Resources,
+    pages: () => undefined,
+    rootPages: () => undefined,
+    limits,
+    loopbackOnly: true,
+    now: Date.now,
+    uuid: () => 'id',
+    ending: new AbortController().signal,
+    observe: () => {},
+  })
+  const listener = await listenHttp({ host: '127.0.0.1', port: 0 }, (...both) => void handle(...both))
+  const post = (query: string) =>
+    new Promise<number | undefined>(resolve => {
+      const call = request(`${listener.url}${path}${query}`, { method: 'POST', agent: false }, answer => {
+        answer.resume().on('end', () => resolve(answer.statusCode))
+      })
+      call.end('{}')
+    })
+  assert.equal(await post('?timeout=50ms'), 504)
+  assert.equal(limits.current.write, 1)
+  assert.equal(await post(''), 429, 'there is no place for another')
+  finish()
+  await new Promise(setImmediate)
+  assert.equal(limits.current.write, 0)
+  assert.equal(await post(''), 201)
+  await listener.close(0)
+})

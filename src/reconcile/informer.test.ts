@@ -1,0 +1,162 @@
+// The informer against scripted Resources: what it does when watches end, fail, or come too late.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
+import { ApiError, expired, internal } from '../api/errors.ts'
+import { defineKind, type Kind } from '../api/kind.ts'
+import type { Resource } from '../api/object.ts'
+import {
+  documentOf,
+  type Resources,
+  statusDocument,
+  type Watch,
+  type WatchEvent,
+  watchEvent,
+} from '../api/resources.ts'
+import { startInformer } from './informer.ts'
+
+const kind: Kind = defineKind({
+  kind: 'Thing',
+  plural: 'things',
+  singular: 'thing',
+  namespaced: false,
+  description: 'A thing.',
+  sample: {},
+})
+const thing = (name: string, resourceVersion: string): Resource => ({
+  apiVersion: kind.apiVersion,
+  kind: 'Thing',
+  metadata: { name, resourceVersion },
+})
+const added = (name: string, version: string) => watchEvent('ADDED', documentOf(thing(name, version)))
+const error = (of: ApiError) => watchEvent('ERROR', statusDocument(of.status))
+
+/** What each watch says before it ends; the last one stays open. */
+function script(watches: readonly (readonly WatchEvent[])[]) {
+  const asked: (string | undefined)[] = []
+  const waits: number[] = []
+  const failures: unknown[] = []
+  let lists = 0
+  let open = 0
+  const watch = async (_: Kind, options: { readonly resourceVersion?: string } = {}): Promise<Watch> => {
+    const said = watches[asked.length]
+    asked.push(options.resourceVersion)
+    open++
+    let end = () => {}
+    const ended = new Promise<undefined>(resolve => {
+      end = () => resolve(undefined)
+    })
+    let rest = said?.length ? said : undefined
+    return {
+      async next() {
+        const events = rest
+        rest = undefined
+        return events ?? (said ? void open-- : await ended)
+      },
+      bookmark: () => added('none', '0'),
+      stop: () => {
+        open--
+        end()
+      },
+    }
+  }
+  const resources = {
+    list: async () => ({ items: [], resourceVersion: String(100 * ++lists) }),
+    watch,
+  } as unknown as Resources
+  const options = {
+    resources,
+    kind,
+    keep: (object: Resource) => object,
+    failed: (failure: unknown) => void failures.push(failure),
+    wait: async (milliseconds: number) => void waits.push(milliseconds),
+  }
+  return { options, asked, waits, failures, lists: () => lists, open: () => open }
+}
+
+async function until(isSo: () => boolean): Promise<void> {
+  for (let n = 0; n < 1000 && !isSo(); n++) await turn()
+  assert.ok(isSo())
+}
+
+test('a watch that ends at once is opened again ever more slowly, without a new list', async () => {
+  const { options, asked, waits, lists } = script(Array.from({ length: 9 }, () => []))
+  const informer = startInformer(options)
+  await until(() => asked.length === 10)
+  informer.stop()
+  assert.deepEqual(waits, [100, 200, 400, 800, 1600, 3200, 6400, 10_000, 10_000])
+  assert.equal(lists(), 1)
+})
+
+test('a watch that only says ERROR is followed by a new list, ever more slowly', async () => {
+  const tooOld = [error(expired('too old'))]
+  const { options, asked, waits, failures, lists } = script([tooOld, tooOld, tooOld])
+  const informer = startInformer(options)
+  await until(() => asked.length === 4)
+  informer.stop()
+  assert.deepEqual(waits, [100, 200, 400])
+  assert.equal(lists(), 4)
+  assert.deepEqual(failures, [], 'too old is no failure: a list helps')
+})
+
+test('an ERROR that is not about age is told', async () => {
+  const { options, asked, failures } = script([[error(internal())]])
+  const informer = startInformer(options)
+  await until(() => asked.length === 2)
+  informer.stop()
+  assert.deepEqual(
+    failures.map(failure => failure instanceof ApiError && failure.code),
+    [500],
+  )
+})
+
+test('a watch that told something is opened again at once, from where it ended', async () => {
+  const { options, asked, waits } = script([[added('a', '101')], [added('b', '102')]])
+  const informer = startInformer(options)
+  await until(() => asked.length === 3)
+  informer.stop()
+  assert.deepEqual(asked, ['100', '101', '102'])
+  assert.deepEqual(waits, [])
+})
+
+test('told to stop while a watch is being opened, it stops that watch', async () => {
+  const { options, asked, open } = script([])
+  const { watch } = options.resources
+  let proceed = () => {}
+  const held = new Promise<void>(resolve => {
+    proceed = resolve
+  })
+  const resources = {
+    ...options.resources,
+    watch: async (...args: Parameters<Resources['watch']>) => {
+      await held
+      return watch(...args)
+    },
+  }
+  const informer = startInformer({ ...options, resources })
+  await informer.ready
+  informer.stop()
+  proceed()
+  await until(() => asked.length === 1)
+  await until(() => open() === 0)
+})
+
+test('told to stop while it lists, it tells of nothing any more', async () => {
+  const { options, asked } = script([])
+  const changes: unknown[] = []
+  let proceed = () => {}
+  const held = new Promise<void>(resolve => {
+    proceed = resolve
+  })
+  const list = async () => {
+    await held
+    return { items: [documentOf(thing('a', '1'))], resourceVersion: '1' }
+  }
+  const resources = { ...options.resources, list }
+  const informer = startInformer({ ...options, resources, changed: ref => void changes.push(ref) })
+  informer.stop()
+  proceed()
+  await turn()
+  assert.deepEqual([changes, asked], [[], []])
+})

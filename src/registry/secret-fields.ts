@@ -1,0 +1,55 @@
+// Fields whose values a caller may not learn, not even by guessing (D5): a write that names one is a change, whatever its value.
+
+import type { Kind } from '../api/kind.ts'
+import { isObject, type Json, type JsonObject, type Ref } from '../api/object.ts'
+import type { PatchBody, WriteOptions } from '../api/resources.ts'
+import type { Context } from './context.ts'
+import { type FieldPath, fieldPath, readAt, touches, writeAt } from './field-path.ts'
+
+/** What is never shown, and what is sealed where the caller may not get the object. The server itself sees everything. */
+export async function secretFields(
+  ctx: Context,
+  kind: Kind,
+  ref: Ref,
+  options: WriteOptions,
+): Promise<readonly FieldPath[]> {
+  if (ctx.inside) return []
+  const secret = [...kind.hidden, ...kind.writeOnly]
+  if (kind.sealed.length) {
+    const tools = ctx.tools({ dryRun: options.dryRun ?? false, warn: () => {} })
+    const { allowed } = await tools.judge({ verb: 'get', target: { group: kind.group, resource: kind.plural, ...ref } })
+    if (!allowed) secret.push(...kind.sealed)
+  }
+  return secret.map(fieldPath)
+}
+
+/** Which of them an object or a merge patch sets; of a map, which of its members. */
+export const writtenBy = (secret: readonly FieldPath[], body: Json): readonly FieldPath[] =>
+  secret.flatMap(path => membersAt(path, isObject(body) ? readAt(body, path) : undefined))
+
+const membersAt = (path: FieldPath, value: Json | undefined): FieldPath[] =>
+  value === undefined ? [] : isObject(value) ? Object.keys(value).map(key => [...path, key]) : [path]
+
+export function writtenByPatch(secret: readonly FieldPath[], { type, body }: PatchBody): readonly FieldPath[] {
+  if (type !== 'json') return writtenBy(secret, body)
+  return (body as readonly Json[]).flatMap(operation => {
+    const { path: pointer, value } = (isObject(operation) ? operation : {}) as JsonObject
+    const steps = typeof pointer === 'string' ? stepsOf(pointer) : []
+    return secret.flatMap(path => {
+      if (!touches(path, steps)) return []
+      if (steps.length >= path.length) return [steps.slice(0, path.length + 1)]
+      return membersAt(path, isObject(value) ? readAt(value, path.slice(steps.length)) : undefined)
+    })
+  })
+}
+
+const stepsOf = (pointer: string): FieldPath =>
+  pointer
+    .split('/')
+    .slice(1)
+    .map(step => step.replaceAll('~1', '/').replaceAll('~0', '~'))
+
+/** Compared with this, whatever is written there is new. */
+export function withoutFields(object: JsonObject, paths: readonly FieldPath[]): JsonObject {
+  return paths.reduce((rest, path) => writeAt(rest, path, undefined), object)
+}

@@ -1,0 +1,43 @@
+// Answers what is no HTTP, comes too slowly or has too many headers: there is no request yet, so the socket is written to. Called by the listener.
+
+import { randomUUID } from 'node:crypto'
+import { STATUS_CODES } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { ApiError, badRequest } from '../api/errors.ts'
+
+/** How long a client may take to read the answer. Closing at once, with bytes of it unread, would take the answer back. */
+const linger = 1000
+
+export function answerClientError(error: Error & { readonly code?: string }, socket: Duplex): void {
+  if (socket.writableEnded) return // answered already; whatever else comes is let go
+  if (!socket.writable || isAnswering(socket)) return void socket.destroy()
+  const { status } = refusalOf(error.code)
+  const body = `${JSON.stringify(status)}\n`
+  const head = [
+    `HTTP/1.1 ${status.code} ${STATUS_CODES[status.code]}`,
+    `Audit-Id: ${randomUUID()}`,
+    'Cache-Control: no-cache, private',
+    'Connection: close',
+    'Content-Type: application/json',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+  ]
+  socket.on('error', () => {})
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
+  socket.resume()
+  // Who never closes its side (half-open) does not keep ours.
+  const timer = setTimeout(() => socket.destroy(), linger).unref()
+  socket.once('close', () => clearTimeout(timer))
+}
+
+function refusalOf(code: string | undefined): ApiError {
+  if (code === 'HPE_HEADER_OVERFLOW')
+    return new ApiError(431, 'RequestHeaderFieldsTooLarge', 'the headers of the request are too large')
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT')
+    return new ApiError(408, 'RequestTimeout', 'the request did not arrive within the time it has')
+  return badRequest('the request is not valid HTTP')
+}
+
+/** In the middle of another answer of the same connection a second one would be read as part of the first. Node asks itself the same way. */
+function isAnswering(socket: Duplex): boolean {
+  return (socket as { _httpMessage?: { headersSent?: boolean } | null })._httpMessage?.headersSent === true
+}

@@ -1,0 +1,139 @@
+// Listeners on real sockets: what a client that is broken, slow, idle or half gone may hold, and for how long (D1).
+
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect as connectHttp2 } from 'node:http2'
+import { createConnection, type Socket } from 'node:net'
+import { after, before, describe, test } from 'node:test'
+import { setTimeout as wait } from 'node:timers/promises'
+import { connect as connectTls } from 'node:tls'
+import { makeAuthority } from './certificate.ts'
+import { type Bounds, type Handle, type Listener, listenHttp, listenHttps } from './listener.ts'
+import { ownCertificate } from './tls.ts'
+
+const authority = makeAuthority(Date.now())
+const https = (handle: Handle, bounds: Partial<Bounds> = {}) =>
+  listenHttps(
+    { host: '127.0.0.1', port: 0, bounds },
+    ownCertificate(authority, ['localhost', '127.0.0.1'], Date.now),
+    handle,
+  )
+const http = (handle: Handle, bounds: Partial<Bounds> = {}) =>
+  listenHttp({ host: '127.0.0.1', port: 0, bounds }, handle)
+const tls = { ca: authority.certificate, servername: 'localhost' }
+const at = ({ url }: Listener) => ({ host: '127.0.0.1', port: Number(new URL(url).port) })
+
+/** A client that never closes its side, and what it has read. */
+async function openHalf(listener: Listener) {
+  const isTls = listener.url.startsWith('https:')
+  const options = { ...at(listener), allowHalfOpen: true }
+  const socket: Socket = isTls ? connectTls({ ...options, ...tls }) : createConnection(options)
+  await once(socket, isTls ? 'secureConnect' : 'connect')
+  let text = ''
+  socket.on('error', () => {})
+  socket.on('data', chunk => {
+    text += chunk
+  })
+  return { socket, end: () => once(socket, 'end').then(() => text) }
+}
+
+/** Writing to who is gone fails; a socket that is only shut down on the other side takes it all. */
+async function isCut(socket: Socket): Promise<boolean> {
+  for (let n = 0; n < 300 && !socket.destroyed; n++) {
+    socket.write('x')
+    await wait(10)
+  }
+  return socket.destroyed
+}
+
+function refused(text: string, code: number, reason: string): void {
+  const [head = '', body = ''] = text.split('\r\n\r\n')
+  assert.match(head, new RegExp(`^HTTP/1\\.1 ${code} \\w`))
+  assert.match(head, /^Audit-Id: [\w-]{36}$/m)
+  assert.match(head, /^Content-Type: application\/json$/m)
+  assert.match(head, new RegExp(`^Content-Length: ${Buffer.byteLength(body)}$`, 'm'))
+  const status = JSON.parse(body)
+  assert.deepEqual([status.kind, status.status, status.code, status.reason], ['Status', 'Failure', code, reason])
+}
+
+for (const [scheme, listen] of [
+  ['http', http],
+  ['https', https],
+] as const)
+  describe(`listener: ${scheme}`, { timeout: 20_000, concurrency: true }, () => {
+    let listener: Listener
+    let streaming: Listener
+    before(async () => {
+      listener = await listen(() => {}, { headersWithin: 300, requestWithin: 600 })
+      streaming = await listen((_, response) => void response.write('begun'))
+    })
+    after(() => Promise.all([listener.close(0), streaming.close(0)]))
+
+    test('what is no HTTP is a 400, and its connection is closed though the client keeps its side open', async () => {
+      const { socket, end } = await openHalf(listener)
+      const text = end()
+      socket.write('this is not HTTP\r\n\r\n')
+      refused(await text, 400, 'BadRequest')
+      assert.ok(await isCut(socket))
+    })
+
+    test('headers larger than we read are a 431', async () => {
+      const { socket, end } = await openHalf(listener)
+      const text = end()
+      socket.write(`GET / HTTP/1.1\r\nHost: localhost\r\nX-Long: ${'x'.repeat(100_000)}`)
+      refused(await text, 431, 'RequestHeaderFieldsTooLarge')
+      assert.ok(await isCut(socket))
+    })
+
+    test('headers that do not come in time are a 408', async () => {
+      const { socket, end } = await openHalf(listener)
+      const text = end()
+      socket.write('GET / HTTP/1.1\r\nHost: loc')
+      refused(await text, 408, 'RequestTimeout')
+      assert.ok(await isCut(socket))
+    })
+
+    test('garbage behind a request is never answered in the middle of its answer', async () => {
+      const { socket } = await openHalf(streaming)
+      let text = ''
+      socket.on('data', chunk => {
+        text += chunk
+        if (text.includes('begun')) socket.write('garbage\r\n\r\n')
+      })
+      socket.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n')
+      await once(socket, 'end')
+      assert.doesNotMatch(text, /HTTP\/1\.1 400/)
+    })
+
+    test('close ends at its deadline whoever does not go: silent, half-open, half a request', async () => {
+      const own = await listen(() => {})
+      const silent = createConnection(at(own)).on('error', () => {})
+      await once(silent, 'connect')
+      const { socket: idle } = await openHalf(own)
+      const { socket: half } = await openHalf(own)
+      half.write('POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nhal')
+      const { socket: gone } = await openHalf(own)
+      gone.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n')
+      gone.end()
+      await wait(50)
+      const started = performance.now()
+      await own.close(200)
+      assert.ok(performance.now() - started < 2000)
+      for (const socket of [silent, idle, half, gone]) socket.destroy()
+    })
+  })
+
+test('an HTTP/2 session without streams is closed after a while; one with a quiet stream is not', async () => {
+  const listener = await https((_, response) => void response.write('begun'), { keepAlive: 150 })
+  const [idle, busy] = [connectHttp2(listener.url, tls), connectHttp2(listener.url, tls)]
+  for (const session of [idle, busy]) session.on('error', () => {})
+  const stream = busy.request({ ':path': '/' })
+  stream.on('error', () => {})
+  await once(stream, 'data')
+  await once(idle, 'close')
+  await wait(500)
+  assert.equal(busy.closed || busy.destroyed, false)
+  stream.close()
+  await once(busy, 'close')
+  await listener.close(0)
+})
