@@ -1,7 +1,7 @@
 // Who are you: turns an Authorization header into a caller, or says exactly why not (SPEC §5, D16, D18).
 
 import type { Caller } from '../api/caller.ts'
-import { unauthorized } from '../api/errors.ts'
+import { ApiError, unauthorized } from '../api/errors.ts'
 import { isMistyped } from '../kinds/key-format.ts'
 import { keyId } from '../kinds/key-rotation.ts'
 import type { AccessKey, KeyBook } from './key-book.ts'
@@ -38,12 +38,20 @@ export function authenticateWith({ book, teams, now, digest, lastActivity, touch
   }
 }
 
+/** A key that nobody was ever given, or no key at all: the one failure that may be a guess. */
+export class UnknownKey extends ApiError {
+  constructor(message: string) {
+    super(401, 'Unauthorized', message)
+  }
+}
+
 export const missingKey = () => unauthorized('no access key was sent: send Authorization: Bearer <ACCESS_KEY>')
 
 function notKnown(secret: string, wasDeleted: boolean) {
   if (wasDeleted) return unauthorized('access key was deleted')
-  if (isMistyped(secret)) return unauthorized('malformed access key: its checksum is wrong, so it was mistyped or cut')
-  return unauthorized('unknown access key')
+  if (isMistyped(secret))
+    return new UnknownKey('malformed access key: its checksum is wrong, so it was mistyped or cut')
+  return new UnknownKey('unknown access key')
 }
 
 function bearer(header: string): string | undefined {

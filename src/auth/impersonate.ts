@@ -45,12 +45,12 @@ export function impersonate(caller: Caller, headers: Headers, judge: (question: 
   }
 }
 
-const one = (value: Headers[string]): string => (typeof value === 'string' ? value : (value?.[0] ?? ''))
+const one = (value: Headers[string]): string => textOf(typeof value === 'string' ? value : (value?.[0] ?? ''))
 
 /** Node joins repeated headers with commas; names of groups have none. */
 const many = (value: Headers[string]): string[] =>
   [value ?? []].flat().flatMap(text =>
-    text
+    textOf(text)
       .split(',')
       .map(part => part.trim())
       .filter(Boolean),
@@ -59,5 +59,25 @@ const many = (value: Headers[string]): string[] =>
 function extras(headers: Headers): { [key: string]: readonly string[] } {
   const prefix = 'impersonate-extra-'
   const found = Object.entries(headers).filter(([name]) => name.startsWith(prefix))
-  return Object.fromEntries(found.map(([name, value]) => [decodeURIComponent(name.slice(prefix.length)), many(value)]))
+  return Object.fromEntries(found.map(([name, value]) => [keyOf(name.slice(prefix.length)), many(value)]))
+}
+
+function keyOf(name: string): string {
+  try {
+    return decodeURIComponent(name)
+  } catch {
+    throw badRequest(`Impersonate-Extra-${name}: the key of an extra is percent-encoded UTF-8`)
+  }
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+
+/** Node reads headers as Latin-1; names outside ASCII are sent as UTF-8, as every Go client does. */
+function textOf(value: string): string {
+  if (!/[\x80-\xff]/.test(value)) return value
+  try {
+    return utf8.decode(Uint8Array.from(value, letter => letter.charCodeAt(0)))
+  } catch {
+    throw badRequest('a name in an Impersonate header is not valid UTF-8')
+  }
 }

@@ -87,9 +87,29 @@ function coversAtom(held: PolicyRule, atom: PolicyRule): boolean {
   )
 }
 
+/** A rule stands for the product of its lists: beyond this it has to be held as it is, by one rule. */
+const mostAtoms = 10_000
+
 /** The parts of `wanted` that no rule of `held` covers; empty: all of it is held. */
 export function missingRules(held: readonly PolicyRule[], wanted: readonly PolicyRule[]): readonly PolicyRule[] {
-  return wanted.flatMap(atoms).filter(atom => !held.some(rule => coversAtom(rule, atom)))
+  return wanted.flatMap(rule => {
+    if (held.some(one => coversRule(one, rule))) return []
+    if (countAtoms(rule) > mostAtoms) return [rule]
+    return atoms(rule).filter(atom => !held.some(one => coversAtom(one, atom)))
+  })
+}
+
+const countAtoms = ({ verbs, apiGroups, resources, resourceNames, nonResourceURLs }: PolicyRule) =>
+  nonResourceURLs?.length
+    ? (verbs?.length ?? 0) * nonResourceURLs.length
+    : (verbs?.length ?? 0) * (apiGroups?.length ?? 0) * (resources?.length ?? 0) * (resourceNames?.length || 1)
+
+/** Whether one held rule covers every part of another: each list is looked through by itself. */
+function coversRule(held: PolicyRule, wanted: PolicyRule): boolean {
+  if (wanted.nonResourceURLs?.length || held.resourceNames?.length) return false
+  const all = (words: readonly string[] | undefined, wide: readonly string[] | undefined) =>
+    has(wide, '*') || words?.every(word => has(wide, word)) === true
+  return all(wanted.verbs, held.verbs) && all(wanted.apiGroups, held.apiGroups) && all(wanted.resources, held.resources)
 }
 
 /** A rule as Kubernetes prints it in a refusal. */

@@ -95,10 +95,10 @@ function projectOf(request: Request): string | undefined {
 }
 
 const reads = ['get', 'list', 'watch']
-const selfReviews: { readonly [group: string]: readonly string[] } = {
-  'authorization.k8s.io': ['selfsubjectaccessreviews', 'selfsubjectrulesreviews'],
-  'authentication.k8s.io': ['selfsubjectreviews'],
-}
+const selfReviews: ReadonlyMap<string, readonly string[]> = new Map([
+  ['authorization.k8s.io', ['selfsubjectaccessreviews', 'selfsubjectrulesreviews']],
+  ['authentication.k8s.io', ['selfsubjectreviews']],
+])
 const discovery = /^\/(apis?(\/.*)?|openapi(\/.*)?|version)?$/
 
 /** What a role opens of this API; roles not named here are kept and open nothing. */
@@ -106,7 +106,7 @@ const roles: { readonly [role: string]: (act: Act) => boolean } = {
   'platform-cli': act => {
     if ('path' in act) return act.verb === 'get' && discovery.test(act.path)
     return (
-      reads.includes(act.verb) || (act.verb === 'create' && selfReviews[act.group]?.includes(act.resource) === true)
+      reads.includes(act.verb) || (act.verb === 'create' && selfReviews.get(act.group)?.includes(act.resource) === true)
     )
   },
   agent: act => {

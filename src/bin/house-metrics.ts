@@ -1,11 +1,12 @@
 // Gauges that are read when asked for: what is stored, what is under way, what the process uses.
 
 import { kinds } from '../kinds/index.ts'
-import type { Limits } from '../serving/limits.ts'
+import type { FairLimits } from '../serving/fair-limits.ts'
+import type { Guard } from '../serving/guard.ts'
 import type { Metrics } from '../serving/metrics.ts'
 import type { Store } from '../storage/store.ts'
 
-export function gaugeHouse(metrics: Metrics, store: Store, limits: Limits): void {
+export function gaugeHouse(metrics: Metrics, store: Store, limits: FairLimits, guard: Guard): void {
   const started = Date.now() / 1000 - process.uptime()
   metrics.gauge('apiserver_storage_objects', 'Objects stored, by resource.', () =>
     kinds.filter(kind => kind.stored).map(kind => [{ resource: kind.id }, store.count(kind.id)]),
@@ -15,6 +16,13 @@ export function gaugeHouse(metrics: Metrics, store: Store, limits: Limits): void
     [{ request_kind: 'mutating' }, limits.current.write],
   ])
   metrics.gauge('apiserver_longrunning_requests', 'Watches open.', () => [[{ verb: 'WATCH' }, limits.current.watch]])
+  metrics.gauge('platform_requests_refused_total', 'Requests answered 429, by why.', () => [
+    [{ reason: 'full' }, limits.stats.full],
+    [{ reason: 'share' }, limits.stats.share],
+    [{ reason: 'rate' }, limits.stats.rate],
+    [{ reason: 'unknown_keys' }, guard.stats.refused],
+  ])
+  metrics.gauge('platform_unknown_keys_total', 'Requests with an unknown key.', () => [[{}, guard.stats.failed]])
   metrics.gauge('platform_store_revision', 'Newest revision of the store.', () => [[{}, store.revision]])
   metrics.gauge('process_resident_memory_bytes', 'Resident memory in bytes.', () => [[{}, process.memoryUsage.rss()]])
   metrics.gauge('process_cpu_seconds_total', 'User and system CPU time in seconds.', () => {

@@ -1,6 +1,7 @@
 // The one executable: a table of commands. Reads argv and env and hands them on.
 
 import { adminReset } from './admin-reset.ts'
+import { auditHash } from './audit-hash.ts'
 import { configCheck } from './config.ts'
 import { serve } from './serve.ts'
 import { flagOf, SettingsError, table, variableOf } from './settings.ts'
@@ -16,6 +17,11 @@ const commands: readonly Command[] = [
   { words: ['serve'], what: 'Run the management API.', run: serve },
   { words: ['config', 'check'], what: 'Check the settings and print them.', run: configCheck },
   { words: ['admin', 'reset'], what: 'Make a new administrator key; the server must be stopped.', run: adminReset },
+  {
+    words: ['audit', 'hash'],
+    what: 'Read a value from stdin and print what the audit log shows for it.',
+    run: auditHash,
+  },
   { words: ['version'], what: 'Print the version.', run: async () => console.log(version) },
 ]
 

@@ -19,13 +19,15 @@ import { ProjectSecret } from '../kinds/project-secret.ts'
 import { SharedSecret } from '../kinds/shared-secret.ts'
 import { Team } from '../kinds/team.ts'
 import { fingerprint } from '../serving/certificate.ts'
-import { openLimits } from '../serving/limits.ts'
+import { openFairLimits } from '../serving/fair-limits.ts'
+import { openGuard } from '../serving/guard.ts'
 import { type Handle, type Listener, listenHttp, listenHttps } from '../serving/listener.ts'
 import { openMetrics } from '../serving/metrics.ts'
 import { type CertificateSource, fileCertificate, ownCertificate } from '../serving/tls.ts'
 import { isEmpty, openStorage, type Storage } from '../storage/index.ts'
 import { SealError } from '../storage/sealed.ts'
 import { makeFirstKey, untoldKey } from './admin-key.ts'
+import { openAuditLog } from './audit-log.ts'
 import { authorityIn, keyRingIn, kubeconfig, openDirectory, reachable, writeSecret } from './data-directory.ts'
 import { openHouse } from './house.ts'
 import { gaugeHouse } from './house-metrics.ts'
@@ -68,20 +70,25 @@ export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Pr
   const leaving = new AbortController() // not ready any more, still serving
   const ending = new AbortController()
   const metrics = openMetrics()
-  const limits = openLimits({
-    read: settings['limits.reads'],
-    write: settings['limits.writes'],
-    watch: settings['limits.watches'],
+  const limits = openFairLimits({
+    most: { read: settings['limits.reads'], write: settings['limits.writes'], watch: settings['limits.watches'] },
+    share: settings['limits.share'] / 100,
+    rate: settings['limits.rate'],
+    burst: settings['limits.burst'],
+    now,
   })
-  gaugeHouse(metrics, storage.store, limits)
+  const guard = openGuard({ now, limit: settings['limits.unknownKeys'], trustedProxies: settings.trustedProxy })
+  const audit = await openAuditLog({ settings, directory, metrics, sourcesOf: guard.sourcesOf, now, failed })
+  gaugeHouse(metrics, storage.store, limits, guard)
   const count = observeRequests(metrics)
   const checks = checksOf(storage, leaving.signal)
   const options: Omit<ServerOptions, 'loopbackOnly'> = {
     kinds,
-    access: house,
+    access: { ...house, guard, audit },
     resourcesFor: house.registry.as,
     ...openPages({ kinds, checks, metrics, now, version }),
     limits,
+    refuseUnaudited: settings['audit.refuseWrites'],
     now,
     uuid: randomUUID,
     ending: ending.signal,
@@ -104,6 +111,7 @@ export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Pr
   await Promise.all(listeners.map(listener => listener.close(drainWithin)))
   await Promise.all([collector.stop(), mirrors.stop(), expiry.stop()])
   house.stop()
+  await audit.close()
   await storage.close()
   log.flush()
 }

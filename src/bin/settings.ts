@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { decode } from '../api/codec.ts'
 import { isObject, type Json } from '../api/object.ts'
+import { networkProblem } from '../serving/client-address.ts'
 import { engineNames } from '../storage/index.ts'
 
 type Row = {
@@ -44,6 +45,36 @@ export const table = {
   'limits.reads': { default: 400, what: 'Reads under way at once; one more is answered 429.', check: positive },
   'limits.writes': { default: 1000, what: 'Writes under way at once.', check: positive },
   'limits.watches': { default: 10000, what: 'Watches open at once.', check: positive },
+  'limits.share': {
+    default: 80,
+    what: 'Percent of these that one identity may hold.',
+    check: (value: number) => (value > 0 && value <= 100 ? undefined : 'a percentage from 1 to 100'),
+  },
+  'limits.rate': { default: 0, what: 'Requests a second of one identity; 0: any number.' },
+  'limits.burst': {
+    default: 1000,
+    what: 'Requests of one identity at once, where limits.rate is set.',
+    check: positive,
+  },
+  'limits.unknownKeys': {
+    default: 20,
+    what: 'Unknown keys from one address in five minutes before it is answered 429; 0: any number.',
+  },
+  trustedProxy: {
+    default: [] as readonly string[],
+    what: 'Addresses or networks of proxies whose X-Forwarded-For is believed.',
+    check: (value: readonly string[]) =>
+      value.some(networkProblem) ? 'addresses or networks such as 10.0.0.0/8' : undefined,
+  },
+  'audit.log': {
+    default: 'audit.log',
+    what: 'Where audit events go: a file (beginning in the data directory), - for stdout, or off.',
+  },
+  'audit.policy': { default: '', what: 'File with an audit.k8s.io/v1 Policy. Default: writes, and reads of secrets.' },
+  'audit.maxSize': { default: 100, what: 'MiB after which the audit log is rotated.', check: positive },
+  'audit.maxFiles': { default: 10, what: 'Rotated audit logs that are kept; 0: all.' },
+  'audit.maxAge': { default: 0, what: 'Days for which rotated audit logs are kept; 0: for ever.' },
+  'audit.refuseWrites': { default: false, what: 'Refuse writes while the audit log cannot be written.' },
 } as const satisfies { readonly [key: string]: Row }
 
 type Key = keyof typeof table

@@ -1,18 +1,22 @@
 // Who asks and may they: once for a request, and again for as long as a watch is open (D18, D27).
 
 import type { Caller } from '../api/caller.ts'
-import { type ApiError, forbidden, forbiddenPath, notFound } from '../api/errors.ts'
+import { type ApiError, forbidden, forbiddenPath, notFound, tooManyRequests } from '../api/errors.ts'
 import type { Question } from '../api/kind.ts'
 import type { Filter, Selection } from '../api/resources.ts'
-import { type Authenticate, missingKey } from '../auth/authenticate.ts'
+import { type Authenticate, missingKey, UnknownKey } from '../auth/authenticate.ts'
 import type { Authorizer, Verdict } from '../auth/authorize.ts'
 import { impersonate, isImpersonating } from '../auth/impersonate.ts'
+import type { Audit } from '../serving/audit.ts'
 import type { Exchange } from '../serving/exchange.ts'
+import type { Guard } from '../serving/guard.ts'
 import type { KindFinder } from './request-info.ts'
 
 export type Access = {
   readonly authenticate: Authenticate
   readonly authorizer: Authorizer
+  readonly guard: Guard
+  readonly audit: Audit
   /** What whoever comes should hear, such as that their key is about to end. */
   readonly warningFor: (caller: Caller) => string | undefined
   /** Calls back whenever somebody's rights may have changed; answers how to stop that. */
@@ -24,17 +28,38 @@ export type Standing = { readonly caller: Caller | undefined; readonly verdict: 
 
 /** Throws 401, 403, or 404 where even the name is not theirs to know. */
 export function judge(access: Access, exchange: Exchange, question: Question, find: KindFinder): Standing {
-  const caller = identify(access, exchange, false)
+  const holder = holderOf(access, exchange, question)
+  const trail = access.audit.begin(exchange, question, holder)
+  exchange.trail = trail
+  const caller = actingAs(access, exchange, holder)
+  if (caller !== holder) trail.impersonated = caller
   const warning = caller && access.warningFor(caller)
   if (warning) exchange.warnings.add(warning)
   const verdict = access.authorizer.authorize(caller, question)
+  trail.allowed = verdict.answer !== 'no'
   if (verdict.answer !== 'no') return { caller, verdict }
+  trail.reason = verdict.reason
   throw caller ? refusal(caller, question, verdict.reason, find) : missingKey()
 }
 
+/** Whose key it is. Unknown ones are counted by where they come from, and refused there after too many. */
+function holderOf({ authenticate, guard, audit }: Access, exchange: Exchange, question: Question): Caller | undefined {
+  const { request } = exchange
+  try {
+    return authenticate(request.headers.authorization)
+  } catch (error) {
+    exchange.trail = audit.begin(exchange, question, undefined)
+    if (error instanceof UnknownKey) {
+      const address = guard.addressOf(request)
+      if (!guard.mayTry(address)) throw tooManyRequests()
+      guard.failed(address)
+    }
+    throw error
+  }
+}
+
 /** Impersonation is never ignored: acting as oneself where somebody else was meant would be a privilege bug. */
-function identify({ authenticate, authorizer }: Access, { request }: Exchange, quietly: boolean): Caller | undefined {
-  const caller = authenticate(request.headers.authorization, quietly)
+function actingAs({ authorizer }: Access, { request }: Exchange, caller: Caller | undefined): Caller | undefined {
   if (!isImpersonating(request.headers)) return caller
   if (!caller) throw missingKey()
   return impersonate(caller, request.headers, question => authorizer.judge(caller, question))
@@ -104,7 +129,8 @@ export function keepJudging(access: Access, exchange: Exchange, question: Questi
 
 function currentVerdict(access: Access, exchange: Exchange, question: Question): Verdict {
   try {
-    return access.authorizer.authorize(identify(access, exchange, true), question)
+    const holder = access.authenticate(exchange.request.headers.authorization, true)
+    return access.authorizer.authorize(actingAs(access, exchange, holder), question)
   } catch {
     return { answer: 'no', reason: '' }
   }

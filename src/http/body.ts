@@ -4,7 +4,7 @@ import { decode } from '../api/codec.ts'
 import { badRequest, tooLarge, unsupportedMediaType } from '../api/errors.ts'
 import { DecodeError } from '../api/json-reader.ts'
 import type { Json } from '../api/object.ts'
-import type { Request } from '../serving/exchange.ts'
+import type { Exchange, Request } from '../serving/exchange.ts'
 import { readProtobuf } from './protobuf.ts'
 
 const limit = 3 * 1024 * 1024
@@ -45,7 +45,13 @@ export const mediaType = (request: Request) =>
     .toLowerCase() ?? ''
 
 /** An object: JSON or YAML; with no content type YAML, of which JSON is a part (D4). Protobuf for Kubernetes' own groups. */
-export async function readObject(request: Request, what: string, protobuf: boolean): Promise<Body> {
+export async function readObject(exchange: Exchange, what: string, protobuf: boolean): Promise<Body> {
+  const body = await read(exchange.request, what, protobuf)
+  if (exchange.trail) exchange.trail.sent = body.value
+  return body
+}
+
+async function read(request: Request, what: string, protobuf: boolean): Promise<Body> {
   const type = mediaType(request)
   if (type === 'application/vnd.kubernetes.protobuf' && protobuf)
     return { value: readProtobuf(await readBytes(request)), duplicates: [] }

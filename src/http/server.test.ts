@@ -5,7 +5,7 @@ import { request } from 'node:http'
 import { test } from 'node:test'
 import { defineKind } from '../api/kind.ts'
 import { documentOf, type Resources } from '../api/resources.ts'
-import { openLimits } from '../serving/limits.ts'
+import { openFairLimits } from '../serving/fair-limits.ts'
 import { listenHttp } from '../serving/listener.ts'
 import { requestHandler, type ServerOptions } from './server.ts'
 
@@ -29,12 +29,13 @@ test('a write that was answered 504 is under way until its work is done', async 
     await working
     return thing
   }
-  const limits = openLimits({ read: 1, write: 1, watch: 1 })
+  const limits = openFairLimits({ most: { read: 1, write: 1, watch: 1 }, share: 1, rate: 0, burst: 0, now: Date.now })
   const access = {
     authenticate: () => ({ identity: 'User', username: 'ada', groups: [] }),
     authorizer: { authorize: () => ({ answer: 'yes' }), judge: () => ({ allowed: true, reason: '' }) },
     rightsChanged: () => () => {},
     warningFor: () => undefined,
+    audit: { begin: () => ({}), started: () => {}, complete: () => {}, failure: undefined },
   } as unknown as ServerOptions['access']
   const handle = requestHandler({
     kinds: [kind],
@@ -43,6 +44,7 @@ test('a write that was answered 504 is under way until its work is done', async 
     pages: () => undefined,
     rootPages: () => undefined,
     limits,
+    refuseUnaudited: false,
     loopbackOnly: true,
     now: Date.now,
     uuid: () => 'id',

@@ -2,12 +2,12 @@
 
 import type { ServerHttp2Stream } from 'node:http2'
 import type { Caller } from '../api/caller.ts'
-import { methodNotAllowed, misdirected, timedOut, tooManyRequests, unknownPath } from '../api/errors.ts'
+import { methodNotAllowed, misdirected, timedOut, tooManyRequests, unavailable, unknownPath } from '../api/errors.ts'
 import type { Kind, Question, Verb } from '../api/kind.ts'
 import { belowPrefix } from '../api/paths.ts'
 import type { Resources } from '../api/resources.ts'
 import { type Exchange, openExchange, type Request, type Response } from '../serving/exchange.ts'
-import type { Limits } from '../serving/limits.ts'
+import type { FairLimits } from '../serving/fair-limits.ts'
 import { isLoopback } from '../serving/listener.ts'
 import { type Answer, respond, statusOf } from '../serving/respond.ts'
 import { type Access, judge, keepJudging, type Standing } from './access.ts'
@@ -39,7 +39,9 @@ export type ServerOptions = {
   /** Pages below the prefix, and at the root. */
   readonly pages: Page
   readonly rootPages: Page
-  readonly limits: Limits
+  readonly limits: FairLimits
+  /** Whether writes are refused while the audit log cannot be written. */
+  readonly refuseUnaudited: boolean
   /** Whether a Host that is no loopback name is refused: another site's page may be behind it (D1). */
   readonly loopbackOnly: boolean
   readonly now: () => number
@@ -65,6 +67,7 @@ export function requestHandler(options: ServerOptions): Handler {
       error = thrown
       await refuse(exchange, thrown).catch(() => response.destroy())
     }
+    if (exchange.trail) options.access.audit.complete(exchange.trail, response.statusCode, error)
     const seconds = (performance.now() - started) / 1000
     options.observe({ exchange, ...seen, code: response.statusCode, seconds, error })
   }
@@ -84,14 +87,19 @@ async function handle(options: ServerOptions, find: KindFinder, exchange: Exchan
   const info = asked.info()
   seen.info = info
   if (info.type === 'path') return servePage(options.pages, info.path, exchange)
+  const caller = standing.caller as Caller
+  if (exchange.trail) exchange.trail.kind = info.kind
+  if (options.refuseUnaudited && !isRead(info) && info.verb !== 'watch' && options.access.audit.failure !== undefined)
+    throw unavailable('the audit log cannot be written; until it can, nothing is changed')
   const view = negotiate(exchange.request.headers.accept, shapeOf(info))
   const leave = options.limits.enter(
+    caller.username,
     info.verb === 'get' || info.verb === 'list' ? 'read' : info.verb === 'watch' ? 'watch' : 'write',
   )
   if (!leave) throw tooManyRequests()
   const work: Work = { settled: undefined }
   try {
-    const resources = options.resourcesFor(standing.caller as Caller)
+    const resources = options.resourcesFor(caller)
     const service = { resources, view, standing, question, work }
     if (info.verb === 'watch') await serveWatch(options, exchange, info, service)
     else await serve(options, exchange, info, service)
@@ -119,6 +127,7 @@ async function serve(options: ServerOptions, exchange: Exchange, info: ResourceI
   const selection = standing.verdict.answer === 'only' ? { only: standing.verdict.filter } : {}
   const working = perform[info.verb as Exclude<Verb, 'watch'>](resources, info, exchange, selection)
   const result = isQuick(info, exchange) ? await working : await within(timeout, working, work)
+  if (exchange.trail) exchange.trail.answer = result
   const shown = isRead(info)
     ? result
     : withoutUnseen(result, info, standing.caller as Caller, options.access.authorizer)
@@ -136,6 +145,7 @@ async function serveWatch(
   try {
     const { watch, bookmarks, timeoutSeconds } = await openWatch(resources, info, exchange, watching.selection)
     watching.onLost(watch.stop)
+    if (exchange.trail) options.access.audit.started(exchange.trail, 200)
     await streamWatch(exchange, watch, {
       kind: info.kind,
       view,
@@ -194,6 +204,7 @@ async function refuse(exchange: Exchange, error: unknown): Promise<void> {
   if (!(status.code === 413 || status.code === 504) || exchange.request.complete) return respond(exchange, answer)
   // A body that nobody will read must not keep the connection, or the work that waits for it, any longer.
   if (exchange.request.httpVersionMajor === 1) exchange.response.setHeader('Connection', 'close')
+  exchange.onClosed(() => exchange.request.destroy())
   await respond(exchange, answer)
   if ('stream' in exchange.response) (exchange.response.stream as ServerHttp2Stream).close()
 }

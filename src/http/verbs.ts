@@ -40,7 +40,7 @@ export const perform: { readonly [verb in Exclude<Verb, 'watch'>]: Perform } = {
 
   async create(resources, { kind, namespace, name, subresource }, exchange) {
     const options = { fieldManager: agentOf(exchange), ...writeOptions(exchange, 'CreateOptions', '') }
-    const { value, duplicates } = await readObject(exchange.request, kind.kind, kind.group.endsWith('.k8s.io'))
+    const { value, duplicates } = await readObject(exchange, kind.kind, kind.group.endsWith('.k8s.io'))
     if (subresource)
       return {
         type: 'document',
@@ -56,7 +56,7 @@ export const perform: { readonly [verb in Exclude<Verb, 'watch'>]: Perform } = {
 
   async update(resources, { kind, namespace, name, subresource }, exchange) {
     const options = { fieldManager: agentOf(exchange), ...writeOptions(exchange, 'UpdateOptions', subresource) }
-    const { value, duplicates } = await readObject(exchange.request, kind.kind, kind.group.endsWith('.k8s.io'))
+    const { value, duplicates } = await readObject(exchange, kind.kind, kind.group.endsWith('.k8s.io'))
     const document = await resources.update(kind, { namespace, name }, given(value, kind.kind), {
       ...options,
       duplicates,
@@ -73,7 +73,7 @@ export const perform: { readonly [verb in Exclude<Verb, 'watch'>]: Perform } = {
   },
 
   async delete(resources, { kind, namespace, name }, exchange) {
-    const { value } = await readObject(exchange.request, 'DeleteOptions', false)
+    const { value } = await readObject(exchange, 'DeleteOptions', false)
     const deleted = await resources.delete(kind, { namespace, name }, deleteOptions(exchange.query, value))
     return 'status' in deleted
       ? { type: 'status', status: deleted.status }
@@ -81,7 +81,7 @@ export const perform: { readonly [verb in Exclude<Verb, 'watch'>]: Perform } = {
   },
 
   async deletecollection(resources, { kind, namespace }, exchange, only) {
-    const { value } = await readObject(exchange.request, 'DeleteOptions', false)
+    const { value } = await readObject(exchange, 'DeleteOptions', false)
     const selection = { ...listOptions(exchange.query, namespace), ...only }
     return {
       type: 'list',
@@ -137,6 +137,7 @@ async function readPatch(exchange: Exchange, kind: Kind): Promise<{ patch: Patch
   if (type !== 'apply' && exchange.query.has('force')) throw forceForbidden()
   const { value, duplicates } = parse(await readBytes(exchange.request), type === 'apply' ? 'yaml' : 'json', kind.kind)
   const body = given(value, kind.kind)
+  if (exchange.trail) exchange.trail.sent = body
   if (type === 'apply') return { patch: { type, body, force: isSet(exchange.query, 'force') }, duplicates }
   if (type === 'json' && patchOperations(body) > maxOperations)
     throw tooLarge(`The allowed maximum operations in a JSON patch is ${maxOperations}, got ${patchOperations(body)}`)

@@ -1,6 +1,15 @@
 // Server-side apply: checks the configuration, merges it with what is there, and stores it as any write is stored.
 
-import { ApiError, badRequest, conflict, forbidden, invalid, invalidOptions, isEnough, required } from '../api/errors.ts'
+import {
+  ApiError,
+  badRequest,
+  conflict,
+  forbidden,
+  invalid,
+  invalidOptions,
+  isEnough,
+  required,
+} from '../api/errors.ts'
 import type { Kind, Tools } from '../api/kind.ts'
 import { wholeSchema } from '../api/metadata-schema.ts'
 import { isObject, type Json, type Metadata, type Ref, type Resource, timestamp } from '../api/object.ts'

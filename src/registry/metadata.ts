@@ -1,6 +1,15 @@
 // The rules of metadata: what the server sets, what may be set, what may change (SPEC §2.2, wire §1.9, §1.10).
 
-import { cut, type FieldError, fieldForbidden, invalidValue, isEnough, mostErrors, required, tooLong } from '../api/errors.ts'
+import {
+  cut,
+  type FieldError,
+  fieldForbidden,
+  invalidValue,
+  isEnough,
+  mostErrors,
+  required,
+  tooLong,
+} from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
 import { dnsLabel, dnsSubdomain, dnsSubdomainPrefix, labelValue, pathSegment, qualifiedName } from '../api/names.ts'
 import type { Metadata, OwnerReference } from '../api/object.ts'

@@ -98,10 +98,16 @@ export function redactLastApplied(kind: Kind, object: Resource): Resource {
   return writeAt(object as unknown as JsonObject, lastApplied, next) as unknown as Resource
 }
 
+/** What is not shaped like an object of the kind may have its secrets anywhere: that goes as a whole. */
 function strike(text: string, paths: readonly FieldPath[]): string {
   try {
-    let manifest = JSON.parse(text) as JsonObject
-    for (const path of paths) if (readAt(manifest, path) !== undefined) manifest = writeAt(manifest, path, redacted)
+    let manifest: JsonObject = JSON.parse(text)
+    if (!isObject(manifest)) return redacted
+    for (const path of paths) {
+      const depth = path.findIndex((_, index) => !isObject(readAt(manifest, path.slice(0, index + 1)) ?? {}))
+      if (depth !== -1) manifest = writeAt(manifest, path.slice(0, depth + 1), redacted)
+      else if (readAt(manifest, path) !== undefined) manifest = writeAt(manifest, path, redacted)
+    }
     return `${JSON.stringify(manifest)}\n`
   } catch {
     return redacted

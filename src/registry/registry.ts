@@ -65,7 +65,8 @@ function bind(options: RegistryOptions, caller: Caller, inside: boolean): Resour
   return {
     create: (kind, namespace, object, write) => create(ctx, kind, namespace, object, write),
     get: (kind, ref, how) => {
-      const own = how?.subresource === undefined ? undefined : kind.subresources[how.subresource]
+      const name = how?.subresource
+      const own = name !== undefined && Object.hasOwn(kind.subresources, name) ? kind.subresources[name] : undefined
       return own ? readSubresource(ctx, kind, ref, own) : get(ctx, kind, ref, how)
     },
     act: (kind, ref, subresource, body, write) => runSubresource(ctx, kind, ref, subresource, body, write),

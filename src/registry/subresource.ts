@@ -35,7 +35,7 @@ export async function runSubresource(
   const tools = ctx.tools({ dryRun: options.dryRun ?? false, warn: options.warn ?? (() => {}) })
   for (let attempt = 0; ; attempt++) {
     const entry = ctx.store.get(key)
-    const subresource = kind.subresources[name]
+    const subresource = Object.hasOwn(kind.subresources, name) ? kind.subresources[name] : undefined
     if (!entry || !subresource) throw notFound(kind, ref.name)
     const old = load(ctx, kind, entry)
     const { object, shown, answer } = await subresource.run(old, body, tools)

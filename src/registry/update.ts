@@ -4,7 +4,14 @@ import { canonical } from '../api/codec.ts'
 import { ApiError, badRequest, conflict, invalidValue, notFound } from '../api/errors.ts'
 import type { Kind, Tools } from '../api/kind.ts'
 import { wholeSchema } from '../api/metadata-schema.ts'
-import { type Json, type JsonObject, type ManagedFieldsEntry, type Ref, type Resource, timestamp } from '../api/object.ts'
+import {
+  type Json,
+  type JsonObject,
+  type ManagedFieldsEntry,
+  type Ref,
+  type Resource,
+  timestamp,
+} from '../api/object.ts'
 import { type Document, documentOf, type WriteOptions } from '../api/resources.ts'
 import { type Admitted, admit } from './admit.ts'
 import { type Context, keyOf, refOf } from './context.ts'

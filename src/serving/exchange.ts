@@ -1,6 +1,7 @@
 // One request and its answer on their way through the house, over HTTP/1.1 or HTTP/2 alike.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Trail } from './audit-event.ts'
 
 /** HTTP/2 arrives in the same shape, through Node's compatibility layer. */
 export type Request = IncomingMessage
@@ -16,6 +17,8 @@ export type Exchange = {
   readonly auditId: string
   /** Texts for Warning headers, each once. */
   readonly warnings: Set<string>
+  /** What the audit log will say of it; there once it was tried to find out who asks. */
+  trail: Trail | undefined
   /** Whether the client is gone or has taken the whole answer. Kept here, for HTTP/2 does not tell it afterwards. */
   readonly closed: boolean
   /** Calls back when it is closed; at once if it is already. */
@@ -40,6 +43,7 @@ export function openExchange(request: Request, response: Response, uuid: () => s
     query: mark === -1 ? noQuery : new URLSearchParams(url.slice(mark + 1)),
     auditId: typeof given === 'string' && /^[\w-]{1,64}$/.test(given) ? given : uuid(),
     warnings: new Set<string>(),
+    trail: undefined as Trail | undefined,
     closed: false,
     onClosed(callback: () => void) {
       if (exchange.closed) callback()

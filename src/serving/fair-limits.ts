@@ -1,6 +1,6 @@
 // How much one identity may have under way, and how fast it may come, so that no key starves the others (429).
 
-import type { Traffic } from './limits.ts'
+export type Traffic = 'read' | 'write' | 'watch'
 
 export interface FairLimits {
   /** undefined: too much. Otherwise the way out, to be called once. */

@@ -16,7 +16,9 @@ import { requestHandler, type ServerOptions } from '../../src/http/server.ts'
 import { kinds as ownKinds } from '../../src/kinds/index.ts'
 import { fieldPath, readAt, writeAt } from '../../src/registry/field-path.ts'
 import { openRegistry } from '../../src/registry/registry.ts'
-import { type Limits, openLimits } from '../../src/serving/limits.ts'
+import { openAudit } from '../../src/serving/audit.ts'
+import { type FairLimits, openFairLimits } from '../../src/serving/fair-limits.ts'
+import { openGuard } from '../../src/serving/guard.ts'
 import { listenHttp } from '../../src/serving/listener.ts'
 import { openMetrics } from '../../src/serving/metrics.ts'
 import { openMemoryStore } from '../../src/storage/memory.ts'
@@ -143,7 +145,7 @@ const openDoor = {
   judge: () => ({ allowed: true, reason: '' }),
 } as unknown as ServerOptions['access']['authorizer']
 
-export type Front = { readonly url: string; readonly limits: Limits; close(): Promise<void> }
+export type Front = { readonly url: string; readonly limits: FairLimits; close(): Promise<void> }
 
 /** The real HTTP front before a house, on loopback; whoever comes is the caller. */
 export async function openFront(
@@ -152,21 +154,29 @@ export async function openFront(
 ): Promise<Front> {
   const ending = new AbortController()
   const metrics = openMetrics()
-  const limits = openLimits({ read: 400, write: 400, watch: 400 })
+  const { now } = house.clock
+  const limits = openFairLimits({ most: { read: 400, write: 400, watch: 400 }, share: 1, rate: 0, burst: 0, now })
+  const guard = openGuard({ now })
+  const sink = { write: () => true, failure: undefined, flush: async () => {}, close: async () => {} }
+  const policy = { rules: [{ level: 'None' as const }] }
+  const audit = openAudit({ policy, sink, hash: () => '', now, sourcesOf: guard.sourcesOf, counted: () => {} })
   const checks = { livez: [], readyz: [] }
   const handle = requestHandler({
     kinds: house.kinds,
     access: {
       authenticate: () => caller,
       authorizer: openDoor,
+      guard,
+      audit,
       rightsChanged: () => () => {},
       warningFor: () => undefined,
     },
     resourcesFor: house.as,
     ...openPages({ kinds: house.kinds, checks, metrics, now: house.clock.now, version: 'test' }),
     limits,
+    refuseUnaudited: false,
     loopbackOnly: true,
-    now: house.clock.now,
+    now,
     uuid: randomUUID,
     ending: ending.signal,
     observe: ({ error, code }) => {

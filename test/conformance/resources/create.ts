@@ -271,6 +271,21 @@ export function createSuite(open: OpenHouse): void {
     })
   })
 
+  describe('create: generated names', () => {
+    let draw = 0
+    // Every name but the third comes twice.
+    const house = useHouse(open, { random: size => new Uint8Array(size).fill([0, 0, 1, 1, 2][draw++ % 5] as number) })
+
+    test('what follows from a name follows from the one that was free (D23)', async () => {
+      const make = async () =>
+        (await house().resources.create(Team, '', json({ metadata: { generateName: 'gen-' } }))).object
+      for (const name of ['gen-bbbbb', 'gen-ccccc', 'gen-ddddd']) {
+        const made = await make()
+        assert.deepEqual([made.metadata.name, made.spec?.['username']], [name, name])
+      }
+    })
+  })
+
   describe('create: what is refused', () => {
     const house = useHouse(open)
     const refuse = (parts: Parameters<typeof widget>[1], name = 'x') =>
@@ -323,7 +338,11 @@ export function createSuite(open: OpenHouse): void {
             house().resources.patch(
               Widget,
               { namespace: '', name: 'x' },
-              { type: 'apply', body: json({ apiVersion: 'management.platform.sh/v1', kind: 'Widget', ...body }), force: false },
+              {
+                type: 'apply',
+                body: json({ apiVersion: 'management.platform.sh/v1', kind: 'Widget', ...body }),
+                force: false,
+              },
               { fieldManager: 'a' },
             ),
             {},

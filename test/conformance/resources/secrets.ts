@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import type { Status } from '../../../src/api/errors.ts'
 import type { Json, Resource } from '../../../src/api/object.ts'
 import type { PatchBody } from '../../../src/api/resources.ts'
 import { isMistyped } from '../../../src/kinds/key-format.ts'
@@ -242,6 +243,46 @@ export function secretsSuite(open: OpenHouse): void {
       assert.equal(JSON.stringify(status).includes(key), false)
     })
 
+    test('brought along by several at the same time belong to one of them; what failed keeps none (D12)', async () => {
+      for (let round = 0; round < 5; round++) {
+        const key = `raced-${fresh()}-${'x'.repeat(32)}`
+        const answers = await Promise.allSettled(Array.from({ length: 4 }, () => makeOne({ key })))
+        const made = answers.filter(one => one.status === 'fulfilled')
+        assert.equal(made.length, 1)
+        for (const answer of answers) if (answer.status === 'rejected') assert.equal(answer.reason.code, 422)
+        await house().resources.delete(OwnedAccessKey, ref((made[0] as { value: Resource }).value))
+      }
+      const [taken, key] = [await makeOne(), `spare-${fresh()}-${'x'.repeat(32)}`]
+      await refused(makeOne({ key }, { metadata: { name: taken.metadata.name } }), { code: 409 })
+      await refused(
+        house().resources.update(
+          OwnedAccessKey,
+          ref(taken),
+          edited(taken, { metadata: { resourceVersion: '1' }, spec: { key } }),
+        ),
+        { code: 409 },
+      )
+      await makeOne({ key })
+    })
+
+    test('are no longer than fits into a header (D12)', async () => {
+      await makeOne({ key: `${fresh()}-`.padEnd(4000, 'x') })
+      const status = await refused(makeOne({ key: 'x'.repeat(4001) }), { code: 422 })
+      assert.deepEqual(causes(status), ['spec.key FieldValueInvalid'])
+      assert.ok(JSON.stringify(status).length < 1000)
+    })
+
+    test('leave no activity behind: with the object, and each key of it, the times go (D19, D22)', async () => {
+      const made = await makeOne()
+      const { uid = '' } = made.metadata
+      const id = (await digestOf(made)).slice(0, 12)
+      await house().resources.act(OwnedAccessKey, ref(made), 'rotate', undefined)
+      await until(async () => house().unused.includes(`${uid}/${id}`))
+      assert.equal(house().unused.includes(uid), false)
+      await house().resources.delete(OwnedAccessKey, ref(made))
+      await until(async () => house().unused.includes(uid))
+    })
+
     test('without a name get one, without an owner the caller (D14, D24)', async () => {
       const { object } = await house().resources.create(OwnedAccessKey, '', json({}))
       assert.match(object.metadata.name ?? '', /^key-[a-z0-9]{5}$/)
@@ -292,6 +333,11 @@ export function secretsSuite(open: OpenHouse): void {
       const annotations = { [lastApplied]: `{"spec":{"key":"${key}"` }
       const patched = await house().resources.patch(OwnedAccessKey, ref(made), merge({ metadata: { annotations } }))
       assert.equal(patched.object.metadata.annotations?.[lastApplied], '<redacted>')
+      for (const text of [[{ spec: { key } }], key, { spec: [{ key }] }, { spec: { identity: key } }]) {
+        const one = { [lastApplied]: JSON.stringify(text) }
+        await house().resources.patch(OwnedAccessKey, ref(made), merge({ metadata: { annotations: one } }))
+        assert.equal(stored(house(), OwnedAccessKey.id).includes(key), false, JSON.stringify(text))
+      }
       assert.equal(stored(house(), OwnedAccessKey.id).includes(key), false)
     })
 
@@ -403,6 +449,58 @@ export function secretsSuite(open: OpenHouse): void {
       assert.equal('oidcLogin' in (inside(made) ?? {}), false)
     })
 
+    test('cannot be guessed: a write that names one is answered alike, whatever it says (D5)', async () => {
+      const made = await make()
+      await house().resources.patch(
+        OwnedAccessKey,
+        ref(made),
+        merge({ spec: { identity: { connectorData: clear } } }),
+        { fieldManager: 'other' },
+      )
+      const got = await read(house(), made.metadata.name ?? '', '', OwnedAccessKey)
+      const ways = (connectorData: string): [PatchBody, string][] => [
+        [merge({ spec: { identity: { connectorData } } }), 'me'],
+        [operations({ op: 'add', path: '/spec/identity/connectorData', value: connectorData }), 'me'],
+        [operations({ op: 'add', path: '/spec/identity', value: { email: 'ada@example.com', connectorData } }), 'me'],
+        [applied({ connectorData }, false), 'me'],
+        [applied({ connectorData }, true), 'me'],
+        [applied({ connectorData }, false), 'other'],
+      ]
+      const applied = (identity: object, force: boolean): PatchBody => ({
+        type: 'apply',
+        body: json({ apiVersion: made.apiVersion, kind: made.kind, spec: { identity } }),
+        force,
+      })
+      const answer = (asked: Promise<{ object: Resource }>) =>
+        asked.then(
+          ({ object }) => plain(object),
+          error => error.status,
+        )
+      const tell = async (guess: string) => [
+        ...(await Promise.all(
+          ways(guess).map(([body, fieldManager]) =>
+            answer(house().resources.patch(OwnedAccessKey, ref(made), body, { fieldManager, dryRun: true })),
+          ),
+        )),
+        await answer(
+          house().resources.update(
+            OwnedAccessKey,
+            ref(made),
+            edited(got, { spec: { identity: { email: 'ada@example.com', connectorData: guess } } }),
+            { fieldManager: 'me', dryRun: true },
+          ),
+        ),
+      ]
+      const [right, wrong] = [await tell(clear), await tell('guess')]
+      assert.deepEqual(right, wrong)
+      for (const [index, one] of right.entries())
+        if (index !== 3) assert.equal((one as Resource).metadata?.generation, (got.metadata.generation ?? 0) + 1)
+      assert.equal((right[3] as Status).reason, 'Conflict')
+      const again = await house().resources.patch(OwnedAccessKey, ref(made), merge({ spec: { description: 'x' } }))
+      const same = await house().resources.patch(OwnedAccessKey, ref(made), merge({ spec: { description: 'x' } }))
+      assert.equal(same.object.metadata.resourceVersion, again.object.metadata.resourceVersion)
+    })
+
     test('copy, move and test may not touch them, nor what contains them, nor a write-only field: 422 naming the pointer (D5)', async () => {
       const made = await make()
       const secrets = [
@@ -446,6 +544,34 @@ export function secretsSuite(open: OpenHouse): void {
         { op: 'move', from: '/spec/data/a', path: '/spec/description' },
       ])
         await refused(house().resources.patch(SharedSecret, at(name), operations(operation)), { code: 422 })
+    })
+
+    test('cannot be guessed by those who may not get it (D5)', async () => {
+      const name = fresh('s')
+      const body = json({ metadata: { name }, spec: { data: { a: secret, b: secret } } })
+      await house().resources.create(SharedSecret, '', body, { fieldManager: 'other' })
+      const applied = json({
+        apiVersion: SharedSecret.apiVersion,
+        kind: SharedSecret.kind,
+        spec: { data: { a: secret } },
+      })
+      const tell = (guess: string) =>
+        Promise.all(
+          [
+            merge({ spec: { data: { a: guess } } }),
+            operations({ op: 'replace', path: '/spec/data/a', value: guess }),
+            operations({ op: 'replace', path: '/spec/data', value: { a: guess, b: secret } }),
+            { type: 'apply', body: JSON.parse(JSON.stringify(applied).replace(secret, guess)), force: false } as const,
+          ].map(one =>
+            house()
+              .resources.patch(SharedSecret, at(name), one, { fieldManager: 'me', dryRun: true })
+              .then(
+                ({ object }) => plain(object.metadata),
+                error => error.status,
+              ),
+          ),
+        )
+      assert.deepEqual(await tell(secret), await tell('YQ=='))
     })
   })
 }

@@ -157,7 +157,10 @@ export function watchSuite(open: OpenHouse): void {
     test('a state that is not older than a version to come waits for it (wire §1.12)', async () => {
       const namespace = fresh('ns')
       const options = { namespace, sendInitialEvents: true, resourceVersionMatch: 'NotOlderThan' }
-      const coming = house().resources.watch(Widget, { ...options, resourceVersion: String(house().store.revision + 1) })
+      const coming = house().resources.watch(Widget, {
+        ...options,
+        resourceVersion: String(house().store.revision + 1),
+      })
       await turn()
       await create(house(), 'a', {}, namespace)
       const watch = await coming

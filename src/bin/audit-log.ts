@@ -1,0 +1,74 @@
+// Opens the audit log as the settings say: policy, place and metrics. serve calls it.
+
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { type Audit, openAudit } from '../serving/audit.ts'
+import { openFilePlace } from '../serving/audit-file.ts'
+import { defaultPolicy, type Policy } from '../serving/audit-policy.ts'
+import { PolicyError, readPolicy } from '../serving/audit-policy-file.ts'
+import { hashWith, saltIn } from '../serving/audit-redact.ts'
+import { openSink, type Sink, streamPlace } from '../serving/audit-sink.ts'
+import type { Guard } from '../serving/guard.ts'
+import type { Metrics } from '../serving/metrics.ts'
+import { saltFileIn } from './audit-hash.ts'
+import { type Settings, SettingsError } from './settings.ts'
+
+export type AuditLogOptions = {
+  readonly settings: Settings
+  readonly directory: string
+  readonly metrics: Metrics
+  readonly sourcesOf: Guard['sourcesOf']
+  readonly now: () => number
+  readonly failed: (what: string, error: unknown) => void
+}
+
+const queueBytes = 64 * 1024 * 1024
+const batchBytes = 256 * 1024
+const day = 24 * 3600 * 1000
+
+export async function openAuditLog(options: AuditLogOptions): Promise<Audit> {
+  const { settings, directory, metrics, sourcesOf, now } = options
+  const isOff = settings['audit.log'] === 'off'
+  return openAudit({
+    policy: isOff ? { rules: [{ level: 'None' }] } : policyIn(settings['audit.policy']),
+    sink: isOff ? nowhere : await sinkOf(options),
+    hash: hashWith(saltIn(saltFileIn(directory), true)),
+    now,
+    sourcesOf,
+    counted: metrics.counter('apiserver_audit_event_total', 'Audit events made.')({}),
+  })
+}
+
+const nowhere: Sink = { write: () => true, failure: undefined, flush: async () => {}, close: async () => {} }
+
+function policyIn(file: string): Policy {
+  if (file === '') return defaultPolicy
+  try {
+    return readPolicy(readFileSync(file))
+  } catch (error) {
+    const problems = error instanceof PolicyError ? error.problems : [(error as Error).message]
+    throw new SettingsError(problems.map(text => `audit.policy: ${file}: ${text}`))
+  }
+}
+
+async function sinkOf({ settings, directory, metrics, now, failed }: AuditLogOptions): Promise<Sink> {
+  const maxBytes = settings['audit.maxSize'] * 1024 * 1024
+  const place =
+    settings['audit.log'] === '-'
+      ? streamPlace(process.stdout)
+      : await openFilePlace({
+          file: resolve(directory, settings['audit.log']),
+          maxBytes,
+          maxFiles: settings['audit.maxFiles'],
+          maxAge: settings['audit.maxAge'] * day,
+          now,
+          failed,
+        })
+  return openSink({
+    place,
+    queueBytes,
+    batchBytes,
+    lost: metrics.counter('apiserver_audit_error_total', 'Audit events that could not be written and are lost.')({}),
+    failed: error => failed('writing the audit log', error),
+  })
+}
