@@ -464,7 +464,6 @@ export function secretsSuite(open: OpenHouse): void {
         [operations({ op: 'add', path: '/spec/identity', value: { email: 'ada@example.com', connectorData } }), 'me'],
         [applied({ connectorData }, false), 'me'],
         [applied({ connectorData }, true), 'me'],
-        [applied({ connectorData }, false), 'other'],
       ]
       const applied = (identity: object, force: boolean): PatchBody => ({
         type: 'apply',
