@@ -6,7 +6,14 @@ import { isEmpty, openStorage } from '../storage/index.ts'
 import { makeAdminKey } from './admin-key.ts'
 import { keyRingIn, kubeconfig, reachable, writeSecret } from './data-directory.ts'
 import { openHouse } from './house.ts'
-import { readSettings } from './settings.ts'
+import { addressOf, readSettings } from './settings.ts'
+
+/** Where the server listens, if the settings say so; else where the kubeconfig said it did. */
+function serverOf(https: string, file: string): string | undefined {
+  if (https !== 'off' && addressOf(https).port !== 0) return reachable(`https://${https}`)
+  const before = existsSync(file) ? readFileSync(file, 'utf8') : ''
+  return /^ *server: (https:\S+)\/kubernetes\/management$/m.exec(before)?.[1]
+}
 
 export async function adminReset(args: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
   const settings = readSettings(args, env)
@@ -20,12 +27,9 @@ export async function adminReset(args: readonly string[], env: NodeJS.ProcessEnv
     await house.ready
     const key = await makeAdminKey(house.registry.inside, directory)
     house.stop()
-    const ca = join(directory, 'ca.crt')
-    if (existsSync(ca))
-      writeSecret(
-        join(directory, 'admin.kubeconfig'),
-        kubeconfig({ server: reachable(`https://${settings.https}`), ca: readFileSync(ca, 'utf8'), key }),
-      )
+    const [ca, file] = [join(directory, 'ca.crt'), join(directory, 'admin.kubeconfig')]
+    const server = serverOf(settings.https, file)
+    if (existsSync(ca) && server) writeSecret(file, kubeconfig({ server, ca: readFileSync(ca, 'utf8'), key }))
     console.log(
       `A new administrator's key is in ${join(directory, 'admin.key')}. Earlier keys still work: list and delete them with kubectl get ownedaccesskeys.`,
     )

@@ -1,4 +1,4 @@
-// Gauges that are read when asked for: what is stored, what is under way, what the process uses.
+// Gauges and counters that are read when asked for: what is stored, what is under way, what the process uses.
 
 import { kinds } from '../kinds/index.ts'
 import type { FairLimits } from '../serving/fair-limits.ts'
@@ -16,16 +16,16 @@ export function gaugeHouse(metrics: Metrics, store: Store, limits: FairLimits, g
     [{ request_kind: 'mutating' }, limits.current.write],
   ])
   metrics.gauge('apiserver_longrunning_requests', 'Watches open.', () => [[{ verb: 'WATCH' }, limits.current.watch]])
-  metrics.gauge('platform_requests_refused_total', 'Requests answered 429, by why.', () => [
+  metrics.readCounter('platform_requests_refused_total', 'Requests answered 429, by why.', () => [
     [{ reason: 'full' }, limits.stats.full],
     [{ reason: 'share' }, limits.stats.share],
     [{ reason: 'rate' }, limits.stats.rate],
     [{ reason: 'unknown_keys' }, guard.stats.refused],
   ])
-  metrics.gauge('platform_unknown_keys_total', 'Requests with an unknown key.', () => [[{}, guard.stats.failed]])
+  metrics.readCounter('platform_unknown_keys_total', 'Requests with an unknown key.', () => [[{}, guard.stats.failed]])
   metrics.gauge('platform_store_revision', 'Newest revision of the store.', () => [[{}, store.revision]])
   metrics.gauge('process_resident_memory_bytes', 'Resident memory in bytes.', () => [[{}, process.memoryUsage.rss()]])
-  metrics.gauge('process_cpu_seconds_total', 'User and system CPU time in seconds.', () => {
+  metrics.readCounter('process_cpu_seconds_total', 'User and system CPU time in seconds.', () => {
     const { user, system } = process.cpuUsage()
     return [[{}, (user + system) / 1e6]]
   })

@@ -18,6 +18,7 @@ import { kinds } from '../kinds/index.ts'
 import { ProjectSecret } from '../kinds/project-secret.ts'
 import { SharedSecret } from '../kinds/shared-secret.ts'
 import { Team } from '../kinds/team.ts'
+import { foreignSeal } from '../registry/foreign-seal.ts'
 import { fingerprint } from '../serving/certificate.ts'
 import { openFairLimits } from '../serving/fair-limits.ts'
 import { openGuard } from '../serving/guard.ts'
@@ -26,15 +27,24 @@ import { openMetrics } from '../serving/metrics.ts'
 import { type CertificateSource, fileCertificate, ownCertificate } from '../serving/tls.ts'
 import { isEmpty, openStorage, type Storage } from '../storage/index.ts'
 import { SealError } from '../storage/sealed.ts'
+import type { Store } from '../storage/store.ts'
 import { makeFirstKey, untoldKey } from './admin-key.ts'
 import { openAuditLog } from './audit-log.ts'
-import { authorityIn, keyRingIn, kubeconfig, openDirectory, reachable, writeSecret } from './data-directory.ts'
+import {
+  authorityIn,
+  type KeyRing,
+  keyRingIn,
+  kubeconfig,
+  openDirectory,
+  reachable,
+  writeSecret,
+} from './data-directory.ts'
 import { openHouse } from './house.ts'
 import { gaugeHouse } from './house-metrics.ts'
-import { addressOf, readSettings, type Settings } from './settings.ts'
+import { addressOf, isLoopback, readSettings, type Settings } from './settings.ts'
 import { version } from './version.ts'
 
-const drainWithin = 8000
+const drainWithin = 7000
 
 export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
   const settings = readSettings(args, env)
@@ -52,7 +62,7 @@ export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Pr
   }
   const house = openHouse({ storage, keys: ring.keys, now, failed, first })
   await house.ready
-  await checkKeyRing(house.registry.as(systemCaller), ring.from)
+  await checkKeyRing(house.registry.as(systemCaller), storage.store, ring)
   const collector = startGarbageCollector({ resources: house.registry.inside, kinds, now, failed })
   const mirrors = startAccessRoles({
     resources: house.registry.inside,
@@ -156,7 +166,7 @@ async function listen(
   const listeners: Listener[] = []
   if (certificates) listeners.push(await listenHttps(addressOf(settings.https), certificates, handle(false)))
   if (settings.http !== 'off')
-    listeners.push(await listenHttp(addressOf(settings.http), handle(!settings.insecureHttp)))
+    listeners.push(await listenHttp(addressOf(settings.http), handle(isLoopback(settings.http))))
   return listeners
 }
 
@@ -189,7 +199,17 @@ function introduce(
 }
 
 /** A key ring that does not open what is stored is found out before anything is served. */
-async function checkKeyRing(resources: Resources, from: string): Promise<void> {
+async function checkKeyRing(resources: Resources, store: Store, { keys, from }: KeyRing): Promise<void> {
+  const foreign = foreignSeal(
+    store,
+    kinds,
+    keys.map(({ id }) => id),
+  )
+  if (foreign !== undefined)
+    throw new Error(
+      `the key ring of ${from} does not fit this data directory: ${foreign} is sealed with a key that it does not have`,
+    )
+  // The right ids may still stand before the wrong keys.
   for (const kind of kinds)
     if (kind.sealed.length && kind.stored)
       await resources.list(kind, { limit: 1 }).catch(error => {
@@ -226,8 +246,17 @@ function record(log: Logger, { exchange, info, caller, code, seconds, error }: O
   else log.debug(line, 'request')
 }
 
-function toldToStop(): Promise<void> {
-  return new Promise(resolve => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve())
+/** A terminal and a launcher may both pass on one Ctrl-C: only a second later does another signal end it at once. */
+async function toldToStop(): Promise<void> {
+  const signals = ['SIGINT', 'SIGTERM'] as const
+  await new Promise<void>(resolve => {
+    const told = () => {
+      resolve()
+      const untold = () => {
+        for (const signal of signals) process.off(signal, told)
+      }
+      void setTimeout(1000, undefined, { ref: false }).then(untold)
+    }
+    for (const signal of signals) process.on(signal, told)
   })
 }

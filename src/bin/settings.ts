@@ -1,6 +1,7 @@
 // Every setting of the server, as a table: a flag, an environment variable and a key of the configuration file each (D1).
 
 import { readFileSync } from 'node:fs'
+import { isIPv4 } from 'node:net'
 import { parseArgs } from 'node:util'
 import { decode } from '../api/codec.ts'
 import { isObject, type Json } from '../api/object.ts'
@@ -215,11 +216,16 @@ function checkTogether(settings: Settings, problems: string[]): void {
     problems.push('tlsCert and tlsKey belong together: set both or neither')
   if (settings.https === 'off' && settings.http === 'off')
     problems.push('https and http are both off: nothing would be served')
-  const host = settings.http.replace(/:\d+$/, '')
-  if (settings.http !== 'off' && !/^(localhost|127\.|\[::1\])/.test(host) && !settings.insecureHttp)
+  if (settings.http !== 'off' && !isLoopback(settings.http) && !settings.insecureHttp)
     problems.push(
       `http: ${settings.http} is not loopback; plain HTTP elsewhere shows every key to the network. Use https, or say --insecure-http`,
     )
+}
+
+/** By address, not by how it begins: 127.example.org is anybody's. */
+export function isLoopback(text: string): boolean {
+  const { host } = addressOf(text)
+  return host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'))
 }
 
 export function addressOf(text: string): { readonly host: string; readonly port: number } {

@@ -1,6 +1,5 @@
 // The pipeline, in reading order: what is asked, who asks, may they, what they sent, what came of it, the one way out.
 
-import type { ServerHttp2Stream } from 'node:http2'
 import type { Caller } from '../api/caller.ts'
 import { methodNotAllowed, misdirected, timedOut, tooManyRequests, unavailable, unknownPath } from '../api/errors.ts'
 import type { Kind, Question, Verb } from '../api/kind.ts'
@@ -9,16 +8,17 @@ import type { Resources } from '../api/resources.ts'
 import { type Exchange, openExchange, type Request, type Response } from '../serving/exchange.ts'
 import type { FairLimits } from '../serving/fair-limits.ts'
 import { isLoopback } from '../serving/listener.ts'
-import { type Answer, respond, statusOf } from '../serving/respond.ts'
+import { type Answer, respond } from '../serving/respond.ts'
 import { type Access, judge, keepJudging, type Standing } from './access.ts'
-import { negotiate, plain, type View } from './negotiate.ts'
+import { negotiate, type View } from './negotiate.ts'
 import { timeoutOf } from './options.ts'
+import { refuse } from './refuse.ts'
 import { type KindFinder, kindFinder, type RequestInfo, type ResourceInfo, requestInfo } from './request-info.ts'
 import { includeOf } from './table.ts'
 import { withoutUnseen } from './unseen.ts'
 import { openWatch, perform, type Result } from './verbs.ts'
 import { streamWatch } from './watch-stream.ts'
-import { writeError, writeResult } from './write-result.ts'
+import { writeResult } from './write-result.ts'
 
 /** A page that is no object: discovery, OpenAPI, health, metrics. undefined: not found. */
 export type Page = (path: string, exchange: Exchange) => Answer | undefined | Promise<Answer | undefined>
@@ -193,26 +193,5 @@ async function within(milliseconds: number, working: Promise<Result>, work: Work
     return await Promise.race([working, late])
   } finally {
     clearTimeout(timer)
-  }
-}
-
-/** Errors leave here, in JSON or in the YAML that was asked for. */
-async function refuse(exchange: Exchange, error: unknown): Promise<void> {
-  const status = statusOf(error)
-  if (exchange.response.headersSent) return void exchange.response.destroy()
-  const answer = writeError(status, errorFormat(exchange), exchange)
-  if (!(status.code === 413 || status.code === 504) || exchange.request.complete) return respond(exchange, answer)
-  // A body that nobody will read must not keep the connection, or the work that waits for it, any longer.
-  if (exchange.request.httpVersionMajor === 1) exchange.response.setHeader('Connection', 'close')
-  exchange.onClosed(() => exchange.request.destroy())
-  await respond(exchange, answer)
-  if ('stream' in exchange.response) (exchange.response.stream as ServerHttp2Stream).close()
-}
-
-function errorFormat(exchange: Exchange): View['format'] {
-  try {
-    return negotiate(exchange.request.headers.accept, 'object').format
-  } catch {
-    return plain.format
   }
 }

@@ -55,7 +55,7 @@ function taken(exchange: Exchange): Promise<void> {
 }
 
 /** `gzip;q=0` is a refusal, and so is `*;q=0` where gzip is not named. */
-export function takesGzip(accepted: string | string[] | undefined): boolean {
+function takesGzip(accepted: string | string[] | undefined): boolean {
   let any = false
   for (const entry of String(accepted ?? '')
     .slice(0, 4096)

@@ -27,7 +27,8 @@ export type Sealer = {
 /** Never carries a key, a plaintext or a ciphertext. */
 export class SealError extends Error {}
 
-const PREFIX = 'sealed:v1:'
+/** What every sealed value begins with; the id of its key follows. */
+export const SEALED = 'sealed:v1:'
 const NONCE = 12
 const TAG = 16
 
@@ -40,7 +41,7 @@ export function openSealer(options: {
   const [first] = keys
   if (first === undefined) throw new SealError('the key ring is empty')
   const ring = new Map(keys.map(({ id, key }) => [id, key]))
-  const current = `${PREFIX}${first.id}:`
+  const current = `${SEALED}${first.id}:`
 
   return {
     seal(place, plaintext) {
@@ -62,14 +63,14 @@ export function openSealer(options: {
         throw new SealError(`${nameOf(place)} does not open: it was changed, or it belongs to another place`)
       }
     },
-    isSealed: (value): value is string => typeof value === 'string' && value.startsWith(PREFIX),
+    isSealed: (value): value is string => typeof value === 'string' && value.startsWith(SEALED),
     isCurrent: sealed => sealed.startsWith(current),
   }
 }
 
 /** Every part with its length before it, so that no two places have the same encoding. */
 function encode(place: Place): Buffer {
-  const parts = [PREFIX, place.kind, place.namespace, place.name, place.uid, place.path].map(part => Buffer.from(part))
+  const parts = [SEALED, place.kind, place.namespace, place.name, place.uid, place.path].map(part => Buffer.from(part))
   return Buffer.concat(
     parts.flatMap(part => {
       const length = Buffer.alloc(4)
@@ -79,12 +80,18 @@ function encode(place: Place): Buffer {
   )
 }
 
+/** Which key of a ring a value was sealed with. */
+export function keyIdOf(sealed: string): string | undefined {
+  const end = sealed.indexOf(':', SEALED.length)
+  return sealed.startsWith(SEALED) && end !== -1 ? sealed.slice(SEALED.length, end) : undefined
+}
+
 function parse(sealed: string): { id: string; bytes: Buffer } {
-  const end = sealed.indexOf(':', PREFIX.length)
+  const end = sealed.indexOf(':', SEALED.length)
   const bytes = Buffer.from(sealed.slice(end + 1), 'base64url')
-  if (!sealed.startsWith(PREFIX) || end < 0 || bytes.length < NONCE + TAG)
+  if (!sealed.startsWith(SEALED) || end < 0 || bytes.length < NONCE + TAG)
     throw new SealError('this is not a sealed value')
-  return { id: sealed.slice(PREFIX.length, end), bytes }
+  return { id: sealed.slice(SEALED.length, end), bytes }
 }
 
 function nameOf({ kind, namespace, name, path }: Place): string {

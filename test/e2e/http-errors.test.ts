@@ -122,8 +122,8 @@ describe('refusals', { timeout: 30_000 }, () => {
       )
       await says(
         teams,
-        {},
-        `teams.management.platform.sh is forbidden: ${cannot('list', 'teams', 'at the cluster scope')}`,
+        { method: 'DELETE' },
+        `teams.management.platform.sh is forbidden: ${cannot('deletecollection', 'teams', 'at the cluster scope')}`,
         about,
       )
       await says(
@@ -141,18 +141,19 @@ describe('refusals', { timeout: 30_000 }, () => {
       await says('/metrics', {}, 'forbidden: User "alice" cannot get path "/metrics"', {})
     })
 
-    test('impersonation is refused, never ignored (wire §1.16)', async () => {
-      for (const header of ['impersonate-user', 'impersonate-group', 'impersonate-uid', 'impersonate-extra-x']) {
-        const reply = await wire(teams, { headers: { [header]: 'eve' } })
-        isStatus(
-          reply,
-          403,
-          'Forbidden',
-          'forbidden: User "admin" cannot impersonate: impersonation is not available',
-          {},
-        )
-        assert.equal(reply.headers['x-content-type-options'], 'nosniff')
-      }
+    test('impersonation by who may not, and of nobody, is refused, never ignored (wire §1.16)', async () => {
+      const { key } = await makeKey({ user: 'alice' })
+      const reply = await wire(teams, { headers: { 'impersonate-user': 'eve' }, key })
+      isStatus(
+        reply,
+        403,
+        'Forbidden',
+        'users "eve" is forbidden: User "alice" cannot impersonate resource "users" in API group "" at the cluster scope',
+        { name: 'eve', kind: 'users' },
+      )
+      assert.equal(reply.headers['x-content-type-options'], 'nosniff')
+      for (const header of ['impersonate-group', 'impersonate-uid', 'impersonate-extra-x'])
+        assert.equal((await wire(teams, { headers: { [header]: 'eve' } })).code, 400, header)
     })
   })
 

@@ -107,6 +107,60 @@ describe('life of a server', { timeout: 40_000, concurrency: true }, () => {
     await stuck.ended()
   })
 
+  test('clients that are half gone do not keep it either: exit 0 within 10 seconds (issue 2 §6)', async () => {
+    const server = await startServer({ storage: 'memory', args: ['--shutdown-delay', '1'] })
+    const port = Number(new URL(server.https).port)
+    const half = { host: '127.0.0.1', port, allowHalfOpen: true }
+    const silent = await openBare(server.https) // never begins with TLS
+    const open = async () => {
+      const socket = connectTls({ ...half, ca: server.ca, servername: 'localhost' })
+      socket.on('error', () => {})
+      await once(socket, 'secureConnect')
+      return socket.resume()
+    }
+    const [idle, ended, begun] = [await open(), await open(), await open()]
+    ended.end()
+    begun.write('GET / HTTP/1.1\r\nHost: loc')
+    const started = performance.now()
+    await server.stop()
+    assert.ok(performance.now() - started < 10_000)
+    for (const socket of [silent.socket, idle, ended, begun]) socket.destroy()
+  })
+
+  test('Ctrl-C in a terminal, which reaches launcher and program alike, ends in order (issue 2 §6)', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'platform-launcher-'))
+    // An older Node in front of a terminal, as far as the launcher can see.
+    const pretend = `Object.defineProperty(process.versions, 'node', { value: '20.0.0' }); process.stdin.isTTY = true`
+    const data = ['--data', join(directory, 'data'), '--storage', 'memory']
+    const args = ['serve', ...data, '--https', 'off', '--http', '127.0.0.1:0', '--shutdown-delay', '3']
+    const child = spawn(
+      process.execPath,
+      ['--import', `data:text/javascript,${encodeURIComponent(pretend)}`, program, ...args],
+      { stdio: ['ignore', 'pipe', 'pipe'], detached: true },
+    )
+    try {
+      let printed = ''
+      while (!printed.includes('platform is ready')) printed += (await once(child.stdout, 'data'))[0]
+      const { host } = new URL(/http:\S+/.exec(printed)?.[0] ?? '')
+      const slow = await openBare(`http://${host}`)
+      slow.socket.write('GET /livez HTTP/1.1\r\nHost: localhost\r\n')
+      // The launcher is the slower one to hear of it, by more than any grace for doubled signals.
+      child.kill('SIGSTOP')
+      process.kill(-(child.pid as number), 'SIGINT')
+      await wait(1500)
+      child.kill('SIGCONT')
+      await wait(300)
+      slow.socket.write('\r\n')
+      assert.match(await slow.until('ok'), /^HTTP\/1\.1 200 /, 'what had begun was answered')
+      slow.socket.destroy()
+      await once(child, 'exit')
+      assert.deepEqual([child.exitCode, child.signalCode], [0, null])
+    } finally {
+      if (child.exitCode === null && child.signalCode === null) process.kill(-(child.pid as number), 'SIGKILL')
+      await rm(directory, { recursive: true, force: true })
+    }
+  })
+
   test('certificate files are read again when they change; a pair that does not fit is not taken (D1)', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'platform-tls-'))
     const [cert, key] = [join(directory, 'tls.crt'), join(directory, 'tls.key')]

@@ -369,7 +369,8 @@ describe('the front door', { timeout: 30_000 }, () => {
       const team = own.versions[0].resources.find((one: { resource: string }) => one.resource === 'teams')
       assert.deepEqual(team.responseKind, { group: 'management.platform.sh', version: 'v1', kind: 'Team' })
       assert.equal(team.scope, 'Cluster')
-      assert.equal(team.subresources[0].subresource, 'status')
+      const subresources = team.subresources.map((one: { subresource: string }) => one.subresource)
+      assert.ok(subresources.includes('status'))
     })
 
     test('OpenAPI v3 by hash: 200 for ever, 301 to the right one, 304; v2 refuses protobuf (wire §1.4)', async () => {
@@ -441,6 +442,8 @@ describe('the front door', { timeout: 30_000 }, () => {
         assert.match(text, new RegExp(`^${name}(\\{| )`, 'm'))
       assert.match(text, /^apiserver_request_total\{[^}]*code="404"[^}]*resource="teams"[^}]*verb="GET"[^}]*\} \d+$/m)
       assert.match(text, /^# TYPE apiserver_request_total counter$/m)
+      assert.match(text, /^# TYPE process_cpu_seconds_total counter$/m)
+      assert.match(text, /^# TYPE process_resident_memory_bytes gauge$/m)
       assert.equal(text.includes('some-name-of-mine'), false)
     })
   })

@@ -27,8 +27,8 @@ export type Server = {
   request(method: string, path: string, options?: RequestOptions): Promise<Answer>
   /** The events of a watch, parsed; leaving the loop ends it. */
   watch(path: string, options?: RequestOptions): AsyncIterableIterator<WatchEvent>
-  /** Ends it as an operator would, and starts it again on the same directory and ports. */
-  restart(): Promise<void>
+  /** Ends it as an operator would, and starts it again on the same directory and ports; `meanwhile` it is down. */
+  restart(meanwhile?: () => Promise<void>): Promise<void>
   /** Everything the running program has printed so far. */
   output(): string
   /** Asks it to end, checks that it ended well, and removes its directory. */
@@ -83,8 +83,9 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
     output: () => running?.output() ?? '',
     stop: () => end(stopWell),
     kill: () => end(killNow),
-    async restart() {
+    async restart(meanwhile) {
       await end(stopWell, true)
+      await meanwhile?.()
       running = await start(new URL(https).host, new URL(http).host)
     },
   }

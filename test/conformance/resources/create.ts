@@ -320,13 +320,13 @@ export function createSuite(open: OpenHouse): void {
     })
 
     test('of a body that is wrong all over a hundred errors are told, and no more are looked for (D6)', async () => {
-      const many = Array.from({ length: 200_000 }, (_, index) => index.toString(36))
+      const many = Array.from({ length: 60_000 }, (_, index) => index.toString(36))
       const map = (value: (word: string) => [string, unknown]) => Object.fromEntries(many.map(value))
       const bodies = {
         labels: { metadata: { name: 'x', labels: map(word => [`${word}!`, '']) } },
         annotations: { metadata: { name: 'x', annotations: map(word => [`${word}!`, '']) } },
         finalizers: { metadata: { name: 'x', finalizers: many.map(word => `${word}!`) } },
-        references: { metadata: { name: 'x', ownerReferences: many.slice(0, 50_000).map(uid => ({ uid })) } },
+        references: { metadata: { name: 'x', ownerReferences: many.map(uid => ({ uid })) } },
         'the same tag': { metadata: { name: 'x' }, spec: { tags: many.map(() => 'a') } },
         'no tags': { metadata: { name: 'x' }, spec: { tags: many.map(() => 1) } },
         'no settings': { metadata: { name: 'x' }, spec: { settings: map(word => [word, 1]) } },
@@ -354,7 +354,7 @@ export function createSuite(open: OpenHouse): void {
         }
         assert.match(answers[0]?.message ?? '', /, and more than these 100\]$/, what)
         // Far more than it takes, and far less than it took.
-        assert.ok(cpuTime < 1500, `${what}: ${cpuTime} ms`)
+        assert.ok(cpuTime < 600, `${what}: ${cpuTime} ms`)
       }
     })
 

@@ -1,0 +1,25 @@
+// Settings: what belongs together, and what plain HTTP may listen on (D1).
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { isLoopback, readSettings, SettingsError } from './settings.ts'
+
+test('loopback is an address, not how a name begins', () => {
+  for (const address of ['localhost:1', '127.0.0.1:8080', '127.9.8.7:0', '[::1]:80'])
+    assert.equal(isLoopback(address), true, address)
+  for (const address of [
+    '127.example.org:80',
+    'localhost.example.org:80',
+    '127.0.0.1.nip.io:80',
+    '0.0.0.0:80',
+    '[::]:80',
+  ])
+    assert.equal(isLoopback(address), false, address)
+})
+
+test('plain HTTP on any other address needs --insecure-http', () => {
+  for (const http of ['127.example.org:80', 'localhosting:80', '0.0.0.0:80']) {
+    assert.throws(() => readSettings(['--http', http], {}), SettingsError, http)
+    assert.equal(readSettings(['--http', http, '--insecure-http'], {}).http, http)
+  }
+})
