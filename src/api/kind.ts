@@ -33,6 +33,8 @@ export type Tools = {
   readonly rulesOfRole: (kind: 'Role' | 'ClusterRole', ref: Ref) => readonly RuleLike[] | undefined
   /** Everything bound to a group, with where it counts. */
   readonly boundTo: (group: string) => readonly { readonly rules: readonly RuleLike[]; readonly namespace: string }[]
+  /** Most seconds an access key may live; undefined: any (D18). */
+  readonly maxKeyTTL: number | undefined
   /** Whether a scope is no wider than that of the caller's key (D25). */
   readonly isWithinScope: (scope: unknown) => boolean
   readonly read: (kind: Kind, ref: Ref) => Promise<Resource | undefined>

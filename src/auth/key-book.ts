@@ -42,6 +42,8 @@ export interface KeyBook {
 const remembered = 10_000
 
 export type KeyBookOptions = {
+  /** Most milliseconds a key may live, also one that was made before it was set (D18). */
+  readonly maxTTL?: number | undefined
   readonly inside: Resources
   readonly told: () => void
   /** Told of uids, and of `uid/key id`, whose activity is of interest to nobody any more (D19). */
@@ -49,7 +51,7 @@ export type KeyBookOptions = {
   readonly failed: (error: unknown) => void
 }
 
-export function openKeyBook({ inside, told, unused, failed }: KeyBookOptions): KeyBook {
+export function openKeyBook({ inside, maxTTL, told, unused, failed }: KeyBookOptions): KeyBook {
   const keys = new Map<string, AccessKey>()
   const deleted = new Set<string>()
   /** Between a write's checks and its event: who is about to have a digest. */
@@ -63,7 +65,7 @@ export function openKeyBook({ inside, told, unused, failed }: KeyBookOptions): K
   const informer = startInformer({
     resources: inside,
     kind: OwnedAccessKey,
-    keep: read,
+    keep: object => bounded(read(object), maxTTL),
     failed,
     changed: (_, now, before) => {
       for (const digest of digestsOf(before)) {
@@ -96,6 +98,9 @@ export function openKeyBook({ inside, told, unused, failed }: KeyBookOptions): K
     stop: informer.stop,
   }
 }
+
+const bounded = (key: AccessKey, most: number | undefined): AccessKey =>
+  most === undefined ? key : { ...key, ttl: Math.min(key.ttl ?? most, most) }
 
 const digestsOf = (key: AccessKey | undefined): readonly string[] =>
   key ? [key.digest, key.previous?.digest ?? ''].filter(Boolean) : []

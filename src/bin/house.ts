@@ -32,6 +32,8 @@ export type HouseOptions = {
   readonly storage: Storage
   readonly keys: readonly RingKey[]
   readonly now: () => number
+  /** Most seconds an access key may live; absent: any. */
+  readonly maxKeyTTL?: number
   readonly failed: (what: string, error: unknown) => void
   /** What is stored before anything else is, the built-in roles included. */
   readonly first?: (inside: Resources) => Promise<void>
@@ -40,7 +42,7 @@ export type HouseOptions = {
 const random = (size: number) => randomBytes(size)
 const digest = (text: string) => hash('sha256', text, 'hex')
 
-export function openHouse({ storage, keys, now, failed, first }: HouseOptions): House {
+export function openHouse({ storage, keys, now, failed, first, maxKeyTTL }: HouseOptions): House {
   const lastActivity = (uid: string) => storage.activity.last(uid)
   const rights = openRights()
   const registry: Registry = openRegistry({
@@ -59,6 +61,7 @@ export function openHouse({ storage, keys, now, failed, first }: HouseOptions): 
       missing: (wanted, namespace) => authorizer.missing(caller, wanted, namespace),
       rulesOfRole: (kind, ref) => rbac.rulesOf(kind, ref),
       boundTo: group => [...rbac.boundTo(group)],
+      maxKeyTTL: maxKeyTTL || undefined,
       isWithinScope: scope => isNoWider(scope as Scope | undefined, caller.scope),
       authenticate: key => authenticate(`Bearer ${key}`, true),
       judgeOther: (who, question) => authorizer.judge(who, question),
@@ -72,6 +75,7 @@ export function openHouse({ storage, keys, now, failed, first }: HouseOptions): 
   })
   const following = (what: string) => (error: unknown) => failed(`following ${what}`, error)
   const book = openKeyBook({
+    maxTTL: maxKeyTTL ? maxKeyTTL * 1000 : undefined,
     inside: registry.inside,
     told: rights.changed,
     unused: id => storage.activity.forget(id),

@@ -60,7 +60,14 @@ export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Pr
   const first = async (inside: Resources) => {
     if (isFirstStart) key = await makeFirstKey(inside, directory)
   }
-  const house = openHouse({ storage, keys: ring.keys, now, failed, first })
+  const house = openHouse({
+    storage,
+    keys: ring.keys,
+    now,
+    failed,
+    first,
+    maxKeyTTL: settings['auth.maxKeyTTL'],
+  })
   await house.ready
   await checkKeyRing(house.registry.as(systemCaller), storage.store, ring)
   const collector = startGarbageCollector({ resources: house.registry.inside, kinds, now, failed })

@@ -43,6 +43,10 @@ export const table = {
       ['debug', 'info', 'warn', 'error'].includes(value) ? undefined : 'debug, info, warn or error',
   },
   shutdownDelay: { default: 1, what: 'Seconds between failing /readyz and closing, for load balancers to notice.' },
+  'auth.maxKeyTTL': {
+    default: 0,
+    what: 'Most seconds an access key may live; 0: any. Acts on keys that are there, too.',
+  },
   'limits.reads': { default: 400, what: 'Reads under way at once; one more is answered 429.', check: positive },
   'limits.writes': { default: 1000, what: 'Writes under way at once.', check: positive },
   'limits.watches': { default: 10000, what: 'Watches open at once.', check: positive },
@@ -98,7 +102,7 @@ export class SettingsError extends Error {
 }
 
 export const flagOf = (key: string) =>
-  key.replace(/[A-Z.]/g, letter => `-${letter === '.' ? '' : letter.toLowerCase()}`)
+  key.replace(/\.|[A-Z]+(?![a-z])|[A-Z]/g, part => `-${part === '.' ? '' : part.toLowerCase()}`)
 export const variableOf = (key: string) => `PLATFORM_${flagOf(key).replaceAll('-', '_').toUpperCase()}`
 
 type Found = { readonly value: unknown; readonly from: string }

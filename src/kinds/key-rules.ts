@@ -30,6 +30,7 @@ export async function checkKeyWrite(kind: Kind, next: Key, old: Key | undefined,
   ).allowed
   if (!administers) await checkOwn(next, old, tools, refuse)
   checkScope(next, old, tools, refuse)
+  checkTtl(kind, next, tools)
   if (old && tools.caller.key === name) {
     const field = notByItself.find(one => !same(next.spec?.[one], old.spec?.[one]))
     if (field) throw refuse(`a key cannot change its own ${field}`)
@@ -75,6 +76,15 @@ async function isOwn(spec: Spec, { caller, judge }: Tools): Promise<boolean> {
 function checkScope(next: Key, old: Key | undefined, tools: Tools, refuse: (why: string) => Error): void {
   if (tools.isWithinScope(next.spec?.scope) && (!old || tools.isWithinScope(old.spec?.scope))) return
   throw refuse('its scope would be wider than that of the access key this request was made with')
+}
+
+/** Where keys may not live for ever, one has to say how long; the server's own first key is exempt, its end is not (D18). */
+function checkTtl(kind: Kind, next: Key, { maxKeyTTL, caller }: Tools): void {
+  const ttl = next.spec?.ttl
+  if (maxKeyTTL === undefined || caller.groups.includes('system:masters') || (ttl && ttl <= maxKeyTTL)) return
+  throw invalid(kind, next.metadata.name ?? '', [
+    invalidValue('spec.ttl', ttl ?? 0, `must be from 1 to ${maxKeyTTL}, the most seconds an access key may live here`),
+  ])
 }
 
 export async function checkKeyRelease(kind: Kind, old: Key, tools: Tools): Promise<void> {

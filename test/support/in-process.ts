@@ -87,6 +87,7 @@ export async function openHouse(options: HouseOptions = {}): Promise<House & { r
       missing: () => [],
       rulesOfRole: () => undefined,
       boundTo: () => [],
+      maxKeyTTL: undefined,
       isWithinScope: () => true,
       authenticate: () => undefined,
       judgeOther: (who, question) => judge(who, question),

@@ -1,0 +1,99 @@
+// The life of a key, on a clock that the test moves: warnings before its end, the end itself, a maximum for all (D18).
+
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { test } from 'node:test'
+import { systemCaller } from '../../src/api/caller.ts'
+import { openHouse } from '../../src/bin/house.ts'
+import { OwnedAccessKey } from '../../src/kinds/owned-access-key.ts'
+import { openStorage } from '../../src/storage/index.ts'
+
+const day = 24 * 3600
+
+async function open(maxKeyTTL?: number) {
+  const clock = { now: Date.parse('2026-01-01T00:00:00Z') }
+  const now = () => clock.now
+  const storage = await openStorage({ engine: 'memory', directory: '', now })
+  const house = openHouse({
+    storage,
+    keys: [{ id: 'test', key: randomBytes(32) }],
+    now,
+    failed: (_, error) => assert.fail(String(error)),
+    ...(maxKeyTTL ? { maxKeyTTL } : {}),
+  })
+  await house.ready
+  return {
+    house,
+    forward: (seconds: number) => {
+      clock.now += seconds * 1000
+    },
+    /** A key of the administrator, made by the server itself or by the administrator. */
+    make: async (spec: object, by: 'server' | 'admin' = 'server') => {
+      const admin = { identity: 'User' as const, username: 'admin', groups: ['system:authenticated'] }
+      const resources = house.registry.as(by === 'server' ? systemCaller : admin)
+      const { object } = await resources.create(OwnedAccessKey, '', {
+        metadata: { generateName: 'k-' },
+        spec: { user: 'admin', ...spec },
+      })
+      return { name: object.metadata.name, header: `Bearer ${(object.spec as { key: string }).key}` }
+    },
+    close: async () => {
+      house.stop()
+      await storage.close()
+    },
+  }
+}
+
+test('whoever uses a key in the last tenth of its life is told, once an hour, in days and then in hours', async () => {
+  const { house, forward, make, close } = await open()
+  const { name, header } = await make({ ttl: 30 * day })
+  const told = () => house.warningFor(house.authenticate(header) as never)
+  assert.equal(told(), undefined)
+  forward(26.9 * day)
+  assert.equal(told(), undefined)
+  forward(0.2 * day)
+  assert.equal(told(), `access key ${name} expires in 2 days`)
+  assert.equal(told(), undefined, 'once is enough for an hour')
+  forward(3601)
+  assert.equal(told(), `access key ${name} expires in 2 days`)
+  forward(2.5 * day)
+  assert.match(told() ?? '', /expires in \d+ hours$/)
+  await close()
+})
+
+test('short-lived keys and keys that live on by being used are not announced', async () => {
+  const { house, forward, make, close } = await open()
+  const short = await make({ ttl: 3600 })
+  const sliding = await make({ ttl: 10 * day, ttlAfterLastActivity: true })
+  forward(3500)
+  for (const { header } of [short, sliding])
+    assert.equal(house.warningFor(house.authenticate(header) as never), undefined)
+  await close()
+})
+
+test('a key ends when its ttl is over, from its creation or from its last use', async () => {
+  const { house, forward, make, close } = await open()
+  const fixed = await make({ ttl: 100 })
+  const sliding = await make({ ttl: 100, ttlAfterLastActivity: true })
+  forward(99)
+  for (const { header } of [fixed, sliding]) assert.equal(house.authenticate(header)?.username, 'admin')
+  forward(2)
+  assert.throws(() => house.authenticate(fixed.header), { message: 'access key expired' })
+  assert.equal(house.authenticate(sliding.header)?.username, 'admin')
+  forward(101)
+  assert.throws(() => house.authenticate(sliding.header), { message: 'access key expired' })
+  await close()
+})
+
+test('auth.maxKeyTTL refuses longer and endless keys, and ends those that are there already', async () => {
+  const { house, forward, make, close } = await open(7 * day)
+  await assert.rejects(make({}, 'admin'), { code: 422 })
+  await assert.rejects(make({ ttl: 8 * day }, 'admin'), { code: 422 })
+  await make({ ttl: 7 * day }, 'admin')
+  const endless = await make({})
+  forward(7 * day - 1)
+  assert.equal(house.authenticate(endless.header)?.username, 'admin')
+  forward(2)
+  assert.throws(() => house.authenticate(endless.header), { message: 'access key expired' })
+  await close()
+})
