@@ -95,3 +95,13 @@ current-context: platform
 
 /** An address to connect to, where the listener takes every address. */
 export const reachable = (url: string) => url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:')
+
+/** A server that moved takes its administrator's kubeconfig along. */
+export function followAddress(directory: string, listeners: readonly { readonly url: string }[]): void {
+  const file = join(directory, 'admin.kubeconfig')
+  const secure = listeners.find(listener => listener.url.startsWith('https:'))
+  if (!secure || !existsSync(file)) return
+  const text = readFileSync(file, 'utf8')
+  const moved = text.replace(/^(\s+server: ).*$/m, `$1${reachable(secure.url)}/kubernetes/management`)
+  if (moved !== text) writeSecret(file, moved)
+}

@@ -32,6 +32,7 @@ import { makeFirstKey, untoldKey } from './admin-key.ts'
 import { openAuditLog } from './audit-log.ts'
 import {
   authorityIn,
+  followAddress,
   type KeyRing,
   keyRingIn,
   kubeconfig,
@@ -116,11 +117,13 @@ export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Pr
   }
   const certificates = settings.https === 'off' ? undefined : certificatesOf(settings, directory, now, failed)
   const listeners = await listen(settings, options, certificates)
+  const told = toldToStop() // from before it is said to be ready: whoever reads that may end it at once
   if (certificates) key ??= untoldKey(directory, house.authenticate)
   if (key !== undefined) introduce(directory, key, listeners, certificates, ring)
+  else followAddress(directory, listeners)
   console.log(`platform is ready: ${listeners.map(listener => listener.url).join(' ')}`)
 
-  await toldToStop()
+  await told
   log.info('shutting down: finishing what is under way')
   leaving.abort()
   await setTimeout(settings.shutdownDelay * 1000)
@@ -171,10 +174,20 @@ async function listen(
     return (request, response) => void handler(request, response)
   }
   const listeners: Listener[] = []
-  if (certificates) listeners.push(await listenHttps(addressOf(settings.https), certificates, handle(false)))
+  if (certificates)
+    listeners.push(
+      await listenHttps(addressOf(settings.https), certificates, handle(false)).catch(inUse('https', settings.https)),
+    )
   if (settings.http !== 'off')
-    listeners.push(await listenHttp(addressOf(settings.http), handle(isLoopback(settings.http))))
+    listeners.push(
+      await listenHttp(addressOf(settings.http), handle(isLoopback(settings.http))).catch(inUse('http', settings.http)),
+    )
   return listeners
+}
+
+const inUse = (flag: string, address: string) => (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EADDRINUSE') throw error
+  throw new Error(`${address} is in use by another program; choose another address with --${flag} HOST:PORT, or off`)
 }
 
 /** What a person needs after the first start, in three lines. */

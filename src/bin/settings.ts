@@ -149,7 +149,7 @@ function fromFlags(
     return parseArgs({ args: [...args], options: { ...options, config: { type: 'string' } }, strict: true })
       .values as never
   } catch (error) {
-    problems.push((error as Error).message)
+    problems.push(`${(error as Error).message}; platform --help lists the flags`)
     return {}
   }
 }
