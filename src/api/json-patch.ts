@@ -47,6 +47,8 @@ const OPS: readonly string[] = ['add', 'remove', 'replace', 'move', 'copy', 'tes
 const MEMBERS: readonly string[] = ['op', 'path', 'from', 'value']
 const NO_PARENT = 'the parent is neither a map nor a list'
 const MAX_COPIED = 3 * 1024 * 1024
+/** What a value counts for besides its text: many small copies cost more than their bytes of JSON. */
+const NODE = 16
 /** Some tens of milliseconds: shifting long lists and counting wide maps would let a small patch ask for minutes. */
 const MAX_WORK = 4_000_000
 
@@ -220,7 +222,7 @@ function move(run: Run, from: readonly string[], to: readonly string[]): void {
 
 /** Copies are deep, so that what is our own stays in one place; the byte budget bounds the work. */
 function clone(run: Run, value: Json, depth: number): Json {
-  run.bytesLeft -= typeof value === 'string' ? utf8Length(value) + 3 : 3
+  run.bytesLeft -= typeof value === 'string' ? utf8Length(value) + NODE : NODE
   if (run.bytesLeft < 0) fail(run, 'the copies grow too large')
   if (typeof value !== 'object' || value === null) return value
   if (depth >= run.maxDepth) fail(run, `nested deeper than ${run.maxDepth}`)
