@@ -2,7 +2,7 @@
 // The executable. Plain JavaScript for any Node from 18: hands over to the pinned Node 24 where its own is older.
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { createRequire } from 'node:module'
+import module, { createRequire } from 'node:module'
 import { constants } from 'node:os'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 
@@ -13,6 +13,8 @@ const [major, minor] = process.versions.node.split('.').map(Number)
 
 if (major > 24 || (major === 24 && minor >= 12)) {
   process.argv[1] = program
+  // What was compiled once is kept beside the program, for its owner; where it may not be written, nothing is kept.
+  module.enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/compiled', import.meta.url)))
   await import(pathToFileURL(program).href)
 } else {
   const node = pinnedNode()

@@ -6,8 +6,8 @@ import type { Status } from './errors.ts'
 import type { Kind } from './kind.ts'
 import type { Json, Ref, Resource } from './object.ts'
 
-/** An object and its JSON; whichever is not there yet is made when first asked for. Neither is ever written to. */
-export type Document = { readonly json: Uint8Array; readonly object: Resource }
+/** An object, its JSON and its place; what is not there yet is made when first asked for. None is ever written to. */
+export type Document = { readonly json: Uint8Array; readonly object: Resource; readonly ref: Ref }
 
 export type WriteOptions = {
   readonly dryRun?: boolean
@@ -115,6 +115,11 @@ export interface Resources {
   deleteCollection(kind: Kind, selection: ListOptions, options?: DeleteOptions): Promise<List>
 }
 
+export const refOf = ({ metadata }: Resource): Ref => ({
+  namespace: metadata.namespace ?? '',
+  name: metadata.name ?? '',
+})
+
 const encoder = new TextEncoder()
 const decoder = new TextDecoder()
 
@@ -133,13 +138,21 @@ class Made implements Document {
     this.#json ??= encoder.encode(this.#write(this.object as unknown as Json))
     return this.#json
   }
+  get ref(): Ref {
+    return refOf(this.object)
+  }
 }
 
 class Stored implements Document {
   readonly json: Uint8Array
+  #ref: Ref | undefined
   #object: Resource | undefined
-  constructor(json: Uint8Array) {
+  constructor(json: Uint8Array, ref: Ref | undefined) {
     this.json = json
+    this.#ref = ref
+  }
+  get ref(): Ref {
+    return this.#ref ?? refOf(this.object)
   }
   get object(): Resource {
     this.#object ??= JSON.parse(decoder.decode(this.json)) as Resource
@@ -164,7 +177,8 @@ class Event implements WatchEvent {
 /** Written with sorted keys, as objects are stored, so that an object has the same bytes by whichever door it leaves. */
 export const documentOf = (object: Resource, write: (object: Json) => string = canonical): Document =>
   new Made(object, write)
-export const documentFrom = (json: Uint8Array): Document => new Stored(json)
+/** `ref`: its place, where that is known without parsing it. */
+export const documentFrom = (json: Uint8Array, ref?: Ref): Document => new Stored(json, ref)
 export const watchEvent = (type: WatchEvent['type'], document: Document): WatchEvent => new Event(type, document)
 
 /** A Status where an object is expected, as in the ERROR event of a watch. */

@@ -1,9 +1,9 @@
 // Who is in which team, by name and by group (D16, D17). Follows Team.
 
 import type { Resource } from '../api/object.ts'
-import type { Resources } from '../api/resources.ts'
+import type { Document, Resources } from '../api/resources.ts'
 import { Team } from '../kinds/team.ts'
-import { startInformer } from '../reconcile/informer.ts'
+import { latin1, mentions, startInformer } from '../reconcile/informer.ts'
 
 export type TeamRecord = {
   readonly name: string
@@ -24,7 +24,15 @@ export interface Teams {
   stop(): void
 }
 
-export function openTeams(resources: Resources, changed: () => void, failed: (error: unknown) => void): Teams {
+export type TeamsOptions = {
+  readonly resources: Resources
+  /** A team as it is stored. */
+  readonly look: (name: string) => Resource | undefined
+  readonly changed: () => void
+  readonly failed: (error: unknown) => void
+}
+
+export function openTeams({ resources, look, changed, failed }: TeamsOptions): Teams {
   const byUser = new Map<string, Set<string>>()
   const byGroup = new Map<string, Set<string>>()
   const byUsername = new Map<string, string>()
@@ -41,6 +49,7 @@ export function openTeams(resources: Resources, changed: () => void, failed: (er
   const informer = startInformer({
     resources,
     kind: Team,
+    counts: document => hasMembers(document) || hasOtherName(document),
     keep: read,
     failed,
     changed: ({ name }, now, before) => {
@@ -65,14 +74,24 @@ export function openTeams(resources: Resources, changed: () => void, failed: (er
       for (const group of groups) for (const team of byGroup.get(group) ?? []) found.add(team)
       return [...found].sort()
     },
-    get: name => informer.get({ namespace: '', name }),
-    withUsername: username => byUsername.get(username),
+    get: name => {
+      const kept = informer.get({ namespace: '', name })
+      const object = kept ? undefined : look(name)
+      return kept ?? (object && read(object))
+    },
+    withUsername: username =>
+      byUsername.get(username) ?? (look(username)?.spec?.username === username ? username : undefined),
     get version() {
       return version
     },
     stop: informer.stop,
   }
 }
+
+// A team that nobody is in and that has no name but its own says nothing about anybody. There may be very many of
+// those, and they are told apart without being parsed.
+const hasMembers = mentions('users', 'groups', 'clusterRoles')
+const hasOtherName = ({ json, ref }: Document) => !latin1(json).includes(`"username":"${ref.name}"`)
 
 /** A team that is being deleted has no members (D18). */
 function read({ metadata, spec = {} }: Resource): TeamRecord {

@@ -12,6 +12,7 @@ import { openRbac, type Rbac } from '../auth/rbac.ts'
 import { isNoWider } from '../auth/scope.ts'
 import { openTeams, type Teams } from '../auth/teams.ts'
 import { kinds } from '../kinds/index.ts'
+import { Team } from '../kinds/team.ts'
 import { openRegistry, type Registry } from '../registry/registry.ts'
 import type { Storage } from '../storage/index.ts'
 import type { RingKey } from '../storage/key-ring.ts'
@@ -85,7 +86,12 @@ export function openHouse({ storage, keys, now, failed, first, maxKeyTTL }: Hous
     rbac.forget()
     rights.changed()
   }
-  const teams: Teams = openTeams(registry.inside, teamsChanged, following('teams'))
+  const teams: Teams = openTeams({
+    resources: registry.inside,
+    look: name => registry.peek(Team, { namespace: '', name }),
+    changed: teamsChanged,
+    failed: following('teams'),
+  })
   const rbac: Rbac = openRbac({
     teamRoles: team => teams.get(team)?.clusterRoles ?? [],
     resources: registry.inside,

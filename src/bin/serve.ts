@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
 import pino, { type Logger } from 'pino'
 import { systemCaller } from '../api/caller.ts'
 import { ApiError } from '../api/errors.ts'
@@ -54,6 +55,7 @@ export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Pr
   const failed = (what: string, error: unknown) => log.warn({ err: error }, `${what} failed; trying again`)
   const now = Date.now
   openDirectory(directory)
+  const grow = keepNurserySmall()
   const storage = await openStorage({ engine: settings.storage as 'sqlite', directory, now })
   const isFirstStart = isEmpty(storage)
   const ring = keyRingIn({ directory, setting: settings.masterKey, env, mayMake: isFirstStart })
@@ -84,6 +86,7 @@ export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Pr
     failed,
   })
   await Promise.all([collector.ready, mirrors.ready, expiry.ready])
+  grow()
 
   const leaving = new AbortController() // not ready any more, still serving
   const ending = new AbortController()
@@ -134,6 +137,15 @@ export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Pr
   await audit.close()
   await storage.close()
   log.flush()
+}
+
+/**
+ * Whatever is read in at the start stays, and seeing that, the engine would make much room for new objects and keep it:
+ * over 100 MB that nobody needs. The answer ends the restraint.
+ */
+function keepNurserySmall(): () => void {
+  setFlagsFromString('--semi-space-growth-factor=1')
+  return () => setFlagsFromString('--semi-space-growth-factor=2')
 }
 
 function certificatesOf(

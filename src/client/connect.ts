@@ -179,6 +179,7 @@ async function document(response: Response): Promise<Document> {
 
 /** The object is parsed and the bytes are kept only when asked for, as with any document. */
 const created = (document: Document) => ({
+  ref: document.ref,
   created: true,
   get json() {
     return document.json

@@ -4,9 +4,9 @@
 import { canonical } from '../api/codec.ts'
 import type { Kind } from '../api/kind.ts'
 import type { Json, JsonObject, OwnerReference, Ref, Resource } from '../api/object.ts'
-import type { Resources } from '../api/resources.ts'
+import { type Resources, refOf } from '../api/resources.ts'
 import { ClusterRole, ClusterRoleBinding, mirrorLabel, Role, RoleBinding } from '../kinds/rbac.ts'
-import { startInformer } from '../reconcile/informer.ts'
+import { mentions, startInformer } from '../reconcile/informer.ts'
 import { startLoop } from '../reconcile/loop.ts'
 
 export type AccessRolesOptions = {
@@ -34,6 +34,7 @@ export function startAccessRoles({ resources, kinds, failed }: AccessRolesOption
     reconcile: async slot => {
       const one = owned.get(slot)
       if (one) await reconcile(resources, one)
+      if (one?.wanted.length === 0 && owned.get(slot) === one) owned.delete(slot)
       return undefined
     },
     failed: (slot, error) => failed(`mirroring access of ${slot}`, error),
@@ -42,14 +43,15 @@ export function startAccessRoles({ resources, kinds, failed }: AccessRolesOption
     startInformer({
       resources,
       kind,
+      counts: mentions('access', 'clusterRoles'),
       keep: object => ({ kind, ref: refOf(object), wanted: wantedBy(kind, object) }),
       failed: error => failed(`following ${kind.plural}`, error),
       changed: (ref, now, before) => {
         const slot = `${kind.plural}/${ref.namespace}/${ref.name}`
-        if (now) owned.set(slot, now)
-        else owned.delete(slot) // what it owned goes with it
-        if (now && canonical(now.wanted as unknown as Json) !== canonical((before?.wanted ?? []) as unknown as Json))
-          loop.add(slot)
+        const next = now ?? (before && { ...before, wanted: [] })
+        if (!next || isSame(next.wanted, before?.wanted ?? [])) return
+        owned.set(slot, next)
+        loop.add(slot)
       },
     }),
   )
@@ -63,7 +65,9 @@ export function startAccessRoles({ resources, kinds, failed }: AccessRolesOption
   }
 }
 
-const refOf = ({ metadata }: Resource): Ref => ({ namespace: metadata.namespace ?? '', name: metadata.name ?? '' })
+const isSame = (one: readonly Wanted[], other: readonly Wanted[]) =>
+  canonical(one as unknown as Json) === canonical(other as unknown as Json)
+
 const ownerOf = (kind: Kind, { metadata }: Resource): OwnerReference => ({
   apiVersion: kind.apiVersion,
   kind: kind.kind,
@@ -125,7 +129,8 @@ const group = (name: string) => ({ apiGroup: rbac, kind: 'Group', name })
 
 /** Makes what is wanted, mends what differs, removes what is not wanted any more. */
 async function reconcile(resources: Resources, { kind, ref, wanted }: Owned): Promise<void> {
-  const [{ object: owner }] = [await resources.get(kind, ref)]
+  const owner = await resources.get(kind, ref).then(({ object }) => object, notThere)
+  if (!owner) return // what it owned goes with it
   for (const own of [Role, ClusterRole, RoleBinding, ClusterRoleBinding]) {
     const { items } = await resources.list(own, { labelSelector: `${mirrorLabel}=${owner.metadata.uid}` })
     const there = new Map(items.map(item => [item.object.metadata.name, item.object]))
@@ -144,4 +149,8 @@ async function mend(resources: Resources, kind: Kind, current: Resource, wanted:
   const now = current as unknown as JsonObject
   if (Object.entries(fields).every(([field, value]) => canonical(value) === canonical(now[field] ?? null))) return
   await resources.update(kind, refOf(current), { ...now, ...fields } as Json, { fieldManager: 'access-roles' })
+}
+
+function notThere(error: { code?: number }): undefined {
+  if (error.code !== 404) throw error
 }

@@ -3,7 +3,7 @@
 import type { Resource } from '../api/object.ts'
 import type { Resources } from '../api/resources.ts'
 import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
-import { startInformer } from '../reconcile/informer.ts'
+import { mentions, startInformer } from '../reconcile/informer.ts'
 import { startLoop } from '../reconcile/loop.ts'
 
 export type ExpiryOptions = {
@@ -39,6 +39,7 @@ export function startExpiry({ resources, now, lastActivity, failed }: ExpiryOpti
   const informer = startInformer({
     resources,
     kind: OwnedAccessKey,
+    counts: mentions('ttl'),
     keep: object => object,
     failed: error => failed('following access keys', error),
     changed: ({ name }, key) => {

@@ -4,7 +4,7 @@
 import type { Kind } from '../api/kind.ts'
 import type { JsonObject, OwnerReference, Ref, Resource } from '../api/object.ts'
 import type { Resources } from '../api/resources.ts'
-import { type Informer, startInformer } from '../reconcile/informer.ts'
+import { type Informer, mentions, startInformer } from '../reconcile/informer.ts'
 import { startLoop } from '../reconcile/loop.ts'
 import { reaches } from './reach.ts'
 
@@ -61,8 +61,16 @@ export function startGarbageCollector({ resources, kinds, now, failed }: Garbage
     startInformer({
       resources,
       kind,
+      // The rest neither depends on anything nor is going; whether it is there, and is an owner, is asked when it matters.
+      counts: mentions('ownerReferences', 'finalizers', 'deletionTimestamp'),
       keep: object => nodeOf(kind, object),
       changed: (_, next, before) => changed(next, before),
+      deleted: ({ metadata: { uid = '' } }) => {
+        for (const one of dependents.get(uid) ?? []) loop.add(one)
+      },
+      listed: () => {
+        for (const uid of nodes.keys()) loop.add(uid)
+      },
       failed: error => failed(`following ${kind.plural}`, error),
     }),
   )

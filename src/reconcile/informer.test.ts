@@ -14,7 +14,7 @@ import {
   type WatchEvent,
   watchEvent,
 } from '../api/resources.ts'
-import { startInformer } from './informer.ts'
+import { mentions, startInformer } from './informer.ts'
 
 const kind: Kind = defineKind({
   kind: 'Thing',
@@ -48,13 +48,14 @@ function script(watches: readonly (readonly WatchEvent[])[]) {
       end = () => resolve(undefined)
     })
     let rest = said?.length ? said : undefined
+    const seen = said?.at(-1) ?? added('none', '0')
     return {
       async next() {
         const events = rest
         rest = undefined
         return events ?? (said ? void open-- : await ended)
       },
-      bookmark: () => added('none', '0'),
+      bookmark: () => seen,
       stop: () => {
         open--
         end()
@@ -159,4 +160,49 @@ test('told to stop while it lists, it tells of nothing any more', async () => {
   proceed()
   await turn()
   assert.deepEqual([changes, asked], [[], []])
+})
+
+/** A document whose object must not be asked for: whoever does parses what does not count. */
+const unparsed = (name: string, json: string) => ({
+  json: Buffer.from(json),
+  ref: { namespace: '', name },
+  get object(): Resource {
+    throw new Error(`${name} was parsed`)
+  },
+})
+
+test('what does not count is not parsed, not kept and not told of', async () => {
+  const { options, asked } = script([[watchEvent('ADDED', unparsed('b', '{"spec":{}}')), added('c', '102')]])
+  const changes: string[] = []
+  const resources = {
+    ...options.resources,
+    list: async () => ({ items: [unparsed('a', '{"spec":{}}')], resourceVersion: '100' }),
+  }
+  const informer = startInformer({
+    ...options,
+    resources,
+    counts: mentions('name'),
+    changed: ({ name }) => void changes.push(name),
+  })
+  await until(() => asked.length === 2)
+  informer.stop()
+  assert.deepEqual([changes, [...informer.values()].length, asked], [['c'], 1, ['100', '102']])
+})
+
+test('what ceases to count is dropped, and of what did not count the deletion is told', async () => {
+  const bare = unparsed('a', '{"spec":{}}')
+  const gone = { json: Buffer.from('{}'), ref: { namespace: '', name: 'b' }, object: thing('b', '103') }
+  const { options, asked } = script([
+    [added('a', '101'), watchEvent('MODIFIED', bare), watchEvent('DELETED', gone), added('c', '104')],
+  ])
+  const told: string[] = []
+  const informer = startInformer({
+    ...options,
+    counts: mentions('name'),
+    changed: ({ name }, now) => void told.push(`${name} ${now ? 'there' : 'gone'}`),
+    deleted: ({ metadata }) => void told.push(`${metadata.name} deleted`),
+  })
+  await until(() => asked.length === 2)
+  informer.stop()
+  assert.deepEqual(told, ['a there', 'a gone', 'b deleted', 'c there'])
 })

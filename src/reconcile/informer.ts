@@ -1,17 +1,27 @@
 // Follows all objects of a kind: list, watch, list again when the watch is too old. Works on any Resources, near or far.
 
+import { Buffer } from 'node:buffer'
 import { ApiError, type Status } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
 import type { Ref, Resource } from '../api/object.ts'
-import type { Resources, Watch } from '../api/resources.ts'
+import type { Document, Resources, Watch } from '../api/resources.ts'
 
 export type InformerOptions<T> = {
   readonly resources: Resources
   readonly kind: Kind
+  /**
+   * Whether an object counts; absent: all do. The others are as if they were not there. It should judge by the bytes
+   * (see `mentions`): then what does not count is never parsed, and 100,000 of them are cheap to follow.
+   */
+  readonly counts?: (document: Document) => boolean
   /** What to keep of an object. */
   readonly keep: (object: Resource) => T
   /** Told of every difference, in order; undefined: not there (any more). */
   readonly changed?: (ref: Ref, now: T | undefined, before: T | undefined) => void
+  /** Told of every deletion a watch saw, of objects that do not count too. */
+  readonly deleted?: (object: Resource) => void
+  /** Told after every list: deletions may have been missed before it. */
+  readonly listed?: () => void
   /** Told of failures that are tried again. */
   readonly failed?: (error: unknown) => void
   readonly wait?: (milliseconds: number) => Promise<void>
@@ -28,48 +38,61 @@ export interface Informer<T> {
 const errorOf = ({ code = 500, reason = '', message = '' }: Status) => new ApiError(code, reason, message)
 const sleep = (milliseconds: number) => new Promise<void>(resolve => setTimeout(resolve, milliseconds).unref())
 const slot = (ref: Ref) => `${ref.namespace}/${ref.name}`
-const refOf = ({ metadata }: Resource): Ref => ({ namespace: metadata.namespace ?? '', name: metadata.name ?? '' })
+
+/** Whether an object has one of these keys somewhere, by its bytes alone: it may have them elsewhere than expected. */
+export function mentions(...keys: readonly string[]): (document: Document) => boolean {
+  const any = new RegExp(`"(?:${keys.join('|')})":`)
+  return ({ json }) => any.test(latin1(json))
+}
+
+/** The bytes as a string, a character each: the cheapest thing to search in. */
+export function latin1({ buffer, byteOffset, byteLength }: Uint8Array): string {
+  return Buffer.from(buffer, byteOffset, byteLength).toString('latin1')
+}
 
 export function startInformer<T>(options: InformerOptions<T>): Informer<T> {
-  const { resources, kind, keep, changed = () => {}, failed = () => {}, wait = sleep } = options
+  const { resources, kind, counts = () => true, keep, changed = () => {}, failed = () => {}, wait = sleep } = options
   const known = new Map<string, { ref: Ref; value: T }>()
   let current: Watch | undefined
   /** What was seen so far; undefined when only a new list helps. */
   let version: string | undefined
   let stopped = false
-  let listed: () => void = () => {}
+  let isReady: () => void = () => {}
   const ready = new Promise<void>(resolve => {
-    listed = resolve
+    isReady = resolve
   })
 
-  const set = (object: Resource) => {
-    const ref = refOf(object)
-    const before = known.get(slot(ref))?.value
+  const set = ({ ref, object }: Document) => {
+    const place = slot(ref)
+    const before = known.get(place)?.value
     const value = keep(object)
-    known.set(slot(ref), { ref, value })
+    known.set(place, { ref, value })
     changed(ref, value, before)
   }
   const drop = (ref: Ref) => {
-    const before = known.get(slot(ref))?.value
-    if (known.delete(slot(ref))) changed(ref, undefined, before)
+    const place = slot(ref)
+    const before = known.get(place)?.value
+    if (known.delete(place)) changed(ref, undefined, before)
   }
 
   const relist = async (): Promise<string | undefined> => {
     const { items, resourceVersion } = await resources.list(kind)
     if (stopped) return undefined
     const gone = new Set(known.keys())
-    for (const { object } of items) {
-      gone.delete(slot(refOf(object)))
-      set(object)
+    for (const document of items) {
+      if (!counts(document)) continue
+      gone.delete(slot(document.ref))
+      set(document)
     }
     for (const one of gone) drop(known.get(one)?.ref as Ref)
+    options.listed?.()
     return resourceVersion
   }
 
   /** Follows until the watch ends; whether it told anything. */
   const follow = async (watch: Watch): Promise<boolean> => {
     let progress = false
-    for (let events = await watch.next(); events; events = await watch.next())
+    for (let events = await watch.next(); events; events = await watch.next()) {
       for (const { type, document } of events) {
         if (stopped) return progress
         if (type === 'ERROR') {
@@ -79,10 +102,13 @@ export function startInformer<T>(options: InformerOptions<T>): Informer<T> {
           return progress
         }
         progress = true
-        if (type === 'DELETED') drop(refOf(document.object))
-        else if (type !== 'BOOKMARK') set(document.object)
-        version = document.object.metadata.resourceVersion ?? version
+        if (type === 'BOOKMARK') continue
+        if (type === 'DELETED' || !counts(document)) drop(document.ref)
+        else set(document)
+        if (type === 'DELETED') options.deleted?.(document.object)
       }
+      version = watch.bookmark().document.object.metadata.resourceVersion
+    }
     return progress
   }
 
@@ -90,7 +116,7 @@ export function startInformer<T>(options: InformerOptions<T>): Informer<T> {
     try {
       version ??= await relist()
       if (stopped || version === undefined) return false
-      listed()
+      isReady()
       current = await resources.watch(kind, { resourceVersion: version, allowWatchBookmarks: true })
       if (stopped) current.stop() // it was told so before there was anything to stop
       return await follow(current)
@@ -119,7 +145,7 @@ export function startInformer<T>(options: InformerOptions<T>): Informer<T> {
     stop() {
       stopped = true
       current?.stop()
-      listed()
+      isReady()
     },
   }
 }

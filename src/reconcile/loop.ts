@@ -45,7 +45,9 @@ export function startLoop({ reconcile, failed }: LoopOptions): Loop {
 
   const run = async () => {
     running = true
-    for (let [name] = queue; name !== undefined && !stopped; [name] = queue) {
+    // One walk for all of them, what is added meanwhile included: a new walk for each would pass all that were removed.
+    for (const name of queue) {
+      if (stopped) break
       queue.delete(name)
       await work(name)
     }

@@ -50,7 +50,9 @@ function place(kind: Kind, object: JsonObject, path: string): Place {
 
 /** A stored object as anyone may see it who may get it. */
 export function present(ctx: Context, kind: Kind, entry: Entry): Document {
-  return ctx.inside || isPlain(kind) ? documentFrom(entry.text) : documentOf(visible(ctx, kind, load(ctx, kind, entry)))
+  return ctx.inside || isPlain(kind)
+    ? documentFrom(entry.text, entry.key)
+    : documentOf(visible(ctx, kind, load(ctx, kind, entry)))
 }
 
 /** An object that was just stored, as its writer sees it. */

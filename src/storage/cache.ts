@@ -1,6 +1,7 @@
 // Every object in memory, in key order and by label: what get, list and count answer from. Fed by the replica with an engine's events.
 
 import { type Held, sortKey } from './entry.ts'
+import { termsOf } from './labels.ts'
 import type { Overlay } from './overlay.ts'
 import {
   addKey,
@@ -67,17 +68,15 @@ function emptyBucket(): Bucket {
 
 function reindex(bucket: Bucket, key: string, previous: Labels, next: Labels): void {
   if (previous === next) return
-  for (const label in previous) {
-    if (next?.[label] === previous[label]) continue
-    const term = `${label}=${previous[label]}`
-    const keys = bucket.index.get(term)
+  const [before, after] = [termsOf(previous), termsOf(next)]
+  for (const term of before) {
+    const keys = after.includes(term) ? undefined : bucket.index.get(term)
     if (keys === undefined) continue
     removeKey(keys, key)
     if (keys.size === 0) bucket.index.delete(term)
   }
-  for (const label in next) {
-    if (previous?.[label] === next[label]) continue
-    const term = `${label}=${next[label]}`
+  for (const term of after) {
+    if (before.includes(term)) continue
     const keys = bucket.index.get(term) ?? sortedKeys()
     if (keys.size === 0) bucket.index.set(term, keys)
     addKey(keys, key)

@@ -12,7 +12,21 @@ export function labelsOf(text: Buffer): Labels {
   const metadata = memberOf(text, 0, 'metadata')
   const start = metadata < 0 ? -1 : memberOf(text, metadata, 'labels')
   if (start < 0 || text[start] !== OPEN) return undefined
-  const labels: unknown = JSON.parse(text.toString('utf8', start, endOf(text, start)))
+  const json = text.toString('utf8', start, endOf(text, start))
+  const seen = known.get(json)
+  if (seen !== undefined) return seen
+  const labels = read(json)
+  if (known.size >= KNOWN) known.clear()
+  known.set(json, labels)
+  return labels
+}
+
+/** The same labels are one object, however many carry them: most objects of a kind look alike. */
+const known = new Map<string, Labels>()
+const KNOWN = 20_000
+
+function read(json: string): Labels {
+  const labels: unknown = JSON.parse(json)
   if (!isObject(labels)) return undefined
   const map = emptyMap<string>()
   let some = false
@@ -65,4 +79,14 @@ function endOfString(text: Buffer, quote: number): number {
   let i = quote + 1
   while (i < text.length && text[i] !== QUOTE) i += text[i] === BACKSLASH ? 2 : 1
   return i + 1
+}
+
+const terms = new WeakMap<object, readonly string[]>()
+
+/** Every label as `key=value`. */
+export function termsOf(labels: Labels): readonly string[] {
+  if (labels === undefined) return []
+  const made = terms.get(labels) ?? Object.keys(labels).map(key => `${key}=${labels[key]}`)
+  terms.set(labels, made)
+  return made
 }

@@ -238,6 +238,17 @@ describe('what is taken away is gone:', () => {
       'the binding is there',
       async () => (await stage.admin.ask('GET', `${rbac}/clusterrolebindings/team:mirrored:looker`)).status === 200,
     )
+    const change = (spec: object) => must(stage.admin.ask('PATCH', `${teams}/mirrored`, { spec }, mergeType))
+    await change({ access: null, clusterRoles: null })
+    await soon(
+      'the role goes with its entry',
+      async () => (await stage.admin.ask('GET', `${rbac}/clusterroles/access:teams:mirrored:look`)).status === 404,
+    )
+    await change({ access: [{ name: 'look', verbs: ['get'], users: ['zoe'] }], clusterRoles: [{ name: 'looker' }] })
+    await soon(
+      'the role comes back with its entry',
+      async () => (await stage.admin.ask('GET', `${rbac}/clusterroles/access:teams:mirrored:look`)).status === 200,
+    )
     await must(stage.admin.ask('DELETE', `${teams}/mirrored`))
     await soon(
       'they go with it',
