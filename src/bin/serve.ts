@@ -261,7 +261,7 @@ function checksOf({ store }: Storage, leaving: AbortSignal) {
 /** Writes and failures are worth a line; reads only when asked for. Never a header, a body or a query. */
 function record(log: Logger, { exchange, info, caller, code, seconds, error }: Observation): void {
   const isBug = error !== undefined && !(error instanceof ApiError)
-  const isWrite = info?.type === 'resource' && !['get', 'list', 'watch'].includes(info.verb)
+  const isWrite = info?.type === 'resource' && info.verb !== 'get' && info.verb !== 'list' && info.verb !== 'watch'
   if (!isBug && !isWrite && code < 500 && !log.isLevelEnabled('debug')) return
   const line = {
     audit: exchange.auditId,

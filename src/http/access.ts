@@ -34,7 +34,7 @@ export function judge(access: Access, exchange: Exchange, question: Question, fi
   const caller = actingAs(access, exchange, holder)
   if (caller !== holder) trail.impersonated = caller
   const warning = caller && access.warningFor(caller)
-  if (warning) exchange.warnings.add(warning)
+  if (warning) exchange.warn(warning)
   const verdict = access.authorizer.authorize(caller, question)
   trail.allowed = verdict.answer !== 'no'
   if (verdict.answer !== 'no') return { caller, verdict }

@@ -40,7 +40,7 @@ export function writeOptions(exchange: Exchange, kind: OptionsKind, subresource:
     ...(subresource ? { subresource } : {}),
     ...(manager ? { fieldManager: manager } : {}),
     fieldValidation: (validation || 'Warn') as 'Ignore' | 'Strict' | 'Warn',
-    warn: text => exchange.warnings.add(text),
+    warn: text => exchange.warn(text),
   }
 }
 
@@ -123,6 +123,7 @@ const longest = 60_000
 
 /** `?timeout=`: may only lower the 60 seconds a request has. */
 export function timeoutOf(query: Query): number {
+  if (query.size === 0) return longest
   const value = query.get('timeout')
   if (value === null || value === '') return longest
   if (!/^(\d{1,9}(\.\d{1,9})?(ns|us|µs|ms|s|m|h))+$/.test(value) && value !== '0')

@@ -33,6 +33,21 @@ export function kindFinder(kinds: readonly Kind[]): KindFinder {
 
 /** `path` is below the prefix. The question is put first; only then is `info` looked at, so that a 403 hides a 404. */
 export function requestInfo({ method, query }: Exchange, path: string, find: KindFinder): Asked {
+  if (query.size > 0 || method !== 'GET') return read(method, query, path, find)
+  // The same few objects are asked for all day: what that means is kept, within bounds that no client can stretch.
+  const known = asked.get(find) ?? new Map<string, Asked>()
+  if (known.size === 0) asked.set(find, known)
+  const there = known.get(path)
+  if (there) return there
+  const made = read(method, query, path, find)
+  if (known.size >= 4096) known.clear()
+  if (path.length <= 256) known.set(path, made)
+  return made
+}
+
+const asked = new WeakMap<KindFinder, Map<string, Asked>>()
+
+function read(method: string, query: Query, path: string, find: KindFinder): Asked {
   const address = addressOf(path)
   if (address?.type !== 'resource') {
     const at = address?.path ?? path
@@ -70,7 +85,7 @@ export function requestInfo({ method, query }: Exchange, path: string, find: Kin
 
 const addresses = new Map<string, Address | undefined>()
 
-/** The same few paths are asked for all day: their reading is kept, within bounds that no client can stretch. */
+/** Likewise with what is asked of them: collections with their queries, and writes. */
 function addressOf(path: string): Address | undefined {
   const known = addresses.get(path)
   if (known) return known
@@ -100,6 +115,7 @@ function verbOf(method: string, named: boolean): Verb | undefined {
 
 /** A selector for one name counts as that name to authorization. */
 function nameSelected(query: Query): string {
+  if (query.size === 0) return ''
   return /(?:^|,)metadata\.name==?([^,!=]+)(?:,|$)/.exec(query.get('fieldSelector') ?? '')?.[1] ?? ''
 }
 

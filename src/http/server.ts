@@ -69,7 +69,8 @@ export function requestHandler(options: ServerOptions): Handler {
     }
     if (exchange.trail) options.access.audit.complete(exchange.trail, response.statusCode, error)
     const seconds = (performance.now() - started) / 1000
-    options.observe({ exchange, ...seen, code: response.statusCode, seconds, error })
+    const { info, caller } = seen
+    options.observe({ exchange, info, caller, code: response.statusCode, seconds, error })
   }
 }
 
@@ -124,15 +125,18 @@ type Service = {
 async function serve(options: ServerOptions, exchange: Exchange, info: ResourceInfo, service: Service): Promise<void> {
   const { resources, view, standing, work } = service
   const timeout = timeoutOf(exchange.query)
-  const selection = standing.verdict.answer === 'only' ? { only: standing.verdict.filter } : {}
+  const selection = standing.verdict.answer === 'only' ? { only: standing.verdict.filter } : everything
   const working = perform[info.verb as Exclude<Verb, 'watch'>](resources, info, exchange, selection)
   const result = isQuick(info, exchange) ? await working : await within(timeout, working, work)
   if (exchange.trail) exchange.trail.answer = result
   const shown = isRead(info)
     ? result
     : withoutUnseen(result, info, standing.caller as Caller, options.access.authorizer)
-  await respond(exchange, writeResult(shown, info.kind, view, exchange, options.now()))
+  const sending = respond(exchange, writeResult(shown, info.kind, view, exchange, options.now()))
+  if (sending) await sending
 }
+
+const everything = {}
 
 async function serveWatch(
   options: ServerOptions,

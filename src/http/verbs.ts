@@ -25,9 +25,12 @@ type Perform = (
 
 export const perform: { readonly [verb in Exclude<Verb, 'watch'>]: Perform } = {
   async get(resources, { kind, namespace, name, subresource }, { query }) {
+    const ref = { namespace, name }
+    if (query.size === 0 && !subresource)
+      return { type: 'document', code: 200, document: await resources.get(kind, ref) }
     const resourceVersion = query.get('resourceVersion')
     const options = { ...(resourceVersion ? { resourceVersion } : {}), ...(subresource ? { subresource } : {}) }
-    return { type: 'document', code: 200, document: await resources.get(kind, { namespace, name }, options) }
+    return { type: 'document', code: 200, document: await resources.get(kind, ref, options) }
   },
 
   async list(resources, { kind, namespace }, { query }, selection) {

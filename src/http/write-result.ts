@@ -11,7 +11,14 @@ import type { View } from './negotiate.ts'
 import { includeOf, partial, partialList, table } from './table.ts'
 import type { Result } from './verbs.ts'
 
-const newline = Buffer.from('\n')
+const newline = 0x0a
+
+function withNewline(json: Uint8Array): Buffer {
+  const body = Buffer.allocUnsafe(json.length + 1)
+  body.set(json)
+  body[json.length] = newline
+  return body
+}
 
 export function writeResult(result: Result, kind: Kind, view: View, exchange: Exchange, now: number): Answer {
   if (result.type === 'status') return writeJson(200, statusJson(result.status), view.format, exchange)
@@ -19,7 +26,7 @@ export function writeResult(result: Result, kind: Kind, view: View, exchange: Ex
     const { code, document } = result
     if (view.as === 'object') {
       if (view.format === 'json' && !isPretty(exchange))
-        return { code, type: 'application/json', body: Buffer.concat([document.json, newline]) }
+        return { code, type: 'application/json', body: withNewline(document.json) }
       return writeJson(code, document.object as unknown as Json, view.format, exchange)
     }
     if (view.as === 'PartialObjectMetadata')
@@ -65,8 +72,16 @@ function listMetadata({ resourceVersion, remainingItemCount, ...list }: List): J
   }
 }
 
-/** The stored bytes of all items, joined. */
-function joinList({ items }: List, kind: Kind, metadata: JsonObject): Buffer {
+const joined = new WeakMap<List, Buffer>()
+
+/** The stored bytes of all items, joined: once for a list, which may be the same for many who ask. */
+function joinList(list: List, kind: Kind, metadata: JsonObject): Buffer {
+  const body = joined.get(list) ?? join(list, kind, metadata)
+  joined.set(list, body)
+  return body
+}
+
+function join({ items }: List, kind: Kind, metadata: JsonObject): Buffer {
   const head = Buffer.from(`{"apiVersion":${JSON.stringify(kind.apiVersion)},"items":[`)
   const tail = Buffer.from(`],"kind":"${kind.kind}List","metadata":${canonical(metadata)}}\n`)
   let size = head.length + tail.length + Math.max(0, items.length - 1)

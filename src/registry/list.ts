@@ -7,6 +7,7 @@ import { type ListResult, StoreError } from '../storage/store.ts'
 import { listCollected } from './collected.ts'
 import type { Context } from './context.ts'
 import { type Position, readToken, writeToken } from './continue.ts'
+import { keepList, recentList, slotOf } from './recent-lists.ts'
 import { present } from './redact.ts'
 import { type Selected, select, stateOf } from './selection.ts'
 import { translate } from './store-errors.ts'
@@ -14,11 +15,17 @@ import { mustReach, parseVersion } from './versions.ts'
 
 export async function list(ctx: Context, kind: Kind, options: ListOptions = {}): Promise<List> {
   if (!kind.stored) return listCollected(ctx, kind, options)
+  const slot = slotOf(ctx, kind, options)
+  if (slot === undefined) return read(ctx, kind, options)
+  return recentList(ctx.store, slot) ?? keepList(ctx.store, slot, await read(ctx, kind, options))
+}
+
+async function read(ctx: Context, kind: Kind, options: ListOptions): Promise<List> {
   const selected = select(ctx, kind, options)
   const limit = options.limit && options.limit > 0 ? options.limit : undefined
   const from = options.continue ? continueFrom(kind, options, options.continue) : undefined
   const snapshot = from ? (from.revision === -1 ? undefined : from.revision) : await snapshotOf(ctx, options)
-  const result = read(ctx, kind, selected, { limit, from, snapshot })
+  const result = page(ctx, kind, selected, { limit, from, snapshot })
   const last = result.entries.at(-1)
   const items = result.entries.map(entry => present(ctx, kind, entry))
   const base = { items, resourceVersion: String(result.revision) }
@@ -71,7 +78,7 @@ type Page = {
   readonly snapshot: number | undefined
 }
 
-function read(ctx: Context, kind: Kind, selected: Selected, { limit, from, snapshot }: Page): ListResult {
+function page(ctx: Context, kind: Kind, selected: Selected, { limit, from, snapshot }: Page): ListResult {
   try {
     if (selected.place && !from && snapshot === undefined) return stateOf(ctx, selected)
     return ctx.store.list({

@@ -36,8 +36,14 @@ export interface Registry {
 }
 
 export function openRegistry(options: RegistryOptions): Registry {
+  /** A caller is the same object for as long as nothing about it changes, so its verbs are bound once. */
+  const bound = new WeakMap<Caller, Resources>()
   return {
-    as: caller => bind(options, caller, false),
+    as: caller => {
+      const made = bound.get(caller) ?? bind(options, caller, false)
+      bound.set(caller, made)
+      return made
+    },
     inside: bind(options, systemCaller, true),
     peek: (kind, ref) => {
       const entry = options.store.get(keyOf(kind, refOf(kind, ref)))

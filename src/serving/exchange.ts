@@ -16,7 +16,8 @@ export type Exchange = {
   readonly query: Query
   readonly auditId: string
   /** Texts for Warning headers, each once. */
-  readonly warnings: Set<string>
+  readonly warnings: ReadonlySet<string>
+  warn(text: string): void
   /** What the audit log will say of it; there once it was tried to find out who asks. */
   trail: Trail | undefined
   /** Whether the client is gone or has taken the whole answer. Kept here, for HTTP/2 does not tell it afterwards. */
@@ -34,28 +35,57 @@ export function openExchange(request: Request, response: Response, uuid: () => s
   const url = request.url ?? '/'
   const mark = url.indexOf('?')
   const given = request.headers['audit-id']
-  const waiting: (() => void)[] = []
-  const exchange = {
-    request,
-    response,
-    method: request.method === 'HEAD' ? 'GET' : (request.method ?? 'GET'),
+  const exchange = new Opened(request, response, {
     path: mark === -1 ? url : url.slice(0, mark),
     query: mark === -1 ? noQuery : new URLSearchParams(url.slice(mark + 1)),
     auditId: typeof given === 'string' && /^[\w-]{1,64}$/.test(given) ? given : uuid(),
-    warnings: new Set<string>(),
-    trail: undefined as Trail | undefined,
-    closed: false,
-    onClosed(callback: () => void) {
-      if (exchange.closed) callback()
-      else waiting.push(callback)
-    },
-  }
-  followClosing(request, response, () => {
-    exchange.closed = true
-    for (const callback of waiting.splice(0)) callback()
   })
+  followClosing(request, response, () => exchange.close())
   return exchange
 }
+
+/** A class, against the house's habit: one is made for every request, and what most never need is made when they do. */
+class Opened implements Exchange {
+  readonly request: Request
+  readonly response: Response
+  readonly method: string
+  readonly path: string
+  readonly query: Query
+  readonly auditId: string
+  trail: Trail | undefined = undefined
+  closed = false
+  #warnings: Set<string> | undefined = undefined
+  #waiting: (() => void)[] | undefined = undefined
+
+  constructor(request: Request, response: Response, asked: Pick<Exchange, 'path' | 'query' | 'auditId'>) {
+    this.request = request
+    this.response = response
+    this.method = request.method === 'HEAD' ? 'GET' : (request.method ?? 'GET')
+    this.path = asked.path
+    this.query = asked.query
+    this.auditId = asked.auditId
+  }
+  get warnings(): ReadonlySet<string> {
+    return this.#warnings ?? none
+  }
+  warn(text: string): void {
+    this.#warnings ??= new Set()
+    this.#warnings.add(text)
+  }
+  onClosed(callback: () => void): void {
+    this.#waiting ??= []
+    if (this.closed) callback()
+    else this.#waiting.push(callback)
+  }
+  close(): void {
+    this.closed = true
+    const waiting = this.#waiting ?? []
+    this.#waiting = undefined
+    for (const callback of waiting) callback()
+  }
+}
+
+const none: ReadonlySet<string> = new Set()
 
 /** An answer that waits behind another one of its connection (pipelining) hears nothing when that breaks: only the socket tells. */
 function followClosing(request: Request, response: Response, closed: () => void): void {

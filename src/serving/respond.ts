@@ -18,26 +18,34 @@ const stillHeld = 256 * 1024
 const patience = 60_000
 const encoder = new TextEncoder()
 
-export async function respond(exchange: Exchange, answer: Answer): Promise<void> {
+/** undefined: it is out. Most answers are small, and none of them should wait for anything. */
+export function respond(exchange: Exchange, answer: Answer): Promise<void> | undefined {
+  if (answer.body.length <= compressAbove) return send(exchange, answer, answer.body, false)
+  return takesGzip(exchange.request.headers['accept-encoding'])
+    ? compress(answer.body, { level: 1 }).then(body => send(exchange, answer, body, true))
+    : send(exchange, answer, answer.body, false)
+}
+
+function send(exchange: Exchange, answer: Answer, body: Uint8Array, zipped: boolean): Promise<void> | undefined {
   const { request, response } = exchange
+  if (exchange.closed || response.headersSent) return undefined
   const headers = ['Audit-Id', exchange.auditId, 'Content-Type', answer.type]
-  let body = answer.body
-  if (body.length > compressAbove && takesGzip(request.headers['accept-encoding'])) {
-    body = await compress(body, { level: 1 })
-    headers.push('Content-Encoding', 'gzip')
-  }
   const own = answer.headers
+  if (zipped) headers.push('Content-Encoding', 'gzip')
   headers.push('Cache-Control', own?.['Cache-Control'] ?? 'no-cache, private')
-  for (const name in own) if (name !== 'Cache-Control' && name !== 'Vary') headers.push(name, own[name] as string)
-  const vary = [own?.['Vary'], answer.body.length > compressAbove ? 'Accept-Encoding' : undefined].filter(Boolean)
-  if (vary.length) headers.push('Vary', vary.join(', '))
+  if (own || answer.body.length > compressAbove) headers.push(...ownHeaders(answer))
   if (exchange.warnings.size) headers.push('Warning', warningHeaders(exchange.warnings) as unknown as string)
   headers.push('Content-Length', String(body.length))
-  if (exchange.closed || response.headersSent) return
   response.writeHead(answer.code, headers)
   if (request.method === 'HEAD') response.end()
   else response.end(body)
-  if (body.length > stillHeld) await taken(exchange)
+  return body.length > stillHeld ? taken(exchange) : undefined
+}
+
+function ownHeaders({ body, headers = {} }: Answer): string[] {
+  const vary = [headers['Vary'], body.length > compressAbove ? 'Accept-Encoding' : undefined].filter(Boolean)
+  const others = Object.entries(headers).filter(([name]) => name !== 'Cache-Control' && name !== 'Vary')
+  return [...others.flat(), ...(vary.length ? ['Vary', vary.join(', ')] : [])]
 }
 
 /** A large answer is held until its client has taken it, and counts as under way; a client that does not take it is cut off. */

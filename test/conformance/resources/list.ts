@@ -179,6 +179,18 @@ export function listSuite(open: OpenHouse): void {
       assert.deepEqual(found, ['a', 'b', 'd', 'e'])
     })
 
+    test('a page asked for again shows what was written in between, and only what was asked for', async () => {
+      const page = () => house().resources.list(Widget, { namespace: 'p', limit: 2 })
+      const before = await page()
+      assert.equal((await page()).resourceVersion, before.resourceVersion)
+      const other = await house().resources.list(Widget, { namespace: 'p', limit: 1 })
+      assert.deepEqual([names(before), names(other)], [['a', 'b'], ['a']])
+      await create(house(), 'aa', {}, 'p')
+      assert.deepEqual(names(await page()), ['a', 'aa'])
+      await house().resources.delete(Widget, { namespace: 'p', name: 'aa' })
+      assert.deepEqual(names(await page()), ['a', 'b'])
+    })
+
     test('a limit of 0 or less is none (wire §1.11)', async () => {
       for (const limit of [0, -1])
         assert.equal((await house().resources.list(Widget, { namespace: 'p', limit })).items.length, 5)
