@@ -157,6 +157,7 @@ async function serveWatch(
       bookmarks,
       timeout: Math.min((timeoutSeconds ?? 1800 + Math.random() * 1800) * 1000, longestTimer),
       now: options.now,
+      crowd: () => options.limits.current.watch,
       ending: options.ending,
     })
   } finally {

@@ -66,6 +66,7 @@ async function serve(options: Partial<StreamOptions>) {
         bookmarks: false,
         timeout: 60_000,
         now: Date.now,
+        crowd: () => 1,
         ending: new AbortController().signal,
         ...options,
       },

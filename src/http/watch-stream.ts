@@ -15,6 +15,8 @@ export type StreamOptions = {
   /** Milliseconds after which the watch ends. */
   readonly timeout: number
   readonly now: () => number
+  /** How many watches are open, of everyone together. */
+  readonly crowd: () => number
   /** Aborted when the server shuts down. */
   readonly ending: AbortSignal
 }
@@ -24,6 +26,9 @@ const bookmarkEvery = 60_000
 const patience = 30_000
 /** As much is written before the client has to have taken it: what nobody reads must not pile up. */
 const chunkSize = 1024 * 1024
+/** Milliseconds that writing to one watch takes, about. */
+const writeTakes = 0.1
+const longestBreath = 50
 
 export async function streamWatch(exchange: Exchange, watch: Watch, options: StreamOptions): Promise<void> {
   const { response, auditId, warnings } = exchange
@@ -58,6 +63,10 @@ export async function streamWatch(exchange: Exchange, watch: Watch, options: Str
       writing = true
       for (const chunk of chunks(events, line)) if (!(await output(chunk))) return void response.destroy()
       writing = false
+      // Meanwhile the others are written to. What happens until it is this one's turn again goes out in one piece:
+      // many watches of much that happens would otherwise cost a write an event each.
+      const breath = Math.min(Math.floor(options.crowd() * writeTakes), longestBreath)
+      if (breath > 0) await new Promise(resolve => setTimeout(resolve, breath))
     }
     response.end()
   } finally {
@@ -104,9 +113,15 @@ function* chunks(events: readonly WatchEvent[], line: (event: WatchEvent) => Uin
   if (size > 0) yield join(lines)
 }
 
+let last: { readonly lines: readonly Uint8Array[]; readonly chunk: Uint8Array } = { lines: [], chunk: new Uint8Array() }
+
+/** Many watches are told the same at the same time: what was joined for one is there for the next. */
 function join(lines: readonly Uint8Array[]): Uint8Array {
   const [only] = lines
-  return lines.length === 1 && only ? only : Buffer.concat(lines)
+  if (lines.length === 1 && only) return only
+  const isSame = lines.length === last.lines.length && lines.every((line, index) => line === last.lines[index])
+  if (!isSame) last = { lines, chunk: Buffer.concat(lines) }
+  return last.chunk
 }
 
 /** Writes, and waits until the client has taken it; false: it is gone, or took nothing for too long. */

@@ -14,9 +14,10 @@ import {
 import { type Cursor, type Entry, StoreError, type StoreEvent } from '../storage/store.ts'
 import type { Context } from './context.ts'
 import { checkMatch } from './list.ts'
-import { isPlain, present } from './redact.ts'
+import { present } from './redact.ts'
 import { select, stateOf } from './selection.ts'
 import { mustReach, parseVersion } from './versions.ts'
+import { eventOf } from './watch-events.ts'
 import { fixedView, type Move, movingView, type View } from './watch-view.ts'
 
 /** What one `next` hands out at most: the last event may go beyond the bytes. */
@@ -180,9 +181,9 @@ function ended(last: WatchEvent): Watch {
 
 /** What an event is to this selection: entering is ADDED, leaving is DELETED with what was last seen. */
 function translate(ctx: Context, kind: Kind, { isIn, wasIn }: Move, event: StoreEvent): WatchEvent | undefined {
-  if (isIn) return shared(ctx, kind, event, wasIn ? 'MODIFIED' : 'ADDED', event.entry)
+  if (isIn) return eventOf(ctx, kind, event, wasIn ? 'MODIFIED' : 'ADDED', event.entry)
   if (!wasIn) return undefined
-  return event.type === 'deleted' ? shared(ctx, kind, event, 'DELETED', event.entry) : left(ctx, kind, event)
+  return event.type === 'deleted' ? eventOf(ctx, kind, event, 'DELETED', event.entry) : left(ctx, kind, event)
 }
 
 function left(ctx: Context, kind: Kind, { previous, revision }: StoreEvent): WatchEvent {
@@ -191,18 +192,6 @@ function left(ctx: Context, kind: Kind, { previous, revision }: StoreEvent): Wat
     'DELETED',
     documentOf({ ...object, metadata: { ...object.metadata, resourceVersion: String(revision) } }),
   )
-}
-
-const made = new WeakMap<StoreEvent, Map<string, WatchEvent>>()
-
-/** One WatchEvent, and so one serialisation, for all who watch; kinds with secrets are opened for each and not kept. */
-function shared(ctx: Context, kind: Kind, event: StoreEvent, type: WatchEvent['type'], entry: Entry): WatchEvent {
-  if (!isPlain(kind)) return watchEvent(type, present(ctx, kind, entry))
-  const all = made.get(event) ?? new Map<string, WatchEvent>()
-  made.set(event, all)
-  const one = all.get(type) ?? watchEvent(type, present(ctx, kind, entry))
-  all.set(type, one)
-  return one
 }
 
 function bookmarkAt(kind: Kind, revision: number, initialEnd: boolean): WatchEvent {
