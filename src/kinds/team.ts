@@ -93,7 +93,7 @@ export const Team: Kind = defineKind({
     await checkShared(Team, object, old, tools)
     checkMembership(Team, object, old, tools)
     await checkPullSecrets(Team, object, old, tools)
-    checkTaken(object, tools)
+    if (object.spec?.username !== old?.spec?.username) checkTaken(object, tools)
     return { object }
   },
   validate: next => [

@@ -1,6 +1,5 @@
 // PUT of an object or its status, and the read-modify-write that update, patch, apply and delete share.
 
-import { canonical } from '../api/codec.ts'
 import { ApiError, badRequest, conflict, invalidValue, notFound } from '../api/errors.ts'
 import type { Kind, Tools } from '../api/kind.ts'
 import { wholeSchema } from '../api/metadata-schema.ts'
@@ -22,6 +21,7 @@ import { type Received, receive } from './receive.ts'
 import { carryOver, encode, load, present, presentStored, visible } from './redact.ts'
 import { secretFields, withoutFields, writtenBy } from './secret-fields.ts'
 import { isConflict, translate } from './store-errors.ts'
+import { isEqual } from './typed-compare.ts'
 
 export async function update(
   ctx: Context,
@@ -164,8 +164,8 @@ function withFields(object: Resource, managedFields: readonly ManagedFieldsEntry
 
 /** Everything but metadata and status is desired state. */
 function isSameIntent(next: Resource, old: Resource): boolean {
-  const intent = ({ metadata: _, status: __, ...rest }: Resource) => canonical(rest as unknown as Json)
-  return intent(next) === intent(old)
+  const intent = ({ metadata: _, status: __, ...rest }: Resource) => rest as unknown as Json
+  return isEqual(intent(next), intent(old))
 }
 
 /** Deletion was asked for, its time has come and no finalizer holds it (SPEC §3). */
