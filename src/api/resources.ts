@@ -147,10 +147,9 @@ class Stored implements Document {
   readonly json: Uint8Array
   #ref: Ref | undefined
   #object: Resource | undefined
-  constructor(json: Uint8Array, ref: Ref | undefined, object: Resource | undefined) {
+  constructor(json: Uint8Array, ref: Ref | undefined) {
     this.json = json
     this.#ref = ref
-    this.#object = object
   }
   get ref(): Ref {
     return this.#ref ?? refOf(this.object)
@@ -178,8 +177,8 @@ class Event implements WatchEvent {
 /** Written with sorted keys, as objects are stored, so that an object has the same bytes by whichever door it leaves. */
 export const documentOf = (object: Resource, write: (object: Json) => string = canonical): Document =>
   new Made(object, write)
-/** `ref`, `object`: its place and what it says, where they are known without parsing it. */
-export const documentFrom = (json: Uint8Array, ref?: Ref, object?: Resource): Document => new Stored(json, ref, object)
+/** `ref`: its place, where that is known without parsing it. */
+export const documentFrom = (json: Uint8Array, ref?: Ref): Document => new Stored(json, ref)
 export const watchEvent = (type: WatchEvent['type'], document: Document): WatchEvent => new Event(type, document)
 
 /** A Status where an object is expected, as in the ERROR event of a watch. */

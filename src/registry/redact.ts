@@ -63,14 +63,14 @@ export function presentStored(
   shown?: Shown,
 ): Document {
   const { value, revision, object } = stored
-  const whole = { ...object, metadata: { ...object.metadata, resourceVersion: String(revision) } }
   if (isPlain(kind) && !shown) {
     const { text, gap } = value
+    const { namespace = '', name = '' } = object.metadata
     const json = Buffer.concat([text.subarray(0, gap), Buffer.from(String(revision)), text.subarray(gap)])
-    return documentFrom(json, undefined, whole)
+    return documentFrom(json, { namespace, name })
   }
-  const seen = visible(ctx, kind, whole)
-  return documentOf(shown ? shown(seen) : seen)
+  const whole = visible(ctx, kind, { ...object, metadata: { ...object.metadata, resourceVersion: String(revision) } })
+  return documentOf(shown ? shown(whole) : whole)
 }
 
 /** Without hidden fields, with what is kept beside it joined in. */
