@@ -33,6 +33,8 @@ export type Tools = {
   readonly rulesOfRole: (kind: 'Role' | 'ClusterRole', ref: Ref) => readonly RuleLike[] | undefined
   /** Everything bound to a group, with where it counts. */
   readonly boundTo: (group: string) => readonly { readonly rules: readonly RuleLike[]; readonly namespace: string }[]
+  /** What objects give a team by themselves, whoever asks. Looks through all of them. */
+  readonly sharedWith: (team: string) => Promise<readonly Shared[]>
   /** Most seconds an access key may live; undefined: any (D18). */
   readonly maxKeyTTL: number | undefined
   /** Whether a scope is no wider than that of the caller's key (D25). */
@@ -66,6 +68,13 @@ export type Question =
   | { readonly verb: string; readonly path: string }
 export type Judgement = { readonly allowed: boolean; readonly reason: string }
 
+/** Rights on one object. */
+export type Shared = {
+  readonly verbs: readonly string[]
+  readonly subresources: readonly string[]
+  readonly target: Target
+}
+
 /** Steps from the key to the rule, or to where it ended; near misses say what would have allowed something like it. */
 export type Explained = Judgement & { readonly steps: readonly string[]; readonly nearMisses: readonly string[] }
 
@@ -85,6 +94,8 @@ export type RuleLike = {
 
 /** What a caller may do in a namespace, as rules. */
 export type Rules = {
+  /** Why it may be less than that. */
+  readonly confinedBy?: string
   readonly resourceRules: readonly {
     readonly verbs: readonly string[]
     readonly apiGroups: readonly string[]

@@ -5,6 +5,7 @@ import { ApiError, unauthorized } from '../api/errors.ts'
 import { isMistyped } from '../kinds/key-format.ts'
 import { keyId } from '../kinds/key-rotation.ts'
 import type { AccessKey, KeyBook } from './key-book.ts'
+import { restricts } from './scope.ts'
 import type { Teams } from './teams.ts'
 
 export type AuthenticateOptions = {
@@ -19,7 +20,8 @@ export type AuthenticateOptions = {
 /** `quietly`: the key is not marked as used. undefined header: nobody. Keys are found by digest, so no comparison of secrets takes place. */
 export type Authenticate = (authorization: string | undefined, quietly?: boolean) => Caller | undefined
 
-export function authenticateWith({ book, teams, now, digest, lastActivity, touch }: AuthenticateOptions): Authenticate {
+export function authenticateWith(options: AuthenticateOptions): Authenticate {
+  const { book, teams, now, digest, touch } = options
   const identities = new WeakMap<AccessKey, Identity>()
   return (authorization, quietly = false) => {
     if (authorization === undefined) return undefined
@@ -29,14 +31,23 @@ export function authenticateWith({ book, teams, now, digest, lastActivity, touch
     const found = digest(secret)
     const key = book.find(found)
     if (!key) throw notKnown(secret, book.wasDeleted(found))
-    check(key, found, now(), lastActivity)
-    if (!quietly) {
-      touch(key.uid, now())
-      if (key.previous) touch(`${key.uid}/${keyId(found)}`, now())
+    const time = now()
+    const problem = problemOf(key, found, time, options)
+    if (problem !== undefined) throw unauthorized(problem)
+    const identity = identityOf(key, teams, identities)
+    // Seconds are all that is shown of it; where a life hangs on it, every use counts.
+    if (!quietly && (key.slides || time - identity.touched >= 1000 || time < identity.touched || key.previous)) {
+      identity.touched = time
+      touch(key.uid, time)
+      if (key.previous) touch(`${key.uid}/${keyId(found)}`, time)
     }
-    return identityOf(key, teams, identities)
+    return identity.caller
   }
 }
+
+/** Whether a key would be let in, for questions about whom it belongs to (D17). */
+export const isLiveWith = (options: Pick<AuthenticateOptions, 'teams' | 'now' | 'lastActivity'>) => (key: AccessKey) =>
+  problemOf(key, key.digest, options.now(), options) === undefined
 
 /** A key that nobody was ever given, or no key at all: the one failure that may be a guess. */
 export class UnknownKey extends ApiError {
@@ -60,12 +71,20 @@ function bearer(header: string): string | undefined {
   return secret === '' || secret.includes(' ') ? undefined : secret
 }
 
-function check(key: AccessKey, digest: string, now: number, lastActivity: AuthenticateOptions['lastActivity']): void {
-  if (digest !== key.digest && now >= (key.previous?.until ?? 0)) throw unauthorized('access key was rotated')
-  if (key.deleting) throw unauthorized('access key was deleted')
-  if (key.disabled) throw unauthorized('access key is disabled')
-  if (key.ttl === undefined) return
-  if (now >= endOf(key, lastActivity)) throw unauthorized('access key expired')
+/** Why a key does not count now; undefined: it does. */
+function problemOf(
+  key: AccessKey,
+  digest: string,
+  now: number,
+  { teams, lastActivity }: Pick<AuthenticateOptions, 'teams' | 'lastActivity'>,
+): string | undefined {
+  if (digest !== key.digest && now >= (key.previous?.until ?? 0)) return 'access key was rotated'
+  if (key.deleting) return 'access key was deleted'
+  if (key.disabled) return 'access key is disabled'
+  if (key.ttl !== undefined && now >= endOf(key, lastActivity)) return 'access key expired'
+  // Nobody acts as a team that is not there: whatever is still bound to its name is nobody's (D18).
+  if (key.team && teams.get(key.team)?.going !== false) return 'the team of the access key does not exist'
+  return undefined
 }
 
 const endOf = (key: AccessKey, lastActivity: AuthenticateOptions['lastActivity']) =>
@@ -93,20 +112,21 @@ export function expiryWarnings({
   }
 }
 
-type Identity = { readonly caller: Caller; readonly teams: number }
+type Identity = { readonly caller: Caller; readonly teams: number; touched: number }
 
 /** Username and groups that come with a key (D16). Kept until the key or any team changes. */
-function identityOf(key: AccessKey, teams: Teams, known: WeakMap<AccessKey, Identity>): Caller {
+function identityOf(key: AccessKey, teams: Teams, known: WeakMap<AccessKey, Identity>): Identity {
   const kept = known.get(key)
-  if (kept?.teams === teams.version) return kept.caller
+  if (kept?.teams === teams.version) return kept
   const caller: Caller = {
     ...named(key, teams),
     key: key.name,
     extra: { 'authentication.platform.sh/key': [key.name] },
-    ...(key.scope ? { scope: key.scope } : {}),
+    ...(restricts(key.scope) ? { scope: key.scope } : {}),
   }
-  known.set(key, { caller, teams: teams.version })
-  return caller
+  const identity = { caller, teams: teams.version, touched: kept?.touched ?? Number.NEGATIVE_INFINITY }
+  known.set(key, identity)
+  return identity
 }
 
 function named(key: AccessKey, teams: Teams): Pick<Caller, 'username' | 'groups' | 'identity'> {
@@ -114,9 +134,10 @@ function named(key: AccessKey, teams: Teams): Pick<Caller, 'username' | 'groups'
   const teamGroup = (team: string) => `platform:team:${team}`
   if (key.team) return { identity: 'Team', username: teamGroup(key.team), groups: [...groups, teamGroup(key.team)] }
   if (!key.user) return { identity: 'Subject', username: key.subject ?? '', groups }
+  groups.push(`platform:user:${key.user}`)
   return {
     identity: 'User',
     username: key.user,
-    groups: [...groups, `platform:user:${key.user}`, ...teams.of(key.user, groups).map(teamGroup)],
+    groups: [...groups, ...teams.of(key.user, groups).map(teamGroup)],
   }
 }

@@ -2,7 +2,7 @@
 // (D25–D27). Requests, reviews, rules of kinds and explanations all ask this one evaluator.
 
 import type { Caller } from '../api/caller.ts'
-import type { Judgement, Kind, Question, RuleLike, Rules } from '../api/kind.ts'
+import type { Judgement, Kind, Question, RuleLike, Rules, Target } from '../api/kind.ts'
 import type { Ref, Resource } from '../api/object.ts'
 import type { Filter } from '../api/resources.ts'
 import type { Rbac } from './rbac.ts'
@@ -12,9 +12,9 @@ import { missingRules, printRule } from './rules.ts'
 import { type Act, allows, restricts } from './scope.ts'
 
 export type Verdict =
-  | { readonly answer: 'yes' }
+  | { readonly answer: 'yes'; readonly reason: string }
   | { readonly answer: 'no'; readonly reason: string }
-  | { readonly answer: 'only'; readonly filter: Filter }
+  | { readonly answer: 'only'; readonly reason: string; readonly filter: Filter }
 
 export interface Authorizer {
   /** The request path's question. */
@@ -38,66 +38,69 @@ const no = (reason = ''): Judgement => ({ allowed: false, reason })
 const yes = (reason: string): Judgement => ({ allowed: true, reason })
 
 export function openAuthorizer({ kinds, rbac, peek }: AuthorizerOptions): Authorizer {
-  const byPlural = Map.groupBy(kinds, kind => kind.plural)
-  const kindOf = (group: string, plural: string) => byPlural.get(plural)?.find(kind => kind.group === group)
+  const byPlural = new Map<string, Map<string, Kind>>()
+  for (const kind of kinds) byPlural.set(kind.plural, (byPlural.get(kind.plural) ?? new Map()).set(kind.group, kind))
+  const kindOf = (question: Question) =>
+    'path' in question ? undefined : byPlural.get(question.target.resource)?.get(question.target.group)
 
   /** By role, or where the kind is a personal one, by a role that is all of it (D15). */
-  const byRole = (caller: Caller, act: Act, kind: Kind | undefined): Judgement | undefined => {
-    const isNew = act.verb === 'create' && !('path' in act) && act.subresource === undefined
-    const asked = kind?.personal && !isNew ? { ...act, verb: '*' } : act
-    const found = rbac.find(caller, asked)
-    return found && yes(`allowed by ${found.grant.binding} of ${found.grant.role} to ${found.grant.subject}`)
+  const byRole = (caller: Caller, question: Question, kind: Kind | undefined): string | undefined =>
+    rbac.find(caller, question, kind?.personal && !isNew(question) ? '*' : question.verb)?.because
+
+  const byObject = (caller: Caller, question: Question, kind: Kind | undefined, object?: Resource) => {
+    if ('path' in question || !kind?.stored || !kind.rights) return undefined
+    const { namespace, name } = question.target
+    // A create names no object, and a name in every namespace names many (D26).
+    if (name === undefined || isNew(question) || (kind.namespaced && namespace === '')) return undefined
+    const there = object ?? peek(kind, { namespace, name })
+    return there && objectRight(kind, there, caller, question, asked => judge(caller, asked).allowed)
   }
 
-  const byObject = (caller: Caller, act: Act, kind: Kind | undefined, object?: Resource): Judgement | undefined => {
-    if ('path' in act || act.name === undefined || !kind?.stored || !kind.rights) return undefined
-    const there = object ?? peek(kind, { namespace: act.namespace, name: act.name })
-    const right =
-      there === undefined
-        ? undefined
-        : objectRight(kind, there, caller, act, question => judge(caller, question).allowed)
-    return right === undefined ? undefined : yes(right)
+  /** What holds whatever the object is: scope, roles, and who asks. undefined: the object may still allow it. */
+  const judgeWithout = (caller: Caller | undefined, question: Question, kind: Kind | undefined) => {
+    if ('path' in question && rbac.find(anonymous, question)) return yes('open to everyone')
+    if (!caller) return no()
+    if (caller.scope && !allows(caller.scope, { target: 'Management', act: actOf(question) }))
+      return no(`the scope of access key "${caller.key}" does not cover it`)
+    if (caller.groups.includes('system:masters')) return yes('the server itself')
+    const reason = byRole(caller, question, kind)
+    return reason === undefined ? undefined : yes(reason)
   }
 
   const judge = (caller: Caller | undefined, question: Question, object?: Resource): Judgement => {
-    const act = actOf(question)
-    if ('path' in act && rbac.find(anonymous, act)) return yes('open to everyone')
-    if (!caller) return no()
-    if (!allows(caller.scope, { target: 'Management', act }))
-      return no(`the scope of access key "${caller.key}" does not cover it`)
-    if (caller.groups.includes('system:masters')) return yes('the server itself')
-    const kind = 'path' in act ? undefined : kindOf(act.group, act.resource)
-    return (
-      byRole(caller, act, kind) ??
-      byObject(caller, act, kind, object) ??
-      no(isFiltered(question, kind) ? 'filtered' : '')
-    )
+    const kind = kindOf(question)
+    const judged = judgeWithout(caller, question, kind)
+    if (judged) return judged
+    const right = byObject(caller as Caller, question, kind, object)
+    return right === undefined ? no(isFiltered(question, kind) ? 'filtered' : '') : yes(right)
   }
 
-  /** What may be seen of a collection that may not be listed whole: the objects that may be got (D27). */
-  const filterFor = (
-    caller: Caller,
-    { group, resource }: { readonly group: string; readonly resource: string },
-  ): Filter => {
+  /** What may be seen of a collection that may not be listed whole: the objects that may be got, or read just so (D27). */
+  const filterFor = (caller: Caller, verb: string, { group, resource }: Target): Filter => {
     return object => {
       const { namespace = '', name = '' } = object.metadata
-      return judge(caller, { verb: 'get', target: { group, resource, namespace, name } }, object).allowed
+      const target = { group, resource, namespace, name }
+      return judge(caller, { verb: 'get', target }, object).allowed || judge(caller, { verb, target }, object).allowed
     }
   }
 
   return {
     judge,
     authorize(caller, question) {
-      const { allowed, reason } = judge(caller, question)
-      if (allowed) return { answer: 'yes' }
-      const target = 'target' in question ? question.target : undefined
-      if (caller && target && isFiltered(question, kindOf(target.group, target.resource)))
-        return { answer: 'only', filter: filterFor(caller, target) }
-      return { answer: 'no', reason }
+      const kind = kindOf(question)
+      const judged = judgeWithout(caller, question, kind)
+      if (judged?.allowed) return { answer: 'yes', reason: judged.reason }
+      // An object that is there now says nothing of those a list or watch may find under its name at other times.
+      if (caller && 'target' in question && isFiltered(question, kind))
+        return { answer: 'only', reason: 'filtered', filter: filterFor(caller, question.verb, question.target) }
+      const right = judged ? undefined : byObject(caller as Caller, question, kind)
+      return right === undefined ? { answer: 'no', reason: judged?.reason ?? '' } : { answer: 'yes', reason: right }
     },
     rules(caller, namespace) {
       const held = [...rbac.grants(caller, namespace)].flatMap(grant => grant.rules)
+      const confinedBy = caller.scope && `the scope of access key "${caller.key}" allows less than its owner may`
       return {
+        ...(confinedBy ? { confinedBy } : {}),
         resourceRules: held.filter(rule => rule.resources?.length) as Rules['resourceRules'],
         nonResourceRules: held.filter(rule => rule.nonResourceURLs?.length) as Rules['nonResourceRules'],
       }
@@ -113,6 +116,10 @@ export function openAuthorizer({ kinds, rbac, peek }: AuthorizerOptions): Author
     },
   }
 }
+
+/** A create of an object, which has no name yet that authorization could go by. */
+const isNew = (question: Question) =>
+  question.verb === 'create' && 'target' in question && question.target.subresource === undefined
 
 /** Collections that show what may be got of them, where they may not be read whole. */
 function isFiltered(question: Question, kind: Kind | undefined): boolean {

@@ -4,7 +4,7 @@ import type { Caller } from '../api/caller.ts'
 import type { Explained, Kind, Question, TeamPermissions } from '../api/kind.ts'
 import type { Ref, Resource } from '../api/object.ts'
 import { type Authorizer, actOf } from './authorize.ts'
-import type { KeyBook } from './key-book.ts'
+import type { AccessKey, KeyBook } from './key-book.ts'
 import type { Rbac } from './rbac.ts'
 import type { PolicyRule } from './rules.ts'
 import { type Act, allows } from './scope.ts'
@@ -17,6 +17,8 @@ export type ExplainOptions = {
   readonly book: KeyBook
   readonly kinds: readonly Kind[]
   readonly peek: (kind: Kind, ref: Ref) => Resource | undefined
+  /** Whether a key would be let in now. */
+  readonly isLive: (key: AccessKey) => boolean
 }
 
 export interface Explainer {
@@ -29,11 +31,11 @@ export interface Explainer {
 
 const teamGroup = 'platform:team:'
 
-export function openExplainer({ authorizer, rbac, teams, book, kinds, peek }: ExplainOptions): Explainer {
+export function openExplainer({ authorizer, rbac, teams, book, kinds, peek, isLive }: ExplainOptions): Explainer {
   const callerNamed = (user: string): Caller => {
     const groups = new Set(['system:authenticated', `platform:user:${user}`])
     for (const key of book.all())
-      if (key.user === user && !key.disabled && !key.deleting) for (const group of key.groups) groups.add(group)
+      if (key.user === user && isLive(key)) for (const group of key.groups) groups.add(group)
     for (const team of teams.of(user, [...groups])) groups.add(teamGroup + team)
     return { identity: 'User', username: user, groups: [...groups] }
   }
@@ -80,21 +82,11 @@ export function openExplainer({ authorizer, rbac, teams, book, kinds, peek }: Ex
       return { ...judgement, steps, nearMisses: judgement.allowed || !covered ? [] : nearMisses(caller, act) }
     },
     whoCan(question) {
-      const act = actOf(question)
       const found = new Set<string>()
-      for (const bound of rbac.bindings()) {
-        if (bound.namespace !== '' && ('path' in act || bound.namespace !== act.namespace)) continue
-        for (const [word, names] of [
-          ['user', bound.users],
-          ['group', bound.groups],
-        ] as const)
-          for (const name of names) {
-            const holder = word === 'user' ? { username: name, groups: [] } : { username: '', groups: [name] }
-            const by = rbac.find(holder, act)
-            if (by) found.add(`${word} ${name} by ${by.grant.binding}`)
-          }
+      for (const { label, ...who } of candidates(question, { rbac, teams, kinds, peek })) {
+        const { allowed, reason } = authorizer.judge(who, question)
+        if (allowed) found.add(`${label} by ${reason.replace(/^allowed by (.*) of .* to .*$/, '$1')}`)
       }
-      for (const line of byObject(act, kinds, peek)) found.add(line)
       return [...found].sort()
     },
     permissionsOf(name) {
@@ -102,7 +94,8 @@ export function openExplainer({ authorizer, rbac, teams, book, kinds, peek }: Ex
       const members = new Map((team?.users ?? []).map(user => [user, 'spec.users']))
       for (const key of book.all())
         for (const group of team?.groups ?? [])
-          if (key.user && key.groups.includes(group) && !members.has(key.user)) members.set(key.user, `group ${group}`)
+          if (key.user && isLive(key) && key.groups.includes(group) && !members.has(key.user))
+            members.set(key.user, `group ${group}`)
       const grants = [...rbac.boundTo(teamGroup + name)]
       return {
         members: [...members].map(([user, via]) => ({ user, via })),
@@ -114,30 +107,49 @@ export function openExplainer({ authorizer, rbac, teams, book, kinds, peek }: Ex
   }
 }
 
-/** Owner and access entries of the object that is asked about. */
-function byObject(act: Act, kinds: readonly Kind[], peek: ExplainOptions['peek']): string[] {
-  if ('path' in act || !act.name) return []
-  const kind = kinds.find(one => one.plural === act.resource && one.group === act.group)
-  const object = kind?.stored ? peek(kind, { namespace: act.namespace, name: act.name }) : undefined
-  const {
-    owner,
-    access = [],
-    user,
-  } = (object?.spec ?? {}) as {
-    owner?: { user?: string; team?: string }
-    access?: { verbs?: string[]; users?: string[]; teams?: string[] }[]
-    user?: string
+type Candidate = Caller & { readonly label: string }
+
+/** Everyone whom anything gives rights here or anywhere: whether it gives these is for the authorizer to say. */
+function* candidates(
+  question: Question,
+  { rbac, teams, kinds, peek }: Pick<ExplainOptions, 'rbac' | 'teams' | 'kinds' | 'peek'>,
+): Iterable<Candidate> {
+  const user = (name: string): Candidate =>
+    name === '*'
+      ? group('system:authenticated')
+      : { identity: 'User', username: name, groups: [], label: `user ${name}` }
+  const group = (name: string): Candidate => ({ username: '', groups: [name], label: `group ${name}` })
+  const namespace = 'path' in question ? '' : question.target.namespace
+  for (const bound of rbac.bindings()) {
+    if (bound.namespace !== '' && bound.namespace !== namespace) continue
+    yield* bound.users.map(user)
+    yield* bound.groups.map(group)
   }
-  const given = access.flatMap((entry, index) => {
-    if (!entry.verbs?.includes('*') && !entry.verbs?.includes(act.verb)) return []
-    const because = `by spec.access[${index}] of the object`
-    return [
-      ...(entry.users ?? []).map(one => `user ${one} ${because}`),
-      ...(entry.teams ?? []).map(one => `group ${teamGroup}${one} ${because}`),
-    ]
-  })
-  const owners = [owner?.user ?? user, owner?.team].flatMap((one, index) =>
-    one ? [`${index ? `group ${teamGroup}` : 'user '}${one} as owner of the object`] : [],
-  )
-  return [...owners, ...given]
+  for (const team of teams.all()) if (team.clusterRoles.length) yield group(teamGroup + team.name)
+  for (const { name, isTeam } of namedIn(question, kinds, peek)) yield isTeam ? group(teamGroup + name) : user(name)
+}
+
+type Named = { readonly name: string; readonly isTeam: boolean }
+
+/** Who stands in the object that is asked about, as owner or in its access entries, and in the team it belongs to. */
+function namedIn(question: Question, kinds: readonly Kind[], peek: ExplainOptions['peek']): Named[] {
+  if ('path' in question || !question.target.name) return []
+  const { group, resource, namespace, name } = question.target
+  const kind = kinds.find(one => one.plural === resource && one.group === group)
+  const object = kind?.stored ? peek(kind, { namespace, name }) : undefined
+  const { owner, access, user, team } = (object?.spec ?? {}) as {
+    owner?: { user?: string; team?: string }
+    access?: { users?: string[]; teams?: string[] }[]
+    user?: string
+    team?: string
+  }
+  const users = [owner?.user, user, ...(access ?? []).flatMap(entry => entry.users ?? [])]
+  const itself = resource === 'teams' ? name : undefined
+  const named = [owner?.team, team, itself, ...(access ?? []).flatMap(entry => entry.teams ?? [])]
+  const above = team ? { verb: 'update', target: { group, resource: 'teams', namespace: '', name: team } } : undefined
+  return [
+    ...users.flatMap(one => (one ? [{ name: one, isTeam: false }] : [])),
+    ...named.flatMap(one => (one ? [{ name: one, isTeam: true }] : [])),
+    ...(above ? namedIn(above, kinds, peek) : []),
+  ]
 }

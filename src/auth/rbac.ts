@@ -1,6 +1,6 @@
 // Who holds which rules: follows the four RBAC kinds and answers from an index by user and group (D27).
 
-import type { Kind } from '../api/kind.ts'
+import type { Kind, Question } from '../api/kind.ts'
 import type { Ref, Resource } from '../api/object.ts'
 import type { Resources } from '../api/resources.ts'
 import {
@@ -15,12 +15,12 @@ import {
 import { startInformer } from '../reconcile/informer.ts'
 import { selects } from './aggregation.ts'
 import { indexRules, type PolicyRule, type RuleIndex } from './rules.ts'
-import type { Act } from './scope.ts'
 
 export type Holder = { readonly username: string; readonly groups: readonly string[] }
 
-/** A role that somebody holds through a binding; `namespace` '' is everywhere. */
+/** A role that somebody holds through a binding; `namespace` '' is everywhere. `because` says so in words. */
 export type Grant = {
+  readonly because: string
   readonly binding: string
   readonly subject: string
   readonly role: string
@@ -30,8 +30,8 @@ export type Grant = {
 
 export interface Rbac {
   readonly ready: Promise<void>
-  /** The first rule that allows an act, with how it came to be held. */
-  find(holder: Holder, act: Act): { readonly grant: Grant; readonly rule: PolicyRule } | undefined
+  /** How a rule that allows it came to be held; `verb` in place of the question's own. */
+  find(holder: Holder, question: Question, verb?: string): Grant | undefined
   /** Everything held that counts in a namespace ('' : cluster-wide alone). */
   grants(holder: Holder, namespace: string): Iterable<Grant>
   /** Every binding, for who-can. */
@@ -137,13 +137,14 @@ export function openRbac({ resources, teamRoles, changed, failed }: RbacOptions)
       slotOf(bound.roleKind, { namespace: bound.roleKind === 'Role' ? bound.namespace : '', name: bound.roleName }),
     )
     return (
-      rules && {
+      rules &&
+      madeGrant({
         binding: bound.name,
-        subject,
         role: `${bound.roleKind} ${bound.roleName}`,
+        subject,
         namespace: bound.namespace,
         rules,
-      }
+      })
     )
   }
   function* grants({ username, groups: member }: Holder, namespace: string): Iterable<Grant> {
@@ -164,20 +165,20 @@ export function openRbac({ resources, teamRoles, changed, failed }: RbacOptions)
     const team = group.startsWith(teamGroup) ? group.slice(teamGroup.length) : ''
     for (const name of team ? teamRoles(team) : []) {
       const rules = rulesIn(slotOf('ClusterRole', { namespace: '', name }))
-      if (rules)
-        yield { binding: `Team ${team}`, subject: `group ${group}`, role: `ClusterRole ${name}`, namespace: '', rules }
+      const [binding, role, subject] = [`Team ${team}`, `ClusterRole ${name}`, `group ${group}`]
+      if (rules) yield madeGrant({ binding, role, subject, namespace: '', rules })
     }
   }
 
   /** All that somebody holds in a namespace, in one index: made once, and again when any role or binding changes. */
   const heldBy = (holder: Holder, namespace: string): RuleIndex<Grant> => {
-    const spaces = held.get(holder) ?? new Map<string, RuleIndex<Grant>>()
-    held.set(holder, spaces)
-    const known = spaces.get(namespace)
+    const spaces = held.get(holder)
+    const known = spaces?.get(namespace)
     if (known) return known
     const all = [...grants(holder, namespace)].flatMap(grant => grant.rules.map(rule => ({ rule, from: grant })))
     const made = indexRules(all)
-    if (spaces.size < 64) spaces.set(namespace, made)
+    if (spaces && spaces.size < 64) spaces.set(namespace, made)
+    else held.set(holder, new Map([[namespace, made]]))
     return made
   }
 
@@ -185,14 +186,13 @@ export function openRbac({ resources, teamRoles, changed, failed }: RbacOptions)
   return {
     ready: Promise.all(everyone.map(informer => informer.ready)).then(() => {}),
     grants,
-    find(holder, act) {
-      const found = heldBy(holder, 'path' in act ? '' : act.namespace).find(act)
-      return found && { grant: found.from, rule: found.rule }
-    },
+    find: (holder, question, verb) =>
+      heldBy(holder, 'path' in question ? '' : question.target.namespace).find(question, verb)?.from,
     *boundTo(group) {
       for (const { rules, binding, role } of teamGrants(group))
         yield { rules, namespace: '', through: `${binding} of ${role}` }
-      for (const bound of groups.get(group) ?? []) {
+      // A key of a team has the team's group for a username, too (D16).
+      for (const bound of [...(groups.get(group) ?? []), ...(users.get(group) ?? [])]) {
         const grant = grantOf(bound, `group ${group}`)
         if (grant)
           yield { rules: grant.rules, namespace: bound.namespace, through: `${grant.binding} of ${grant.role}` }
@@ -208,6 +208,11 @@ export function openRbac({ resources, teamRoles, changed, failed }: RbacOptions)
     },
   }
 }
+
+const madeGrant = (grant: Omit<Grant, 'because'>): Grant => ({
+  ...grant,
+  because: `allowed by ${grant.binding} of ${grant.role} to ${grant.subject}`,
+})
 
 const teamGroup = 'platform:team:'
 const slotOf = (kind: string, { namespace, name }: Ref) => `${kind}/${namespace}/${name}`

@@ -1,9 +1,8 @@
 // Rights that come from an object itself: its owner, its access entries, what its kind says of it (D15, D23, D26).
 
 import type { Caller } from '../api/caller.ts'
-import type { Kind, Question } from '../api/kind.ts'
+import type { Kind, Question, Target } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
-import type { Act } from './scope.ts'
 
 const teamGroup = 'platform:team:'
 
@@ -12,14 +11,14 @@ export function objectRight(
   kind: Kind,
   object: Resource,
   caller: Caller,
-  act: Extract<Act, { resource: string }>,
+  { verb, target: { subresource } }: { readonly verb: string; readonly target: Target },
   may: (question: Question) => boolean,
 ): string | undefined {
   const teams = caller.groups.flatMap(group => (group.startsWith(teamGroup) ? [group.slice(teamGroup.length)] : []))
   const who = { username: caller.username, teams, may }
   const right = kind.rights?.(object, who).find(one => {
-    if (!one.verbs.includes('*') && !one.verbs.includes(act.verb)) return false
-    return act.subresource === undefined || one.subresources.includes('*') || one.subresources.includes(act.subresource)
+    if (!one.verbs.includes('*') && !one.verbs.includes(verb)) return false
+    return subresource === undefined || one.subresources.includes('*') || one.subresources.includes(subresource)
   })
   return right?.because
 }

@@ -1,49 +1,70 @@
 // RBAC rules, compiled: does one allow an act, and does a set of them cover another rule. Pure; Kubernetes' semantics (D27).
 
+import type { Question, Target } from '../api/kind.ts'
 import type { PolicyRule } from '../kinds/rbac.ts'
-import type { Act } from './scope.ts'
 
 export type { PolicyRule }
 
-/** Rules with what they come from, found by the resource they name. */
-export type RuleIndex<T> = { find(act: Act): Sourced<T> | undefined }
+/** Rules with what they come from, found by the resource they name and the name they are confined to. */
+export type RuleIndex<T> = {
+  /** `verb` in place of the question's own. */
+  find(question: Question, verb?: string): Sourced<T> | undefined
+}
 export type Sourced<T> = { readonly rule: PolicyRule; readonly from: T }
 
 const has = (list: readonly string[] | undefined, word: string) => list?.includes(word) === true
 const hasOrAll = (list: readonly string[] | undefined, word: string) => has(list, '*') || has(list, word)
 
+/** The rules about one word: those for every name, and those for some. */
+type Candidates<T> = { readonly open: Sourced<T>[]; readonly named: Map<string, Sourced<T>[]> }
+
 export function indexRules<T>(rules: readonly Sourced<T>[]): RuleIndex<T> {
-  const byWord = new Map<string, Sourced<T>[]>()
-  const forPaths = rules.filter(({ rule }) => rule.nonResourceURLs?.length)
-  for (const one of rules)
+  const byWord = new Map<string, Candidates<T>>()
+  // A role that is held through many bindings is looked at once.
+  const once = [...new Map([...rules].reverse().map(one => [one.rule, one])).values()].reverse()
+  const forPaths = once.filter(({ rule }) => rule.nonResourceURLs?.length)
+  for (const one of once)
     for (const word of new Set(one.rule.resources)) {
-      const there = byWord.get(word)
-      if (there) there.push(one)
-      else byWord.set(word, [one])
+      const there = byWord.get(word) ?? { open: [], named: new Map<string, Sourced<T>[]>() }
+      byWord.set(word, there)
+      if (!one.rule.resourceNames?.length) there.open.push(one)
+      for (const name of new Set(one.rule.resourceNames)) {
+        const ofName = there.named.get(name)
+        if (ofName) ofName.push(one)
+        else there.named.set(name, [one])
+      }
     }
+  const lookUp = (word: string, verb: string, { group, name }: Target): Sourced<T> | undefined => {
+    const there = byWord.get(word)
+    if (there === undefined) return undefined
+    const named = name === undefined || there.named.size === 0 ? undefined : there.named.get(name)
+    return firstOf(there.open, verb, group) ?? (named && firstOf(named, verb, group))
+  }
   return {
-    find(act) {
-      if ('path' in act)
+    find(question, verb = question.verb) {
+      if ('path' in question)
         return forPaths.find(
-          ({ rule }) => hasOrAll(rule.verbs, act.verb) && rule.nonResourceURLs?.some(url => coversPath(url, act.path)),
+          ({ rule }) => hasOrAll(rule.verbs, verb) && rule.nonResourceURLs?.some(url => coversPath(url, question.path)),
         )
-      const fits = ({ rule }: Sourced<T>) =>
-        hasOrAll(rule.verbs, act.verb) && hasOrAll(rule.apiGroups, act.group) && coversName(rule, act.name)
-      const word = act.subresource ? `${act.resource}/${act.subresource}` : act.resource
+      const { target } = question
+      const { resource, subresource } = target
+      if (subresource === undefined) return lookUp(resource, verb, target) ?? lookUp('*', verb, target)
       return (
-        byWord.get(word)?.find(fits) ??
-        byWord.get('*')?.find(fits) ??
-        (act.subresource ? byWord.get(`*/${act.subresource}`)?.find(fits) : undefined)
+        lookUp(`${resource}/${subresource}`, verb, target) ??
+        lookUp('*', verb, target) ??
+        lookUp(`*/${subresource}`, verb, target)
       )
     },
   }
 }
 
+function firstOf<T>(list: readonly Sourced<T>[], verb: string, group: string): Sourced<T> | undefined {
+  for (const one of list) if (hasOrAll(one.rule.verbs, verb) && hasOrAll(one.rule.apiGroups, group)) return one
+  return undefined
+}
+
 const coversPath = (pattern: string, path: string) =>
   pattern === '*' || pattern === path || (pattern.endsWith('/*') && path.startsWith(pattern.slice(0, -1)))
-
-const coversName = (rule: PolicyRule, name: string | undefined) =>
-  !rule.resourceNames?.length || (name !== undefined && has(rule.resourceNames, name))
 
 /** Cuts a rule into its smallest parts, each of which one held rule must cover whole. */
 function atoms(rule: PolicyRule): PolicyRule[] {

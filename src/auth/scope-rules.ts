@@ -27,16 +27,20 @@ export function ruleMatches(rule: ScopeRule, request: Request): boolean {
 
 /** A rule that names resources or namespaces is about resources, one that names paths about paths, one that names neither about all. */
 function matchesAct(rule: ScopeRule, act: Act): boolean {
-  const aboutResources = Boolean(rule.resources?.length || rule.namespaces?.length)
-  const aboutPaths = Boolean(rule.nonResourceURLs?.length)
+  const about = aboutOf(rule)
   if ('path' in act)
-    return aboutPaths ? rule.nonResourceURLs?.some(url => pathMatches(url, act.path)) === true : !aboutResources
-  if (!aboutResources) return !aboutPaths
+    return about.paths ? rule.nonResourceURLs?.some(url => pathMatches(url, act.path)) === true : !about.resources
+  if (!about.resources) return !about.paths
   return (
     anyOr(rule.namespaces, namespace => namespace === act.namespace) &&
     anyOr(rule.resources, one => resourceMatches(one, act))
   )
 }
+
+const aboutOf = ({ resources, namespaces, nonResourceURLs }: ScopeRule) => ({
+  resources: Boolean(resources?.length || namespaces?.length),
+  paths: Boolean(nonResourceURLs?.length),
+})
 
 /** A wildcard only as the whole last step. */
 function pathMatches(pattern: string, path: string): boolean {
@@ -69,22 +73,27 @@ function wordMatches(pattern: string, resource: string, subresource: string | un
 
 /** Whether every request `inner` matches is surely matched by `outer`. Field by field, and strict where wildcards would need thought. */
 export function ruleCovers(outer: ScopeRule, inner: ScopeRule): boolean {
+  // Of these lists only verbs know a wildcard.
   const within = (wide: readonly string[] | undefined, narrow: readonly string[] | undefined) =>
-    !wide?.length ||
-    wide.includes('*') ||
-    (Boolean(narrow?.length) && narrow?.every(one => wide.includes(one)) === true)
-  const same = (one: unknown, other: unknown) => JSON.stringify(one) === JSON.stringify(other)
-  const openKinds = !outer.resources?.length && !outer.namespaces?.length && !outer.nonResourceURLs?.length
+    !wide?.length || (narrow?.length ? narrow.every(one => wide.includes(one)) : false)
+  const same = (one: unknown, other: unknown) => JSON.stringify(one ?? []) === JSON.stringify(other ?? [])
+  const coversActs = (): boolean => {
+    const [wide, narrow] = [aboutOf(outer), aboutOf(inner)]
+    if (!wide.resources && !wide.paths) return true
+    // One that says less is about more: a rule about paths alone is not narrowed by a namespace, but widened.
+    if ((narrow.resources && !wide.resources) || (narrow.paths && !wide.paths)) return false
+    return (
+      (narrow.resources || narrow.paths) &&
+      same(outer.resources, inner.resources) &&
+      within(outer.namespaces, inner.namespaces) &&
+      same(outer.nonResourceURLs, inner.nonResourceURLs)
+    )
+  }
   return (
-    within(outer.verbs, inner.verbs) &&
+    (outer.verbs?.includes('*') || within(outer.verbs, inner.verbs)) &&
     within(outer.requestTargets, inner.requestTargets) &&
-    (!outer.cluster || outer.cluster === '*'
-      ? !outer.cluster || Boolean(inner.cluster)
-      : outer.cluster === inner.cluster) &&
+    (!outer.cluster || (outer.cluster === '*' ? Boolean(inner.cluster) : outer.cluster === inner.cluster)) &&
     (!outer.virtualClusters?.length || same(outer.virtualClusters, inner.virtualClusters)) &&
-    (openKinds ||
-      (same(outer.resources ?? [], inner.resources ?? []) &&
-        within(outer.namespaces, inner.namespaces) &&
-        same(outer.nonResourceURLs ?? [], inner.nonResourceURLs ?? [])))
+    coversActs()
   )
 }

@@ -11,6 +11,8 @@ export type TeamRecord = {
   readonly users: readonly string[]
   readonly groups: readonly string[]
   readonly clusterRoles: readonly string[]
+  /** Whether its deletion is under way: then it has no members, and nobody acts as it (D18). */
+  readonly going: boolean
 }
 
 export interface Teams {
@@ -19,6 +21,7 @@ export interface Teams {
   of(user: string, groups: readonly string[]): readonly string[]
   get(name: string): TeamRecord | undefined
   withUsername(username: string): string | undefined
+  all(): Iterable<TeamRecord>
   /** Changes with every change of a team: what was derived before it is stale. */
   readonly version: number
   stop(): void
@@ -60,7 +63,7 @@ export function openTeams({ resources, look, changed, failed }: TeamsOptions): T
         if (!record) continue
         enter(byUser, record.users, name, isIn)
         if (isIn) byUsername.set(record.username, name)
-        else byUsername.delete(record.username)
+        else if (byUsername.get(record.username) === name) byUsername.delete(record.username)
         enter(byGroup, record.groups, name, isIn)
       }
       version++
@@ -81,6 +84,7 @@ export function openTeams({ resources, look, changed, failed }: TeamsOptions): T
     },
     withUsername: username =>
       byUsername.get(username) ?? (look(username)?.spec?.username === username ? username : undefined),
+    all: () => informer.values(),
     get version() {
       return version
     },
@@ -93,7 +97,6 @@ export function openTeams({ resources, look, changed, failed }: TeamsOptions): T
 const hasMembers = mentions('users', 'groups', 'clusterRoles')
 const hasOtherName = ({ json, ref }: Document) => !latin1(json).includes(`"username":"${ref.name}"`)
 
-/** A team that is being deleted has no members (D18). */
 function read({ metadata, spec = {} }: Resource): TeamRecord {
   const { users, groups, username, clusterRoles } = spec as {
     users?: string[]
@@ -108,5 +111,6 @@ function read({ metadata, spec = {} }: Resource): TeamRecord {
     users: going ? [] : (users ?? []),
     groups: going ? [] : (groups ?? []),
     clusterRoles: going ? [] : (clusterRoles ?? []).map(role => role.name ?? ''),
+    going,
   }
 }

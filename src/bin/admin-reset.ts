@@ -2,8 +2,11 @@
 
 import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { recordedBy } from '../serving/audit-own.ts'
+import { openMetrics } from '../serving/metrics.ts'
 import { isEmpty, openStorage } from '../storage/index.ts'
 import { makeAdminKey } from './admin-key.ts'
+import { openAuditLog } from './audit-log.ts'
 import { keyRingIn, kubeconfig, reachable, writeSecret } from './data-directory.ts'
 import { openHouse } from './house.ts'
 import { addressOf, readSettings } from './settings.ts'
@@ -23,10 +26,14 @@ export async function adminReset(args: readonly string[], env: NodeJS.ProcessEnv
   const storage = await openStorage({ engine: 'sqlite', directory, now: Date.now })
   try {
     const { keys } = keyRingIn({ directory, setting: settings.masterKey, env, mayMake: isEmpty(storage) })
-    const house = openHouse({ storage, keys, now: Date.now, failed: (_, error) => console.error(error) })
+    const failed = (_: string, error: unknown) => console.error(error)
+    const [now, metrics, sourcesOf] = [Date.now, openMetrics(), () => []]
+    const audit = await openAuditLog({ settings, directory, metrics, sourcesOf, now, failed })
+    const house = openHouse({ storage, keys, now, failed, recorded: inside => recordedBy(audit, inside) })
     await house.ready
-    const key = await makeAdminKey(house.registry.inside, directory)
+    const key = await makeAdminKey(house.inside, directory)
     house.stop()
+    await audit.close()
     const [ca, file] = [join(directory, 'ca.crt'), join(directory, 'admin.kubeconfig')]
     const server = serverOf(settings.https, file)
     if (existsSync(ca) && server) writeSecret(file, kubeconfig({ server, ca: readFileSync(ca, 'utf8'), key }))

@@ -39,7 +39,13 @@ export async function openAuditLog(options: AuditLogOptions): Promise<Audit> {
   })
 }
 
-const nowhere: Sink = { write: () => true, failure: undefined, flush: async () => {}, close: async () => {} }
+const nowhere: Sink = {
+  write: () => true,
+  failure: undefined,
+  flush: async () => {},
+  settled: async () => true,
+  close: async () => {},
+}
 
 function policyIn(file: string): Policy {
   if (file === '') return defaultPolicy
@@ -61,6 +67,7 @@ async function sinkOf({ settings, directory, metrics, now, failed }: AuditLogOpt
           maxBytes,
           maxFiles: settings['audit.maxFiles'],
           maxAge: settings['audit.maxAge'] * day,
+          sync: settings['audit.refuseWrites'],
           now,
           failed,
         })

@@ -2,24 +2,29 @@
 
 import { hash, randomBytes, randomUUID } from 'node:crypto'
 import type { Caller, Scope } from '../api/caller.ts'
+import { tooManyRequests } from '../api/errors.ts'
 import type { Resources } from '../api/resources.ts'
-import { type Authenticate, authenticateWith, expiryWarnings } from '../auth/authenticate.ts'
+import { type Authenticate, authenticateWith, expiryWarnings, isLiveWith, UnknownKey } from '../auth/authenticate.ts'
 import { type Authorizer, openAuthorizer } from '../auth/authorize.ts'
 import { repairBuiltIns } from '../auth/built-in.ts'
 import { openExplainer } from '../auth/explain.ts'
 import { openKeyBook } from '../auth/key-book.ts'
 import { openRbac, type Rbac } from '../auth/rbac.ts'
 import { isNoWider } from '../auth/scope.ts'
+import { sharedWith } from '../auth/shared-with.ts'
 import { openTeams, type Teams } from '../auth/teams.ts'
 import { kinds } from '../kinds/index.ts'
 import { Team } from '../kinds/team.ts'
 import { openRegistry, type Registry } from '../registry/registry.ts'
+import type { Guard } from '../serving/guard.ts'
 import type { Storage } from '../storage/index.ts'
 import type { RingKey } from '../storage/key-ring.ts'
 import { openSealer } from '../storage/sealed.ts'
 
 export type House = {
   readonly registry: Registry
+  /** The server's own view, whose writes are recorded. */
+  readonly inside: Resources
   readonly authorizer: Authorizer
   readonly authenticate: Authenticate
   readonly warningFor: (caller: Caller) => string | undefined
@@ -36,6 +41,10 @@ export type HouseOptions = {
   /** Most seconds an access key may live; absent: any. */
   readonly maxKeyTTL?: number
   readonly failed: (what: string, error: unknown) => void
+  /** Counts unknown keys that are asked about, by who asks. */
+  readonly guard?: Pick<Guard, 'mayTry' | 'failed'>
+  /** Records what the server writes of its own accord. */
+  readonly recorded?: (inside: Resources) => Resources
   /** What is stored before anything else is, the built-in roles included. */
   readonly first?: (inside: Resources) => Promise<void>
 }
@@ -43,7 +52,7 @@ export type HouseOptions = {
 const random = (size: number) => randomBytes(size)
 const digest = (text: string) => hash('sha256', text, 'hex')
 
-export function openHouse({ storage, keys, now, failed, first, maxKeyTTL }: HouseOptions): House {
+export function openHouse({ storage, keys, now, failed, first, maxKeyTTL, guard, recorded }: HouseOptions): House {
   const lastActivity = (uid: string) => storage.activity.last(uid)
   const rights = openRights()
   const registry: Registry = openRegistry({
@@ -62,9 +71,10 @@ export function openHouse({ storage, keys, now, failed, first, maxKeyTTL }: Hous
       missing: (wanted, namespace) => authorizer.missing(caller, wanted, namespace),
       rulesOfRole: (kind, ref) => rbac.rulesOf(kind, ref),
       boundTo: group => [...rbac.boundTo(group)],
+      sharedWith: team => sharedWith(registry.inside, kinds, team),
       maxKeyTTL: maxKeyTTL || undefined,
       isWithinScope: scope => isNoWider(scope as Scope | undefined, caller.scope),
-      authenticate: key => authenticate(`Bearer ${key}`, true),
+      authenticate: key => lookUp(caller, key),
       judgeOther: (who, question) => authorizer.judge(who, question),
       explain: (question, who) => explainer.explain(who, question),
       whoCan: question => explainer.whoCan(question),
@@ -74,6 +84,7 @@ export function openHouse({ storage, keys, now, failed, first, maxKeyTTL }: Hous
       takeDigest: (wanted, uid) => book.take(wanted, uid),
     }),
   })
+  const inside = recorded?.(registry.inside) ?? registry.inside
   const following = (what: string) => (error: unknown) => failed(`following ${what}`, error)
   const book = openKeyBook({
     maxTTL: maxKeyTTL ? maxKeyTTL * 1000 : undefined,
@@ -99,14 +110,28 @@ export function openHouse({ storage, keys, now, failed, first, maxKeyTTL }: Hous
     failed: following('roles'),
   })
   const authorizer = openAuthorizer({ kinds, rbac, peek: registry.peek })
-  const explainer = openExplainer({ authorizer, rbac, teams, book, kinds, peek: registry.peek })
+  const isLive = isLiveWith({ teams, now, lastActivity })
+  const explainer = openExplainer({ authorizer, rbac, teams, book, kinds, peek: registry.peek, isLive })
   const touch = (uid: string, time: number) => storage.activity.touch(uid, time)
   const authenticate = authenticateWith({ book, teams, now, digest, lastActivity, touch })
+  /** Guessing through somebody else's question is guessing all the same. A known key is never refused. */
+  const lookUp = ({ username, impersonator }: Caller, key: string) => {
+    try {
+      return authenticate(`Bearer ${key}`, true)
+    } catch (error) {
+      if (!(error instanceof UnknownKey) || !guard) throw error
+      const source = `reviews by ${impersonator ?? username}`
+      if (!guard.mayTry(source)) throw tooManyRequests()
+      guard.failed(source)
+      throw error
+    }
+  }
   const ready = Promise.all([book.ready, teams.ready, rbac.ready])
-    .then(() => first?.(registry.inside))
-    .then(() => repairBuiltIns(registry.inside))
+    .then(() => first?.(inside))
+    .then(() => repairBuiltIns(inside))
   return {
     registry,
+    inside,
     authorizer,
     authenticate,
     rightsChanged: rights.follow,

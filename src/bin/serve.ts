@@ -20,6 +20,7 @@ import { ProjectSecret } from '../kinds/project-secret.ts'
 import { SharedSecret } from '../kinds/shared-secret.ts'
 import { Team } from '../kinds/team.ts'
 import { foreignSeal } from '../registry/foreign-seal.ts'
+import { recordedBy } from '../serving/audit-own.ts'
 import { fingerprint } from '../serving/certificate.ts'
 import { openFairLimits } from '../serving/fair-limits.ts'
 import { openGuard } from '../serving/guard.ts'
@@ -59,6 +60,9 @@ export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Pr
   const storage = await openStorage({ engine: settings.storage as 'sqlite', directory, now })
   const isFirstStart = isEmpty(storage)
   const ring = keyRingIn({ directory, setting: settings.masterKey, env, mayMake: isFirstStart })
+  const metrics = openMetrics()
+  const guard = openGuard({ now, limit: settings['limits.unknownKeys'], trustedProxies: settings.trustedProxy })
+  const audit = await openAuditLog({ settings, directory, metrics, sourcesOf: guard.sourcesOf, now, failed })
   let key: string | undefined
   const first = async (inside: Resources) => {
     if (isFirstStart) key = await makeFirstKey(inside, directory)
@@ -69,18 +73,20 @@ export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Pr
     now,
     failed,
     first,
+    guard,
+    recorded: inside => recordedBy(audit, inside),
     maxKeyTTL: settings['auth.maxKeyTTL'],
   })
   await house.ready
   await checkKeyRing(house.registry.as(systemCaller), storage.store, ring)
-  const collector = startGarbageCollector({ resources: house.registry.inside, kinds, now, failed })
+  const collector = startGarbageCollector({ resources: house.inside, kinds, now, failed })
   const mirrors = startAccessRoles({
-    resources: house.registry.inside,
+    resources: house.inside,
     kinds: [SharedSecret, ProjectSecret, Team],
     failed,
   })
   const expiry = startExpiry({
-    resources: house.registry.inside,
+    resources: house.inside,
     now,
     lastActivity: uid => storage.activity.last(uid),
     failed,
@@ -90,7 +96,6 @@ export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Pr
 
   const leaving = new AbortController() // not ready any more, still serving
   const ending = new AbortController()
-  const metrics = openMetrics()
   const limits = openFairLimits({
     most: { read: settings['limits.reads'], write: settings['limits.writes'], watch: settings['limits.watches'] },
     share: settings['limits.share'] / 100,
@@ -98,8 +103,6 @@ export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Pr
     burst: settings['limits.burst'],
     now,
   })
-  const guard = openGuard({ now, limit: settings['limits.unknownKeys'], trustedProxies: settings.trustedProxy })
-  const audit = await openAuditLog({ settings, directory, metrics, sourcesOf: guard.sourcesOf, now, failed })
   gaugeHouse(metrics, storage.store, limits, guard)
   const count = observeRequests(metrics)
   const checks = checksOf(storage, leaving.signal)

@@ -1,14 +1,14 @@
 // Who asks and may they: once for a request, and again for as long as a watch is open (D18, D27).
 
 import type { Caller } from '../api/caller.ts'
-import { type ApiError, forbidden, forbiddenPath, notFound, tooManyRequests } from '../api/errors.ts'
+import { type ApiError, forbidden, forbiddenPath, notFound, tooManyRequests, unauthorized } from '../api/errors.ts'
 import type { Question } from '../api/kind.ts'
 import type { Filter, Selection } from '../api/resources.ts'
 import { type Authenticate, missingKey, UnknownKey } from '../auth/authenticate.ts'
 import type { Authorizer, Verdict } from '../auth/authorize.ts'
 import { impersonate, isImpersonating } from '../auth/impersonate.ts'
 import type { Audit } from '../serving/audit.ts'
-import type { Exchange } from '../serving/exchange.ts'
+import type { Exchange, Request } from '../serving/exchange.ts'
 import type { Guard } from '../serving/guard.ts'
 import type { KindFinder } from './request-info.ts'
 
@@ -37,8 +37,8 @@ export function judge(access: Access, exchange: Exchange, question: Question, fi
   if (warning) exchange.warn(warning)
   const verdict = access.authorizer.authorize(caller, question)
   trail.allowed = verdict.answer !== 'no'
-  if (verdict.answer !== 'no') return { caller, verdict }
   trail.reason = verdict.reason
+  if (verdict.answer !== 'no') return { caller, verdict }
   throw caller ? refusal(caller, question, verdict.reason, find) : missingKey()
 }
 
@@ -46,6 +46,8 @@ export function judge(access: Access, exchange: Exchange, question: Question, fi
 function holderOf({ authenticate, guard, audit }: Access, exchange: Exchange, question: Question): Caller | undefined {
   const { request } = exchange
   try {
+    if (isDoubled(request))
+      throw unauthorized('more than one Authorization header: which of them counts is not guessed')
     return authenticate(request.headers.authorization)
   } catch (error) {
     exchange.trail = audit.begin(exchange, question, undefined)
@@ -56,6 +58,15 @@ function holderOf({ authenticate, guard, audit }: Access, exchange: Exchange, qu
     }
     throw error
   }
+}
+
+/** Node keeps the first of several; whoever stands in front may go by the last. */
+function isDoubled({ headers, rawHeaders }: Request): boolean {
+  if (headers.authorization === undefined) return false
+  let found = 0
+  for (let index = 0; index < rawHeaders.length; index += 2)
+    if (rawHeaders[index]?.length === 13 && rawHeaders[index]?.toLowerCase() === 'authorization') found++
+  return found > 1
 }
 
 /** Impersonation is never ignored: acting as oneself where somebody else was meant would be a privilege bug. */

@@ -61,7 +61,8 @@ function read(method: string, query: Query, path: string, find: KindFinder): Ask
   const watching = method === 'GET' && (address.watch || (!address.name && isSet(query, 'watch')))
   const byName = watching && address.watch && address.name !== ''
   const verb = watching ? 'watch' : verbOf(method, address.name !== '')
-  const name = address.name || nameSelected(query)
+  const selects = verb === 'list' || verb === 'watch'
+  const name = address.name || (selects ? nameSelected(query) : '')
   const target = { group, resource, namespace, ...(name ? { name } : {}), ...(subresource ? { subresource } : {}) }
   return {
     question: { verb: verb ?? method.toLowerCase(), target },
@@ -113,7 +114,7 @@ function verbOf(method: string, named: boolean): Verb | undefined {
   }
 }
 
-/** A selector for one name counts as that name to authorization. */
+/** A list or watch of one name counts as one of that name to authorization. No other verb does: a create would get its name past it. */
 function nameSelected(query: Query): string {
   if (query.size === 0) return ''
   return /(?:^|,)metadata\.name==?([^,!=]+)(?:,|$)/.exec(query.get('fieldSelector') ?? '')?.[1] ?? ''

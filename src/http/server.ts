@@ -5,6 +5,8 @@ import { methodNotAllowed, misdirected, timedOut, tooManyRequests, unavailable, 
 import type { Kind, Question, Verb } from '../api/kind.ts'
 import { belowPrefix } from '../api/paths.ts'
 import type { Resources } from '../api/resources.ts'
+import type { Audit } from '../serving/audit.ts'
+import type { Trail } from '../serving/audit-event.ts'
 import { type Exchange, openExchange, type Request, type Response } from '../serving/exchange.ts'
 import type { FairLimits } from '../serving/fair-limits.ts'
 import { isLoopback } from '../serving/listener.ts'
@@ -90,18 +92,19 @@ async function handle(options: ServerOptions, find: KindFinder, exchange: Exchan
   if (info.type === 'path') return servePage(options.pages, info.path, exchange)
   const caller = standing.caller as Caller
   if (exchange.trail) exchange.trail.kind = info.kind
-  if (options.refuseUnaudited && !isRead(info) && info.verb !== 'watch' && options.access.audit.failure !== undefined)
+  const recorded = isStrict(options, exchange, info) ? exchange.trail : undefined
+  if (recorded && !(await mayBegin(options.access.audit, recorded)))
     throw unavailable('the audit log cannot be written; until it can, nothing is changed')
   const view = negotiate(exchange.request.headers.accept, shapeOf(info))
   const leave = options.limits.enter(
-    caller.username,
+    caller.impersonator ?? caller.username,
     info.verb === 'get' || info.verb === 'list' ? 'read' : info.verb === 'watch' ? 'watch' : 'write',
   )
   if (!leave) throw tooManyRequests()
   const work: Work = { settled: undefined }
   try {
     const resources = options.resourcesFor(caller)
-    const service = { resources, view, standing, question, work }
+    const service = { resources, view, standing, question, work, recorded }
     if (info.verb === 'watch') await serveWatch(options, exchange, info, service)
     else await serve(options, exchange, info, service)
   } finally {
@@ -120,15 +123,19 @@ type Service = {
   readonly standing: Standing
   readonly question: Question
   readonly work: Work
+  /** Set where what came of it has to be on record before it is answered. */
+  readonly recorded: Trail | undefined
 }
 
 async function serve(options: ServerOptions, exchange: Exchange, info: ResourceInfo, service: Service): Promise<void> {
-  const { resources, view, standing, work } = service
+  const { resources, view, standing, work, recorded } = service
   const timeout = timeoutOf(exchange.query)
   const selection = standing.verdict.answer === 'only' ? { only: standing.verdict.filter } : everything
   const working = perform[info.verb as Exclude<Verb, 'watch'>](resources, info, exchange, selection)
   const result = isQuick(info, exchange) ? await working : await within(timeout, working, work)
   if (exchange.trail) exchange.trail.answer = result
+  if (recorded && !(await options.access.audit.conclude(recorded, result.type === 'document' ? result.code : 200)))
+    throw unavailable('the change was made, but the audit log cannot be written now: look before you try again')
   const shown = isRead(info)
     ? result
     : withoutUnseen(result, info, standing.caller as Caller, options.access.authorizer)
@@ -164,6 +171,14 @@ async function serveWatch(
     watching.close()
   }
 }
+
+/** Whether nothing may happen that is not on record: writes that leave a line, where the setting says so. */
+function isStrict({ refuseUnaudited, access }: ServerOptions, { trail }: Exchange, info: ResourceInfo): boolean {
+  return refuseUnaudited && !isRead(info) && info.verb !== 'watch' && trail !== undefined && access.audit.isDue(trail)
+}
+
+/** While the log is known to fail, nothing more is queued for it. */
+const mayBegin = async (audit: Audit, trail: Trail) => audit.failure === undefined && (await audit.announce(trail))
 
 /** What a timer can count to, 24 days; beyond it would fire at once. */
 const longestTimer = 2 ** 31 - 1

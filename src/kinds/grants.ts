@@ -99,18 +99,21 @@ type Membership = {
   readonly clusterRoles?: readonly { readonly name?: string | undefined }[] | undefined
 }
 
-/** A member gets what is bound to the team: adding one, or making the team, gives all of that away. */
-export function checkMembership(
+/** Whether somebody comes to be in a team, or the team itself to be. */
+export const isJoined = (next: Resource<Membership, unknown>, old: Resource<Membership, unknown> | undefined) =>
+  !old ||
+  (['users', 'groups'] as const).some(field => {
+    const before = new Set(old.spec?.[field])
+    return next.spec?.[field]?.some(one => !before.has(one)) === true
+  })
+
+/** Cluster roles that a team is given must be held by whoever gives them. */
+export function checkClusterRoles(
   kind: Kind,
   next: Resource<Membership, unknown>,
   old: Resource<Membership, unknown> | undefined,
   tools: Tools,
 ): void {
-  const added = (field: 'users' | 'groups') =>
-    (next.spec?.[field] ?? []).some(one => !old?.spec?.[field]?.includes(one))
-  if (!old || added('users') || added('groups'))
-    for (const { rules, namespace } of tools.boundTo(`platform:team:${nameOf(next)}`))
-      refuseMissing(kind, next, tools, rules, namespace)
   for (const { name = '' } of next.spec?.clusterRoles ?? []) {
     if (old?.spec?.clusterRoles?.some(one => one.name === name)) continue
     const rules = tools.rulesOfRole('ClusterRole', { namespace: '', name })

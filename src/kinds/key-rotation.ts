@@ -1,10 +1,10 @@
 // Rotation of an access key (D22): a new key at once, the old one for as long as the overlap lasts, both seen with their last use.
 
-import { forbidden, invalid, invalidValue } from '../api/errors.ts'
+import { invalid, invalidValue } from '../api/errors.ts'
 import type { Kind, Ran, Subresource, Tools } from '../api/kind.ts'
 import { isObject, type Json, type JsonObject, type Resource, timestamp } from '../api/object.ts'
 import { makeKey } from './key-format.ts'
-import { checkKeyWrite } from './key-rules.ts'
+import { checkKeyWrite, refuseSelfRotation } from './key-rules.ts'
 
 /** Short enough to tell keys of one object apart, too short to find the digest by. */
 export const keyId = (digest: string) => digest.slice(0, 12)
@@ -26,9 +26,7 @@ async function rotate(kind: Kind, old: Resource, body: Json | undefined, tools: 
         `must be a whole number of seconds from 0 to ${longest}`,
       ),
     ])
-  const { scope, ttl } = (old.spec ?? {}) as { scope?: Json; ttl?: number }
-  if (tools.caller.key === name && (scope !== undefined || ttl))
-    throw forbidden(kind, name, 'a key that has a scope or a ttl cannot rotate itself')
+  refuseSelfRotation(kind, old, tools)
   await checkKeyWrite(kind, old, old, tools)
   const key = makeKey(tools.random)
   const now = tools.now()

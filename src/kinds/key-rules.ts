@@ -3,6 +3,7 @@
 import { forbidden, invalid, invalidValue } from '../api/errors.ts'
 import type { Kind, Tools } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
+import { checkTeamPower } from './team-power.ts'
 
 type Spec = {
   readonly user?: string | undefined
@@ -10,7 +11,9 @@ type Spec = {
   readonly subject?: string | undefined
   readonly groups?: readonly string[] | undefined
   readonly scope?: unknown
+  readonly key?: string | undefined
   readonly ttl?: number | undefined
+  readonly ttlAfterLastActivity?: boolean | undefined
   readonly disabled?: boolean | undefined
   readonly type?: string | undefined
   readonly parent?: string | undefined
@@ -20,7 +23,7 @@ type Key = Resource<Spec, unknown>
 const same = (one: unknown, other: unknown) => JSON.stringify(one ?? null) === JSON.stringify(other ?? null)
 const serverOnly = ['identity', 'identityRefresh', 'oidcLogin', 'oidcProvider', 'parent'] as const
 const ownTypes = ['User', 'Other']
-const notByItself = ['scope', 'groups', 'ttl', 'disabled'] as const
+const notByItself = ['scope', 'groups', 'ttl', 'ttlAfterLastActivity', 'disabled'] as const
 
 export async function checkKeyWrite(kind: Kind, next: Key, old: Key | undefined, tools: Tools): Promise<void> {
   const name = next.metadata.name ?? ''
@@ -28,23 +31,34 @@ export async function checkKeyWrite(kind: Kind, next: Key, old: Key | undefined,
   const administers = (
     await tools.judge({ verb: '*', target: { group: kind.group, resource: kind.plural, namespace: '' } })
   ).allowed
-  if (!administers) await checkOwn(next, old, tools, refuse)
+  if (!administers) await checkOwn(kind, next, old, tools)
   checkScope(next, old, tools, refuse)
   checkTtl(kind, next, tools)
   if (old && tools.caller.key === name) {
     const field = notByItself.find(one => !same(next.spec?.[one], old.spec?.[one]))
     if (field) throw refuse(`a key cannot change its own ${field}`)
+    if (next.spec?.key) refuseSelfRotation(kind, old, tools)
   }
   await checkParent(kind, next, old, tools)
 }
 
+/** Whoever found a bounded key would otherwise take it over from its owner (D22). */
+export function refuseSelfRotation(kind: Kind, { metadata: { name = '' }, spec }: Key, { caller }: Tools): void {
+  if (caller.key === name && (spec?.scope !== undefined || spec?.ttl))
+    throw forbidden(kind, name, 'a key that has a scope or a ttl cannot rotate itself')
+}
+
 /** Without administering the kind: for oneself, or for a team one may update, and nothing that only the server knows. */
-async function checkOwn(next: Key, old: Key | undefined, tools: Tools, refuse: (why: string) => Error): Promise<void> {
+async function checkOwn(kind: Kind, next: Key, old: Key | undefined, tools: Tools): Promise<void> {
   const { spec = {} } = next
+  const refuse = (why: string) => forbidden(kind, next.metadata.name ?? '', why)
   if (!(await isOwn(spec, tools)))
     throw refuse(
       'a key for another user or a free subject needs every verb on ownedaccesskeys; for a team, permission to update the team',
     )
+  // Whoever has a key of a team acts as it. Who is in it does so anyway, within the scope that is looked at next.
+  if (spec.team && !tools.caller.groups.includes(`platform:team:${spec.team}`))
+    await checkTeamPower(kind, next, spec.team, tools)
   if (spec.groups?.length && !same(spec.groups, old?.spec?.groups))
     throw refuse('spec.groups: extra groups need every verb on ownedaccesskeys')
   const read = (key: Key | undefined, field: string) =>

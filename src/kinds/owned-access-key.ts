@@ -228,6 +228,10 @@ async function admit(next: Key, old: Key | undefined, tools: Tools) {
   const admitted = abandon ? { object, abandon } : { object }
   // Shown once, in the answer to the creation, and never for a dry run.
   if (tools.dryRun || old) return admitted
+  if (!given)
+    tools.warn(
+      "the key is in spec.key of this answer and is never shown again: kubectl create -o jsonpath='{.spec.key}' prints it",
+    )
   return { ...admitted, shown: (stored: Resource) => ({ ...stored, spec: { ...stored.spec, key } }) }
 }
 

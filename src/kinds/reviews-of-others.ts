@@ -40,6 +40,7 @@ function authenticated(token: string, tools: Tools) {
     const extra = Object.fromEntries(Object.entries(caller.extra ?? {}).map(([key, values]) => [key, [...values]]))
     return { authenticated: true, user: { username: caller.username, groups: [...caller.groups], extra } }
   } catch (error) {
+    if ((error as { code?: number }).code !== 401) throw error
     return { authenticated: false, error: (error as Error).message }
   }
 }

@@ -146,9 +146,11 @@ export const SelfSubjectRulesReview: Kind = defineKind({
   }),
   answer: async (next, tools) => {
     if (!next.spec?.namespace) throw badRequest('no namespace on request')
-    return { ...next, status: { ...mutable(await tools.rules(next.spec.namespace)), incomplete: false } }
+    const { confinedBy, ...rules } = await tools.rules(next.spec.namespace)
+    const told = confinedBy ? { incomplete: true, evaluationError: confinedBy } : { incomplete: false }
+    return { ...next, status: { ...mutable(rules), ...told } }
   },
   sample: { apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectRulesReview', spec: { namespace: 'default' } },
 })
 
-const mutable = (rules: Rules) => structuredClone(rules) as { [K in keyof Rules]: never[] }
+const mutable = (rules: Omit<Rules, 'confinedBy'>) => structuredClone(rules) as { [K in keyof typeof rules]: never[] }

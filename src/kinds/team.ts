@@ -5,9 +5,10 @@ import { defineKind, type Kind, type Tools } from '../api/kind.ts'
 import { dnsLabel } from '../api/names.ts'
 import type { JsonObject } from '../api/object.ts'
 import { list, mapList, setOf, struct, text } from '../api/schema.ts'
-import { checkMembership, checkPullSecrets, checkShared } from './grants.ts'
+import { checkClusterRoles, checkPullSecrets, checkShared, isJoined } from './grants.ts'
 import { access, checkAccess, checkOwner, conditions, keepOwner, owner, sharedRights } from './shapes.ts'
 import { ownerName } from './shared-secret.ts'
+import { checkTeamPower } from './team-power.ts'
 
 const imagePullSecret = struct('A reference to an image pull secret; grants nothing by itself.', {
   apiGroup: text('API group of the secret.'),
@@ -91,7 +92,8 @@ export const Team: Kind = defineKind({
   admit: async (next, old, tools) => {
     const object = keepOwner(next, old, tools)
     await checkShared(Team, object, old, tools)
-    checkMembership(Team, object, old, tools)
+    if (isJoined(object, old)) await checkTeamPower(Team, object, object.metadata.name ?? '', tools)
+    checkClusterRoles(Team, object, old, tools)
     await checkPullSecrets(Team, object, old, tools)
     if (object.spec?.username !== old?.spec?.username) checkTaken(object, tools)
     return { object }

@@ -26,6 +26,8 @@ export type Trail = {
   /** The body as sent. */
   sent: Json | undefined
   answer: { readonly document?: Document; readonly list?: List; readonly status?: Status } | undefined
+  /** Whether its last line is written already. */
+  isOver: boolean
 }
 
 const anonymous: Caller = { username: 'system:anonymous', groups: ['system:unauthenticated'] }
@@ -40,9 +42,12 @@ export function requesterOf({ request }: Exchange, caller: Caller | undefined): 
   return caller ?? (request.headers.authorization === undefined ? anonymous : undefined)
 }
 
-export function isIssuing({ question }: Trail, code: number): boolean {
-  return 'target' in question && issuing.has(question.target.resource) && !reading.has(question.verb) && code < 300
+/** Whether it would make, change or end a key or a token. */
+export function isAboutKeys({ question }: Pick<Trail, 'question'>): boolean {
+  return 'target' in question && issuing.has(question.target.resource) && !reading.has(question.verb)
 }
+
+const isIssuing = (trail: Trail, code: number) => code < 300 && isAboutKeys(trail)
 
 export type Happening = {
   readonly stage: Stage
@@ -82,7 +87,7 @@ export function eventOf(trail: Trail, { stage, level, at, code, error }: Happeni
 
 const cut = (text: string, most: number) => (text.length > most ? `${text.slice(0, most)}...TRUNCATED` : text)
 
-const userOf = (caller: Caller | undefined) =>
+export const userOf = (caller: Caller | undefined) =>
   caller ? { username: caller.username, uid: caller.uid, groups: caller.groups, extra: caller.extra } : {}
 
 /** Name and uid of what was created are known from the answer alone. */
@@ -158,13 +163,13 @@ function annotationsOf(trail: Trail, code: number | undefined, { hash, clean }: 
   }
   if (caller?.key !== undefined) found['platform.sh/access-key'] = caller.key
   if (presented !== undefined) found['platform.sh/presented-key'] = hash(presented.replace(/^bearer +/i, '').trim())
-  if (code !== undefined && isIssuing(trail, code)) Object.assign(found, issuedBy(trail, hash))
+  if (code !== undefined && isIssuing(trail, code)) Object.assign(found, issuedBy(trail.answer?.document, hash))
   return Object.keys(found).length ? found : undefined
 }
 
 /** What an answer gave away: the name of a key or the jti of a token, and the hash by which it is found again. */
-function issuedBy({ answer }: Trail, hash: Hash): { [name: string]: string } {
-  const object = answer?.document?.object
+export function issuedBy(document: Document | undefined, hash: Hash): { [name: string]: string } {
+  const object = document?.object
   const [key, token] = [object?.spec?.['key'], object?.status?.['token']]
   const secret = typeof key === 'string' ? key : typeof token === 'string' ? token : undefined
   if (secret === undefined) return {}
@@ -182,7 +187,7 @@ function jtiOf(token: string): string | undefined {
 }
 
 /** RFC 3339 with microseconds, as Kubernetes' MicroTime. */
-function microTime(milliseconds: number): string {
+export function microTime(milliseconds: number): string {
   const whole = Math.floor(milliseconds)
   const micros = Math.floor((milliseconds - whole) * 1000)
   return `${new Date(whole).toISOString().slice(0, 23)}${String(micros).padStart(3, '0')}Z`

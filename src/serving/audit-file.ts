@@ -13,6 +13,8 @@ export type FileOptions = {
   /** Milliseconds for which rotated files are kept; 0: for ever. */
   readonly maxAge: number
   readonly now: () => number
+  /** Whether lines are out only when the disk has them. */
+  readonly sync?: boolean
   /** Told when a rotation or the removal of an old file fails; lines are written all the same. */
   readonly failed: (what: string, error: unknown) => void
 }
@@ -68,6 +70,7 @@ export async function openFilePlace(options: FileOptions): Promise<Place> {
       if (from === 0 && size > 0 && size + batch.length > maxBytes) await rotate()
       await prune()
       const { bytesWritten } = await (handle as FileHandle).write(batch, from)
+      if (options.sync) await handle?.datasync()
       return from + bytesWritten
     },
     async close() {

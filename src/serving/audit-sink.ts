@@ -9,6 +9,8 @@ export interface Sink {
   readonly failure: string | undefined
   /** Resolves when everything that was taken is out, or given up. */
   flush(): Promise<void>
+  /** Whether everything that was taken up to now got out; false as soon as a try fails. */
+  settled(): Promise<boolean>
   /** Writes what is left, for a while even if it fails, and takes nothing more. */
   close(): Promise<void>
 }
@@ -44,16 +46,29 @@ export function openSink(options: SinkOptions): Sink {
   let closing = false
   let givenUp = false
   let wake = () => {}
+  /** Lines taken and lines out, ever; and who waits for how many to be out. */
+  let taken = 0
+  let out = 0
+  let waiting: { readonly until: number; readonly tell: (isOut: boolean) => void }[] = []
+  const tell = (isOut: boolean, upTo: number) => {
+    const told = waiting.filter(one => one.until <= upTo)
+    waiting = waiting.filter(one => one.until > upTo)
+    for (const one of told) one.tell(isOut)
+  }
 
   const attempt = async (): Promise<void> => {
     batch ??= { ...queue.take(batchBytes), done: 0 }
     try {
       batch.done = await place.put(batch.bytes, batch.done)
       problem = undefined
-      if (batch.done >= batch.bytes.length) batch = undefined
+      if (batch.done < batch.bytes.length) return
+      out += batch.lines
+      batch = undefined
+      tell(true, out)
     } catch (error) {
       if (problem === undefined) failed(error)
       problem = (error as Error).message
+      tell(false, Number.POSITIVE_INFINITY)
       await new Promise<void>(resolve => {
         const timer = setTimeout(resolve, retryAfter)
         wake = () => {
@@ -77,6 +92,7 @@ export function openSink(options: SinkOptions): Sink {
         return false
       }
       overflowing = false
+      taken++
       queue.add(line)
       pumping ??= pump()
       return true
@@ -87,6 +103,11 @@ export function openSink(options: SinkOptions): Sink {
     },
     async flush() {
       await pumping
+    },
+    async settled() {
+      if (out === taken) return problem === undefined
+      if (problem !== undefined || closing) return false
+      return new Promise(resolve => waiting.push({ until: taken, tell: resolve }))
     },
     async close() {
       closing = true
@@ -100,6 +121,7 @@ export function openSink(options: SinkOptions): Sink {
       clearTimeout(timer)
       givenUp = true
       wake()
+      tell(false, Number.POSITIVE_INFINITY)
       const left = queue.lines + (batch?.lines ?? 0)
       if (left) lost(left)
       await place.close().catch(() => {})

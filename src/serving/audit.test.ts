@@ -49,7 +49,13 @@ function open(policy: Policy, failure?: string) {
   const audit = openAudit({
     policy,
     hash,
-    sink: { write: line => lines.push(line) > 0, failure, flush: async () => {}, close: async () => {} },
+    sink: {
+      write: line => lines.push(line) > 0,
+      failure,
+      flush: async () => {},
+      settled: async () => failure === undefined,
+      close: async () => {},
+    },
     now: () => {
       time += 1.5
       return time

@@ -1,9 +1,10 @@
 // The audit trail: decides what of each request is recorded and hands the lines on. The pipeline calls it at its stages.
 
-import type { Caller } from '../api/caller.ts'
+import { type Caller, systemCaller } from '../api/caller.ts'
 import { ApiError } from '../api/errors.ts'
 import type { Question } from '../api/kind.ts'
-import { eventOf, type Happening, isIssuing, requesterOf, type Trail } from './audit-event.ts'
+import { eventOf, type Happening, isAboutKeys, requesterOf, type Trail } from './audit-event.ts'
+import { type OwnWrite, ownEvent, questionOf } from './audit-own.ts'
 import { compilePolicy, type Level, type Policy, type Stage } from './audit-policy.ts'
 import type { Hash } from './audit-redact.ts'
 import type { Sink } from './audit-sink.ts'
@@ -16,6 +17,14 @@ export interface Audit {
   started(trail: Trail, code: number): void
   /** The answer is out. Records denials, and writes of keys and tokens, whatever the policy says. */
   complete(trail: Trail, code: number, error: unknown): void
+  /** A write of the server itself, which no request asked for. */
+  own(write: OwnWrite): void
+  /** Whether a request, when it is over, leaves a line whatever comes of it. */
+  isDue(trail: Trail): boolean
+  /** Records that a write is about to be made, and answers whether that is on record. */
+  announce(trail: Trail): Promise<boolean>
+  /** Records what came of a write before it is answered, and answers whether that is on record. */
+  conclude(trail: Trail, code: number): Promise<boolean>
   /** Why lines do not get out at the moment, for those who want writes refused then. */
   readonly failure: string | undefined
   flush(): Promise<void>
@@ -40,6 +49,8 @@ export function openAudit({ policy, sink, hash, now, sourcesOf, counted }: Audit
     counted(1)
     sink.write(JSON.stringify(eventOf(trail, { ...what, level }, { hash, sources: sourcesOf(trail.exchange.request) })))
   }
+  const isDue = (trail: Trail) => trail.decision.level !== 'None' || isAboutKeys(trail)
+  const levelOf = ({ decision: { level } }: Trail): Level => (level === 'None' ? 'Metadata' : level)
   const isWanted = ({ decision }: Trail, stage: Stage) => decision.level !== 'None' && !decision.omitStages.has(stage)
   return {
     begin(exchange, question, caller) {
@@ -57,6 +68,7 @@ export function openAudit({ policy, sink, hash, now, sourcesOf, counted }: Audit
         reason: '',
         sent: undefined,
         answer: undefined,
+        isOver: false,
       }
       if (isWanted(trail, 'RequestReceived'))
         record(trail, decision.level, { stage: 'RequestReceived', at: received, code: undefined, error: undefined })
@@ -67,11 +79,29 @@ export function openAudit({ policy, sink, hash, now, sourcesOf, counted }: Audit
         record(trail, trail.decision.level, { stage: 'ResponseStarted', at: now(), code, error: undefined })
     },
     complete(trail, code, error) {
+      if (trail.isOver) return
       const stage = error === undefined || error instanceof ApiError ? 'ResponseComplete' : 'Panic'
-      const isDue = isDenial(trail, code) || isIssuing(trail, code)
-      if (!isDue && !isWanted(trail, stage)) return
-      const { level } = trail.decision
-      record(trail, level === 'None' ? 'Metadata' : level, { stage, at: now(), code, error })
+      const isNeeded = isDenial(trail, code) || (isAboutKeys(trail) && code < 300)
+      if (isNeeded || isWanted(trail, stage)) record(trail, levelOf(trail), { stage, at: now(), code, error })
+    },
+    own(write) {
+      const { level } = decide(questionOf(write), systemCaller)
+      if (level === 'None' && !isAboutKeys({ question: questionOf(write) })) return
+      counted(1)
+      sink.write(JSON.stringify(ownEvent(write, now(), hash)))
+    },
+    isDue,
+    async announce(trail) {
+      const error = undefined
+      // Where the policy has it, it is recorded already.
+      if (!isWanted(trail, 'RequestReceived'))
+        record(trail, levelOf(trail), { stage: 'RequestReceived', at: now(), code: undefined, error })
+      return sink.settled()
+    },
+    async conclude(trail, code) {
+      trail.isOver = true
+      record(trail, levelOf(trail), { stage: 'ResponseComplete', at: now(), code, error: undefined })
+      return sink.settled()
     },
     get failure() {
       return sink.failure

@@ -35,6 +35,7 @@ const any = (list: string[], word: string) => list.indexOf('*') >= 0 || list.ind
 const emptyOr = (list: string[], word: string) => list.length === 0 || any(list, word)
 
 export function mayDo(world: World, key: Key, ask: Ask): boolean {
+  if (key.team && !world.teams.some(team => team.name === key.team)) return false
   return inScope(key.scope, ask) && hasRight(world, key, ask)
 }
 
@@ -85,7 +86,7 @@ function hasRight(world: World, key: Key, ask: Ask): boolean {
   if (holds(world, username, groups, personal ? { ...ask, verb: '*' } : ask)) return true
   if (ask.group !== ours) return false
   if (ask.resource === 'ownedaccesskeys' && ask.verb === 'create' && ask.sub === '') return true // platform-user
-  if (ask.name === '') return false
+  if (ask.name === '' || (ask.verb === 'create' && ask.sub === '')) return false // it names no object
   if (ask.resource === 'ownedaccesskeys') {
     const target = world.keys.find(one => one.name === ask.name)
     if (!target) return false

@@ -87,6 +87,7 @@ export async function openHouse(options: HouseOptions = {}): Promise<House & { r
       missing: () => [],
       rulesOfRole: () => undefined,
       boundTo: () => [],
+      sharedWith: async () => [],
       maxKeyTTL: undefined,
       isWithinScope: () => true,
       authenticate: () => undefined,
@@ -158,7 +159,13 @@ export async function openFront(
   const { now } = house.clock
   const limits = openFairLimits({ most: { read: 400, write: 400, watch: 400 }, share: 1, rate: 0, burst: 0, now })
   const guard = openGuard({ now })
-  const sink = { write: () => true, failure: undefined, flush: async () => {}, close: async () => {} }
+  const sink = {
+    write: () => true,
+    failure: undefined,
+    flush: async () => {},
+    settled: async () => true,
+    close: async () => {},
+  }
   const policy = { rules: [{ level: 'None' as const }] }
   const audit = openAudit({ policy, sink, hash: () => '', now, sourcesOf: guard.sourcesOf, counted: () => {} })
   const checks = { livez: [], readyz: [] }

@@ -1,0 +1,34 @@
+// What comes with acting as a team: nobody gives a place in it, or a key of it, who could not do the same (D14, D27).
+
+import { forbidden } from '../api/errors.ts'
+import type { Kind, RuleLike, Tools } from '../api/kind.ts'
+import type { Resource } from '../api/object.ts'
+import { refuseMissing } from './grants.ts'
+
+const everything: RuleLike = { verbs: ['*'], apiGroups: ['*'], resources: ['*'] }
+
+/** `object` is what is being written: the team itself, or a key of it. */
+export async function checkTeamPower(
+  kind: Kind,
+  object: Resource<unknown, unknown>,
+  team: string,
+  tools: Tools,
+): Promise<void> {
+  const group = `platform:team:${team}`
+  for (const { rules, namespace } of tools.boundTo(group)) refuseMissing(kind, object, tools, rules, namespace)
+  // Looking through all objects is for those of whom nothing better is known.
+  const isMember = tools.caller.groups.includes(group) && tools.isWithinScope(undefined)
+  if (isMember || tools.missing([everything], '').length === 0) return
+  for (const { verbs, subresources, target } of await tools.sharedWith(team))
+    for (const verb of verbs)
+      for (const subresource of [undefined, ...subresources]) {
+        const asked = subresource ? { ...target, subresource } : target
+        if ((await tools.judge({ verb, target: asked })).allowed) continue
+        const where = target.namespace ? ` in the namespace "${target.namespace}"` : ''
+        throw forbidden(
+          kind,
+          object.metadata.name ?? '',
+          `team "${team}" has rights that user "${tools.caller.username}" does not have: ${verb} ${target.resource} "${target.name}"${where}`,
+        )
+      }
+}

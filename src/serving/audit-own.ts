@@ -1,0 +1,83 @@
+// What the server writes of its own accord: the first key, and what its controllers keep in order. Recorded as a caller's writes are.
+
+import { randomUUID } from 'node:crypto'
+import { systemCaller } from '../api/caller.ts'
+import type { Kind, Question } from '../api/kind.ts'
+import type { Ref } from '../api/object.ts'
+import { pathOf, prefix } from '../api/paths.ts'
+import type { Document, Resources } from '../api/resources.ts'
+import type { Audit } from './audit.ts'
+import { issuedBy, microTime, userOf } from './audit-event.ts'
+import type { Hash } from './audit-redact.ts'
+
+export type OwnWrite = {
+  readonly verb: 'create' | 'update' | 'patch' | 'delete'
+  readonly kind: Kind
+  readonly ref: Ref
+  /** Which part of the server it was. */
+  readonly manager: string
+  readonly document: Document | undefined
+}
+
+/** The same verbs; each write that came about is told to the audit log. Failures are not: they are tried again. */
+export function recordedBy(audit: Pick<Audit, 'own'>, inside: Resources): Resources {
+  const told = (verb: OwnWrite['verb'], kind: Kind, ref: Ref, manager = 'platform') => {
+    return <T extends Document>(document: T): T => {
+      const { namespace = '', name = '' } = document.object.metadata
+      audit.own({ verb, kind, ref: { ...ref, namespace, name }, manager, document })
+      return document
+    }
+  }
+  return {
+    ...inside,
+    create: (kind, namespace, object, options) =>
+      inside
+        .create(kind, namespace, object, options)
+        .then(told('create', kind, { namespace, name: '' }, options?.fieldManager)),
+    update: (kind, ref, object, options) =>
+      inside.update(kind, ref, object, options).then(told('update', kind, ref, options?.fieldManager)),
+    patch: (kind, ref, body, options) =>
+      inside.patch(kind, ref, body, options).then(told('patch', kind, ref, options?.fieldManager)),
+    delete: async (kind, ref, options) => {
+      const deleted = await inside.delete(kind, ref, options)
+      audit.own({ verb: 'delete', kind, ref, manager: 'platform', document: undefined })
+      return deleted
+    },
+  }
+}
+
+export const questionOf = ({ verb, kind, ref }: OwnWrite): Question => ({
+  verb,
+  target: { group: kind.group, resource: kind.plural, ...ref },
+})
+
+export function ownEvent({ verb, kind, ref, manager, document }: OwnWrite, at: number, hash: Hash): object {
+  const code = verb === 'create' ? 201 : 200
+  return {
+    kind: 'Event',
+    apiVersion: 'audit.k8s.io/v1',
+    level: 'Metadata',
+    auditID: randomUUID(),
+    stage: 'ResponseComplete',
+    requestURI: prefix + pathOf(kind, { namespace: ref.namespace, ...(verb === 'create' ? {} : { name: ref.name }) }),
+    verb,
+    user: userOf(systemCaller),
+    userAgent: manager,
+    objectRef: {
+      resource: kind.plural,
+      namespace: ref.namespace || undefined,
+      name: ref.name,
+      uid: document?.object.metadata.uid,
+      apiGroup: kind.group || undefined,
+      apiVersion: kind.version,
+    },
+    responseStatus: { metadata: {}, code },
+    requestReceivedTimestamp: microTime(at),
+    stageTimestamp: microTime(at),
+    annotations: {
+      'authorization.k8s.io/decision': 'allow',
+      'authorization.k8s.io/reason': 'the server itself',
+      ...issuedBy(document, hash),
+    },
+  }
+}
