@@ -3,6 +3,7 @@
 import type { Kind, Question } from '../api/kind.ts'
 import type { Ref, Resource } from '../api/object.ts'
 import type { Resources } from '../api/resources.ts'
+import { aggregatedRules } from '../kinds/aggregation.ts'
 import {
   type BindingObject,
   ClusterRole,
@@ -13,7 +14,6 @@ import {
   type RoleObject,
 } from '../kinds/rbac.ts'
 import { startInformer } from '../reconcile/informer.ts'
-import { selects } from './aggregation.ts'
 import { indexRules, type PolicyRule, type RuleIndex } from './rules.ts'
 
 export type Holder = { readonly username: string; readonly groups: readonly string[] }
@@ -56,9 +56,7 @@ export type Bound = {
 }
 type StoredRole = {
   readonly kind: Kind
-  readonly ref: Ref
-  readonly labels: { readonly [key: string]: string }
-  readonly object: RoleObject
+  readonly object: Resource & RoleObject
 }
 
 export type RbacOptions = {
@@ -82,7 +80,7 @@ export function openRbac({ resources, teamRoles, changed, failed }: RbacOptions)
       resources,
       kind,
       failed,
-      keep: object => readRole(kind, object),
+      keep: object => ({ kind, object: object as StoredRole['object'] }),
       changed: (ref, now) => {
         const slot = slotOf(kind.kind, ref)
         if (now) roles.set(slot, now)
@@ -216,11 +214,6 @@ const madeGrant = (grant: Omit<Grant, 'because'>): Grant => ({
 
 const teamGroup = 'platform:team:'
 const slotOf = (kind: string, { namespace, name }: Ref) => `${kind}/${namespace}/${name}`
-const refOf = ({ metadata }: Resource): Ref => ({ namespace: metadata.namespace ?? '', name: metadata.name ?? '' })
-
-function readRole(kind: Kind, object: Resource): StoredRole {
-  return { kind, ref: refOf(object), labels: object.metadata.labels ?? {}, object: object as RoleObject }
-}
 
 function readBinding(kind: Kind, object: Resource): Bound {
   const { roleRef, subjects = [] } = object as BindingObject
@@ -236,17 +229,11 @@ function readBinding(kind: Kind, object: Resource): Bound {
   }
 }
 
-/** Its own rules, and those of every cluster role its selectors pick. */
-function effective(role: StoredRole, all: Iterable<StoredRole>): readonly PolicyRule[] {
-  const own = role.object.rules ?? []
-  const selectors = role.kind === ClusterRole ? (role.object.aggregationRule?.clusterRoleSelectors ?? []) : []
-  if (selectors.length === 0) return own
-  const others = [...all].filter(
-    one =>
-      one !== role &&
-      one.kind === ClusterRole &&
-      !one.object.aggregationRule &&
-      selectors.some(selector => selects(selector, one.labels)),
+/** Its own rules, or those of every cluster role its selectors pick. */
+function effective({ kind, object }: StoredRole, all: Iterable<StoredRole>): readonly PolicyRule[] {
+  if (kind !== ClusterRole || !object.aggregationRule) return object.rules ?? []
+  return aggregatedRules(
+    object,
+    [...all].flatMap(one => (one.kind === ClusterRole ? [one.object] : [])),
   )
-  return [...own, ...others.flatMap(one => one.object.rules ?? [])]
 }

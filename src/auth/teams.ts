@@ -94,7 +94,7 @@ export function openTeams({ resources, look, changed, failed }: TeamsOptions): T
 
 // A team that nobody is in and that has no name but its own says nothing about anybody. There may be very many of
 // those, and they are told apart without being parsed.
-const hasMembers = mentions('users', 'groups', 'clusterRoles')
+const hasMembers = mentions('users', 'groups', 'clusterRoles', 'access')
 const hasOtherName = ({ json, ref }: Document) => !latin1(json).includes(`"username":"${ref.name}"`)
 
 function read({ metadata, spec = {} }: Resource): TeamRecord {

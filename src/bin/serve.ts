@@ -10,6 +10,7 @@ import { systemCaller } from '../api/caller.ts'
 import { ApiError } from '../api/errors.ts'
 import type { Resources } from '../api/resources.ts'
 import { startAccessRoles } from '../controllers/access-roles.ts'
+import { startAggregation } from '../controllers/aggregation.ts'
 import { startExpiry } from '../controllers/expiry.ts'
 import { startGarbageCollector } from '../controllers/garbage-collector.ts'
 import { openPages } from '../http/pages.ts'
@@ -91,7 +92,8 @@ export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Pr
     lastActivity: uid => storage.activity.last(uid),
     failed,
   })
-  await Promise.all([collector.ready, mirrors.ready, expiry.ready])
+  const aggregation = startAggregation({ resources: house.inside, failed })
+  await Promise.all([collector.ready, mirrors.ready, expiry.ready, aggregation.ready])
   grow()
 
   const leaving = new AbortController() // not ready any more, still serving
@@ -135,7 +137,7 @@ export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Pr
   await setTimeout(settings.shutdownDelay * 1000)
   ending.abort()
   await Promise.all(listeners.map(listener => listener.close(drainWithin)))
-  await Promise.all([collector.stop(), mirrors.stop(), expiry.stop()])
+  await Promise.all([collector.stop(), mirrors.stop(), expiry.stop(), aggregation.stop()])
   house.stop()
   await audit.close()
   await storage.close()

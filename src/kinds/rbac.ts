@@ -4,6 +4,7 @@ import { type FieldError, invalidValue, notSupported, required } from '../api/er
 import { defineKind, type Kind, type Question, type Tools } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
 import { list, mapOf, type Static, struct, text } from '../api/schema.ts'
+import { checkAggregation } from './aggregation.ts'
 import { refuseMissing } from './grants.ts'
 
 const policyRule = struct(
@@ -77,7 +78,10 @@ function roleKind(kind: 'Role' | 'ClusterRole', namespaced: boolean): Kind {
     namespaced,
     description: `${kind} is a set of rules that can be bound to users and groups${namespaced ? ' in its namespace' : ''}.`,
     fields: namespaced ? { rules } : { rules, aggregationRule },
-    validate: next => checkRules((next as RoleObject).rules ?? [], namespaced),
+    validate: next => [
+      ...checkRules((next as RoleObject).rules ?? [], namespaced),
+      ...checkAggregation((next as RoleObject).aggregationRule),
+    ],
     admit: async (next, old, tools) => {
       await checkEscalation(namespaced ? Role : ClusterRole, next, old, tools)
       return { object: next }

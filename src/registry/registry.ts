@@ -4,7 +4,7 @@ import { type Caller, systemCaller } from '../api/caller.ts'
 import type { Kind, Tools } from '../api/kind.ts'
 import type { Ref, Resource } from '../api/object.ts'
 import type { Resources } from '../api/resources.ts'
-import type { Store } from '../storage/store.ts'
+import type { Entry, Store } from '../storage/store.ts'
 import { namespacesInUse } from './collected.ts'
 import { type Context, keyOf, refOf, type Sealer } from './context.ts'
 import { create } from './create.ts'
@@ -45,10 +45,28 @@ export function openRegistry(options: RegistryOptions): Registry {
       return made
     },
     inside: bind(options, systemCaller, true),
-    peek: (kind, ref) => {
-      const entry = options.store.get(keyOf(kind, refOf(kind, ref)))
-      return entry && (JSON.parse(entry.text.toString()) as Resource)
-    },
+    peek: openPeek(options.store),
+  }
+}
+
+const mostPeeked = 4 * 1024 * 1024
+
+/** The same few objects are judged all day: what was read of them is kept while they are as they were, up to so many bytes of text. */
+function openPeek(store: Store): Registry['peek'] {
+  let known = new WeakMap<Entry, Resource>()
+  let bytes = 0
+  return (kind, ref) => {
+    const entry = store.get(keyOf(kind, refOf(kind, ref)))
+    const there = entry && known.get(entry)
+    if (!entry || there) return there
+    const object = JSON.parse(entry.text.toString()) as Resource
+    bytes += entry.text.length
+    if (bytes > mostPeeked) {
+      known = new WeakMap()
+      bytes = entry.text.length
+    }
+    if (bytes <= mostPeeked) known.set(entry, object)
+    return object
   }
 }
 

@@ -1,0 +1,82 @@
+// Aggregated cluster roles hold what the roles they select hold: at once for the authorizer, and soon in the object, as in Kubernetes (D27).
+
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { must, openStage, ours, type Person, rbac, refused, type Stage, soon, teams } from './people.ts'
+
+const roles = `${rbac}/clusterroles`
+const mergeType = { 'content-type': 'application/merge-patch+json' }
+const reading = (resource: string) => ({ verbs: ['get'], apiGroups: ['management.platform.sh'], resources: [resource] })
+
+describe('an aggregated cluster role', () => {
+  let stage: Stage
+  let ada: Person
+  const make = (name: string, fields: object, labels = {}) =>
+    must(stage.admin.ask('POST', roles, { metadata: { name, labels }, ...fields }))
+  const rulesOf = async (name: string) => (await must(stage.admin.ask('GET', `${roles}/${name}`))).rules
+  before(async () => {
+    stage = await openStage()
+    ada = await stage.invite('ada')
+    await make('all-readers', { aggregationRule: { clusterRoleSelectors: [{ matchLabels: { reads: 'yes' } }] } })
+    await must(
+      stage.admin.ask('POST', `${rbac}/clusterrolebindings`, {
+        metadata: { name: 'ada' },
+        roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'all-readers' },
+        subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'ada' }],
+      }),
+    )
+    await must(stage.admin.ask('POST', teams, { metadata: { name: 'web' } }))
+  })
+  after(() => stage.close())
+
+  test('holds the rules of a selected role at the next request, and shows them soon', async () => {
+    await refused(ada.ask('GET', `${teams}/web`), 403)
+    await make('team-reader', { rules: [reading('teams')] }, { reads: 'yes' })
+    await must(ada.ask('GET', `${teams}/web`))
+    await soon('the rules are in the object', async () => (await rulesOf('all-readers'))?.length === 1)
+    assert.deepEqual(await rulesOf('all-readers'), [reading('teams')])
+  })
+
+  test('has lost them at the next request once the role is selected no more, whatever is still written there', async () => {
+    await must(stage.admin.ask('PATCH', `${roles}/team-reader`, { metadata: { labels: { reads: null } } }, mergeType))
+    await refused(ada.ask('GET', `${teams}/web`), 403)
+    await soon('the rules are gone from the object', async () => !(await rulesOf('all-readers'))?.length)
+    await must(stage.admin.ask('PATCH', `${roles}/all-readers`, { rules: [reading('teams')] }, mergeType))
+    await refused(ada.ask('GET', `${teams}/web`), 403)
+    await soon('what was written by hand is overwritten', async () => !(await rulesOf('all-readers'))?.length)
+  })
+
+  test('takes in another aggregated one, and a circle of them ends', async () => {
+    const circle = (label: string) => ({
+      aggregationRule: { clusterRoleSelectors: [{ matchLabels: { [label]: 'yes' } }] },
+    })
+    await make('one', circle('second'), { first: 'yes' })
+    await make('two', circle('first'), { second: 'yes' })
+    await make('part', { rules: [reading('sharedsecrets')] }, { first: 'yes' })
+    await soon('both hold it', async () => (await rulesOf('one'))?.length === 1 && (await rulesOf('two'))?.length === 1)
+  })
+
+  test('with an empty selector holds everything that any role holds', async () => {
+    await make('sum', { aggregationRule: { clusterRoleSelectors: [{}] } })
+    const has = async (verb: string) =>
+      (await rulesOf('sum'))?.some((rule: { verbs: string[] }) => rule.verbs[0] === verb)
+    await soon('the rules of platform-admin are in it', async () => has('*'))
+  })
+
+  test('without a selector, or with one that makes no sense, is 422', async () => {
+    const ask = (clusterRoleSelectors: object[]) =>
+      stage.admin.ask('POST', roles, { metadata: { name: 'odd' }, aggregationRule: { clusterRoleSelectors } })
+    await refused(ask([]), 422, /at least one clusterRoleSelector required/)
+    await refused(ask([{ matchExpressions: [{ key: 'a', operator: 'Near' }] }]), 422, /supported values: "In"/)
+    await refused(ask([{ matchExpressions: [{ key: 'a', operator: 'In' }] }]), 422, /must be specified/)
+  })
+
+  test('may be explained: the reason names it', async () => {
+    await make('again', { rules: [reading('teams')] }, { reads: 'yes' })
+    const spec = {
+      resourceAttributes: { verb: 'get', group: 'management.platform.sh', resource: 'teams', name: 'web' },
+    }
+    const { status } = await must(ada.ask('POST', `${ours}/accessexplanations`, { spec }))
+    assert.equal(status.reason, 'allowed by ClusterRoleBinding ada of ClusterRole all-readers to user ada')
+  })
+})

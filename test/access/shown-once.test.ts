@@ -1,0 +1,40 @@
+// A key is shown once: whoever made it with plain kubectl, which shows nothing of it, is told so (D13).
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { withEachKubectl } from '../support/kubectl.ts'
+import { openSession } from '../support/kubectl-session.ts'
+import { keys, openStage } from './people.ts'
+
+const told = /^299 - "the key is in spec\.key of this answer and is never shown again: /
+
+test('the answer that shows a generated key warns that no other will; a dry run and a key of one’s own do not', async () => {
+  const stage = await openStage()
+  const warning = async (query: string, spec: object) => {
+    const { status, headers, body } = await stage.admin.ask('POST', keys + query, { spec })
+    assert.equal(status, 201)
+    const text = String(headers['warning'] ?? '')
+    assert.equal(text.includes('plat_'), false)
+    return { text, key: body.spec.key }
+  }
+  const made = await warning('', {})
+  assert.match(made.text, told)
+  assert.match(made.key, /^plat_/)
+  assert.equal((await warning('?dryRun=All', {})).text, '')
+  assert.equal((await warning('', { key: 'k'.repeat(40) })).text, '')
+  await stage.close()
+})
+
+await withEachKubectl(kubectl => {
+  describe(`kubectl ${kubectl.version}`, () => {
+    test('prints the warning next to its one line', async () => {
+      const k = await openSession(kubectl)
+      const manifest = { apiVersion: 'management.platform.sh/v1', kind: 'OwnedAccessKey', metadata: { name: 'ci' } }
+      const { code, stdout, stderr } = await k.run('create -f -', { stdin: manifest })
+      assert.equal(code, 0, stderr)
+      assert.equal(stdout, 'ownedaccesskey.management.platform.sh/ci created\n')
+      assert.match(stderr, /^Warning: the key is in spec\.key of this answer and is never shown again/)
+      await k.close()
+    })
+  })
+})

@@ -1,0 +1,270 @@
+// The audit log of the real program: what it says of whom, what a policy makes of it, and what happens when it cannot be written.
+
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { type Server, startServer } from '../support/server.ts'
+
+const program = join(import.meta.dirname, '../../bin/platform.js')
+const ours = '/apis/management.platform.sh/v1'
+const [teams, keys] = [`${ours}/teams`, `${ours}/ownedaccesskeys`]
+const secrets = `${ours}/namespaces/default/sharedsecrets`
+
+// biome-ignore lint/suspicious/noExplicitAny: tests look at whatever is there
+type Event = any
+const allIn = (file: string): Event[] =>
+  readFileSync(file, 'utf8')
+    .split('\n')
+    .filter(Boolean)
+    .map(line => JSON.parse(line))
+
+/** Waits until the log has an event like this; the log is written off the request's path. */
+async function find(server: Server, what: string, isIt: (event: Event) => boolean): Promise<Event> {
+  const until = Date.now() + 5000
+  for (;;) {
+    const found = allIn(join(server.directory, 'audit.log')).find(isIt)
+    if (found) return found
+    assert.ok(Date.now() < until, `not in the audit log: ${what}`)
+    await server.request('GET', '/version')
+  }
+}
+const about = (verb: string, resource: string, name: string) => (event: Event) =>
+  event.verb === verb && event.objectRef?.resource === resource && event.objectRef.name === name
+const annotation = (event: Event, name: string) => event.annotations?.[name]
+
+describe('under the default policy', () => {
+  let server: Server
+  let ada: string
+  before(async () => {
+    server = await startServer({ storage: 'memory' })
+    ada = (await server.request('POST', keys, { body: { metadata: { name: 'ada' }, spec: { user: 'ada' } } })).body.spec
+      .key
+  })
+  after(() => server.stop())
+  const decision = (event: Event) => [
+    annotation(event, 'authorization.k8s.io/decision'),
+    annotation(event, 'authorization.k8s.io/reason'),
+  ]
+
+  test('a write is recorded: who with which key, what, and why it was allowed', async () => {
+    const made = await server.request('POST', teams, { body: { metadata: { name: 'web' } } })
+    const event = await find(server, 'the create', about('create', 'teams', 'web'))
+    assert.deepEqual(
+      [event.apiVersion, event.kind, event.level, event.stage, event.user.username, event.responseStatus.code],
+      ['audit.k8s.io/v1', 'Event', 'Metadata', 'ResponseComplete', 'admin', 201],
+    )
+    assert.equal(event.auditID, made.headers['audit-id'])
+    assert.equal(event.objectRef.uid, made.body.metadata.uid)
+    assert.equal(annotation(event, 'platform.sh/access-key'), 'admin')
+    assert.deepEqual(decision(event), [
+      'allow',
+      'allowed by ClusterRoleBinding platform-admin of ClusterRole platform-admin to user admin',
+    ])
+    assert.equal(event.requestObject, undefined)
+  })
+
+  test('a denial is recorded, a read as well, and so is a key that nobody has', async () => {
+    await server.request('GET', `${teams}/web`, { key: ada })
+    const denied = await find(
+      server,
+      'the denial',
+      event => about('get', 'teams', 'web')(event) && event.user.username === 'ada',
+    )
+    assert.equal(denied.responseStatus.code, 403)
+    assert.deepEqual(decision(denied), ['forbid', ''])
+    await server.request('GET', teams, { key: `plat_${'0'.repeat(49)}` })
+    const unknown = await find(server, 'the unknown key', event => event.responseStatus?.code === 401)
+    assert.match(annotation(unknown, 'platform.sh/presented-key'), /^hmac-sha256:/)
+  })
+
+  test('issuance is recorded with a hash to find the key by, the first key of all included; the server’s own writes are too', async () => {
+    const event = await find(server, 'the key of ada', about('create', 'ownedaccesskeys', 'ada'))
+    assert.equal(annotation(event, 'platform.sh/issued'), 'ada')
+    const first = await find(server, 'the first key', about('create', 'ownedaccesskeys', 'admin'))
+    assert.deepEqual([first.user.username, ...decision(first)], ['system:platform', 'allow', 'the server itself'])
+    for (const [key, issued] of [
+      [ada, event],
+      [server.adminKey, first],
+    ] as const) {
+      const { stdout } = spawnSync(process.execPath, [program, 'audit', 'hash', '--data', server.directory], {
+        input: key,
+        encoding: 'utf8',
+      })
+      assert.ok(stdout.includes(annotation(issued, 'platform.sh/issued-key')), stdout)
+    }
+    const mirror = await find(server, 'a built-in role', about('create', 'clusterroles', 'platform-viewer'))
+    assert.equal(mirror.userAgent, 'platform')
+  })
+
+  test('reads of secrets are recorded, other reads and reviews are not, and no secret ever is', async () => {
+    const data = { password: Buffer.from('correct horse battery staple').toString('base64') }
+    await server.request('POST', secrets, { body: { metadata: { name: 'db' }, spec: { data } } })
+    await server.request('GET', `${secrets}/db`)
+    await server.request('GET', secrets)
+    await server.request('GET', `${teams}/web`)
+    await server.request('POST', '/apis/authentication.k8s.io/v1/selfsubjectreviews', { body: {} })
+    await find(server, 'the get', about('get', 'sharedsecrets', 'db'))
+    await find(server, 'the list', event => event.verb === 'list' && event.objectRef?.resource === 'sharedsecrets')
+    const log = readFileSync(join(server.directory, 'audit.log'), 'utf8')
+    const events = allIn(join(server.directory, 'audit.log'))
+    assert.equal(
+      events.some(event => about('get', 'teams', 'web')(event) && event.user.username === 'admin'),
+      false,
+    )
+    assert.equal(
+      events.some(event => event.objectRef?.resource === 'selfsubjectreviews'),
+      false,
+    )
+    for (const secret of [data.password, 'correct horse', ada, server.adminKey])
+      assert.equal(log.includes(secret), false)
+  })
+
+  test('impersonation is recorded with both names', async () => {
+    await server.request('DELETE', `${teams}/web`, { headers: { 'impersonate-user': 'ada' } })
+    const event = await find(server, 'the delete', about('delete', 'teams', 'web'))
+    assert.deepEqual([event.user.username, event.impersonatedUser.username], ['admin', 'ada'])
+  })
+})
+
+test('a policy decides by its first rule that matches: levels, stages, and bodies with their secrets hashed', async () => {
+  const place = mkdtempSync(join(tmpdir(), 'platform-policy-'))
+  const file = join(place, 'policy.yaml')
+  writeFileSync(
+    file,
+    `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- level: None
+  resources: [{group: management.platform.sh, resources: [teams], resourceNames: [quiet]}]
+- level: Request
+  resources: [{group: management.platform.sh, resources: [teams]}]
+  omitStages: [Panic]
+- level: RequestResponse
+  resources: [{group: management.platform.sh, resources: [sharedsecrets]}]
+- level: Metadata
+  verbs: [get]
+  nonResourceURLs: [/version]
+`,
+  )
+  const server = await startServer({ storage: 'memory', args: ['--audit-policy', file] })
+  const data = { password: Buffer.from('correct horse').toString('base64') }
+  for (const name of ['quiet', 'loud']) {
+    await server.request('POST', teams, { body: { metadata: { name }, spec: { displayName: name } } })
+    await server.request('GET', `${teams}/${name}`)
+  }
+  await server.request('POST', secrets, { body: { metadata: { name: 'db' }, spec: { data } } })
+  const made = await find(server, 'the secret', about('create', 'sharedsecrets', 'db'))
+  assert.match(made.requestObject.spec.data.password, /^hmac-sha256:/)
+  assert.equal(made.responseObject.spec.data.password, made.requestObject.spec.data.password)
+  const hashed = spawnSync(process.execPath, [program, 'audit', 'hash', '--data', server.directory], {
+    input: 'correct horse\n',
+    encoding: 'utf8',
+  })
+  assert.ok(hashed.stdout.includes(made.requestObject.spec.data.password), hashed.stdout)
+  await find(server, '/version', event => event.requestURI.endsWith('/version'))
+  const events = allIn(join(server.directory, 'audit.log'))
+  assert.equal(events.some(about('get', 'teams', 'quiet')), false)
+  // The create has no name yet that a rule could go by.
+  const loud = events.filter(event => event.objectRef?.resource === 'teams')
+  assert.deepEqual(
+    loud.map(({ verb, level, stage, requestObject }) => [verb, level, stage, requestObject?.spec.displayName]),
+    [
+      ['create', 'Request', 'ResponseComplete', 'quiet'],
+      ['create', 'Request', 'ResponseComplete', 'loud'],
+      ['get', 'Request', 'ResponseComplete', undefined],
+    ],
+  )
+  await server.stop()
+  rmSync(place, { recursive: true })
+})
+
+test('the log is rotated by size, loses no line, and keeps as many old files as were asked for', async () => {
+  const place = mkdtempSync(join(tmpdir(), 'platform-policy-'))
+  const file = join(place, 'policy.yaml')
+  writeFileSync(
+    file,
+    'apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Request}]\nomitStages: [RequestReceived]\n',
+  )
+  const args = ['--audit-policy', file, '--audit-max-size', '1', '--audit-max-files', '2']
+  const server = await startServer({ storage: 'memory', args })
+  const description = 'x'.repeat(200_000)
+  for (let index = 0; index < 20; index++)
+    await server.request('POST', teams, { body: { metadata: { name: `t-${index}` }, spec: { description } } })
+  await find(server, 'the last one', about('create', 'teams', 't-19'))
+  const files = readdirSync(server.directory)
+    .filter(name => /^audit.*\.log$/.test(name))
+    .sort()
+  assert.equal(files.length, 3, files.join(' '))
+  const names = files.flatMap(name =>
+    allIn(join(server.directory, name)).flatMap(event =>
+      event.objectRef?.resource === 'teams' ? [event.objectRef.name] : [],
+    ),
+  )
+  assert.deepEqual(names, Array.from({ length: 20 }, (_, index) => `t-${index}`).slice(-names.length))
+  await server.stop()
+  rmSync(place, { recursive: true })
+})
+
+test('with audit.refuseWrites nothing is changed while the log cannot be written, and what was acknowledged is on record', async () => {
+  const server = await startServer({ args: ['--audit-refuse-writes'] })
+  const log = join(server.directory, 'audit.log')
+  const make = (name: string) => server.request('POST', teams, { body: { metadata: { name } } })
+  const stagesOf = (name: string) =>
+    allIn(log)
+      .filter(event => JSON.stringify(event).includes(`"${name}"`))
+      .map(({ stage }) => stage)
+  // Without a wait: the answer to a write comes after its line.
+  for (let index = 0; index < 20; index++) {
+    assert.equal((await make(`on-record-${index}`)).status, 201)
+    assert.deepEqual(stagesOf(`on-record-${index}`), ['ResponseComplete'])
+  }
+  assert.equal(allIn(log).filter(event => event.stage === 'RequestReceived').length, 20)
+  renameSync(log, `${log}.aside`)
+  mkdirSync(log) // whoever may write everything may not write this
+  const refused = await make('unheard')
+  assert.equal(refused.status, 503, refused.text)
+  assert.match(refused.body.message, /the audit log cannot be written; until it can, nothing is changed/)
+  assert.equal((await server.request('GET', `${teams}/unheard`)).status, 404)
+  assert.equal((await make('unheard')).status, 503)
+  const review = { spec: { resourceAttributes: { verb: 'get', resource: 'teams' } } }
+  const asked = await server.request('POST', '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews', { body: review })
+  assert.equal(asked.status, 201, 'what changes nothing and leaves no line is answered')
+  const dead = await server.request('DELETE', `${keys}/admin`)
+  assert.equal(dead.status, 503)
+  rmdirSync(log)
+  const until = Date.now() + 10_000
+  while ((await make('heard')).status !== 201) assert.ok(Date.now() < until, 'writes are taken again')
+  assert.deepEqual(stagesOf('heard').at(-1), 'ResponseComplete')
+  // What was refused is told afterwards.
+  assert.ok(allIn(log).some(event => event.verb === 'create' && event.responseStatus?.code === 503))
+  await server.stop()
+})
+
+test('a key that `platform admin reset` makes is on record', async () => {
+  const server = await startServer()
+  await server.restart(async () => {
+    const reset = spawnSync(process.execPath, [program, 'admin', 'reset', '--data', server.directory], {
+      encoding: 'utf8',
+    })
+    assert.equal(reset.status, 0, reset.stderr)
+  })
+  const isNew = (event: Event) =>
+    /^admin-/.test(event.objectRef?.name) && event.objectRef.resource === 'ownedaccesskeys'
+  const event = await find(server, 'the new key', isNew)
+  assert.deepEqual([event.verb, event.user.username], ['create', 'system:platform'])
+  assert.match(annotation(event, 'platform.sh/issued-key'), /^hmac-sha256:/)
+  await server.stop()
+})

@@ -1,0 +1,113 @@
+// Against guessing keys, over real sockets: who is told to wait, who never is, and what the operator sees of it.
+
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { after, before, describe, test } from 'node:test'
+import { makeKey } from '../../src/kinds/key-format.ts'
+import { type Server, startServer } from '../support/server.ts'
+import { base, group, openWire, type Wire } from '../support/wire.ts'
+
+const unknown = () => makeKey(size => randomBytes(size))
+const from = (address: string) => ({ 'x-forwarded-for': address })
+const reviews = `${base}/apis/authentication.k8s.io/v1/tokenreviews`
+
+/** The codes of so many tries with as many unknown keys, in order. */
+async function tries(wire: Wire, count: number, headers: { [name: string]: string } = {}): Promise<number[]> {
+  const codes: number[] = []
+  for (let index = 0; index < count; index++)
+    codes.push((await wire(`${group}/teams`, { key: unknown(), headers })).code)
+  return codes
+}
+const times = (count: number, code: number) => new Array<number>(count).fill(code)
+
+describe('guessing keys behind a trusted proxy', () => {
+  let server: Server
+  let wire: Wire
+  before(async () => {
+    server = await startServer({ storage: 'memory', args: ['--trusted-proxy', '127.0.0.1'] })
+    wire = openWire(server)
+  })
+  after(() => server.stop())
+
+  const metric = async (line: RegExp) => Number(line.exec((await wire('/metrics')).text)?.[1])
+
+  test('after 20 unknown keys within five minutes an address is answered 429, and told when to come again', async () => {
+    const address = '203.0.113.9'
+    assert.deepEqual(await tries(wire, 21, from(address)), [...times(20, 401), 429])
+    const refused = await wire(`${group}/teams`, { key: unknown(), headers: from(address) })
+    assert.equal(refused.code, 429)
+    assert.equal(refused.json.reason, 'TooManyRequests')
+    assert.ok(refused.headers['retry-after'])
+  })
+
+  test('a key that is known is never refused for it, nor is one that is missing, disabled or malformed', async () => {
+    const headers = from('203.0.113.9')
+    const made = await wire(`${group}/ownedaccesskeys`, { method: 'POST', body: '{"spec":{"disabled":true}}' })
+    assert.equal((await wire(`${group}/teams`, { headers })).code, 200)
+    assert.equal((await wire(`${group}/teams`, { headers, key: made.json.spec.key })).code, 401)
+    assert.equal((await wire(`${group}/teams`, { headers, key: '' })).code, 401)
+    assert.equal((await wire(`${base}/version`, { headers, key: '' })).code, 200)
+  })
+
+  test('other addresses are not refused for it; of IPv6 a whole /64 counts as one', async () => {
+    assert.deepEqual(await tries(wire, 1, from('203.0.113.10')), [401])
+    const codes: number[] = []
+    for (let index = 0; index < 21; index++) codes.push(...(await tries(wire, 1, from(`2001:db8::${index + 1}`))))
+    assert.deepEqual(codes, [...times(20, 401), 429])
+  })
+
+  test('what a client claims to be in front of the proxy does not count: the last untrusted hop does', async () => {
+    const codes: number[] = []
+    for (let index = 0; index < 21; index++)
+      codes.push(...(await tries(wire, 1, from(`198.51.100.${index}, 203.0.113.77`))))
+    assert.deepEqual(codes, [...times(20, 401), 429])
+  })
+
+  test('the proxy itself is exempt', async () => {
+    assert.deepEqual(await tries(wire, 25), times(25, 401))
+  })
+
+  test('both are counted in the metrics', async () => {
+    const failed = await metric(/^platform_unknown_keys_total (\d+)/m)
+    const refused = await metric(/^platform_requests_refused_total\{reason="unknown_keys"\} (\d+)/m)
+    assert.deepEqual([failed, refused], [20 + 1 + 20 + 20 + 25, 2 + 1 + 1])
+  })
+
+  test('a TokenReview is no way around it: whoever asks about 20 unknown keys is told to wait, and still answered about known ones', async () => {
+    const ask = (token: string) => wire(reviews, { method: 'POST', body: JSON.stringify({ spec: { token } }) })
+    for (let index = 0; index < 20; index++) {
+      const { code, json } = await ask(unknown())
+      assert.deepEqual([code, json.status.authenticated], [201, false])
+    }
+    assert.equal((await ask(unknown())).code, 429)
+    assert.equal((await ask(server.adminKey)).json.status.authenticated, true)
+  })
+})
+
+test('loopback is exempt, and an X-Forwarded-For that no trusted proxy wrote changes nothing', async () => {
+  const server = await startServer({ storage: 'memory' })
+  assert.deepEqual(await tries(openWire(server), 25, from('203.0.113.9')), times(25, 401))
+  await server.stop()
+})
+
+test('limits.unknownKeys sets how many, and 0 any number', async () => {
+  for (const [limit, expected] of [
+    ['3', [...times(3, 401), ...times(22, 429)]],
+    ['0', times(25, 401)],
+  ] as const) {
+    const args = ['--trusted-proxy', '127.0.0.0/8', '--limits-unknown-keys', limit]
+    const server = await startServer({ storage: 'memory', args })
+    assert.deepEqual(await tries(openWire(server), 25, from('203.0.113.9')), expected)
+    await server.stop()
+  }
+})
+
+test('two Authorization headers are refused: which of them counts is not guessed', async () => {
+  const server = await startServer({ storage: 'memory' })
+  const wire = openWire(server)
+  const headers = { authorization: [`Bearer ${server.adminKey}`, `Bearer ${unknown()}`] }
+  const { code, json } = await wire(`${group}/teams`, { key: '', headers })
+  assert.equal(code, 401)
+  assert.match(json.message, /more than one Authorization header/)
+  await server.stop()
+})
