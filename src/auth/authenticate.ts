@@ -66,7 +66,8 @@ function notKnown(secret: string, wasDeleted: boolean) {
 }
 
 function bearer(header: string): string | undefined {
-  if (header.length > 4096 || header.slice(0, 7).toLowerCase() !== 'bearer ') return undefined
+  if (header.length > 4096) return undefined
+  if (!header.startsWith('Bearer ') && header.slice(0, 7).toLowerCase() !== 'bearer ') return undefined
   const secret = header.slice(7).trim()
   return secret === '' || secret.includes(' ') ? undefined : secret
 }

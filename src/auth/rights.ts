@@ -14,11 +14,21 @@ export function objectRight(
   { verb, target: { subresource } }: { readonly verb: string; readonly target: Target },
   may: (question: Question) => boolean,
 ): string | undefined {
-  const teams = caller.groups.flatMap(group => (group.startsWith(teamGroup) ? [group.slice(teamGroup.length)] : []))
-  const who = { username: caller.username, teams, may }
-  const right = kind.rights?.(object, who).find(one => {
-    if (!one.verbs.includes('*') && !one.verbs.includes(verb)) return false
-    return subresource === undefined || one.subresources.includes('*') || one.subresources.includes(subresource)
-  })
-  return right?.because
+  const rights = kind.rights?.(object, { username: caller.username, teams: teamsOf(caller), may }) ?? []
+  for (const { verbs, subresources, because } of rights) {
+    if (!verbs.includes('*') && !verbs.includes(verb)) continue
+    if (subresource === undefined || subresources.includes('*') || subresources.includes(subresource)) return because
+  }
+  return undefined
+}
+
+const teams = new WeakMap<Caller, readonly string[]>()
+
+/** Read from the groups once: a caller is the same object until a team changes. */
+function teamsOf(caller: Caller): readonly string[] {
+  const known = teams.get(caller)
+  if (known) return known
+  const found = caller.groups.flatMap(group => (group.startsWith(teamGroup) ? [group.slice(teamGroup.length)] : []))
+  teams.set(caller, found)
+  return found
 }

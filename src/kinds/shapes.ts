@@ -113,18 +113,14 @@ type Shared = Owned & { access?: Static<typeof access> | undefined }
 export function sharedRights({ spec }: Resource<Shared, unknown>, { username, teams }: Who): Right[] {
   const { owner: whose, access: entries = [] } = spec ?? {}
   const owns = whose?.user ? whose.user === username : whose?.team !== undefined && teams.includes(whose.team)
-  const given = entries.flatMap((entry, index): Right[] => {
+  const rights: Right[] = owns ? [{ verbs: ['*'], subresources: ['*'], because: 'the caller owns the object' }] : []
+  for (const [index, entry] of entries.entries()) {
     const byUser = entry.users?.includes('*') || entry.users?.includes(username)
-    if (!byUser && !entry.teams?.some(team => teams.includes(team))) return []
-    return [
-      {
-        verbs: entry.verbs ?? [],
-        subresources: entry.subresources ?? [],
-        because: `spec.access[${index}] of the object`,
-      },
-    ]
-  })
-  return owns ? [{ verbs: ['*'], subresources: ['*'], because: 'the caller owns the object' }, ...given] : given
+    if (!byUser && !entry.teams?.some(team => teams.includes(team))) continue
+    const because = `spec.access[${index}] of the object`
+    rights.push({ verbs: entry.verbs ?? [], subresources: entry.subresources ?? [], because })
+  }
+  return rights
 }
 
 /** owner names a user or a team, not both (D23). */
