@@ -15,11 +15,13 @@ const now = () => Number(process.hrtime.bigint()) / 1e6
 const arrivals: { [name: string]: number[] } = {}
 let expected = Number.POSITIVE_INFINITY
 
-process.on('message', async (task: Task) => {
+process.on('message', (task: Task) => void start(task))
+
+async function start(task: Task): Promise<void> {
   expected = task.watchers * task.events
   await Promise.all(Array.from({ length: task.watchers }, () => open(task)))
   process.send?.('open')
-})
+}
 
 function open({ url, key }: Task): Promise<void> {
   return new Promise((resolve, reject) => {

@@ -9,6 +9,8 @@ export type Caller = {
   readonly extra?: { readonly [key: string]: readonly string[] }
   /** Name of the access key that was used, if one was. */
   readonly key?: string
+  /** The uid of that key: what tokens made with it are known by (D31). */
+  readonly keyUid?: string
   /** Who really asks, where they act as somebody else. */
   readonly impersonator?: string
   /** What that key is confined to; absent: nothing. */

@@ -1,6 +1,6 @@
 // What a kind is: one record of data and rules. kinds/*.ts make them, every other room reads them.
 
-import type { Caller } from './caller.ts'
+import type { Caller, Scope } from './caller.ts'
 import type { FieldError } from './errors.ts'
 import type { Json, JsonObject, Ref, Resource } from './object.ts'
 import type { Schema, Static, TSchema } from './schema.ts'
@@ -39,6 +39,17 @@ export type Tools = {
   readonly maxKeyTTL: number | undefined
   /** Whether a scope is no wider than that of the caller's key (D25). */
   readonly isWithinScope: (scope: unknown) => boolean
+  /** Whether one scope is no wider than another (D25). */
+  readonly isNoWider: (inner: unknown, outer: unknown) => boolean
+  /** Most seconds a direct-cluster token may live (D31). */
+  readonly maxTokenTTL: number
+  /** A direct-cluster token of the caller. `ttl` in seconds; `expires` in milliseconds, earlier where the key ends earlier. */
+  readonly sign: (wanted: {
+    readonly ttl: number
+    readonly scope: Scope | undefined
+  }) => Promise<{ readonly token: string; readonly expires: number }>
+  /** A new pair of keys for signing, the private half as JSON. */
+  readonly keyPair: () => { readonly publicKey: JsonObject; readonly privateKey: string }
   readonly read: (kind: Kind, ref: Ref) => Promise<Resource | undefined>
   /** Whom a bearer key belongs to; throws where it does not count (TokenReview). */
   readonly authenticate: (key: string) => Caller | undefined
@@ -147,6 +158,11 @@ type Hooks<O extends Resource> = {
   ) => Promise<{ object: O; shown?: Shown; abandon?: () => void }>
   /** Joins in what is kept beside the object, such as last activity (D19), whenever it is shown. Pure. */
   readonly join?: (object: O, lastActivity: (id: string) => number | undefined) => O
+  /**
+   * What is stored in the same commit because of a change; `next` undefined: it is gone. At most one object of a kind,
+   * and none of this kind. Pure but for the tools.
+   */
+  readonly besides?: (old: O, next: O | undefined, tools: Tools) => readonly Beside[]
   /** May refuse a deletion. */
   readonly release?: (old: O, tools: Tools) => Promise<void>
   /** For kinds that are not stored but can be read: all there are. */
@@ -154,6 +170,9 @@ type Hooks<O extends Resource> = {
   /** For kinds that are not stored: the answer to a create. */
   readonly answer?: (next: O, tools: Tools) => Promise<O>
 }
+
+/** An object of another kind that comes with a write. Its name, if it has none, is made of the kind's prefix. */
+export type Beside = { readonly kind: Kind; readonly object: JsonObject }
 
 /** What can be asked of one object beside the common verbs. `get` answers something about it, `create` may change it. */
 export type Subresource = {

@@ -88,7 +88,7 @@ function problemOf(
   return undefined
 }
 
-const endOf = (key: AccessKey, lastActivity: AuthenticateOptions['lastActivity']) =>
+export const endOf = (key: AccessKey, lastActivity: AuthenticateOptions['lastActivity']) =>
   (key.slides ? (lastActivity(key.uid) ?? key.created) : key.created) + (key.ttl ?? Number.POSITIVE_INFINITY)
 
 const hour = 3600 * 1000
@@ -122,6 +122,7 @@ function identityOf(key: AccessKey, teams: Teams, known: WeakMap<AccessKey, Iden
   const caller: Caller = {
     ...named(key, teams),
     key: key.name,
+    keyUid: key.uid,
     extra: { 'authentication.platform.sh/key': [key.name] },
     ...(restricts(key.scope) ? { scope: key.scope } : {}),
   }

@@ -29,7 +29,15 @@ export async function adminReset(args: readonly string[], env: NodeJS.ProcessEnv
     const failed = (_: string, error: unknown) => console.error(error)
     const [now, metrics, sourcesOf] = [Date.now, openMetrics(), () => []]
     const audit = await openAuditLog({ settings, directory, metrics, sourcesOf, now, failed })
-    const house = openHouse({ storage, keys, now, failed, recorded: inside => recordedBy(audit, inside) })
+    const house = openHouse({
+      storage,
+      keys,
+      now,
+      failed,
+      recorded: inside => recordedBy(audit, inside),
+      maxTokenTTL: settings['token.maxTTL'],
+      baseUrl: () => settings.baseUrl,
+    })
     await house.ready
     const key = await makeAdminKey(house.inside, directory)
     house.stop()

@@ -1,19 +1,30 @@
 // Wires the rooms of a server together over an open store: registry, authentication, authorization. serve and admin reset call it.
 
-import { hash, randomBytes, randomUUID } from 'node:crypto'
+import { generateKeyPairSync, hash, randomBytes, randomUUID } from 'node:crypto'
 import type { Caller, Scope } from '../api/caller.ts'
 import { tooManyRequests } from '../api/errors.ts'
+import type { JsonObject } from '../api/object.ts'
 import type { Resources } from '../api/resources.ts'
-import { type Authenticate, authenticateWith, expiryWarnings, isLiveWith, UnknownKey } from '../auth/authenticate.ts'
+import {
+  type Authenticate,
+  authenticateWith,
+  endOf,
+  expiryWarnings,
+  isLiveWith,
+  UnknownKey,
+} from '../auth/authenticate.ts'
 import { type Authorizer, openAuthorizer } from '../auth/authorize.ts'
 import { repairBuiltIns } from '../auth/built-in.ts'
 import { openExplainer } from '../auth/explain.ts'
+import { type Issuer, openIssuer } from '../auth/issuer.ts'
 import { openKeyBook } from '../auth/key-book.ts'
 import { openRbac, type Rbac } from '../auth/rbac.ts'
 import { isNoWider } from '../auth/scope.ts'
 import { sharedWith } from '../auth/shared-with.ts'
+import { openSigningKeys } from '../auth/signing-keys.ts'
 import { openTeams, type Teams } from '../auth/teams.ts'
 import { kinds } from '../kinds/index.ts'
+import { SigningKey } from '../kinds/signing-key.ts'
 import { Team } from '../kinds/team.ts'
 import { openRegistry, type Registry } from '../registry/registry.ts'
 import type { Guard } from '../serving/guard.ts'
@@ -27,6 +38,7 @@ export type House = {
   readonly inside: Resources
   readonly authorizer: Authorizer
   readonly authenticate: Authenticate
+  readonly issuer: Issuer
   readonly warningFor: (caller: Caller) => string | undefined
   readonly rightsChanged: (callback: () => void) => () => void
   /** Everything is followed and the built-in roles are in place. */
@@ -40,6 +52,10 @@ export type HouseOptions = {
   readonly now: () => number
   /** Most seconds an access key may live; absent: any. */
   readonly maxKeyTTL?: number
+  /** Most seconds a direct-cluster token may live. */
+  readonly maxTokenTTL?: number
+  /** The public base URL: the issuer of tokens. */
+  readonly baseUrl?: () => string
   readonly failed: (what: string, error: unknown) => void
   /** Counts unknown keys that are asked about, by who asks. */
   readonly guard?: Pick<Guard, 'mayTry' | 'failed'>
@@ -52,7 +68,28 @@ export type HouseOptions = {
 const random = (size: number) => randomBytes(size)
 const digest = (text: string) => hash('sha256', text, 'hex')
 
-export function openHouse({ storage, keys, now, failed, first, maxKeyTTL, guard, recorded }: HouseOptions): House {
+/** ES256: the private half as JSON, to be sealed. */
+function keyPair() {
+  const pair = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  return {
+    publicKey: pair.publicKey.export({ format: 'jwk' }) as JsonObject,
+    privateKey: JSON.stringify(pair.privateKey.export({ format: 'jwk' })),
+  }
+}
+
+export function openHouse(options: HouseOptions): House {
+  const {
+    storage,
+    keys,
+    now,
+    failed,
+    first,
+    maxKeyTTL,
+    maxTokenTTL = 86_400,
+    baseUrl = () => '',
+    guard,
+    recorded,
+  } = options
   const lastActivity = (uid: string) => storage.activity.last(uid)
   const rights = openRights()
   const registry: Registry = openRegistry({
@@ -74,6 +111,10 @@ export function openHouse({ storage, keys, now, failed, first, maxKeyTTL, guard,
       sharedWith: team => sharedWith(registry.inside, kinds, team),
       maxKeyTTL: maxKeyTTL || undefined,
       isWithinScope: scope => isNoWider(scope as Scope | undefined, caller.scope),
+      isNoWider: (inner, outer) => isNoWider(inner as Scope | undefined, outer as Scope | undefined),
+      maxTokenTTL,
+      sign: wanted => issuer.sign(caller, wanted),
+      keyPair,
       authenticate: key => lookUp(caller, key),
       judgeOther: (who, question) => authorizer.judge(who, question),
       explain: (question, who) => explainer.explain(who, question),
@@ -112,6 +153,22 @@ export function openHouse({ storage, keys, now, failed, first, maxKeyTTL, guard,
   const authorizer = openAuthorizer({ kinds, rbac, peek: registry.peek })
   const isLive = isLiveWith({ teams, now, lastActivity })
   const explainer = openExplainer({ authorizer, rbac, teams, book, kinds, peek: registry.peek, isLive })
+  const signingKeys = openSigningKeys({
+    resources: registry.inside,
+    open: name => registry.open(SigningKey, { namespace: '', name }),
+    now,
+    failed: following('signing keys'),
+  })
+  const issuer = openIssuer({
+    url: baseUrl,
+    keys: signingKeys,
+    keyEnds: name => {
+      const key = book.named(name)
+      return key?.ttl === undefined ? undefined : endOf(key, lastActivity)
+    },
+    now,
+    uuid: randomUUID,
+  })
   const touch = (uid: string, time: number) => storage.activity.touch(uid, time)
   const authenticate = authenticateWith({ book, teams, now, digest, lastActivity, touch })
   /** Guessing through somebody else's question is guessing all the same. A known key is never refused. */
@@ -126,7 +183,7 @@ export function openHouse({ storage, keys, now, failed, first, maxKeyTTL, guard,
       throw error
     }
   }
-  const ready = Promise.all([book.ready, teams.ready, rbac.ready])
+  const ready = Promise.all([book.ready, teams.ready, rbac.ready, signingKeys.ready])
     .then(() => first?.(inside))
     .then(() => repairBuiltIns(inside))
   return {
@@ -134,11 +191,12 @@ export function openHouse({ storage, keys, now, failed, first, maxKeyTTL, guard,
     inside,
     authorizer,
     authenticate,
+    issuer,
     rightsChanged: rights.follow,
     warningFor: expiryWarnings({ book, now, lastActivity }),
     ready,
     stop: () => {
-      for (const one of [book, teams, rbac]) one.stop()
+      for (const one of [book, teams, rbac, signingKeys]) one.stop()
     },
   }
 }

@@ -5,17 +5,17 @@ import { hostname } from 'node:os'
 import { resolve } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
-import pino, { type Logger } from 'pino'
+import pino from 'pino'
 import { systemCaller } from '../api/caller.ts'
-import { ApiError } from '../api/errors.ts'
 import type { Resources } from '../api/resources.ts'
 import { startAccessRoles } from '../controllers/access-roles.ts'
 import { startAggregation } from '../controllers/aggregation.ts'
 import { startExpiry } from '../controllers/expiry.ts'
 import { startGarbageCollector } from '../controllers/garbage-collector.ts'
+import { startSigningKeys } from '../controllers/signing-keys.ts'
 import { openPages } from '../http/pages.ts'
 import { observeRequests } from '../http/request-metrics.ts'
-import { type Observation, requestHandler, type ServerOptions } from '../http/server.ts'
+import { requestHandler, type ServerOptions } from '../http/server.ts'
 import { kinds } from '../kinds/index.ts'
 import { ProjectSecret } from '../kinds/project-secret.ts'
 import { SharedSecret } from '../kinds/shared-secret.ts'
@@ -45,6 +45,7 @@ import {
 } from './data-directory.ts'
 import { openHouse } from './house.ts'
 import { gaugeHouse } from './house-metrics.ts'
+import { record } from './request-log.ts'
 import { addressOf, isLoopback, readSettings, type Settings } from './settings.ts'
 import { version } from './version.ts'
 
@@ -68,6 +69,8 @@ export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Pr
   const first = async (inside: Resources) => {
     if (isFirstStart) key = await makeFirstKey(inside, directory)
   }
+  /** Where HTTPS is served, once it is. */
+  let listening = ''
   const house = openHouse({
     storage,
     keys: ring.keys,
@@ -77,6 +80,8 @@ export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Pr
     guard,
     recorded: inside => recordedBy(audit, inside),
     maxKeyTTL: settings['auth.maxKeyTTL'],
+    maxTokenTTL: settings['token.maxTTL'],
+    baseUrl: () => settings.baseUrl || listening,
   })
   await house.ready
   await checkKeyRing(house.registry.as(systemCaller), storage.store, ring)
@@ -93,7 +98,13 @@ export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Pr
     failed,
   })
   const aggregation = startAggregation({ resources: house.inside, failed })
-  await Promise.all([collector.ready, mirrors.ready, expiry.ready, aggregation.ready])
+  const signing = startSigningKeys({
+    resources: house.inside,
+    now,
+    maxTokenTTL: settings['token.maxTTL'],
+    failed,
+  })
+  await Promise.all([collector.ready, mirrors.ready, expiry.ready, aggregation.ready, signing.ready])
   grow()
 
   const leaving = new AbortController() // not ready any more, still serving
@@ -112,7 +123,7 @@ export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Pr
     kinds,
     access: { ...house, guard, audit },
     resourcesFor: house.registry.as,
-    ...openPages({ kinds, checks, metrics, now, version }),
+    ...openPages({ kinds, checks, metrics, now, version, issuer: house.issuer }),
     limits,
     refuseUnaudited: settings['audit.refuseWrites'],
     now,
@@ -125,6 +136,7 @@ export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Pr
   }
   const certificates = settings.https === 'off' ? undefined : certificatesOf(settings, directory, now, failed)
   const listeners = await listen(settings, options, certificates)
+  listening = reachable(listeners[0]?.url ?? '')
   const told = toldToStop() // from before it is said to be ready: whoever reads that may end it at once
   if (certificates) key ??= untoldKey(directory, house.authenticate)
   if (key !== undefined) introduce(directory, key, listeners, certificates, ring)
@@ -137,7 +149,7 @@ export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Pr
   await setTimeout(settings.shutdownDelay * 1000)
   ending.abort()
   await Promise.all(listeners.map(listener => listener.close(drainWithin)))
-  await Promise.all([collector.stop(), mirrors.stop(), expiry.stop(), aggregation.stop()])
+  await Promise.all([collector.stop(), mirrors.stop(), expiry.stop(), aggregation.stop(), signing.stop()])
   house.stop()
   await audit.close()
   await storage.close()
@@ -261,26 +273,6 @@ function checksOf({ store }: Storage, leaving: AbortSignal) {
   const storage = { name: 'storage', failure: () => store.failure }
   const shutdown = { name: 'shutdown', failure: () => (leaving.aborted ? 'shutting down' : undefined) }
   return { livez: [ping], readyz: [ping, storage, shutdown] }
-}
-
-/** Writes and failures are worth a line; reads only when asked for. Never a header, a body or a query. */
-function record(log: Logger, { exchange, info, caller, code, seconds, error }: Observation): void {
-  const isBug = error !== undefined && !(error instanceof ApiError)
-  const isWrite = info?.type === 'resource' && info.verb !== 'get' && info.verb !== 'list' && info.verb !== 'watch'
-  if (!isBug && !isWrite && code < 500 && !log.isLevelEnabled('debug')) return
-  const line = {
-    audit: exchange.auditId,
-    method: exchange.request.method,
-    path: exchange.path,
-    user: caller?.username,
-    key: caller?.key,
-    code,
-    ms: Math.round(seconds * 1e4) / 10,
-  }
-  if (isBug) log.error({ ...line, err: error }, 'request failed')
-  else if (code >= 500) log.warn(line, 'request failed')
-  else if (isWrite) log.info(line, 'write')
-  else log.debug(line, 'request')
 }
 
 /** A terminal and a launcher may both pass on one Ctrl-C: only a second later does another signal end it at once. */

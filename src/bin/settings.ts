@@ -47,6 +47,19 @@ export const table = {
     default: 0,
     what: 'Most seconds an access key may live; 0: any. Acts on keys that are there, too.',
   },
+  baseUrl: {
+    default: '',
+    what: 'Public URL of this server, which tokens name as their issuer. Default: where it serves HTTPS.',
+    check: (value: string) =>
+      value === '' || /^https:\/\/[^/?#\s]+(\/[^?#\s]*[^/?#\s])?$/.test(value)
+        ? undefined
+        : 'an https URL without a slash at its end',
+  },
+  'token.maxTTL': {
+    default: 86400,
+    what: 'Most seconds a direct-cluster token may live.',
+    check: (value: number) => (value >= 60 && value <= 86400 ? undefined : 'a number of seconds from 60 to 86400'),
+  },
   'limits.reads': { default: 400, what: 'Reads under way at once; one more is answered 429.', check: positive },
   'limits.writes': { default: 1000, what: 'Writes under way at once.', check: positive },
   'limits.watches': { default: 10000, what: 'Watches open at once.', check: positive },

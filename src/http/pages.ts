@@ -1,11 +1,13 @@
 // The pages that are no objects, below the prefix and at the root (D1).
 
 import type { Kind } from '../api/kind.ts'
+import type { Issuer } from '../auth/issuer.ts'
 import type { Exchange } from '../serving/exchange.ts'
 import { type Checks, healthPages } from '../serving/health.ts'
 import type { Metrics } from '../serving/metrics.ts'
 import { type Answer, textAnswer } from '../serving/respond.ts'
 import { discoveryPages } from './discovery.ts'
+import { issuerPages } from './issuer-pages.ts'
 import { openapiPages } from './openapi.ts'
 import type { Page } from './server.ts'
 import { writeJson } from './write-result.ts'
@@ -16,15 +18,16 @@ export type PagesOptions = {
   readonly metrics: Metrics
   readonly now: () => number
   readonly version: string
+  readonly issuer: Issuer
 }
 
-export function openPages({ kinds, checks, metrics, now, version }: PagesOptions): {
+export function openPages({ kinds, checks, metrics, now, version, issuer }: PagesOptions): {
   readonly pages: Page
   readonly rootPages: Page
 } {
   const health = healthPages(checks)
   const parts = [health, versionPage(version), discoveryPages(kinds), openapiPages(kinds, now), indexPage]
-  const rootParts = [health, metricsPage(metrics)]
+  const rootParts = [health, metricsPage(metrics), issuerPages(issuer)]
   return { pages: first(parts), rootPages: first(rootParts) }
 }
 

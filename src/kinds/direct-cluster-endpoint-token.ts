@@ -1,23 +1,60 @@
-// DirectClusterEndpointToken: a short-lived token for a connected cluster (SPEC §2.5). Served once tokens are issued.
+// DirectClusterEndpointToken: a short-lived token for a connected cluster (SPEC §2.5, D31, D32). Signed for the caller, never stored.
 
-import { defineKind } from '../api/kind.ts'
-import { integer, struct, text } from '../api/schema.ts'
+import type { Scope } from '../api/caller.ts'
+import { forbidden, invalid, invalidValue } from '../api/errors.ts'
+import { defineKind, type Kind, type Tools } from '../api/kind.ts'
+import { type Resource, timestamp } from '../api/object.ts'
+import { integer, type Static, struct, text, time } from '../api/schema.ts'
+import { checkScope } from './scope-checks.ts'
 import { scope } from './shapes.ts'
 
-export const DirectClusterEndpointToken = defineKind({
+const spec = struct('What the token is to be.', {
+  ttl: integer('Seconds the token lives; absent or 0: an hour.', { minimum: 0 }),
+  scope,
+})
+const status = struct('The token.', {
+  token: text('The issued token, a signed JWT.'),
+  expirationTimestamp: time('When it ends.'),
+})
+
+type Token = Resource<Static<typeof spec>, Static<typeof status>>
+
+const usual = 3600
+
+export const DirectClusterEndpointToken: Kind = defineKind({
   kind: 'DirectClusterEndpointToken',
   plural: 'directclusterendpointtokens',
   singular: 'directclusterendpointtoken',
   namespaced: false,
   description:
     'DirectClusterEndpointToken lets a client skip the central service and connect directly to a connected cluster.',
-  spec: struct('What the token is to be.', {
-    ttl: integer('Seconds the token lives; absent or 0: an hour.', { minimum: 0 }),
-    scope,
-  }),
-  status: struct('The token.', { token: text('The issued token, a signed JWT.') }),
+  spec,
+  status,
   verbs: ['create'],
   stored: false,
-  served: false,
+  validate: next => checkScope(next.spec?.scope as Scope),
+  answer,
   sample: { apiVersion: 'management.platform.sh/v1', kind: 'DirectClusterEndpointToken', spec: { ttl: 600 } },
 })
+
+async function answer(next: Token, tools: Tools): Promise<Token> {
+  const ttl = next.spec?.ttl || usual
+  if (ttl > tools.maxTokenTTL)
+    throw invalid(DirectClusterEndpointToken, '', [
+      invalidValue('spec.ttl', ttl, `must be at most ${tools.maxTokenTTL} seconds`),
+    ])
+  const asked = next.spec?.scope as Scope | undefined
+  // A token without a scope of its own has that of its key (D32).
+  const wanted = asked && Object.keys(asked).length ? asked : tools.caller.scope
+  if (!tools.isWithinScope(wanted))
+    throw forbidden(
+      DirectClusterEndpointToken,
+      '',
+      'the scope of a token is no wider than that of the key it is made with',
+    )
+  if (!tools.caller.key || tools.caller.impersonator)
+    throw forbidden(DirectClusterEndpointToken, '', 'a token is made with an access key, by its owner and nobody else')
+  if (tools.dryRun) return next
+  const { token, expires } = await tools.sign({ ttl, scope: wanted })
+  return { ...next, status: { token, expirationTimestamp: timestamp(expires) } }
+}

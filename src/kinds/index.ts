@@ -9,7 +9,9 @@ import { ClusterRole, ClusterRoleBinding, Role, RoleBinding } from './rbac.ts'
 import { SelfSubjectAccessReview, SelfSubjectReview, SelfSubjectRulesReview } from './reviews.ts'
 import { AccessExplanation, SubjectAccessReview, TokenReview } from './reviews-of-others.ts'
 import { SharedSecret } from './shared-secret.ts'
+import { SigningKey } from './signing-key.ts'
 import { Team } from './team.ts'
+import { TokenRevocation } from './token-revocation.ts'
 
 export const kinds: readonly Kind[] = [
   DirectClusterEndpointToken,
@@ -17,7 +19,9 @@ export const kinds: readonly Kind[] = [
   OwnedAccessKey,
   ProjectSecret,
   SharedSecret,
+  SigningKey,
   Team,
+  TokenRevocation,
   ClusterRole,
   ClusterRoleBinding,
   Role,

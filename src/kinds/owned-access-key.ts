@@ -9,6 +9,7 @@ import { callerAsOwner } from './grants.ts'
 import { isMistyped, makeKey } from './key-format.ts'
 import { joinActivity, rotation } from './key-rotation.ts'
 import { checkKeyRelease, checkKeyWrite } from './key-rules.ts'
+import { revokedByKey } from './lost-ground.ts'
 import { checkScope } from './scope-checks.ts'
 import { scope } from './shapes.ts'
 
@@ -144,6 +145,7 @@ export const OwnedAccessKey: Kind = defineKind({
   prepare: next => (next.spec ? next : { ...next, spec: { type: 'User' as const } }),
   validate: (next, old) => [...checkNames(next), ...checkSubject(next, old), ...checkScope(next.spec?.scope as Scope)],
   admit,
+  besides: revokedByKey,
   release: (old, tools) => checkKeyRelease(OwnedAccessKey, old, tools),
   sample: {
     apiVersion: 'management.platform.sh/v1',

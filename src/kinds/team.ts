@@ -6,6 +6,7 @@ import { dnsLabel } from '../api/names.ts'
 import type { JsonObject } from '../api/object.ts'
 import { list, mapList, setOf, struct, text } from '../api/schema.ts'
 import { checkClusterRoles, checkPullSecrets, checkShared, isJoined } from './grants.ts'
+import { revokedByTeam } from './lost-ground.ts'
 import { access, checkAccess, checkOwner, conditions, keepOwner, owner, sharedRights } from './shapes.ts'
 import { ownerName } from './shared-secret.ts'
 import { checkTeamPower } from './team-power.ts'
@@ -89,6 +90,7 @@ export const Team: Kind = defineKind({
       ? [{ verbs: ['get'], subresources: ['permissions'], because: 'members may get their team' }]
       : []),
   ],
+  besides: revokedByTeam,
   admit: async (next, old, tools) => {
     const object = keepOwner(next, old, tools)
     await checkShared(Team, object, old, tools)

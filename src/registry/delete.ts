@@ -4,6 +4,7 @@ import { invalidOptions, invalidValue, notFound, preconditionFailed, success } f
 import type { Kind } from '../api/kind.ts'
 import { type Ref, type Resource, timestamp } from '../api/object.ts'
 import { type Deleted, type DeleteOptions, documentOf, type List, type ListOptions } from '../api/resources.ts'
+import { opsBesides } from './besides.ts'
 import { type Context, keyOf, refOf } from './context.ts'
 import { list } from './list.ts'
 import { encode, load, presentStored, visible } from './redact.ts'
@@ -21,7 +22,8 @@ export async function remove(ctx: Context, kind: Kind, at: Ref, options: DeleteO
     if (!entry) throw notFound(kind, ref.name)
     const old = load(ctx, kind, entry)
     checkPreconditions(kind, ref.name, old, options)
-    await kind.release?.(old, ctx.tools({ dryRun: options.dryRun ?? false, warn: () => {} }))
+    const tools = ctx.tools({ dryRun: options.dryRun ?? false, warn: () => {} })
+    await kind.release?.(old, tools)
     const next = marked(old, options, ctx.now())
     const gone = isGone(next, ctx.now())
     const unchanged = next.metadata === old.metadata
@@ -31,6 +33,7 @@ export async function remove(ctx: Context, kind: Kind, at: Ref, options: DeleteO
         const expect = entry.revision
         const revision = await ctx.store.commit([
           gone ? { type: 'delete', key, expect } : { type: 'put', key, value, expect },
+          ...opsBesides(ctx, kind, { old, next: gone ? undefined : next, tools }),
         ])
         if (!gone) return { document: presentStored(ctx, kind, { object: next, value, revision }) }
       }

@@ -15,7 +15,7 @@ const redacted = '<redacted>'
 export const isPlain = (kind: Kind): boolean => kind.hidden.length === 0 && kind.sealed.length === 0 && !kind.join
 
 /** The stored object, opened, with its hidden fields: for the verbs' own eyes. */
-export function load(ctx: Context, kind: Kind, entry: Entry): Resource {
+export function load(ctx: Pick<Context, 'sealer'>, kind: Kind, entry: Entry): Resource {
   let object = JSON.parse(entry.text.toString()) as JsonObject
   for (const text of kind.sealed) {
     const path = fieldPath(text)

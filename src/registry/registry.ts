@@ -12,6 +12,7 @@ import { remove, removeCollection } from './delete.ts'
 import { get } from './get.ts'
 import { list } from './list.ts'
 import { patch } from './patch.ts'
+import { load } from './redact.ts'
 import { readSubresource, runSubresource } from './subresource.ts'
 import { update } from './update.ts'
 import { watch } from './watch.ts'
@@ -33,6 +34,8 @@ export interface Registry {
   readonly inside: Resources
   /** A stored object as it lies there, what is sealed still sealed: for those who judge by other fields. */
   peek(kind: Kind, ref: Ref): Resource | undefined
+  /** A stored object opened, its hidden fields included: for whoever signs with it. Never for a request. */
+  open(kind: Kind, ref: Ref): Resource | undefined
 }
 
 export function openRegistry(options: RegistryOptions): Registry {
@@ -46,6 +49,10 @@ export function openRegistry(options: RegistryOptions): Registry {
     },
     inside: bind(options, systemCaller, true),
     peek: openPeek(options.store),
+    open: (kind, ref) => {
+      const entry = options.store.get(keyOf(kind, refOf(kind, ref)))
+      return entry && load(options, kind, entry)
+    },
   }
 }
 

@@ -13,6 +13,7 @@ import {
 } from '../api/object.ts'
 import { type Document, documentOf, type WriteOptions } from '../api/resources.ts'
 import { type Admitted, admit } from './admit.ts'
+import { opsBesides } from './besides.ts'
 import { type Context, keyOf, refOf } from './context.ts'
 import type { FieldPath } from './field-path.ts'
 import { isSameApartFromTimes, trackUpdate } from './managed-fields.ts'
@@ -99,6 +100,7 @@ export async function rewrite(
       const expect = entry.revision
       const revision = await ctx.store.commit([
         gone ? { type: 'delete', key, expect } : { type: 'put', key, value, expect },
+        ...opsBesides(ctx, kind, { old, next: gone ? undefined : next, tools }),
       ])
       return presentStored(ctx, kind, { object: next, value, revision }, shown)
     } catch (error) {

@@ -72,6 +72,7 @@ const openToAll = [
   'selfsubjectaccessreviews',
   'selfsubjectrulesreviews',
   'accessexplanations',
+  'directclusterendpointtokens',
   'ownedaccesskeys',
 ]
 

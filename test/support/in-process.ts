@@ -8,6 +8,7 @@ import type { Caller } from '../../src/api/caller.ts'
 import type { Judgement, Kind, Question } from '../../src/api/kind.ts'
 import type { JsonObject, Metadata, Ref, Resource } from '../../src/api/object.ts'
 import type { Resources } from '../../src/api/resources.ts'
+import type { Issuer } from '../../src/auth/issuer.ts'
 import { openKeyBook } from '../../src/auth/key-book.ts'
 import { connect } from '../../src/client/connect.ts'
 import { startGarbageCollector } from '../../src/controllers/garbage-collector.ts'
@@ -56,7 +57,19 @@ export type House = {
   close(): Promise<void>
 }
 
-const admin: Caller = { identity: 'User', username: 'admin', groups: ['system:authenticated', 'platform:user:admin'] }
+/** Signs nothing that counts: what tokens are is tested against a whole server. */
+const issuer: Issuer = {
+  sign: async () => ({ token: 'signed', expires: 0 }),
+  metadata: () => ({}),
+  keySet: () => ({ keys: [] }),
+}
+
+const admin: Caller = {
+  identity: 'User',
+  key: 'admin',
+  username: 'admin',
+  groups: ['system:authenticated', 'platform:user:admin'],
+}
 
 /** History of a minute, and no more: moving the clock and writing makes what came before too old. */
 export const historySeconds = 60
@@ -90,6 +103,10 @@ export async function openHouse(options: HouseOptions = {}): Promise<House & { r
       sharedWith: async () => [],
       maxKeyTTL: undefined,
       isWithinScope: () => true,
+      isNoWider: () => true,
+      maxTokenTTL: 86_400,
+      sign: wanted => issuer.sign(caller, wanted),
+      keyPair: () => ({ publicKey: { kty: 'EC', crv: 'P-256', x: 'x', y: 'y' }, privateKey: '{}' }),
       authenticate: () => undefined,
       judgeOther: (who, question) => judge(who, question),
       explain: (question, who) => ({ ...judge(who, question), steps: [], nearMisses: [] }),
@@ -143,7 +160,7 @@ export async function openHouse(options: HouseOptions = {}): Promise<House & { r
 
 /** Whoever comes may do what they ask: permissions are the subject of other tests. */
 const openDoor = {
-  authorize: () => ({ answer: 'yes' }),
+  authorize: () => ({ answer: 'yes', reason: '' }),
   judge: () => ({ allowed: true, reason: '' }),
 } as unknown as ServerOptions['access']['authorizer']
 
@@ -180,7 +197,7 @@ export async function openFront(
       warningFor: () => undefined,
     },
     resourcesFor: house.as,
-    ...openPages({ kinds: house.kinds, checks, metrics, now: house.clock.now, version: 'test' }),
+    ...openPages({ kinds: house.kinds, checks, metrics, now: house.clock.now, version: 'test', issuer }),
     limits,
     refuseUnaudited: false,
     loopbackOnly: true,

@@ -1,0 +1,105 @@
+// Makes signing keys in time and removes those that nothing alive was signed with (D31); removes revocations that concern nothing any more (D33).
+
+import { type Json, type Resource, timestamp } from '../api/object.ts'
+import { type Resources, refOf } from '../api/resources.ts'
+import { SigningKey } from '../kinds/signing-key.ts'
+import { TokenRevocation } from '../kinds/token-revocation.ts'
+import { startInformer } from '../reconcile/informer.ts'
+import { startLoop } from '../reconcile/loop.ts'
+
+export type SigningKeyOptions = {
+  /** As somebody who may create them. */
+  readonly resources: Resources
+  readonly now: () => number
+  /** Seconds a token may live. */
+  readonly maxTokenTTL: number
+  readonly failed: (what: string, error: unknown) => void
+}
+
+const day = 24 * 3600 * 1000
+const signsFor = 30 * day
+/** Between being published and signing, so that whoever keeps key sets for a while knows it by then. */
+const publishedBefore = day
+const hour = 3600 * 1000
+const skew = 60_000
+
+export function startSigningKeys({ resources, now, maxTokenTTL, failed }: SigningKeyOptions): {
+  readonly ready: Promise<void>
+  stop(): Promise<void>
+} {
+  const loop = startLoop({
+    reconcile: async name => {
+      if (name === rotation) await rotate()
+      else await sweep(name)
+      return hour
+    },
+    failed: (name, error) => failed(name === rotation ? 'rotating signing keys' : `sweeping revocation ${name}`, error),
+  })
+  const keys = startInformer({
+    resources,
+    kind: SigningKey,
+    keep: read,
+    changed: () => loop.add(rotation),
+    failed: error => failed('following signing keys', error),
+  })
+  const revocations = startInformer({
+    resources,
+    kind: TokenRevocation,
+    keep: endOf,
+    changed: ({ name }, end) => {
+      if (end !== undefined) loop.add(name)
+    },
+    failed: error => failed('following revocations', error),
+  })
+
+  async function rotate(): Promise<void> {
+    const inOrder = [...keys.values()].sort((one, other) => one.signsFrom - other.signsFrom)
+    const newest = inOrder.at(-1)
+    const begun = inOrder.filter(one => one.signsFrom <= now())
+    if (begun.length === 0) await make(now())
+    else if (newest && newest.signsFrom + signsFor - publishedBefore <= now())
+      await make(Math.max(newest.signsFrom + signsFor, now() + publishedBefore))
+    // What a key signed lives on after the next one has taken over.
+    for (const [index, key] of begun.entries()) {
+      const next = begun[index + 1]
+      if (next && next.signsFrom + maxTokenTTL * 1000 + skew <= now())
+        await resources.delete(SigningKey, key.ref, { preconditions: { uid: key.uid } }).catch(gone)
+    }
+  }
+
+  const make = (from: number) =>
+    resources.create(SigningKey, '', { spec: { signsFrom: timestamp(from) } } as Json, { fieldManager: 'signing-keys' })
+
+  async function sweep(name: string): Promise<void> {
+    const end = revocations.get({ namespace: '', name })
+    if (end !== undefined && end <= now()) await resources.delete(TokenRevocation, { namespace: '', name }).catch(gone)
+  }
+
+  const ready = Promise.all([keys.ready, revocations.ready]).then(async () => {
+    loop.add(rotation)
+    await loop.idle()
+  })
+  return {
+    ready,
+    async stop() {
+      keys.stop()
+      revocations.stop()
+      await loop.stop()
+    },
+  }
+}
+
+/** No revocation is called so. */
+const rotation = '/rotation'
+
+const read = (object: Resource) => ({
+  ref: refOf(object),
+  uid: object.metadata.uid ?? '',
+  signsFrom: Date.parse(String(object.spec?.['signsFrom'])),
+})
+
+const endOf = ({ spec }: Resource): number => Date.parse(String(spec?.['until']))
+
+function gone(error: { code?: number }): undefined {
+  if (error.code !== 404 && error.code !== 409) throw error
+}

@@ -1,0 +1,200 @@
+// Direct-cluster tokens from a whole server: who gets which, what the issuer publishes, and what makes them invalid (D31–D33).
+
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { JwtVerifier } from 'aws-jwt-verify'
+import type { Claims } from '../../src/auth/token.ts'
+import { keys, must, openStage, ours, type Person, refused, type Stage, soon, teams } from './people.ts'
+
+const tokens = `${ours}/directclusterendpointtokens`
+const revocations = `${ours}/tokenrevocations`
+const signingKeys = `${ours}/signingkeys`
+const merge = { 'Content-Type': 'application/merge-patch+json' }
+
+const claimsIn = (token: string): Claims => JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())
+const headerOf = (token: string) => JSON.parse(Buffer.from(token.split('.')[0] ?? '', 'base64url').toString())
+
+describe('direct-cluster tokens', () => {
+  let stage: Stage
+  let ada: Person
+  before(async () => {
+    stage = await openStage()
+    ada = await stage.invite('ada')
+  })
+  after(() => stage.close())
+
+  const mint = (person: Person, spec: object = {}, query = '') =>
+    person.ask('POST', `${tokens}${query}`, { apiVersion: 'management.platform.sh/v1', spec })
+  const claims = async (person: Person, spec: object = {}) => claimsIn((await must(mint(person, spec))).status.token)
+  const page = async (path: string) => {
+    const response = await fetch(`${stage.server.http}${path}`)
+    assert.equal(response.status, 200, path)
+    // biome-ignore lint/suspicious/noExplicitAny: tests look at whatever came, and fail where it is something else
+    return { body: (await response.json()) as any, headers: response.headers }
+  }
+  /** Reasons of what was revoked about somebody or something. */
+  const revoked = async (word: string): Promise<{ reason: string; keyUID?: string }[]> => {
+    const { items } = await must(stage.admin.ask('GET', revocations))
+    return items
+      .map((item: { spec: object }) => item.spec)
+      .filter((spec: object) => JSON.stringify(spec).includes(word))
+  }
+
+  test('an empty spec gives an hour, for the caller with all their groups (SPEC §2.5, D31)', async () => {
+    const { status } = await must(mint(ada))
+    const said = claimsIn(status.token)
+    assert.equal(said.exp - said.iat, 3600)
+    assert.equal(Date.parse(status.expirationTimestamp) / 1000, said.exp)
+    assert.deepEqual([said.sub, said.iss, said.aud], ['ada', stage.server.https, ['platform:direct-cluster-endpoint']])
+    assert.deepEqual([...said.groups].sort(), ['platform:user:ada', 'system:authenticated'])
+    const { items } = await must(ada.ask('GET', keys))
+    assert.deepEqual(said['platform.sh'], { kind: 'User', name: 'ada', key: items[0].metadata.uid })
+    assert.match(said.jti, /^[0-9a-f-]{36}$/)
+  })
+
+  test('an independent library that knows the issuer alone accepts one, and nothing that was changed', async () => {
+    const { token } = (await must(mint(ada, { ttl: 60, scope: { clusters: [{ cluster: 'prod' }] } }))).status
+    const { body: metadata, headers } = await page('/.well-known/openid-configuration')
+    assert.equal(metadata.issuer, stage.server.https)
+    assert.match(headers.get('cache-control') ?? '', /public, max-age=\d+/)
+    assert.ok(metadata.jwks_uri.startsWith(metadata.issuer))
+    const { body: keySet } = await page(new URL(metadata.jwks_uri).pathname)
+    for (const audience of ['platform:direct-cluster-endpoint', 'platform:cluster:prod']) {
+      const verifier = JwtVerifier.create({ issuer: metadata.issuer, audience, jwksUri: metadata.jwks_uri })
+      verifier.cacheJwks(keySet)
+      assert.equal((await verifier.verify(token)).sub, 'ada')
+      const [head, , signature] = token.split('.')
+      const body = Buffer.from(JSON.stringify({ ...claimsIn(token), sub: 'root' })).toString('base64url')
+      await assert.rejects(verifier.verify(`${head}.${body}.${signature}`))
+    }
+    const elsewhere = JwtVerifier.create({
+      issuer: metadata.issuer,
+      audience: 'platform:cluster:dev',
+      jwksUri: 'https://x',
+    })
+    elsewhere.cacheJwks(keySet)
+    await assert.rejects(elsewhere.verify(token))
+    for (const key of keySet.keys) assert.equal(key.d, undefined, 'the private half stays here')
+  })
+
+  test('a ttl of more than a day is refused, one of zero is an hour, and none outlives its key (D31)', async () => {
+    await refused(mint(ada, { ttl: 86_401 }), 422, /spec.ttl.*86400/)
+    await refused(mint(ada, { ttl: -1 }), 422)
+    const { exp, iat } = await claims(ada, { ttl: 0 })
+    assert.equal(exp - iat, 3600)
+    const brief = await stage.invite('brief', { ttl: 120 })
+    const short = await claims(brief, { ttl: 3600 })
+    assert.ok(short.exp - short.iat <= 120)
+  })
+
+  test('a scope is taken over from the key, and may be narrower but never wider (D32)', async () => {
+    const scope = { clusters: [{ cluster: 'prod' }, { cluster: 'dev' }] }
+    const scoped = await stage.invite('scoped', { scope })
+    assert.deepEqual((await claims(scoped))['platform.sh'].scope, scope)
+    assert.deepEqual((await claims(scoped, { scope: {} }))['platform.sh'].scope, scope)
+    const narrow = { clusters: [{ cluster: 'dev' }] }
+    assert.deepEqual((await claims(scoped, { scope: narrow }))['platform.sh'].scope, narrow)
+    for (const wider of [
+      { clusters: [{ cluster: '*' }] },
+      { clusters: [{ cluster: 'test' }] },
+      { projects: [{ project: '*' }] },
+      { ...narrow, roles: [{ role: 'platform-cli' }] },
+      { rules: [{}] },
+    ])
+      await refused(mint(scoped, { scope: wider }), 403, /no wider/)
+    await refused(mint(ada, { scope: { rules: [{ nonResourceURLs: ['/a*'] }] } }), 422)
+  })
+
+  test('nothing is stored, a dry run gives none, and nobody else’s can be had by impersonation', async () => {
+    await refused(stage.admin.ask('GET', tokens), 405)
+    const dry = await must(mint(ada, {}, '?dryRun=All'))
+    assert.equal(dry.status, undefined)
+    await refused(
+      stage.admin.ask('POST', tokens, { spec: {} }, { 'Impersonate-User': 'ada' }),
+      403,
+      /by its owner and nobody else/,
+    )
+  })
+
+  test('signing keys are sealed and never shown; a new one signs at once, and the old one stays published (D31)', async () => {
+    const before = headerOf((await must(mint(ada))).status.token).kid
+    const { items } = await must(stage.admin.ask('GET', signingKeys))
+    assert.equal(items.length, 1)
+    assert.deepEqual(Object.keys(items[0].spec).sort(), ['publicKey', 'signsFrom'])
+    await refused(stage.admin.ask('POST', signingKeys, { spec: { privateKey: '{}' } }), 422, /made by the server/)
+    await refused(ada.ask('POST', signingKeys, {}), 403)
+    const made = await must(stage.admin.ask('POST', signingKeys, {}))
+    assert.equal(made.spec.privateKey, undefined)
+    await soon(
+      'the new key signs',
+      async () => headerOf((await must(mint(ada))).status.token).kid === made.metadata.name,
+    )
+    const { body } = await page('/.well-known/jwks.json')
+    assert.deepEqual(body.keys.map((key: { kid: string }) => key.kid).sort(), [before, made.metadata.name].sort())
+    const later = { spec: { signsFrom: new Date(Date.now() + 86_400_000).toISOString().replace(/\.\d+/, '') } }
+    await must(stage.admin.ask('POST', signingKeys, later))
+    assert.equal(headerOf((await must(mint(ada))).status.token).kid, made.metadata.name, 'not before its time')
+  })
+
+  test('what takes a key its ground revokes its tokens in the same commit (D33)', async () => {
+    const cases: [string, object, object | 'DELETE' | 'rotate', RegExp][] = [
+      ['gone', {}, 'DELETE', /was deleted/],
+      ['off', {}, { disabled: true }, /was disabled/],
+      ['narrowed', {}, { scope: { clusters: [{ cluster: 'dev' }] } }, /was narrowed/],
+      ['poorer', { groups: ['ops'] }, { groups: [] }, /lost groups/],
+      ['shorter', {}, { ttl: 3600 }, /ends earlier/],
+      ['rotated', {}, 'rotate', /was replaced/],
+    ]
+    for (const [user, spec, change, reason] of cases) {
+      const person = await stage.invite(user, spec)
+      const uid = (await claims(person))['platform.sh'].key
+      const { items } = await must(stage.admin.ask('GET', keys))
+      const { name } = items.find((item: { metadata: { uid: string } }) => item.metadata.uid === uid).metadata
+      assert.deepEqual(await revoked(uid), [])
+      if (change === 'DELETE') await must(stage.admin.ask('DELETE', `${keys}/${name}`))
+      else if (change === 'rotate') await must(stage.admin.ask('POST', `${keys}/${name}/rotate`, {}))
+      else await must(stage.admin.ask('PATCH', `${keys}/${name}`, { spec: change }, merge))
+      const [found, ...more] = await revoked(uid)
+      assert.match(found?.reason ?? `nothing for ${user}`, reason)
+      assert.equal(more.length, 0)
+    }
+  })
+
+  test('what takes no ground revokes nothing: a rotation with overlap, a wider scope, another description', async () => {
+    const person = await stage.invite('calm', { scope: { clusters: [{ cluster: 'dev' }] } })
+    const uid = (await claims(person))['platform.sh'].key
+    const { items } = await must(stage.admin.ask('GET', keys))
+    const { name } = items.find((item: { metadata: { uid: string } }) => item.metadata.uid === uid).metadata
+    await must(stage.admin.ask('POST', `${keys}/${name}/rotate`, { spec: { overlapSeconds: 60 } }))
+    for (const spec of [{ description: 'x' }, { scope: { clusters: [{ cluster: '*' }] } }, { ttl: 0 }])
+      await must(stage.admin.ask('PATCH', `${keys}/${name}`, { spec }, merge))
+    assert.deepEqual(await revoked(uid), [])
+  })
+
+  test('who leaves a team, and a team that goes, take their tokens with them (D33)', async () => {
+    await must(
+      stage.admin.ask('POST', teams, { metadata: { name: 'crew' }, spec: { users: ['leaver'], groups: ['g1', 'g2'] } }),
+    )
+    await must(stage.admin.ask('PATCH', `${teams}/crew`, { spec: { users: [], groups: ['g2'] } }, merge))
+    assert.match((await revoked('leaver'))[0]?.reason ?? '', /left team crew/)
+    assert.equal((await revoked('"g1"')).length, 1)
+    assert.equal((await revoked('"g2"')).length, 0)
+    await must(stage.admin.ask('DELETE', `${teams}/crew`))
+    assert.match((await revoked('platform:team:crew'))[0]?.reason ?? '', /team crew was deleted/)
+  })
+
+  test('a revocation by hand says which tokens, since when and until when; agents may follow it and nothing else', async () => {
+    const { spec } = await must(stage.admin.ask('POST', revocations, { spec: { jti: 'some-id', reason: 'lost' } }))
+    assert.ok(Date.parse(spec.until) - Date.parse(spec.notBefore) >= 86_400_000)
+    await refused(stage.admin.ask('POST', revocations, { spec: {} }), 422, /which tokens/)
+    await refused(ada.ask('POST', revocations, { spec: { jti: 'x' } }), 403)
+    const { spec: made } = await must(
+      stage.admin.ask('POST', keys, { spec: { user: 'admin', scope: { roles: [{ role: 'agent' }] } } }),
+    )
+    const agent = stage.person('agent', made.key)
+    assert.ok((await must(agent.ask('GET', revocations))).items.length > 0)
+    for (const path of [teams, signingKeys, keys])
+      assert.deepEqual((await must(agent.ask('GET', path))).items, [], path)
+    await refused(agent.ask('POST', teams, { metadata: { name: 'x' } }), 403)
+  })
+})
