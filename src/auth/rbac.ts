@@ -14,9 +14,8 @@ import {
   type RoleObject,
 } from '../kinds/rbac.ts'
 import { startInformer } from '../reconcile/informer.ts'
+import { type Holder, openHeld } from './held.ts'
 import { indexRules, type PolicyRule, type RuleIndex } from './rules.ts'
-
-export type Holder = { readonly username: string; readonly groups: readonly string[] }
 
 /** A role that somebody holds through a binding; `namespace` '' is everywhere. `because` says so in words. */
 export type Grant = {
@@ -70,7 +69,7 @@ export type RbacOptions = {
 export function openRbac({ resources, teamRoles, changed, failed }: RbacOptions): Rbac {
   const roles = new Map<string, StoredRole>()
   const compiled = new Map<string, readonly PolicyRule[]>()
-  let held = new WeakMap<Holder, Map<string, RuleIndex<Grant>>>()
+  const held = openHeld<RuleIndex<Grant>>()
   const users = new Map<string, Set<Bound>>()
   const groups = new Map<string, Set<Bound>>()
   const all = new Set<Bound>()
@@ -86,7 +85,7 @@ export function openRbac({ resources, teamRoles, changed, failed }: RbacOptions)
         if (now) roles.set(slot, now)
         else roles.delete(slot)
         compiled.clear() // any role may be part of an aggregated one
-        held = new WeakMap()
+        held.forget()
         changed()
       },
     }),
@@ -100,7 +99,7 @@ export function openRbac({ resources, teamRoles, changed, failed }: RbacOptions)
       changed: (_, now, before) => {
         if (before) enter(before, false)
         if (now) enter(now, true)
-        held = new WeakMap()
+        held.forget()
         changed()
       },
     }),
@@ -170,13 +169,13 @@ export function openRbac({ resources, teamRoles, changed, failed }: RbacOptions)
 
   /** All that somebody holds in a namespace, in one index: made once, and again when any role or binding changes. */
   const heldBy = (holder: Holder, namespace: string): RuleIndex<Grant> => {
-    const spaces = held.get(holder)
-    const known = spaces?.get(namespace)
+    const spaces = held.of(holder)
+    const known = spaces.get(namespace)
     if (known) return known
     const all = [...grants(holder, namespace)].flatMap(grant => grant.rules.map(rule => ({ rule, from: grant })))
     const made = indexRules(all)
-    if (spaces && spaces.size < 64) spaces.set(namespace, made)
-    else held.set(holder, new Map([[namespace, made]]))
+    if (spaces.size >= 64) spaces.clear()
+    spaces.set(namespace, made)
     return made
   }
 
@@ -197,9 +196,7 @@ export function openRbac({ resources, teamRoles, changed, failed }: RbacOptions)
       }
     },
     bindings: () => all,
-    forget: () => {
-      held = new WeakMap()
-    },
+    forget: held.forget,
     rulesOf: (kind, ref) => rulesIn(slotOf(kind, ref)),
     stop: () => {
       for (const informer of everyone) informer.stop()

@@ -32,7 +32,7 @@ test('a write that was answered 504 is under way until its work is done', async 
   const limits = openFairLimits({ most: { read: 1, write: 1, watch: 1 }, share: 1, rate: 0, burst: 0, now: Date.now })
   const access = {
     authenticate: () => ({ identity: 'User', username: 'ada', groups: [] }),
-    authorizer: { authorize: () => ({ answer: 'yes' }), judge: () => ({ allowed: true, reason: '' }) },
+    authorizer: { authorize: () => ({ answer: 'yes', reason: '' }), judge: () => ({ allowed: true, reason: '' }) },
     rightsChanged: () => () => {},
     warningFor: () => undefined,
     audit: { begin: () => ({}), started: () => {}, complete: () => {}, failure: undefined },
