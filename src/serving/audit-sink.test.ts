@@ -144,3 +144,26 @@ test('stdout is a place: what was written before the end arrives whole', () => {
   const { stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', program], { maxBuffer: 1e8 })
   assert.equal(stdout.toString(), joined(numbers(20_000)))
 })
+
+test('whether lines got out is told when they did, and at the first try that fails', async () => {
+  const fake = openFake()
+  const { sink } = open(fake)
+  assert.equal(await sink.settled(), true, 'there is nothing to wait for')
+  sink.write('one')
+  assert.equal(await sink.settled(), true)
+  assert.equal(fake.text, 'one\n')
+  fake.fails = 'no space left on device'
+  sink.write('two')
+  assert.equal(await sink.settled(), false)
+  sink.write('three')
+  assert.equal(await sink.settled(), false, 'while it is known to fail nobody waits')
+  fake.fails = undefined
+  await sink.flush()
+  assert.equal(await sink.settled(), true)
+  assert.equal(fake.text, 'one\ntwo\nthree\n')
+  fake.fails = 'gone'
+  sink.write('four')
+  const waiting = sink.settled()
+  await sink.close()
+  assert.equal(await waiting, false)
+})

@@ -45,9 +45,12 @@ export type AuditOptions = {
 
 export function openAudit({ policy, sink, hash, now, sourcesOf, counted }: AuditOptions): Audit {
   const decide = compilePolicy(policy)
-  const record = (trail: Trail, level: Level, what: Omit<Happening, 'level'>): void => {
+  /** False: there was no room for it, and it is lost. */
+  const record = (trail: Trail, level: Level, what: Omit<Happening, 'level'>): boolean => {
     counted(1)
-    sink.write(JSON.stringify(eventOf(trail, { ...what, level }, { hash, sources: sourcesOf(trail.exchange.request) })))
+    return sink.write(
+      JSON.stringify(eventOf(trail, { ...what, level }, { hash, sources: sourcesOf(trail.exchange.request) })),
+    )
   }
   const isDue = (trail: Trail) => trail.decision.level !== 'None' || isAboutKeys(trail)
   const levelOf = ({ decision: { level } }: Trail): Level => (level === 'None' ? 'Metadata' : level)
@@ -92,16 +95,15 @@ export function openAudit({ policy, sink, hash, now, sourcesOf, counted }: Audit
     },
     isDue,
     async announce(trail) {
-      const error = undefined
+      const received = { stage: 'RequestReceived', at: trail.received, code: undefined, error: undefined } as const
       // Where the policy has it, it is recorded already.
-      if (!isWanted(trail, 'RequestReceived'))
-        record(trail, levelOf(trail), { stage: 'RequestReceived', at: now(), code: undefined, error })
-      return sink.settled()
+      const isTaken = isWanted(trail, 'RequestReceived') || record(trail, levelOf(trail), received)
+      return isTaken && sink.settled()
     },
     async conclude(trail, code) {
       trail.isOver = true
-      record(trail, levelOf(trail), { stage: 'ResponseComplete', at: now(), code, error: undefined })
-      return sink.settled()
+      const what = { stage: 'ResponseComplete', at: now(), code, error: undefined } as const
+      return record(trail, levelOf(trail), what) && sink.settled()
     },
     get failure() {
       return sink.failure

@@ -1,0 +1,117 @@
+// What access refuses to take: headers that are no key, keys that contradict themselves, scopes and rules that make no sense.
+
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { openWire, type Wire } from '../support/wire.ts'
+import { keys, openStage, type Person, rbac, refused, type Stage, secrets, teams } from './people.ts'
+
+describe('refused:', () => {
+  let stage: Stage
+  let admin: Person
+  let wire: Wire
+  before(async () => {
+    stage = await openStage()
+    admin = stage.admin
+    wire = openWire(stage.server)
+  })
+  after(() => stage.close())
+  const key = (spec: object) => admin.ask('POST', keys, { spec })
+  const rule = (fields: object) => key({ scope: { rules: [fields] } })
+
+  test('an Authorization that is empty, doubled, oversized, outside ASCII or not Bearer is 401, and says what would be right', async () => {
+    const good = `Bearer ${stage.server.adminKey}`
+    for (const [authorization, why] of [
+      ['', /malformed Authorization header: send Authorization: Bearer <ACCESS_KEY>/],
+      ['Bearer ', /malformed/],
+      [`Bearer ${'x'.repeat(5000)}`, /malformed/],
+      ['Basic YWRtaW46YWRtaW4=', /malformed/],
+      [good.replace(' ', '  x '), /malformed/],
+      [`Bearer ${'é'.repeat(40)}`, /unknown access key/],
+      [`${good.slice(0, -1)}_`, /malformed access key: its checksum is wrong/],
+    ] as const) {
+      const { code, json } = await wire('/kubernetes/management/api', { key: '', headers: { authorization } })
+      assert.equal(code, 401, authorization)
+      assert.match(json.message, why)
+      assert.equal(json.message.includes(authorization.slice(7) || 'nothing'), false, 'what was sent is not repeated')
+    }
+    const doubled = { authorization: [good, good] }
+    assert.equal((await wire('/kubernetes/management/api', { key: '', headers: doubled })).code, 401)
+    assert.equal((await wire('/kubernetes/management/api', { key: '', headers: { authorization: good } })).code, 200)
+  })
+
+  test('a key of two, with a negative ttl, or with names that only the server gives, is 422', async () => {
+    await refused(key({ user: 'ada', team: 'web' }), 422, /spec\.team: Forbidden: spec\.user is set/)
+    await refused(key({ team: 'web', subject: 'x' }), 422, /spec\.subject: Forbidden/)
+    await refused(key({ ttl: -1 }), 422, /spec\.ttl/)
+    for (const spec of [
+      { user: 'system:platform' },
+      { subject: 'platform:team:web' },
+      { groups: ['fine', 'system:masters'] },
+      { identity: { username: 'system:x' } },
+      { identity: { groups: ['platform:team:web'] } },
+    ])
+      await refused(key(spec), 422, /names beginning with system: or platform: are given by the server alone/)
+    await refused(key({ key: 'too short' }), 422, /32 to 4000 characters of visible ASCII/)
+    await refused(key({ key: 'ü'.repeat(40) }), 422, /visible ASCII/)
+  })
+
+  test('a scope with an unknown role is 422 and names those there are', async () => {
+    const all = /"agent", "metrics-reader", "metrics-writer", "network-peer", "platform-cli", "vcluster", "workspace"/
+    const { status, text, body } = await key({ scope: { roles: [{ role: 'root' }] } })
+    assert.equal(status, 422, text)
+    assert.match(body.message, /spec\.scope\.roles\[0\]\.role/)
+    const told = [...body.message.matchAll(/"([a-z-]+)"/g)].map(match => `"${match[1]}"`)
+    assert.match(
+      told
+        .filter(word => word !== '"root"' && word !== '"key-"')
+        .sort()
+        .join(', '),
+      all,
+    )
+  })
+
+  test('rules of a scope that overlap, name instances of nothing, or hide a wildcard, are 422', async () => {
+    const of = (fields: object) => rule({ resources: [{ group: 'management.platform.sh', ...fields }] })
+    const overlapping = /is covered by another entry; entries with wildcards must not overlap/
+    await refused(of({ resources: ['*', 'teams'] }), 422, overlapping)
+    await refused(of({ resources: ['teams/*', 'teams/status'] }), 422, overlapping)
+    await refused(of({ resources: ['*/status', 'teams/status'] }), 422, overlapping)
+    await refused(of({ resourceNames: ['web'] }), 422, /resourceNames need resources to belong to/)
+    for (const url of ['/a*', '/a/*/b', '/*/', '**'])
+      await refused(rule({ nonResourceURLs: [url] }), 422, /a wildcard stands only for the whole last step/)
+    await refused(rule({ requestTargets: ['Moon'] }), 422, /requestTargets/)
+    const fine = {
+      resources: [{ resources: ['teams', 'teams/status', '*/history'] }],
+      nonResourceURLs: ['/apis/*', '*'],
+    }
+    assert.equal((await rule(fine)).status, 201)
+  })
+
+  test('access without verbs, with create, or for all teams, is 422', async () => {
+    const shared = (entry: object) =>
+      admin.ask('POST', secrets(), { metadata: { name: 'x' }, spec: { access: [entry] } })
+    await refused(shared({ users: ['ada'] }), 422, /spec\.access\[0\]\.verbs: Required value/)
+    await refused(shared({ verbs: ['create'], users: ['ada'] }), 422, /create names no object/)
+    await refused(shared({ verbs: ['get'], teams: ['*'] }), 422, /name the teams/)
+    const owner = { user: 'ada', team: 'web' }
+    await refused(
+      admin.ask('POST', teams, { metadata: { name: 'x' }, spec: { owner } }),
+      422,
+      /an object has one owner/,
+    )
+  })
+
+  test('roles and bindings that Kubernetes would refuse are 422', async () => {
+    const role = (fields: object) =>
+      admin.ask('POST', `${rbac}/clusterroles`, { metadata: { name: 'x' }, rules: [fields] })
+    await refused(role({ apiGroups: [''], resources: ['x'], verbs: [] }), 422, /verbs must contain at least one value/)
+    await refused(role({ verbs: ['get'], resources: ['x'] }), 422, /at least one api group/)
+    await refused(role({ verbs: ['get'], apiGroups: [''] }), 422, /at least one resource/)
+    await refused(role({ verbs: ['get'], nonResourceURLs: ['/a*'] }), 422, /whole last step/)
+    await refused(
+      role({ verbs: ['get'], apiGroups: [''], resources: ['x'], nonResourceURLs: ['/a'] }),
+      422,
+      /both regular resources and non-resource URLs/,
+    )
+  })
+})
