@@ -22,8 +22,29 @@ const encoder = new TextEncoder()
 export function respond(exchange: Exchange, answer: Answer): Promise<void> | undefined {
   if (answer.body.length <= compressAbove) return send(exchange, answer, answer.body, false)
   return takesGzip(exchange.request.headers['accept-encoding'])
-    ? compress(answer.body, { level: 1 }).then(body => send(exchange, answer, body, true))
+    ? sendZipped(exchange, answer)
     : send(exchange, answer, answer.body, false)
+}
+
+/** As many as there are threads for it. The others wait here, where those whose client has gone cost nothing. */
+const mostZipping = 4
+const line: (() => void)[] = []
+let zipping = 0
+
+async function sendZipped(exchange: Exchange, answer: Answer): Promise<void> {
+  if (zipping >= mostZipping) await new Promise<void>(resolve => line.push(resolve))
+  if (exchange.closed) return line.shift()?.()
+  await send(exchange, answer, await zip(answer.body), true)
+}
+
+async function zip(body: Uint8Array): Promise<Uint8Array> {
+  zipping++
+  try {
+    return await compress(body, { level: 1 })
+  } finally {
+    zipping--
+    line.shift()?.()
+  }
 }
 
 function send(exchange: Exchange, answer: Answer, body: Uint8Array, zipped: boolean): Promise<void> | undefined {
