@@ -95,8 +95,8 @@ test('file names are kebab-case', () => {
   holds(files.map(({ path }) => !name.test(basename(path)) && `${path}: is not kebab-case`))
 })
 
-test('index.ts is in kinds/ and storage/ alone, where it holds a list', () => {
-  const allowed = ['src/kinds/index.ts', 'src/storage/index.ts']
+test('index.ts is in kinds/, storage/ and cli/ alone, where it holds a list', () => {
+  const allowed = ['src/kinds/index.ts', 'src/storage/index.ts', 'src/cli/index.ts']
   holds(files.map(({ path }) => basename(path) === 'index.ts' && !allowed.includes(path) && `${path}: name it`))
 })
 
