@@ -1,5 +1,6 @@
 // The commands that need no server's rooms, in the order of the help. bin/platform.ts puts them beside its own.
 
 import type { Command } from './command.ts'
+import { licenseInspect, vclusterDefaults, vclusterSchema, vclusterValidate } from './vcluster-config.ts'
 
-export const commands: readonly Command[] = []
+export const commands: readonly Command[] = [vclusterValidate, vclusterSchema, vclusterDefaults, licenseInspect]
