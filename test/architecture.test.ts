@@ -40,7 +40,7 @@ const floors = [
 /** The command line previews offline what the virtual cluster's side would do. */
 const exceptions = ['cli → vcluster']
 const browserSafe = ['api', 'kinds', 'client', 'console']
-const runsForeignCode = 'src/vcluster/patch/sandbox.ts'
+const runsForeignCode = 'src/vcluster/patch/sandbox-worker.ts'
 /** Files over 300 lines, each with its reason. */
 const long: Record<string, string> = {}
 
@@ -81,8 +81,8 @@ test('only bin/ reads process.env and process.argv', () => {
   holds(programs.map(({ path, room, code }) => room !== 'bin' && reads.test(code) && `${path}: reads env or argv`))
 })
 
-test('only vcluster/patch/sandbox.ts runs foreign code', () => {
-  const runs = /'node:vm'|\beval\(|\bnew Function\(|\bFunction\(/
+test('only vcluster/patch/sandbox-worker.ts runs foreign code, in a thread of its own', () => {
+  const runs = /'node:vm'|\beval\(|\bnew Function\(|\bFunction\(|from 'quickjs-wasi'|\.evalCode\(/
   holds(programs.map(({ path, code }) => path !== runsForeignCode && runs.test(code) && `${path}: runs foreign code`))
 })
 

@@ -14,7 +14,7 @@ const DEEPEST = 200
 /** What a patch may name: what it is given, the three functions, and the part of the language that is the same every time. */
 const BOUND = ['value', 'valueExists', 'context'] as const
 const FUNCTIONS = ['atob', 'btoa', 'virtualToHostDNS'] as const
-const LANGUAGE = [
+export const LANGUAGE = [
   ...['undefined', 'NaN', 'Infinity', 'Object', 'Array', 'String', 'Number', 'Boolean', 'BigInt', 'Symbol', 'Math'],
   ...['JSON', 'Date', 'RegExp', 'Map', 'Set', 'Error', 'TypeError', 'RangeError', 'SyntaxError', 'parseInt'],
   ...['parseFloat', 'isNaN', 'isFinite', 'encodeURIComponent', 'decodeURIComponent', 'encodeURI', 'decodeURI'],
