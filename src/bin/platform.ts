@@ -9,6 +9,7 @@ import { configCheck } from './config.ts'
 import { io } from './io.ts'
 import { serve } from './serve.ts'
 import { flagOf, table, variableOf } from './settings.ts'
+import { vclusterSync } from './sync.ts'
 import { version } from './version.ts'
 
 /** Settings as flags, for the help: `readSettings` reads them itself, with their variables and the file. */
@@ -55,6 +56,7 @@ const commands: readonly Command[] = [
     auditHash,
     ' --data data < FILE',
   ),
+  vclusterSync,
   ...ownCommands,
   defineCommand({
     words: ['version'],

@@ -46,6 +46,7 @@ import {
 import { openHouse } from './house.ts'
 import { gaugeHouse } from './house-metrics.ts'
 import { addressOf, isLoopback, readSettings, type Settings } from './settings.ts'
+import { toldToStop } from './told-to-stop.ts'
 import { version } from './version.ts'
 
 const drainWithin = 7000
@@ -281,19 +282,4 @@ function record(log: Logger, { exchange, info, caller, code, seconds, error }: O
   else if (code >= 500) log.warn(line, 'request failed')
   else if (isWrite) log.info(line, 'write')
   else log.debug(line, 'request')
-}
-
-/** A terminal and a launcher may both pass on one Ctrl-C: only a second later does another signal end it at once. */
-async function toldToStop(): Promise<void> {
-  const signals = ['SIGINT', 'SIGTERM'] as const
-  await new Promise<void>(resolve => {
-    const told = () => {
-      resolve()
-      const untold = () => {
-        for (const signal of signals) process.off(signal, told)
-      }
-      void setTimeout(1000, undefined, { ref: false }).then(untold)
-    }
-    for (const signal of signals) process.on(signal, told)
-  })
 }

@@ -5,10 +5,14 @@ import { dnsLabel } from '../api/names.ts'
 export type NamespaceMap = {
   /** undefined: objects of this namespace are not synced. */
   readonly toHost: (namespace: string) => string | undefined
+  readonly toVirtual: (namespace: string) => string | undefined
+  /** Host namespaces that can be meant; undefined: any that fits a pattern. */
+  readonly hostNamespaces: readonly string[] | undefined
   readonly problems: readonly { readonly from: string; readonly message: string }[]
 }
 
-type Pattern = { readonly from: readonly [string, string]; readonly to: readonly [string, string] }
+type Halves = readonly [string, string]
+type Pattern = { readonly from: Halves; readonly to: Halves }
 
 /** Names as they are win over patterns, longer patterns over shorter ones. */
 export function namespaceMap(byName: { readonly [from: string]: string }): NamespaceMap {
@@ -31,19 +35,26 @@ export function namespaceMap(byName: { readonly [from: string]: string }): Names
   }
   const length = ({ from }: Pattern) => from[0].length + from[1].length
   patterns.sort((a, b) => length(b) - length(a))
+  const back = new Map([...exact].map(([from, to]) => [to, from]))
+  const toHost = (namespace: string) => {
+    const pattern = patterns.find(({ from }) => isMatch(from, namespace))
+    return exact.get(namespace) ?? pattern?.to.join(middle(pattern.from, namespace))
+  }
   return {
     problems,
-    toHost: namespace => {
-      const found = exact.get(namespace)
-      if (found !== undefined) return found
-      const pattern = patterns.find(one => isMatch(one, namespace))
-      if (!pattern) return undefined
-      const middle = namespace.slice(pattern.from[0].length, namespace.length - pattern.from[1].length)
-      return pattern.to.join(middle)
+    toHost,
+    toVirtual: namespace => {
+      const found = patterns
+        .filter(({ to }) => isMatch(to, namespace))
+        .map(({ from, to }) => from.join(middle(to, namespace)))
+        .find(candidate => toHost(candidate) === namespace)
+      return back.get(namespace) ?? found
     },
+    hostNamespaces: patterns.length ? undefined : [...back.keys()],
   }
 }
 
-const halves = (text: string) => text.split('*') as unknown as readonly [string, string]
-const isMatch = ({ from: [head, tail] }: Pattern, text: string) =>
+const halves = (text: string) => text.split('*') as unknown as Halves
+const isMatch = ([head, tail]: Halves, text: string) =>
   text.length >= head.length + tail.length && text.startsWith(head) && text.endsWith(tail)
+const middle = ([head, tail]: Halves, text: string) => text.slice(head.length, text.length - tail.length)
