@@ -27,29 +27,43 @@ export function openPool(most: number, open: () => Promise<SandboxThread>): Pool
     else free++
   }
 
-  async function perform(work: (thread: SandboxThread) => Promise<Answer>): Promise<Answer> {
-    await turn()
+  /** A spent thread is replaced before its turn is over: who comes next does not wait for a start. */
+  async function replace(thread: SandboxThread): Promise<void> {
     try {
-      if (isClosed) throw new Error('the sandbox is closed')
-      const thread = idle.pop() ?? (await open())
-      const answer = await work(thread)
-      if (answer.spent || isClosed) await thread.close()
-      else idle.push(thread)
-      return answer
+      await thread.close()
+      if (!isClosed) idle.push(await open())
     } finally {
       next()
     }
   }
 
+  async function perform(work: (thread: SandboxThread) => Promise<Answer>): Promise<Answer> {
+    await turn()
+    let spent: SandboxThread | undefined
+    try {
+      if (isClosed) throw new Error('the sandbox is closed')
+      const thread = idle.pop() ?? (await open())
+      const answer = await work(thread)
+      if (answer.spent) spent = thread
+      else idle.push(thread)
+      return answer
+    } finally {
+      if (spent) track(replace(spent).catch(() => {}))
+      else next()
+    }
+  }
+
+  function track<T>(work: Promise<T>): Promise<T> {
+    const done = work.finally(() => busy.delete(done))
+    busy.add(done)
+    return done
+  }
+
   return {
-    use(work) {
-      const done = perform(work)
-      busy.add(done)
-      return done.finally(() => busy.delete(done))
-    },
+    use: work => track(perform(work)),
     async close() {
       isClosed = true
-      await Promise.allSettled(busy)
+      while (busy.size) await Promise.allSettled(busy)
       await Promise.all(idle.splice(0).map(thread => thread.close()))
     },
   }

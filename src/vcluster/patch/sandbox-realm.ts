@@ -61,6 +61,9 @@ export function prepareRealm(
   root['Date'] = FixedDate
   Math.random = unavailable('Math.random', noClock) as () => number
 
+  // Setters behind which the engine keeps what it is given, frozen or not.
+  for (const key of ['prepareStackTrace', 'stackTraceLimit', 'captureStackTrace']) deleteProperty(Error, key)
+
   // Code made from text: the four constructors behind the four kinds of functions.
   const samples = [() => 0, function* () {}, async () => 0, async function* () {}]
   const noCode = unavailable('Function', 'an expression makes no code')

@@ -106,7 +106,8 @@ function takeImage(): { restore(): boolean } {
   const whole = new Uint8Array(memoryNow().buffer)
   const size = whole.length
   const pages = Array.from({ length: size / PAGE }, (_, page) => page * PAGE)
-  const used = pages.filter(at => whole.subarray(at, at + PAGE).some(byte => byte !== 0))
+  const empty = Buffer.alloc(PAGE)
+  const used = pages.filter(at => empty.compare(whole, at, at + PAGE) !== 0)
   const room = used.findIndex((at, index) => (used[index + 1] ?? 0) - at > memoryBytes / 2)
   const low = whole.slice(0, (used[room] ?? size - PAGE) + PAGE)
   const high = used.slice(room + 1).map(at => ({ at, bytes: whole.slice(at, at + PAGE) }))
