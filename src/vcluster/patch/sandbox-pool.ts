@@ -48,7 +48,7 @@ export function openPool(most: number, open: () => Promise<SandboxThread>): Pool
       else idle.push(thread)
       return answer
     } finally {
-      if (spent) track(replace(spent).catch(() => {}))
+      if (spent) void track(replace(spent).catch(() => {}))
       else next()
     }
   }
