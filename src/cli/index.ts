@@ -2,5 +2,14 @@
 
 import type { Command } from './command.ts'
 import { licenseInspect, vclusterDefaults, vclusterSchema, vclusterValidate } from './vcluster-config.ts'
+import { vclusterPatch } from './vcluster-patch.ts'
+import { vclusterTest } from './vcluster-test.ts'
 
-export const commands: readonly Command[] = [vclusterValidate, vclusterSchema, vclusterDefaults, licenseInspect]
+export const commands: readonly Command[] = [
+  vclusterValidate,
+  vclusterPatch,
+  vclusterTest,
+  vclusterSchema,
+  vclusterDefaults,
+  licenseInspect,
+]

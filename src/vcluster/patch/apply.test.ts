@@ -218,7 +218,7 @@ test('virtualToHostDNS uses the cluster domain of the configuration, and says wh
   assert.deepEqual(JSON.parse(JSON.stringify(one.object)), {
     metadata: { annotations: { a: 'nginx-x-default-x-vc.ns.svc.example.org' } },
   })
-  const multiNamespace = { toHost: (name: string) => name }
+  const multiNamespace = { toHost: (name: string) => name, toVirtual: (name: string) => name }
   const many = await apply(patches, { object, multiNamespace })
   assert.match(many.problem?.message ?? '', /multi-namespace mode/)
 })

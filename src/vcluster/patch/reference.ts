@@ -11,6 +11,7 @@ export type Direction = 'toHost' | 'toVirtual'
 /** How namespaces are called on the other side, in multi-namespace mode; undefined: it is not synced. */
 export type NamespaceMapping = {
   readonly toHost: (namespace: string) => string | undefined
+  readonly toVirtual: (namespace: string) => string | undefined
 }
 
 /** An object that a synced one speaks of, on both sides: the syncer pushes or imports it. */
@@ -92,19 +93,18 @@ function referentFromVirtual(spoken: Spoken, { vcluster, multiNamespace, ...own 
 
 function referentFromHost(spoken: Spoken, options: RewriteOptions): Referent | string {
   const { vcluster, multiNamespace, reference, virtualValue } = options
+  if (multiNamespace) {
+    const namespace = spoken.namespace === undefined ? options.namespace : multiNamespace.toVirtual(spoken.namespace)
+    if (namespace === undefined) return `host namespace ${JSON.stringify(spoken.namespace)} is not synced`
+    const host = spoken.namespace ?? multiNamespace.toHost(namespace) ?? ''
+    return { ...spoken, namespace, hostNamespace: host, hostName: spoken.name }
+  }
   const read = (path: string | undefined): string | undefined => {
     if (path === undefined || virtualValue === undefined) return undefined
     const [match] = matchPath({ value: virtualValue }, [{ key: 'value' }, ...parsePath(path)]).matches
     return typeof match?.value === 'string' ? match.value : undefined
   }
   const namespace = read(reference.namespacePath) ?? options.namespace
-  if (multiNamespace) {
-    const host = multiNamespace.toHost(namespace)
-    const isKnown = host !== undefined && (spoken.namespace === undefined || spoken.namespace === host)
-    if (!isKnown)
-      return `host namespace ${JSON.stringify(spoken.namespace ?? host ?? '')} is no namespace of this object`
-    return { ...spoken, namespace, hostNamespace: host, hostName: spoken.name }
-  }
   const before = read(reference.namePath ?? '')
   const known = { ...spoken, namespace, hostNamespace: vcluster.namespace, hostName: spoken.name }
   if (before !== undefined && generatedName(spoken, before, namespace, vcluster.name) === spoken.name)
