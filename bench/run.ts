@@ -5,6 +5,7 @@ import { measureAuthorize } from './authorize.ts'
 import { drive, generator, type Load } from './load.ts'
 import { remove, type Server, startBare, startServer } from './processes.ts'
 import { measureRights } from './rights.ts'
+import { measurePatches } from './patches.ts'
 import { measureScale } from './scale.ts'
 import { measureWatch } from './watch.ts'
 
@@ -94,4 +95,5 @@ for (const { name, ours, bare, target, errors } of await rates())
 if (!only || only === 'watch') console.log(await measureWatch())
 if (!only || only === 'authorize') console.log(await measureAuthorize())
 if (!only || only === 'rights') console.log(await measureRights(seconds))
+if (!only || only === 'patches') console.log(await measurePatches())
 if (!only || only === 'scale') console.log(await measureScale())
