@@ -3,6 +3,7 @@
 import { request } from 'node:https'
 import { measureAuthorize } from './authorize.ts'
 import { drive, generator, type Load } from './load.ts'
+import { measurePatches } from './patches.ts'
 import { remove, type Server, startBare, startServer } from './processes.ts'
 import { measureRights } from './rights.ts'
 import { measureScale } from './scale.ts'
@@ -94,4 +95,5 @@ for (const { name, ours, bare, target, errors } of await rates())
 if (!only || only === 'watch') console.log(await measureWatch())
 if (!only || only === 'authorize') console.log(await measureAuthorize())
 if (!only || only === 'rights') console.log(await measureRights(seconds))
+if (!only || only === 'patches') console.log(await measurePatches())
 if (!only || only === 'scale') console.log(await measureScale())

@@ -40,7 +40,7 @@ const floors = [
 /** The command line previews offline what the virtual cluster's side would do. */
 const exceptions = ['cli → vcluster']
 const browserSafe = ['api', 'kinds', 'client', 'console']
-const runsForeignCode = 'src/vcluster/patch/sandbox.ts'
+const runsForeignCode = 'src/vcluster/patch/sandbox-worker.ts'
 /** Files over 300 lines, each with its reason. */
 const long: Record<string, string> = {}
 
@@ -81,8 +81,8 @@ test('only bin/ reads process.env and process.argv', () => {
   holds(programs.map(({ path, room, code }) => room !== 'bin' && reads.test(code) && `${path}: reads env or argv`))
 })
 
-test('only vcluster/patch/sandbox.ts runs foreign code', () => {
-  const runs = /'node:vm'|\beval\(|\bnew Function\(|\bFunction\(/
+test('only vcluster/patch/sandbox-worker.ts runs foreign code, in a thread of its own', () => {
+  const runs = /'node:vm'|\beval\(|\bnew Function\(|\bFunction\(|from 'quickjs-wasi'|\.evalCode\(/
   holds(programs.map(({ path, code }) => path !== runsForeignCode && runs.test(code) && `${path}: runs foreign code`))
 })
 
@@ -95,8 +95,8 @@ test('file names are kebab-case', () => {
   holds(files.map(({ path }) => !name.test(basename(path)) && `${path}: is not kebab-case`))
 })
 
-test('index.ts is in kinds/ and storage/ alone, where it holds a list', () => {
-  const allowed = ['src/kinds/index.ts', 'src/storage/index.ts']
+test('index.ts is in kinds/, storage/ and cli/ alone, where it holds a list', () => {
+  const allowed = ['src/kinds/index.ts', 'src/storage/index.ts', 'src/cli/index.ts']
   holds(files.map(({ path }) => basename(path) === 'index.ts' && !allowed.includes(path) && `${path}: name it`))
 })
 

@@ -6,6 +6,7 @@
 //   sh ci          not run here, for it would run this very test: it is what .ci/run runs, and is compared with it
 //   text           what the `sh` block before it prints; `<word>` and `…` stand for what differs
 //   yaml, json     objects: a server takes them in a dry run; a ServerConfig: the program takes it
+//   yaml patch     a patch with examples in comments: run by test/vcluster/patch-docs.test.ts
 //   ts             begins with the name of a file: an excerpt of it, or, where there is none yet, a file that type-checks
 //   tree           directories and files, all of which exist
 
@@ -39,7 +40,7 @@ import { type Server, startServer } from './support/server.ts'
 
 const root = join(import.meta.dirname, '..')
 const documents = ['README.md', ...globSync('docs/**/*.md', { cwd: root }).toSorted()]
-const known = ['sh', 'sh background', 'sh ci', 'text', 'yaml', 'json', 'ts', 'tree']
+const known = ['sh', 'sh background', 'sh ci', 'text', 'yaml', 'yaml patch', 'json', 'ts', 'tree']
 const blocks = documents.flatMap(path => blocksOf(readDocument(path)).map(block => ({ ...block, path })))
 const those = (...how: string[]) => blocks.filter(block => how.includes(block.how))
 const at = ({ path, line }: { path: string; line: number }) => `${path}:${line}`

@@ -1,68 +1,74 @@
-// The one executable: a table of commands. Reads argv and env and hands them on.
+// The one executable: a table of commands. Reads argv and hands it on with the world that commands see.
 
+import { type Command, defineCommand, type Flags } from '../cli/command.ts'
+import { commands as ownCommands } from '../cli/index.ts'
+import { runCommand } from '../cli/run-command.ts'
 import { adminReset } from './admin-reset.ts'
 import { auditHash } from './audit-hash.ts'
 import { configCheck } from './config.ts'
+import { io } from './io.ts'
 import { serve } from './serve.ts'
-import { flagOf, SettingsError, table, variableOf } from './settings.ts'
+import { flagOf, table, variableOf } from './settings.ts'
+import { vclusterSync } from './sync.ts'
 import { version } from './version.ts'
 
-type Command = {
-  readonly words: readonly string[]
-  readonly what: string
-  readonly run: (args: readonly string[], env: NodeJS.ProcessEnv) => Promise<void>
+/** Settings as flags, for the help: `readSettings` reads them itself, with their variables and the file. */
+const settings: Flags = {
+  config: { type: 'text', value: 'FILE', what: 'File with settings.', variable: 'PLATFORM_CONFIG' },
+  ...Object.fromEntries(
+    Object.entries(table).map(([key, row]) => [
+      flagOf(key),
+      typeof row.default === 'boolean'
+        ? { type: 'switch' as const, what: `${row.what} (or ${variableOf(key)})` }
+        : {
+            type: Array.isArray(row.default) ? ('list' as const) : ('text' as const),
+            value: typeof row.default === 'number' ? 'N' : 'VALUE',
+            what: row.what,
+            variable: variableOf(key),
+            ...(String(row.default) ? { default: String(row.default) } : {}),
+          },
+    ]),
+  ),
 }
+
+type Run = (args: readonly string[], env: NodeJS.ProcessEnv) => Promise<void>
+
+const withSettings = (words: readonly string[], what: string, run: Run, example = ''): Command =>
+  defineCommand({
+    words,
+    what,
+    examples: [{ what, command: `platform ${words.join(' ')}${example}` }],
+    flags: settings,
+    ownFlags: true,
+    run: async ({ args }) => {
+      await run(args, io.env)
+      return 0
+    },
+  })
 
 const commands: readonly Command[] = [
-  { words: ['serve'], what: 'Run the management API.', run: serve },
-  { words: ['config', 'check'], what: 'Check the settings and print them.', run: configCheck },
-  { words: ['admin', 'reset'], what: 'Make a new administrator key; the server must be stopped.', run: adminReset },
-  {
-    words: ['audit', 'hash'],
-    what: 'Read a value from stdin and print what the audit log shows for it.',
-    run: auditHash,
-  },
-  { words: ['version'], what: 'Print the version.', run: async () => console.log(version) },
+  withSettings(['serve'], 'Run the management API.', serve, ' --data data --https 0.0.0.0:8443'),
+  withSettings(['config', 'check'], 'Check the settings and print them.', configCheck, ' --config platform.yaml'),
+  withSettings(['admin', 'reset'], 'Make a new administrator key; the server must be stopped.', adminReset),
+  withSettings(
+    ['audit', 'hash'],
+    'Read a value from stdin and print what the audit log shows for it.',
+    auditHash,
+    ' --data data < FILE',
+  ),
+  vclusterSync,
+  ...ownCommands,
+  defineCommand({
+    words: ['version'],
+    what: 'Print the version.',
+    examples: [],
+    flags: {},
+    run: async (_, { out }) => {
+      out(`${version}\n`)
+      return 0
+    },
+  }),
 ]
 
-function help(): string {
-  const lines = commands.map(({ words, what }) => `  platform ${words.join(' ').padEnd(14)} ${what}`)
-  const flags = Object.entries(table).map(
-    ([key, row]) => `  --${flagOf(key).padEnd(16)} ${row.what} [${String(row.default) || '-'}] (${variableOf(key)})`,
-  )
-  return [
-    'Usage:',
-    ...lines,
-    '',
-    'Settings (flag, environment variable, or key of the file given by --config):',
-    ...flags,
-  ].join('\n')
-}
-
-async function main(args: readonly string[]): Promise<number> {
-  if (args.length === 0 || args.includes('--help') || args[0] === 'help') {
-    console.log(help())
-    return args.length === 0 ? 2 : 0
-  }
-  const command = commands.find(({ words }) => words.every((word, index) => args[index] === word))
-  if (!command) {
-    console.error(
-      `platform: no command "${args.slice(0, 2).join(' ')}". Commands: ${commands.map(({ words }) => words.join(' ')).join(', ')}`,
-    )
-    return 2
-  }
-  try {
-    await command.run(args.slice(command.words.length), process.env)
-    return 0
-  } catch (error) {
-    if (error instanceof SettingsError) {
-      for (const problem of error.problems) console.error(`platform: ${problem}`)
-      return 2
-    }
-    console.error(`platform: ${(error as Error).message}`)
-    return 1
-  }
-}
-
 // Ends the process even where a command that failed left a store or a watch open.
-process.exit(await main(process.argv.slice(2)))
+process.exit(await runCommand(commands, process.argv.slice(2), io))

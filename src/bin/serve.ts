@@ -47,6 +47,7 @@ import { openHouse } from './house.ts'
 import { gaugeHouse } from './house-metrics.ts'
 import { record } from './request-log.ts'
 import { addressOf, isLoopback, readSettings, type Settings } from './settings.ts'
+import { toldToStop } from './told-to-stop.ts'
 import { version } from './version.ts'
 
 const drainWithin = 7000
@@ -273,19 +274,4 @@ function checksOf({ store }: Storage, leaving: AbortSignal) {
   const storage = { name: 'storage', failure: () => store.failure }
   const shutdown = { name: 'shutdown', failure: () => (leaving.aborted ? 'shutting down' : undefined) }
   return { livez: [ping], readyz: [ping, storage, shutdown] }
-}
-
-/** A terminal and a launcher may both pass on one Ctrl-C: only a second later does another signal end it at once. */
-async function toldToStop(): Promise<void> {
-  const signals = ['SIGINT', 'SIGTERM'] as const
-  await new Promise<void>(resolve => {
-    const told = () => {
-      resolve()
-      const untold = () => {
-        for (const signal of signals) process.off(signal, told)
-      }
-      void setTimeout(1000, undefined, { ref: false }).then(untold)
-    }
-    for (const signal of signals) process.on(signal, told)
-  })
 }

@@ -5,6 +5,7 @@ import { isIPv4 } from 'node:net'
 import { parseArgs } from 'node:util'
 import { decode } from '../api/codec.ts'
 import { isObject, type Json } from '../api/object.ts'
+import { UsageError } from '../cli/command.ts'
 import { networkProblem } from '../serving/client-address.ts'
 import { engineNames } from '../storage/index.ts'
 
@@ -106,13 +107,7 @@ type Widened<T> = T extends string
 export type Settings = { readonly [K in Key]: Widened<(typeof table)[K]['default']> }
 
 /** All problems at once; each says which setting, from where, and what would be right. */
-export class SettingsError extends Error {
-  readonly problems: readonly string[]
-  constructor(problems: readonly string[]) {
-    super(problems.join('\n'))
-    this.problems = problems
-  }
-}
+export class SettingsError extends UsageError {}
 
 export const flagOf = (key: string) =>
   key.replace(/\.|[A-Z]+(?![a-z])|[A-Z]/g, part => `-${part === '.' ? '' : part.toLowerCase()}`)

@@ -25,8 +25,10 @@ export type Fetch = (url: string, init: RequestInit) => Promise<Response>
 export type ConnectOptions = {
   /** The server's base; what comes behind it is added here (D1). */
   readonly url: string
-  /** Sent as bearer key with every request. */
-  readonly key: string
+  /** What stands between the base and the Kubernetes-shaped paths; '' for API servers that are not ours. */
+  readonly below?: string
+  /** Sent as bearer key with every request; absent where `fetch` says who one is. */
+  readonly key?: string
   readonly fetch: Fetch
   /** Told of warnings that no write asked for. */
   readonly warn?: (text: string) => void
@@ -43,14 +45,14 @@ type Call = {
   readonly signal?: AbortSignal
 }
 
-export function connect({ url, key, fetch, warn }: ConnectOptions): Resources {
-  const base = url.replace(/\/+$/, '') + prefix
+export function connect({ url, below = prefix, key, fetch, warn }: ConnectOptions): Resources {
+  const base = url.replace(/\/+$/, '') + below
 
   /** Answers what went well; anything else is the server's own error, thrown. */
   async function call({ method = 'GET', kind, at = {}, query = {}, body, type, ...rest }: Call): Promise<Response> {
     const headers = {
       Accept: 'application/json',
-      Authorization: `Bearer ${key}`,
+      ...(key === undefined ? {} : { Authorization: `Bearer ${key}` }),
       ...(body === undefined ? {} : { 'Content-Type': type ?? 'application/json' }),
     }
     const response = await fetch(base + pathOf(kind, at) + written(query), {

@@ -37,6 +37,10 @@ export type HouseOptions = {
   readonly judge?: (caller: Caller, question: Question) => Judgement
   readonly random?: (size: number) => Uint8Array
   readonly collect?: boolean
+  /** Of an sqlite store that outlives the house; default: one of its own. */
+  readonly directory?: string
+  /** Default: one that stands still until it is moved. */
+  readonly clock?: Clock
 }
 
 export type Clock = { now(): number; forward(seconds: number): void }
@@ -76,8 +80,8 @@ export const historySeconds = 60
 
 export async function openHouse(options: HouseOptions = {}): Promise<House & { readonly kinds: readonly Kind[] }> {
   const kinds = options.onlyKinds ?? [...ownKinds, ...(options.kinds ?? [])]
-  const clock = movableClock()
-  const { store, forget } = await openStore(options.engine ?? 'memory', clock)
+  const clock = options.clock ?? movableClock()
+  const { store, forget } = await openStore(options.engine ?? 'memory', clock, options.directory)
   const random = options.random ?? ((size: number) => randomBytes(size))
   const judge = options.judge ?? (() => ({ allowed: true, reason: '' }))
   const digest = (text: string) => createHash('sha256').update(text).digest('hex')
@@ -170,6 +174,7 @@ export type Front = { readonly url: string; readonly limits: FairLimits; close()
 export async function openFront(
   house: House & { readonly kinds: readonly Kind[] },
   caller: Caller = admin,
+  port = 0,
 ): Promise<Front> {
   const ending = new AbortController()
   const metrics = openMetrics()
@@ -208,10 +213,7 @@ export async function openFront(
       if (code === 500 && !(error instanceof SealError)) fail(error)
     },
   })
-  const listener = await listenHttp(
-    { host: '127.0.0.1', port: 0 },
-    (request, response) => void handle(request, response),
-  )
+  const listener = await listenHttp({ host: '127.0.0.1', port }, (request, response) => void handle(request, response))
   return {
     url: listener.url,
     limits,
@@ -249,12 +251,12 @@ function movableClock(): Clock {
   }
 }
 
-async function openStore(engine: 'memory' | 'sqlite', { now }: Clock) {
+async function openStore(engine: 'memory' | 'sqlite', { now }: Clock, kept?: string) {
   const history = { minAgeMs: historySeconds * 1000, minEvents: 0 }
   if (engine === 'memory') return { store: openMemoryStore({ now, history }), forget: async () => {} }
-  const directory = await mkdtemp(join(tmpdir(), 'platform-house-'))
+  const directory = kept ?? (await mkdtemp(join(tmpdir(), 'platform-house-')))
   const store = await openSqliteStore({ file: join(directory, 'platform.db'), now, history })
-  return { store, forget: () => rm(directory, { recursive: true, force: true }) }
+  return { store, forget: async () => kept ?? rm(directory, { recursive: true, force: true }) }
 }
 
 /** What fails behind a request's back fails the test run loudly. */

@@ -1,0 +1,48 @@
+// The flags of `platform vcluster sync`, and what it has opened by them.
+
+import type { Flags, Given, Io } from '../cli/command.ts'
+import { configFlags } from '../cli/read-config.ts'
+import type { Config } from '../vcluster/config.ts'
+import type { OpenSyncOptions } from '../vcluster/sync.ts'
+import type { Reached } from './reach.ts'
+
+export const flags = {
+  ...configFlags,
+  name: { type: 'text', value: 'VC', what: 'Name of the virtual cluster.', required: true },
+  namespace: { type: 'text', short: 'n', value: 'NS', what: 'Where it lives on the host.', required: true },
+  'virtual-kubeconfig': { type: 'text', value: 'FILE', what: 'Way into the virtual cluster.', required: true },
+  'virtual-context': { type: 'text', value: 'NAME', what: 'Context of that file.' },
+  'host-kubeconfig': { type: 'text', value: 'FILE', what: 'Way into the host; default: the cluster this runs in.' },
+  'host-context': { type: 'text', value: 'NAME', what: 'Context of that file.' },
+  once: { type: 'switch', what: 'Bring everything in order once, and end; 1: something could not be.' },
+  'dry-run': { type: 'switch', what: 'Print what would be written, once, and write nothing.' },
+  timeout: { type: 'text', value: 'SECONDS', what: 'How long --once and --dry-run try.', default: '60' },
+  'import-allow': { type: 'list', value: 'Secret[/NAME]', what: 'Secrets of the host that references may import.' },
+  'leader-elect': { type: 'switch', what: 'Work only while holding a Lease on the host, for several replicas.' },
+  listen: {
+    type: 'text',
+    value: 'HOST:PORT',
+    what: 'Where to serve /livez, /readyz and /metrics, or off.',
+    default: 'off',
+  },
+  'log-level': {
+    type: 'text',
+    value: 'LEVEL',
+    what: 'How much to log.',
+    choices: ['debug', 'info', 'warn', 'error'],
+    default: 'info',
+  },
+} as const satisfies Flags
+
+type Asked = Given<typeof flags>['flags']
+
+export type Opened = {
+  readonly asked: Asked
+  readonly config: Config
+  readonly virtual: Reached
+  readonly host: Reached
+  readonly io: Io
+}
+
+/** Everything a syncer needs, for a configuration and until a signal ends it. */
+export type OptionsFor = (config: Config, signal: AbortSignal) => OpenSyncOptions

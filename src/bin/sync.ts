@@ -1,0 +1,154 @@
+// `platform vcluster sync`: reads the configuration, opens both clusters, leads or waits, and syncs until it is told to stop.
+
+import { lookup } from 'node:dns/promises'
+import { hostname } from 'node:os'
+import { setTimeout } from 'node:timers/promises'
+import pino from 'pino'
+import { defineCommand, UsageError } from '../cli/command.ts'
+import { readConfig } from '../cli/read-config.ts'
+import type { EndpointSync } from '../vcluster/endpoints.ts'
+import { holdLease } from '../vcluster/lease.ts'
+import { reachCluster } from './reach.ts'
+import { flags, type Opened, type OptionsFor } from './sync-flags.ts'
+import { observeSync, servePages } from './sync-metrics.ts'
+import { syncOnce } from './sync-once.ts'
+import { keepSyncing } from './sync-reload.ts'
+import { toldToStop } from './told-to-stop.ts'
+
+export const vclusterSync = defineCommand({
+  words: ['vcluster', 'sync'],
+  what: 'Keep the endpoint objects of a virtual cluster right on its host.',
+  examples: [
+    {
+      what: 'Beside a virtual cluster, with kubeconfigs for both sides',
+      command:
+        'platform vcluster sync -f vcluster.yaml --name my-vcluster -n team --virtual-kubeconfig v.yaml --host-kubeconfig h.yaml',
+    },
+    {
+      what: 'See what it would write',
+      command:
+        'platform vcluster sync -f vcluster.yaml --name my-vcluster -n team --virtual-kubeconfig v.yaml --host-kubeconfig h.yaml --dry-run',
+    },
+    {
+      what: 'In a pod of the host, in several replicas',
+      command:
+        'platform vcluster sync -f vcluster.yaml --name my-vcluster -n team --virtual-kubeconfig v.yaml --leader-elect --listen 0.0.0.0:8081',
+    },
+  ],
+  flags,
+  run: async ({ flags: asked }, io) => {
+    const problems = [
+      /^\d{1,6}$/.test(asked.timeout) ? '' : '--timeout must be a number of seconds',
+      asked.listen === 'off' || /^(\[[0-9a-fA-F:]+\]|[^:]+):\d{1,5}$/.test(asked.listen)
+        ? ''
+        : '--listen must be HOST:PORT or off',
+    ].filter(Boolean)
+    const config = await readConfig(asked, io).catch(gather(problems))
+    const virtual = await reachCluster(asked['virtual-kubeconfig'], asked['virtual-context'], io).catch(
+      gather(problems),
+    )
+    const host = await reachCluster(asked['host-kubeconfig'], asked['host-context'], io).catch(gather(problems))
+    if (!config || !virtual || !host || problems.length) throw new UsageError(problems)
+    try {
+      return await run({ asked, config, virtual, host, io })
+    } finally {
+      virtual.close()
+      host.close()
+    }
+  },
+})
+
+/** Everything that is wrong with three files is told at once. */
+const gather = (problems: string[]) => (error: unknown) => {
+  if (!(error instanceof UsageError)) throw error
+  problems.push(...error.problems)
+  return undefined
+}
+
+async function run(opened: Opened): Promise<number> {
+  const { asked, config, io } = opened
+  const log = pino({ level: asked['log-level'], base: null }, pino.destination({ fd: 2, sync: false }))
+  const ending = new AbortController()
+  void toldToStop().then(() => ending.abort())
+  if (!config.sync.toHost.endpoints.enabled) log.warn('endpoint sync is off: there is nothing to do')
+  let current: EndpointSync | undefined
+  const { metrics, observer, failed, trouble } = observeSync(() => current)
+  const options: OptionsFor = (next, signal) => ({
+    config: next,
+    name: asked.name,
+    namespace: asked.namespace,
+    virtual: opened.virtual.resources,
+    host: opened.host.resources,
+    hostServer: opened.host.server,
+    lookup: async name => (await lookup(name, { all: true })).map(({ address }) => address),
+    importAllow: asked['import-allow'],
+    tell: !asked['dry-run'],
+    instance: hostname(),
+    now: io.now,
+    random: Math.random,
+    wait: milliseconds => setTimeout(milliseconds, undefined, { signal }),
+    observer: {
+      ...observer,
+      failed: (what, error) => {
+        failed(error)
+        log.warn({ err: error, what }, 'failed; trying again')
+      },
+      trouble: ({ namespace, name }, { reason, message }) => {
+        trouble(reason)
+        log.warn({ namespace, name, reason }, message)
+      },
+    },
+  })
+  if (asked.once || asked['dry-run']) return syncOnce(opened, options, ending.signal, log)
+
+  let listed: EndpointSync | undefined
+  // One that waits for its turn is ready for it.
+  const isFollowed = () => (current ? current === listed : asked['leader-elect'])
+  const checks = checksOf(isFollowed, ending.signal)
+  const pages = asked.listen === 'off' ? undefined : await servePages(asked.listen, checks, metrics)
+  io.out(`platform syncs endpoints of ${asked.name} to ${asked.namespace}${pages ? `: ${pages.url}` : ''}\n`)
+  const lead = (signal: AbortSignal) =>
+    keepSyncing({
+      opened,
+      options,
+      signal,
+      log,
+      running: sync => {
+        current = sync
+        void sync?.ready.then(() => {
+          listed = sync
+        })
+      },
+    })
+  if (asked['leader-elect'])
+    await holdLease(
+      {
+        resources: opened.host.resources,
+        at: { namespace: asked.namespace, name: `vcluster-sync-${asked.name}`.slice(0, 253) },
+        identity: `${hostname()}_${process.pid}`,
+        now: io.now,
+        ticks: () => performance.now(),
+        wait: (milliseconds, signal) => setTimeout(milliseconds, undefined, { signal }).catch(() => {}),
+        lead,
+        failed: error => log.warn({ err: error }, 'the lease could not be had; trying again'),
+      },
+      ending.signal,
+    )
+  else await lead(ending.signal)
+  log.info('stopped')
+  await pages?.close(1000)
+  log.flush()
+  return 0
+}
+
+function checksOf(isFollowed: () => boolean, leaving: AbortSignal) {
+  const ping = { name: 'ping', failure: () => undefined }
+  return {
+    livez: [ping],
+    readyz: [
+      ping,
+      { name: 'sync', failure: () => (isFollowed() ? undefined : 'both sides are not listed yet') },
+      { name: 'shutdown', failure: () => (leaving.aborted ? 'shutting down' : undefined) },
+    ],
+  }
+}

@@ -1,0 +1,18 @@
+// Waits for the signals that end a program. What runs until then calls it: serve.ts, sync.ts.
+
+import { setTimeout } from 'node:timers/promises'
+
+/** A terminal and a launcher may both pass on one Ctrl-C: only a second later does another signal end it at once. */
+export async function toldToStop(): Promise<void> {
+  const signals = ['SIGINT', 'SIGTERM'] as const
+  await new Promise<void>(resolve => {
+    const told = () => {
+      resolve()
+      const untold = () => {
+        for (const signal of signals) process.off(signal, told)
+      }
+      void setTimeout(1000, undefined, { ref: false }).then(untold)
+    }
+    for (const signal of signals) process.on(signal, told)
+  })
+}

@@ -1,0 +1,79 @@
+// What a command of the command line is: a record of words, flags and examples. Help, parsing and hints follow from it.
+
+/** What a command sees of the world; bin hands it in, tests hand in another. */
+export type Io = {
+  /** Data, as it is: goes to standard output. */
+  readonly out: (text: string) => void
+  /** Talk: goes to standard error. */
+  readonly err: (text: string) => void
+  /** `-` is standard input. Rejects with a sentence that names the file. */
+  readonly readFile: (path: string) => Promise<Uint8Array>
+  /** Names of what is in a directory, sorted; directories end in `/`. */
+  readonly listDirectory: (path: string) => Promise<readonly string[]>
+  readonly env: { readonly [name: string]: string | undefined }
+  readonly now: () => number
+  /** Whether a person looks at standard output. */
+  readonly isTerminal: boolean
+}
+
+type Described = { readonly what: string; readonly short?: string }
+export type Flag =
+  | (Described & { readonly type: 'switch' })
+  | (Described & {
+      readonly type: 'text' | 'list'
+      /** What stands for the value in the help: FILE, NAME. */
+      readonly value: string
+      readonly required?: boolean
+      /** The only values there are. */
+      readonly choices?: readonly string[]
+      readonly default?: string
+      /** Environment variable that counts where the flag is not given. */
+      readonly variable?: string
+    })
+export type Flags = { readonly [name: string]: Flag }
+
+type ValueOf<F extends Flag> = F extends { readonly type: 'switch' }
+  ? boolean
+  : F extends { readonly type: 'list' }
+    ? readonly string[]
+    : F extends { readonly required: true } | { readonly default: string }
+      ? string
+      : string | undefined
+
+export type Positional = { readonly name: string; readonly what: string; readonly optional?: boolean }
+
+export type Given<F extends Flags = Flags> = {
+  readonly flags: { readonly [K in keyof F]: ValueOf<F[K]> }
+  /** As many as `positionals` names; optional ones may be missing. */
+  readonly words: readonly string[]
+  /** Everything behind the command's own words, untouched. */
+  readonly args: readonly string[]
+}
+
+export type Example = { readonly command: string; readonly what: string }
+
+export type Command<F extends Flags = Flags> = {
+  readonly words: readonly string[]
+  readonly what: string
+  /** Shown first in the help. */
+  readonly examples: readonly Example[]
+  readonly flags: F
+  readonly positionals?: readonly Positional[]
+  /** The command reads `args` itself: flags are for the help alone. */
+  readonly ownFlags?: boolean
+  /** Answers the exit code. */
+  readonly run: (given: Given<F>, io: Io) => Promise<number>
+}
+
+/** Keeps the flags' types while it is written, and forgets them in the table. */
+export const defineCommand = <const F extends Flags>(command: Command<F>): Command => command as unknown as Command
+
+/** Everything that is wrong with what was asked, exit code 2; each line says where and what would be right. */
+export class UsageError extends Error {
+  readonly problems: readonly string[]
+  constructor(problems: readonly string[]) {
+    super(problems.join('\n'))
+    this.name = 'UsageError'
+    this.problems = problems
+  }
+}

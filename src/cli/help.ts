@@ -1,0 +1,54 @@
+// What `--help` prints, from the records alone: examples first, then flags. run-command.ts calls it.
+
+import type { Command, Flag } from './command.ts'
+
+const nameOf = ({ words }: Command) => words.join(' ')
+
+export function helpOf(command: Command): string {
+  const { what, examples, flags, positionals = [] } = command
+  const usage = [
+    `platform ${nameOf(command)}`,
+    ...positionals.map(({ name, optional }) => (optional ? `[${name}]` : name)),
+    ...(Object.keys(flags).length ? ['[flags]'] : []),
+  ].join(' ')
+  return [
+    what,
+    ...(examples.length ? ['', 'Examples:', ...examples.flatMap(one => [`  # ${one.what}`, `  ${one.command}`])] : []),
+    '',
+    'Usage:',
+    `  ${usage}`,
+    ...columns(positionals.map(({ name, what }) => [name, what])),
+    ...(Object.keys(flags).length ? ['', 'Flags:', ...columns(Object.entries(flags).map(flagRow))] : []),
+  ].join('\n')
+}
+
+/** The commands that begin with these words; all of them without any. */
+export function overviewOf(commands: readonly Command[], words: readonly string[]): string {
+  const those = commands.filter(command => words.every((word, at) => command.words[at] === word))
+  return [
+    'Usage:',
+    ...columns(those.map(command => [`platform ${nameOf(command)}`, command.what])),
+    '',
+    `platform ${[...words, 'COMMAND'].join(' ')} --help shows examples and flags.`,
+  ].join('\n')
+}
+
+function flagRow([name, flag]: [string, Flag]): [string, string] {
+  const short = flag.short ? `-${flag.short}, ` : ''
+  if (flag.type === 'switch') return [`${short}--${name}`, flag.what]
+  const notes = [
+    flag.choices ? `one of ${flag.choices.join(', ')}` : '',
+    flag.default === undefined ? '' : `default ${flag.default}`,
+    flag.variable === undefined ? '' : `or ${flag.variable}`,
+    flag.required ? 'required' : '',
+    flag.type === 'list' ? 'may be repeated' : '',
+  ].filter(Boolean)
+  return [`${short}--${name} ${flag.value}`, notes.length ? `${flag.what} (${notes.join('; ')})` : flag.what]
+}
+
+const widest = 34
+
+function columns(rows: readonly (readonly [string, string])[]): string[] {
+  const width = Math.min(widest, Math.max(0, ...rows.map(([left]) => left.length)))
+  return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`)
+}

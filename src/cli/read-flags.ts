@@ -1,0 +1,67 @@
+// Reads the arguments of a command against its flags: everything that is wrong with them at once. run-command.ts calls it.
+
+import { parseArgs } from 'node:util'
+import { didYouMean } from '../api/nearest.ts'
+import { type Command, type Flag, type Flags, type Given, UsageError } from './command.ts'
+
+type Env = { readonly [name: string]: string | undefined }
+type Read = Map<string, string[]>
+
+/** Throws UsageError. */
+export function readFlags({ words: name, flags, positionals = [] }: Command, args: readonly string[], env: Env): Given {
+  const problems: string[] = []
+  const { read, words } = tokens(args, flags, problems)
+  const values = Object.fromEntries(
+    Object.entries(flags).map(([flag, row]) => [flag, readValue(flag, row, read.get(flag), env, problems)]),
+  )
+  const needed = positionals.filter(({ optional }) => !optional)
+  for (const missing of needed.slice(words.length)) problems.push(`${missing.name} is missing: ${missing.what}`)
+  for (const extra of words.slice(positionals.length)) problems.push(`"${extra}" is one argument too many`)
+  if (problems.length) throw new UsageError([...problems, `platform ${name.join(' ')} --help shows how it is used`])
+  return { flags: values as Given['flags'], words, args }
+}
+
+function tokens(args: readonly string[], flags: Flags, problems: string[]): { read: Read; words: string[] } {
+  const options = Object.fromEntries(
+    Object.entries(flags).map(([name, { type, short }]) => [
+      name,
+      { type: type === 'switch' ? ('boolean' as const) : ('string' as const), ...(short ? { short } : {}) },
+    ]),
+  )
+  const parsed = parseArgs({ args: [...args], options, strict: false, allowPositionals: true, tokens: true })
+  const read: Read = new Map()
+  const words: string[] = []
+  for (const token of parsed.tokens) {
+    if (token.kind === 'positional') words.push(token.value)
+    if (token.kind !== 'option') continue
+    const row = Object.hasOwn(flags, token.name) ? flags[token.name] : undefined
+    if (!row) {
+      const known = Object.keys(flags)
+      problems.push(`${token.rawName} is no flag${didYouMean(token.name, known, one => `--${one}`)}`)
+    } else if (row.type === 'switch' && token.value !== undefined && !/^(true|false)$/.test(token.value))
+      problems.push(`${token.rawName}: "${token.value}" must be true or false`)
+    else if (row.type !== 'switch' && token.value === undefined)
+      problems.push(`${token.rawName} needs a value: ${token.rawName} ${row.value}`)
+    else read.set(token.name, [...(read.get(token.name) ?? []), token.value ?? 'true'])
+  }
+  return { read, words }
+}
+
+function readValue(
+  name: string,
+  row: Flag,
+  given: readonly string[] | undefined,
+  env: Env,
+  problems: string[],
+): unknown {
+  if (row.type === 'switch') return given?.at(-1) === 'true'
+  const variable = row.variable === undefined ? undefined : env[row.variable]
+  const values = given ?? (variable ? [variable] : undefined)
+  const from = given || row.variable === undefined ? `--${name}` : row.variable
+  if (!values && row.required) problems.push(`--${name} ${row.value} is missing: ${row.what}`)
+  if (row.type === 'text' && given && given.length > 1) problems.push(`--${name} is given ${given.length} times`)
+  for (const value of values ?? [])
+    if (row.choices && !row.choices.includes(value))
+      problems.push(`${from}: "${value}" must be ${row.choices.join(', ')}${didYouMean(value, row.choices)}`)
+  return row.type === 'list' ? (values ?? []) : (values?.at(-1) ?? row.default)
+}

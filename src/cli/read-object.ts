@@ -1,0 +1,39 @@
+// Reads one Endpoints from a file that a command was given. Used by `vcluster patch` and `vcluster test`.
+
+import { decode } from '../api/codec.ts'
+import { DecodeError } from '../api/json-reader.ts'
+import { isObject, type Json, type JsonObject } from '../api/object.ts'
+import { objectProblem } from '../vcluster/object-problem.ts'
+import { type Io, UsageError } from './command.ts'
+
+/** Throws UsageError with the file and what is wrong with it. */
+export async function readObject(file: string, io: Io): Promise<JsonObject> {
+  const value = await readValue(file, io)
+  const problem = problemOf(value)
+  if (problem !== undefined) throw new UsageError([`${file}: ${problem}`])
+  return value as JsonObject
+}
+
+async function readValue(file: string, io: Io): Promise<Json> {
+  const bytes = await io.readFile(file).catch((error: Error) => {
+    throw new UsageError([error.message])
+  })
+  try {
+    const { value, duplicates } = decode(bytes, 'yaml')
+    if (duplicates.length) throw new UsageError(duplicates.map(one => `${file}: ${one}`))
+    return value
+  } catch (error) {
+    if (error instanceof DecodeError) throw new UsageError([`${file}: ${error.message}`])
+    throw error
+  }
+}
+
+function problemOf(value: Json): string | undefined {
+  if (!isObject(value)) return 'expected one object'
+  if (value['apiVersion'] !== 'v1' || value['kind'] !== 'Endpoints')
+    return 'expected apiVersion: v1 and kind: Endpoints; that is what is synced and patched'
+  const metadata = value['metadata']
+  if (!isObject(metadata) || typeof metadata['name'] !== 'string' || typeof metadata['namespace'] !== 'string')
+    return 'metadata.name and metadata.namespace must be there: names on the other side are made from them'
+  return objectProblem(value)
+}

@@ -1,0 +1,71 @@
+// Finds the command that is meant, reads its flags, runs it, and turns whatever goes wrong into words and an exit code.
+
+import { ApiError } from '../api/errors.ts'
+import { didYouMean } from '../api/nearest.ts'
+import { type Command, type Io, UsageError } from './command.ts'
+import { helpOf, overviewOf } from './help.ts'
+import { readFlags } from './read-flags.ts'
+
+/** 0: done. 1: failed, or differs. 2: wrongly asked. The rest say what a script may want to know. */
+const exitCodes: { readonly [code: number]: number } = { 401: 4, 403: 5, 404: 3, 409: 6, 429: 7, 503: 7, 504: 7 }
+
+/** Answers the exit code; never throws. */
+export async function runCommand(commands: readonly Command[], args: readonly string[], io: Io): Promise<number> {
+  const asked = args[0] === 'help' ? [...args.slice(1), '--help'] : args
+  const command = commandOf(commands, asked)
+  const wantsHelp = asked.slice(0, endOfFlags(asked)).some(one => one === '--help' || one === '-h')
+  if (!command) return withoutCommand(commands, asked, wantsHelp, io)
+  if (wantsHelp) {
+    io.out(`${helpOf(command)}\n`)
+    return 0
+  }
+  try {
+    const rest = asked.slice(command.words.length)
+    const given = command.ownFlags ? { flags: {}, words: [], args: rest } : readFlags(command, rest, io.env)
+    return await command.run(given, io)
+  } catch (error) {
+    for (const line of linesOf(error)) io.err(`platform: ${line}\n`)
+    return exitCodeOf(error)
+  }
+}
+
+/** The one with the most words, so that `vcluster patch` is not `vcluster`. */
+function commandOf(commands: readonly Command[], args: readonly string[]): Command | undefined {
+  return commands
+    .filter(({ words }) => words.every((word, at) => args[at] === word))
+    .toSorted((a, b) => b.words.length - a.words.length)[0]
+}
+
+/** Behind `--` everything belongs to somebody else. */
+function endOfFlags(args: readonly string[]): number {
+  const at = args.indexOf('--')
+  return at === -1 ? args.length : at
+}
+
+function withoutCommand(commands: readonly Command[], args: readonly string[], help: boolean, io: Io): number {
+  const words = args.slice(0, args.findIndex(one => one.startsWith('-')) >>> 0)
+  const isGroup = commands.some(command => words.every((word, at) => command.words[at] === word))
+  if (isGroup) {
+    const text = `${overviewOf(commands, words)}\n`
+    if (help) io.out(text)
+    else io.err(text)
+    return help ? 0 : 2
+  }
+  const names = commands.map(command => command.words.join(' '))
+  const hints = [words.join(' '), words.slice(0, 2).join(' '), words[0] ?? '']
+    .map(one => didYouMean(one, names, name => `platform ${name}`))
+    .filter(Boolean)
+  const shown = words.slice(0, 3).join(' ')
+  io.err(`platform: no command "${shown}"${hints[0] ?? ''}\nplatform --help lists the commands\n`)
+  return 2
+}
+
+function linesOf(error: unknown): readonly string[] {
+  if (error instanceof UsageError) return error.problems
+  return [error instanceof Error ? error.message : String(error)]
+}
+
+function exitCodeOf(error: unknown): number {
+  if (error instanceof UsageError) return 2
+  return error instanceof ApiError ? (exitCodes[error.code] ?? 1) : 1
+}

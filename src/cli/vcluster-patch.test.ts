@@ -1,0 +1,181 @@
+// `vcluster patch` and `vcluster test`: what they print and their exit codes, on files that exist only here.
+
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { decode } from '../api/codec.ts'
+import type { JsonObject } from '../api/object.ts'
+import type { Io } from './command.ts'
+import { commands } from './index.ts'
+import { runCommand } from './run-command.ts'
+
+const licence = readFileSync(join(import.meta.dirname, '../../examples/development.license'))
+const config = (patches: string) => `sync: {toHost: {endpoints: {patches: [${patches}]}}}\n`
+const owner = `{path: 'metadata.annotations.owner', expression: '"team-" + value', reverseExpression: value.slice(5)}`
+const endpoints = (annotations: string, ip = '10.0.0.7') =>
+  `{apiVersion: v1, kind: Endpoints, metadata: {name: web, namespace: default, uid: u, annotations: ${annotations}}, subsets: [{addresses: [{ip: ${ip}}], ports: [{port: 80}]}]}\n`
+
+type Files = { readonly [path: string]: string }
+
+async function run(words: string, files: Files) {
+  const said = { out: '', err: '' }
+  const all: { [path: string]: Uint8Array } = { license: licence }
+  for (const [path, text] of Object.entries(files)) all[path] = new TextEncoder().encode(text)
+  const io: Io = {
+    out: text => {
+      said.out += text
+    },
+    err: text => {
+      said.err += text
+    },
+    readFile: async path => all[path] ?? Promise.reject(new Error(`cannot read ${path}: there is no such file`)),
+    listDirectory: async path => {
+      const inside = Object.keys(all).flatMap(one => (one.startsWith(`${path}/`) ? [one.slice(path.length + 1)] : []))
+      if (!inside.length) throw new Error(`cannot read ${path}: there is no such file`)
+      return [...new Set(inside.map(one => (one.includes('/') ? `${one.split('/')[0]}/` : one)))].toSorted()
+    },
+    env: { PLATFORM_LICENSE: 'license' },
+    now: Date.now,
+    isTerminal: false,
+  }
+  const code = await runCommand(commands, `vcluster ${words} --name vc --namespace team`.split(' '), io)
+  return {
+    code,
+    ...said,
+    object: () => JSON.parse(JSON.stringify(decode(new TextEncoder().encode(said.out), 'yaml').value)) as JsonObject,
+  }
+}
+const patch = (files: Files, more = '') => run(`patch -f v.yaml --object o.yaml${more}`, files)
+const metadataOf = (object: JsonObject) => object['metadata'] as unknown as { [key: string]: { [key: string]: string } }
+
+test('patch prints the object that the host would get, bookkeeping and all', async () => {
+  const files = { 'v.yaml': config(owner), 'o.yaml': endpoints('{owner: blue}') }
+  const yaml = await patch(files)
+  assert.equal(yaml.code, 0)
+  const metadata = metadataOf(yaml.object())
+  assert.equal(metadata['name'], 'web-x-default-x-vc')
+  assert.equal(metadata['annotations']?.['owner'], 'team-blue')
+  assert.equal(metadata['annotations']?.['vcluster.platform.sh/object-name'], 'web')
+  const json = await patch(files, ' -o json')
+  assert.deepEqual(JSON.parse(json.out), JSON.parse(JSON.stringify(yaml.object())))
+})
+
+test('-o diff shows what the patches change, -o trace how', async () => {
+  const files = { 'v.yaml': config(`${owner}, {path: a.b, expression: value}`), 'o.yaml': endpoints('{owner: blue}') }
+  assert.match((await patch(files, ' -o diff')).out, /\n- {4}owner: blue\n\+ {4}owner: team-blue\n/)
+  const { out } = await patch(files, ' -o trace')
+  assert.match(
+    out,
+    /^patch 0 at metadata\.annotations\.owner \(\d+\.\d ms\)\n {2}metadata\.annotations\.owner: "blue" → "team-blue"\n/,
+  )
+  assert.match(out, /patch 1 at a\.b .*\n {2}skipped "": has no "a"\n/)
+  const same = { ...files, 'v.yaml': config('') }
+  assert.equal((await patch(same, ' -o diff')).out, '')
+})
+
+test('--reverse prints what would come back, and says what cannot', async () => {
+  const there = (await patch({ 'v.yaml': config(owner), 'o.yaml': endpoints('{owner: blue}') })).out
+  const files = { 'v.yaml': config(owner), 'o.yaml': there, 'x.yaml': endpoints('{owner: blue}') }
+  const back = await patch(files, ' --reverse --virtual-object x.yaml')
+  assert.equal(back.code, 0)
+  assert.deepEqual(metadataOf(back.object())['annotations'], { owner: 'blue' })
+  assert.equal(metadataOf(back.object())['name'], 'web')
+  const alone = await patch(files, ' --reverse')
+  assert.equal(metadataOf(alone.object())['name'], 'web', 'the marks tell who it is')
+  const subsets = config(`{path: 'subsets[*].ports[*].port', reverseExpression: value + 1}`)
+  assert.match(
+    (await patch({ ...files, 'v.yaml': subsets }, ' --reverse')).err,
+    /only labels and annotations flow back/,
+  )
+})
+
+test('a patch that fails, or an address that is refused, is told with code 1', async () => {
+  const broken = {
+    'v.yaml': config(`{path: metadata.annotations.owner, expression: value.a.b}`),
+    'o.yaml': endpoints('{owner: x}'),
+  }
+  const { code, err } = await patch(broken)
+  assert.equal(code, 1)
+  assert.match(
+    err,
+    /PatchFailed: patch 0 at metadata\.annotations\.owner: TypeError: cannot read property 'b' of undefined/,
+  )
+  const loopback = await patch({ 'v.yaml': config(owner), 'o.yaml': endpoints('{owner: x}', '127.0.0.1') })
+  assert.equal(loopback.code, 1)
+  assert.match(loopback.err, /AddressRefused/)
+})
+
+test('--check-round-trip finds values that do not come back', async () => {
+  const files = { 'v.yaml': config(owner), 'o.yaml': endpoints('{owner: blue}') }
+  const fine = await patch(files, ' --check-round-trip')
+  assert.equal(fine.code, 0)
+  assert.match(fine.err, /round trip: patch 0 at metadata\.annotations\.owner: \d+ values come back/)
+  const wrong = config(
+    `{path: metadata.annotations.owner, expression: '"team-" + value', reverseExpression: 'value.replaceAll("team-", "")'}`,
+  )
+  const found = await patch({ ...files, 'v.yaml': wrong }, ' --check-round-trip')
+  assert.equal(found.code, 1)
+  assert.match(found.err, /values do not come back[\s\S]*"team-blue" → "team-team-blue" → "blue"/)
+})
+
+test('bad input is told with its file and code 2', async () => {
+  const cases: [Files, RegExp][] = [
+    [
+      { 'v.yaml': config('{path: a}'), 'o.yaml': endpoints('{}') },
+      /v\.yaml:\d+:\d+: patches\[0\]: needs an expression/,
+    ],
+    [{ 'v.yaml': config(owner) }, /cannot read o\.yaml/],
+    [{ 'v.yaml': config(owner), 'o.yaml': 'a: [' }, /o\.yaml: line/],
+    [{ 'v.yaml': config(owner), 'o.yaml': '{kind: Pod}' }, /o\.yaml: expected apiVersion: v1 and kind: Endpoints/],
+    [{ 'v.yaml': config(owner), 'o.yaml': '[]' }, /o\.yaml: expected one object/],
+    [
+      { 'v.yaml': config(owner), 'o.yaml': '{apiVersion: v1, kind: Endpoints, metadata: {name: x}}' },
+      /metadata\.namespace must be there/,
+    ],
+    [
+      { 'v.yaml': config(owner), 'o.yaml': endpoints('{a: 1}') },
+      /annotations\["a"\] is a number, and must be a string/,
+    ],
+  ]
+  for (const [files, message] of cases) {
+    const { code, err } = await patch(files)
+    assert.equal(code, 2, err)
+    assert.match(err, message)
+  }
+})
+
+test('test runs every case of a directory: 0 as expected, 1 differs, 2 bad input', async () => {
+  const expected = (value: string) =>
+    `{apiVersion: v1, kind: Endpoints, metadata: {name: web-x-default-x-vc, namespace: team, annotations: {owner: ${value}}}, subsets: [{addresses: [{ip: 10.0.0.7}], ports: [{port: 80}]}]}`
+  const files = {
+    'd/vcluster.yaml': config(owner),
+    'd/fine/input.yaml': endpoints('{owner: blue}'),
+    'd/fine/expected.yaml': expected('team-blue'),
+    'd/refused/input.yaml': endpoints('{owner: x}', '127.0.0.1'),
+    'd/refused/expected.error': 'AddressRefused\n',
+    'd/reverse/host.yaml': expected('team-red'),
+    'd/reverse/input.yaml': endpoints('{owner: blue}'),
+    'd/reverse/reverse': '',
+    'd/reverse/expected.yaml': endpoints('{owner: red}'),
+  }
+  const fine = await run('test d', files)
+  assert.equal(fine.code, 0, fine.out + fine.err)
+  assert.equal(fine.out, 'ok      fine\nok      refused\nok      reverse\n3 cases, 0 differ\n')
+  const wrong = await run('test d', { ...files, 'd/fine/expected.yaml': expected('blue') })
+  assert.equal(wrong.code, 1)
+  assert.match(wrong.out, /differs fine\n[\s\S]*- {4}owner: blue\n\+ {4}owner: team-blue\n[\s\S]*3 cases, 1 differs\n$/)
+  const bad: [Files, RegExp][] = [
+    [{ 'd/vcluster.yaml': config(owner) }, /no cases/],
+    [{ 'd/vcluster.yaml': config(owner), 'd/a/other.yaml': '' }, /neither input\.yaml nor host\.yaml/],
+    [
+      { 'd/vcluster.yaml': config(owner), 'd/a/input.yaml': endpoints('{}') },
+      /neither expected\.yaml nor expected\.error/,
+    ],
+  ]
+  for (const [given, message] of bad) {
+    const { code, err } = await run('test d', given)
+    assert.equal(code, 2)
+    assert.match(err, message)
+  }
+})

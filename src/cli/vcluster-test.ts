@@ -1,0 +1,86 @@
+// `platform vcluster test DIR`: fixtures for patches. What goes in, what has to come out.
+
+import { canonical, writeYaml } from '../api/codec.ts'
+import { emptyMap, isObject, type Json, type JsonObject } from '../api/object.ts'
+import { type PreviewOptions, previewToHost, previewToVirtual } from '../vcluster/patch/preview.ts'
+import { openSandbox } from '../vcluster/patch/sandbox.ts'
+import { defineCommand, type Io, UsageError } from './command.ts'
+import { diffOf } from './diff.ts'
+import { readConfig } from './read-config.ts'
+import { readObject } from './read-object.ts'
+import { vclusterFlags } from './vcluster-patch.ts'
+import { withoutMarks } from './without-marks.ts'
+
+const { file: _, ...flags } = vclusterFlags
+
+export const vclusterTest = defineCommand({
+  words: ['vcluster', 'test'],
+  what: 'Run the fixtures of a directory through the patches; 1: one differs.',
+  examples: [
+    { what: 'Run all cases under patches/', command: 'platform vcluster test patches --name vc --namespace team' },
+  ],
+  positionals: [{ name: 'DIR', what: 'vcluster.yaml, and a directory a case' }],
+  flags: {
+    ...flags,
+    file: { type: 'text', short: 'f', value: 'FILE', what: 'The vcluster.yaml, if it is not in DIR.' },
+  },
+  run: async ({ flags, words: [directory = ''] }, io) => {
+    const root = directory.replace(/\/+$/, '')
+    const config = await readConfig({ file: flags.file ?? `${root}/vcluster.yaml`, license: flags.license }, io)
+    const names = (await list(root, io)).filter(name => name.endsWith('/')).map(name => name.slice(0, -1))
+    if (!names.length)
+      throw new UsageError([`${root}: no cases: a case is a directory with input.yaml and expected.yaml`])
+    const sandbox = openSandbox({ workers: 1 })
+    const options = { config, name: flags.name, namespace: flags.namespace, sandbox, now: io.now }
+    let failed = 0
+    try {
+      for (const name of names) {
+        const difference = await runCase(`${root}/${name}`, options, io)
+        io.out(`${difference === '' ? 'ok     ' : 'differs'} ${name}\n${difference}`)
+        if (difference !== '') failed++
+      }
+    } finally {
+      await sandbox.close()
+    }
+    io.out(`${names.length} cases, ${failed} ${failed === 1 ? 'differs' : 'differ'}\n`)
+    return failed ? 1 : 0
+  },
+})
+
+async function list(path: string, io: Io): Promise<readonly string[]> {
+  return io.listDirectory(path).catch((error: Error) => {
+    throw new UsageError([error.message])
+  })
+}
+
+/** Answers the difference. A case with `host.yaml` alone goes from the host to the virtual cluster. */
+async function runCase(path: string, options: PreviewOptions, io: Io): Promise<string> {
+  const files = await list(path, io)
+  const read = (name: string) => (files.includes(name) ? readObject(`${path}/${name}`, io) : null)
+  const [input, host] = [await read('input.yaml'), await read('host.yaml')]
+  if (!input && !host) throw new UsageError([`${path}: neither input.yaml nor host.yaml is there`])
+  const isReverse = !input || files.includes('reverse')
+  const preview =
+    isReverse && host
+      ? await previewToVirtual({ virtualObject: input, hostObject: host }, options)
+      : await previewToHost({ virtualObject: input as JsonObject, hostObject: host }, options)
+  if (files.includes('expected.error')) {
+    const wanted = new TextDecoder().decode(await io.readFile(`${path}/expected.error`)).trim()
+    return preview.problem?.includes(wanted) ? '' : diffOf(`${wanted}\n`, `${preview.problem ?? 'no error'}\n`)
+  }
+  const expected = await read('expected.yaml')
+  if (!expected) throw new UsageError([`${path}: neither expected.yaml nor expected.error is there`])
+  if (preview.problem !== undefined) return `${preview.problem}\n`
+  return diffOf(sorted(withoutMarks(expected)), sorted(withoutMarks(preview.object)))
+}
+
+function sorted(object: JsonObject): string {
+  const order = (value: Json): Json => {
+    if (Array.isArray(value)) return value.map(order)
+    if (!isObject(value)) return value
+    const map = emptyMap()
+    for (const key of Object.keys(value).toSorted()) map[key] = order(value[key] as Json)
+    return map
+  }
+  return canonical(object) === '{}' ? '' : writeYaml(order(object))
+}

@@ -1,0 +1,157 @@
+// `fetch` into a cluster: TLS, credentials and time limits as its kubeconfig says. client/connect.ts is opened with it.
+
+import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from 'node:http'
+import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
+import { Readable } from 'node:stream'
+import { ApiError } from '../api/errors.ts'
+import type { Access } from './access.ts'
+import { type Identity, openCredentials } from './credentials.ts'
+
+export type Transport = {
+  readonly server: string
+  readonly namespace: string
+  /** Rejects with an ApiError 503 where the server cannot be reached, 401 where credentials cannot be had. */
+  readonly fetch: (url: string, init: RequestInit) => Promise<Response>
+  /** Ends every connection. */
+  close(): void
+}
+
+export type TransportOptions = {
+  readonly env: { readonly [name: string]: string | undefined }
+  readonly now: () => number
+  /** Until an answer begins. */
+  readonly answerWithin?: number
+  /** A body that says nothing for so long has lost its sender. */
+  readonly quietFor?: number
+}
+
+const connections = 32
+
+export function openTransport(access: Access, options: TransportOptions): Transport {
+  const { env, now, answerWithin = 30_000, quietFor = 300_000 } = options
+  const credentials = openCredentials(access, { env, now })
+  const agents = openAgents(access, env)
+
+  async function once(url: string, init: RequestInit): Promise<Response> {
+    const identity = await credentials.now().catch(error => {
+      throw new ApiError(401, 'Unauthorized', (error as Error).message)
+    })
+    const { authorization } = identity
+    const headers = {
+      ...(init.headers as { [name: string]: string }),
+      ...(authorization ? { Authorization: authorization } : {}),
+    }
+    return send(url, { ...init, headers }, { agent: agents.of(identity), answerWithin, quietFor })
+  }
+
+  return {
+    server: access.server,
+    namespace: access.namespace,
+    async fetch(url, init) {
+      const response = await once(url, init)
+      if (response.status !== 401 || !credentials.mayChange) return response
+      await response.body?.cancel()
+      credentials.refuse()
+      return once(url, init)
+    },
+    close: agents.close,
+  }
+}
+
+/** An agent for each identity: connections made with a certificate stay that certificate's. */
+function openAgents(access: Access, env: TransportOptions['env']) {
+  let current: { readonly stamp: string; readonly agent: HttpAgent } | undefined
+  const proxyEnv = access.proxy ? { HTTP_PROXY: access.proxy, HTTPS_PROXY: access.proxy } : (env as NodeJS.ProcessEnv)
+  const make = ({ ca, certificate, key }: Identity): HttpAgent => {
+    const common = { keepAlive: true, maxSockets: connections, proxyEnv }
+    if (access.server.startsWith('http:')) return new HttpAgent(common)
+    return new HttpsAgent({
+      ...common,
+      rejectUnauthorized: !access.insecure,
+      ...(ca ? { ca } : {}),
+      ...(certificate && key ? { cert: certificate, key } : {}),
+      ...(access.serverName ? { servername: access.serverName } : {}),
+    })
+  }
+  return {
+    of(identity: Identity): HttpAgent {
+      const stamp = [identity.ca, identity.certificate, identity.key].join('\n')
+      if (current?.stamp !== stamp) {
+        const before = current?.agent
+        current = { stamp, agent: make(identity) }
+        // What is under way may finish; sockets that are free would be reused with the old certificate by nobody.
+        for (const sockets of Object.values(before?.freeSockets ?? {}))
+          for (const socket of sockets ?? []) socket.destroy()
+      }
+      return current.agent
+    },
+    close: () => current?.agent.destroy(),
+  }
+}
+
+type SendOptions = { readonly agent: HttpAgent; readonly answerWithin: number; readonly quietFor: number }
+
+function send(url: string, init: RequestInit, { agent, answerWithin, quietFor }: SendOptions): Promise<Response> {
+  const { origin } = new URL(url)
+  const request = url.startsWith('https:') ? requestHttps : requestHttp
+  const { body, signal, method = 'GET', headers } = init
+  return new Promise((resolve, reject) => {
+    const sent = request(url, {
+      agent,
+      method,
+      headers: {
+        ...(headers as { [name: string]: string }),
+        ...(typeof body === 'string' ? { 'Content-Length': String(Buffer.byteLength(body)) } : {}),
+      },
+      ...(signal ? { signal } : {}),
+    })
+    const timer = setTimeout(() => sent.destroy(new Error(`no answer within ${answerWithin / 1000} s`)), answerWithin)
+    sent.on('socket', socket => socket.setKeepAlive(true, 15_000))
+    sent.on('error', error => {
+      clearTimeout(timer)
+      reject(signal?.aborted ? error : unreachable(origin, error))
+    })
+    sent.on('response', answer => {
+      clearTimeout(timer)
+      answer.setTimeout(quietFor, () => answer.destroy(new Error('the connection has gone quiet')))
+      resolve(responseOf(answer))
+    })
+    sent.end(typeof body === 'string' ? body : undefined)
+  })
+}
+
+const bodiless = new Set([204, 205, 304])
+
+function responseOf(answer: IncomingMessage): Response {
+  const status = answer.statusCode ?? 500
+  const headers = new Headers()
+  for (const [name, value] of Object.entries(answer.headersDistinct)) headers.set(name, (value ?? []).join(', '))
+  if (bodiless.has(status)) {
+    answer.resume()
+    return new Response(null, { status, headers })
+  }
+  return new Response(Readable.toWeb(answer) as ReadableStream<Uint8Array>, { status, headers })
+}
+
+const causes: { readonly [code: string]: string } = {
+  ECONNREFUSED: 'nobody listens there',
+  ECONNRESET: 'the connection was broken off',
+  ENOTFOUND: 'the name is not known',
+  EAI_AGAIN: 'the name could not be looked up',
+  ETIMEDOUT: 'it did not answer in time',
+  EHOSTUNREACH: 'there is no way to it',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'its certificate is not trusted: give its CA as certificate-authority-data',
+  SELF_SIGNED_CERT_IN_CHAIN: 'its certificate is not trusted: give its CA as certificate-authority-data',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'its certificate is not trusted: give its CA as certificate-authority-data',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'its certificate is not trusted: give its CA as certificate-authority-data',
+  CERT_SIGNATURE_FAILURE: 'its certificate is not of the CA that the kubeconfig names',
+  CERT_HAS_EXPIRED: 'its certificate has ended, or the clocks are apart',
+  CERT_NOT_YET_VALID: 'its certificate is not valid yet: the clocks are apart',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another name: set tls-server-name, or use that name',
+  ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED: 'it wants a client certificate',
+}
+
+function unreachable(origin: string, error: Error & { readonly code?: string }): ApiError {
+  const why = causes[error.code ?? ''] ?? error.message
+  return new ApiError(503, 'ServiceUnavailable', `cannot reach ${origin}: ${why}`)
+}

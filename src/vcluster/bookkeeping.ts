@@ -1,0 +1,134 @@
+// What the syncer writes on host objects about itself: whose they are, and what was synced last. Only this file knows the names.
+
+import { createHash } from 'node:crypto'
+import { emptyMap, isObject, type Metadata, type Ref, type Resource } from '../api/object.ts'
+import { MARK } from './names.ts'
+
+/** Condition of an object that is not in sync, on the virtual one. */
+export const conditionsMark = `${MARK}conditions`
+/** The host object that was made, on the virtual one, where a deletion on the host is to be followed. */
+export const hostUidMark = `${MARK}host-uid`
+
+/** Where an object of the virtual cluster came from that is the host's. */
+export const importedMark = `${MARK}imported-from`
+
+const mark = {
+  name: `${MARK}object-name`,
+  namespace: `${MARK}object-namespace`,
+  uid: `${MARK}object-uid`,
+  kind: `${MARK}object-kind`,
+  hostName: `${MARK}object-host-name`,
+  hostNamespace: `${MARK}object-host-namespace`,
+  managed: `${MARK}managed-annotations`,
+}
+const managedBy = `${MARK}managed-by`
+const namespaceLabel = `${MARK}namespace`
+
+type Map = { readonly [key: string]: string }
+
+/** Never cross, in either direction: they speak of one side alone. */
+const ofOneSide = new Set([
+  'control-plane.alpha.kubernetes.io/leader', // with it the host's slice mirroring ignores the object
+  'kubectl.kubernetes.io/last-applied-configuration',
+  'endpoints.kubernetes.io/last-change-trigger-time',
+  'endpoints.kubernetes.io/managed-by',
+])
+export const mayCross = (key: string): boolean => !key.startsWith(MARK) && !ofOneSide.has(key)
+
+/** General labels that say who deployed something, and not that another syncer looks after it. */
+const noSyncer = new Set(['app.kubernetes.io/managed-by', 'endpoints.kubernetes.io/managed-by'])
+
+export type Owner = { readonly vcluster: string; readonly ref: Ref }
+
+export function marksOf(
+  virtual: Resource,
+  host: Ref,
+  vcluster: string,
+): { readonly labels: Map; readonly annotations: Map } {
+  const { name = '', namespace = '', uid = '' } = virtual.metadata
+  return {
+    labels: { [managedBy]: vcluster, [namespaceLabel]: namespace },
+    annotations: {
+      [mark.name]: name,
+      [mark.namespace]: namespace,
+      [mark.uid]: uid,
+      [mark.kind]: virtual.kind,
+      [mark.hostName]: host.name,
+      [mark.hostNamespace]: host.namespace,
+    },
+  }
+}
+
+/** The virtual object that a host object of ours stands for; undefined: it is not ours. */
+export function virtualRefOf({ annotations = {}, labels = {} }: Metadata, vcluster: string): Ref | undefined {
+  const [name, namespace] = [annotations[mark.name], annotations[mark.namespace]]
+  // The label alone is no proof: the host's own controllers copy labels from services.
+  if (!name || namespace === undefined || labels[managedBy] !== vcluster) return undefined
+  return { namespace, name }
+}
+
+/** Whose a host object is: ours, of another syncer or another of our objects (a text that says whose), or nobody's. */
+export function whoseIs(metadata: Metadata, { vcluster, ref }: Owner): 'ours' | 'nobody' | { readonly other: string } {
+  const own = virtualRefOf(metadata, vcluster)
+  if (own) {
+    if (own.name === ref.name && own.namespace === ref.namespace) return 'ours'
+    return { other: `it stands for ${own.namespace}/${own.name}` }
+  }
+  const { labels = {}, annotations = {} } = metadata
+  // Somebody took the label away; the annotations still say whose it is.
+  const isStripped =
+    labels[managedBy] === undefined &&
+    annotations[mark.name] === ref.name &&
+    annotations[mark.namespace] === ref.namespace
+  if (isStripped) return 'nobody'
+  for (const [key, value] of [...Object.entries(labels), ...Object.entries(annotations)]) {
+    if (key.endsWith('/managed-by') && !noSyncer.has(key) && !(key === managedBy && value === vcluster))
+      return { other: `it is marked ${key}=${value}` }
+    if (key.endsWith('/object-name')) return { other: `it is marked ${key}=${value}` }
+  }
+  return 'nobody'
+}
+
+export const virtualUidOf = ({ annotations = {} }: Metadata): string | undefined => annotations[mark.uid]
+
+/** What a key was on either side when both were last brought in line, as hashes; absent: it was not there. */
+export type Seen = { readonly virtual?: string; readonly host?: string }
+export type Base = {
+  readonly labels: { readonly [key: string]: Seen }
+  readonly annotations: { readonly [key: string]: Seen }
+}
+
+export const hashOf = (value: string): string => createHash('sha256').update(value).digest('hex').slice(0, 12)
+
+/** One hash where both sides were alike, as they are without patches; else both, '' for absent. */
+export function writeBase({ labels, annotations }: Base): Map {
+  const packed = (part: Base['labels']) =>
+    Object.fromEntries(
+      Object.entries(part)
+        .toSorted(([a], [b]) => (a < b ? -1 : 1))
+        .map(([key, { virtual = '', host = '' }]) => [key, virtual === host ? virtual : `${virtual}/${host}`]),
+    )
+  return { [mark.managed]: JSON.stringify({ annotations: packed(annotations), labels: packed(labels) }) }
+}
+
+/** undefined: there is none, or somebody broke it. */
+export function readBase({ annotations = {} }: Metadata): Base | undefined {
+  try {
+    const value: unknown = JSON.parse(annotations[mark.managed] ?? '')
+    if (!isObject(value)) return undefined
+    return { labels: unpacked(value['labels']), annotations: unpacked(value['annotations']) }
+  } catch {
+    return undefined
+  }
+}
+
+function unpacked(part: unknown): Base['labels'] {
+  const seen = emptyMap<Seen>()
+  if (!isObject(part)) return seen
+  for (const [key, text] of Object.entries(part)) {
+    if (typeof text !== 'string') continue
+    const [virtual = '', host = virtual] = text.split('/')
+    seen[key] = { ...(virtual ? { virtual } : {}), ...(host ? { host } : {}) }
+  }
+  return seen
+}

@@ -1,0 +1,154 @@
+// A configuration file as text with places: reads it within bounds, and says where in it a value, a key or a character is.
+
+import {
+  isAlias,
+  isMap,
+  isPair,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  type Pair,
+  parseDocument,
+  type Scalar,
+} from 'yaml'
+import { decode } from '../api/codec.ts'
+import { DecodeError } from '../api/json-reader.ts'
+import { isObject, type JsonObject } from '../api/object.ts'
+
+export type At = readonly (string | number)[]
+export type Place = { readonly line: number; readonly column: number }
+export type Problem = Place & { readonly message: string }
+
+/** Nobody writes more by hand, and reading costs time. */
+const mostBytes = 1024 * 1024
+
+export type ConfigText = {
+  readonly value: JsonObject
+  /** Where a value stands, or the nearest thing around it that does; `offset` counts into a text. */
+  placeOf(at: At, offset?: number): Place
+  /** Where a key stands. */
+  placeOfKey(at: At): Place
+}
+
+/** Throws ConfigTextError. */
+export function readConfigText(bytes: Uint8Array): ConfigText {
+  if (bytes.length > mostBytes) refuse(1, 1, `more than ${mostBytes} bytes`)
+  const { value, duplicates } = read(bytes)
+  const text = new TextDecoder().decode(bytes)
+  let found: { readonly counter: LineCounter; readonly root: unknown; readonly resolve: Resolve } | undefined
+  /** Places are wanted for problems alone, so they are looked for late; the bounds were checked by reading it. */
+  const document = () => {
+    if (found) return found
+    const counter = new LineCounter()
+    const parsed = parseDocument(text, { lineCounter: counter, uniqueKeys: false, logLevel: 'silent', version: '1.2' })
+    const resolve: Resolve = node => (isAlias(node) ? node.resolve(parsed) : node)
+    found = { counter, root: parsed.contents, resolve }
+    return found
+  }
+  const place = (position: number): Place => {
+    const { line, col } = document().counter.linePos(position)
+    return { line: Math.max(1, line), column: Math.max(1, col) }
+  }
+  if (duplicates.length) {
+    const problems = duplicates.map(one => {
+      const [, line = '1', message = one] = /^line (\d+): (.*)$/.exec(one) ?? []
+      return { line: Number(line), column: 1, message }
+    })
+    throw new ConfigTextError(problems)
+  }
+  if (value !== null && !isObject(value)) refuse(1, 1, 'expected a map of keys and values')
+  return {
+    value: (value ?? {}) as JsonObject,
+    placeOf: (at, offset) => {
+      const { root, resolve } = document()
+      const { node, depth } = walk(root, at, resolve)
+      const isIn = offset !== undefined && depth === at.length && isScalar(node)
+      const inside = isIn ? offsetIn(node, text, offset) : undefined
+      return place(inside ?? startOf(node))
+    },
+    placeOfKey: at => {
+      const { root, resolve } = document()
+      const { node } = walk(root, at.slice(0, -1), resolve)
+      return place(startOf(pairOf(node, at.at(-1))?.key ?? node))
+    },
+  }
+}
+
+/** All that makes a file unreadable. */
+export class ConfigTextError extends Error {
+  readonly problems: readonly Problem[]
+  constructor(problems: readonly Problem[]) {
+    super(problems.map(({ message }) => message).join('\n'))
+    this.problems = problems
+  }
+}
+
+function refuse(line: number, column: number, message: string): never {
+  throw new ConfigTextError([{ line, column, message }])
+}
+
+function read(bytes: Uint8Array): ReturnType<typeof decode> {
+  try {
+    return decode(bytes, 'yaml')
+  } catch (error) {
+    if (!(error instanceof DecodeError)) throw error
+    return refuse(error.line, error.column, error.message.replace(/^line \d+, column \d+: /, ''))
+  }
+}
+
+type Resolve = (node: unknown) => unknown
+
+function walk(root: unknown, at: At, resolve: Resolve): { readonly node: unknown; readonly depth: number } {
+  let node = root
+  for (const [depth, step] of at.entries()) {
+    const inside = resolve(node)
+    const next = isSeq(inside) ? inside.items[step as number] : pairOf(inside, step)?.value
+    if (next === undefined || next === null) return { node: pairOf(inside, step)?.key ?? node, depth }
+    node = next
+  }
+  return { node, depth: at.length }
+}
+
+/** Of a key given twice the last one counts. */
+function pairOf(node: unknown, key: unknown): Pair | undefined {
+  if (!isMap(node)) return undefined
+  return node.items.findLast(item => isPair(item) && isScalar(item.key) && keyText(item.key) === String(key))
+}
+
+const keyText = (key: Scalar) => key.source ?? String(key.value)
+const startOf = (node: unknown): number => (node as Node | null)?.range?.[0] ?? 0
+
+/** From a place in the value to the place in the file; undefined where folding makes that a guess. */
+function offsetIn(node: Scalar, text: string, offset: number): number | undefined {
+  const [start, end] = node.range ?? [0, 0]
+  const source = text.slice(start, end)
+  if (node.type === 'BLOCK_LITERAL' || node.type === 'BLOCK_FOLDED') return inBlock(node, source, start, offset)
+  if (source.includes('\n')) return undefined
+  if (node.type === 'QUOTE_DOUBLE') return start + 1 + passed(source.slice(1), doubleQuoted, offset)
+  if (node.type === 'QUOTE_SINGLE') return start + 1 + passed(source.slice(1), /''|[\s\S]/y, offset)
+  return start + offset
+}
+
+const doubleQuoted = /\\x[0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\U[0-9a-fA-F]{8}|\\[\s\S]|[\s\S]/y
+
+/** How many characters of the source make so many of the value. */
+function passed(source: string, one: RegExp, count: number): number {
+  const unit = new RegExp(one)
+  let at = 0
+  for (let n = 0; n < count && unit.test(source); n++) at = unit.lastIndex
+  return at
+}
+
+function inBlock(node: Scalar, source: string, start: number, offset: number): number | undefined {
+  const value = String(node.value)
+  const lines = source.split('\n')
+  const first = lines.findIndex((line, index) => index > 0 && line.trim() !== '')
+  if (first === -1) return undefined
+  const indent = (lines[first] as string).search(/\S/)
+  const before = value.slice(0, offset).split('\n')
+  // In a folded text lines of the value are not lines of the file, unless there is but one.
+  if (node.type === 'BLOCK_FOLDED' && lines.slice(first).filter(line => line.trim()).length > 1) return undefined
+  const skipped = lines.slice(0, before.length).reduce((sum, line) => sum + line.length + 1, 0)
+  return start + skipped + indent + (before.at(-1) as string).length
+}

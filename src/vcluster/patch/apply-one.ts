@@ -1,0 +1,194 @@
+// One patch on one object: finds the places, asks the sandbox or the names, and writes what came out. Called by apply.ts.
+
+import { type Draft, isObject, type Json, type JsonObject } from '../../api/object.ts'
+import { MARK } from '../names.ts'
+import { cloneJson, cloneValue, isSame, readAt, removeAll, writeAt } from './edit.ts'
+import { parseExpression } from './expression.ts'
+import { rewriteSelector } from './label-selector.ts'
+import type { Patch, Reference } from './patch.ts'
+import { type ConcretePath, type Match, matchPath, type Path, parsePath, showPath } from './path.ts'
+import { isProtected, mayHoldProtected, restoreProtected } from './protect.ts'
+import { type Direction, type NamespaceMapping, type Referent, rewriteReference } from './reference.ts'
+import type { Batch, Evaluated, Sandbox } from './sandbox.ts'
+
+export type Surroundings = {
+  readonly vcluster: { readonly name: string; readonly namespace: string; readonly config: JsonObject }
+  /** Absent: all namespaces of the virtual cluster share one on the host. */
+  readonly multiNamespace?: NamespaceMapping
+  readonly sandbox: Sandbox
+}
+
+export type PatchInput = {
+  readonly virtualObject: JsonObject | null
+  readonly hostObject: JsonObject | null
+  /** The whole object as the other side would get it without patches. It is not changed. */
+  readonly object: JsonObject
+}
+
+/** One patch: what it changed, what it left alone and why, and how long it took. */
+export type Step = {
+  readonly index: number
+  readonly path: string
+  readonly changes: readonly { readonly path: string; readonly before: Json; readonly after?: Json }[]
+  readonly skipped: readonly { readonly path: string; readonly reason: string }[]
+  readonly ms: number
+}
+
+export type Ready = {
+  readonly index: number
+  readonly path: Path
+  readonly shown: string
+  readonly expressions: { readonly [D in Direction]?: { readonly text: string; readonly names: ReadonlySet<string> } }
+  readonly reference?: Reference
+  readonly isSelector: boolean
+}
+
+/** A new value for a match; `null` removes it. */
+type Outcome =
+  | { readonly value: Json; readonly referent?: Referent }
+  | { readonly skipped: string }
+  | { readonly failed: string }
+
+export function prepare(patch: Patch, index: number): Ready {
+  const parsed = (text: string) => ({ text, names: parseExpression(text).names })
+  const path = parsePath(patch.path)
+  const isSelector = patch.labels !== undefined || patch.reference?.labels !== undefined
+  return {
+    index,
+    path,
+    shown: showPath(path),
+    expressions: {
+      ...(patch.expression !== undefined && { toHost: parsed(patch.expression) }),
+      ...(patch.reverseExpression !== undefined && { toVirtual: parsed(patch.reverseExpression) }),
+    },
+    ...(patch.reference && !isSelector && { reference: patch.reference }),
+    isSelector,
+  }
+}
+
+type One = {
+  readonly patch: Ready
+  readonly direction: Direction
+  readonly input: PatchInput
+  readonly object: JsonObject
+  readonly options: Surroundings
+}
+type Done = Pick<Step, 'changes' | 'skipped'> & {
+  readonly object: JsonObject
+  readonly referents: readonly Referent[]
+  readonly problem?: { readonly path: string; readonly message: string }
+}
+
+export async function applyOne(one: One): Promise<Done> {
+  const { patch, direction, object } = one
+  const isIdle = !patch.reference && !patch.isSelector && !patch.expressions[direction]
+  const nothing = { object, changes: [], referents: [] }
+  if (isIdle) return { ...nothing, skipped: [{ path: patch.shown, reason: 'has nothing for this direction' }] }
+  const { matches, misses } = matchPath(object, patch.path)
+  const open = matches.filter(({ path }) => !isProtected(path))
+  const skipped = [
+    ...misses.map(({ path, reason }) => ({ path: showPath(path), reason })),
+    ...matches
+      .filter(({ path }) => isProtected(path))
+      .map(({ path }) => ({ path: showPath(path), reason: 'is protected' })),
+  ]
+  const outcomes = await outcomesOf(one, open)
+  const failed = outcomes.findIndex(outcome => 'failed' in outcome)
+  const reason = outcomes[failed]
+  if (reason && 'failed' in reason)
+    return { ...nothing, skipped, problem: { path: showPath(open[failed]?.path ?? []), message: reason.failed } }
+  return write(one, open, outcomes, skipped)
+}
+
+function outcomesOf(one: One, matches: readonly Match[]): Promise<Outcome[]> | Outcome[] {
+  const { patch, direction, input, options } = one
+  const expression = patch.expressions[direction]
+  if (expression) return evaluate(one, expression, matches)
+  const naming = {
+    vcluster: options.vcluster,
+    ...(options.multiNamespace && { multiNamespace: options.multiNamespace }),
+    namespace: namespaceOf(input),
+    direction,
+  }
+  return matches.map(({ path, value }) => {
+    const virtualValue = readAt(input.virtualObject ?? undefined, path)
+    if (patch.reference) return rewriteReference(value, { ...naming, reference: patch.reference, path, virtualValue })
+    return rewriteSelector(value, { ...naming, virtualValue })
+  })
+}
+
+function namespaceOf({ virtualObject, hostObject, object }: PatchInput): string {
+  const noted = readAt(hostObject ?? undefined, ['metadata', 'annotations', `${MARK}object-namespace`])
+  const own = readAt(virtualObject ?? undefined, ['metadata', 'namespace']) ?? noted
+  const found = own ?? readAt(object, ['metadata', 'namespace'])
+  return typeof found === 'string' ? found : ''
+}
+
+async function evaluate(
+  { input, options }: One,
+  { text, names }: { readonly text: string; readonly names: ReadonlySet<string> },
+  matches: readonly Match[],
+): Promise<Outcome[]> {
+  if (!matches.length) return []
+  const { vcluster, multiNamespace } = options
+  const { virtualObject, hostObject } = input
+  const batch: Batch = {
+    expression: text,
+    values: matches.map(({ value }) => value),
+    ...(names.has('context') && {
+      context: { vcluster, virtualObject, hostObject },
+      paths: matches.map(({ path }) => showPath(path)),
+    }),
+    ...(names.has('virtualToHostDNS') && !multiNamespace && { dns: dnsOf(vcluster) }),
+  }
+  return (await options.sandbox.evaluate(batch)).map(outcomeOf)
+}
+
+const outcomeOf = (result: Evaluated): Outcome =>
+  'value' in result ? { value: cloneValue(result.value) } : { failed: result.message }
+
+function dnsOf({ name, namespace, config }: Surroundings['vcluster']): NonNullable<Batch['dns']> {
+  const domain = readAt(config, ['networking', 'advanced', 'clusterDomain'])
+  return { vcluster: name, namespace, clusterDomain: typeof domain === 'string' && domain ? domain : 'cluster.local' }
+}
+
+function write(
+  { patch, object }: One,
+  matches: readonly Match[],
+  outcomes: readonly Outcome[],
+  skips: Done['skipped'],
+): Done {
+  const skipped = [...skips]
+  const changes: Step['changes'][number][] = []
+  const referents: Referent[] = []
+  const removed: ConcretePath[] = []
+  let next: Draft = cloneJson(object)
+  for (const [index, { path, value: before }] of matches.entries()) {
+    const outcome = outcomes[index]
+    const shown = showPath(path)
+    if (!outcome || 'failed' in outcome) continue
+    if ('skipped' in outcome) {
+      skipped.push({ path: shown, reason: outcome.skipped })
+      continue
+    }
+    const { value: after, referent } = outcome
+    if (referent) referents.push(referent)
+    if (after !== null && isSame(before, after)) continue
+    changes.push({ path: shown, before, ...(after !== null && { after }) })
+    if (path.length === 0) {
+      if (!isObject(after)) return { object, changes: [], skipped, referents: [], problem: notAnObject(after) }
+      next = after as Draft
+    } else if (after === null) removed.push(path)
+    else writeAt(next, path, after)
+  }
+  removeAll(next, removed)
+  const message = mayHoldProtected(patch.path) ? restoreProtected(next, object) : undefined
+  if (message !== undefined)
+    return { object, changes: [], skipped, referents: [], problem: { path: patch.shown, message } }
+  return { object: next, changes, skipped, referents }
+}
+
+function notAnObject(after: Json): NonNullable<Done['problem']> {
+  const found = after === null ? 'nothing' : Array.isArray(after) ? 'a list' : `a ${typeof after}`
+  return { path: '', message: `the whole object must stay a map; the expression gave ${found}` }
+}

@@ -1,0 +1,178 @@
+// Paths into an object: `metadata.annotations["x.y/z"]`, `subsets[*].ports[0].name`. Read at load, matched by apply.ts.
+
+import type { Json, JsonObject } from '../../api/object.ts'
+
+/** `index` is there when the text may also mean a place in an array: `0`, not `"0"`. */
+export type Segment = { readonly any: true } | Named
+type Named = { readonly key: string; readonly index?: number }
+export type Path = readonly Segment[]
+/** A path without wildcards, as it leads through one object: names of entries, numbers of elements. */
+export type ConcretePath = readonly (string | number)[]
+
+export type Match = { readonly path: ConcretePath; readonly value: Json }
+/** Where a way ended, and why: the trace shows it. */
+export type Miss = { readonly path: ConcretePath; readonly reason: string }
+
+/** Says which character of the path is wrong; `column` counts from 1. */
+export class PathError extends Error {
+  readonly column: number
+  constructor(message: string, column: number) {
+    super(message)
+    this.column = column
+  }
+}
+
+const LONGEST = 1024
+const DEEPEST = 64
+const BLANK = /\s/
+const PLAIN = /^[A-Za-z_$][\w$-]*$/
+const ESCAPES: { readonly [letter: string]: string } = { n: '\n', t: '\t', r: '\r', b: '\b', f: '\f' }
+
+/** The empty path is the whole object. */
+export function parsePath(text: string): Path {
+  if (text.length > LONGEST) throw new PathError(`the path has more than ${LONGEST} characters`, LONGEST + 1)
+  const segments: Segment[] = []
+  let at = skip(text, 0)
+  while (at < text.length) {
+    const read = text[at] === '[' ? readBracket(text, at) : readName(text, at)
+    segments.push(read.segment)
+    if (segments.length > DEEPEST) throw new PathError(`the path has more than ${DEEPEST} segments`, at + 1)
+    at = skip(text, read.end)
+    if (at === text.length || text[at] === '[') continue
+    if (text[at] !== '.') throw new PathError(`expected "." or "[", found ${JSON.stringify(text[at])}`, at + 1)
+    at = skip(text, at + 1)
+    if (at === text.length || text[at] === '[')
+      throw new PathError('a segment is empty: a name follows the dot', at + 1)
+  }
+  return segments
+}
+
+type Read = { readonly segment: Segment; readonly end: number }
+
+function readBracket(text: string, open: number): Read {
+  const start = skip(text, open + 1)
+  if (isQuote(text[start])) {
+    const quoted = readQuoted(text, start)
+    const close = skip(text, quoted.end)
+    if (text[close] !== ']') throw unclosed(text, open, close)
+    return { segment: quoted.segment, end: close + 1 }
+  }
+  const close = text.indexOf(']', start)
+  if (close < 0) throw unclosed(text, open, text.length)
+  const inner = text.slice(start, close)
+  const stray = inner.search(/["'[]/)
+  if (stray >= 0)
+    throw new PathError(`quote the key: ${JSON.stringify(text[start + stray])} has a meaning here`, start + stray + 1)
+  return { segment: bare(inner.trimEnd(), start), end: close + 1 }
+}
+
+function unclosed(text: string, open: number, at: number): PathError {
+  if (at >= text.length) return new PathError('the bracket is not closed: "]" is missing', open + 1)
+  return new PathError(`expected "]", found ${JSON.stringify(text[at])}`, at + 1)
+}
+
+function readName(text: string, start: number): Read {
+  if (isQuote(text[start])) return readQuoted(text, start)
+  let end = start
+  while (end < text.length && text[end] !== '.' && text[end] !== '[') {
+    if (text[end] === ']' || isQuote(text[end]))
+      throw new PathError(`unexpected ${JSON.stringify(text[end])}: quote the whole segment`, end + 1)
+    end++
+  }
+  return { segment: bare(text.slice(start, end).trimEnd(), start), end }
+}
+
+function readQuoted(text: string, start: number): Read {
+  let key = ''
+  for (let at = start + 1; at < text.length; at++) {
+    const letter = text[at] as string
+    if (letter === text[start]) {
+      if (key === '') throw new PathError('a segment is empty', start + 1)
+      return { segment: { key }, end: at + 1 }
+    }
+    if (letter !== '\\') {
+      key += letter
+      continue
+    }
+    const escaped = text[++at] ?? ''
+    const code = /^u([0-9a-fA-F]{4})/.exec(text.slice(at, at + 5))?.[1]
+    if (code !== undefined) at += 4
+    else if (!/^["'\\/ntrbf]$/.test(escaped) && escaped)
+      throw new PathError(`\\${escaped} is no escape; there are \\" \\' \\\\ \\/ \\n \\t \\r \\b \\f \\u0000`, at)
+    key += code === undefined ? (ESCAPES[escaped] ?? escaped) : String.fromCharCode(Number.parseInt(code, 16))
+  }
+  throw new PathError(`the quote is not closed: ${text[start]} is missing`, start + 1)
+}
+
+function bare(word: string, start: number): Segment {
+  if (word === '') throw new PathError('a segment is empty', start + 1)
+  if (word === '*') return { any: true }
+  if (/^-\d+$/.test(word))
+    throw new PathError(`${word} is negative: elements count from 0 (quote it if it is a key)`, start + 1)
+  const index = /^(0|[1-9]\d{0,8})$/.test(word) ? Number(word) : undefined
+  return index === undefined ? { key: word } : { key: word, index }
+}
+
+function skip(text: string, from: number): number {
+  let at = from
+  while (at < text.length && BLANK.test(text[at] as string)) at++
+  return at
+}
+
+function isQuote(letter: string | undefined): boolean {
+  return letter === '"' || letter === "'"
+}
+
+/** Every place the path leads to, in the object's own order. */
+export function matchPath(object: JsonObject, path: Path): { readonly matches: Match[]; readonly misses: Miss[] } {
+  const matches: Match[] = []
+  const misses: Miss[] = []
+  const walk = (value: Json, depth: number, way: ConcretePath): void => {
+    const segment = path[depth]
+    if (segment === undefined) matches.push({ path: way, value })
+    else if (value === null || typeof value !== 'object')
+      misses.push({ path: way, reason: `is ${nameOf(value)}, nothing is inside` })
+    else if ('any' in segment) for (const [key, inner] of entries(value)) walk(inner, depth + 1, [...way, key])
+    else {
+      const key = keyIn(value, segment)
+      const inner = key === undefined ? undefined : (value as JsonObject)[key]
+      if (inner === undefined || key === undefined) misses.push({ path: way, reason: missing(value, segment) })
+      else walk(inner, depth + 1, [...way, key])
+    }
+  }
+  walk(object, 0, [])
+  return { matches, misses }
+}
+
+function entries(value: readonly Json[] | JsonObject): [string | number, Json][] {
+  return Array.isArray(value) ? [...value.entries()] : Object.entries(value)
+}
+
+function keyIn(value: readonly Json[] | JsonObject, segment: Named): string | number | undefined {
+  if (Array.isArray(value))
+    return segment.index !== undefined && segment.index < value.length ? segment.index : undefined
+  return Object.hasOwn(value, segment.key) ? segment.key : undefined
+}
+
+function missing(value: readonly Json[] | JsonObject, { key, index }: Named): string {
+  if (!Array.isArray(value)) return `has no ${JSON.stringify(key)}`
+  return index === undefined ? `is a list, ${JSON.stringify(key)} is no index` : `has only ${value.length} elements`
+}
+
+function nameOf(value: Json): string {
+  return value === null ? 'null' : `a ${typeof value}`
+}
+
+/** As `context.path` and messages have it; parsePath reads it back. */
+export function showPath(path: ConcretePath | Path): string {
+  return path
+    .map((segment, depth) => {
+      if (typeof segment === 'number') return `[${segment}]`
+      if (typeof segment !== 'string' && 'any' in segment) return '[*]'
+      if (typeof segment !== 'string' && segment.index !== undefined) return `[${segment.index}]`
+      const key = typeof segment === 'string' ? segment : segment.key
+      if (!PLAIN.test(key)) return `[${JSON.stringify(key)}]`
+      return depth === 0 ? key : `.${key}`
+    })
+    .join('')
+}

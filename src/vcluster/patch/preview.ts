@@ -1,0 +1,137 @@
+// What the other side would get for one Endpoints, before anything runs: by the syncer's own plan. The command line calls it.
+
+import type { JsonObject, Metadata } from '../../api/object.ts'
+import { mayCross, virtualRefOf } from '../bookkeeping.ts'
+import type { Config } from '../config.ts'
+import type { EndpointsObject } from '../kinds.ts'
+import { namespaceMap } from '../namespaces.ts'
+import { addressGuard } from '../networks.ts'
+import { objectProblem } from '../object-problem.ts'
+import { type PlanTools, planEndpoints } from '../plan.ts'
+import { openPatcher, type Patched, type Patcher, type Step } from './apply.ts'
+import type { Patch } from './patch.ts'
+import type { Referent } from './reference.ts'
+import type { Sandbox } from './sandbox.ts'
+
+export type PreviewOptions = {
+  readonly config: Config
+  readonly name: string
+  readonly namespace: string
+  readonly sandbox: Sandbox
+  readonly now: () => number
+}
+
+export type Preview = {
+  /** As it would be written; with a problem, as far as it got. */
+  readonly object: JsonObject
+  /** The same without patches. */
+  readonly plain: JsonObject
+  readonly trace: readonly Step[]
+  readonly referents: readonly Referent[]
+  readonly problem?: string
+  /** What is true and might surprise. */
+  readonly notes: readonly string[]
+}
+
+export type PreviewObjects = { readonly virtualObject: JsonObject; readonly hostObject: JsonObject | null }
+
+/** As if the service of the same name were there and had no selector. */
+export async function previewToHost(objects: PreviewObjects, options: PreviewOptions): Promise<Preview> {
+  const { patcher, seen } = watched(options)
+  const patched = await planHost(objects, options, patcher)
+  const plain = await planHost(objects, options, undefined)
+  const { trace = [], referents = [] } = seen.last ?? {}
+  return { ...patched, plain: plain.object, trace, referents, notes: [] }
+}
+
+async function planHost(
+  { virtualObject, hostObject }: PreviewObjects,
+  options: PreviewOptions,
+  patcher: PlanTools['patcher'],
+): Promise<Pick<Preview, 'object' | 'problem'>> {
+  const { name, namespace, config, now } = options
+  const { endpoints } = config.sync.toHost
+  const virtual = virtualObject as unknown as EndpointsObject
+  const host = (hostObject ?? undefined) as unknown as EndpointsObject | undefined
+  const ref = { namespace: virtual.metadata.namespace ?? '', name: virtual.metadata.name ?? '' }
+  const { allowedCIDRs: allowed, deniedCIDRs: denied, hostDeletePolicy } = endpoints
+  const refuses = addressGuard({ allowed, denied, apiServer: [] })
+  const vcluster = { name, namespace, mapped: mappingOf(config)?.toHost }
+  const tools = { vcluster, hostDeletePolicy, owner: undefined, refuses, patcher, now }
+  const plan = await planEndpoints({ ref, virtual, service: 'plain', host }, tools)
+  const object = (plan.host?.object ?? host ?? virtual) as unknown as JsonObject
+  if (plan.trouble) return { object, problem: `${plan.trouble.reason}: ${plan.trouble.message}` }
+  return plan.state === 'synced' ? { object } : { object, problem: `it is not synced: ${plan.state}` }
+}
+
+/** Labels and annotations come back from the host; everything else of the virtual object stays. */
+export async function previewToVirtual(
+  { virtualObject, hostObject }: { readonly virtualObject: JsonObject | null; readonly hostObject: JsonObject },
+  options: PreviewOptions,
+): Promise<Preview> {
+  const { metadata, ...rest } = hostObject as unknown as EndpointsObject
+  const virtual = virtualObject as unknown as EndpointsObject | null
+  const known = virtualRefOf(metadata, options.name) ?? {}
+  const { labels: _, annotations: __, ...own } = virtual?.metadata ?? (known as Metadata)
+  const back: Metadata = { ...own, ...withoutMarks(metadata) }
+  const plain = { ...rest, ...virtual, metadata: back } as unknown as JsonObject
+  const { patcher } = watched(options)
+  const patched = await patcher?.toVirtual({ virtualObject, hostObject, object: plain })
+  const { labels, annotations } = ((patched?.object ?? plain) as unknown as EndpointsObject).metadata
+  const object = { ...plain, metadata: { ...back, ...(labels && { labels }), ...(annotations && { annotations }) } }
+  const trace = patched?.trace ?? []
+  return {
+    object: object as unknown as JsonObject,
+    plain,
+    trace,
+    referents: patched?.referents ?? [],
+    ...(patched?.problem && { problem: problemText(patched) }),
+    notes: trace.flatMap(lostChanges),
+  }
+}
+
+function withoutMarks({ labels = {}, annotations = {} }: Metadata): Pick<Metadata, 'labels' | 'annotations'> {
+  const crossing = (map: { readonly [key: string]: string }) =>
+    Object.fromEntries(Object.entries(map).filter(([key]) => mayCross(key)))
+  const maps = { labels: crossing(labels), annotations: crossing(annotations) }
+  return Object.fromEntries(Object.entries(maps).filter(([, map]) => Object.keys(map).length))
+}
+
+function lostChanges({ index, changes }: Step): string[] {
+  return changes
+    .filter(({ path }) => !/^metadata\.(labels|annotations)\b|^$|^metadata$/.test(path))
+    .map(({ path }) => `patch ${index} at ${path}: only labels and annotations flow back, so this has no effect`)
+}
+
+function problemText({ problem }: Patched): string {
+  return `PatchFailed: patch ${problem?.index} at ${problem?.path || '""'}: ${problem?.message}`
+}
+
+function mappingOf(config: Config) {
+  const { enabled, mappings } = config.sync.toHost.namespaces
+  return enabled ? namespaceMap(mappings.byName) : undefined
+}
+
+/** A patcher whose last result towards the host can be seen. */
+function watched(options: PreviewOptions): {
+  readonly patcher: Patcher | undefined
+  readonly seen: { last?: Patched }
+} {
+  const { config, name, namespace, sandbox } = options
+  const patches = config.sync.toHost.endpoints.patches as readonly Patch[]
+  const seen: { last?: Patched } = {}
+  if (!patches.length) return { patcher: undefined, seen }
+  const map = mappingOf(config)
+  const inner = openPatcher({
+    patches,
+    vcluster: { name, namespace, config: config as unknown as JsonObject },
+    ...(map && { multiNamespace: map }),
+    sandbox,
+    validate: object => [objectProblem(object)].filter(problem => problem !== undefined),
+  })
+  const toHost: Patcher['toHost'] = async input => {
+    seen.last = await inner.toHost(input)
+    return seen.last
+  }
+  return { patcher: { ...inner, toHost }, seen }
+}

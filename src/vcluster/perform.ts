@@ -1,0 +1,41 @@
+// Does one write of a plan, and says what an answer that is none means. endpoints.ts calls it.
+
+import { ApiError } from '../api/errors.ts'
+import type { Json, Ref } from '../api/object.ts'
+import type { Resources } from '../api/resources.ts'
+import type { Trouble } from './condition.ts'
+import { Endpoints, type EndpointsObject } from './kinds.ts'
+import type { Write } from './plan.ts'
+
+const manager = { fieldManager: 'platform-vcluster-sync' }
+
+/** Answers what is left of the object; undefined: nothing. Deletes what was seen, and nothing else of that name. */
+export async function perform(to: Resources, at: Ref, { verb, object }: Write): Promise<EndpointsObject | undefined> {
+  if (verb === 'delete') {
+    const { uid, resourceVersion } = object.metadata
+    const preconditions = { ...(uid ? { uid } : {}), ...(resourceVersion ? { resourceVersion } : {}) }
+    const answer = await to.delete(Endpoints, at, { preconditions }).catch(missing)
+    const left = answer && 'document' in answer ? answer.document.object : undefined
+    return left?.metadata.deletionTimestamp ? (left as EndpointsObject) : undefined
+  }
+  const body = object as unknown as Json
+  const written =
+    verb === 'create'
+      ? await to.create(Endpoints, at.namespace, body, manager)
+      : await to.update(Endpoints, at, body, manager)
+  return written.object as EndpointsObject
+}
+
+export const isConflict = (error: unknown) => error instanceof ApiError && (error.code === 409 || error.code === 404)
+const missing = (error: unknown) => {
+  if (error instanceof ApiError && error.code === 404) return undefined
+  throw error
+}
+
+/** What the host will say again next time; everything else may pass. Names in it are the tenant's own. */
+export function troubleOf(error: unknown, host: Ref, ref: Ref): Trouble | undefined {
+  if (!(error instanceof ApiError)) return undefined
+  const message = error.message.replaceAll(host.name, ref.name)
+  if (error.code === 403) return { reason: 'HostForbidden', message }
+  return error.code === 422 || error.code === 400 || error.code === 413 ? { reason: 'HostRefused', message } : undefined
+}

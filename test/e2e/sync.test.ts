@@ -1,0 +1,266 @@
+// The program `platform vcluster sync` between two clusters: once, dry, on and on, with
+// patches, in several replicas; and what it says when it cannot.
+
+import assert from 'node:assert/strict'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, describe, test } from 'node:test'
+import type { Resource } from '../../src/api/object.ts'
+import { issueCertificate, makeAuthority } from '../../src/serving/certificate.ts'
+import { ConfigMap, Event, Lease, Secret } from '../../src/vcluster/kinds.ts'
+import { hostName, shortName } from '../../src/vcluster/names.ts'
+import { endpoints, openCluster, people, until } from '../support/cluster.ts'
+import { killProgram, kubeconfigOf, type Started, startProgram } from '../support/cluster-process.ts'
+import { exec } from '../support/exec.ts'
+
+const root = join(import.meta.dirname, '../..')
+const program = join(root, 'bin/platform.js')
+const licence = join(root, 'examples/development.license')
+const mark = 'vcluster.platform.sh'
+const directory = mkdtempSync(join(tmpdir(), 'platform-sync-'))
+const closing: (() => Promise<void>)[] = []
+
+function write(name: string, text: string): string {
+  const file = join(directory, name)
+  writeFileSync(file, text)
+  return file
+}
+
+/** Two clusters of a test's own, and the program between them; `vc` lives in the namespace `team`. */
+async function open() {
+  const [virtual, host] = await Promise.all([openCluster(), openCluster()])
+  closing.push(virtual.close, host.close)
+  const [v, h] = [people(virtual), people(host)]
+  const [one, two] = [virtual, host].map(({ server }) =>
+    write(`${new URL(server).port}.kubeconfig`, kubeconfigOf(server)),
+  )
+  const args = (file: string, more: readonly string[]) => [
+    ...[program, 'vcluster', 'sync', '-f', file, '--name', 'vc', '--namespace', 'team'],
+    ...['--virtual-kubeconfig', one as string, '--host-kubeconfig', two as string, ...more],
+  ]
+  return {
+    v,
+    h,
+    virtualKubeconfig: one as string,
+    once: (file: string, more: readonly string[] = ['--once']) =>
+      exec(process.execPath, args(file, more), { timeout: 40_000 }),
+    start: async (file: string, more: readonly string[] = []) => {
+      const started = await startProgram(args(file, more), /^platform syncs endpoints of vc to team:? ?(\S*)$/m)
+      closing.unshift(() => killProgram(started.child))
+      return started
+    },
+    make: async (name: string, over: { [key: string]: unknown } = {}) => {
+      await v.service(name)
+      await v.create(endpoints(name, over))
+    },
+    onHost: (name: string) => h.get({ namespace: 'team', name: hostName(name, 'default', 'vc') }),
+  }
+}
+const at = (name: string) => ({ namespace: 'default', name })
+const annotation = (object: Resource | undefined, key: string) => object?.metadata.annotations?.[key]
+
+describe('platform vcluster sync', { timeout: 120_000, concurrency: 3 }, () => {
+  after(async () => {
+    for (const close of closing) await close()
+    rmSync(directory, { recursive: true })
+  })
+
+  test('--dry-run prints what would be written and writes nothing; --once writes it; again there is nothing to do', async () => {
+    const { make, once, onHost } = await open()
+    await make('once')
+    const file = write('once.yaml', '')
+    const dry = await once(file, ['--dry-run'])
+    assert.equal(dry.code, 0, dry.stderr)
+    assert.match(dry.stdout, /# create endpoints team\/once-x-default-x-vc on the host\napiVersion: v1\n/)
+    assert.match(dry.stdout, /- ip: 10\.0\.0\.1/)
+    assert.equal(await onHost('once'), undefined)
+    const wet = await once(file)
+    assert.equal(wet.code, 0, wet.stderr)
+    assert.ok(await onHost('once'))
+    const again = await once(file, ['--dry-run'])
+    assert.deepEqual([again.code, again.stdout], [0, ''])
+  })
+
+  test('--once says what it could not do, with code 1', async () => {
+    const { make, once, onHost } = await open()
+    await make('refused', { subsets: [{ addresses: [{ ip: '127.0.0.1' }], ports: [{ port: 1 }] }] })
+    const { code, stderr } = await once(write('refused.yaml', ''))
+    assert.equal(code, 1)
+    assert.match(
+      stderr,
+      /platform: default\/refused: AddressRefused: subsets\[0\]\.addresses\[0\]\.ip is a loopback address/,
+    )
+    assert.equal(await onHost('refused'), undefined)
+    const allowed = 'sync: {toHost: {endpoints: {allowedCIDRs: [127.0.0.0/8]}}}\n'
+    assert.equal((await once(write('allowed.yaml', allowed))).code, 0)
+    assert.ok(await onHost('refused'))
+  })
+
+  test('patches need a licence; with one they are run, referents come along, and a change of the file is taken at once', async () => {
+    const { v, h, make, once, start, onHost } = await open()
+    const file = write(
+      'patched.yaml',
+      `sync:
+  toHost:
+    endpoints:
+      patches:
+      - path: metadata.annotations["example.org/tier"]
+        expression: '"host-" + value'
+        reverseExpression: 'value.replace(/^host-/, "")'
+      - path: metadata.annotations["example.org/settings"]
+        reference: {apiVersion: v1, kind: ConfigMap}
+`,
+    )
+    const refused = await once(file)
+    assert.equal(refused.code, 2)
+    assert.match(refused.stderr, /patched\.yaml:4:7: sync\.toHost\.endpoints\.patches needs the enterprise feature/)
+
+    const annotations = { 'example.org/tier': 'gold', 'example.org/settings': 'settings' }
+    await v.create({
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'settings', namespace: 'default' },
+      data: { a: 'b' },
+    } as Resource)
+    await make('patched', { metadata: { annotations } })
+    const running = await start(file, ['--license', licence])
+    assert.match(running.printed(), /development licence/)
+    const object = await until('the patched object', () => onHost('patched'))
+    assert.equal(annotation(object, 'example.org/tier'), 'host-gold')
+    const short = shortName('settings', 'default', 'vc')
+    assert.equal(annotation(object, 'example.org/settings'), short)
+    const copy = await until('the ConfigMap', () => h.get({ namespace: 'team', name: short }, ConfigMap))
+    assert.deepEqual((copy as unknown as { data: object }).data, { a: 'b' })
+
+    const hostAt = { namespace: 'team', name: hostName('patched', 'default', 'vc') }
+    await h.patch(hostAt, { metadata: { annotations: { 'example.org/tier': 'host-silver' } } })
+    await until('the edit, reversed', async () => {
+      const back = await v.get(at('patched'))
+      return annotation(back, 'example.org/tier') === 'silver'
+    })
+
+    writeFileSync(file, readFileSync(file, 'utf8').replace('"host-" + value', '"next-" + value'))
+    await until(
+      'every object again',
+      async () => annotation(await onHost('patched'), 'example.org/tier') === 'next-silver',
+    )
+    await killProgram(running.child, 'SIGTERM')
+    assert.equal(running.child.exitCode, 0)
+  })
+
+  test('a patch that fails holds up its own object alone, and is told by condition, Event, metric and log', async () => {
+    const { v, make, start, onHost } = await open()
+    const file = write(
+      'failing.yaml',
+      'sync: {toHost: {endpoints: {patches: [{path: "metadata.annotations.bad", expression: "value.no.such"}]}}}\n',
+    )
+    await make('failing', { metadata: { annotations: { bad: 'yes' } } })
+    await make('fine')
+    const { found, printed } = await start(file, ['--license', licence, '--listen', '127.0.0.1:0'])
+    await until('the good one', () => onHost('fine'))
+    const told = await until('the condition', async () => annotation(await v.get(at('failing')), `${mark}/conditions`))
+    assert.match(told, /"reason":"PatchFailed","message":"patch 0 at metadata\.annotations\.bad: /)
+    await until('the Event', async () =>
+      ((await v.list(Event)) as unknown as { reason: string; involvedObject: { name: string } }[]).some(
+        event => event.reason === 'PatchFailed' && event.involvedObject.name === 'failing',
+      ),
+    )
+    assert.equal(await onHost('failing'), undefined)
+    const metrics = await (await fetch(`${found}/metrics`)).text()
+    assert.match(metrics, /vcluster_sync_patch_errors_total\{patch="0"\} [1-9]/)
+    assert.match(metrics, /vcluster_sync_objects\{state="failed"\} 1/)
+    assert.match(metrics, /vcluster_sync_lag_seconds_count [1-9]/)
+    assert.match(printed(), /"reason":"PatchFailed"/)
+    assert.equal(await (await fetch(`${found}/livez`)).text(), 'ok')
+    assert.equal((await fetch(`${found}/readyz?verbose`)).status, 200)
+  })
+
+  test('a Secret of the host is imported only where it is allowed, and never a token', async () => {
+    const { v, h, make, once } = await open()
+    const file = write(
+      'import.yaml',
+      'sync: {toHost: {endpoints: {patches: [{path: "metadata.annotations.key", reference: {apiVersion: v1, kind: Secret}}]}}}\n',
+    )
+    const name = shortName('key', 'default', 'vc')
+    const secret = (type: string) => ({
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name, namespace: 'team' },
+      type,
+      data: { a: 'Yg==' },
+    })
+    await make('import', { metadata: { annotations: { key: 'key' } } })
+    await h.create(secret('kubernetes.io/service-account-token') as unknown as Resource)
+    const licensed = ['--once', '--license', licence]
+    const token = await once(file, [...licensed, '--import-allow', 'Secret'])
+    assert.equal(token.code, 1)
+    assert.match(token.stderr, /ReferenceFailed: .* never imported/)
+    await h.remove({ namespace: 'team', name }, Secret)
+    await h.create(secret('Opaque') as unknown as Resource)
+    assert.match((await once(file, licensed)).stderr, /--import-allow does not list it/)
+    assert.equal((await once(file, [...licensed, '--import-allow', `Secret/${name}`])).code, 0)
+    const imported = await v.get(at('key'), Secret)
+    assert.deepEqual((imported as unknown as { data: object }).data, { a: 'Yg==' })
+    assert.equal(annotation(imported, `${mark}/imported-from`), `team/${name}`)
+  })
+
+  test('of two replicas one works; when it ends the other takes over', async () => {
+    const { v, h, make, start, onHost } = await open()
+    await make('led')
+    const file = write('led.yaml', '')
+    const more = ['--leader-elect', '--listen', '127.0.0.1:0']
+    const replicas = [await start(file, more), await start(file, more)]
+    await until('the object', () => onHost('led'))
+    const leads = async ({ found }: Started) =>
+      /vcluster_sync_leader 1/.test(await (await fetch(`${found}/metrics`)).text())
+    const [first, second] = replicas as [Started, Started]
+    assert.deepEqual([await leads(first), await leads(second)], [true, false])
+    assert.equal((await fetch(`${second.found}/readyz`)).status, 200)
+    const lease = { namespace: 'team', name: 'vcluster-sync-vc' }
+    const before = (await h.get(lease, Lease))?.spec?.['holderIdentity']
+    await killProgram(first.child, 'SIGTERM') // lets the lease go
+    await until('the second', () => leads(second))
+    assert.notEqual((await h.get(lease, Lease))?.spec?.['holderIdentity'], before)
+    await v.patch(at('led'), { subsets: [{ addresses: [{ ip: '10.0.0.8' }], ports: [{ port: 1 }] }] })
+    await until('the change', async () => (await onHost('led'))?.subsets?.[0]?.addresses?.[0]?.ip === '10.0.0.8')
+  })
+
+  test('everything wrong with configuration and kubeconfigs is told at once, with code 2', async () => {
+    const bad = write('bad.yaml', 'sync: {toHost: {endpoints: {enable: true}}}\n')
+    const args = ['vcluster', 'sync', '-f', bad, '--name', 'x', '--namespace', 'y', '--timeout', 'soon']
+    const files = ['--virtual-kubeconfig', join(directory, 'nowhere'), '--host-kubeconfig', write('broken', 'a: [')]
+    const { code, stderr } = await exec(process.execPath, [program, ...args, ...files])
+    assert.equal(code, 2)
+    assert.match(stderr, /--timeout must be a number of seconds/)
+    assert.match(stderr, /bad\.yaml:1:\d+: sync\.toHost\.endpoints\.enable is no known key; did you mean enabled\?/)
+    assert.match(stderr, /cannot read .*nowhere: there is no such file/)
+    assert.match(stderr, /broken is no kubeconfig: line 1/)
+    const outside = await exec(process.execPath, [program, ...args.slice(0, -2), ...files.slice(0, 2)])
+    assert.match(outside.stderr, /this does not run in a pod with a service account/)
+  })
+
+  test('a server that is away, or whose certificate is wrong, is tried until the time is up, and the log says why', async () => {
+    const { virtualKubeconfig } = await open()
+    const file = write('away.yaml', '')
+    const away = write('away.kubeconfig', kubeconfigOf('http://127.0.0.1:9'))
+    const common = ['vcluster', 'sync', '-f', file, '--name', 'x', '--namespace', 'y', '--once', '--timeout', '1']
+    const sides = ['--virtual-kubeconfig', virtualKubeconfig, '--host-kubeconfig', away]
+    const one = await exec(process.execPath, [program, ...common, ...sides])
+    assert.equal(one.code, 1)
+    assert.match(one.stderr, /cannot reach http:\/\/127\.0\.0\.1:9: nobody listens there/)
+    assert.match(one.stderr, /not done within 1 s/)
+
+    const now = Date.now()
+    const pair = issueCertificate(makeAuthority(now), ['127.0.0.1'], now)
+    const { createServer } = await import('node:https')
+    const server = createServer({ cert: pair.certificate, key: pair.key }, (_, response) => response.end())
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+    const { port } = server.address() as { port: number }
+    const wrong = write('wrong.kubeconfig', kubeconfigOf(`https://127.0.0.1:${port}`))
+    const two = await exec(process.execPath, [program, ...common, ...sides.slice(0, 3), wrong])
+    server.close()
+    assert.equal(two.code, 1)
+    assert.match(two.stderr, /its certificate is not trusted: give its CA as certificate-authority-data/)
+  })
+})

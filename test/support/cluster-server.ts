@@ -1,0 +1,12 @@
+// A program that is a cluster for the syncer: this project's server with Kubernetes' own kinds, on a directory that outlives it.
+// Started and killed by cluster-process.ts with: DIRECTORY PORT
+
+import { prefix } from '../../src/api/paths.ts'
+import { clusterKinds } from '../../src/vcluster/kinds.ts'
+import { openFront, openHouse } from './in-process.ts'
+
+const [, , directory = '', port = '0'] = process.argv
+const clock = { now: Date.now, forward: () => {} }
+const house = await openHouse({ kinds: clusterKinds, clock, engine: 'sqlite', directory })
+const front = await openFront(house, undefined, Number(port))
+console.log(`cluster: ${front.url}${prefix}`)

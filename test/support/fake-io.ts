@@ -1,0 +1,30 @@
+// A world for commands under test: what they print is kept, the files are the ones a test gives.
+
+import type { Io } from '../../src/cli/command.ts'
+
+export type FakeIo = Io & { printed(): string; said(): string }
+
+export function fakeIo(files: { readonly [path: string]: string } = {}, over: Partial<Io> = {}): FakeIo {
+  const out: string[] = []
+  const err: string[] = []
+  return {
+    out: text => void out.push(text),
+    err: text => void err.push(text),
+    readFile: async path => {
+      const text = files[path]
+      if (text === undefined) throw new Error(`cannot read ${path}: there is no such file`)
+      return new TextEncoder().encode(text)
+    },
+    listDirectory: async path => {
+      const root = `${path.replace(/\/+$/, '')}/`
+      const below = Object.keys(files).filter(one => one.startsWith(root))
+      return [...new Set(below.map(one => one.slice(root.length).replace(/\/.*$/, '/')))].toSorted()
+    },
+    env: {},
+    now: () => 0,
+    isTerminal: false,
+    ...over,
+    printed: () => out.join(''),
+    said: () => err.join(''),
+  }
+}

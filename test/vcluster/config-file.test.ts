@@ -1,0 +1,192 @@
+// A vcluster.yaml as people write it: what is refused and where, what is switched off, what is filled in (SPEC §2.10).
+
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { defaultConfig, loadConfig } from '../../src/vcluster/config.ts'
+import { jsonSchema } from '../../src/vcluster/config-schema.ts'
+
+const load = (text: string, whyNoPatches?: string) => loadConfig(new TextEncoder().encode(text), { whyNoPatches })
+const shown = (list: readonly { line: number; column: number; message: string }[]) =>
+  list.map(({ line, column, message }) => `${line}:${column} ${message}`)
+const problemsOf = (text: string, whyNoPatches?: string) => shown(load(text, whyNoPatches).problems)
+const warningsOf = (text: string) => shown(load(text).warnings)
+const toHost = (text: string) => `sync:\n  toHost:\n${text.replace(/^/gm, '    ')}\n`
+
+test('an empty file is the defaults: services and endpoints on, no patches', () => {
+  const { config, problems, warnings } = load('')
+  assert.deepEqual([problems, warnings], [[], []])
+  assert.equal(JSON.stringify(config), JSON.stringify(defaultConfig()))
+  assert.equal(config.sync.toHost.endpoints.enabled, true)
+  assert.equal(config.sync.toHost.services.enabled, true)
+  assert.deepEqual(config.sync.toHost.endpoints.patches, [])
+  assert.equal(config.networking.advanced.clusterDomain, 'cluster.local')
+})
+
+test('what others read is kept as it is, for context.vcluster.config', () => {
+  const { config, problems } = load(
+    'policies: {quota: {cpu: 4}}\nsync: {toHost: {pods: {enabled: false}}, fromHost: 1}\n',
+  )
+  assert.deepEqual(problems, [])
+  const kept = JSON.parse(JSON.stringify(config))
+  assert.deepEqual(kept.policies, { quota: { cpu: 4 } })
+  assert.deepEqual(kept.sync.toHost.pods, { enabled: false })
+  assert.equal(kept.sync.fromHost, 1)
+  assert.equal(kept.sync.toHost.endpoints.enabled, true)
+})
+
+test('an unknown key under services and endpoints is refused where it stands, with the nearest known one', () => {
+  assert.deepEqual(problemsOf(toHost('endpoints:\n  enable: true\nservices:\n  zebra: 1')), [
+    '4:7 sync.toHost.endpoints.enable is no known key; did you mean enabled? (known: enabled, patches, hostDeletePolicy, allowedCIDRs, deniedCIDRs)',
+    '6:7 sync.toHost.services.zebra is no known key (known: enabled, patches)',
+  ])
+})
+
+test('wrong types are all told, with what was expected', () => {
+  const text = toHost('endpoints:\n  enabled: "yes"\n  patches: {}\n  hostDeletePolicy: recreate\n  allowedCIDRs: [1]')
+  assert.deepEqual(problemsOf(`privateNodes: [1]\n${text}`), [
+    '1:15 privateNodes must be a map of keys and values, not a list',
+    '5:16 sync.toHost.endpoints.enabled must be true or false, not a text',
+    '6:16 sync.toHost.endpoints.patches must be a list, not a map of keys and values',
+    '7:25 sync.toHost.endpoints.hostDeletePolicy must be Recreate or Propagate; did you mean Recreate?',
+    '8:22 sync.toHost.endpoints.allowedCIDRs.0 must be a text, not a number',
+  ])
+})
+
+test('endpoints off alone turns services off, with a warning', () => {
+  const text = toHost('endpoints:\n  enabled: false')
+  assert.deepEqual(problemsOf(text), [])
+  assert.deepEqual(warningsOf(text), ['4:16 service sync needs endpoint sync: it is off, too'])
+  assert.equal(load(text).config.sync.toHost.services.enabled, false)
+})
+
+test('endpoints off beside services explicitly off says nothing', () => {
+  const { problems, warnings } = load(toHost('endpoints: {enabled: false}\nservices: {enabled: false}'))
+  assert.deepEqual([problems, warnings], [[], []])
+})
+
+test('endpoints off beside services explicitly on is refused, and says which key to change', () => {
+  assert.deepEqual(problemsOf(toHost('endpoints: {enabled: false}\nservices:\n  enabled: true')), [
+    '5:16 service sync needs endpoint sync, and sync.toHost.endpoints.enabled is false: set sync.toHost.endpoints.enabled to true, or sync.toHost.services.enabled to false',
+  ])
+})
+
+for (const key of ['privateNodes', 'controlPlane.standalone']) {
+  const head = key
+    .split('.')
+    .reduceRight((inside, part) => `{${part}: ${inside}}`, '{enabled: true}')
+    .slice(1, -1)
+  test(`with ${key}.enabled, endpoints explicitly on is refused`, () => {
+    const [problem, ...rest] = problemsOf(`${head}\n${toHost('endpoints: {enabled: true}')}`)
+    assert.deepEqual(rest, [])
+    assert.match(problem ?? '', new RegExp(`^4:26 endpoint sync needs .* and ${key}.enabled is true: set sync`))
+  })
+
+  test(`with ${key}.enabled, endpoints left alone are switched off with services, and a warning says so`, () => {
+    const { config, problems, warnings } = load(`${head}\n`)
+    assert.deepEqual(problems, [])
+    assert.equal(warnings.length, 1)
+    assert.match(warnings[0]?.message ?? '', /endpoint sync is off, and service sync with it/)
+    assert.equal(config.sync.toHost.endpoints.enabled, false)
+    assert.equal(config.sync.toHost.services.enabled, false)
+  })
+
+  test(`with ${key}.enabled, services explicitly on are refused`, () => {
+    const problems = problemsOf(`${head}\n${toHost('services: {enabled: true}')}`)
+    assert.equal(problems.length, 1)
+    assert.match(problems[0] ?? '', /service sync needs endpoint sync/)
+  })
+}
+
+test('multi-namespace mode without mappings is refused', () => {
+  assert.match(
+    problemsOf(toHost('namespaces:\n  enabled: true')).join(),
+    /^4:16 .*needs sync.toHost.namespaces.mappings.byName/,
+  )
+})
+
+test('mappings that clash, or are no names, are refused one by one', () => {
+  const byName = '{a: x, b: x, "c-*": "d", "e-*": "e-*-1", Bad: y}'
+  const problems = problemsOf(toHost(`namespaces: {enabled: true, mappings: {byName: ${byName}}}`))
+  assert.deepEqual(
+    problems.map(problem => problem.replace(/^\d+:\d+ /, '')),
+    [
+      'b → x: a goes there already, and names would clash',
+      'c-* → d: a * stands on both sides, once, or on neither',
+      'Bad → y: Bad is no name of a namespace',
+    ],
+  )
+})
+
+test('patches without a licence are refused at load, naming the key', () => {
+  const text = toHost('endpoints:\n  patches:\n  - path: subsets\n    expression: value')
+  assert.deepEqual(problemsOf(text, 'give a licence'), [
+    '4:7 sync.toHost.endpoints.patches needs the enterprise feature: give a licence',
+  ])
+  assert.deepEqual(problemsOf(text), [])
+  assert.deepEqual(problemsOf(toHost('endpoints: {patches: []}'), 'give a licence'), [])
+})
+
+test('problems inside of patches point into the expression, in every way to write a text', () => {
+  const ways = [
+    ['expression: value +', '6:28'],
+    ["expression: 'value +'", '6:29'],
+    ['expression: "\\u0076alue +"', '6:34'],
+    ['expression: |-\n      value +', '7:18'],
+    ['expression: >-\n      value +', '7:18'],
+  ]
+  for (const [text = '', place] of ways) {
+    const [problem = ''] = problemsOf(toHost(`endpoints:\n  patches:\n  - path: subsets\n    ${text}`))
+    assert.match(problem, new RegExp(`^${place} patches\\[0\\].expression: `), `${text}: ${problem}`)
+  }
+})
+
+test('all problems of all patches are told at once', () => {
+  const text = toHost(
+    [
+      'endpoints:',
+      '  patches:',
+      '  - {path: "a[", expression: value}',
+      '  - {path: a.b, expression: value}',
+      '  - {path: \'a["b"]\', expression: value, reference: {}}',
+      '  - {path: metadata.name, expression: value}',
+      '  - {expression: value}',
+    ].join('\n'),
+  )
+  const indexes = new Set(problemsOf(text).map(problem => /patches\[(\d)\]/.exec(problem)?.[1]))
+  assert.deepEqual([...indexes].toSorted(), ['0', '2', '3', '4'])
+})
+
+test('a file that is no YAML, has a key twice, or is no map, is refused with its place', () => {
+  assert.match(problemsOf('a: [1\nb: 2').join(), /^\d+:\d+ /)
+  assert.deepEqual(problemsOf('a: 1\na: 2\n'), ['2:1 key "a" already set in map'])
+  assert.deepEqual(problemsOf('- 1\n'), ['1:1 expected a map of keys and values'])
+})
+
+test('a file that would cost too much to read is refused', () => {
+  const bomb = ['a: &a [x,x,x,x,x,x,x,x,x]']
+  for (const [from, to] of ['ab', 'bc', 'cd', 'de', 'ef', 'fg', 'gh'].map(pair => [...pair]))
+    bomb.push(`${to}: &${to} [${Array.from({ length: 9 }, () => `*${from}`).join()}]`)
+  assert.match(problemsOf(bomb.join('\n')).join(), /aliases expand/)
+  assert.match(problemsOf(`a: ${'x'.repeat(1 << 20)}`).join(), /more than 1048576 bytes/)
+})
+
+test('keys that are words of the language itself are ordinary keys', () => {
+  const { problems, config } = load('__proto__: {enabled: true}\nconstructor: 1\n')
+  assert.deepEqual(problems, [])
+  assert.equal(Object.hasOwn(config, '__proto__'), true)
+  assert.match(problemsOf(toHost('endpoints: {__proto__: 1}')).join(), /__proto__ is no known key/)
+})
+
+test('networks that are none are refused', () => {
+  assert.deepEqual(problemsOf(toHost('endpoints: {deniedCIDRs: [10.0.0.0/8, 10.0.0.0/33, example.org]}')), [
+    '3:43 deniedCIDRs[1] must be an address or a network such as 10.0.0.0/8, not "10.0.0.0/33"',
+    '3:56 deniedCIDRs[2] must be an address or a network such as 10.0.0.0/8, not "example.org"',
+  ])
+})
+
+test('schemas/vcluster.schema.json is what the program prints', () => {
+  const published = readFileSync(join(import.meta.dirname, '../../schemas/vcluster.schema.json'), 'utf8')
+  assert.equal(published, jsonSchema(), 'run: npx platform vcluster schema > schemas/vcluster.schema.json')
+})

@@ -1,0 +1,97 @@
+// The enterprise gate: what a licence must be to open it, with keys of the test's own, and the one that ships.
+
+import assert from 'node:assert/strict'
+import { generateKeyPairSync, sign } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import type { JsonObject } from '../../src/api/object.ts'
+import { commands } from '../../src/cli/index.ts'
+import { readConfig } from '../../src/cli/read-config.ts'
+import { runCommand } from '../../src/cli/run-command.ts'
+import { patchesFeature, readLicence, signedBytes, whyNot } from '../../src/vcluster/licence.ts'
+import { fakeIo } from '../support/fake-io.ts'
+
+const { publicKey, privateKey } = generateKeyPairSync('ed25519')
+const keys = { test: publicKey.export({ format: 'der', type: 'spki' }).toString('base64') }
+const usual = { id: 'l-1', holder: 'Example', features: [patchesFeature], key: 'test' }
+const shipped = readFileSync(join(import.meta.dirname, '../../examples/development.license'), 'utf8')
+const now = Date.parse('2026-06-01T00:00:00Z')
+
+function signed(spec: JsonObject, over: JsonObject = {}): string {
+  const signature = sign(null, signedBytes(spec), privateKey).toString('base64')
+  return JSON.stringify({ apiVersion: 'license.platform.sh/v1', kind: 'License', spec, signature, ...over })
+}
+const read = (text: string) => readLicence(new TextEncoder().encode(text), keys)
+
+test('a licence opens the features it names, and no others', () => {
+  assert.equal(whyNot(read(signed(usual)), patchesFeature, now), undefined)
+  assert.match(
+    whyNot(read(signed({ ...usual, features: [] })), patchesFeature, now) ?? '',
+    /no features, and not vcluster/,
+  )
+  assert.match(whyNot(undefined, patchesFeature, now) ?? '', /--license FILE or PLATFORM_LICENSE/)
+})
+
+test('a licence counts in its time alone; clocks may be a day apart at its beginning', () => {
+  const licence = read(signed({ ...usual, notBefore: '2026-06-01T12:00:00Z', expires: '2026-07-01T00:00:00Z' }))
+  assert.equal(whyNot(licence, patchesFeature, now), undefined)
+  assert.match(whyNot(licence, patchesFeature, now - 86_400_000) ?? '', /counts from/)
+  assert.match(whyNot(licence, patchesFeature, Date.parse('2026-07-01T00:00:00Z')) ?? '', /ended at/)
+})
+
+test('a licence that was changed, or signed with a foreign key, is refused', () => {
+  const text = signed(usual)
+  assert.throws(() => read(text.replace('Example', 'Exampel')), /signature does not fit/)
+  assert.throws(() => read(text.replace('"key":"test"', '"key":"toString"')), /does not know/)
+  assert.throws(() => readLicence(Buffer.from(text)), /signed with the key "test", which this program does not know/)
+  assert.throws(() => read(shipped), /does not know/)
+})
+
+test('what is no licence says why, and nothing of it is shown', () => {
+  const secret = 'hunter2'
+  const cases = ['', secret, '[]', '{"kind":"License"}', signed({ ...usual, features: secret }), 'x'.repeat(20_000)]
+  for (const text of cases)
+    assert.throws(
+      () => read(text),
+      (error: Error) => error.name === 'Error' && !error.message.includes(secret),
+      text.slice(0, 40),
+    )
+})
+
+test('the shipped licence names itself, opens patches, and is warned about at every start', async () => {
+  const files = {
+    'dev.license': shipped,
+    'vcluster.yaml': 'sync: {toHost: {endpoints: {patches: [{path: subsets, expression: value}]}}}\n',
+  }
+  const io = fakeIo(files, { now: () => now })
+  const config = await readConfig({ file: 'vcluster.yaml', license: 'dev.license' }, io)
+  assert.equal(config.sync.toHost.endpoints.patches.length, 1)
+  assert.match(io.said(), /dev\.license: warning: the licence development is a development licence/)
+})
+
+test('validate refuses patches without a licence with code 2, and takes the licence from the environment', async () => {
+  const files = {
+    'dev.license': shipped,
+    'vcluster.yaml': 'sync:\n  toHost:\n    endpoints:\n      patches: [{path: subsets, expression: value}]\n',
+  }
+  const args = ['vcluster', 'validate', '-f', 'vcluster.yaml']
+  const bare = fakeIo(files, { now: () => now })
+  assert.equal(await runCommand(commands, args, bare), 2)
+  assert.match(
+    bare.said(),
+    /^platform: vcluster\.yaml:4:7: sync\.toHost\.endpoints\.patches needs the enterprise feature/,
+  )
+  const licensed = fakeIo(files, { now: () => now, env: { PLATFORM_LICENSE: 'dev.license' } })
+  assert.equal(await runCommand(commands, args, licensed), 0)
+  assert.equal(licensed.printed(), 'vcluster.yaml can be used\n')
+})
+
+test('license inspect shows what is in it, and refuses what is none', async () => {
+  const io = fakeIo({ 'dev.license': shipped, other: '{}' }, { now: () => now })
+  assert.equal(await runCommand(commands, ['license', 'inspect', 'dev.license'], io), 0)
+  assert.match(io.printed(), /id: development[\s\S]*features:\n- vcluster\.patches\ndevelopment: true\nvalid: true/)
+  assert.equal(await runCommand(commands, ['license', 'inspect', 'other'], io), 2)
+  assert.equal(await runCommand(commands, ['license', 'inspect', 'none'], io), 2)
+  assert.match(io.said(), /other is no licence: it must say apiVersion/)
+})

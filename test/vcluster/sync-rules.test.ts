@@ -1,0 +1,483 @@
+// The syncer between two API servers over HTTP: gate, translation, host edits and deletions, troubles, one rule a test.
+
+import assert from 'node:assert/strict'
+import { afterEach, beforeEach, describe, test } from 'node:test'
+import { ApiError } from '../../src/api/errors.ts'
+import type { Resource } from '../../src/api/object.ts'
+import type { Resources } from '../../src/api/resources.ts'
+import { type EndpointSync, type SyncOptions, startEndpointSync } from '../../src/vcluster/endpoints.ts'
+import { Endpoints, Event, Service } from '../../src/vcluster/kinds.ts'
+import { hostName } from '../../src/vcluster/names.ts'
+import { addressGuard } from '../../src/vcluster/networks.ts'
+import { type Cluster, endpoints, openCluster, people, service, until } from '../support/cluster.ts'
+
+const vcluster = { name: 'vc', namespace: 'team' }
+const mark = 'vcluster.platform.sh'
+
+let [virtualCluster, hostCluster]: Cluster[] = []
+let [v, h]: ReturnType<typeof people>[] = []
+let running: EndpointSync | undefined
+let failures: unknown[] = []
+let troubles: string[] = []
+
+type People = ReturnType<typeof people>
+const virtualSide = () => v as People
+const hostSide = () => h as People
+
+function start(over: Partial<SyncOptions> = {}): EndpointSync {
+  running = startEndpointSync({
+    virtual: (virtualCluster as Cluster).resources,
+    host: (hostCluster as Cluster).resources,
+    hostNamespaces: ['team'],
+    vcluster,
+    hostDeletePolicy: 'Recreate',
+    owner: undefined,
+    refuses: addressGuard({ allowed: [], denied: [], apiServer: [] }),
+    now: Date.now,
+    tell: true,
+    instance: 'test',
+    random: () => 0.5,
+    observer: {
+      wrote: () => {},
+      lag: () => {},
+      failed: (_, error) => void failures.push(error),
+      trouble: (_, { reason }) => void troubles.push(reason),
+    },
+    ...over,
+  })
+  return running
+}
+
+const at = (name: string) => ({ namespace: 'default', name })
+const hostAt = (name: string, namespace = 'default') => ({ namespace: 'team', name: hostName(name, namespace, 'vc') })
+const onHost = (name: string) => hostSide().get(hostAt(name))
+const synced = (name: string, ip?: string) =>
+  until(`${name} on the host`, async () => {
+    const object = await onHost(name)
+    return object && (!ip || object.subsets?.[0]?.addresses?.[0]?.ip === ip) ? object : undefined
+  })
+const gone = (name: string) => until(`${name} gone`, async () => (await onHost(name)) === undefined)
+const annotation = (object: Resource | undefined, key: string) => object?.metadata.annotations?.[key]
+const label = (object: Resource | undefined, key: string) => object?.metadata.labels?.[key]
+const ips = (...list: string[]) => [{ addresses: list.map(ip => ({ ip })), ports: [{ port: 80 }] }]
+
+async function make(name: string, over: object = {}): Promise<void> {
+  await virtualSide().service(name)
+  await virtualSide().create(endpoints(name, over as { [key: string]: unknown }))
+}
+
+describe('the syncer', { timeout: 60_000 }, () => {
+  beforeEach(async () => {
+    ;[virtualCluster, hostCluster] = await Promise.all([openCluster(), openCluster()])
+    ;[v, h] = [people(virtualCluster), people(hostCluster)]
+    failures = []
+    troubles = []
+  })
+  afterEach(async () => {
+    await running?.stop()
+    running = undefined
+    await Promise.all([virtualCluster?.close(), hostCluster?.close()])
+  })
+
+  test('an endpoint of a service without selector gets its host object, with name, marks and translated targets', async () => {
+    const targetRef = { kind: 'Pod', name: 'web-0', namespace: 'default', uid: 'u', resourceVersion: '1' }
+    const other = { kind: 'Node', name: 'n1', uid: 'u' }
+    const subsets = [
+      {
+        addresses: [
+          { ip: '10.0.0.1', hostname: 'a', nodeName: 'n1', targetRef },
+          { ip: '10.0.0.2', targetRef: other },
+        ],
+        notReadyAddresses: [{ ip: '10.0.0.3' }],
+        ports: [{ name: 'http', port: 80, protocol: 'TCP', appProtocol: 'h2c' }],
+      },
+    ]
+    const annotations = {
+      mine: 'yes',
+      'kubectl.kubernetes.io/last-applied-configuration': '{}',
+      'control-plane.alpha.kubernetes.io/leader': '{}',
+    }
+    const labels = { app: 'web', [`${mark}/own`]: 'kept' }
+    await make('web', { subsets, metadata: { labels, annotations, finalizers: ['example.org/f'] } })
+    start({ owner: { apiVersion: 'v1', kind: 'Service', name: 'vc', uid: 'owner-uid' } })
+    const object = await synced('web')
+    const virtual = await virtualSide().get(at('web'))
+    const { labels: hostLabels = {}, annotations: hostAnnotations = {} } = object.metadata
+    assert.equal(object.metadata.name, 'web-x-default-x-vc')
+    assert.equal(object.metadata.finalizers, undefined)
+    assert.deepEqual(
+      object.metadata.ownerReferences?.map(({ uid }) => uid),
+      ['owner-uid'],
+    )
+    assert.equal(hostLabels['app'], 'web')
+    assert.equal(hostLabels[`${mark}/managed-by`], 'vc')
+    assert.equal(hostLabels[`${mark}/namespace`], 'default')
+    assert.equal(Object.entries(hostLabels).filter(([, value]) => value === 'kept').length, 1, 'hashed, not lost')
+    assert.equal(hostLabels[`${mark}/own`], undefined)
+    const { [`${mark}/managed-annotations`]: base, ...rest } = hostAnnotations
+    assert.ok(base)
+    assert.deepEqual(rest, {
+      mine: 'yes',
+      [`${mark}/object-name`]: 'web',
+      [`${mark}/object-namespace`]: 'default',
+      [`${mark}/object-uid`]: virtual?.metadata.uid,
+      [`${mark}/object-kind`]: 'Endpoints',
+      [`${mark}/object-host-name`]: 'web-x-default-x-vc',
+      [`${mark}/object-host-namespace`]: 'team',
+    })
+    const [subset] = object.subsets ?? []
+    assert.deepEqual(subset?.addresses?.[0]?.targetRef, {
+      kind: 'Pod',
+      name: 'web-0-x-default-x-vc',
+      namespace: 'team',
+    })
+    assert.deepEqual(subset?.addresses?.[1]?.targetRef, other)
+    assert.deepEqual(subset?.ports, subsets[0]?.ports)
+    assert.equal(subset?.notReadyAddresses?.[0]?.ip, '10.0.0.3')
+  })
+
+  test('a change follows, and where there is nothing to change nothing is written', async () => {
+    await make('web')
+    const writes: string[] = []
+    const observer = {
+      wrote: (side: string, verb: string) => void writes.push(`${side} ${verb}`),
+      lag: () => {},
+      failed: () => {},
+      trouble: () => {},
+    }
+    const sync = start({ observer })
+    const first = await synced('web')
+    await virtualSide().patch(at('web'), { subsets: ips('10.0.0.9') })
+    await synced('web', '10.0.0.9')
+    assert.deepEqual(writes, ['host create', 'host update'])
+    await sync.stop()
+    start({ observer })
+    await running?.ready
+    await running?.settled()
+    assert.deepEqual(writes, ['host create', 'host update'], 'a restart writes nothing')
+    assert.notEqual(first.metadata.resourceVersion, (await onHost('web'))?.metadata.resourceVersion)
+  })
+
+  test('subsets that an API server regrouped are no difference', async () => {
+    const port = { port: 80, protocol: 'TCP' }
+    await make('web', { subsets: [{ addresses: [{ ip: '10.0.0.2' }, { ip: '10.0.0.1' }], ports: [{ port: 80 }] }] })
+    const sync = start()
+    await synced('web')
+    await sync.stop()
+    const regrouped = [
+      { addresses: [{ ip: '10.0.0.1' }], ports: [port] },
+      { addresses: [{ ip: '10.0.0.2' }], ports: [port] },
+    ]
+    const { metadata } = await hostSide().patch(hostAt('web'), { subsets: regrouped })
+    start()
+    await running?.ready
+    await running?.settled()
+    assert.equal((await onHost('web'))?.metadata.resourceVersion, metadata.resourceVersion)
+  })
+
+  test('default/kubernetes is never synced', async () => {
+    await make('kubernetes')
+    await make('web')
+    start()
+    await synced('web')
+    assert.equal(await onHost('kubernetes'), undefined)
+  })
+
+  test('endpoints wait for their service; with it they come, without it they go', async () => {
+    await virtualSide().create(endpoints('web'))
+    const sync = start()
+    await sync.ready
+    await sync.settled()
+    assert.equal(await onHost('web'), undefined)
+    assert.equal(sync.states().get('waiting'), 1)
+    await virtualSide().service('web')
+    await synced('web')
+    await virtualSide().remove(at('web'), Service)
+    await gone('web')
+  })
+
+  test('a selector that appears takes ours away and leaves what the host made; one that goes gives it back', async () => {
+    await make('web')
+    start()
+    await synced('web')
+    await virtualSide().patch(at('web'), { spec: { selector: { app: 'web' } } }, Service)
+    await gone('web')
+    // The host's own controller now makes one of that name, with the labels of the service.
+    const { namespace, name } = hostAt('web')
+    const labels = { [`${mark}/managed-by`]: 'vc', 'endpoints.kubernetes.io/managed-by': 'endpoint-controller' }
+    await hostSide().create(endpoints(name, { metadata: { labels }, subsets: ips('10.9.9.9') }, namespace))
+    await virtualSide().patch(at('web'), { subsets: ips('10.0.0.2') })
+    await running?.settled()
+    assert.equal((await onHost('web'))?.subsets?.[0]?.addresses?.[0]?.ip, '10.9.9.9')
+    await virtualSide().patch(at('web'), { spec: { selector: null } }, Service)
+    const back = await synced('web', '10.0.0.2')
+    assert.equal(annotation(back, `${mark}/object-name`), 'web')
+  })
+
+  test('what is deleted goes from the host, also what was deleted while nobody looked', async () => {
+    await make('web')
+    await make('api')
+    const sync = start()
+    await synced('web')
+    await synced('api')
+    await virtualSide().remove(at('web'))
+    await gone('web')
+    await sync.stop()
+    await virtualSide().remove(at('api'))
+    start()
+    await gone('api')
+  })
+
+  test('an object that is being deleted goes from the host before its finalizers let it go', async () => {
+    await make('web', { metadata: { finalizers: ['example.org/f'] } })
+    start()
+    await synced('web')
+    await virtualSide().remove(at('web'))
+    await gone('web')
+    assert.ok(await virtualSide().get(at('web')))
+  })
+
+  test('what is deleted on the host is made again', async () => {
+    await make('web')
+    start()
+    const { metadata } = await synced('web')
+    await hostSide().remove(hostAt('web'))
+    await until(
+      'another one',
+      async () => (await onHost('web'))?.metadata.uid !== metadata.uid && (await onHost('web')),
+    )
+  })
+
+  test('with Propagate a deletion on the host deletes the virtual object, also after a restart, and never a copy of it', async () => {
+    await make('web')
+    await make('api')
+    const over = { hostDeletePolicy: 'Propagate' as const }
+    const sync = start(over)
+    const marked = (name: string) =>
+      until('the mark', async () => {
+        const object = await virtualSide().get(at(name))
+        return annotation(object, `${mark}/host-uid`) ? object : undefined
+      })
+    const copy = await marked('web')
+    await marked('api')
+    await hostSide().remove(hostAt('web'))
+    await until('web gone', async () => (await virtualSide().get(at('web'))) === undefined)
+    await sync.stop()
+    await hostSide().remove(hostAt('api'))
+    start(over)
+    await until('api gone', async () => (await virtualSide().get(at('api'))) === undefined)
+    const { annotations = {} } = copy.metadata
+    await virtualSide().create(endpoints('web', { metadata: { annotations } }))
+    await synced('web')
+  })
+
+  test('subsets edited on the host are put right', async () => {
+    await make('web')
+    start()
+    await synced('web')
+    await hostSide().patch(hostAt('web'), { subsets: ips('10.6.6.6') })
+    await synced('web', '10.0.0.1')
+  })
+
+  test('labels and annotations merge key by key; where both changed the virtual side wins', async () => {
+    const metadata = { labels: { a: '1', b: '1', c: '1', d: '1' }, annotations: { x: '1' } }
+    await make('web', { metadata })
+    const sync = start()
+    await synced('web')
+    await sync.stop() // edits made while it is down are still seen for what they were
+    await hostSide().patch(hostAt('web'), {
+      metadata: { labels: { a: 'host', b: 'host', c: null, e: 'host' }, annotations: { x: null } },
+    })
+    await virtualSide().patch(at('web'), { metadata: { labels: { a: 'virtual', d: null, f: 'virtual' } } })
+    start()
+    const expected = { a: 'virtual', b: 'host', e: 'host', f: 'virtual' }
+    const own = (labels: { readonly [key: string]: string } = {}) =>
+      Object.fromEntries(Object.entries(labels).filter(([key]) => !key.startsWith(mark)))
+    const isMerged = (object: Resource | undefined) =>
+      JSON.stringify(Object.entries(own(object?.metadata.labels)).toSorted()) ===
+      JSON.stringify(Object.entries(expected))
+    await until(
+      'both sides merged',
+      async () => isMerged(await onHost('web')) && isMerged(await virtualSide().get(at('web'))),
+    )
+    assert.equal(annotation(await onHost('web'), 'x'), undefined)
+    assert.equal(annotation(await virtualSide().get(at('web')), 'x'), undefined)
+  })
+
+  test('marks that somebody removes on the host are put back', async () => {
+    await make('web')
+    start()
+    await synced('web')
+    await hostSide().patch(hostAt('web'), { metadata: { annotations: { [`${mark}/object-name`]: null } } })
+    await until('the mark', async () => annotation(await onHost('web'), `${mark}/object-name`) === 'web')
+    await hostSide().patch(hostAt('web'), { metadata: { labels: { [`${mark}/managed-by`]: null } } })
+    await until('the label', async () => label(await onHost('web'), `${mark}/managed-by`) === 'vc')
+  })
+
+  test('another object of the same name is noticed by its uid, and inherits no edit', async () => {
+    await make('web', { metadata: { labels: { a: '1' } } })
+    const sync = start()
+    const { metadata } = await synced('web')
+    await sync.stop()
+    await hostSide().patch(hostAt('web'), { metadata: { labels: { a: 'host' } } })
+    await virtualSide().remove(at('web'))
+    await virtualSide().create(endpoints('web', { metadata: { labels: { a: '1' } } }))
+    start()
+    const uid = `${mark}/object-uid`
+    const next = await until('the new uid', async () => {
+      const object = await onHost('web')
+      return annotation(object, uid) !== metadata.annotations?.[uid] && object
+    })
+    assert.equal(label(next, 'a'), '1')
+    assert.equal(label(await virtualSide().get(at('web')), 'a'), '1')
+  })
+
+  test('an object of nobody is replaced; one of another syncer is left alone, told, and taken once it is gone', async () => {
+    await make('web')
+    await make('api')
+    for (const [name, metadata] of [
+      ['web', { labels: { 'app.kubernetes.io/managed-by': 'Helm', stray: 'yes' } }],
+      ['api', { annotations: { 'vcluster.example.org/object-name': 'other' } }],
+    ] as const)
+      await hostSide().create(endpoints(hostAt(name).name, { metadata, subsets: ips('10.7.7.7') }, 'team'))
+    start()
+    const replaced = await synced('web', '10.0.0.1')
+    assert.equal(label(replaced, 'stray'), undefined)
+    const told = await until('the condition', async () =>
+      annotation(await virtualSide().get(at('api')), `${mark}/conditions`),
+    )
+    assert.match(
+      told,
+      /"reason":"HostObjectForeign","message":"team\/api-x-default-x-vc on the host belongs to somebody else/,
+    )
+    assert.equal((await onHost('api'))?.subsets?.[0]?.addresses?.[0]?.ip, '10.7.7.7')
+    await hostSide().remove(hostAt('api'))
+    await synced('api', '10.0.0.1')
+    await until(
+      'the condition gone',
+      async () => annotation(await virtualSide().get(at('api')), `${mark}/conditions`) === undefined,
+    )
+  })
+
+  test('two objects whose host names are the same: the second is told, and comes when the first goes', async () => {
+    await virtualSide().service('a-x-b', undefined, 'c')
+    await virtualSide().service('a', undefined, 'b-x-c')
+    await virtualSide().create(endpoints('a-x-b', {}, 'c'))
+    const sync = start()
+    const name = hostName('a', 'b-x-c', 'vc')
+    assert.equal(name, hostName('a-x-b', 'c', 'vc'))
+    await until('the first', () => hostSide().get({ namespace: 'team', name }))
+    await virtualSide().create(endpoints('a', { subsets: ips('10.0.0.7') }, 'b-x-c'))
+    await until('the trouble', async () => troubles.includes('HostObjectForeign'))
+    assert.equal(sync.states().get('failed'), 1)
+    await virtualSide().remove({ namespace: 'c', name: 'a-x-b' })
+    await until('the second', async () => {
+      const object = await hostSide().get({ namespace: 'team', name })
+      return annotation(object, `${mark}/object-namespace`) === 'b-x-c'
+    })
+  })
+
+  test('an address that leads into the host is refused, told as condition and Event, and the others go on', async () => {
+    await make('bad', { subsets: ips('10.0.0.1', '169.254.169.254') })
+    await make('web')
+    start()
+    await synced('web')
+    const told = await until('the condition', async () =>
+      annotation(await virtualSide().get(at('bad')), `${mark}/conditions`),
+    )
+    assert.match(told, /AddressRefused.*subsets\[0\]\.addresses\[1\]\.ip is a link-local address/)
+    assert.equal(await onHost('bad'), undefined)
+    const event = await until('the Event', async () => (await virtualSide().list(Event))[0])
+    assert.equal((event as unknown as { reason: string }).reason, 'SyncError')
+    await virtualSide().patch(at('bad'), { subsets: ips('10.0.0.1') })
+    await synced('bad')
+  })
+
+  test('what the host refuses is told with the virtual name, retried, and does not hold up the rest', async () => {
+    await make('bad')
+    await make('web')
+    const { resources } = hostCluster as Cluster
+    let refused = 0
+    const picky: Resources = {
+      ...resources,
+      create: async (kind, namespace, object, options) => {
+        const { name } = (object as unknown as Resource).metadata
+        if (name?.startsWith('bad') && refused++ < 3)
+          throw new ApiError(422, 'Invalid', `endpoints "${name}" is invalid: no`)
+        return resources.create(kind, namespace, object, options)
+      },
+    }
+    start({ host: picky, random: () => 0 })
+    await synced('web')
+    const told = await until('the condition', async () =>
+      annotation(await virtualSide().get(at('bad')), `${mark}/conditions`),
+    )
+    assert.match(told, /HostRefused.*endpoints \\"bad\\" is invalid: no/)
+    await synced('bad')
+    await until(
+      'the condition gone',
+      async () => annotation(await virtualSide().get(at('bad')), `${mark}/conditions`) === undefined,
+    )
+    assert.equal(refused, 4)
+  })
+
+  for (const code of [409, 429, 500, 503])
+    test(`a ${code} is tried again, and not told to the tenant`, async () => {
+      await make('web')
+      const { resources } = hostCluster as Cluster
+      let refused = 0
+      const failing: Resources = {
+        ...resources,
+        create: async (...args) => {
+          if (refused++ < 2) throw new ApiError(code, '', 'not now')
+          return resources.create(...args)
+        },
+      }
+      start({ host: failing, random: () => 0 })
+      await synced('web')
+      assert.deepEqual(troubles, [])
+      assert.equal(annotation(await virtualSide().get(at('web')), `${mark}/conditions`), undefined)
+    })
+
+  test('a change between reading and writing is a conflict that ends well', async () => {
+    await make('web')
+    const { resources } = hostCluster as Cluster
+    let once = true
+    const raced: Resources = {
+      ...resources,
+      update: async (kind, ref, object, options) => {
+        if (once) await resources.patch(kind, ref, { type: 'merge', body: { metadata: { labels: { raced: 'yes' } } } })
+        once = false
+        return resources.update(kind, ref, object, options)
+      },
+    }
+    start({ host: raced, random: () => 0 })
+    await synced('web')
+    await virtualSide().patch(at('web'), { subsets: ips('10.0.0.5') })
+    await synced('web', '10.0.0.5')
+    await until('the label on both sides', async () => label(await virtualSide().get(at('web')), 'raced') === 'yes')
+    assert.equal(label(await onHost('web'), 'raced'), 'yes')
+  })
+
+  test('in multi-namespace mode names are kept and namespaces mapped; one that is not mapped is told', async () => {
+    await make('web')
+    await virtualSide().service('web', undefined, 'other')
+    await virtualSide().create(endpoints('web', {}, 'other'))
+    const mapped = (namespace: string) => (namespace === 'default' ? 'team-default' : undefined)
+    start({ vcluster: { ...vcluster, mapped }, hostNamespaces: ['team-default'] })
+    await until('the object', () => hostSide().get({ namespace: 'team-default', name: 'web' }))
+    await until('the trouble', async () => troubles.includes('NamespaceNotMapped'))
+    assert.equal((await hostSide().list(Endpoints)).length, 1)
+  })
+
+  test('a service of the virtual side that is none for us changes nothing', async () => {
+    await make('web')
+    const sync = start()
+    const { metadata } = await synced('web')
+    await virtualSide().patch(at('web'), { metadata: { labels: { x: 'y' } } }, Service)
+    await virtualSide().create(service('lonely'))
+    await sync.settled()
+    assert.equal((await onHost('web'))?.metadata.resourceVersion, metadata.resourceVersion)
+    assert.deepEqual(failures, [])
+  })
+})
