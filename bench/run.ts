@@ -3,9 +3,9 @@
 import { request } from 'node:https'
 import { measureAuthorize } from './authorize.ts'
 import { drive, generator, type Load } from './load.ts'
+import { measurePatches } from './patches.ts'
 import { remove, type Server, startBare, startServer } from './processes.ts'
 import { measureRights } from './rights.ts'
-import { measurePatches } from './patches.ts'
 import { measureScale } from './scale.ts'
 import { measureWatch } from './watch.ts'
 
