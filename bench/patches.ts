@@ -53,6 +53,8 @@ async function objects(inner: Sandbox): Promise<string> {
   const lanes = 8
   const patcher = openPatcher({ patches, vcluster: { name: 'vc', namespace: 'team', config: {} }, sandbox })
   let all = 0
+  let done = 0
+  const before = process.cpuUsage()
   const rates = await repeat(async () => {
     const count = 2_000
     let next = 0
@@ -66,10 +68,12 @@ async function objects(inner: Sandbox): Promise<string> {
       }
     }
     await Promise.all(Array.from({ length: lanes }, lane))
+    done += count
     return count
   })
+  const { user, system } = process.cpuUsage(before)
   const share = Math.round((inside / all) * 100)
-  return `${show(rates)} objects/s, 2 patches and 11 evaluations each (wanted ${wanted.objects.toLocaleString('en')}); ${share} % of it in the sandbox`
+  return `${show(rates)} objects/s, 2 patches and 11 evaluations each (wanted ${wanted.objects.toLocaleString('en')}); ${share} % of it in the sandbox; ${Math.round((user + system) / done)} µs of a core each`
 }
 
 async function repeat(work: () => Promise<number>): Promise<number[]> {

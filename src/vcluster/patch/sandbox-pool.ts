@@ -1,69 +1,71 @@
 // As many threads as there are allowed, started when they are needed, replaced when they are spent. Used by sandbox.ts.
 
-import type { SandboxThread } from './sandbox-thread.ts'
+import type { SandboxThread, TimedJob } from './sandbox-thread.ts'
 import type { Answer } from './sandbox-worker.ts'
 
 export type Pool = {
-  /** Waits for a free thread, in the order of asking. */
-  use(work: (thread: SandboxThread) => Promise<Answer>): Promise<Answer>
+  /** In the order of asking. */
+  perform(job: TimedJob): Promise<Answer>
   close(): Promise<void>
 }
 
+type Asked = {
+  readonly job: TimedJob
+  readonly resolve: (answer: Answer) => void
+  readonly reject: (error: Error) => void
+}
+
+/** Waking a thread costs more than a small job does: what waits goes together, and is still limited one by one. */
+const MOST_TOGETHER = 8
+
 export function openPool(most: number, open: () => Promise<SandboxThread>): Pool {
   const idle: SandboxThread[] = []
-  const asking: (() => void)[] = []
-  const busy = new Set<Promise<unknown>>()
-  let free = most
+  const asked: Asked[] = []
+  const busy = new Set<Promise<void>>()
   let isClosed = false
 
-  async function turn(): Promise<void> {
-    if (free > 0) free--
-    else await new Promise<void>(resolve => asking.push(resolve))
-  }
-
-  function next(): void {
-    const first = asking.shift()
-    if (first) first()
-    else free++
-  }
-
-  /** A spent thread is replaced before its turn is over: who comes next does not wait for a start. */
-  async function replace(thread: SandboxThread): Promise<void> {
-    try {
-      await thread.close()
-      if (!isClosed) idle.push(await open())
-    } finally {
-      next()
+  function start(): void {
+    while (asked.length && busy.size < most) {
+      const share = Math.ceil(asked.length / (most - busy.size))
+      const work = serve(asked.splice(0, Math.min(share, MOST_TOGETHER))).finally(() => {
+        busy.delete(work)
+        start()
+      })
+      busy.add(work)
     }
   }
 
-  async function perform(work: (thread: SandboxThread) => Promise<Answer>): Promise<Answer> {
-    await turn()
-    let spent: SandboxThread | undefined
+  async function serve(group: readonly Asked[]): Promise<void> {
     try {
-      if (isClosed) throw new Error('the sandbox is closed')
       const thread = idle.pop() ?? (await open())
-      const answer = await work(thread)
-      if (answer.spent) spent = thread
+      const answers = await thread.perform(group.map(({ job }) => job))
+      for (const [index, answer] of answers.entries()) group[index]?.resolve(answer)
+      // Behind one that was ended nobody was heard: they go first now.
+      asked.unshift(...group.slice(answers.length))
+      if (answers.at(-1)?.spent) await replace(thread)
       else idle.push(thread)
-      return answer
-    } finally {
-      if (spent) void track(replace(spent).catch(() => {}))
-      else next()
+    } catch (error) {
+      for (const { reject } of group) reject(error as Error)
     }
   }
 
-  function track<T>(work: Promise<T>): Promise<T> {
-    const done = work.finally(() => busy.delete(done))
-    busy.add(done)
-    return done
+  /** Before its turn is over, so that who comes next does not wait for a start. */
+  async function replace(thread: SandboxThread): Promise<void> {
+    await thread.close()
+    if (!isClosed) idle.push(await open())
   }
 
   return {
-    use: work => track(perform(work)),
+    perform: job =>
+      new Promise((resolve, reject) => {
+        if (isClosed) return reject(new Error('the sandbox is closed'))
+        asked.push({ job, resolve, reject })
+        // Once all have asked who are about to.
+        queueMicrotask(start)
+      }),
     async close() {
       isClosed = true
-      while (busy.size) await Promise.allSettled(busy)
+      while (busy.size) await Promise.all(busy)
       await Promise.all(idle.splice(0).map(thread => thread.close()))
     },
   }

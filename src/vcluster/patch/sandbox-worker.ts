@@ -52,7 +52,13 @@ const compiled = new Map<string, Uint8Array>()
 
 // Warm, so that the first batch does not pay for what V8 compiles late.
 perform({ source: 'value + 1', input: '{"values":[1]}', softMs: 1000 })
-parentPort?.on('message', (job: Job) => parentPort?.postMessage(perform(job)))
+parentPort?.on('message', (jobs: readonly Job[]) => {
+  for (const job of jobs) {
+    const answer = perform(job)
+    parentPort?.postMessage(answer)
+    if (answer.spent) return
+  }
+})
 parentPort?.postMessage('ready')
 
 function perform(job: Job): Answer {

@@ -57,13 +57,10 @@ export function openSandbox(options: { readonly workers?: number; readonly limit
     return openSandboxThread(await data)
   })
 
-  async function perform(batch: Batch): Promise<Answer> {
+  function perform(batch: Batch): Promise<Answer> {
     const { expression: source, ...input } = batch
     const softMs = limits.softMs + limits.matchMs * batch.values.length
-    return pool.use(thread => {
-      const job = { source, input: JSON.stringify(input), softMs }
-      return thread.perform(job, softMs * limits.hardFactor)
-    })
+    return pool.perform({ source, input: JSON.stringify(input), softMs, hardMs: softMs * limits.hardFactor })
   }
 
   async function evaluateSome(batch: Batch): Promise<Evaluated[]> {
