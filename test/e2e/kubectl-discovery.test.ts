@@ -33,6 +33,7 @@ await withEachKubectl(kubectl => {
         `accessexplanations ${group}/v1 false AccessExplanation create`,
         `clusterrolebindings ${rbac} false ClusterRoleBinding ${verbs}`,
         `clusterroles ${rbac} false ClusterRole ${verbs}`,
+        `directclusterendpointtokens ${group}/v1 false DirectClusterEndpointToken create`,
         'namespaces ns v1 false Namespace get,list',
         `ownedaccesskeys oak ${group}/v1 false OwnedAccessKey ${verbs} platform`,
         `projectsecrets psec ${group}/v1 true ProjectSecret ${verbs} all,platform`,
@@ -42,9 +43,11 @@ await withEachKubectl(kubectl => {
         'selfsubjectreviews authentication.k8s.io/v1 false SelfSubjectReview create',
         'selfsubjectrulesreviews authorization.k8s.io/v1 false SelfSubjectRulesReview create',
         `sharedsecrets shs ${group}/v1 true SharedSecret ${verbs} all,platform`,
+        `signingkeys ${group}/v1 false SigningKey create,delete,get,list,watch`,
         'subjectaccessreviews authorization.k8s.io/v1 false SubjectAccessReview create',
         `teams ${group}/v1 false Team ${verbs} all,platform`,
         'tokenreviews authentication.k8s.io/v1 false TokenReview create',
+        `tokenrevocations ${group}/v1 false TokenRevocation create,delete,get,list,watch`,
       ])
     })
 
