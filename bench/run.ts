@@ -7,6 +7,7 @@ import { measurePatches } from './patches.ts'
 import { remove, type Server, startBare, startServer } from './processes.ts'
 import { measureRights } from './rights.ts'
 import { measureScale } from './scale.ts'
+import { measureSync } from './sync.ts'
 import { measureWatch } from './watch.ts'
 
 const teams = '/kubernetes/management/apis/management.platform.sh/v1/teams'
@@ -97,3 +98,4 @@ if (!only || only === 'authorize') console.log(await measureAuthorize())
 if (!only || only === 'rights') console.log(await measureRights(seconds))
 if (!only || only === 'patches') console.log(await measurePatches())
 if (!only || only === 'scale') console.log(await measureScale())
+if (!only || only === 'sync') console.log(await measureSync())

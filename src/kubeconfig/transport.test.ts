@@ -150,8 +150,9 @@ test('a server that is away, hangs, or goes quiet is told, and a request can be 
   ending.abort()
   await assert.rejects(pending, { name: 'AbortError' })
   const quiet = await listen((_, response) => void response.write('a'))
-  const answer = await open({ ...usual, server: quiet }, { quietFor: 50 })()
-  await assert.rejects(answer.text())
+  const watch = await open({ ...usual, server: quiet }, { quietFor: 50 })('/?watch=true')
+  await assert.rejects(watch.text())
+  await assert.rejects(open({ ...usual, server: quiet }, { quietFor: 50 })(), refused(503, /has gone quiet/))
 })
 
 test('requests go through the proxy that the kubeconfig names', async () => {

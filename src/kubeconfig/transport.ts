@@ -114,23 +114,45 @@ function send(url: string, init: RequestInit, { agent, answerWithin, quietFor }:
     sent.on('response', answer => {
       clearTimeout(timer)
       answer.setTimeout(quietFor, () => answer.destroy(new Error('the connection has gone quiet')))
-      resolve(responseOf(answer))
+      if (isWatch(url)) resolve(new Response(Readable.toWeb(answer) as ReadableStream<Uint8Array>, headOf(answer)))
+      else
+        readWhole(answer).then(
+          body => resolve(wholeResponse(answer, body)),
+          error => reject(unreachable(origin, error)),
+        )
     })
     sent.end(typeof body === 'string' ? body : undefined)
   })
 }
 
-const bodiless = new Set([204, 205, 304])
+const isWatch = (url: string) => /[?&]watch=(true|1)(&|$)/.test(url)
 
-function responseOf(answer: IncomingMessage): Response {
-  const status = answer.statusCode ?? 500
+function headOf(answer: IncomingMessage): { readonly status: number; readonly headers: Headers } {
   const headers = new Headers()
   for (const [name, value] of Object.entries(answer.headersDistinct)) headers.set(name, (value ?? []).join(', '))
-  if (bodiless.has(status)) {
-    answer.resume()
-    return new Response(null, { status, headers })
+  return { status: answer.statusCode ?? 500, headers }
+}
+
+async function readWhole(answer: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  for await (const chunk of answer) chunks.push(chunk as Buffer)
+  return chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)
+}
+
+/** As much of a Response as is asked of one. A real one brings a stream, and that is most of the work for a small answer. */
+function wholeResponse(answer: IncomingMessage, body: Buffer): Response {
+  const { status, headers } = headOf(answer)
+  const text = async () => body.toString()
+  const light = {
+    status,
+    headers,
+    ok: status >= 200 && status < 300,
+    body: null,
+    text,
+    json: async () => JSON.parse(await text()) as unknown,
+    arrayBuffer: async () => body.buffer.slice(body.byteOffset, body.byteOffset + body.length) as ArrayBuffer,
   }
-  return new Response(Readable.toWeb(answer) as ReadableStream<Uint8Array>, { status, headers })
+  return light as unknown as Response
 }
 
 const causes: { readonly [code: string]: string } = {

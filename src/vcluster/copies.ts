@@ -13,6 +13,7 @@ export type CopiesOptions<T extends Resource> = {
   readonly namespaces: readonly string[]
   /** What to keep of an object: as little as is needed. */
   readonly keep: (object: T) => T
+  /** Told of what others changed. */
   readonly changed: (ref: Ref, now: T | undefined, before: T | undefined) => void
   readonly failed: (error: unknown) => void
 }
@@ -21,8 +22,8 @@ export interface Copies<T> {
   readonly ready: Promise<void>
   get(ref: Ref): T | undefined
   values(): Iterable<T>
-  /** What a write of our own left; undefined: nothing. */
-  wrote(ref: Ref, object: T | undefined): void
+  /** Does a write of our own, and remembers what it left; undefined: nothing. */
+  write(ref: Ref, run: () => Promise<T | undefined>): Promise<T | undefined>
   stop(): void
 }
 
@@ -32,14 +33,19 @@ export function followCopies<T extends Resource>(options: CopiesOptions<T>): Cop
   const { resources, kind, namespaces, keep, changed, failed } = options
   /** `seen` is what the informer had when it was written: once that moves, the informer knows better. */
   const written = new Map<string, { readonly seen: string | undefined; readonly object: T | undefined }>()
+  /** Writes whose answer is awaited, while the informer has told nothing new. */
+  const underWay = new Map<string, object>()
   const informers = namespaces.map(namespace =>
     startInformer<T>({
       resources: within(resources, namespace),
       kind,
       keep: object => keep(object as T),
       changed: (ref, now, before) => {
+        const own = written.get(slotOf(ref))
         written.delete(slotOf(ref))
-        changed(ref, now, before)
+        underWay.delete(slotOf(ref))
+        // An echo of our own write is no news.
+        if (!own || own.object?.metadata.resourceVersion !== now?.metadata.resourceVersion) changed(ref, now, before)
       },
       failed,
     }),
@@ -61,8 +67,18 @@ export function followCopies<T extends Resource>(options: CopiesOptions<T>): Cop
     *values() {
       for (const informer of informers) yield* informer.values()
     },
-    wrote(ref, object) {
-      written.set(slotOf(ref), { seen: seen(ref)?.metadata.resourceVersion, object: object && keep(object) })
+    async write(ref, run) {
+      const [slot, token] = [slotOf(ref), {}]
+      underWay.set(slot, token)
+      try {
+        const object = await run()
+        // The informer may be faster than the answer; it may know even more by now.
+        if (underWay.get(slot) === token)
+          written.set(slot, { seen: seen(ref)?.metadata.resourceVersion, object: object && keep(object) })
+        return object
+      } finally {
+        if (underWay.get(slot) === token) underWay.delete(slot)
+      }
     },
     stop() {
       for (const informer of informers) informer.stop()

@@ -11,7 +11,7 @@ import { bare, gist, isOnlyCondition, serviceState, slim } from './keep.ts'
 import { Endpoints, type EndpointsObject, Service, type ServiceObject } from './kinds.ts'
 import { startLanes } from './lanes.ts'
 import type { Referent } from './patch/reference.ts'
-import { isConflict, perform, troubleOf } from './perform.ts'
+import { isAsSent, isConflict, perform, troubleOf } from './perform.ts'
 import { type Plan, type PlanTools, planEndpoints, type State, type Write } from './plan.ts'
 import { hostRefOf } from './translate.ts'
 
@@ -184,8 +184,9 @@ export function startEndpointSync(options: SyncOptions): EndpointSync {
 
   async function writeVirtual(ref: Ref, { virtual: write }: Plan): Promise<void> {
     if (!write) return
-    virtual.wrote(ref, await perform(options.virtual, ref, write))
+    const left = await virtual.write(ref, () => perform(options.virtual, ref, write))
     observer.wrote('virtual', write.verb)
+    if (!isAsSent(write, left)) add(nameOf(ref))
   }
 
   async function writeHost(
@@ -195,8 +196,10 @@ export function startEndpointSync(options: SyncOptions): EndpointSync {
   ): Promise<void> {
     if (!write || !hostRef) return
     try {
-      host.wrote(hostRef, await perform(options.host, hostRef, write))
+      const left = await host.write(hostRef, () => perform(options.host, hostRef, write))
       observer.wrote('host', write.verb)
+      const isToMark = write.verb === 'create' && options.hostDeletePolicy === 'Propagate'
+      if (isToMark || !isAsSent(write, left)) add(nameOf(ref))
     } catch (error) {
       const trouble = troubleOf(error, hostRef, ref)
       if (trouble) await refuse(ref, current, trouble)

@@ -1,5 +1,6 @@
 // Does one write of a plan, and says what an answer that is none means. endpoints.ts calls it.
 
+import { canonical } from '../api/codec.ts'
 import { ApiError } from '../api/errors.ts'
 import type { Json, Ref } from '../api/object.ts'
 import type { Resources } from '../api/resources.ts'
@@ -24,6 +25,14 @@ export async function perform(to: Resources, at: Ref, { verb, object }: Write): 
       ? await to.create(Endpoints, at.namespace, body, manager)
       : await to.update(Endpoints, at, body, manager)
   return written.object as EndpointsObject
+}
+
+/** Whether the server took it as it was: what it, or somebody on the way, changed has to be looked at. */
+export function isAsSent({ verb, object }: Write, left: EndpointsObject | undefined): boolean {
+  if (verb === 'delete' || !left) return left === undefined
+  const said = ({ metadata: { labels = {}, annotations = {} } }: EndpointsObject) =>
+    canonical({ labels, annotations } as unknown as Json)
+  return said(object) === said(left)
 }
 
 export const isConflict = (error: unknown) => error instanceof ApiError && (error.code === 409 || error.code === 404)

@@ -75,6 +75,7 @@ export async function openShell(kubectl: string): Promise<Shell> {
     HOME: home,
     KUBERC: 'off',
     NO_UPDATE_NOTIFIER: '1',
+    npm_config_update_notifier: 'false',
     PLATFORM_HTTPS: `127.0.0.1:${ports.https}`,
     PLATFORM_HTTP: `127.0.0.1:${ports.http}`,
   }

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, test } from 'node:test'
-import { ApiError } from '../../src/api/errors.ts'
+import { ApiError, expired, futureRevision } from '../../src/api/errors.ts'
 import type { Resource } from '../../src/api/object.ts'
 import type { Resources } from '../../src/api/resources.ts'
 import { type EndpointSync, type SyncOptions, startEndpointSync } from '../../src/vcluster/endpoints.ts'
@@ -438,6 +438,43 @@ describe('the syncer', { timeout: 60_000 }, () => {
       assert.deepEqual(troubles, [])
       assert.equal(annotation(await virtualSide().get(at('web')), `${mark}/conditions`), undefined)
     })
+
+  for (const [what, error] of [
+    ['a watch that is too old', expired('too old')],
+    ['a server that was set back', futureRevision('9', '1')],
+  ] as const)
+    test(`${what} is listed anew, and what happened meanwhile is seen`, async () => {
+      await make('web')
+      await make('api')
+      const { resources } = virtualCluster as Cluster
+      let isLost = false
+      const forgetful: Resources = {
+        ...resources,
+        watch: async (kind, options) => {
+          if (kind !== Endpoints || isLost) return resources.watch(kind, options)
+          await synced('web')
+          await virtualSide().remove(at('web'))
+          await virtualSide().patch(at('api'), { subsets: ips('10.0.0.4') })
+          isLost = true
+          throw error
+        },
+      }
+      start({ virtual: forgetful })
+      await gone('web')
+      await synced('api', '10.0.0.4')
+    })
+
+  test('a clock that is wrong changes nothing but the times in conditions', async () => {
+    await make('web')
+    await make('bad', { subsets: ips('127.0.0.1') })
+    start({ now: () => 0 })
+    await synced('web')
+    await until('the condition', async () => annotation(await virtualSide().get(at('bad')), `${mark}/conditions`))
+    await running?.stop()
+    start({ now: () => Date.now() + 10 * 365 * 86_400_000 })
+    await virtualSide().patch(at('bad'), { subsets: ips('10.0.0.1') })
+    await synced('bad')
+  })
 
   test('a change between reading and writing is a conflict that ends well', async () => {
     await make('web')

@@ -1,0 +1,168 @@
+// The syncer between two API servers, each a process of its own: from cold, under change, its memory, and what patches add.
+
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Json } from '../src/api/object.ts'
+import type { Resources } from '../src/api/resources.ts'
+import { Endpoints, type EndpointsObject, Service } from '../src/vcluster/kinds.ts'
+import { endpoints, service } from '../test/support/cluster.ts'
+import {
+  type ClusterProcess,
+  killProgram,
+  type Started,
+  startCluster,
+  startProgram,
+} from '../test/support/cluster-process.ts'
+
+const count = Number(process.env['BENCH_ENDPOINTS'] ?? 5000)
+const changesEvery = 20
+const changes = 1000
+const program = join(import.meta.dirname, '../bin/platform.js')
+const licence = join(import.meta.dirname, '../examples/development.license')
+
+const patches = `sync:
+  toHost:
+    endpoints:
+      patches:
+      - path: subsets[*].addresses[*].hostname
+        expression: '"h-" + value'
+      - path: metadata.annotations["example.org/service"]
+        expression: virtualToHostDNS(value)
+`
+
+export async function measureSync(): Promise<string> {
+  const plain = await measure('sync', '')
+  const patched = await measure('sync, 2 patches', patches)
+  const share = 1 - plain.cpu / patched.cpu
+  return `${plain.line}\n${patched.line}; patches are ${Math.round(share * 100)}% of its CPU time`
+}
+
+async function measure(name: string, config: string): Promise<{ readonly line: string; readonly cpu: number }> {
+  const directory = mkdtempSync(join(tmpdir(), 'platform-bench-'))
+  const file = join(directory, 'vcluster.yaml')
+  writeFileSync(file, config)
+  const [virtual, host] = await Promise.all([startCluster(), startCluster()])
+  try {
+    const empty = await startSync(file, virtual, host)
+    await until(async () => (await fetch(`${empty.found}/readyz`)).status === 200)
+    await pause(2000)
+    const least = residentOf(empty)
+    await killProgram(empty.child)
+    await fill(virtual.resources)
+
+    const start = performance.now()
+    const sync = await startSync(file, virtual, host)
+    await until(async () => (await host.resources.list(Endpoints, { limit: 1 })).remainingItemCount === count - 1)
+    const cold = (performance.now() - start) / 1000
+    const work = cpuOf(sync)
+    await pause(3000)
+    const each = (residentOf(sync) - least) / count
+    const lags = await underChange(virtual.resources, host.resources)
+    const cpu = cpuOf(sync)
+    await killProgram(sync.child)
+    const line = [
+      `${name.padEnd(16)} ${count} from cold in ${cold.toFixed(1)} s (wanted 30), ${work.toFixed(1)} s of its CPU`,
+      `lag at ${1000 / changesEvery}/s: median ${at(lags, 0.5)} ms, p99 ${at(lags, 0.99)} ms (wanted 250)`,
+      `${(each / 1024).toFixed(1)} KB an object (wanted 20)`,
+    ].join('; ')
+    return { line, cpu }
+  } finally {
+    await Promise.all([virtual.close(), host.close()])
+    rmSync(directory, { recursive: true })
+  }
+}
+
+function startSync(file: string, virtual: ClusterProcess, host: ClusterProcess): Promise<Started> {
+  const kubeconfigs = ['--virtual-kubeconfig', virtual.kubeconfig, '--host-kubeconfig', host.kubeconfig]
+  const rest = ['--name', 'vc', '--namespace', 'team', '--listen', '127.0.0.1:0', '--license', licence]
+  const args = [program, 'vcluster', 'sync', '-f', file, ...kubeconfigs, ...rest, '--log-level', 'error']
+  return startProgram(args, /^platform syncs endpoints of vc to team: (\S+)$/m)
+}
+
+const nameOf = (index: number) => `app-${index}`
+const ready = (index: number, stamp: number) => [
+  {
+    addresses: [1, 2, 3].map(last => ({ ip: `10.${index >> 8}.${index & 255}.${last}`, hostname: `n${last}` })),
+    ports: [
+      { name: 'http', port: 80 },
+      { name: 'stamp', port: 1 + stamp },
+    ],
+  },
+]
+
+async function fill(resources: Resources): Promise<void> {
+  await inParallel(count, async index => {
+    const name = nameOf(index)
+    const metadata = {
+      labels: { app: name, tier: 'web' },
+      annotations: { 'example.org/service': `${name}.default.svc`, 'example.org/owner': 'somebody@example.org' },
+    }
+    await resources.create(Service, 'default', service(name) as unknown as Json)
+    await resources.create(
+      Endpoints,
+      'default',
+      endpoints(name, { metadata, subsets: ready(index, 0) }) as unknown as Json,
+    )
+  })
+}
+
+/** Milliseconds from before a change is sent to the virtual side until the host's watch has told of it. */
+async function underChange(virtual: Resources, host: Resources): Promise<number[]> {
+  const { resourceVersion } = await host.list(Endpoints, { limit: 1 })
+  const watch = await host.watch(Endpoints, { resourceVersion })
+  const sent = new Map<number, number>()
+  const lags: number[] = []
+  const listening = (async () => {
+    for (let events = await watch.next(); events && lags.length < changes; events = await watch.next())
+      for (const { document } of events) {
+        const stamp = ((document.object as EndpointsObject).subsets?.[0]?.ports?.[1]?.port ?? 0) - 1
+        const since = sent.get(stamp)
+        if (since === undefined) continue
+        sent.delete(stamp)
+        lags.push(performance.now() - since)
+      }
+  })()
+  const start = performance.now()
+  for (let stamp = 1; stamp <= changes; stamp++) {
+    await pause(Math.max(0, start + stamp * changesEvery - performance.now()))
+    const index = (stamp * 7919) % count
+    sent.set(stamp, performance.now())
+    const body = { subsets: ready(index, stamp) } as unknown as Json
+    void virtual.patch(Endpoints, { namespace: 'default', name: nameOf(index) }, { type: 'merge', body })
+  }
+  await Promise.race([listening, pause(30_000)])
+  watch.stop()
+  if (lags.length < changes) throw new Error(`${changes - lags.length} of ${changes} changes did not arrive`)
+  return lags.sort((a, b) => a - b)
+}
+
+const at = (sorted: readonly number[], part: number) => Math.round(sorted[Math.floor(sorted.length * part)] as number)
+
+async function inParallel(total: number, work: (index: number) => Promise<void>): Promise<void> {
+  let next = 0
+  const worker = async () => {
+    for (let index = next++; index < total; index = next++) await work(index)
+  }
+  await Promise.all(Array.from({ length: 16 }, worker))
+}
+
+async function until(isSo: () => Promise<boolean>): Promise<void> {
+  const end = Date.now() + 300_000
+  while (!(await isSo())) {
+    if (Date.now() > end) throw new Error('it did not come true in five minutes')
+    await pause(50)
+  }
+}
+
+const pageSize = 4096
+const residentOf = ({ child }: Started) =>
+  Number(readFileSync(`/proc/${child.pid}/statm`, 'utf8').split(' ')[1]) * pageSize
+/** Seconds, threads of the sandbox included. */
+function cpuOf({ child }: Started): number {
+  const fields = readFileSync(`/proc/${child.pid}/stat`, 'utf8')
+    .replace(/^.*\) /, '')
+    .split(' ')
+  return (Number(fields[11]) + Number(fields[12])) / 100
+}

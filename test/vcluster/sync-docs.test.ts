@@ -1,0 +1,178 @@
+// What the pages and examples say about the syncer is what the syncer is: flags, reasons, rights, the Deployment.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { parseAllDocuments } from 'yaml'
+import type { Kind } from '../../src/api/kind.ts'
+import type { Resource } from '../../src/api/object.ts'
+import type { Resources } from '../../src/api/resources.ts'
+import { flags } from '../../src/bin/sync-flags.ts'
+import { readFlags } from '../../src/cli/read-flags.ts'
+import { reasons } from '../../src/vcluster/condition.ts'
+import { startEndpointSync } from '../../src/vcluster/endpoints.ts'
+import { holdLease } from '../../src/vcluster/lease.ts'
+import { openReferents } from '../../src/vcluster/referents.ts'
+import { endpoints, openCluster, people, until } from '../support/cluster.ts'
+import { blocksOf, readDocument } from '../support/docs.ts'
+
+type Rule = { readonly apiGroups: string[]; readonly resources: string[]; readonly verbs: string[] }
+type Manifest = Resource & {
+  readonly rules?: readonly Rule[]
+  readonly spec?: {
+    readonly template: { readonly spec: { readonly containers: readonly { readonly args: string[] }[] } }
+  }
+}
+const objectsIn = (text: string) => parseAllDocuments(text).map(document => document.toJS() as Manifest)
+const rulesIn = (file: string) => objectsIn(readDocument(file)).flatMap(({ rules = [] }) => rules)
+
+test('docs/SYNCER.md names every flag', () => {
+  const page = readDocument('docs/SYNCER.md')
+  for (const name of Object.keys(flags)) assert.match(page, new RegExp(`^\\|.*\`--${name}\``, 'm'), name)
+})
+
+test('docs/TROUBLESHOOTING.md has a paragraph for every reason of a condition', () => {
+  const page = readDocument('docs/TROUBLESHOOTING.md')
+  for (const reason of reasons) assert.ok(page.includes(`\n## ${reason}\n`), reason)
+})
+
+test('the Deployment gives flags that there are', () => {
+  const [deployment] = objectsIn(readDocument('examples/syncer/deployment.yaml'))
+  const [, , ...args] = deployment?.spec?.template.spec.containers[0]?.args ?? []
+  const command = { words: [], what: '', examples: [], flags, run: async () => 0 }
+  assert.equal(readFlags(command as never, args, {}).flags['leader-elect' as never], true)
+})
+
+test('the roles on the page are those of the examples', () => {
+  const shown = blocksOf(readDocument('docs/SYNCER.md'))
+    .filter(({ how }) => how === 'yaml')
+    .flatMap(({ text }) => objectsIn(text))
+  for (const file of ['examples/syncer/host.yaml', 'examples/syncer/virtual.yaml'])
+    for (const object of objectsIn(readDocument(file)).filter(({ rules }) => rules))
+      assert.deepEqual(
+        shown.find(({ kind }) => kind === object.kind),
+        object,
+      )
+})
+
+/** Refuses what the rules do not allow, as a server with RBAC does. */
+function confined(resources: Resources, rules: readonly Rule[], used: Set<string>): Resources {
+  const check = (verb: string, { group, plural }: Kind) => {
+    const fits = (rule: Rule) =>
+      rule.apiGroups.includes(group) && rule.resources.includes(plural) && rule.verbs.includes(verb)
+    assert.ok(rules.some(fits), `${verb} ${plural} is not allowed`)
+    used.add(`${verb} ${plural}`)
+  }
+  const guarded = (verb: string, run: (...args: never[]) => unknown) =>
+    ((kind: Kind, ...rest: never[]) => {
+      check(verb, kind)
+      return run(kind as never, ...rest)
+    }) as never
+  const verbs = ['create', 'get', 'list', 'watch', 'update', 'patch', 'delete'] as const
+  return { ...resources, ...Object.fromEntries(verbs.map(verb => [verb, guarded(verb, resources[verb] as never)])) }
+}
+
+test('the rights of the examples are enough for everything, and none is unused', { timeout: 30_000 }, async () => {
+  const [virtual, host] = await Promise.all([openCluster(), openCluster()])
+  const [v, h] = [people(virtual), people(host)]
+  const used = { virtual: new Set<string>(), host: new Set<string>() }
+  const sides = {
+    virtual: confined(virtual.resources, rulesIn('examples/syncer/virtual.yaml'), used.virtual),
+    host: confined(host.resources, rulesIn('examples/syncer/host.yaml'), used.host),
+  }
+  const failures: unknown[] = []
+  const observer = {
+    wrote: () => {},
+    lag: () => {},
+    failed: (_: string, error: unknown) => void failures.push(error),
+    trouble: () => {},
+  }
+  const vcluster = { name: 'vc', namespace: 'team' }
+  const sync = startEndpointSync({
+    ...sides,
+    vcluster,
+    hostNamespaces: ['team'],
+    hostDeletePolicy: 'Propagate',
+    owner: undefined,
+    refuses: ip => (ip === '10.6.6.6' ? 'bad' : undefined),
+    now: Date.now,
+    tell: true,
+    instance: 'test',
+    random: () => 0,
+    observer,
+  })
+  const hostAt = (name: string) => ({ namespace: 'team', name: `${name}-x-default-x-vc` })
+  for (const name of ['one', 'two', 'three']) {
+    await v.service(name)
+    const subsets = [{ addresses: [{ ip: name === 'three' ? '10.6.6.6' : '10.0.0.1' }], ports: [{ port: 1 }] }]
+    await v.create(endpoints(name, { subsets }))
+  }
+  await until('both', async () => (await h.get(hostAt('one'))) && (await h.get(hostAt('two'))))
+  await h.patch(hostAt('one'), { metadata: { labels: { a: 'b' } }, subsets: [] })
+  await until('the edit', async () => (await v.get({ namespace: 'default', name: 'one' }))?.metadata.labels?.['a'])
+  await until(
+    'the mark',
+    async () =>
+      (await v.get({ namespace: 'default', name: 'two' }))?.metadata.annotations?.['vcluster.platform.sh/host-uid'],
+  )
+  await h.remove(hostAt('two'))
+  await until('the deletion', async () => (await v.get({ namespace: 'default', name: 'two' })) === undefined)
+  await v.remove({ namespace: 'default', name: 'one' })
+  await until('gone', async () => (await h.get(hostAt('one'))) === undefined)
+  await sync.stop()
+  await bringAll(sides, v, h, vcluster)
+  const ending = new AbortController()
+  const once = { resources: sides.host, at: { namespace: 'team', name: 'lease' }, identity: 'me' }
+  const lead = async () => ending.abort()
+  const wait = async () => {}
+  await holdLease(
+    { ...once, now: Date.now, ticks: () => 0, wait, lead, failed: error => assert.fail(String(error)) },
+    ending.signal,
+  )
+  await Promise.all([virtual.close(), host.close()])
+  assert.deepEqual(failures, [])
+  const granted = (file: string) =>
+    rulesIn(file).flatMap(({ resources, verbs }) => resources.flatMap(one => verbs.map(verb => `${verb} ${one}`)))
+  // Asked for only at the start, by sync.ts, or again after a restart, or not for every kind.
+  const elsewhere = ['get services', 'get endpoints', 'get events', 'patch events']
+  const missing = (side: 'virtual' | 'host') =>
+    granted(`examples/syncer/${side}.yaml`).filter(one => !used[side].has(one) && !elsewhere.includes(one))
+  assert.deepEqual([missing('virtual'), missing('host')], [[], []])
+})
+
+type Side = ReturnType<typeof people>
+
+async function bringAll(
+  sides: { virtual: Resources; host: Resources },
+  v: Side,
+  h: Side,
+  vcluster: { name: string; namespace: string },
+) {
+  const bring = openReferents({
+    ...sides,
+    vcluster,
+    owner: undefined,
+    pushes: { ConfigMap: true, Secret: true },
+    importAllow: ['Secret'],
+  })
+  for (const kind of ['ConfigMap', 'Secret']) {
+    const at = { namespace: 'default', name: 'one' }
+    const there = { namespace: 'team', name: `v-${kind.toLowerCase()}` }
+    const referent = { apiVersion: 'v1', kind, ...at, hostNamespace: 'team', hostName: there.name, path: '' }
+    const object = (metadata: object, data: object) =>
+      ({ apiVersion: 'v1', kind, metadata, data }) as unknown as Resource
+    const { clusterKinds } = await import('../../src/vcluster/kinds.ts')
+    const own = clusterKinds.find(one => one.kind === kind)
+    await v.create(object(at, { a: 'YQ==' }))
+    await bring(referent)
+    await v.patch(at, { data: { a: 'Yg==' } }, own)
+    await bring(referent)
+    await v.remove(at, own)
+    await bring(referent) // its copy goes
+    assert.equal(await h.get(there, own), undefined)
+    await h.create(object(there, { a: 'Yw==' }))
+    await bring(referent)
+    await h.patch(there, { data: { a: 'ZA==' } }, own)
+    await bring(referent)
+    assert.deepEqual(((await v.get(at, own)) as unknown as { data: object }).data, { a: 'ZA==' })
+  }
+}
