@@ -18,7 +18,7 @@ export function kindsPage(): string {
     'Made by `npm run docs` from the schemas in `src/kinds/`; do not edit. `kubectl explain <kind> --recursive` shows the same.',
     'Everything lives below `/kubernetes/management`. Any field may be left out unless it is marked required.',
     ...served.flatMap(kind => section(kind, '##')),
-    ...(later.length ? ['## Not served yet', ...later.flatMap(kind => section(kind, '###'))] : []),
+    ...(later.length ? ['## Internal, not served', ...later.flatMap(kind => section(kind, '###'))] : []),
     '## metadata',
     'The same for every kind.',
     table(metadataSchema, 'metadata'),

@@ -48,6 +48,8 @@ export type Tools = {
     readonly ttl: number
     readonly scope: Scope | undefined
   }) => Promise<{ readonly token: string; readonly expires: number }>
+  /** Makes a new key sign tokens from now on; answers its id. */
+  readonly newSigningKey: () => Promise<string>
   /** A new pair of keys for signing, the private half as JSON. */
   readonly keyPair: () => { readonly publicKey: JsonObject; readonly privateKey: string }
   readonly read: (kind: Kind, ref: Ref) => Promise<Resource | undefined>

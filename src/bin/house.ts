@@ -114,6 +114,7 @@ export function openHouse(options: HouseOptions): House {
       isNoWider: (inner, outer) => isNoWider(inner as Scope | undefined, outer as Scope | undefined),
       maxTokenTTL,
       sign: wanted => issuer.sign(caller, wanted),
+      newSigningKey: async () => (await inside.create(SigningKey, '', {})).ref.name,
       keyPair,
       authenticate: key => lookUp(caller, key),
       judgeOther: (who, question) => authorizer.judge(who, question),

@@ -9,7 +9,7 @@ import { ClusterRole, ClusterRoleBinding, Role, RoleBinding } from './rbac.ts'
 import { SelfSubjectAccessReview, SelfSubjectReview, SelfSubjectRulesReview } from './reviews.ts'
 import { AccessExplanation, SubjectAccessReview, TokenReview } from './reviews-of-others.ts'
 import { SharedSecret } from './shared-secret.ts'
-import { SigningKey } from './signing-key.ts'
+import { SigningKey, SigningKeyRotation } from './signing-key.ts'
 import { Team } from './team.ts'
 import { TokenRevocation } from './token-revocation.ts'
 
@@ -20,6 +20,7 @@ export const kinds: readonly Kind[] = [
   ProjectSecret,
   SharedSecret,
   SigningKey,
+  SigningKeyRotation,
   Team,
   TokenRevocation,
   ClusterRole,

@@ -25,7 +25,7 @@ export const TokenRevocation: Kind = defineKind({
   description: 'TokenRevocation makes direct-cluster tokens invalid before they expire.',
   spec,
   nameless: 'revoked-',
-  verbs: ['create', 'delete', 'get', 'list', 'watch'],
+  verbs: ['create', 'get', 'list', 'watch'],
   columns: [
     { name: 'Reason', type: 'string', description: 'Why.', value: o => o.spec?.reason as string },
     { name: 'Not-Before', type: 'string', description: 'Issued until then.', value: o => o.spec?.notBefore as string },

@@ -43,11 +43,11 @@ await withEachKubectl(kubectl => {
         'selfsubjectreviews authentication.k8s.io/v1 false SelfSubjectReview create',
         'selfsubjectrulesreviews authorization.k8s.io/v1 false SelfSubjectRulesReview create',
         `sharedsecrets shs ${group}/v1 true SharedSecret ${verbs} all,platform`,
-        `signingkeys ${group}/v1 false SigningKey create,delete,get,list,watch`,
+        `signingkeyrotations ${group}/v1 false SigningKeyRotation create`,
         'subjectaccessreviews authorization.k8s.io/v1 false SubjectAccessReview create',
         `teams ${group}/v1 false Team ${verbs} all,platform`,
         'tokenreviews authentication.k8s.io/v1 false TokenReview create',
-        `tokenrevocations ${group}/v1 false TokenRevocation create,delete,get,list,watch`,
+        `tokenrevocations ${group}/v1 false TokenRevocation create,get,list,watch`,
       ])
     })
 

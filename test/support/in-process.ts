@@ -110,6 +110,7 @@ export async function openHouse(options: HouseOptions = {}): Promise<House & { r
       isNoWider: () => true,
       maxTokenTTL: 86_400,
       sign: wanted => issuer.sign(caller, wanted),
+      newSigningKey: async () => 'signing-a',
       keyPair: () => ({ publicKey: { kty: 'EC', crv: 'P-256', x: 'x', y: 'y' }, privateKey: '{}' }),
       authenticate: () => undefined,
       judgeOther: (who, question) => judge(who, question),

@@ -1,0 +1,82 @@
+// Signing keys over months, by a clock that can be moved (D31), and revocations that outlived what they concern (D33).
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { openHouse } from '../../test/support/in-process.ts'
+import { SigningKey } from '../kinds/signing-key.ts'
+import { TokenRevocation } from '../kinds/token-revocation.ts'
+import { startSigningKeys } from './signing-keys.ts'
+
+const day = 24 * 3600
+const maxTokenTTL = day
+
+/** What is there after the controller, begun anew at this time, has done its work. */
+async function openKeys() {
+  const house = await openHouse()
+  const look = async (): Promise<{ name: string; signsIn: number }[]> => {
+    const fail = (_: string, error: unknown) => assert.fail(String(error))
+    const controller = startSigningKeys({ resources: house.inside, now: house.clock.now, maxTokenTTL, failed: fail })
+    await controller.ready
+    await controller.stop()
+    const { items } = await house.inside.list(SigningKey)
+    return items
+      .map(({ ref, object }) => ({
+        name: ref.name,
+        signsIn: Math.round((Date.parse(String(object.spec?.['signsFrom'])) - house.clock.now()) / 1000),
+      }))
+      .sort((one, other) => one.signsIn - other.signsIn)
+  }
+  return { house, look, forward: (days: number) => house.clock.forward(days * day) }
+}
+
+test('the first key signs at once; the next is published a day before it takes over after 30 days; the old one goes when no token of it can be alive (D31)', async () => {
+  const { house, look, forward } = await openKeys()
+  const [first, ...none] = await look()
+  assert.deepEqual([none.length, (first?.signsIn ?? 1) <= 0], [0, true])
+  forward(28.9)
+  assert.equal((await look()).length, 1)
+  forward(0.2)
+  const [old, next, ...more] = await look()
+  assert.deepEqual([old?.name, more.length], [first?.name, 0])
+  assert.ok((next?.signsIn ?? 0) >= 0.9 * day - 1 && (next?.signsIn ?? 0) <= day, String(next?.signsIn))
+  forward(1.5)
+  assert.equal((await look()).length, 2, 'both are published while tokens of the old one live')
+  forward(0.6)
+  assert.deepEqual(
+    (await look()).map(({ name }) => name),
+    [next?.name],
+  )
+  await house.close()
+})
+
+test('after a long sleep the newest key goes on signing, and its successor is published a day ahead', async () => {
+  const { house, look, forward } = await openKeys()
+  const [first] = await look()
+  forward(200)
+  const [still, next] = await look()
+  assert.equal(still?.name, first?.name)
+  assert.equal(next?.signsIn, day)
+  await house.close()
+})
+
+test('a key that is deleted is replaced at once', async () => {
+  const { house, look } = await openKeys()
+  const [first] = await look()
+  await house.inside.delete(SigningKey, { namespace: '', name: first?.name ?? '' })
+  const [second, ...more] = await look()
+  assert.ok(second && second.name !== first?.name && second.signsIn <= 0 && more.length === 0)
+  await house.close()
+})
+
+test('a revocation goes when no token it concerns can be alive, and not before (D33)', async () => {
+  const { house, look, forward } = await openKeys()
+  await house.resources.create(TokenRevocation, '', { spec: { jti: 'a' } })
+  const left = async () => (await house.inside.list(TokenRevocation)).items.length
+  forward(1)
+  await look()
+  assert.equal(await left(), 1)
+  forward(0.01)
+  await look()
+  assert.equal(await left(), 0)
+  await house.close()
+})
