@@ -65,32 +65,35 @@ export async function openSandboxThread(data: WorkerData): Promise<SandboxThread
     return (user + system) / 1000 - cpuMs
   }
 
-  /** Resolves as late when the job has had its time. On a machine that gives it none it waits, and not for ever. */
-  async function lateAfter({ softMs, hardMs }: TimedJob, signal: AbortSignal): Promise<Answer> {
-    const start = performance.now()
-    await delay(hardMs, undefined, { signal })
-    while (performance.now() - start < hardMs * STARVED) {
+  /** True when the job has had its time. On a machine that gives it none it waits, and not for ever. */
+  async function isOver({ softMs, hardMs }: TimedJob, hasAnswer: () => boolean): Promise<boolean> {
+    for (let waited = hardMs; waited < hardMs * STARVED; waited += hardMs / 5) {
       // An answer may lie in the queue while this thread was busy: it is read first.
       await new Promise(resolve => setImmediate(() => setImmediate(resolve)))
-      if (signal.aborted || isGone || (await usedMs()) > softMs) break
-      await delay(hardMs / 5, undefined, { signal })
+      if (hasAnswer() || isGone || (await usedMs()) > softMs) break
+      await delay(hardMs / 5)
     }
-    return LATE
+    return !hasAnswer()
   }
 
-  async function next(job: TimedJob): Promise<Answer> {
+  function next(job: TimedJob): Promise<Answer> {
     const ready = come.shift()
-    if (ready) return ready
-    const answered = new Promise<Answer>(resolve => {
-      settle = resolve
+    if (ready) return Promise.resolve(ready)
+    return new Promise((resolve, reject) => {
+      let isAnswered = false
+      const judge = async () => {
+        if (!(await isOver(job, () => isAnswered))) return
+        settle = undefined
+        await end()
+        resolve(LATE)
+      }
+      const timer = setTimeout(() => void judge().catch(reject), job.hardMs)
+      settle = answer => {
+        isAnswered = true
+        clearTimeout(timer)
+        resolve(answer)
+      }
     })
-    const waiting = new AbortController()
-    const late = lateAfter(job, waiting.signal).catch(() => LATE)
-    const first = await Promise.race([answered, late])
-    waiting.abort()
-    settle = undefined
-    if (first === LATE) await end()
-    return first
   }
 
   return {
