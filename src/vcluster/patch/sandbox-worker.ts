@@ -11,6 +11,8 @@ export type Job = { readonly source: string; readonly input: string; readonly so
 export type Answer = ({ readonly output: string } | Failure) & {
   /** The memory cannot be set back: the thread is to be ended. */
   readonly spent?: boolean
+  /** Milliseconds of processor time that the thread has used in its life. */
+  readonly cpuMs?: number
 }
 export type Failure = { readonly failure: 'time' | 'memory' | 'broken'; readonly message: string }
 
@@ -59,7 +61,7 @@ parentPort?.on('message', (jobs: readonly Job[]) => {
     if (answer.spent) return
   }
 })
-parentPort?.postMessage('ready')
+parentPort?.postMessage({ cpuMs: cpuNow() })
 
 function perform(job: Job): Answer {
   started = performance.now()
@@ -73,7 +75,8 @@ function perform(job: Job): Answer {
     answer = failureOf(error)
   }
   softMs = Number.POSITIVE_INFINITY
-  return image.restore() ? answer : { ...answer, spent: true }
+  const isFine = image.restore()
+  return { ...answer, cpuMs: cpuNow(), ...(isFine ? {} : { spent: true }) }
 }
 
 /** The expression stands in a function of its own: what it is given are parameters, and it is strict. */
