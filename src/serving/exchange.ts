@@ -90,7 +90,7 @@ const none: ReadonlySet<string> = new Set()
 /** An answer that waits behind another one of its connection (pipelining) hears nothing when that breaks: only the socket tells. */
 function followClosing(request: Request, response: Response, closed: () => void): void {
   // A stream that was cancelled in the same moment it was opened has been closed by now, and will not say so again.
-  if ((request as { stream?: { destroyed?: boolean } }).stream?.destroyed) return closed()
+  if ((request as { stream?: { destroyed?: boolean } }).stream?.destroyed) return void closed()
   const waitsInLine = request.httpVersionMajor === 1 && response.socket === null
   if (!waitsInLine) return void response.once('close', closed)
   const socket = request.socket.setMaxListeners(0) // as many as stand in line
