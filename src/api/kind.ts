@@ -68,6 +68,8 @@ export type Tools = {
   readonly teamWithUsername: (username: string) => string | undefined
   /** Takes the digest of a key for the object with this uid, until it is stored; undefined when another has it (D12). */
   readonly takeDigest: (digest: string, uid: string) => (() => void) | undefined
+  /** Notes that these access keys were used elsewhere; answers how many of them are there. */
+  readonly touchKeys: (uses: readonly { readonly uid: string; readonly time: number }[]) => number
   /** The namespaces in which anything is. */
   readonly namespaces: () => readonly string[]
   /** Fields that the caller may not see and that this write sets, whatever to: dotted paths. */

@@ -81,6 +81,14 @@ const roles: {
       { verbs: ['get', 'list'], apiGroups: [''], resources: ['namespaces'] },
     ],
   },
+  'platform-gateway': {
+    what: 'What a gateway needs: following revocations, asking about keys, telling of their use. Bound to nobody.',
+    rules: [
+      { verbs: ['list', 'watch'], apiGroups: [ours], resources: ['tokenrevocations'] },
+      { verbs: ['create'], apiGroups: [ours], resources: ['accesskeyactivities'] },
+      { verbs: ['create'], apiGroups: ['authentication.k8s.io'], resources: ['tokenreviews'] },
+    ],
+  },
   'platform-auth-delegator': {
     what: 'Asking about others: token and access reviews, explanations. Bound to nobody.',
     rules: [

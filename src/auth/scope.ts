@@ -112,7 +112,9 @@ const roles: { readonly [role: string]: (act: Act) => boolean } = {
   agent: act => {
     if ('path' in act) return false
     if (act.group === 'authentication.k8s.io') return act.resource === 'tokenreviews' && act.verb === 'create'
-    return isManagement(act.group) && act.resource === 'tokenrevocations' && ['list', 'watch'].includes(act.verb)
+    if (!isManagement(act.group) || act.subresource) return false
+    if (act.resource === 'accesskeyactivities') return act.verb === 'create'
+    return act.resource === 'tokenrevocations' && ['list', 'watch'].includes(act.verb)
   },
 }
 

@@ -1,4 +1,4 @@
-// Opens the audit log as the settings say: policy, place and metrics. serve calls it.
+// Opens the audit log as the settings say: policy, place and metrics. serve and gateway call it.
 
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
@@ -13,9 +13,16 @@ import type { Metrics } from '../serving/metrics.ts'
 import { saltFileIn } from './audit-hash.ts'
 import { type Settings, SettingsError } from './settings.ts'
 
+export type AuditSettings = Pick<
+  Settings,
+  'audit.log' | 'audit.policy' | 'audit.maxSize' | 'audit.maxFiles' | 'audit.maxAge' | 'audit.refuseWrites'
+>
+
 export type AuditLogOptions = {
-  readonly settings: Settings
+  readonly settings: AuditSettings
   readonly directory: string
+  /** Of the hashes; default: the one in the directory. */
+  readonly salt?: Buffer
   readonly metrics: Metrics
   readonly sourcesOf: Guard['sourcesOf']
   readonly now: () => number
@@ -32,7 +39,7 @@ export async function openAuditLog(options: AuditLogOptions): Promise<Audit> {
   return openAudit({
     policy: isOff ? { rules: [{ level: 'None' }] } : policyIn(settings['audit.policy']),
     sink: isOff ? nowhere : await sinkOf(options),
-    hash: hashWith(saltIn(saltFileIn(directory), true)),
+    hash: hashWith(options.salt ?? saltIn(saltFileIn(directory), true)),
     now,
     sourcesOf,
     counted: metrics.counter('apiserver_audit_event_total', 'Audit events made.')({}),

@@ -124,6 +124,12 @@ export function openHouse(options: HouseOptions): House {
       callerNamed: user => explainer.callerNamed(user),
       teamWithUsername: username => teams.withUsername(username),
       takeDigest: (wanted, uid) => book.take(wanted, uid),
+      touchKeys: uses => {
+        const there = new Set(Array.from(book.all(), ({ uid }) => uid))
+        const known = uses.filter(({ uid }) => there.has(uid))
+        for (const { uid, time } of known) touch(uid, time)
+        return known.length
+      },
     }),
   })
   const inside = recorded?.(registry.inside) ?? registry.inside

@@ -6,6 +6,7 @@ import { runCommand } from '../cli/run-command.ts'
 import { adminReset } from './admin-reset.ts'
 import { auditHash } from './audit-hash.ts'
 import { configCheck } from './config.ts'
+import { gateway } from './gateway.ts'
 import { io } from './io.ts'
 import { serve } from './serve.ts'
 import { flagOf, table, variableOf } from './settings.ts'
@@ -56,6 +57,7 @@ const commands: readonly Command[] = [
     auditHash,
     ' --data data < FILE',
   ),
+  gateway,
   vclusterSync,
   ...ownCommands,
   defineCommand({

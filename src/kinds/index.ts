@@ -1,6 +1,7 @@
 // The list of kinds this server knows. A new kind is its file and its line here.
 
 import type { Kind } from '../api/kind.ts'
+import { AccessKeyActivity } from './access-key-activity.ts'
 import { DirectClusterEndpointToken } from './direct-cluster-endpoint-token.ts'
 import { Namespace } from './namespace.ts'
 import { OwnedAccessKey } from './owned-access-key.ts'
@@ -14,6 +15,7 @@ import { Team } from './team.ts'
 import { TokenRevocation } from './token-revocation.ts'
 
 export const kinds: readonly Kind[] = [
+  AccessKeyActivity,
   DirectClusterEndpointToken,
   Namespace,
   OwnedAccessKey,

@@ -37,7 +37,14 @@ function authenticated(token: string, tools: Tools) {
   try {
     const caller = tools.authenticate(token)
     if (!caller) return { authenticated: false }
-    const extra = Object.fromEntries(Object.entries(caller.extra ?? {}).map(([key, values]) => [key, [...values]]))
+    // Whoever takes the key's word takes its confines along (D25): a gateway judges by this scope, as the server does.
+    const confines = {
+      ...(caller.keyUid ? { 'authentication.platform.sh/key-uid': [caller.keyUid] } : {}),
+      ...(caller.scope ? { 'authentication.platform.sh/scope': [JSON.stringify(caller.scope)] } : {}),
+    }
+    const extra = Object.fromEntries(
+      Object.entries({ ...caller.extra, ...confines }).map(([key, values]) => [key, [...values]]),
+    )
     return { authenticated: true, user: { username: caller.username, groups: [...caller.groups], extra } }
   } catch (error) {
     if ((error as { code?: number }).code !== 401) throw error

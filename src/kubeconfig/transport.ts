@@ -27,10 +27,41 @@ export type TransportOptions = {
 
 const connections = 32
 
+/** The way into a cluster for those who make requests themselves, such as a gateway. */
+export type Dial = {
+  readonly server: string
+  /** What a request of this moment is made with. Rejects with a sentence where credentials cannot be had. */
+  now(): Promise<{ readonly agent: HttpAgent; readonly authorization: string | undefined }>
+  /** The cluster refused them; answers whether the next may be others. */
+  refuse(): boolean
+  /** What went wrong with a request, in words. */
+  why(error: Error & { readonly code?: string }): string
+  /** Connections that nobody uses are ended, the others when they are done. */
+  retire(): void
+}
+
+export function openDial(access: Access, { env, now }: Pick<TransportOptions, 'env' | 'now'>): Dial {
+  const credentials = openCredentials(access, { env, now })
+  const agents = openAgents(access, env, Number.POSITIVE_INFINITY)
+  return {
+    server: access.server,
+    async now() {
+      const identity = await credentials.now()
+      return { agent: agents.of(identity), authorization: identity.authorization }
+    },
+    refuse() {
+      credentials.refuse()
+      return credentials.mayChange
+    },
+    why: error => causes[error.code ?? ''] ?? error.message,
+    retire: agents.retire,
+  }
+}
+
 export function openTransport(access: Access, options: TransportOptions): Transport {
   const { env, now, answerWithin = 30_000, quietFor = 300_000 } = options
   const credentials = openCredentials(access, { env, now })
-  const agents = openAgents(access, env)
+  const agents = openAgents(access, env, connections)
 
   async function once(url: string, init: RequestInit): Promise<Response> {
     const identity = await credentials.now().catch(error => {
@@ -59,11 +90,11 @@ export function openTransport(access: Access, options: TransportOptions): Transp
 }
 
 /** An agent for each identity: connections made with a certificate stay that certificate's. */
-function openAgents(access: Access, env: TransportOptions['env']) {
+function openAgents(access: Access, env: TransportOptions['env'], maxSockets: number) {
   let current: { readonly stamp: string; readonly agent: HttpAgent } | undefined
   const proxyEnv = access.proxy ? { HTTP_PROXY: access.proxy, HTTPS_PROXY: access.proxy } : (env as NodeJS.ProcessEnv)
   const make = ({ ca, certificate, key }: Identity): HttpAgent => {
-    const common = { keepAlive: true, maxSockets: connections, proxyEnv }
+    const common = { keepAlive: true, maxSockets, proxyEnv }
     if (access.server.startsWith('http:')) return new HttpAgent(common)
     return new HttpsAgent({
       ...common,
@@ -80,13 +111,17 @@ function openAgents(access: Access, env: TransportOptions['env']) {
         const before = current?.agent
         current = { stamp, agent: make(identity) }
         // What is under way may finish; sockets that are free would be reused with the old certificate by nobody.
-        for (const sockets of Object.values(before?.freeSockets ?? {}))
-          for (const socket of sockets ?? []) socket.destroy()
+        endFree(before)
       }
       return current.agent
     },
+    retire: () => endFree(current?.agent),
     close: () => current?.agent.destroy(),
   }
+}
+
+function endFree(agent: HttpAgent | undefined): void {
+  for (const sockets of Object.values(agent?.freeSockets ?? {})) for (const socket of sockets ?? []) socket.destroy()
 }
 
 type SendOptions = { readonly agent: HttpAgent; readonly answerWithin: number; readonly quietFor: number }

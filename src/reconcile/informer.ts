@@ -22,6 +22,8 @@ export type InformerOptions<T> = {
   readonly deleted?: (object: Resource) => void
   /** Told after every list: deletions may have been missed before it. */
   readonly listed?: () => void
+  /** Told whenever the other side was heard: after every list, and with every batch of events, bookmarks too. */
+  readonly heard?: () => void
   /** Told of failures that are tried again. */
   readonly failed?: (error: unknown) => void
   readonly wait?: (milliseconds: number) => Promise<void>
@@ -86,6 +88,7 @@ export function startInformer<T>(options: InformerOptions<T>): Informer<T> {
     }
     for (const one of gone) drop(known.get(one)?.ref as Ref)
     options.listed?.()
+    options.heard?.()
     return resourceVersion
   }
 
@@ -107,6 +110,7 @@ export function startInformer<T>(options: InformerOptions<T>): Informer<T> {
         else set(document)
         if (type === 'DELETED') options.deleted?.(document.object)
       }
+      options.heard?.()
       version = watch.bookmark().document.object.metadata.resourceVersion
     }
     return progress

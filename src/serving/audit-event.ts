@@ -23,6 +23,8 @@ export type Trail = {
   /** What authorization said, and why; undefined: it was not asked. */
   allowed: boolean | undefined
   reason: string
+  /** What else is worth a note, such as the id of a token: annotations. */
+  noted: { readonly [name: string]: string } | undefined
   /** The body as sent. */
   sent: Json | undefined
   answer: { readonly document?: Document; readonly list?: List; readonly status?: Status } | undefined
@@ -162,6 +164,7 @@ function annotationsOf(trail: Trail, code: number | undefined, { hash, clean }: 
     found['authorization.k8s.io/reason'] = clean(reason)
   }
   if (caller?.key !== undefined) found['platform.sh/access-key'] = caller.key
+  for (const [name, value] of Object.entries(trail.noted ?? {})) found[name] = clean(value)
   if (presented !== undefined) found['platform.sh/presented-key'] = hash(presented.replace(/^bearer +/i, '').trim())
   if (code !== undefined && isIssuing(trail, code)) Object.assign(found, issuedBy(trail.answer?.document, hash))
   return Object.keys(found).length ? found : undefined

@@ -69,6 +69,7 @@ export function openAudit({ policy, sink, hash, now, sourcesOf, counted }: Audit
         impersonated: undefined,
         allowed: undefined,
         reason: '',
+        noted: undefined,
         sent: undefined,
         answer: undefined,
         isOver: false,

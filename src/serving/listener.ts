@@ -3,11 +3,18 @@
 import { createServer, type Server } from 'node:http'
 import { createSecureServer, type ServerHttp2Session } from 'node:http2'
 import type { AddressInfo, Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { answerClientError } from './client-error.ts'
 import type { Request, Response } from './exchange.ts'
 import type { CertificateSource } from './tls.ts'
 
 export type Handle = (request: Request, response: Response) => void
+
+/** Who takes requests for another protocol over the connection (HTTP/1.1 only). The others are ordinary requests. */
+export type Upgrades = {
+  readonly wanted: (request: Request) => boolean
+  readonly take: (request: Request, socket: Duplex, head: Buffer) => void
+}
 
 export interface Listener {
   readonly url: string
@@ -33,6 +40,7 @@ export async function listenHttps(at: Address, certificates: CertificateSource, 
   const bounds = { ...usual, ...at.bounds }
   const server = createSecureServer({
     allowHTTP1: true,
+    ...upgradeOptions(at),
     cert,
     key,
     minVersion: 'TLSv1.2',
@@ -53,6 +61,7 @@ export async function listenHttps(at: Address, certificates: CertificateSource, 
   const http = server as unknown as Server
   const sockets = bound(http, bounds)
   server.on('request', handle as never)
+  if (at.upgrades) http.on('upgrade', at.upgrades.take)
   return started(http, at, 'https', milliseconds => {
     certificates.stop()
     for (const session of sessions) session.close()
@@ -78,13 +87,22 @@ function closeWhenIdle(session: ServerHttp2Session, milliseconds: number): void 
 
 /** A Host that is not a loopback name is somebody else's page talking to us (DNS rebinding). */
 export async function listenHttp(at: Address, handle: Handle): Promise<Listener> {
-  const server = createServer()
+  const server = createServer(upgradeOptions(at))
   const sockets = bound(server, { ...usual, ...at.bounds })
   server.on('request', handle)
+  if (at.upgrades) server.on('upgrade', at.upgrades.take)
   return started(server, at, 'http', milliseconds => close(server, sockets, milliseconds))
 }
 
-export type Address = { readonly host: string; readonly port: number; readonly bounds?: Partial<Bounds> }
+export type Address = {
+  readonly host: string
+  readonly port: number
+  readonly bounds?: Partial<Bounds>
+  readonly upgrades?: Upgrades | undefined
+}
+
+/** Node's types do not know it for HTTP/1.1 over a server that also speaks HTTP/2. */
+const upgradeOptions = ({ upgrades }: Address): object => (upgrades ? { shouldUpgradeCallback: upgrades.wanted } : {})
 
 /** Answers the sockets that are open, below TLS where there is any. */
 function bound(server: Server, { keepAlive, headersWithin, requestWithin }: Bounds): ReadonlySet<Socket> {

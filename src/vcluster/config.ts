@@ -1,12 +1,12 @@
 // Loads a vcluster.yaml: everything that is wrong with it at once, with line and column, or the file merged with the
 // defaults (SPEC §2.10). The command line, the preview and the syncer call it.
 
+import { type At, type ConfigText, ConfigTextError, type Problem, readConfigText } from '../api/config-text.ts'
 import { didYouMean } from '../api/nearest.ts'
 import { emptyMap, isObject, type Json, type JsonObject } from '../api/object.ts'
 import type { Schema } from '../api/schema.ts'
 import { checkRules } from './config-rules.ts'
 import { type Config, schema } from './config-schema.ts'
-import { type At, type ConfigText, ConfigTextError, type Problem, readConfigText } from './config-text.ts'
 import { checkPatches } from './patch/patch.ts'
 
 export type { Config, Problem }

@@ -54,7 +54,7 @@ function inScope(scope: Scope | undefined, ask: Ask): boolean {
     ...(given.allowPlatformCli ? [{ role: 'platform-cli', projects: [] as string[] }] : []),
   ]
   for (const { role, projects } of roles) {
-    if (role !== 'platform-cli' || ['get', 'list', 'watch'].indexOf(ask.verb) < 0) continue
+    if (!roleOpens(role, ask)) continue
     if (projects.length === 0 || (project !== undefined && any(projects, project))) return true
   }
   for (const rule of given.rules ?? []) {
@@ -63,6 +63,13 @@ function inScope(scope: Scope | undefined, ask: Ask): boolean {
     if (rule.resources.length === 0 || rule.resources.some(one => namesIt(one, ask))) return true
   }
   return false
+}
+
+function roleOpens(role: string, ask: Ask): boolean {
+  if (role === 'platform-cli') return ['get', 'list', 'watch'].indexOf(ask.verb) >= 0
+  if (role !== 'agent' || ask.group !== ours || ask.sub !== '') return false
+  if (ask.resource === 'tokenrevocations') return ask.verb === 'list' || ask.verb === 'watch'
+  return ask.resource === 'accesskeyactivities' && ask.verb === 'create'
 }
 
 function namesIt(one: { group: string; resources: string[]; resourceNames: string[] }, ask: Ask): boolean {

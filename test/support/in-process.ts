@@ -120,6 +120,7 @@ export async function openHouse(options: HouseOptions = {}): Promise<House & { r
       teamWithUsername: () => undefined,
       callerNamed: user => ({ username: user, groups: [] }),
       takeDigest: (wanted, uid) => book.take(wanted, uid),
+      touchKeys: uses => uses.length,
     }),
   })
   const book = openKeyBook({

@@ -12,9 +12,9 @@ import {
   parseDocument,
   type Scalar,
 } from 'yaml'
-import { decode } from '../api/codec.ts'
-import { DecodeError } from '../api/json-reader.ts'
-import { isObject, type JsonObject } from '../api/object.ts'
+import { decode } from './codec.ts'
+import { DecodeError } from './json-reader.ts'
+import { isObject, type JsonObject } from './object.ts'
 
 export type At = readonly (string | number)[]
 export type Place = { readonly line: number; readonly column: number }

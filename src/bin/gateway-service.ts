@@ -1,0 +1,121 @@
+// What a gateway of its own asks the service: its keys, its revocations, whose access key that is; and what it tells: which were used.
+
+import { readFileSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import type { Caller, Scope } from '../api/caller.ts'
+import { ApiError, unavailable } from '../api/errors.ts'
+import { type Json, type JsonObject, timestamp } from '../api/object.ts'
+import type { Resources } from '../api/resources.ts'
+import { keySetPath } from '../auth/issuer.ts'
+import { UsageError } from '../cli/command.ts'
+import { connect } from '../client/connect.ts'
+import type { GatewayConfig } from '../gateway/config-schema.ts'
+import type { Review } from '../gateway/credentials.ts'
+import type { ReportsOptions } from '../gateway/reports.ts'
+import { AccessKeyActivity } from '../kinds/access-key-activity.ts'
+import { TokenReview } from '../kinds/reviews-of-others.ts'
+import { openTransport } from '../kubeconfig/transport.ts'
+
+export type Service = {
+  readonly resources: Resources
+  readonly fetchKeys: () => Promise<Json>
+  readonly review: Review
+  readonly report: ReportsOptions['send']
+  close(): void
+}
+
+type World = { readonly env: { readonly [name: string]: string | undefined }; readonly now: () => number }
+
+const mostKeySet = 256 * 1024
+
+/** Throws UsageError where files that are named cannot be read. */
+export function openService({ issuer = {}, service = {} }: GatewayConfig, file: string, world: World): Service {
+  const at = (path: string | undefined) => (path ? resolve(dirname(file), path) : undefined)
+  const [issuerCa, serviceCa, keyFile] = [at(issuer.ca), at(service.ca ?? issuer.ca), at(service.keyFile)]
+  const problems = [issuerCa, serviceCa, keyFile].flatMap(path => (path ? unreadable(path, file) : []))
+  if (problems.length) throw new UsageError([...new Set(problems)])
+  const open = (server: string, ca: string | undefined, tokenFile?: string) =>
+    openTransport(
+      {
+        server,
+        namespace: '',
+        insecure: false,
+        ...(ca ? { ca: { file: ca } } : {}),
+        ...(tokenFile ? { tokenFile } : {}),
+      },
+      // The service sends a bookmark every minute: a watch that is quiet for two has lost it.
+      { ...world, answerWithin: 10_000, quietFor: 130_000 },
+    )
+  const url = service.url ?? issuer.url ?? ''
+  const own = open(url, serviceCa, keyFile)
+  const keys = open(issuer.url ?? '', issuerCa)
+  const resources = connect({ url, fetch: own.fetch })
+  return {
+    resources,
+    fetchKeys: async () => {
+      const response = await keys.fetch(issuer.keySet ?? `${issuer.url}${keySetPath}`, {})
+      if (!response.ok) throw new Error(`the issuer answered ${response.status} for its key set`)
+      return JSON.parse(await textOf(response)) as Json
+    },
+    review: async key => reviewed(await create(resources, key)),
+    report: async uses => {
+      const spec = { keys: uses.map(({ uid, time }) => ({ uid, lastActivity: timestamp(time) })) }
+      await resources.create(AccessKeyActivity, '', { spec })
+    },
+    close() {
+      own.close()
+      keys.close()
+    },
+  }
+}
+
+function unreadable(path: string, file: string): string[] {
+  try {
+    readFileSync(path)
+    return []
+  } catch (error) {
+    return [`${file}: cannot read ${path}: ${(error as Error).message}`]
+  }
+}
+
+async function textOf(response: Response): Promise<string> {
+  let text = ''
+  const decoder = new TextDecoder()
+  for await (const chunk of response.body ?? []) {
+    text += decoder.decode(chunk as Uint8Array, { stream: true })
+    if (text.length > mostKeySet) throw new Error('the key set of the issuer is too large')
+  }
+  return text
+}
+
+/** A refusal of the question says nothing about the key. */
+async function create(resources: Resources, key: string): Promise<JsonObject> {
+  try {
+    const { object } = await resources.create(TokenReview, '', { spec: { token: key } })
+    return (object.status ?? {}) as JsonObject
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 429) throw error
+    throw unavailable(`the service could not be asked about the access key: ${(error as Error).message}`)
+  }
+}
+
+type Status = {
+  readonly authenticated?: boolean
+  readonly user?: Pick<Caller, 'username' | 'groups' | 'uid' | 'extra'>
+}
+
+function reviewed(status: Status): Awaited<ReturnType<Review>> {
+  const { authenticated, user } = status
+  if (!authenticated || !user?.username) return undefined
+  const extra = (name: string) => user.extra?.[`authentication.platform.sh/${name}`]?.[0]
+  const scope = extra('scope')
+  return {
+    caller: {
+      username: user.username,
+      groups: user.groups ?? [],
+      ...(extra('key') ? { key: extra('key') as string } : {}),
+      ...(scope === undefined ? {} : { scope: JSON.parse(scope) as Scope }),
+    },
+    keyUid: extra('key-uid') ?? '',
+  }
+}

@@ -1,0 +1,113 @@
+// From a gateway.yaml to what the gateway works with: reads the file and the kubeconfigs it names, and again when they change.
+
+import { readFileSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { UsageError } from '../cli/command.ts'
+import type { Found } from '../gateway/backend.ts'
+import { loadGatewayConfig } from '../gateway/config.ts'
+import type { GatewayConfig, ReachedBy } from '../gateway/config-schema.ts'
+import type { Setup } from '../gateway/gateway.ts'
+import { placeName, type Route } from '../gateway/routes.ts'
+import type { Access } from '../kubeconfig/access.ts'
+import { inClusterAccess } from '../kubeconfig/in-cluster.ts'
+import { KubeconfigError, readKubeconfig } from '../kubeconfig/kubeconfig.ts'
+import { type Dial, openDial } from '../kubeconfig/transport.ts'
+
+export type LoadedSetup = {
+  readonly config: GatewayConfig
+  readonly setup: Setup
+  /** Everything that was read, to see when it changes. */
+  readonly files: readonly string[]
+}
+
+type World = { readonly env: { readonly [name: string]: string | undefined }; readonly now: () => number }
+
+export interface SetupLoader {
+  /** Throws UsageError with everything that is wrong. Ways into clusters that did not change are kept, with their connections. */
+  load(): LoadedSetup
+}
+
+/** `alone`: for `platform gateway`; otherwise for `platform serve`. */
+export function openSetupLoader(file: string, alone: boolean, world: World): SetupLoader {
+  let dials = new Map<string, Dial>()
+  return {
+    load() {
+      const { config, problems } = loadGatewayConfig(read(file), alone)
+      if (problems.length)
+        throw new UsageError(problems.map(({ line, column, message }) => `${file}:${line}:${column}: ${message}`))
+      const opened = open(config, { file, world, before: dials })
+      for (const [stamp, dial] of dials) if (!opened.dials.has(stamp)) dial.retire()
+      dials = opened.dials
+      return { config, setup: setupOf(config, opened.found), files: [file, ...opened.files] }
+    },
+  }
+}
+
+function read(file: string): Uint8Array {
+  try {
+    return readFileSync(file)
+  } catch (error) {
+    throw new UsageError([`cannot read ${file}: ${(error as Error).message}`])
+  }
+}
+
+type Opened = {
+  readonly found: ReadonlyMap<string, Found>
+  readonly dials: Map<string, Dial>
+  readonly files: readonly string[]
+}
+type Opening = { readonly file: string; readonly world: World; readonly before: ReadonlyMap<string, Dial> }
+
+function open(config: GatewayConfig, { file, world, before }: Opening): Opened {
+  const problems: string[] = []
+  const found = new Map<string, Found>()
+  const dials = new Map<string, Dial>()
+  const files: string[] = []
+  const put = (place: Route['place'], reached: ReachedBy) => {
+    const name = placeName(place)
+    try {
+      if (reached.kubeconfig) files.push(resolve(dirname(file), reached.kubeconfig))
+      const access = accessOf(reached, file, world)
+      const stamp = JSON.stringify(access)
+      const dial = dials.get(stamp) ?? before.get(stamp) ?? openDial(access, world)
+      dials.set(stamp, dial)
+      found.set(name, { backend: { ...dial, name } })
+    } catch (error) {
+      const told = error instanceof KubeconfigError ? error.problems : [(error as Error).message]
+      problems.push(...told.map(text => `${file}: ${name}: ${text}`))
+    }
+  }
+  for (const { name = '', ...reached } of config.clusters ?? []) put({ target: 'Cluster', cluster: name }, reached)
+  for (const { name = '', project = '', ...reached } of config.virtualClusters ?? [])
+    put({ target: 'ProjectVirtualCluster', project, virtualCluster: name }, reached)
+  for (const { name = '', project = '', cluster = '', namespace = '' } of config.spaces ?? []) {
+    const there = found.get(placeName({ target: 'Cluster', cluster }))
+    if (there) found.set(placeName({ target: 'ProjectSpace', project, space: name }), { ...there, namespace })
+  }
+  if (problems.length) throw new UsageError(problems)
+  return { found, dials, files }
+}
+
+function accessOf({ kubeconfig, context }: ReachedBy, file: string, { env }: World): Access {
+  if (!kubeconfig) return inClusterAccess({ env, readText })
+  const path = resolve(dirname(file), kubeconfig)
+  const bytes = readText(path)
+  if (bytes === undefined) throw new Error(`cannot read ${path}`)
+  return readKubeconfig(Buffer.from(bytes), { file: path, directory: dirname(path), context })
+}
+
+function readText(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch {
+    return undefined
+  }
+}
+
+function setupOf({ identity, timeouts }: GatewayConfig, found: ReadonlyMap<string, Found>): Setup {
+  return {
+    find: place => found.get(placeName(place)),
+    prefixes: { userPrefix: identity?.userPrefix ?? '', groupPrefix: identity?.groupPrefix ?? '' },
+    timeouts: { connect: (timeouts?.connect ?? 10) * 1000, answer: (timeouts?.answer ?? 75) * 1000 },
+  }
+}

@@ -1,0 +1,64 @@
+// A cluster as the gateway reaches it, and what its failures are called: every error says which hop it was. bin opens backends.
+
+import type { Agent } from 'node:http'
+import { ApiError } from '../api/errors.ts'
+
+export type Backend = {
+  /** In words: cluster prod. */
+  readonly name: string
+  /** URL without a slash at its end; may have a path. */
+  readonly server: string
+  /** Rejects with a sentence where the gateway's own credentials cannot be had. */
+  now(): Promise<{ readonly agent: Agent; readonly authorization: string | undefined }>
+  /** The cluster refused them; answers whether the next may be others. */
+  refuse(): boolean
+  why(error: Error): string
+}
+
+/** What a place leads to. `namespace`: a space's. */
+export type Found = { readonly backend: Backend; readonly namespace?: string }
+
+export type Timeouts = {
+  /** Milliseconds until a connection, and until an answer begins where it is no stream. */
+  readonly connect: number
+  readonly answer: number
+}
+
+type Failure = Error & { readonly code?: string }
+
+/** Nothing was done there, so it may be tried again. */
+export const notReached = ({ name, why }: Backend, error: Failure): ApiError =>
+  isAboutCertificates(error.code ?? '')
+    ? new ApiError(502, 'BadGateway', `${name} cannot be trusted: ${why(error)}`)
+    : new ApiError(503, 'ServiceUnavailable', `${name} cannot be reached: ${why(error)}`, {
+        details: { retryAfterSeconds: 1 },
+      })
+
+export const brokenOff = ({ name, why }: Backend, error: Failure): ApiError =>
+  new ApiError(
+    502,
+    'BadGateway',
+    `${name} broke off before it answered: ${why(error)}; the request may have been carried out`,
+  )
+
+export const tooLate = ({ name }: Backend, milliseconds: number): ApiError =>
+  new ApiError(
+    504,
+    'Timeout',
+    `${name} did not answer within ${milliseconds / 1000} s; the request may have been carried out`,
+    {
+      details: {},
+    },
+  )
+
+export const refusedUs = ({ name }: Backend): ApiError =>
+  new ApiError(502, 'BadGateway', `${name} refused the gateway's own credentials: its operator has to look after them`)
+
+export const noCredentials = ({ name }: Backend, error: Failure): ApiError =>
+  new ApiError(502, 'BadGateway', `the gateway has no credentials for ${name}: ${error.message}`)
+
+export const redirected = ({ name }: Backend): ApiError =>
+  new ApiError(502, 'BadGateway', `${name} answered with a redirect, which is neither followed nor passed on`)
+
+const isAboutCertificates = (code: string) =>
+  /CERT|SELF_SIGNED|UNABLE_TO_|ERR_TLS|ERR_SSL|EPROTO|HOSTNAME_MISMATCH|INVALID_(CA|PURPOSE)/.test(code)

@@ -1,0 +1,33 @@
+// The one secret a request brings: its Authorization header, once, and nothing else. credentials.ts calls it.
+
+import { unauthorized } from '../api/errors.ts'
+import type { Request } from '../serving/exchange.ts'
+
+const longest = 16 * 1024
+
+/** Throws 401. */
+export function bearerOf({ headers, rawHeaders }: Request): string {
+  const { authorization } = headers
+  if (authorization === undefined)
+    throw unauthorized(
+      'no token was sent: send Authorization: Bearer <TOKEN>, with a direct-cluster token or an access key',
+    )
+  if (isDoubled(rawHeaders))
+    throw unauthorized('more than one Authorization header: which of them counts is not guessed')
+  const secret = /^bearer +(\S+) *$/i.exec(authorization.slice(0, longest + 8))?.[1]
+  if (secret === undefined || authorization.length > longest)
+    throw unauthorized(
+      'malformed Authorization header: send Authorization: Bearer <TOKEN>, with one token of at most 16 KiB',
+    )
+  return secret
+}
+
+/** Whether it is to be read as a token; access keys look otherwise. */
+export const isToken = (secret: string): boolean => secret.startsWith('eyJ') || secret.split('.').length === 3
+
+function isDoubled(rawHeaders: readonly string[]): boolean {
+  let found = 0
+  for (let index = 0; index < rawHeaders.length; index += 2)
+    if (rawHeaders[index]?.length === 13 && rawHeaders[index]?.toLowerCase() === 'authorization') found++
+  return found > 1
+}

@@ -1,0 +1,87 @@
+// What a gateway.yaml must mean besides being well-formed: names once, spaces in clusters that are there, one way in. Pure.
+
+import type { At } from '../api/config-text.ts'
+import { didYouMean } from '../api/nearest.ts'
+import type { Finding } from './config.ts'
+import type { GatewayConfig, ReachedBy } from './config-schema.ts'
+
+/** What paths can name. */
+const name = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/
+const address = /^(\[[0-9a-fA-F:]+\]|[^:\s]+):\d{1,5}$/
+const https = /^https:\/\/[^/?#\s]+(\/[^?#\s]*[^/?#\s])?$/
+
+export function checkRules(config: GatewayConfig): Finding[] {
+  return [...checkServer(config), ...checkPlaces(config), ...checkIdentity(config)]
+}
+
+function checkServer({ listen, issuer, service, status, limits }: GatewayConfig): Finding[] {
+  const found: Finding[] = []
+  const check = (at: At, value: string | undefined, pattern: RegExp, what: string) => {
+    if (value !== undefined && !pattern.test(value)) found.push({ at, message: `${at.join('.')} must be ${what}` })
+  }
+  const url = 'an https URL without a slash at its end'
+  check(['listen'], listen, address, 'HOST:PORT')
+  check(['status'], status === 'off' ? undefined : status, address, 'HOST:PORT or off')
+  check(['issuer', 'url'], issuer?.url, https, url)
+  check(['issuer', 'keySet'], issuer?.keySet, https, url)
+  check(['service', 'url'], service?.url, https, url)
+  if (limits?.share !== undefined && limits.share > 100)
+    found.push({ at: ['limits', 'share'], message: 'limits.share must be a percentage from 1 to 100' })
+  return found
+}
+
+function checkPlaces({ clusters = [], virtualClusters = [], spaces = [] }: GatewayConfig): Finding[] {
+  const found: Finding[] = []
+  const names = clusters.map(one => one.name ?? '')
+  const seen = new Set<string>()
+  const once = (list: string, index: number, key: string) => {
+    if (seen.has(`${list} ${key}`)) found.push({ at: [list, index], message: `${list}: ${key} is there twice` })
+    seen.add(`${list} ${key}`)
+  }
+  const named = (list: string, index: number, fields: { readonly [field: string]: string | undefined }) => {
+    for (const [field, value = ''] of Object.entries(fields))
+      if (!name.test(value))
+        found.push({
+          at: [list, index, field],
+          message: `${list}[${index}].${field} must be lower-case letters, digits, - and .`,
+        })
+  }
+  for (const [index, one] of clusters.entries()) {
+    named('clusters', index, { name: one.name })
+    once('clusters', index, one.name ?? '')
+    found.push(...checkReached(one, ['clusters', index]))
+  }
+  for (const [index, one] of virtualClusters.entries()) {
+    named('virtualClusters', index, { name: one.name, project: one.project })
+    once('virtualClusters', index, `${one.project}/${one.name}`)
+    found.push(...checkReached(one, ['virtualClusters', index]))
+  }
+  for (const [index, one] of spaces.entries()) {
+    const { project, cluster = '', namespace } = one
+    named('spaces', index, { name: one.name, project, namespace })
+    once('spaces', index, `${project}/${one.name}`)
+    if (!names.includes(cluster))
+      found.push({
+        at: ['spaces', index, 'cluster'],
+        message: `spaces[${index}].cluster: there is no cluster "${cluster}"${didYouMean(cluster, names)}`,
+      })
+  }
+  return found
+}
+
+function checkReached({ kubeconfig, context, inCluster }: ReachedBy, at: At): Finding[] {
+  const where = `${at[0]}[${at[1]}]`
+  if (Boolean(kubeconfig) === (inCluster === true))
+    return [{ at, message: `${where} needs one way in: kubeconfig, or inCluster: true` }]
+  return context && !kubeconfig ? [{ at, message: `${where}.context belongs to a kubeconfig` }] : []
+}
+
+/** What begins with system: is a cluster's own (D33). */
+function checkIdentity({ identity = {} }: GatewayConfig): Finding[] {
+  return (['userPrefix', 'groupPrefix'] as const)
+    .filter(field => !/^[\w:.@/-]*$/.test(identity[field] ?? '') || identity[field]?.startsWith('system:'))
+    .map(field => ({
+      at: ['identity', field],
+      message: `identity.${field} must be letters, digits and :.@/_-, and not begin with system:`,
+    }))
+}

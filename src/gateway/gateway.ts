@@ -1,0 +1,194 @@
+// The way of a request through the gateway, in reading order: where to, who, still, may they, is it there, on it goes.
+
+import { ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { ApiError, forbiddenPath, tooManyRequests, unauthorized, unavailable } from '../api/errors.ts'
+import { allows, type Place } from '../auth/scope.ts'
+import type { Audit } from '../serving/audit.ts'
+import { type Exchange, openExchange, type Request, type Response } from '../serving/exchange.ts'
+import type { FairLimits, Traffic } from '../serving/fair-limits.ts'
+import type { Guard } from '../serving/guard.ts'
+import { errorHeaders, respond, statusOf } from '../serving/respond.ts'
+import type { Found, Timeouts } from './backend.ts'
+import { confine } from './confine.ts'
+import { type Credentials, UnknownAccessKey } from './credentials.ts'
+import { type Forwarding, forward } from './forward.ts'
+import { checkInbound, type Prefixes } from './headers.ts'
+import type { Principal } from './principal.ts'
+import type { Revocations } from './revocations.ts'
+import { placeName, questionOf, type Route, routeOf } from './routes.ts'
+import type { Streams } from './streams.ts'
+import { protocolOf, upgrade } from './upgrade.ts'
+
+export type GatewayObservation = {
+  readonly exchange: Exchange
+  readonly route: Route | undefined
+  readonly principal: Principal | undefined
+  readonly code: number
+  readonly seconds: number
+  readonly error: unknown
+}
+
+/** What may change while it runs. */
+export type Setup = {
+  readonly find: (place: Route['place']) => Found | undefined
+  readonly prefixes: Prefixes
+  readonly timeouts: Timeouts
+}
+
+export type GatewayOptions = {
+  readonly setup: () => Setup
+  readonly credentials: Credentials
+  readonly revocations: Pick<Revocations, 'whyNot'>
+  /** Why nobody can be let in now; undefined: they can. */
+  readonly whyBlind: () => string | undefined
+  readonly streams: Streams
+  readonly limits: FairLimits
+  readonly guard: Guard
+  readonly audit: Audit
+  /** A key was used, itself or by a token of it. */
+  readonly used: (keyUid: string) => void
+  readonly uuid: () => string
+  readonly observe: (observation: GatewayObservation) => void
+}
+
+export interface Gateway {
+  handle(request: Request, response: Response): void
+  upgrade(request: Request, socket: Duplex, head: Buffer): void
+}
+
+type Seen = { route: Route | undefined; principal: Principal | undefined; code: number | undefined }
+type Onward = (forwarding: Forwarding) => Promise<number | undefined>
+
+export function openGateway(options: GatewayOptions): Gateway {
+  const run = async (exchange: Exchange, onward: Onward) => {
+    const started = performance.now()
+    const seen: Seen = { route: undefined, principal: undefined, code: undefined }
+    let error: unknown
+    try {
+      await serve(options, exchange, seen, onward)
+    } catch (thrown) {
+      error = thrown
+      refuse(exchange, thrown)
+    }
+    const code = seen.code ?? exchange.response.statusCode
+    if (exchange.trail) options.audit.complete(exchange.trail, code, error)
+    const seconds = (performance.now() - started) / 1000
+    options.observe({ exchange, route: seen.route, principal: seen.principal, code, seconds, error })
+  }
+  return {
+    handle(request, response) {
+      void run(openExchange(request, response, options.uuid), async forwarding => {
+        await forward(forwarding)
+        return undefined
+      })
+    },
+    upgrade(request, socket, head) {
+      socket.on('error', () => socket.destroy())
+      const response = new ServerResponse(request)
+      response.shouldKeepAlive = false
+      response.assignSocket(socket as never)
+      response.on('finish', () => socket.end())
+      const exchange = openExchange(request, response, options.uuid)
+      socket.on('close', () => response.emit('close'))
+      void run(exchange, forwarding => upgrade({ ...forwarding, socket, head }))
+    },
+  }
+}
+
+async function serve(options: GatewayOptions, exchange: Exchange, seen: Seen, onward: Onward): Promise<void> {
+  const route = routeOf(exchange)
+  seen.route = route
+  const principal = await authenticate(options, exchange, route)
+  seen.principal = principal
+  checkInbound(exchange.request)
+  if (exchange.request.headers.upgrade !== undefined && exchange.request.httpVersionMajor === 1)
+    protocolOf(exchange.request)
+  checkScope(exchange, route, principal)
+  const { find, prefixes, timeouts } = options.setup()
+  const found = find(route.place)
+  if (!found) throw new ApiError(404, 'NotFound', `this gateway leads to no ${placeName(route.place)}`, { details: {} })
+  const { backend, namespace } = found
+  if (namespace !== undefined) confine(route, namespace)
+  options.used(principal.keyUid)
+  const leave = options.limits.enter(principal.caller.username, trafficOf(route, exchange))
+  if (!leave) throw tooManyRequests()
+  const out = options.streams.enter(principal, () => cut(exchange))
+  try {
+    const started = (code: number) => {
+      if (exchange.trail) options.audit.started(exchange.trail, code)
+    }
+    seen.code = await onward({ exchange, route, principal, backend, prefixes, timeouts, started })
+  } finally {
+    out()
+    leave()
+  }
+}
+
+/** Whose token or key it is, and that it still counts. Unknown access keys are counted by where they come from. */
+async function authenticate(options: GatewayOptions, exchange: Exchange, route: Route): Promise<Principal> {
+  const { credentials, revocations, guard, audit } = options
+  const { request } = exchange
+  const question = questionOf(route)
+  try {
+    const blind = options.whyBlind()
+    if (blind !== undefined) throw unavailable(blind)
+    const found = credentials.principalOf(request)
+    const principal = found instanceof Promise ? await found : found
+    const revoked = revocations.whyNot(principal)
+    if (revoked !== undefined) throw unauthorized(`the token counts no more: ${revoked}`)
+    const { caller, keyUid, jti } = principal
+    exchange.trail = audit.begin(exchange, question, caller)
+    exchange.trail.noted = {
+      'platform.sh/place': placeName(route.place),
+      'platform.sh/access-key-uid': keyUid,
+      ...(jti === undefined ? {} : { 'platform.sh/token': jti }),
+    }
+    return principal
+  } catch (error) {
+    exchange.trail ??= audit.begin(exchange, question, undefined)
+    if (error instanceof UnknownAccessKey) {
+      const address = guard.addressOf(request)
+      if (!guard.mayTry(address)) throw tooManyRequests()
+      guard.failed(address)
+    }
+    throw error
+  }
+}
+
+/** Judged before it is looked whether the place exists (D33). */
+function checkScope({ trail }: Exchange, { place, act }: Route, { caller }: Principal): void {
+  const because = allows(caller.scope, { ...(place as Place), act })
+  if (trail) {
+    trail.allowed = because !== undefined
+    trail.reason = because ?? 'outside the scope'
+  }
+  if (because === undefined)
+    throw forbiddenPath(
+      `User "${caller.username}" cannot ${act.verb} at ${placeName(place)}: the scope of the token is ${JSON.stringify(caller.scope).slice(0, 512)}`,
+    )
+}
+
+function trafficOf({ isLong }: Route, { method, request }: Exchange): Traffic {
+  if (isLong || request.headers.upgrade !== undefined) return 'watch'
+  return method === 'GET' ? 'read' : 'write'
+}
+
+/** Ends both halves: the answer's end ends what was asked of the cluster. Who was told nothing yet is told why. */
+function cut(exchange: Exchange): void {
+  const { response, request } = exchange
+  // A connection that was upgraded is no answer's any more.
+  if (!response.headersSent && response.socket) return void refuse(exchange, unauthorized('the token counts no more'))
+  response.destroy()
+  if (request.httpVersionMajor === 1) request.socket.destroy()
+}
+
+function refuse(exchange: Exchange, error: unknown): void {
+  const { request, response } = exchange
+  if (response.headersSent) return void response.destroy()
+  const status = statusOf(error)
+  const body = new TextEncoder().encode(`${JSON.stringify(status)}\n`)
+  // A body that nobody reads must not keep the connection.
+  if (request.httpVersionMajor === 1 && !request.complete) response.setHeader('Connection', 'close')
+  void respond(exchange, { code: status.code, type: 'application/json', body, headers: errorHeaders(status) })
+}

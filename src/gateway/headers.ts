@@ -1,0 +1,143 @@
+// What of a request's headers a cluster sees, and of its answer's the client: whom it is for is said here alone. Pure.
+
+import { forbiddenPath } from '../api/errors.ts'
+import type { Request } from '../serving/exchange.ts'
+import type { Principal } from './principal.ts'
+
+export type Prefixes = { readonly userPrefix: string; readonly groupPrefix: string }
+
+/** Hop by hop, ours to set, or somebody else's way to say who one is. */
+const dropped = new Set([
+  'authorization',
+  'proxy-authorization',
+  'proxy-authenticate',
+  'proxy-connection',
+  'connection',
+  'keep-alive',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'http2-settings',
+  'expect',
+  'host',
+  'cookie',
+  'forwarded',
+  'audit-id',
+  'x-real-ip',
+])
+const droppedBeginnings = ['x-remote-', 'x-forwarded-', ':']
+const bearerProtocol = 'base64url.bearer.authorization.k8s.io.'
+
+/** Some servers take _ for -, so both count as one here. */
+const plain = (name: string) => name.toLowerCase().replaceAll('_', '-')
+
+/** Throws 403: acting as somebody else through a gateway is not a thing. */
+export function checkInbound({ rawHeaders }: Request): void {
+  for (let index = 0; index < rawHeaders.length; index += 2)
+    if (plain(rawHeaders[index] as string).startsWith('impersonate-'))
+      throw forbiddenPath('Impersonate headers are not taken: a gateway says itself whom a request is from')
+}
+
+export type Outbound = {
+  readonly request: Request
+  readonly principal: Principal
+  readonly prefixes: Prefixes
+  readonly authorization: string | undefined
+  readonly auditId: string
+}
+
+/** Name, value, name, value. Throws 403 where the cluster would take the name for one of its own. */
+export function requestHeaders({ request, principal, prefixes, authorization, auditId }: Outbound): string[] {
+  const { rawHeaders, socket } = request
+  const named = namedByConnection(request.headers.connection)
+  const headers: string[] = []
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = plain(rawHeaders[index] as string)
+    if (dropped.has(name) || named.has(name) || droppedBeginnings.some(one => name.startsWith(one))) continue
+    const value = rawHeaders[index + 1] as string
+    if (name !== 'sec-websocket-protocol') headers.push(rawHeaders[index] as string, value)
+    else headers.push(...protocols(value))
+  }
+  headers.push('X-Forwarded-For', socket.remoteAddress ?? '', 'Audit-ID', auditId)
+  if (authorization !== undefined) headers.push('Authorization', authorization)
+  headers.push(...impersonation(principal, prefixes))
+  return headers
+}
+
+const none: ReadonlySet<string> = new Set()
+
+function namedByConnection(connection: string | undefined): ReadonlySet<string> {
+  if (connection === undefined || /^keep-alive$/i.test(connection)) return none
+  return new Set(connection.split(',').map(one => plain(one.trim())))
+}
+
+/** A browser can say its bearer in no other way; it has been looked at where it counts, and stays here. */
+function protocols(value: string): string[] {
+  const kept = value
+    .split(',')
+    .map(one => one.trim())
+    .filter(one => one !== '' && !one.toLowerCase().startsWith(bearerProtocol))
+  return kept.length ? ['Sec-WebSocket-Protocol', kept.join(', ')] : []
+}
+
+const made = new WeakMap<Principal, { readonly prefixes: Prefixes; readonly headers: readonly string[] }>()
+
+/** Nobody is a user or in a group of the cluster's own, except that they are authenticated (D33). */
+function impersonation(principal: Principal, prefixes: Prefixes): readonly string[] {
+  const kept = made.get(principal)
+  if (kept?.prefixes === prefixes) return kept.headers
+  const { caller, keyUid, jti } = principal
+  const user = `${prefixes.userPrefix}${caller.username}`
+  if (user === '' || user.startsWith('system:'))
+    throw forbiddenPath(`User "${user}" would be one of the cluster's own, and is not passed on`)
+  const groups = caller.groups
+    .map(group => (group === everyone ? group : `${prefixes.groupPrefix}${group}`))
+    .filter(group => group === everyone || !group.startsWith('system:'))
+  const headers = [
+    ['Impersonate-User', user],
+    ...[...new Set([...groups, everyone])].map(group => ['Impersonate-Group', group]),
+    ...(caller.uid ? [['Impersonate-Uid', caller.uid]] : []),
+    [`Impersonate-Extra-${encodeURIComponent('authentication.platform.sh/key')}`, keyUid],
+    ...(jti === undefined
+      ? []
+      : [[`Impersonate-Extra-${encodeURIComponent('authentication.platform.sh/token')}`, jti]]),
+  ].flatMap(([name = '', value = '']) => [name, bytes(value)])
+  made.set(principal, { prefixes, headers })
+  return headers
+}
+
+const everyone = 'system:authenticated'
+
+/** Names travel as UTF-8, as every Go server reads them. Throws 403 for what no header can say. */
+function bytes(value: string): string {
+  if (/[\x00-\x1f\x7f]/.test(value) || value.trim() !== value)
+    throw forbiddenPath('a name with control characters or blanks around it cannot be passed on to a cluster')
+  return /[^\x00-\x7f]/.test(value) ? Buffer.from(value).toString('latin1') : value
+}
+
+const answerDropped = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'proxy-authenticate',
+  'transfer-encoding',
+  'trailer',
+  'upgrade',
+  'te',
+  'alt-svc',
+  'set-cookie',
+  'audit-id',
+])
+
+/** Cookies and other ways to a cluster would be taken for the gateway's: all its clusters are one place to a client. */
+export function answerHeaders(rawHeaders: readonly string[], connection: string | undefined): string[] {
+  const named = namedByConnection(connection)
+  const headers: string[] = []
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = plain(rawHeaders[index] as string)
+    if (!answerDropped.has(name) && !named.has(name))
+      headers.push(rawHeaders[index] as string, rawHeaders[index + 1] as string)
+  }
+  return headers
+}

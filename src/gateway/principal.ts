@@ -1,0 +1,15 @@
+// Who is behind a request at the gateway: what a token or a review of an access key said, and for how long that counts.
+
+import type { Caller } from '../api/caller.ts'
+
+export type Principal = {
+  /** With the scope of the token or key. */
+  readonly caller: Caller
+  readonly keyUid: string
+  /** Of a token; a key has none. */
+  readonly jti: string | undefined
+  /** Seconds: when the token was made, or the key was asked about. */
+  readonly issued: number
+  /** Milliseconds: when it counts no more. Open streams end then, too. */
+  readonly expires: number
+}

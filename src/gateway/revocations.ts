@@ -1,0 +1,140 @@
+// What was revoked (D33), followed with the ordinary informer: whether a token still counts, and how old that knowledge is.
+
+import type { Kind } from '../api/kind.ts'
+import type { Resource } from '../api/object.ts'
+import type { Resources } from '../api/resources.ts'
+import { startInformer } from '../reconcile/informer.ts'
+import type { Principal } from './principal.ts'
+
+export interface Revocations {
+  /** Resolves once the first list is in. */
+  readonly ready: Promise<void>
+  /** Why somebody's token or key counts no more; undefined: it does. */
+  whyNot(principal: Principal): string | undefined
+  /** Grows with every change. */
+  readonly version: number
+  readonly size: number
+  /** Milliseconds since the service was last heard; infinite before the first list. */
+  age(): number
+  stop(): void
+}
+
+export type RevocationsOptions = {
+  readonly resources: Resources
+  /** TokenRevocation, which this room may not import. */
+  readonly kind: Kind
+  readonly now: () => number
+  /** Called after every change. */
+  readonly changed: () => void
+  readonly failed: (error: unknown) => void
+  /** In the service itself what is not heard has not happened. */
+  readonly isNear?: boolean
+}
+
+type Entry = {
+  readonly keyUID?: string
+  readonly jti?: string
+  readonly users: readonly string[]
+  readonly groups: readonly string[]
+  readonly reason: string
+  /** Seconds. */
+  readonly notBefore: number
+}
+
+type Latest = Map<string, Entry>
+type Index = { readonly keys: Latest; readonly ids: Latest; readonly users: Latest; readonly groups: Latest }
+
+export function openRevocations(options: RevocationsOptions): Revocations {
+  const { resources, kind, now, changed, failed, isNear = false } = options
+  let heard = Number.NEGATIVE_INFINITY
+  let version = 0
+  let size = 0
+  let index: Index | undefined
+  const informer = startInformer({
+    resources,
+    kind,
+    keep: read,
+    failed,
+    heard: () => {
+      heard = now()
+    },
+    changed: () => {
+      version++
+      index = undefined
+      changed()
+    },
+  })
+  const current = (): Index => {
+    if (index) return index
+    const all = [...informer.values()]
+    size = all.length
+    index = indexOf(all)
+    return index
+  }
+  return {
+    ready: informer.ready,
+    whyNot({ keyUid, jti, issued, caller }) {
+      const { keys, ids, users, groups } = current()
+      if (keys.size + ids.size + users.size + groups.size === 0) return undefined
+      const meant = (entry: Entry | undefined) => entry !== undefined && issued <= entry.notBefore
+      const found = [keys.get(keyUid), jti === undefined ? undefined : ids.get(jti), users.get(caller.username)].find(
+        meant,
+      )
+      if (found) return found.reason
+      if (groups.size === 0) return undefined
+      return caller.groups.map(group => groups.get(group)).find(meant)?.reason
+    },
+    get version() {
+      return version
+    },
+    get size() {
+      current()
+      return size
+    },
+    age: () => (isNear && heard > Number.NEGATIVE_INFINITY ? 0 : now() - heard),
+    stop: informer.stop,
+  }
+}
+
+/** Of several about the same the latest counts. */
+function indexOf(entries: readonly Entry[]): Index {
+  const index: Index = { keys: new Map(), ids: new Map(), users: new Map(), groups: new Map() }
+  const put = (map: Latest, key: string, entry: Entry) => {
+    if ((map.get(key)?.notBefore ?? Number.NEGATIVE_INFINITY) < entry.notBefore) map.set(key, entry)
+  }
+  for (const entry of entries) {
+    if (entry.keyUID) put(index.keys, entry.keyUID, entry)
+    if (entry.jti) put(index.ids, entry.jti, entry)
+    for (const user of entry.users) put(index.users, user, entry)
+    for (const group of entry.groups) put(index.groups, group, entry)
+  }
+  return index
+}
+
+function read({ spec = {} }: Resource): Entry {
+  const {
+    keyUID,
+    jti,
+    users = [],
+    groups = [],
+    reason,
+    notBefore,
+  } = spec as {
+    keyUID?: string
+    jti?: string
+    users?: readonly string[]
+    groups?: readonly string[]
+    reason?: string
+    notBefore?: string
+  }
+  // Nobody knows since when: then all of them are meant.
+  const since = Math.floor(Date.parse(notBefore ?? '') / 1000)
+  return {
+    ...(keyUID ? { keyUID } : {}),
+    ...(jti ? { jti } : {}),
+    users,
+    groups,
+    reason: reason || 'it was revoked',
+    notBefore: Number.isNaN(since) ? Number.POSITIVE_INFINITY : since,
+  }
+}

@@ -1,0 +1,52 @@
+// AccessKeyActivity: gateways tell with it when keys were last used there, themselves or by their tokens (D19, D33). Nothing is stored.
+
+import { type FieldError, invalidValue, required } from '../api/errors.ts'
+import { defineKind, type Kind, type Tools } from '../api/kind.ts'
+import type { Resource } from '../api/object.ts'
+import { integer, list, type Static, struct, text, time } from '../api/schema.ts'
+
+const spec = struct('Which keys, and when.', {
+  keys: list(
+    struct('A key that was used.', { uid: text('Its uid.'), lastActivity: time('When.') }, ['uid', 'lastActivity']),
+    'The keys; one that is not there any more is passed over.',
+  ),
+})
+const status = struct('What came of it.', { recorded: integer('How many of the keys are there.') })
+
+type Activity = Resource<Static<typeof spec>, Static<typeof status>>
+
+const most = 1000
+
+export const AccessKeyActivity: Kind = defineKind({
+  kind: 'AccessKeyActivity',
+  plural: 'accesskeyactivities',
+  singular: 'accesskeyactivity',
+  namespaced: false,
+  description: 'AccessKeyActivity tells when access keys were last used elsewhere, so that lastActivity shows it.',
+  spec,
+  status,
+  verbs: ['create'],
+  stored: false,
+  validate: check,
+  answer,
+  sample: {
+    apiVersion: 'management.platform.sh/v1',
+    kind: 'AccessKeyActivity',
+    spec: { keys: [{ uid: '8f14e45f-ceea-467f-a8b5-5c2b9f0a6d1e', lastActivity: '2026-01-02T03:04:05Z' }] },
+  },
+})
+
+function check({ spec = {} }: Activity): FieldError[] {
+  const { keys = [] } = spec
+  if (keys.length === 0) return [required('spec.keys', 'say which keys were used')]
+  return keys.length > most ? [invalidValue('spec.keys', keys.length, `tell of at most ${most} keys at once`)] : []
+}
+
+/** Nobody was active in the future: a clock that is ahead must not keep a key alive. */
+async function answer(next: Activity, tools: Tools): Promise<Activity> {
+  const uses = (next.spec?.keys ?? []).map(({ uid = '', lastActivity = '' }) => ({
+    uid,
+    time: Math.min(Date.parse(lastActivity), tools.now()),
+  }))
+  return { ...next, status: { recorded: tools.dryRun ? 0 : tools.touchKeys(uses) } }
+}

@@ -1,0 +1,134 @@
+// Two clusters behind two gateways, all real programs: who gets where with which token, and what becomes of it (D33).
+
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { must, ours, rbac, refused, teams } from '../access/people.ts'
+import { type GatewayProcess, type GatewayStage, openGatewayStage, type Person } from './stage.ts'
+
+describe('a gateway', () => {
+  let stage: GatewayStage
+  let gateway: GatewayProcess
+  let ada: Person
+  let token: string
+  const prod = '/kubernetes/cluster/prod'
+  before(async () => {
+    stage = await openGatewayStage()
+    gateway = stage.gateways[0] as GatewayProcess
+    ada = await stage.invite('ada')
+    token = await ada.mint()
+    for (const cluster of stage.clusters) {
+      const rules = [{ verbs: ['*'], apiGroups: ['*'], resources: ['teams', 'sharedsecrets'] }]
+      await must(cluster.request('POST', `${rbac}/clusterroles`, { body: { metadata: { name: 'work' }, rules } }))
+      const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'work' }
+      const subjects = [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'ada' }]
+      await must(
+        cluster.request('POST', `${rbac}/clusterrolebindings`, {
+          body: { metadata: { name: 'work' }, roleRef, subjects },
+        }),
+      )
+    }
+  })
+  after(() => stage.close())
+
+  const ask = (method: string, path: string, key: string, body?: unknown, headers?: { [name: string]: string }) =>
+    gateway.request(method, path, { key, ...(body ? { body } : {}), ...(headers ? { headers } : {}) })
+
+  test('a token reaches the cluster, as its holder and with the rights they have there', async () => {
+    const made = await must(ask('POST', `${prod}${teams}`, token, { metadata: { name: 'crew' }, spec: {} }))
+    assert.equal(made.spec.owner.user, 'ada')
+    assert.equal((await must(ask('GET', `${prod}${teams}/crew`, token))).metadata.name, 'crew')
+    await refused(ask('GET', `${prod}/api/v1/namespaces`, token), 403, /User "ada" cannot list/)
+    const { status } = await must(
+      ask('POST', `${prod}/apis/authentication.k8s.io/v1/selfsubjectreviews`, token, { spec: {} }),
+    )
+    assert.equal(status.userInfo.username, 'ada')
+    assert.deepEqual(status.userInfo.groups.toSorted(), ['platform:user:ada', 'system:authenticated'])
+    assert.match(status.userInfo.extra['authentication.platform.sh/token'][0], /^[0-9a-f-]{36}$/)
+  })
+
+  test('what is sent by hand about who one is does not count: 403 for impersonation, silence for the rest', async () => {
+    for (const name of ['Impersonate-User', 'impersonate-group', 'Impersonate-Extra-x', 'Impersonate_User'])
+      await refused(ask('GET', `${prod}${teams}`, token, undefined, { [name]: 'admin' }), 403, /Impersonate headers/)
+    const { status } = await must(
+      ask(
+        'POST',
+        `${prod}/apis/authentication.k8s.io/v1/selfsubjectreviews`,
+        token,
+        { spec: {} },
+        {
+          'X-Remote-User': 'admin',
+          'X-Remote-Group': 'system:masters',
+        },
+      ),
+    )
+    assert.equal(status.userInfo.username, 'ada')
+  })
+
+  test('scope is judged before existence: 403 that names it, then 404 (D33)', async () => {
+    const narrow = await ada.mint({ scope: { clusters: [{ cluster: 'dev' }] } })
+    await refused(ask('GET', `${prod}${teams}`, narrow), 403, /cluster prod: the scope of the token is .*"dev"/)
+    await refused(ask('GET', `/kubernetes/cluster/nowhere${teams}`, narrow), 403)
+    await refused(ask('GET', `/kubernetes/cluster/dev${teams}`, narrow), 404, /leads to no cluster dev/)
+    await refused(ask('GET', `/kubernetes/cluster/nowhere${teams}`, token), 404)
+    await refused(ask('GET', `/kubernetes/elsewhere${teams}`, token), 404)
+    const project = await ada.mint({ scope: { virtualClusters: [{ project: 'web', virtualCluster: 'vc' }] } })
+    await must(ask('GET', `/kubernetes/project/web/virtualcluster/vc${teams}`, project))
+    await refused(ask('GET', `/kubernetes/project/web/space/room/api`, project), 403)
+  })
+
+  test('a space is a namespace: discovery and what is inside pass, nothing else (D33)', async () => {
+    const room = '/kubernetes/project/web/space/room'
+    for (const path of ['/api', '/apis', '/api/v1', `${ours}`, '/openapi/v3', '/version'])
+      assert.equal((await ask('GET', `${room}${path}`, token)).status, 200, path)
+    const inside = `${room}${ours}/namespaces/team-a/sharedsecrets`
+    await must(ask('POST', inside, token, { metadata: { name: 's' }, spec: {} }))
+    assert.equal((await must(ask('GET', inside, token))).items.length, 1)
+    for (const path of [
+      teams,
+      '/metrics',
+      '/api/v1/namespaces',
+      '/api/v1/namespaces/other',
+      '/api/v1/namespaces/team-a/status',
+      `${ours}/sharedsecrets`,
+      `${ours}/namespaces/other/sharedsecrets`,
+      `${ours}/watch/namespaces/team-a/sharedsecrets`,
+      `${ours}/namespaces/team-a`,
+    ])
+      await refused(ask('GET', `${room}${path}`, token), 403, /only discovery and paths inside/)
+    await refused(ask('POST', `${room}/api`, token, {}), 403)
+  })
+
+  test('an access key works as well, with its own scope, for as long as it is there', async () => {
+    const worker = await stage.invite('ada', { scope: { clusters: [{ cluster: 'prod' }] } })
+    await must(ask('GET', `${prod}${teams}`, worker.key))
+    await refused(ask('GET', `/kubernetes/project/web/virtualcluster/vc${teams}`, worker.key), 403)
+    await must(stage.service.request('DELETE', `${ours}/ownedaccesskeys/${worker.name}`))
+    await until(
+      'the deleted key is refused',
+      async () => (await ask('GET', `${prod}${teams}`, worker.key)).status === 401,
+    )
+    await refused(ask('GET', `${prod}${teams}`, 'plat_nobody'), 401, /does not count/)
+    await refused(ask('GET', `${prod}${teams}`, ''), 401, /no token was sent/)
+  })
+
+  test('a deleted key ends its tokens, and the watches they opened, within five seconds', async () => {
+    const guest = await stage.invite('ada')
+    const theirs = await guest.mint()
+    const watch = gateway.watch(`${prod}${teams}`, { key: theirs })
+    assert.equal((await watch.next()).value?.object.metadata.name, 'crew')
+    const ended = (async () => {
+      for await (const _ of watch);
+    })().catch(() => {})
+    const began = performance.now()
+    await must(stage.service.request('DELETE', `${ours}/ownedaccesskeys/${guest.name}`))
+    await ended
+    assert.ok(performance.now() - began < 5000)
+    await refused(ask('GET', `${prod}${teams}`, theirs), 401, /counts no more: access key .* was deleted/)
+    await must(ask('GET', `${prod}${teams}`, token))
+  })
+})
+
+async function until(what: string, holds: () => Promise<boolean>): Promise<void> {
+  const end = Date.now() + 5000
+  while (!(await holds())) assert.ok(Date.now() < end, `not within five seconds: ${what}`)
+}
