@@ -79,12 +79,8 @@ function unreadable(path: string, file: string): string[] {
 }
 
 async function textOf(response: Response): Promise<string> {
-  let text = ''
-  const decoder = new TextDecoder()
-  for await (const chunk of response.body ?? []) {
-    text += decoder.decode(chunk as Uint8Array, { stream: true })
-    if (text.length > mostKeySet) throw new Error('the key set of the issuer is too large')
-  }
+  const text = await response.text()
+  if (text.length > mostKeySet) throw new Error('the key set of the issuer is too large')
   return text
 }
 
