@@ -116,3 +116,14 @@ test('a client that goes while it has not read ends the watch at once', async ()
   await held.over
   await close()
 })
+
+test('a client that takes nothing for too long is cut loose; one that takes a little now and then is not', async () => {
+  const silent = await serve({ patience: 200 })
+  await silent.held.over
+  assert.ok(silent.held.response?.destroyed, 'what was held for it is let go')
+  await silent.close()
+  const slow = await serve({ patience: 2000, timeout: 500 })
+  assert.equal((await linesOf(slow.answer)).length, count)
+  await slow.held.over
+  await slow.close()
+})

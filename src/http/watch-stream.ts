@@ -17,13 +17,14 @@ export type StreamOptions = {
   readonly now: () => number
   /** How many watches are open, of everyone together. */
   readonly crowd: () => number
+  /** Milliseconds after which a client that takes nothing is cut loose. */
+  readonly patience?: number
   /** Aborted when the server shuts down. */
   readonly ending: AbortSignal
 }
 
 const bookmarkEvery = 60_000
-/** A client that takes nothing for this long is cut loose. */
-const patience = 30_000
+const usualPatience = 30_000
 /** As much is written before the client has to have taken it: what nobody reads must not pile up. */
 const chunkSize = 1024 * 1024
 /** Milliseconds that writing to one watch takes, about. */
@@ -43,7 +44,7 @@ export async function streamWatch(exchange: Exchange, watch: Watch, options: Str
   })
   response.flushHeaders()
   const line = lineWriter(options)
-  const output = outputOf(exchange)
+  const output = outputOf(exchange, options.patience ?? usualPatience)
   // A bookmark says that everything up to it was sent: not while something is still on its way.
   let writing = false
   const bookmark = () => {
@@ -125,7 +126,7 @@ function join(lines: readonly Uint8Array[]): Uint8Array {
 }
 
 /** Writes, and waits until the client has taken it; false: it is gone, or took nothing for too long. */
-function outputOf(exchange: Exchange): (chunk: Uint8Array) => Promise<boolean> {
+function outputOf(exchange: Exchange, patience: number): (chunk: Uint8Array) => Promise<boolean> {
   const { response } = exchange
   let settle: (taken: boolean) => void = () => {}
   exchange.onClosed(() => settle(false))
