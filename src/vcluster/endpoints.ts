@@ -168,6 +168,7 @@ export function startEndpointSync(options: SyncOptions): EndpointSync {
     for (const referent of plan.referents ?? []) await bring(referent, ref, current)
     // Last, for it takes the condition away.
     if (plan.first !== 'virtual') await writeVirtual(ref, plan)
+    else if (plan.state === 'synced') add(name) // a condition that may be there goes the next time
     if (plan.state === 'gone') states.delete(name)
     else states.set(name, plan.state)
     if (plan.trouble) await report(ref, current, plan.trouble)

@@ -1,5 +1,4 @@
 // Clusters for the syncer as programs of their own, to be killed and started again; and the syncer as a program.
-// Where KUBE_APISERVER and ETCD name binaries, the clusters are real ones (kube-cluster.ts).
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'

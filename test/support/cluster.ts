@@ -1,12 +1,15 @@
-// A cluster for the syncer: this project's server with Kubernetes' own kinds, in this process, over real sockets.
+// A cluster for the syncer: this project's server with Kubernetes' own kinds, in this process, over real sockets; or, where
+// KUBE_APISERVER and ETCD name binaries, a real one.
 
 import type { Json, Ref, Resource } from '../../src/api/object.ts'
 import { prefix } from '../../src/api/paths.ts'
 import type { Resources } from '../../src/api/resources.ts'
 import { connect } from '../../src/client/connect.ts'
+import type { Access } from '../../src/kubeconfig/access.ts'
 import { openTransport } from '../../src/kubeconfig/transport.ts'
 import { clusterKinds, Endpoints, type EndpointsObject, Service } from '../../src/vcluster/kinds.ts'
 import { openFront, openHouse } from './in-process.ts'
+import { isKube, startKube } from './kube-cluster.ts'
 
 export type Cluster = {
   /** As a kubeconfig names it. */
@@ -16,7 +19,36 @@ export type Cluster = {
   close(): Promise<void>
 }
 
+/** Real ones are used again, emptied: starting one takes seconds. */
+const idle: Access[] = []
+
+async function openKube(): Promise<Cluster> {
+  const access = idle.pop() ?? (await startKube())
+  const { resources, close } = reachWith(access)
+  return {
+    server: access.server,
+    resources,
+    async close() {
+      for (const kind of clusterKinds)
+        for (const { object } of (await resources.list(kind)).items) {
+          const { namespace = '', name = '', finalizers } = object.metadata
+          if (namespace === 'default' && name === 'kubernetes') continue
+          if (finalizers)
+            await resources.patch(
+              kind,
+              { namespace, name },
+              { type: 'merge', body: { metadata: { finalizers: null } } },
+            )
+          await resources.delete(kind, { namespace, name }).catch(() => {})
+        }
+      close()
+      idle.push(access)
+    },
+  }
+}
+
 export async function openCluster(): Promise<Cluster> {
+  if (isKube) return openKube()
   const clock = { now: Date.now, forward: () => {} }
   const house = await openHouse({ kinds: clusterKinds, clock })
   const front = await openFront(house)
@@ -33,9 +65,11 @@ export async function openCluster(): Promise<Cluster> {
   }
 }
 
-export function reach(server: string): { readonly resources: Resources; close(): void } {
-  const transport = openTransport({ server, namespace: 'default', insecure: false }, { env: {}, now: Date.now })
-  return { resources: connect({ url: server, below: '', fetch: transport.fetch }), close: transport.close }
+export const reach = (server: string) => reachWith({ server, namespace: 'default', insecure: false })
+
+function reachWith(access: Access): { readonly resources: Resources; close(): void } {
+  const transport = openTransport(access, { env: {}, now: Date.now })
+  return { resources: connect({ url: access.server, below: '', fetch: transport.fetch }), close: transport.close }
 }
 
 type Wanted = { readonly [key: string]: unknown }
