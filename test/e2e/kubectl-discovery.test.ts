@@ -31,6 +31,7 @@ await withEachKubectl(kubectl => {
       const verbs = 'create,delete,deletecollection,get,list,patch,update,watch'
       assert.deepEqual(rows.toSorted(), [
         `accessexplanations ${group}/v1 false AccessExplanation create`,
+        `accesskeyactivities ${group}/v1 false AccessKeyActivity create`,
         `clusterrolebindings ${rbac} false ClusterRoleBinding ${verbs}`,
         `clusterroles ${rbac} false ClusterRole ${verbs}`,
         `directclusterendpointtokens ${group}/v1 false DirectClusterEndpointToken create`,
