@@ -55,7 +55,7 @@ test('after a long sleep the newest key goes on signing, and its successor is pu
   forward(200)
   const [still, next] = await look()
   assert.equal(still?.name, first?.name)
-  assert.equal(next?.signsIn, day)
+  assert.ok(Math.abs((next?.signsIn ?? 0) - day) <= 1, String(next?.signsIn))
   await house.close()
 })
 

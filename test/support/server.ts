@@ -31,11 +31,19 @@ export type Server = {
   restart(meanwhile?: () => Promise<void>): Promise<void>
   /** Everything the running program has printed so far. */
   output(): string
+  /** Ends it without warning if it still runs, and starts it again on the same directory and ports. */
+  crash(again: Again): Promise<void>
+  /** Resolves when it has ended by itself; dies at once if it has not. */
+  died(): Promise<void>
+  die(): Promise<void>
   /** Asks it to end, checks that it ended well, and removes its directory. */
   stop(): Promise<void>
   /** Ends it without warning, and removes its directory. */
   kill(): Promise<void>
 }
+
+/** What it is started with the next time: modules that are loaded before it, and variables. */
+export type Again = { readonly imports?: readonly string[]; readonly env?: Readonly<Record<string, string>> }
 
 const program = join(import.meta.dirname, '../../bin/platform.js')
 const within = 20_000
@@ -49,8 +57,8 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
     rmSync(directory, { recursive: true, force: true })
   }
   process.once('exit', leave)
-  const start = (https: string, http: string) =>
-    run(['serve', '--data', directory, '--https', https, '--http', http, ...extra(options)])
+  const start = (https: string, http: string, again?: Again) =>
+    run(['serve', '--data', directory, '--https', https, '--http', http, ...extra(options)], again)
   const end = async (how: (one: Running) => Promise<void>, keep = false) => {
     const one = running
     running = undefined
@@ -83,6 +91,15 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
     output: () => running?.output() ?? '',
     stop: () => end(stopWell),
     kill: () => end(killNow),
+    async crash(again) {
+      await end(killNow, true)
+      running = await start(new URL(https).host, new URL(http).host, again)
+    },
+    died: async () => {
+      if (running && running.child.exitCode === null && running.child.signalCode === null)
+        await once(running.child, 'exit')
+    },
+    die: () => end(killNow, true),
     async restart(meanwhile) {
       await end(stopWell, true)
       await meanwhile?.()
@@ -99,8 +116,12 @@ type Running = {
   output(): string
 }
 
-async function run(args: readonly string[]): Promise<Running> {
-  const child = spawn(process.execPath, [program, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
+async function run(args: readonly string[], { imports = [], env = {} }: Again = {}): Promise<Running> {
+  const before = imports.flatMap(file => ['--import', file])
+  const child = spawn(process.execPath, [...before, program, ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, ...env },
+  })
   let printed = ''
   const output = () => printed
   const urls = await new Promise<[string, string]>((resolve, reject) => {

@@ -1,0 +1,43 @@
+// Places in the store at which the process can be made to die. Loaded before the server with --import: the sources are
+// changed on their way into memory, so that nothing in src/ knows of it.
+
+import { registerHooks } from 'node:module'
+
+type Point = { readonly file: string; readonly at: string; readonly side: 'before' | 'after' }
+
+/** Every `at` stands exactly once in its file; a place that has moved is told at once. */
+export const points: { readonly [name: string]: Point } = {
+  'before append': { file: 'sqlite-table.ts', at: "db.exec('BEGIN IMMEDIATE')\n    try {", side: 'before' },
+  'in append': { file: 'sqlite-table.ts', at: 'at += row.text\n', side: 'after' },
+  'before commit': { file: 'sqlite-table.ts', at: "db.exec('COMMIT')", side: 'before' },
+  'after commit': { file: 'sqlite-table.ts', at: "db.exec('COMMIT')", side: 'after' },
+  'before checkpoint': { file: 'sqlite-table.ts', at: "db.exec('PRAGMA wal_checkpoint(PASSIVE)')", side: 'before' },
+  'after checkpoint': { file: 'sqlite-table.ts', at: "db.exec('PRAGMA wal_checkpoint(PASSIVE)')", side: 'after' },
+  'in compaction': { file: 'sqlite-table.ts', at: "setMeta.run(to, 'floor')", side: 'before' },
+  'before cache update': { file: 'commit-queue.ts', at: 'replica.apply(events, revision, time)', side: 'before' },
+  'after cache update': { file: 'commit-queue.ts', at: 'replica.apply(events, revision, time)', side: 'after' },
+  'before answer': {
+    file: 'commit-queue.ts',
+    at: 'if (error === undefined) pending.resolve(revision)',
+    side: 'before',
+  },
+}
+
+/** Dies when it has come by so many times. */
+const die = (after: number) =>
+  `;if ((globalThis.passed = (globalThis.passed ?? 0) + 1) >= ${after}) process.kill(process.pid, 'SIGKILL');`
+
+const { PROVE_FAIL_POINT: name = '', PROVE_FAIL_AFTER: after = '1' } = process.env
+const point = points[name]
+if (point)
+  registerHooks({
+    load(url, context, next) {
+      const loaded = next(url, context)
+      if (!url.endsWith(`/storage/${point.file}`)) return loaded
+      const source = String(loaded.source)
+      if (source.split(point.at).length !== 2) throw new Error(`the fail point "${name}" is not in ${url} any more`)
+      const own = die(Number(after))
+      const changed = point.side === 'before' ? `${own}\n${point.at}` : `${point.at}\n${own}\n`
+      return { ...loaded, source: source.replace(point.at, () => changed) }
+    },
+  })
