@@ -2,9 +2,9 @@
 // acknowledged. crashes.test.ts runs it at length, test/e2e/crashes.test.ts a slice of it.
 
 import assert from 'node:assert/strict'
-import { createHash } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Server, startServer } from '../support/server.ts'
+import { type Dice, diceOf } from './dice.ts'
 import { points } from './fail-points.ts'
 import { type Event, openHistory, type Seen } from './history.ts'
 
@@ -18,12 +18,6 @@ export type Outcome = {
   readonly writes: number
   readonly events: number
   readonly at: readonly string[]
-}
-
-type Dice = (below: number) => number
-const diceOf = (seed: string): Dice => {
-  let count = 0
-  return below => createHash('sha256').update(`${seed}/${count++}`).digest().readUInt32LE() % below
 }
 
 export async function runCrashes(kills: number, seed: string): Promise<Outcome> {

@@ -1,0 +1,42 @@
+// A bare store in a process of its own: says what it holds, then writes and says what was acknowledged, until it is killed. store-crashes.ts starts it.
+
+import { Buffer } from 'node:buffer'
+import { openSync, writeSync } from 'node:fs'
+import { openSqliteStore } from '../../src/storage/sqlite.ts'
+import type { Entry, Key } from '../../src/storage/store.ts'
+
+const [file = '', said = '', seed = ''] = process.argv.slice(2)
+/** A file, because what is in it stays when this process does not. */
+const out = openSync(said, 'w')
+const say = (line: object) => writeSync(out, `${JSON.stringify(line)}\n`)
+
+const head = '{"metadata":{"resourceVersion":"'
+const keyOf = (name: string): Key => ({ bucket: 'things', namespace: '', name })
+const valueOf = (value: string) => ({ text: Buffer.from(`${head}"},"value":"${value}"}`), gap: head.length })
+const seen = ({ key, revision, text }: Entry) => ({
+  name: key.name,
+  version: revision,
+  value: JSON.parse(text.toString()).value as string,
+})
+
+const store = await openSqliteStore({ file, history: { minEvents: 50, minAgeMs: 0 } })
+say({ state: store.list({ bucket: 'things' }).entries.map(seen), revision: store.revision })
+console.log('open')
+
+/** Each on names of its own; a name that is there is changed, or now and then deleted. */
+const lane = async (lane: number) => {
+  for (let n = 0; ; n++) {
+    const name = `l${lane}-${n % 5}`
+    const there = store.get(keyOf(name))
+    const isDelete = there !== undefined && n % 7 === 6
+    const value = `${seed}-${n}-${'x'.repeat((n * 37) % 3000)}`
+    say({ open: name, ...(isDelete ? {} : { value }) })
+    const version = await store.commit([
+      isDelete
+        ? { type: 'delete', key: keyOf(name), expect: there.revision }
+        : { type: 'put', key: keyOf(name), value: valueOf(value), expect: there?.revision ?? 0 },
+    ])
+    say({ acknowledged: name, ...(isDelete ? {} : { version }) })
+  }
+}
+await Promise.all(Array.from({ length: 6 }, (_, n) => lane(n)))

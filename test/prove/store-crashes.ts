@@ -1,0 +1,53 @@
+// A bare store process is killed again and again; the next one on the same file is held to what was acknowledged.
+
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { diceOf } from './dice.ts'
+import { openHistory, type Seen } from './history.ts'
+
+const program = join(import.meta.dirname, 'store-child.ts')
+/** What a child compiles, the next two hundred need not. */
+const env = { ...process.env, NODE_COMPILE_CACHE: join(import.meta.dirname, '../../node_modules/.cache/compiled') }
+
+type Line = {
+  readonly state?: readonly Seen[]
+  readonly revision?: number
+  readonly open?: string
+  readonly value?: string
+  readonly acknowledged?: string
+  readonly version?: number
+}
+
+/** Answers how many writes were acknowledged. */
+export async function runStoreCrashes(kills: number, seed: string): Promise<number> {
+  const directory = mkdtempSync(join(tmpdir(), 'platform-prove-'))
+  const roll = diceOf(`${seed}/store`)
+  const history = openHistory()
+  const take = ({ state, revision = 0, open, value, acknowledged, version }: Line) => {
+    if (state) history.check(state, revision)
+    if (open !== undefined) history.begin(open, value)
+    if (acknowledged !== undefined) history.acknowledge(acknowledged, version)
+  }
+  try {
+    for (let kill = 0; kill < kills; kill++) {
+      const said = join(directory, 'said')
+      const args = [program, join(directory, 'store.db'), said, `${seed}-${kill}`]
+      const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'], env })
+      const ended = once(child, 'exit')
+      await Promise.race([once(child.stdout, 'data'), ended])
+      await pause(roll(60))
+      child.kill('SIGKILL')
+      await ended
+      assert.equal(child.signalCode, 'SIGKILL', `it ended by itself with ${child.exitCode}`)
+      for (const line of readFileSync(said, 'utf8').split('\n')) if (line.endsWith('}')) take(JSON.parse(line) as Line)
+    }
+    return history.writes
+  } finally {
+    rmSync(directory, { recursive: true, force: true })
+  }
+}
