@@ -90,10 +90,13 @@ describe('forwarding', () => {
   })
 
   test('a body goes up as it comes, with and without a length, also of a DELETE', async () => {
-    reply = async (request, response) => {
+    reply = (request, response) => {
       let size = 0
-      for await (const part of request) size += (part as Buffer).length
-      response.end(JSON.stringify({ size, method: request.method, length: request.headers['content-length'] }))
+      request.on('data', (part: Buffer) => {
+        size += part.length
+      })
+      const { method, headers } = request
+      request.on('end', () => response.end(JSON.stringify({ size, method, length: headers['content-length'] })))
     }
     const big = Buffer.alloc(5 * 1024 * 1024)
     assert.deepEqual(await (await get('/api/v1/pods', { method: 'POST', body: big })).json(), {
@@ -284,11 +287,13 @@ test('nobody there is 503 with Retry-After, a certificate that is not trusted 50
 
 test('HTTP/2 clients are served too: reads, bodies of unknown length, and streams that are cut', async () => {
   const pair = issueCertificate(makeAuthority(Date.now()), ['127.0.0.1'], Date.now())
-  const backend = await openBackend(async (request, response) => {
+  const backend = await openBackend((request, response) => {
     if (request.url?.includes('watch')) return void response.writeHead(200).flushHeaders()
     let size = 0
-    for await (const part of request) size += (part as Buffer).length
-    response.end(JSON.stringify({ size }))
+    request.on('data', (part: Buffer) => {
+      size += part.length
+    })
+    request.on('end', () => response.end(JSON.stringify({ size })))
   })
   const certificates = { current: pair, follow: () => {}, stop: () => {} }
   const gateway = await openTestGateway({ backend, certificates })
