@@ -2,6 +2,7 @@
 
 import { request } from 'node:https'
 import { measureAuthorize } from './authorize.ts'
+import { measureGateway } from './gateway.ts'
 import { drive, generator, type Load } from './load.ts'
 import { measurePatches } from './patches.ts'
 import { remove, type Server, startBare, startServer } from './processes.ts'
@@ -97,5 +98,6 @@ if (!only || only === 'watch') console.log(await measureWatch())
 if (!only || only === 'authorize') console.log(await measureAuthorize())
 if (!only || only === 'rights') console.log(await measureRights(seconds))
 if (!only || only === 'patches') console.log(await measurePatches())
+if (!only || only === 'gateway') console.log(await measureGateway(seconds))
 if (!only || only === 'scale') console.log(await measureScale())
 if (!only || only === 'sync') console.log(await measureSync())

@@ -1,6 +1,7 @@
 // `platform gateway`: verifies tokens beside a connected cluster and forwards what they allow, whether or not the service is there.
 
 import { randomBytes, randomUUID } from 'node:crypto'
+import { hostname } from 'node:os'
 import { dirname, resolve } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import pino, { type Logger } from 'pino'
@@ -23,8 +24,9 @@ import { type Check, healthPages } from '../serving/health.ts'
 import { listenHttps } from '../serving/listener.ts'
 import { openMetrics } from '../serving/metrics.ts'
 import { respond, statusOf } from '../serving/respond.ts'
-import { fileCertificate } from '../serving/tls.ts'
+import { type CertificateSource, fileCertificate, ownCertificate } from '../serving/tls.ts'
 import { openAuditLog } from './audit-log.ts'
+import { authorityIn, openDirectory } from './data-directory.ts'
 import { observeGateway, recordGateway } from './gateway-metrics.ts'
 import { type FollowedSetup, followSetup } from './gateway-reload.ts'
 import { openService, type Service } from './gateway-service.ts'
@@ -139,7 +141,7 @@ async function run({ file, io, log, setup, service }: Running): Promise<void> {
       bounds: { requestWithin },
       upgrades: { wanted: ({ url }) => isGatewayPath(url), take: entrance.upgrade },
     },
-    certificates(config, file, failed('reading the new certificate')),
+    certificates(config, file, { now, failed: failed('reading the new certificate') }),
     (request, response) => (isGatewayPath(request.url) ? entrance.handle(request, response) : other(request, response)),
   ).catch(error => {
     throw new UsageError([`${file}: listen: ${(error as Error).message}`])
@@ -186,14 +188,19 @@ const missing = () => {
   return { code: 404, type: 'application/json', body: new TextEncoder().encode(`${JSON.stringify(status)}\n`) }
 }
 
-function certificates({ tls }: GatewayConfig, file: string, failed: (error: unknown) => void) {
+function certificates({ tls = {} }: GatewayConfig, file: string, { now, failed }: Tls): CertificateSource {
   const at = (path = '') => resolve(dirname(file), path)
   try {
-    return fileCertificate({ certificate: at(tls?.certificate), key: at(tls?.key), failed })
+    if (!tls.directory) return fileCertificate({ certificate: at(tls.certificate), key: at(tls.key), failed })
+    openDirectory(at(tls.directory))
+    const names = new Set(['localhost', '127.0.0.1', '::1', hostname(), ...(tls.names ?? [])])
+    return ownCertificate(authorityIn(at(tls.directory), now()), [...names], now)
   } catch (error) {
     throw new UsageError([`${file}: tls: ${(error as Error).message}`])
   }
 }
+
+type Tls = { readonly now: () => number; readonly failed: (error: unknown) => void }
 
 function auditOf({ audit = {} }: GatewayConfig, file: string) {
   const at = (path: string) => resolve(dirname(file), path)

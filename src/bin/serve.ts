@@ -15,7 +15,7 @@ import { startGarbageCollector } from '../controllers/garbage-collector.ts'
 import { startSigningKeys } from '../controllers/signing-keys.ts'
 import { openPages } from '../http/pages.ts'
 import { observeRequests } from '../http/request-metrics.ts'
-import { requestHandler, type ServerOptions } from '../http/server.ts'
+import type { ServerOptions } from '../http/server.ts'
 import { kinds } from '../kinds/index.ts'
 import { ProjectSecret } from '../kinds/project-secret.ts'
 import { SharedSecret } from '../kinds/shared-secret.ts'
@@ -25,7 +25,7 @@ import { recordedBy } from '../serving/audit-own.ts'
 import { fingerprint } from '../serving/certificate.ts'
 import { openFairLimits } from '../serving/fair-limits.ts'
 import { openGuard } from '../serving/guard.ts'
-import { type Handle, type Listener, listenHttp, listenHttps } from '../serving/listener.ts'
+import type { Listener } from '../serving/listener.ts'
 import { openMetrics } from '../serving/metrics.ts'
 import { type CertificateSource, fileCertificate, ownCertificate } from '../serving/tls.ts'
 import { isEmpty, openStorage, type Storage } from '../storage/index.ts'
@@ -43,10 +43,12 @@ import {
   reachable,
   writeSecret,
 } from './data-directory.ts'
+import { openInside } from './gateway-inside.ts'
 import { openHouse } from './house.ts'
 import { gaugeHouse } from './house-metrics.ts'
 import { record } from './request-log.ts'
-import { addressOf, isLoopback, readSettings, type Settings } from './settings.ts'
+import { listen } from './serve-listen.ts'
+import { readSettings, type Settings } from './settings.ts'
 import { toldToStop } from './told-to-stop.ts'
 import { version } from './version.ts'
 
@@ -135,8 +137,23 @@ export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Pr
       record(log, observation)
     },
   }
+  const gateway = settings['gateway.config']
+    ? await openInside({
+        file: settings['gateway.config'],
+        house,
+        issuer: () => settings.baseUrl || listening,
+        limits,
+        guard,
+        audit,
+        metrics,
+        log,
+        env,
+        now,
+        used: uid => storage.activity.touch(uid, now()),
+      })
+    : undefined
   const certificates = settings.https === 'off' ? undefined : certificatesOf(settings, directory, now, failed)
-  const listeners = await listen(settings, options, certificates)
+  const listeners = await listen({ settings, options, certificates, gateway })
   listening = reachable(listeners[0]?.url ?? '')
   const told = toldToStop() // from before it is said to be ready: whoever reads that may end it at once
   if (certificates) key ??= untoldKey(directory, house.authenticate)
@@ -149,6 +166,7 @@ export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Pr
   leaving.abort()
   await setTimeout(settings.shutdownDelay * 1000)
   ending.abort()
+  gateway?.stop()
   await Promise.all(listeners.map(listener => listener.close(drainWithin)))
   await Promise.all([collector.stop(), mirrors.stop(), expiry.stop(), aggregation.stop(), signing.stop()])
   house.stop()
@@ -193,32 +211,6 @@ const withCa = (source: CertificateSource, ca: string) => ({
   stop: source.stop,
   ca,
 })
-
-async function listen(
-  settings: Settings,
-  options: Omit<ServerOptions, 'loopbackOnly'>,
-  certificates: CertificateSource | undefined,
-): Promise<Listener[]> {
-  const handle = (loopbackOnly: boolean): Handle => {
-    const handler = requestHandler({ ...options, loopbackOnly })
-    return (request, response) => void handler(request, response)
-  }
-  const listeners: Listener[] = []
-  if (certificates)
-    listeners.push(
-      await listenHttps(addressOf(settings.https), certificates, handle(false)).catch(inUse('https', settings.https)),
-    )
-  if (settings.http !== 'off')
-    listeners.push(
-      await listenHttp(addressOf(settings.http), handle(isLoopback(settings.http))).catch(inUse('http', settings.http)),
-    )
-  return listeners
-}
-
-const inUse = (flag: string, address: string) => (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EADDRINUSE') throw error
-  throw new Error(`${address} is in use by another program; choose another address with --${flag} HOST:PORT, or off`)
-}
 
 /** What a person needs after the first start, in three lines. */
 function introduce(

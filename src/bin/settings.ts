@@ -61,6 +61,10 @@ export const table = {
     what: 'Most seconds a direct-cluster token may live.',
     check: (value: number) => (value >= 60 && value <= 86400 ? undefined : 'a number of seconds from 60 to 86400'),
   },
+  'gateway.config': {
+    default: '',
+    what: 'File that names clusters for the central route, a GatewayConfig. Default: no gateway in the service.',
+  },
   'limits.reads': { default: 400, what: 'Reads under way at once; one more is answered 429.', check: positive },
   'limits.writes': { default: 1000, what: 'Writes under way at once.', check: positive },
   'limits.watches': { default: 10000, what: 'Watches open at once.', check: positive },

@@ -1,6 +1,7 @@
 // The commands that need no server's rooms, in the order of the help. bin/platform.ts puts them beside its own.
 
 import type { Command } from './command.ts'
+import { tokenRevoke, tokenRotateKey } from './token.ts'
 import { licenseInspect, vclusterDefaults, vclusterSchema, vclusterValidate } from './vcluster-config.ts'
 import { vclusterPatch } from './vcluster-patch.ts'
 import { vclusterTest } from './vcluster-test.ts'
@@ -12,4 +13,6 @@ export const commands: readonly Command[] = [
   vclusterSchema,
   vclusterDefaults,
   licenseInspect,
+  tokenRevoke,
+  tokenRotateKey,
 ]

@@ -14,8 +14,11 @@ export function checkRules(config: GatewayConfig): Finding[] {
   return [...checkServer(config), ...checkPlaces(config), ...checkIdentity(config)]
 }
 
-function checkServer({ listen, issuer, service, status, limits }: GatewayConfig): Finding[] {
+function checkServer({ listen, tls, issuer, service, status, limits }: GatewayConfig): Finding[] {
   const found: Finding[] = []
+  const files = [tls?.certificate, tls?.key].filter(Boolean).length
+  if (tls && (files === 1 || (files === 2) === Boolean(tls.directory)))
+    found.push({ at: ['tls'], message: 'tls needs certificate and key, or a directory for a CA of its own' })
   const check = (at: At, value: string | undefined, pattern: RegExp, what: string) => {
     if (value !== undefined && !pattern.test(value)) found.push({ at, message: `${at.join('.')} must be ${what}` })
   }

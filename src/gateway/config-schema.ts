@@ -45,9 +45,13 @@ const places = {
 const alone = {
   listen: text('HOST:PORT to serve HTTPS on.'),
   tls: struct(
-    'The certificate it is served with; read again when it changes.',
-    { certificate: text('PEM file.'), key: text('PEM file.') },
-    ['certificate', 'key'],
+    'The certificate it is served with: from files, which are read again when they change, or of a CA of its own.',
+    {
+      certificate: text('PEM file.'),
+      key: text('PEM file.'),
+      directory: text('Instead: where ca.crt and ca.key are, which are made when missing.'),
+      names: list(text(''), 'Names and addresses for the certificate of that CA; localhost is always among them.'),
+    },
   ),
   issuer: struct(
     'Whose tokens count.',

@@ -33,6 +33,7 @@ export function openKeySet({ fetch, now, failed, every = 300_000, atMostEvery = 
   let fetched = Number.NEGATIVE_INFINITY
   let tried = Number.NEGATIVE_INFINITY
   let asking: Promise<void> | undefined
+  let isAsked = false
   let timer: NodeJS.Timeout | undefined
   let stopped = false
   let isReady: () => void = () => {}
@@ -42,6 +43,7 @@ export function openKeySet({ fetch, now, failed, every = 300_000, atMostEvery = 
 
   async function look(): Promise<void> {
     tried = now()
+    isAsked = true
     try {
       const found = await readKeys(await fetch())
       if ([...keys.keys()].some(id => !found.has(id))) losses++
@@ -62,6 +64,7 @@ export function openKeySet({ fetch, now, failed, every = 300_000, atMostEvery = 
       .then(look)
       .finally(() => {
         asking = undefined
+        isAsked = false
       })
     return asking
   }
@@ -72,7 +75,9 @@ export function openKeySet({ fetch, now, failed, every = 300_000, atMostEvery = 
     async keyOf(id) {
       const known = keys.get(id)
       if (known) return known
-      await refresh()
+      // What was asked before may be answered without a key that is newer than the question.
+      if (isAsked) await asking
+      if (!keys.has(id)) await refresh()
       return keys.get(id)
     },
     get losses() {

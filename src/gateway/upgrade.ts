@@ -38,10 +38,7 @@ export async function upgrade(upgrading: Upgrading): Promise<number> {
   const other = agreed.socket
   if (!other || statusCode !== 101 || answer.headers.upgrade?.toLowerCase() !== wanted.toLowerCase()) {
     // Whatever the client sends now must not reach the cluster as if it were ours (CVE-2018-1002105).
-    const body = await refusal(answer, timeouts.answer).finally(() => {
-      outgoing.destroy()
-      other?.destroy()
-    })
+    const body = await refusal(answer, timeouts.answer).finally(() => agreed.connection.destroy())
     if (statusCode === 401) {
       backend.refuse()
       throw refusedUs(backend)
@@ -54,7 +51,13 @@ export async function upgrade(upgrading: Upgrading): Promise<number> {
   return join(socket, other, upgrading, agreed)
 }
 
-type Agreed = { readonly answer: IncomingMessage; readonly socket?: Duplex; readonly head?: Buffer }
+type Agreed = {
+  readonly answer: IncomingMessage
+  /** To the cluster. Held here, for when an answer is read to its end it would go back to the pool. */
+  readonly connection: Duplex
+  readonly socket?: Duplex
+  readonly head?: Buffer
+}
 
 function agreement(outgoing: ClientRequest, { exchange, backend, timeouts }: Upgrading): Promise<Agreed | 'gone'> {
   return new Promise((resolve, reject) => {
@@ -77,11 +80,11 @@ function agreement(outgoing: ClientRequest, { exchange, backend, timeouts }: Upg
     })
     outgoing.on('response', answer => {
       clearTimeout(timer)
-      resolve({ answer })
+      resolve({ answer, connection: answer.socket })
     })
     outgoing.on('upgrade', (answer, socket, head) => {
       clearTimeout(timer)
-      resolve({ answer, socket, head })
+      resolve({ answer, connection: socket, socket, head })
     })
     outgoing.end()
   })

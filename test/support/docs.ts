@@ -44,14 +44,18 @@ const linePattern = (line: string) =>
     .join('')
 
 /**
- * All that is changed about what a document says: its two ports become free ones, and dependencies are not installed
+ * All that is changed about what a document says: its three ports become free ones, and dependencies are not installed
  * again. Its directories need no change, for it runs in a checkout of its own: links to this one, and no `data`.
  */
-type Ports = { readonly https: number; readonly http: number }
-const toTest = (command: string, { https, http }: Ports) =>
-  command.replaceAll('npm ci && ', '').replaceAll('8443', `${https}`).replaceAll('8080', `${http}`)
-const toDocument = (printed: string, { https, http }: Ports) =>
-  printed.replaceAll(`:${https}`, ':8443').replaceAll(`:${http}`, ':8080')
+type Ports = { readonly https: number; readonly http: number; readonly gateway: number }
+const toTest = (command: string, { https, http, gateway }: Ports) =>
+  command
+    .replaceAll('npm ci && ', '')
+    .replaceAll('8443', `${https}`)
+    .replaceAll('8080', `${http}`)
+    .replaceAll('9443', `${gateway}`)
+const toDocument = (printed: string, { https, http, gateway }: Ports) =>
+  printed.replaceAll(`:${https}`, ':8443').replaceAll(`:${http}`, ':8080').replaceAll(`:${gateway}`, ':9443')
 
 export type Shell = {
   /** What the commands printed, errors included. They all have to succeed. */
@@ -69,7 +73,7 @@ export async function openShell(kubectl: string): Promise<Shell> {
   for (const name of readdirSync(root))
     if (!['.git', 'data'].includes(name)) symlinkSync(join(root, name), join(checkout, name))
   symlinkSync(kubectl, join(home, 'bin/kubectl'))
-  const ports = { https: await freePort(), http: await freePort() }
+  const ports = { https: await freePort(), http: await freePort(), gateway: await freePort() }
   const env = {
     PATH: `${join(home, 'bin')}:${process.env['PATH']}`,
     HOME: home,

@@ -1,0 +1,102 @@
+// The gateway inside `platform serve`, for the central route: the same module, with the server's own keys, revocations and log.
+
+import { randomUUID } from 'node:crypto'
+import type { Logger } from 'pino'
+import { UnknownKey } from '../auth/authenticate.ts'
+import { openCredentials, type Review } from '../gateway/credentials.ts'
+import { type Gateway, openGateway } from '../gateway/gateway.ts'
+import { type KeySet, openKeySet } from '../gateway/key-set.ts'
+import { openRevocations, type Revocations } from '../gateway/revocations.ts'
+import { openStreams, type Streams } from '../gateway/streams.ts'
+import { TokenRevocation } from '../kinds/token-revocation.ts'
+import type { Audit } from '../serving/audit.ts'
+import type { FairLimits } from '../serving/fair-limits.ts'
+import type { Guard } from '../serving/guard.ts'
+import type { Metrics } from '../serving/metrics.ts'
+import { observeGateway, recordGateway } from './gateway-metrics.ts'
+import { followSetup } from './gateway-reload.ts'
+import { openSetupLoader } from './gateway-setup.ts'
+import type { House } from './house.ts'
+
+export type InsideOptions = {
+  /** The gateway.yaml. */
+  readonly file: string
+  readonly house: House
+  readonly issuer: () => string
+  readonly limits: FairLimits
+  readonly guard: Guard
+  readonly audit: Audit
+  readonly metrics: Metrics
+  readonly log: Logger
+  readonly env: { readonly [name: string]: string | undefined }
+  readonly now: () => number
+  readonly used: (keyUid: string) => void
+}
+
+/** The issuer is here: its keys are looked at every second. */
+const lookEvery = 1000
+
+/** Throws UsageError where the file cannot be used. */
+export async function openInside(options: InsideOptions): Promise<Gateway & { stop(): void }> {
+  const { file, house, issuer, limits, guard, audit, metrics, log, env, now, used } = options
+  const failed = (what: string) => (error: unknown) => log.warn({ err: error }, `${what} failed; trying again`)
+  const setup = followSetup(openSetupLoader(file, false, { env, now }), log)
+  const keySet: KeySet = openKeySet({
+    fetch: async () => house.issuer.keySet(),
+    now,
+    failed: failed('reading the signing keys'),
+    every: lookEvery,
+  })
+  const credentials = openCredentials({ issuer, keySet, review: reviewWith(house), now })
+  const revocations: Revocations = openRevocations({
+    resources: house.registry.inside,
+    kind: TokenRevocation,
+    now,
+    isNear: true,
+    changed: () => {
+      credentials.forgetReviews()
+      streams.look()
+    },
+    failed: failed('following revocations'),
+  })
+  const streams: Streams = openStreams({ revocations: () => revocations, isBlind: () => false, now })
+  const observe = observeGateway(metrics, { revocations, streams, keysAge: keySet.age })
+  await revocations.ready
+  const gateway = openGateway({
+    setup: setup.current,
+    credentials,
+    revocations,
+    whyBlind: () => undefined,
+    streams,
+    limits,
+    guard,
+    audit,
+    used,
+    uuid: randomUUID,
+    observe: observation => {
+      observe(observation)
+      recordGateway(log, observation)
+    },
+  })
+  return {
+    ...gateway,
+    stop() {
+      setup.stop()
+      streams.close()
+      revocations.stop()
+      keySet.stop()
+    },
+  }
+}
+
+const reviewWith =
+  ({ authenticate }: House): Review =>
+  async key => {
+    try {
+      const caller = authenticate(`Bearer ${key}`, true)
+      return caller && { caller, keyUid: caller.keyUid ?? '' }
+    } catch (error) {
+      if (error instanceof UnknownKey || (error as { code?: number }).code === 401) return undefined
+      throw error
+    }
+  }

@@ -1,0 +1,48 @@
+// Where `platform serve` listens: HTTPS with the gateway where there is one, plain HTTP without it. serve.ts calls it.
+
+import type { Gateway } from '../gateway/gateway.ts'
+import { isGatewayPath } from '../gateway/routes.ts'
+import { requestHandler, type ServerOptions } from '../http/server.ts'
+import type { Request } from '../serving/exchange.ts'
+import { type Handle, type Listener, listenHttp, listenHttps } from '../serving/listener.ts'
+import type { CertificateSource } from '../serving/tls.ts'
+import { addressOf, isLoopback, type Settings } from './settings.ts'
+
+export type Listening = {
+  readonly settings: Settings
+  readonly options: Omit<ServerOptions, 'loopbackOnly'>
+  readonly certificates: CertificateSource | undefined
+  readonly gateway: Gateway | undefined
+}
+
+export async function listen({ settings, options, certificates, gateway }: Listening): Promise<Listener[]> {
+  const handle = (loopbackOnly: boolean): Handle => {
+    const handler = requestHandler({ ...options, loopbackOnly })
+    return (request, response) => void handler(request, response)
+  }
+  /** Over TLS alone: tokens for clusters are not shown to a network. */
+  const secure: Handle = gateway ? throughGateway(gateway, handle(false)) : handle(false)
+  const upgrades = gateway && { wanted: ({ url }: Request) => isGatewayPath(url), take: gateway.upgrade }
+  const listeners: Listener[] = []
+  if (certificates)
+    listeners.push(
+      await listenHttps({ ...addressOf(settings.https), upgrades }, certificates, secure).catch(
+        inUse('https', settings.https),
+      ),
+    )
+  if (settings.http !== 'off')
+    listeners.push(
+      await listenHttp(addressOf(settings.http), handle(isLoopback(settings.http))).catch(inUse('http', settings.http)),
+    )
+  return listeners
+}
+
+const throughGateway =
+  (gateway: Gateway, otherwise: Handle): Handle =>
+  (request, response) =>
+    isGatewayPath(request.url) ? gateway.handle(request, response) : otherwise(request, response)
+
+const inUse = (flag: string, address: string) => (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EADDRINUSE') throw error
+  throw new Error(`${address} is in use by another program; choose another address with --${flag} HOST:PORT, or off`)
+}

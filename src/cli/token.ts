@@ -1,0 +1,95 @@
+// `platform token revoke` and `platform token rotate-key`: direct-cluster tokens made invalid, and signed with another key from now on.
+
+import { dirname, resolve } from 'node:path'
+import type { Json } from '../api/object.ts'
+import type { Resources } from '../api/resources.ts'
+import { connect } from '../client/connect.ts'
+import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
+import { SigningKey } from '../kinds/signing-key.ts'
+import { TokenRevocation } from '../kinds/token-revocation.ts'
+import { KubeconfigError, readKubeconfig } from '../kubeconfig/kubeconfig.ts'
+import { openTransport } from '../kubeconfig/transport.ts'
+import { defineCommand, type Flags, type Io, UsageError } from './command.ts'
+
+const service = {
+  kubeconfig: { type: 'text', value: 'FILE', what: 'The way to the service.', required: true, variable: 'KUBECONFIG' },
+  context: { type: 'text', value: 'NAME', what: 'Context of the kubeconfig; default its current one.' },
+} as const satisfies Flags
+
+export const tokenRevoke = defineCommand({
+  words: ['token', 'revoke'],
+  what: 'Make direct-cluster tokens invalid that were issued until now; gateways know within seconds.',
+  examples: [
+    { what: 'All tokens of an access key', command: 'platform token revoke --key ci --reason "laptop lost"' },
+    { what: 'The one with this id', command: 'platform token revoke --jti 8f14e45f-ceea-467f-a8b5-5c2b9f0a6d1e' },
+    { what: 'All of two users', command: 'platform token revoke --user ada --user grace' },
+  ],
+  flags: {
+    ...service,
+    key: { type: 'text', value: 'NAME', what: 'Tokens made with this access key.' },
+    'key-uid': { type: 'text', value: 'UID', what: 'Likewise, of a key that is gone.' },
+    jti: { type: 'text', value: 'ID', what: 'The token with this id, as audit logs say it.' },
+    user: { type: 'list', value: 'NAME', what: 'Tokens of this user.' },
+    group: { type: 'list', value: 'NAME', what: 'Tokens that carry this group.' },
+    reason: { type: 'text', value: 'TEXT', what: 'Why, for whoever is refused.', default: 'revoked by hand' },
+  },
+  run: async ({ flags }, io) => {
+    const { key, 'key-uid': uid, jti, user, group, reason } = flags
+    if (!key && !uid && !jti && user.length + group.length === 0)
+      throw new UsageError(['say which tokens: --key, --key-uid, --jti, --user or --group'])
+    if (key && uid) throw new UsageError(['--key and --key-uid both name a key: give one of them'])
+    return withService(flags, io, async resources => {
+      const keyUID =
+        uid ?? (key && (await resources.get(OwnedAccessKey, { namespace: '', name: key })).object.metadata.uid)
+      const spec = {
+        ...(keyUID ? { keyUID } : {}),
+        ...(jti ? { jti } : {}),
+        ...(user.length ? { users: user } : {}),
+        ...(group.length ? { groups: group } : {}),
+        reason,
+      }
+      const { object } = await resources.create(TokenRevocation, '', { spec } as Json)
+      io.out(
+        `tokenrevocation/${object.metadata.name} created: tokens issued until ${object.spec?.['notBefore']} count no more\n`,
+      )
+    })
+  },
+})
+
+export const tokenRotateKey = defineCommand({
+  words: ['token', 'rotate-key'],
+  what: 'Sign direct-cluster tokens with a new key from now on; those that are out stay valid.',
+  examples: [{ what: 'Rotate now', command: 'platform token rotate-key --kubeconfig data/admin.kubeconfig' }],
+  flags: service,
+  run: ({ flags }, io) =>
+    withService(flags, io, async resources => {
+      const { object } = await resources.create(SigningKey, '', {})
+      io.out(
+        `signingkey/${object.metadata.name} created: it signs from now on, the others stay until their tokens have ended\n`,
+      )
+    }),
+})
+
+type Reached = { readonly kubeconfig: string; readonly context: string | undefined }
+
+async function withService(
+  { kubeconfig, context }: Reached,
+  io: Io,
+  work: (resources: Resources) => Promise<void>,
+): Promise<number> {
+  const bytes = await io.readFile(kubeconfig)
+  const access = (() => {
+    try {
+      return readKubeconfig(bytes, { file: kubeconfig, directory: dirname(resolve(kubeconfig)), context })
+    } catch (error) {
+      throw error instanceof KubeconfigError ? new UsageError(error.problems) : error
+    }
+  })()
+  const transport = openTransport(access, { env: io.env, now: io.now })
+  try {
+    await work(connect({ url: access.server, below: '', fetch: transport.fetch }))
+    return 0
+  } finally {
+    transport.close()
+  }
+}

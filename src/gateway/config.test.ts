@@ -1,0 +1,85 @@
+// A gateway.yaml: everything that is wrong at once, with its place; and what is right.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { loadGatewayConfig } from './config.ts'
+
+const load = (text: string, alone = true) => loadGatewayConfig(Buffer.from(text), alone).problems
+const head = 'apiVersion: config.platform.sh/v1\nkind: GatewayConfig\n'
+const whole = `${head}listen: 127.0.0.1:8444
+tls: {certificate: a.crt, key: a.key}
+issuer: {url: https://platform.test}
+service: {keyFile: agent.key}
+`
+
+test('a file that says what is needed has no problems, alone and inside the service', () => {
+  assert.deepEqual(load(whole), [])
+  assert.deepEqual(load(`${head}clusters: [{name: prod, inCluster: true}]\n`, false), [])
+})
+
+test('everything of the wrong shape is said at once, each with line and column', () => {
+  const problems = load(`apiVersion: config.platform.sh/v2
+kind: GatewayConfig
+lisen: x
+clusters:
+  - name: 7
+    kubeconfg: a
+spaces: {}
+timeouts: {connect: 0, answer: soon}
+`)
+  assert.deepEqual(
+    problems.map(({ line, column, message }) => `${line}:${column} ${message.replace(/ \(known.*/, '')}`),
+    [
+      '1:1 listen is missing',
+      '1:1 tls is missing',
+      '1:1 issuer is missing',
+      '1:1 service is missing',
+      '1:13 apiVersion must be config.platform.sh/v1; did you mean config.platform.sh/v1?',
+      '3:1 lisen is no known key; did you mean listen?',
+      '5:11 clusters[0].name must be a text',
+      '6:5 clusters[0].kubeconfg is no known key; did you mean kubeconfig?',
+      '7:9 spaces must be a list',
+      '8:21 timeouts.connect must be at least 1',
+      '8:32 timeouts.answer must be a whole number',
+    ],
+  )
+})
+
+test('what the places mean is checked: names, once each, one way in, spaces in clusters that are there', () => {
+  const problems = load(`${whole.replace('platform.test', 'platform.test/').replace('127.0.0.1:8444', 'here')}
+status: nowhere
+identity: {userPrefix: "system:x", groupPrefix: "a b"}
+limits: {share: 101}
+clusters:
+  - {name: prod, kubeconfig: a, inCluster: true}
+  - {name: prod, kubeconfig: a}
+  - {name: Bad, inCluster: true, context: x}
+virtualClusters: [{name: v, project: web}]
+spaces: [{name: s, project: web, cluster: prd, namespace: a}]
+`)
+  const messages = problems.map(({ message }) => message)
+  for (const expected of [
+    /listen must be HOST:PORT/,
+    /issuer.url must be an https URL without a slash/,
+    /status must be HOST:PORT or off/,
+    /identity.userPrefix must be .* not begin with system:/,
+    /identity.groupPrefix must be/,
+    /limits.share must be a percentage/,
+    /clusters\[0\] needs one way in/,
+    /clusters: prod is there twice/,
+    /clusters\[2\].name must be lower-case/,
+    /clusters\[2\].context belongs to a kubeconfig/,
+    /virtualClusters\[0\] needs one way in/,
+    /spaces\[0\].cluster: there is no cluster "prd"; did you mean prod\?/,
+  ])
+    assert.ok(
+      messages.some(one => expected.test(one)),
+      `${expected} is missing in:\n${messages.join('\n')}`,
+    )
+  assert.equal(messages.length, 12)
+})
+
+test('what cannot be read, is twice or too large is a problem and no crash', () => {
+  for (const text of ['a: [', '- 1', `${head}kind: GatewayConfig\n`, 'x'.repeat(1024 * 1024 + 1), '\xff'])
+    assert.ok(load(text).length > 0, text.slice(0, 20))
+})

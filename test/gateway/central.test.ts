@@ -1,0 +1,66 @@
+// The same gateway inside `platform serve`: the central route, over the server's own listener.
+
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { keys, must, teams } from '../access/people.ts'
+import { openRequests } from '../support/request.ts'
+import { startServer } from '../support/server.ts'
+import { eventually } from '../support/wire.ts'
+import { invite } from './stage.ts'
+
+test('the service leads to clusters itself where gateway.config says so, with the same rules', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'platform-central-'))
+  const cluster = await startServer({ storage: 'memory' })
+  const file = join(directory, 'gateway.yaml')
+  const config = {
+    apiVersion: 'config.platform.sh/v1',
+    kind: 'GatewayConfig',
+    identity: { userPrefix: 'platform-', groupPrefix: 'platform-' },
+    clusters: [{ name: 'prod', kubeconfig: cluster.kubeconfig }],
+  }
+  writeFileSync(file, JSON.stringify({ ...config, listen: '127.0.0.1:1', spaces: [{}] }))
+  await assert.rejects(
+    startServer({ storage: 'memory', args: ['--gateway-config', file] }),
+    /listen is for a gateway of its own[\s\S]*spaces\[0\]\.name is missing/,
+  )
+  writeFileSync(file, JSON.stringify(config))
+  const service = await startServer({ storage: 'memory', args: ['--gateway-config', file] })
+  const { request, watch } = openRequests({ base: service.https, ca: service.ca, key: '' })
+  try {
+    const ada = await invite(service, 'ada')
+    const token = await ada.mint()
+    const review = '/kubernetes/cluster/prod/apis/authentication.k8s.io/v1/selfsubjectreviews'
+    for (const key of [token, ada.key]) {
+      const { status } = await must(request('POST', review, { key, body: { spec: {} } }))
+      assert.equal(status.userInfo.username, 'platform-ada')
+      assert.ok(status.userInfo.groups.includes('platform-platform:user:ada'))
+      assert.ok(status.userInfo.groups.includes('system:authenticated'))
+    }
+    assert.equal((await request('GET', '/kubernetes/cluster/prod/api/v1/namespaces', { key: token })).status, 403)
+    assert.equal((await request('GET', '/kubernetes/cluster/dev/api', { key: token })).status, 404)
+    assert.equal((await request('GET', `/kubernetes/management${teams}`, { key: ada.key })).status, 200)
+    const rules = { roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'platform-admin' } }
+    const subjects = [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'platform-ada' }]
+    const body = { metadata: { name: 'ada' }, ...rules, subjects }
+    await must(cluster.request('POST', '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings', { body }))
+    await must(cluster.request('POST', teams, { body: { metadata: { name: 'crew' }, spec: {} } }))
+    const watching = watch(`/kubernetes/cluster/prod${teams}`, { key: token })
+    assert.equal((await watching.next()).value?.object.metadata.name, 'crew')
+    await must(service.request('DELETE', `${keys}/${ada.name}`))
+    await assert.rejects(async () => {
+      for await (const _ of watching);
+    })
+    await eventually('key and token are refused', async () => {
+      const codes = await Promise.all([token, ada.key].map(key => request('POST', review, { key, body: { spec: {} } })))
+      return codes.every(({ status }) => status === 401)
+    })
+    const metrics = await request('GET', '/metrics', { key: service.adminKey })
+    assert.match(metrics.text, /^gateway_requests_total{target="Cluster",code="401"} \d+$/m)
+  } finally {
+    await Promise.all([service.stop(), cluster.stop()])
+    rmSync(directory, { recursive: true })
+  }
+})

@@ -1,0 +1,329 @@
+// Streams both ways, and every way a cluster can fail: the answer says which hop it was (D33).
+
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { Agent, createServer as createHttp, type IncomingMessage, request, type ServerResponse } from 'node:http'
+import { connect as connectHttp2 } from 'node:http2'
+import { createServer as createHttps } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { after, afterEach, before, describe, test } from 'node:test'
+import { issueCertificate, makeAuthority } from '../../src/serving/certificate.ts'
+import { eventually } from '../support/wire.ts'
+import {
+  claimsFor,
+  type Options,
+  openBackend,
+  openTestGateway,
+  type TestBackend,
+  type TestGateway,
+  trusting,
+} from './in-process.ts'
+
+type Reply = (request: IncomingMessage, response: ServerResponse) => void
+const prod = '/kubernetes/cluster/prod'
+const fine: Reply = (_, response) => void response.end('{"fine":true}')
+
+describe('forwarding', () => {
+  let reply: Reply = fine
+  let backend: TestBackend
+  let gateway: TestGateway
+  let headers: { [name: string]: string }
+  before(async () => {
+    backend = await openBackend((request, response) => reply(request, response))
+    gateway = await openTestGateway({ backend, timeouts: { answer: 300 }, most: 3 })
+    headers = { Authorization: `Bearer ${await gateway.sign()}` }
+  })
+  after(() => gateway.close())
+  afterEach(() => {
+    reply = fine
+  })
+  const get = (path: string, init: RequestInit = {}) => fetch(`${gateway.url}${prod}${path}`, { headers, ...init })
+
+  test('an answer arrives as it is made, and ends when the cluster ends it', async () => {
+    const parts: ServerResponse[] = []
+    reply = (_, response) => {
+      response.writeHead(200, { 'Content-Type': 'application/json', 'X-Kubernetes-Pf': 'a', 'Set-Cookie': 'a=b' })
+      response.flushHeaders()
+      parts.push(response)
+    }
+    const answer = await get('/api/v1/pods?watch=true')
+    assert.equal(answer.headers.get('x-kubernetes-pf'), 'a')
+    assert.equal(answer.headers.get('set-cookie'), null)
+    const reader = answer.body?.getReader() as ReadableStreamDefaultReader<Uint8Array>
+    for (const line of ['{"type":"ADDED"}\n', '{"type":"DELETED"}\n']) {
+      parts[0]?.write(line)
+      assert.equal(Buffer.from((await reader.read()).value ?? []).toString(), line)
+    }
+    parts[0]?.end()
+    assert.equal((await reader.read()).done, true)
+  })
+
+  test('who reads slowly holds the cluster back, and the gateway gathers nothing', async () => {
+    const chunk = Buffer.alloc(64 * 1024)
+    let written = 0
+    reply = (_, response) => {
+      const push = () => {
+        while (written < 64 * 1024 * 1024) {
+          written += chunk.length
+          if (!response.write(chunk)) return void response.once('drain', push)
+        }
+        response.end()
+      }
+      push()
+    }
+    const { hostname, port } = new URL(gateway.url)
+    const call = request({ hostname, port, path: `${prod}/api/v1/pods`, headers, agent: false })
+    call.end()
+    const [answer] = (await once(call, 'response')) as [IncomingMessage]
+    answer.pause()
+    let before = -1
+    await eventually('the cluster has to wait', async () => {
+      const isStill = written === before
+      before = written
+      await new Promise(resolve => setTimeout(resolve, 50))
+      return isStill
+    })
+    assert.ok(written < 32 * 1024 * 1024, `${written} bytes were taken from the cluster`)
+    let size = 0
+    for await (const part of answer) size += (part as Buffer).length
+    assert.equal(size, 64 * 1024 * 1024)
+  })
+
+  test('a body goes up as it comes, with and without a length, also of a DELETE', async () => {
+    reply = (request, response) => {
+      let size = 0
+      request.on('data', (part: Buffer) => {
+        size += part.length
+      })
+      const { method, headers } = request
+      request.on('end', () => response.end(JSON.stringify({ size, method, length: headers['content-length'] })))
+    }
+    const big = Buffer.alloc(5 * 1024 * 1024)
+    assert.deepEqual(await (await get('/api/v1/pods', { method: 'POST', body: big })).json(), {
+      size: big.length,
+      method: 'POST',
+      length: String(big.length),
+    })
+    const stream = new Blob([big]).stream()
+    const chunked = await get('/api/v1/pods/x', { method: 'DELETE', body: stream, duplex: 'half' } as RequestInit)
+    assert.deepEqual(await chunked.json(), { size: big.length, method: 'DELETE' })
+  })
+
+  test('a client that goes is gone for the cluster, too', async () => {
+    let closed = false
+    reply = (request, response) => {
+      response.writeHead(200).flushHeaders()
+      request.socket.on('close', () => {
+        closed = true
+      })
+    }
+    const ending = new AbortController()
+    await get('/api/v1/pods?watch=1', { signal: ending.signal })
+    ending.abort()
+    await eventually('the cluster hears of it', async () => closed)
+  })
+
+  test('half an answer does not look like a whole one', async () => {
+    reply = (_, response) => {
+      response.writeHead(200)
+      response.write('half')
+      setImmediate(() => response.socket?.destroy())
+    }
+    const answer = await get('/api/v1/pods')
+    await assert.rejects(answer.text())
+  })
+
+  test('a redirect is neither followed nor passed on (CVE-2022-3172); a 304 is', async () => {
+    reply = (_, response) => void response.writeHead(302, { Location: 'https://evil.test/' }).end()
+    const answer = await get('/api/v1/pods', { redirect: 'manual' })
+    assert.equal(answer.status, 502)
+    assert.match(await answer.text(), /cluster prod answered with a redirect/)
+    reply = (_, response) => void response.writeHead(304).end()
+    assert.equal((await get('/openapi/v2')).status, 304)
+  })
+
+  test('a cluster that refuses the gateway’s own credentials is 502, and not the client’s fault', async () => {
+    reply = (_, response) => void response.writeHead(401).end('{}')
+    const answer = await get('/api/v1/pods')
+    assert.equal(answer.status, 502)
+    assert.match(await answer.text(), /cluster prod refused the gateway's own credentials/)
+  })
+
+  test('no answer in time is 504; a watch has its time', async () => {
+    const waiting: ServerResponse[] = []
+    reply = (_, response) => void waiting.push(response)
+    const late = await get('/api/v1/pods')
+    assert.equal(late.status, 504)
+    assert.match(await late.text(), /cluster prod did not answer within 0.3 s/)
+    const watch = get('/api/v1/pods?watch=true')
+    await new Promise(resolve => setTimeout(resolve, 400))
+    for (const one of waiting) one.end('{}')
+    assert.equal((await watch).status, 200)
+  })
+
+  test('a connection that breaks before an answer is 502 for a write, and tried again for a read on an old one', async () => {
+    await (await get('/api/v1/pods')).text() // leaves a connection behind
+    let count = 0
+    reply = (request, response) => {
+      count++
+      if (count === 1) request.socket.destroy()
+      else response.end('{}')
+    }
+    assert.equal((await get('/api/v1/pods')).status, 200)
+    assert.equal(count, 2)
+    reply = request => void request.socket.destroy()
+    const answer = await get('/api/v1/pods', { method: 'POST', body: '{}' })
+    assert.ok([502, 503].includes(answer.status), String(answer.status))
+    assert.match(await answer.text(), /cluster prod/)
+  })
+
+  test('more than may be under way at once is 429 with Retry-After', async () => {
+    const waiting: ServerResponse[] = []
+    reply = (_, response) => void waiting.push(response)
+    const under = [1, 2, 3].map(() => get('/api/v1/pods?watch=true'))
+    await eventually('three are open', async () => waiting.length === 3)
+    const answer = await get('/api/v1/pods?watch=true')
+    assert.deepEqual([answer.status, answer.headers.get('retry-after')], [429, '1'])
+    for (const one of waiting) one.end()
+    await Promise.all(under)
+  })
+
+  test('a stream ends when its token does, and all of them when nothing is known of revocations', async () => {
+    reply = (_, response) => void response.writeHead(200).flushHeaders()
+    const now = Math.floor(Date.now() / 1000)
+    // With the minute that clocks may be apart, it has one second left.
+    const brief = await gateway.sign(claimsFor({ iat: now - 100, nbf: now - 100, exp: now - 59 }))
+    const ending = await fetch(`${gateway.url}${prod}/api/v1/pods?watch=1`, {
+      headers: { Authorization: `Bearer ${brief}` },
+    })
+    await assert.rejects(ending.text())
+    const other = await get('/api/v1/pods?watch=1')
+    gateway.feedAge = 901_000
+    await assert.rejects(other.text())
+    const refused = await get('/api/v1/pods')
+    assert.equal(refused.status, 503)
+    assert.match(await refused.text(), /not heard from the service/)
+    gateway.feedAge = 0
+    reply = fine
+    assert.equal((await get('/api/v1/pods')).status, 200)
+  })
+
+  test('users and groups are revoked as well as keys, and only tokens from before', async () => {
+    const now = Math.floor(Date.now() / 1000)
+    const bearer = async (over: object) => ({
+      headers: { Authorization: `Bearer ${await gateway.sign(claimsFor(over))}` },
+    })
+    const [bob, eve] = [
+      await bearer({ sub: 'bob', iat: now - 5 }),
+      await bearer({ sub: 'eve', groups: ['gone'], iat: now - 5 }),
+    ]
+    for (const one of [bob, eve]) assert.equal((await get('/api', one)).status, 200)
+    await gateway.revoke({ users: ['bob'] })
+    await gateway.revoke({ groups: ['gone'] })
+    await eventually(
+      'both are refused',
+      async () => (await get('/api', bob)).status + (await get('/api', eve)).status === 802,
+    )
+    const later = await bearer({ sub: 'bob', iat: now + 30, nbf: now })
+    assert.equal((await get('/api', later)).status, 200)
+  })
+
+  test('the audit log says token, key and place of what was done and of what was refused', async () => {
+    const claims = claimsFor({
+      'platform.sh': { kind: 'User', name: 'ada', key: 'key-7', scope: { clusters: [{ cluster: 'prod' }] } },
+    })
+    const bearer = { headers: { Authorization: `Bearer ${await gateway.sign(claims)}` } }
+    await (await get('/api/v1/pods/x', { method: 'DELETE', ...bearer })).text()
+    await fetch(`${gateway.url}/kubernetes/cluster/dev/api`, bearer)
+    const found = gateway.lines
+      .map(line => JSON.parse(line))
+      .filter(line => line.annotations?.['platform.sh/token'] === claims.jti)
+    assert.deepEqual(
+      found.map(({ verb, annotations, responseStatus }) => [
+        verb,
+        annotations['platform.sh/place'],
+        responseStatus.code,
+      ]),
+      [
+        ['delete', 'cluster prod', 200],
+        ['get', 'cluster dev', 403],
+      ],
+    )
+    assert.equal(found[0].annotations['platform.sh/access-key-uid'], 'key-7')
+    assert.ok(gateway.used.includes('key-7'))
+  })
+})
+
+test('nobody there is 503 with Retry-After, a certificate that is not trusted 502 that says so', async () => {
+  const closed = createHttp().listen(0, '127.0.0.1')
+  await once(closed, 'listening')
+  const { port } = closed.address() as AddressInfo
+  closed.close()
+  await once(closed, 'close')
+  const mine = makeAuthority(Date.now())
+  const other = makeAuthority(Date.now())
+  const pair = issueCertificate(mine, ['127.0.0.1'], Date.now())
+  const secure = createHttps({ cert: pair.certificate, key: pair.key }, (_, response) => void response.end('{}'))
+  secure.listen(0, '127.0.0.1')
+  await once(secure, 'listening')
+  const at = `https://127.0.0.1:${(secure.address() as AddressInfo).port}`
+  const cases: [Pick<Options, 'server' | 'agent'>, number, RegExp][] = [
+    [{ server: `http://127.0.0.1:${port}`, agent: new Agent() }, 503, /cluster prod cannot be reached/],
+    [{ server: at, agent: trusting(other.certificate) }, 502, /cluster prod cannot be trusted/],
+    [{ server: at, agent: trusting(mine.certificate) }, 200, /{}/],
+  ]
+  for (const [over, code, words] of cases) {
+    const gateway = await openTestGateway({ backend: await openBackend(), ...over })
+    const Authorization = `Bearer ${await gateway.sign()}`
+    const answer = await fetch(`${gateway.url}${prod}/api`, { headers: { Authorization } })
+    assert.equal(answer.status, code)
+    assert.match(await answer.text(), words)
+    if (code === 503) assert.equal(answer.headers.get('retry-after'), '1')
+    await gateway.close()
+  }
+  secure.closeAllConnections()
+  secure.close()
+})
+
+test('HTTP/2 clients are served too: reads, bodies of unknown length, and streams that are cut', async () => {
+  const pair = issueCertificate(makeAuthority(Date.now()), ['127.0.0.1'], Date.now())
+  const backend = await openBackend((request, response) => {
+    if (request.url?.includes('watch')) return void response.writeHead(200).flushHeaders()
+    let size = 0
+    request.on('data', (part: Buffer) => {
+      size += part.length
+    })
+    request.on('end', () => response.end(JSON.stringify({ size })))
+  })
+  const certificates = { current: pair, follow: () => {}, stop: () => {} }
+  const gateway = await openTestGateway({ backend, certificates })
+  const session = connectHttp2(gateway.url, { rejectUnauthorized: false })
+  const claims = claimsFor()
+  const authorization = `Bearer ${await gateway.sign(claims)}`
+  const call = (path: string, method: string, body?: Buffer) => {
+    const stream = session.request(
+      { ':path': `${prod}${path}`, ':method': method, authorization },
+      { endStream: false },
+    )
+    stream.end(body)
+    return stream
+  }
+  for (const [method, body, size] of [
+    ['GET', undefined, 0],
+    ['POST', Buffer.alloc(200_000), 200_000],
+    ['DELETE', Buffer.alloc(10), 10],
+  ] as const) {
+    const stream = call('/api/v1/pods', method, body)
+    let text = ''
+    for await (const part of stream) text += part
+    assert.deepEqual(JSON.parse(text), { size }, method)
+  }
+  const watch = call('/api/v1/pods?watch=1', 'GET')
+  watch.on('error', () => {})
+  await once(watch, 'response')
+  const closed = once(watch, 'close')
+  await gateway.revoke({ jti: claims.jti })
+  await closed
+  session.destroy()
+  await gateway.close()
+})

@@ -1,0 +1,221 @@
+// A gateway in this process, before a backend that a test makes by hand: real sockets, its own signing key, a clock that can be moved.
+
+import { generateKeyPairSync, randomUUID } from 'node:crypto'
+import { createServer, Agent as HttpAgent, type IncomingMessage, type RequestListener, type Server } from 'node:http'
+import { Agent as HttpsAgent } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { type CryptoKey, importJWK, type JWK, SignJWT } from 'jose'
+import type { Scope } from '../../src/api/caller.ts'
+import type { Json } from '../../src/api/object.ts'
+import type { Backend, Timeouts } from '../../src/gateway/backend.ts'
+import { openCredentials, type Review } from '../../src/gateway/credentials.ts'
+import { type GatewayObservation, openGateway } from '../../src/gateway/gateway.ts'
+import { openKeySet } from '../../src/gateway/key-set.ts'
+import { openRevocations } from '../../src/gateway/revocations.ts'
+import { isGatewayPath } from '../../src/gateway/routes.ts'
+import { openStreams, type Streams } from '../../src/gateway/streams.ts'
+import { TokenRevocation } from '../../src/kinds/token-revocation.ts'
+import { openAudit } from '../../src/serving/audit.ts'
+import { openFairLimits } from '../../src/serving/fair-limits.ts'
+import { openGuard } from '../../src/serving/guard.ts'
+import { type Listener, listenHttp, listenHttps } from '../../src/serving/listener.ts'
+import type { CertificateSource } from '../../src/serving/tls.ts'
+import { openHouse } from '../support/in-process.ts'
+
+export const issuer = 'https://issuer.test'
+
+export type TestGateway = {
+  readonly url: string
+  readonly backend: TestBackend
+  readonly privateKey: CryptoKey
+  readonly publicJwk: JWK
+  readonly streams: Streams
+  readonly seen: GatewayObservation[]
+  /** Lines of the audit log. */
+  readonly lines: string[]
+  readonly used: string[]
+  sign(claims?: object, header?: object): Promise<string>
+  revoke(spec: object): Promise<void>
+  /** Milliseconds that the service was not heard for. */
+  feedAge: number
+  close(): Promise<void>
+}
+
+export type Options = {
+  readonly backend: TestBackend
+  /** Default: the backend's. */
+  readonly server?: string
+  readonly agent?: HttpAgent
+  readonly timeouts?: Partial<Timeouts>
+  readonly most?: number
+  readonly review?: Review
+  readonly certificates?: CertificateSource
+  readonly refuse?: () => boolean
+}
+
+export const kid = 'signing-test'
+
+export function makeKeys() {
+  const pair = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const publicJwk = { ...pair.publicKey.export({ format: 'jwk' }), kid, use: 'sig', alg: 'ES256' } as JWK
+  return { privateJwk: pair.privateKey.export({ format: 'jwk' }) as JWK, publicJwk }
+}
+
+export const claimsFor = (over: object = {}, scope?: Scope) => {
+  const now = Math.floor(Date.now() / 1000)
+  return {
+    iss: issuer,
+    aud: ['platform:direct-cluster-endpoint'],
+    sub: 'ada',
+    groups: ['system:authenticated', 'platform:user:ada', 'system:masters', 'ops'],
+    iat: now,
+    nbf: now,
+    exp: now + 600,
+    jti: randomUUID(),
+    'platform.sh': { kind: 'User', name: 'ada', key: 'key-1', ...(scope ? { scope } : {}) },
+    ...over,
+  }
+}
+
+export async function openTestGateway(options: Options): Promise<TestGateway> {
+  const { backend, timeouts = {}, most = 400, review = async () => undefined, certificates } = options
+  const { privateJwk, publicJwk } = makeKeys()
+  const privateKey = (await importJWK(privateJwk, 'ES256', { extractable: true })) as CryptoKey
+  const house = await openHouse({ clock: { now: Date.now, forward: () => {} } })
+  const now = Date.now
+  const keySet = openKeySet({
+    fetch: async () => ({ keys: [publicJwk] }) as Json,
+    now,
+    failed: () => {},
+    atMostEvery: 20,
+  })
+  const credentials = openCredentials({ issuer: () => issuer, keySet, review, now })
+  const seen: GatewayObservation[] = []
+  const lines: string[] = []
+  const used: string[] = []
+  const state = { feedAge: 0 }
+  const isBlind = () => state.feedAge > 900_000
+  const revocations = openRevocations({
+    resources: house.resources,
+    kind: TokenRevocation,
+    now,
+    isNear: true,
+    changed: () => {
+      credentials.forgetReviews()
+      streams.look()
+    },
+    failed: () => {},
+  })
+  const streams: Streams = openStreams({ revocations: () => revocations, isBlind, now })
+  await revocations.ready
+  const guard = openGuard({ now, limit: 0 })
+  const sink = {
+    write: (line: string) => lines.push(line) > 0,
+    failure: undefined,
+    flush: async () => {},
+    settled: async () => true,
+    close: async () => {},
+  }
+  const policy = { rules: [{ level: 'Metadata' as const }], omitStages: ['RequestReceived' as const] }
+  const agent = options.agent ?? new HttpAgent({ keepAlive: true })
+  const there: Backend = {
+    name: 'cluster prod',
+    server: options.server ?? backend.url,
+    now: async () => ({ agent, authorization: 'Bearer of-the-gateway' }),
+    refuse: options.refuse ?? (() => false),
+    why: error => error.message,
+  }
+  const gateway = openGateway({
+    setup: () => ({
+      find: place => (place.target === 'Cluster' && place.cluster === 'prod' ? { backend: there } : undefined),
+      prefixes,
+      timeouts: { connect: 1000, answer: 5000, ...timeouts },
+    }),
+    credentials,
+    revocations,
+    whyBlind: () => (isBlind() ? 'the gateway has not heard from the service' : undefined),
+    streams,
+    limits: openFairLimits({ most: { read: most, write: most, watch: most }, share: 1, rate: 0, burst: 0, now }),
+    guard,
+    audit: openAudit({ policy, sink, hash: () => 'hash', now, sourcesOf: guard.sourcesOf, counted: () => {} }),
+    used: uid => void used.push(uid),
+    uuid: randomUUID,
+    observe: one => void seen.push(one),
+  })
+  const upgrades = { wanted: ({ url }: IncomingMessage) => isGatewayPath(url), take: gateway.upgrade }
+  const at = { host: '127.0.0.1', port: 0, upgrades }
+  const listener: Listener = certificates
+    ? await listenHttps(at, certificates, gateway.handle)
+    : await listenHttp(at, gateway.handle)
+  return {
+    url: listener.url,
+    backend,
+    privateKey,
+    publicJwk,
+    streams,
+    seen,
+    lines,
+    used,
+    sign: (claims = claimsFor(), header = {}) =>
+      new SignJWT(claims as never).setProtectedHeader({ alg: 'ES256', typ: 'JWT', kid, ...header }).sign(privateKey),
+    async revoke(spec) {
+      await house.resources.create(TokenRevocation, '', { spec } as Json)
+    },
+    get feedAge() {
+      return state.feedAge
+    },
+    set feedAge(value) {
+      state.feedAge = value
+    },
+    async close() {
+      streams.close()
+      revocations.stop()
+      keySet.stop()
+      await listener.close(0)
+      agent.destroy()
+      await backend.close()
+      await house.close()
+    },
+  }
+}
+
+const prefixes = { userPrefix: '', groupPrefix: '' }
+
+export type TestBackend = {
+  readonly url: string
+  readonly server: Server
+  /** Every request it got. */
+  readonly got: IncomingMessage[]
+  /** Connections that are open. */
+  readonly sockets: Set<Duplex>
+  close(): Promise<void>
+}
+
+export async function openBackend(
+  answer: RequestListener = (_, response) => void response.end('{"kind":"Status"}'),
+): Promise<TestBackend> {
+  const got: IncomingMessage[] = []
+  const sockets = new Set<Duplex>()
+  const server = createServer((request, response) => {
+    got.push(request)
+    answer(request, response)
+  })
+  server.on('connection', socket => {
+    sockets.add(socket)
+    socket.on('close', () => sockets.delete(socket))
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    server,
+    got,
+    sockets,
+    async close() {
+      for (const socket of sockets) socket.destroy()
+      if (server.listening) await new Promise(resolve => server.close(resolve))
+    },
+  }
+}
+
+export const trusting = (ca: string) => new HttpsAgent({ keepAlive: true, ca })

@@ -1,0 +1,142 @@
+// What no client would send: bytes on a bare socket that servers read in different ways. All of it ends at the gateway.
+
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { openBare } from '../support/wire.ts'
+import { openBackend, openTestGateway, type TestGateway } from './in-process.ts'
+
+describe('requests that can be read in two ways', () => {
+  let gateway: TestGateway
+  let token = ''
+  before(async () => {
+    gateway = await openTestGateway({ backend: await openBackend() })
+    token = await gateway.sign()
+  })
+  after(() => gateway.close())
+
+  const prod = '/kubernetes/cluster/prod'
+  async function send(bytes: string): Promise<string> {
+    const bare = await openBare(gateway.url)
+    bare.socket.write(bytes)
+    const timer = setTimeout(() => bare.socket.destroy(), 2000)
+    const answer = await bare.until('"code":')
+    clearTimeout(timer)
+    bare.socket.destroy()
+    return answer
+  }
+  const head = (target: string, ...headers: string[]) =>
+    [`GET ${target} HTTP/1.1`, 'Host: gateway', `Authorization: Bearer ${token}`, ...headers].join('\r\n')
+  const post = (...lines: string[]) =>
+    [`POST ${prod}/api/v1/namespaces HTTP/1.1`, 'Host: gateway', `Authorization: Bearer ${token}`, ...lines].join(
+      '\r\n',
+    )
+  const inner = 'GET /api/v1/secrets HTTP/1.1\r\nHost: x\r\n\r\n'
+
+  test('paths with encoded slashes, dots, empty segments or control characters are 400', async () => {
+    for (const path of [
+      '/api/v1/namespaces%2Fkube-system',
+      '/api/v1/namespaces%2fkube-system/secrets',
+      '/api/v1/namespaces/a/../b',
+      '/api/v1/namespaces/a/..',
+      '/../../cluster/dev/api',
+      '/api/./v1',
+      '/api/v1/%2e%2e/x',
+      '/api/v1/%2E/x',
+      '/api//v1/pods',
+      '//api/v1/pods',
+      '/api/v1/pods%00',
+      '/api/v1/pods%0d%0aX: y',
+      '/api/v1\\pods',
+      '/api/v1/%5c..%5cpods',
+      '/api/v1/pods%zz',
+      '/api/v1/pods#x',
+    ])
+      assert.match(await send(`${head(`${prod}${path}`)}\r\n\r\n`), /^HTTP\/1.1 400 /, path)
+    for (const name of ['Prod', 'prod%20', '%70rod', 'prod;a', '-prod', 'a'.repeat(300)])
+      assert.match(await send(`${head(`/kubernetes/cluster/${name}/api`)}\r\n\r\n`), /^HTTP\/1.1 400 /, name)
+  })
+
+  test('absolute-form, authority-form, two or no Host headers are 400', async () => {
+    for (const target of [`http://evil.test${prod}/api`, 'https://gateway/kubernetes/cluster/prod/api'])
+      assert.match(await send(`${head(target)}\r\n\r\n`), /^HTTP\/1.1 400 /, target)
+    assert.match(await send(`${head(`${prod}/api`, 'Host: evil.test')}\r\n\r\n`), /^HTTP\/1.1 400 /)
+    assert.match(await send(`GET ${prod}/api HTTP/1.1\r\nAuthorization: Bearer ${token}\r\n\r\n`), /^HTTP\/1.1 400 /)
+  })
+
+  test('CL.TE, TE.CL, two lengths, odd codings and bare line feeds are 400, and what is inside is no request', async () => {
+    const bodies = [
+      post('Content-Length: 6', 'Transfer-Encoding: chunked', '', `0\r\n\r\n${inner}`),
+      post('Transfer-Encoding: chunked', 'Content-Length: 4', '', `5c\r\n${inner}\r\n0\r\n\r\n`),
+      post('Content-Length: 5', 'Content-Length: 6', '', inner),
+      post('Content-Length: 5, 5', '', inner),
+      post('Content-Length: +5', '', inner),
+      post('Content-Length: -1', '', inner),
+      post('Transfer-Encoding: identity, chunked, identity', '', inner),
+      post('Transfer-Encoding: xchunked', '', inner),
+      post('Transfer-Encoding : chunked', '', `0\r\n\r\n${inner}`),
+      post('Transfer-Encoding: chunked', '', `zz\r\n${inner}`),
+      post('Content-Length: 3', '\tfolded: yes', '', inner),
+      post('X: y\nTransfer-Encoding: chunked', '', inner),
+    ]
+    const before = gateway.backend.got.length
+    for (const bytes of bodies) {
+      const answer = await send(bytes)
+      assert.match(answer, /^HTTP\/1.1 400 /, bytes)
+      assert.equal(answer.match(/HTTP\/1\.1/g)?.length, 1, `one answer: ${answer}`)
+    }
+    const reached = gateway.backend.got.slice(before).map(({ url }) => url)
+    assert.ok(!reached.includes('/api/v1/secrets'), reached.join())
+  })
+
+  test('headers that a Connection header names, and hop-by-hop ones, do not reach the cluster', async () => {
+    const answer = await openBare(gateway.url)
+    const more = [
+      'Connection: close, X-Secret',
+      'X-Secret: 1',
+      'Keep-Alive: timeout=5',
+      'TE: trailers',
+      'Proxy-Authorization: Basic x',
+      'Cookie: a=b',
+      'X-Forwarded-For: 10.0.0.1',
+      'X-Remote-User: root',
+      'X_Remote_Group: system:masters',
+      'Forwarded: for=10.0.0.1',
+      'Audit-ID: mine',
+      'X-Kept: yes',
+    ]
+    answer.socket.write(`${head(`${prod}/api?x=%2F..`, ...more)}\r\n\r\n`)
+    await answer.ended()
+    const { headers, url, rawHeaders } = gateway.backend.got.at(-1) as (typeof gateway.backend.got)[0]
+    assert.equal(url, '/api?x=%2F..')
+    assert.equal(headers['x-kept'], 'yes')
+    for (const name of ['x-secret', 'keep-alive', 'te', 'proxy-authorization', 'cookie', 'x-remote-user', 'forwarded'])
+      assert.equal(headers[name], undefined, name)
+    assert.equal(headers['x_remote_group'], undefined)
+    assert.equal(headers['x-forwarded-for'], '127.0.0.1')
+    assert.equal(headers.authorization, 'Bearer of-the-gateway')
+    assert.equal(headers['audit-id'], 'mine', 'one id through all audit logs')
+    const groups = rawHeaders.filter((_, at) => rawHeaders[at - 1] === 'Impersonate-Group')
+    assert.deepEqual(groups, ['system:authenticated', 'platform:user:ada', 'ops'], 'no group of the cluster’s own')
+  })
+
+  test('nobody is passed on as a user of the cluster’s own', async () => {
+    const now = Math.floor(Date.now() / 1000)
+    for (const sub of ['system:admin', 'system:serviceaccount:kube-system:x']) {
+      const claims = {
+        iss: 'https://issuer.test',
+        aud: ['platform:direct-cluster-endpoint'],
+        sub,
+        groups: [],
+        iat: now,
+        nbf: now,
+        exp: now + 60,
+        jti: 'j',
+        'platform.sh': { kind: 'User', name: sub, key: 'k' },
+      }
+      const theirs = await gateway.sign(claims)
+      const answer = await fetch(`${gateway.url}${prod}/api`, { headers: { Authorization: `Bearer ${theirs}` } })
+      assert.equal(answer.status, 403)
+      assert.match(await answer.text(), /one of the cluster's own/)
+    }
+  })
+})
