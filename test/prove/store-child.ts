@@ -12,7 +12,7 @@ const say = (line: object) => writeSync(out, `${JSON.stringify(line)}\n`)
 
 const head = '{"metadata":{"resourceVersion":"'
 const keyOf = (name: string): Key => ({ bucket: 'things', namespace: '', name })
-const valueOf = (value: string) => ({ text: Buffer.from(`${head}"},"value":"${value}"}`), gap: head.length })
+const storedAs = (value: string) => ({ text: Buffer.from(`${head}"},"value":"${value}"}`), gap: head.length })
 const seen = ({ key, revision, text }: Entry) => ({
   name: key.name,
   version: revision,
@@ -34,7 +34,7 @@ const lane = async (lane: number) => {
     const version = await store.commit([
       isDelete
         ? { type: 'delete', key: keyOf(name), expect: there.revision }
-        : { type: 'put', key: keyOf(name), value: valueOf(value), expect: there?.revision ?? 0 },
+        : { type: 'put', key: keyOf(name), value: storedAs(value), expect: there?.revision ?? 0 },
     ])
     say({ acknowledged: name, ...(isDelete ? {} : { version }) })
   }
