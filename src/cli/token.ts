@@ -5,7 +5,7 @@ import type { Json } from '../api/object.ts'
 import type { Resources } from '../api/resources.ts'
 import { connect } from '../client/connect.ts'
 import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
-import { SigningKey } from '../kinds/signing-key.ts'
+import { SigningKeyRotation } from '../kinds/signing-key.ts'
 import { TokenRevocation } from '../kinds/token-revocation.ts'
 import { KubeconfigError, readKubeconfig } from '../kubeconfig/kubeconfig.ts'
 import { openTransport } from '../kubeconfig/transport.ts'
@@ -63,9 +63,9 @@ export const tokenRotateKey = defineCommand({
   flags: service,
   run: ({ flags }, io) =>
     withService(flags, io, async resources => {
-      const { object } = await resources.create(SigningKey, '', {})
+      const { object } = await resources.create(SigningKeyRotation, '', {})
       io.out(
-        `signingkey/${object.metadata.name} created: it signs from now on, the others stay until their tokens have ended\n`,
+        `signing key ${object.status?.['key']} made: it signs from now on, the others stay until their tokens have ended\n`,
       )
     }),
 })

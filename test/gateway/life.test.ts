@@ -105,7 +105,7 @@ describe('gateways', () => {
       stage.service.kubeconfig,
     ])
     assert.equal(code, 0)
-    assert.match(stdout, /^signingkey\/signing-\S+ created/)
+    assert.match(stdout, /^signing key signing-\S+ made/)
     await eventually('the new key signs', async () => {
       await renew()
       return kids.size === 2
