@@ -64,6 +64,11 @@ export type Tools = {
   readonly permissionsOf: (team: string) => TeamPermissions
   /** Groups and teams of a user without a request at hand (D17). */
   readonly callerNamed: (user: string) => Caller
+  /** Whoever owns something, as they would come; undefined: nobody, or a team that is not there. */
+  readonly callerOf: (owner: {
+    readonly user?: string | undefined
+    readonly team?: string | undefined
+  }) => Caller | undefined
   /** The team that has a username already. */
   readonly teamWithUsername: (username: string) => string | undefined
   /** Takes the digest of a key for the object with this uid, until it is stored; undefined when another has it (D12). */

@@ -27,6 +27,8 @@ export interface Explainer {
   permissionsOf(team: string): TeamPermissions
   /** A user as they would come, by the groups of their live keys (D17). */
   callerNamed(user: string): Caller
+  /** An owner as they would come, a team as with a key of its own; undefined: nobody, or a team that is not there. */
+  callerOf(owner: { readonly user?: string | undefined; readonly team?: string | undefined }): Caller | undefined
 }
 
 const teamGroup = 'platform:team:'
@@ -68,6 +70,13 @@ export function openExplainer({ authorizer, rbac, teams, book, kinds, peek, isLi
 
   return {
     callerNamed,
+    callerOf({ user, team = '' }) {
+      if (user) return callerNamed(user)
+      const record = team ? teams.get(team) : undefined
+      if (!record || record.going) return undefined
+      const username = teamGroup + team
+      return { identity: 'Team', username, groups: ['system:authenticated', username] }
+    },
     explain(caller, question) {
       const act = actOf(question)
       const judgement = authorizer.judge(caller, question)

@@ -1,8 +1,9 @@
 // Wires the rooms of a server together over an open store: registry, authentication, authorization. serve and admin reset call it.
 
 import { generateKeyPairSync, hash, randomBytes, randomUUID } from 'node:crypto'
-import type { Caller, Scope } from '../api/caller.ts'
+import { type Caller, type Scope, systemCaller } from '../api/caller.ts'
 import { tooManyRequests } from '../api/errors.ts'
+import type { Question } from '../api/kind.ts'
 import type { JsonObject } from '../api/object.ts'
 import type { Resources } from '../api/resources.ts'
 import {
@@ -15,7 +16,7 @@ import {
 } from '../auth/authenticate.ts'
 import { type Authorizer, openAuthorizer } from '../auth/authorize.ts'
 import { repairBuiltIns } from '../auth/built-in.ts'
-import { openExplainer } from '../auth/explain.ts'
+import { type Explainer, openExplainer } from '../auth/explain.ts'
 import { type Issuer, openIssuer } from '../auth/issuer.ts'
 import { openKeyBook } from '../auth/key-book.ts'
 import { openRbac, type Rbac } from '../auth/rbac.ts'
@@ -36,6 +37,10 @@ export type House = {
   readonly registry: Registry
   /** The server's own view, whose writes are recorded. */
   readonly inside: Resources
+  /** Likewise, with what is sealed opened: for whoever copies it. */
+  readonly opened: Resources
+  /** Whether whoever owns something may do something else. */
+  readonly ownerMay: (owner: Owner, question: Question) => boolean
   readonly authorizer: Authorizer
   readonly authenticate: Authenticate
   readonly issuer: Issuer
@@ -45,6 +50,8 @@ export type House = {
   readonly ready: Promise<void>
   stop(): void
 }
+
+type Owner = Parameters<Explainer['callerOf']>[0]
 
 export type HouseOptions = {
   readonly storage: Storage
@@ -122,6 +129,7 @@ export function openHouse(options: HouseOptions): House {
       whoCan: question => explainer.whoCan(question),
       permissionsOf: team => explainer.permissionsOf(team),
       callerNamed: user => explainer.callerNamed(user),
+      callerOf: owner => explainer.callerOf(owner),
       teamWithUsername: username => teams.withUsername(username),
       takeDigest: (wanted, uid) => book.take(wanted, uid),
     }),
@@ -190,6 +198,11 @@ export function openHouse(options: HouseOptions): House {
   return {
     registry,
     inside,
+    opened: recorded?.(registry.as(systemCaller)) ?? registry.as(systemCaller),
+    ownerMay: (owner, question) => {
+      const as = explainer.callerOf(owner)
+      return as !== undefined && authorizer.judge(as, question).allowed
+    },
     authorizer,
     authenticate,
     issuer,

@@ -12,6 +12,7 @@ import { startAccessRoles } from '../controllers/access-roles.ts'
 import { startAggregation } from '../controllers/aggregation.ts'
 import { startExpiry } from '../controllers/expiry.ts'
 import { startGarbageCollector } from '../controllers/garbage-collector.ts'
+import { startProjectSecrets } from '../controllers/project-secret.ts'
 import { startSigningKeys } from '../controllers/signing-keys.ts'
 import { openPages } from '../http/pages.ts'
 import { observeRequests } from '../http/request-metrics.ts'
@@ -105,7 +106,9 @@ export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Pr
     maxTokenTTL: settings['token.maxTTL'],
     failed,
   })
-  await Promise.all([collector.ready, mirrors.ready, expiry.ready, aggregation.ready, signing.ready])
+  const copies = startProjectSecrets({ ...house, removeStale: settings['secrets.removeStale'], now, failed })
+  const controllers = [collector, mirrors, expiry, aggregation, signing, copies]
+  await Promise.all(controllers.map(one => one.ready))
   grow()
 
   const leaving = new AbortController() // not ready any more, still serving
@@ -150,7 +153,7 @@ export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Pr
   await setTimeout(settings.shutdownDelay * 1000)
   ending.abort()
   await Promise.all(listeners.map(listener => listener.close(drainWithin)))
-  await Promise.all([collector.stop(), mirrors.stop(), expiry.stop(), aggregation.stop(), signing.stop()])
+  await Promise.all(controllers.map(one => one.stop()))
   house.stop()
   await audit.close()
   await storage.close()

@@ -61,6 +61,10 @@ export const table = {
     what: 'Most seconds a direct-cluster token may live.',
     check: (value: number) => (value >= 60 && value <= 86400 ? undefined : 'a number of seconds from 60 to 86400'),
   },
+  'secrets.removeStale': {
+    default: false,
+    what: 'Remove the data of a project secret whose source is gone, or that its owner may not read any more.',
+  },
   'limits.reads': { default: 400, what: 'Reads under way at once; one more is answered 429.', check: positive },
   'limits.writes': { default: 1000, what: 'Writes under way at once.', check: positive },
   'limits.watches': { default: 10000, what: 'Watches open at once.', check: positive },

@@ -119,6 +119,7 @@ export async function openHouse(options: HouseOptions = {}): Promise<House & { r
       permissionsOf: () => ({ members: [], permissions: [] }),
       teamWithUsername: () => undefined,
       callerNamed: user => ({ username: user, groups: [] }),
+      callerOf: ({ user, team }) => ({ username: user ?? `platform:team:${team}`, groups: [] }),
       takeDigest: (wanted, uid) => book.take(wanted, uid),
     }),
   })
