@@ -1,8 +1,9 @@
 // Why: how an answer of the authorizer comes about, step by step, and what came near to allowing it (D27).
 
 import type { Caller } from '../api/caller.ts'
-import type { Explained, Kind, Question, TeamPermissions } from '../api/kind.ts'
+import type { Kind, Question } from '../api/kind.ts'
 import type { Ref, Resource } from '../api/object.ts'
+import type { Explained, TeamPermissions } from '../api/permissions.ts'
 import { type Authorizer, actOf } from './authorize.ts'
 import type { AccessKey, KeyBook } from './key-book.ts'
 import type { Rbac } from './rbac.ts'

@@ -13,6 +13,7 @@ import { startAggregation } from '../controllers/aggregation.ts'
 import { startExpiry } from '../controllers/expiry.ts'
 import { startGarbageCollector } from '../controllers/garbage-collector.ts'
 import { startProjectSecrets } from '../controllers/project-secret.ts'
+import { startSecretVersions } from '../controllers/secret-versions.ts'
 import { startSigningKeys } from '../controllers/signing-keys.ts'
 import { openPages } from '../http/pages.ts'
 import { observeRequests } from '../http/request-metrics.ts'
@@ -107,7 +108,15 @@ export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Pr
     failed,
   })
   const copies = startProjectSecrets({ ...house, removeStale: settings['secrets.removeStale'], now, failed })
-  const controllers = [collector, mirrors, expiry, aggregation, signing, copies]
+  const versions = startSecretVersions({
+    resources: house.inside,
+    most: settings['secrets.versions'],
+    days: settings['secrets.versionDays'],
+    now,
+    gone: () => {},
+    failed,
+  })
+  const controllers = [collector, mirrors, expiry, aggregation, signing, copies, versions]
   await Promise.all(controllers.map(one => one.ready))
   grow()
 

@@ -6,6 +6,8 @@ import type { Resource } from '../api/object.ts'
 import { struct, text, time } from '../api/schema.ts'
 import { checkShared } from './grants.ts'
 import { checkData, data, lastApplied } from './secret-data.ts'
+import { history } from './secret-history.ts'
+import { countVersion, previousVersion, version } from './secret-version.ts'
 import { access, checkAccess, checkOwner, conditions, keepOwner, owner, sharedRights } from './shapes.ts'
 import { ownerName } from './shared-secret.ts'
 import { checkSource, keepCopy, sourceOf } from './shared-source.ts'
@@ -33,9 +35,11 @@ export const ProjectSecret: Kind = defineKind({
   }),
   status: struct('Observed state of the project secret.', {
     conditions,
+    version,
     lastSynced: time('When its data was last brought in line with the SharedSecret it follows.'),
   }),
   statusSubresource: true,
+  subresources: { history: history(() => ProjectSecret) },
   sealed: ['spec.data', lastApplied],
   columns: [
     {
@@ -57,8 +61,9 @@ export const ProjectSecret: Kind = defineKind({
     const object = keepCopy(ProjectSecret, keepOwner(next, old, tools), old, tools)
     await checkShared(ProjectSecret, object, old, tools)
     await checkSource(ProjectSecret, object, old, tools)
-    return { object }
+    return { object: countVersion(object, old, tools) }
   },
+  besides: (old, next) => previousVersion(ProjectSecret, old, next),
   validate: next => [
     ...checkNamespace(next.metadata.namespace ?? ''),
     ...(next.spec?.sharedSecretRef && !next.spec.sharedSecretRef.name
