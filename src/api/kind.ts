@@ -176,6 +176,8 @@ type Names = {
   readonly personal: boolean
   /** How names are checked: as DNS subdomains, or as any segment of a path, as the RBAC kinds allow. */
   readonly nameRule: 'subdomain' | 'segment'
+  /** Whether it is remembered when somebody last read an object with its data (D35). */
+  readonly keepsLastRead: boolean
   readonly stored: boolean
   readonly served: boolean
   readonly columns: readonly Column[]
@@ -208,6 +210,7 @@ type Optional =
   | 'nameless'
   | 'nameRule'
   | 'personal'
+  | 'keepsLastRead'
   | 'stored'
   | 'served'
   | 'columns'
@@ -236,6 +239,7 @@ export function defineKind<S extends TSchema, T extends TSchema>(definition: Def
     nameless: undefined,
     nameRule: 'subdomain',
     personal: false,
+    keepsLastRead: false,
     stored: true,
     served: true,
     columns: [],

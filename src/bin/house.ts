@@ -3,9 +3,9 @@
 import { generateKeyPairSync, hash, randomBytes, randomUUID } from 'node:crypto'
 import { type Caller, type Scope, systemCaller } from '../api/caller.ts'
 import { tooManyRequests } from '../api/errors.ts'
-import type { Question } from '../api/kind.ts'
+import type { Kind, Question } from '../api/kind.ts'
 import type { JsonObject } from '../api/object.ts'
-import type { Resources } from '../api/resources.ts'
+import type { Document, Resources } from '../api/resources.ts'
 import {
   type Authenticate,
   authenticateWith,
@@ -25,6 +25,7 @@ import { sharedWith } from '../auth/shared-with.ts'
 import { openSigningKeys } from '../auth/signing-keys.ts'
 import { openTeams, type Teams } from '../auth/teams.ts'
 import { kinds } from '../kinds/index.ts'
+import { readId } from '../kinds/last-read.ts'
 import { SigningKey } from '../kinds/signing-key.ts'
 import { Team } from '../kinds/team.ts'
 import { openRegistry, type Registry } from '../registry/registry.ts'
@@ -44,6 +45,8 @@ export type House = {
   readonly authorizer: Authorizer
   readonly authenticate: Authenticate
   readonly issuer: Issuer
+  /** Somebody has read an object with its data. */
+  readonly noteRead: (kind: Kind, document: Document) => void
   readonly warningFor: (caller: Caller) => string | undefined
   readonly rightsChanged: (callback: () => void) => () => void
   /** Everything is followed and the built-in roles are in place. */
@@ -207,6 +210,10 @@ export function openHouse(options: HouseOptions): House {
     authenticate,
     issuer,
     rightsChanged: rights.follow,
+    noteRead: (kind, { ref, object }) => {
+      // What is gone by now was forgotten already, and would never be forgotten again.
+      if (storage.store.get({ bucket: kind.id, ...ref })) touch(readId(object.metadata.uid ?? ''), now())
+    },
     warningFor: expiryWarnings({ book, now, lastActivity }),
     ready,
     stop: () => {

@@ -5,6 +5,7 @@ import { defineKind, type Kind } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
 import { struct, text, time } from '../api/schema.ts'
 import { checkShared } from './grants.ts'
+import { joinLastRead, lastRead, lastReadColumn } from './last-read.ts'
 import { checkData, data, lastApplied } from './secret-data.ts'
 import { history } from './secret-history.ts'
 import { countVersion, previousVersion, version } from './secret-version.ts'
@@ -36,6 +37,7 @@ export const ProjectSecret: Kind = defineKind({
   status: struct('Observed state of the project secret.', {
     conditions,
     version,
+    lastRead,
     lastSynced: time('When its data was last brought in line with the SharedSecret it follows.'),
   }),
   statusSubresource: true,
@@ -55,6 +57,7 @@ export const ProjectSecret: Kind = defineKind({
       value: o => refName(o),
     },
     { name: 'Owner', type: 'string', description: 'Who owns it.', priority: 1, value: o => ownerName(o.spec?.owner) },
+    lastReadColumn,
   ],
   rights: sharedRights,
   admit: async (next, old, tools) => {
@@ -63,6 +66,8 @@ export const ProjectSecret: Kind = defineKind({
     await checkSource(ProjectSecret, object, old, tools)
     return { object: countVersion(object, old, tools) }
   },
+  keepsLastRead: true,
+  join: joinLastRead,
   besides: (old, next) => previousVersion(ProjectSecret, old, next),
   validate: next => [
     ...checkNamespace(next.metadata.namespace ?? ''),

@@ -3,6 +3,7 @@
 import { defineKind, type Kind } from '../api/kind.ts'
 import { struct, text } from '../api/schema.ts'
 import { checkShared } from './grants.ts'
+import { joinLastRead, lastRead, lastReadColumn } from './last-read.ts'
 import { checkData, data, lastApplied } from './secret-data.ts'
 import { history } from './secret-history.ts'
 import { countVersion, previousVersion, version } from './secret-version.ts'
@@ -23,7 +24,7 @@ export const SharedSecret: Kind = defineKind({
     data,
     access,
   }),
-  status: struct('Observed state of the shared secret.', { conditions, version }),
+  status: struct('Observed state of the shared secret.', { conditions, version, lastRead }),
   statusSubresource: true,
   subresources: { history: history(() => SharedSecret) },
   sealed: ['spec.data', lastApplied],
@@ -42,6 +43,7 @@ export const SharedSecret: Kind = defineKind({
       value: o => o.spec?.displayName as string,
     },
     { name: 'Owner', type: 'string', description: 'Who owns it.', priority: 1, value: o => ownerName(o.spec?.owner) },
+    lastReadColumn,
   ],
   rights: sharedRights,
   admit: async (next, old, tools) => {
@@ -49,6 +51,8 @@ export const SharedSecret: Kind = defineKind({
     await checkShared(SharedSecret, object, old, tools)
     return { object: countVersion(object, old, tools) }
   },
+  keepsLastRead: true,
+  join: joinLastRead,
   besides: (old, next) => previousVersion(SharedSecret, old, next),
   validate: next => [...checkData(next.spec?.data), ...checkOwner(next.spec?.owner), ...checkAccess(next.spec?.access)],
   sample: {

@@ -205,6 +205,7 @@ export async function openFront(
       warningFor: () => undefined,
     },
     resourcesFor: house.as,
+    noteRead: () => {},
     ...openPages({ kinds: house.kinds, checks, metrics, now: house.clock.now, version: 'test', issuer }),
     limits,
     refuseUnaudited: false,
