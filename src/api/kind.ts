@@ -3,6 +3,7 @@
 import type { Caller, Scope } from './caller.ts'
 import type { FieldError } from './errors.ts'
 import type { Json, JsonObject, Ref, Resource } from './object.ts'
+import type { Explained, Judgement, RuleLike, Rules, Shared, Target, TeamPermissions } from './permissions.ts'
 import type { Schema, Static, TSchema } from './schema.ts'
 
 export type Verb = 'create' | 'get' | 'list' | 'watch' | 'update' | 'patch' | 'delete' | 'deletecollection'
@@ -53,6 +54,8 @@ export type Tools = {
   /** A new pair of keys for signing, the private half as JSON. */
   readonly keyPair: () => { readonly publicKey: JsonObject; readonly privateKey: string }
   readonly read: (kind: Kind, ref: Ref) => Promise<Resource | undefined>
+  /** Objects as they lie there, what is sealed still sealed. */
+  readonly list: (kind: Kind, selection: Selection) => Promise<readonly Resource[]>
   /** Whom a bearer key belongs to; throws where it does not count (TokenReview). */
   readonly authenticate: (key: string) => Caller | undefined
   /** The same question as `judge`, about somebody else. */
@@ -64,6 +67,11 @@ export type Tools = {
   readonly permissionsOf: (team: string) => TeamPermissions
   /** Groups and teams of a user without a request at hand (D17). */
   readonly callerNamed: (user: string) => Caller
+  /** Whoever owns something, as they would come; undefined: nobody, or a team that is not there. */
+  readonly callerOf: (owner: {
+    readonly user?: string | undefined
+    readonly team?: string | undefined
+  }) => Caller | undefined
   /** The team that has a username already. */
   readonly teamWithUsername: (username: string) => string | undefined
   /** Takes the digest of a key for the object with this uid, until it is stored; undefined when another has it (D12). */
@@ -81,55 +89,9 @@ export type Tools = {
 export type Question =
   | { readonly verb: string; readonly target: Target }
   | { readonly verb: string; readonly path: string }
-export type Judgement = { readonly allowed: boolean; readonly reason: string }
 
-/** Rights on one object. */
-export type Shared = {
-  readonly verbs: readonly string[]
-  readonly subresources: readonly string[]
-  readonly target: Target
-}
-
-/** Steps from the key to the rule, or to where it ended; near misses say what would have allowed something like it. */
-export type Explained = Judgement & { readonly steps: readonly string[]; readonly nearMisses: readonly string[] }
-
-export type TeamPermissions = {
-  readonly members: readonly { readonly user: string; readonly via: string }[]
-  readonly permissions: readonly { readonly rule: RuleLike; readonly namespace: string; readonly through: string }[]
-}
-
-/** A rule of a role. */
-export type RuleLike = {
-  readonly verbs?: readonly string[] | undefined
-  readonly apiGroups?: readonly string[] | undefined
-  readonly resources?: readonly string[] | undefined
-  readonly resourceNames?: readonly string[] | undefined
-  readonly nonResourceURLs?: readonly string[] | undefined
-}
-
-/** What a caller may do in a namespace, as rules. */
-export type Rules = {
-  /** Why it may be less than that. */
-  readonly confinedBy?: string
-  readonly resourceRules: readonly {
-    readonly verbs: readonly string[]
-    readonly apiGroups: readonly string[]
-    readonly resources: readonly string[]
-  }[]
-  readonly nonResourceRules: readonly {
-    readonly verbs: readonly string[]
-    readonly nonResourceURLs: readonly string[]
-  }[]
-}
-
-/** What a permission question is about. */
-export type Target = {
-  readonly group: string
-  readonly resource: string
-  readonly subresource?: string
-  readonly namespace: string
-  readonly name?: string
-}
+/** Which objects are meant. */
+type Selection = { readonly namespace: string; readonly labelSelector: string }
 
 /** Fields that only the answer to this very write shows (D13). */
 export type Shown = (object: Resource) => Resource
@@ -183,8 +145,12 @@ export type Subresource = {
   readonly verb: 'get' | 'create'
   /** Kind of the answer, for discovery. */
   readonly kind: string
-  readonly run: (object: Resource, body: Json | undefined, tools: Tools) => Promise<Ran>
+  /** Whether a further segment of the path names a part of it, as in history/3. */
+  readonly hasParts?: boolean
+  readonly run: (object: Resource, asked: Asked, tools: Tools) => Promise<Ran>
 }
+/** `body` of a create; `part` of a get, where one was named. */
+type Asked = { readonly body?: Json | undefined; readonly part?: string | undefined }
 /** `object`: what to store, if it changes. `answer`: what to say instead of the stored object. */
 export type Ran = { readonly object?: Resource; readonly shown?: Shown; readonly answer?: Resource }
 
@@ -212,6 +178,8 @@ type Names = {
   readonly personal: boolean
   /** How names are checked: as DNS subdomains, or as any segment of a path, as the RBAC kinds allow. */
   readonly nameRule: 'subdomain' | 'segment'
+  /** Whether it is remembered when somebody last read an object with its data (D35). */
+  readonly keepsLastRead: boolean
   readonly stored: boolean
   readonly served: boolean
   readonly columns: readonly Column[]
@@ -244,6 +212,7 @@ type Optional =
   | 'nameless'
   | 'nameRule'
   | 'personal'
+  | 'keepsLastRead'
   | 'stored'
   | 'served'
   | 'columns'
@@ -272,6 +241,7 @@ export function defineKind<S extends TSchema, T extends TSchema>(definition: Def
     nameless: undefined,
     nameRule: 'subdomain',
     personal: false,
+    keepsLastRead: false,
     stored: true,
     served: true,
     columns: [],

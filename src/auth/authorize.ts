@@ -2,8 +2,9 @@
 // (D25–D27). Requests, reviews, rules of kinds and explanations all ask this one evaluator.
 
 import type { Caller } from '../api/caller.ts'
-import type { Judgement, Kind, Question, RuleLike, Rules, Target } from '../api/kind.ts'
+import type { Kind, Question } from '../api/kind.ts'
 import type { Ref, Resource } from '../api/object.ts'
+import type { Judgement, RuleLike, Rules, Target } from '../api/permissions.ts'
 import type { Filter } from '../api/resources.ts'
 import type { Rbac } from './rbac.ts'
 import { objectRight } from './rights.ts'

@@ -1,8 +1,9 @@
 // Why: how an answer of the authorizer comes about, step by step, and what came near to allowing it (D27).
 
 import type { Caller } from '../api/caller.ts'
-import type { Explained, Kind, Question, TeamPermissions } from '../api/kind.ts'
+import type { Kind, Question } from '../api/kind.ts'
 import type { Ref, Resource } from '../api/object.ts'
+import type { Explained, TeamPermissions } from '../api/permissions.ts'
 import { type Authorizer, actOf } from './authorize.ts'
 import type { AccessKey, KeyBook } from './key-book.ts'
 import type { Rbac } from './rbac.ts'
@@ -27,6 +28,8 @@ export interface Explainer {
   permissionsOf(team: string): TeamPermissions
   /** A user as they would come, by the groups of their live keys (D17). */
   callerNamed(user: string): Caller
+  /** An owner as they would come, a team as with a key of its own; undefined: nobody, or a team that is not there. */
+  callerOf(owner: { readonly user?: string | undefined; readonly team?: string | undefined }): Caller | undefined
 }
 
 const teamGroup = 'platform:team:'
@@ -68,6 +71,13 @@ export function openExplainer({ authorizer, rbac, teams, book, kinds, peek, isLi
 
   return {
     callerNamed,
+    callerOf({ user, team = '' }) {
+      if (user) return callerNamed(user)
+      const record = team ? teams.get(team) : undefined
+      if (!record || record.going) return undefined
+      const username = teamGroup + team
+      return { identity: 'Team', username, groups: ['system:authenticated', username] }
+    },
     explain(caller, question) {
       const act = actOf(question)
       const judgement = authorizer.judge(caller, question)

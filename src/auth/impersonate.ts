@@ -2,7 +2,8 @@
 
 import type { Caller } from '../api/caller.ts'
 import { badRequest, forbidden } from '../api/errors.ts'
-import type { Judgement, Question } from '../api/kind.ts'
+import type { Question } from '../api/kind.ts'
+import type { Judgement } from '../api/permissions.ts'
 
 type Headers = { readonly [name: string]: string | readonly string[] | undefined }
 

@@ -1,8 +1,9 @@
 // Rights that come from an object itself: its owner, its access entries, what its kind says of it (D15, D23, D26).
 
 import type { Caller } from '../api/caller.ts'
-import type { Kind, Question, Target } from '../api/kind.ts'
+import type { Kind, Question } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
+import type { Target } from '../api/permissions.ts'
 
 const teamGroup = 'platform:team:'
 

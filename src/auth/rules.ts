@@ -1,6 +1,7 @@
 // RBAC rules, compiled: does one allow an act, and does a set of them cover another rule. Pure; Kubernetes' semantics (D27).
 
-import type { Question, Target } from '../api/kind.ts'
+import type { Question } from '../api/kind.ts'
+import type { Target } from '../api/permissions.ts'
 import type { PolicyRule } from '../kinds/rbac.ts'
 
 export type { PolicyRule }

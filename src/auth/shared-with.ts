@@ -1,7 +1,8 @@
 // Which objects give a team rights by themselves, as their owner or through access entries: asked before somebody comes to act as it (D27).
 
-import type { Kind, Shared } from '../api/kind.ts'
+import type { Kind } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
+import type { Shared } from '../api/permissions.ts'
 import type { Resources } from '../api/resources.ts'
 
 /** A look through every object that may do so: for rare writes alone. The team's own object does not count. */

@@ -1,10 +1,11 @@
 // Wires the rooms of a server together over an open store: registry, authentication, authorization. serve and admin reset call it.
 
 import { generateKeyPairSync, hash, randomBytes, randomUUID } from 'node:crypto'
-import type { Caller, Scope } from '../api/caller.ts'
+import { type Caller, type Scope, systemCaller } from '../api/caller.ts'
 import { tooManyRequests } from '../api/errors.ts'
+import type { Kind, Question } from '../api/kind.ts'
 import type { JsonObject } from '../api/object.ts'
-import type { Resources } from '../api/resources.ts'
+import type { Document, Resources } from '../api/resources.ts'
 import {
   type Authenticate,
   authenticateWith,
@@ -15,7 +16,7 @@ import {
 } from '../auth/authenticate.ts'
 import { type Authorizer, openAuthorizer } from '../auth/authorize.ts'
 import { repairBuiltIns } from '../auth/built-in.ts'
-import { openExplainer } from '../auth/explain.ts'
+import { type Explainer, openExplainer } from '../auth/explain.ts'
 import { type Issuer, openIssuer } from '../auth/issuer.ts'
 import { openKeyBook } from '../auth/key-book.ts'
 import { openRbac, type Rbac } from '../auth/rbac.ts'
@@ -24,6 +25,7 @@ import { sharedWith } from '../auth/shared-with.ts'
 import { openSigningKeys } from '../auth/signing-keys.ts'
 import { openTeams, type Teams } from '../auth/teams.ts'
 import { kinds } from '../kinds/index.ts'
+import { readId } from '../kinds/last-read.ts'
 import { SigningKey } from '../kinds/signing-key.ts'
 import { Team } from '../kinds/team.ts'
 import { openRegistry, type Registry } from '../registry/registry.ts'
@@ -36,15 +38,23 @@ export type House = {
   readonly registry: Registry
   /** The server's own view, whose writes are recorded. */
   readonly inside: Resources
+  /** Likewise, with what is sealed opened: for whoever copies it. */
+  readonly opened: Resources
+  /** Whether whoever owns something may do something else. */
+  readonly ownerMay: (owner: Owner, question: Question) => boolean
   readonly authorizer: Authorizer
   readonly authenticate: Authenticate
   readonly issuer: Issuer
+  /** Somebody has read an object with its data. */
+  readonly noteRead: (kind: Kind, document: Document) => void
   readonly warningFor: (caller: Caller) => string | undefined
   readonly rightsChanged: (callback: () => void) => () => void
   /** Everything is followed and the built-in roles are in place. */
   readonly ready: Promise<void>
   stop(): void
 }
+
+type Owner = Parameters<Explainer['callerOf']>[0]
 
 export type HouseOptions = {
   readonly storage: Storage
@@ -122,6 +132,7 @@ export function openHouse(options: HouseOptions): House {
       whoCan: question => explainer.whoCan(question),
       permissionsOf: team => explainer.permissionsOf(team),
       callerNamed: user => explainer.callerNamed(user),
+      callerOf: owner => explainer.callerOf(owner),
       teamWithUsername: username => teams.withUsername(username),
       takeDigest: (wanted, uid) => book.take(wanted, uid),
       touchKeys: uses => {
@@ -196,10 +207,19 @@ export function openHouse(options: HouseOptions): House {
   return {
     registry,
     inside,
+    opened: recorded?.(registry.as(systemCaller)) ?? registry.as(systemCaller),
+    ownerMay: (owner, question) => {
+      const as = explainer.callerOf(owner)
+      return as !== undefined && authorizer.judge(as, question).allowed
+    },
     authorizer,
     authenticate,
     issuer,
     rightsChanged: rights.follow,
+    noteRead: (kind, { ref, object }) => {
+      // What is gone by now was forgotten already, and would never be forgotten again.
+      if (storage.store.get({ bucket: kind.id, ...ref })) touch(readId(object.metadata.uid ?? ''), now())
+    },
     warningFor: expiryWarnings({ book, now, lastActivity }),
     ready,
     stop: () => {

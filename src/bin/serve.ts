@@ -8,18 +8,10 @@ import { setFlagsFromString } from 'node:v8'
 import pino from 'pino'
 import { systemCaller } from '../api/caller.ts'
 import type { Resources } from '../api/resources.ts'
-import { startAccessRoles } from '../controllers/access-roles.ts'
-import { startAggregation } from '../controllers/aggregation.ts'
-import { startExpiry } from '../controllers/expiry.ts'
-import { startGarbageCollector } from '../controllers/garbage-collector.ts'
-import { startSigningKeys } from '../controllers/signing-keys.ts'
 import { openPages } from '../http/pages.ts'
 import { observeRequests } from '../http/request-metrics.ts'
 import type { ServerOptions } from '../http/server.ts'
 import { kinds } from '../kinds/index.ts'
-import { ProjectSecret } from '../kinds/project-secret.ts'
-import { SharedSecret } from '../kinds/shared-secret.ts'
-import { Team } from '../kinds/team.ts'
 import { foreignSeal } from '../registry/foreign-seal.ts'
 import { recordedBy } from '../serving/audit-own.ts'
 import { fingerprint } from '../serving/certificate.ts'
@@ -33,6 +25,7 @@ import { SealError } from '../storage/sealed.ts'
 import type { Store } from '../storage/store.ts'
 import { makeFirstKey, untoldKey } from './admin-key.ts'
 import { openAuditLog } from './audit-log.ts'
+import { startControllers } from './controllers.ts'
 import {
   authorityIn,
   followAddress,
@@ -88,26 +81,8 @@ export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Pr
   })
   await house.ready
   await checkKeyRing(house.registry.as(systemCaller), storage.store, ring)
-  const collector = startGarbageCollector({ resources: house.inside, kinds, now, failed })
-  const mirrors = startAccessRoles({
-    resources: house.inside,
-    kinds: [SharedSecret, ProjectSecret, Team],
-    failed,
-  })
-  const expiry = startExpiry({
-    resources: house.inside,
-    now,
-    lastActivity: uid => storage.activity.last(uid),
-    failed,
-  })
-  const aggregation = startAggregation({ resources: house.inside, failed })
-  const signing = startSigningKeys({
-    resources: house.inside,
-    now,
-    maxTokenTTL: settings['token.maxTTL'],
-    failed,
-  })
-  await Promise.all([collector.ready, mirrors.ready, expiry.ready, aggregation.ready, signing.ready])
+  const controllers = startControllers({ house, storage, settings, now, failed })
+  await controllers.ready
   grow()
 
   const leaving = new AbortController() // not ready any more, still serving
@@ -126,6 +101,7 @@ export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Pr
     kinds,
     access: { ...house, guard, audit },
     resourcesFor: house.registry.as,
+    noteRead: house.noteRead,
     ...openPages({ kinds, checks, metrics, now, version, issuer: house.issuer }),
     limits,
     refuseUnaudited: settings['audit.refuseWrites'],
@@ -168,7 +144,7 @@ export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Pr
   ending.abort()
   gateway?.stop()
   await Promise.all(listeners.map(listener => listener.close(drainWithin)))
-  await Promise.all([collector.stop(), mirrors.stop(), expiry.stop(), aggregation.stop(), signing.stop()])
+  await controllers.stop()
   house.stop()
   await audit.close()
   await storage.close()

@@ -65,6 +65,16 @@ export const table = {
     default: '',
     what: 'File that names clusters for the central route, a GatewayConfig. Default: no gateway in the service.',
   },
+  'secrets.removeStale': {
+    default: false,
+    what: 'Remove the data of a project secret whose source is gone, or that its owner may not read any more.',
+  },
+  'secrets.versions': { default: 20, what: 'Earlier versions of a secret that are kept.' },
+  'secrets.versionDays': {
+    default: 90,
+    what: 'Days for which an earlier version of a secret is kept.',
+    check: positive,
+  },
   'limits.reads': { default: 400, what: 'Reads under way at once; one more is answered 429.', check: positive },
   'limits.writes': { default: 1000, what: 'Writes under way at once.', check: positive },
   'limits.watches': { default: 10000, what: 'Watches open at once.', check: positive },

@@ -11,6 +11,7 @@ export type ResourceInfo = {
   readonly kind: Kind
   readonly namespace: string
   readonly name: string
+  /** With the part of it that is meant, where it has parts: `history/3`. */
   readonly subresource: string
   /** The one object that a watch of the old `/watch/…/<name>` form is about; '' for all. */
   readonly watchedName: string
@@ -68,14 +69,15 @@ function read(method: string, query: Query, path: string, find: KindFinder): Ask
     question: { verb: verb ?? method.toLowerCase(), target },
     info: () => {
       const kind = find(group, version, resource)
-      if (!kind || rest.length) throw unknownPath()
+      const hasPart = rest.length === 1 && kind && subresourceOf(kind, subresource)?.hasParts
+      if (!kind || (rest.length && !hasPart)) throw unknownPath()
       const info = {
         type: 'resource',
         verb: verb as Verb,
         kind,
         namespace,
         name: byName ? '' : address.name,
-        subresource,
+        subresource: [subresource, ...rest].join('/'),
         watchedName: byName ? address.name : '',
       } as const
       check(info, method)
@@ -120,13 +122,16 @@ function nameSelected(query: Query): string {
   return /(?:^|,)metadata\.name==?([^,!=]+)(?:,|$)/.exec(query.get('fieldSelector') ?? '')?.[1] ?? ''
 }
 
+const subresourceOf = (kind: Kind, name: string) =>
+  Object.hasOwn(kind.subresources, name) ? kind.subresources[name] : undefined
+
 /** Whether the kind has such a place and such a verb. */
 function check({ verb, kind, namespace, name, subresource }: ResourceInfo, method: string): void {
   const everywhere = kind.namespaced && namespace === ''
   if ((!kind.namespaced && namespace !== '') || (everywhere && name !== '')) throw unknownPath()
   if (verb === undefined) throw methodNotAllowed(method.toLowerCase(), kind)
   if (subresource) {
-    const own = Object.hasOwn(kind.subresources, subresource) ? kind.subresources[subresource] : undefined
+    const own = subresourceOf(kind, subresource.split('/')[0] as string)
     if (own === undefined && (subresource !== 'status' || !kind.statusSubresource)) throw unknownPath()
     const verbs: readonly string[] = own ? [own.verb] : ['get', 'update', 'patch']
     if (!verbs.includes(verb)) throw methodNotAllowed(verb, kind)

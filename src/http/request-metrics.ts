@@ -37,8 +37,9 @@ export function observeRequests(metrics: Metrics): (observation: Observation) =>
     const resource = info?.type === 'resource' ? info : undefined
     const all = seriesOf(resource?.kind)
     const place = resource ? (resource.name ? 2 : resource.namespace ? 1 : 0) : methods.indexOf(exchange.method)
-    const id =
-      ((resource ? verbNames.indexOf(resource.verb) : 0) * 20 + place + (resource?.subresource ? 10 : 0)) * 1000 + code
+    const subresource = resource?.subresource.split('/')[0] ?? ''
+    const part = resource && subresource ? 2 + Object.keys(resource.kind.subresources).indexOf(subresource) : 0
+    const id = ((resource ? verbNames.indexOf(resource.verb) : 0) * 200 + place + part * 10) * 1000 + code
     let series = all.get(id)
     if (!series) {
       const verb = resource ? (verbs[resource.verb] as string) : (methods[place] ?? 'OTHER')
@@ -47,7 +48,7 @@ export function observeRequests(metrics: Metrics): (observation: Observation) =>
         group: resource?.kind.group ?? '',
         resource: resource?.kind.plural ?? '',
         scope: resource ? (resource.name ? 'resource' : resource.namespace ? 'namespace' : 'cluster') : '',
-        subresource: resource?.subresource ?? '',
+        subresource,
         verb,
         version: resource?.kind.version ?? '',
       }

@@ -41,6 +41,7 @@ test('a write that was answered 504 is under way until its work is done', async 
     kinds: [kind],
     access,
     resourcesFor: () => ({ create }) as unknown as Resources,
+    noteRead: () => {},
     pages: () => undefined,
     rootPages: () => undefined,
     limits,

@@ -4,7 +4,7 @@ import type { Caller } from '../api/caller.ts'
 import { methodNotAllowed, misdirected, timedOut, tooManyRequests, unavailable, unknownPath } from '../api/errors.ts'
 import type { Kind, Question, Verb } from '../api/kind.ts'
 import { belowPrefix } from '../api/paths.ts'
-import type { Resources } from '../api/resources.ts'
+import type { Document, Resources } from '../api/resources.ts'
 import type { Audit } from '../serving/audit.ts'
 import type { Trail } from '../serving/audit-event.ts'
 import { type Exchange, openExchange, type Request, type Response } from '../serving/exchange.ts'
@@ -50,6 +50,8 @@ export type ServerOptions = {
   readonly uuid: () => string
   /** Aborted when the server shuts down: watches end. */
   readonly ending: AbortSignal
+  /** Told of every object that was read, data and all, of kinds that remember it. */
+  readonly noteRead: (kind: Kind, document: Document) => void
   /** Told of every answer: for metrics and logs. */
   readonly observe: (observation: Observation) => void
 }
@@ -139,11 +141,20 @@ async function serve(options: ServerOptions, exchange: Exchange, info: ResourceI
   const shown = isRead(info)
     ? result
     : withoutUnseen(result, info, standing.caller as Caller, options.access.authorizer)
+  const note = isRead(info) ? noteOf(options, exchange, info, view) : undefined
+  if (note && result.type === 'document') note(result.document)
+  if (note && result.type === 'list') for (const document of result.list.items) note(document)
   const sending = respond(exchange, writeResult(shown, info.kind, view, exchange, options.now()))
   if (sending) await sending
 }
 
 const everything = {}
+
+/** undefined: nothing to note, for the kind does not remember it, or what is shown is not the objects themselves. */
+function noteOf({ noteRead }: ServerOptions, { query }: Exchange, { kind }: ResourceInfo, { as }: View) {
+  const isWhole = as === 'object' || (as === 'Table' && includeOf(query) === 'Object')
+  return kind.keepsLastRead && isWhole ? (document: Document) => noteRead(kind, document) : undefined
+}
 
 async function serveWatch(
   options: ServerOptions,
@@ -161,6 +172,7 @@ async function serveWatch(
       kind: info.kind,
       view,
       include: includeOf(exchange.query),
+      note: noteOf(options, exchange, info, view),
       bookmarks,
       timeout: Math.min((timeoutSeconds ?? 1800 + Math.random() * 1800) * 1000, longestTimer),
       now: options.now,

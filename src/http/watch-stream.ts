@@ -1,7 +1,7 @@
 // Writes a watch to its client: one line an event, never faster than the client reads, bookmarks, and an end.
 
 import type { Kind } from '../api/kind.ts'
-import { documentOf, type Watch, type WatchEvent, watchEvent } from '../api/resources.ts'
+import { type Document, documentOf, type Watch, type WatchEvent, watchEvent } from '../api/resources.ts'
 import type { Exchange } from '../serving/exchange.ts'
 import { warningHeaders } from '../serving/respond.ts'
 import type { View } from './negotiate.ts'
@@ -11,6 +11,8 @@ export type StreamOptions = {
   readonly kind: Kind
   readonly view: View
   readonly include: TableOptions['include']
+  /** Told of every object that is sent whole. */
+  readonly note?: ((document: Document) => void) | undefined
   readonly bookmarks: boolean
   /** Milliseconds after which the watch ends. */
   readonly timeout: number
@@ -43,7 +45,7 @@ export async function streamWatch(exchange: Exchange, watch: Watch, options: Str
     ...(warnings.size ? { Warning: warningHeaders(warnings) } : {}),
   })
   response.flushHeaders()
-  const line = lineWriter(options)
+  const line = noting(lineWriter(options), options.note)
   const output = outputOf(exchange, options.patience ?? usualPatience)
   // A bookmark says that everything up to it was sent: not while something is still on its way.
   let writing = false
@@ -94,6 +96,14 @@ function lineWriter({ kind, view, include, now }: StreamOptions): (event: WatchE
       event.type,
       documentOf(table([object], metadata, { kind, view, include, now: now() }, columns) as never, JSON.stringify),
     ).line
+  }
+}
+
+function noting(line: (event: WatchEvent) => Uint8Array, note: StreamOptions['note']): typeof line {
+  if (!note) return line
+  return event => {
+    if (event.type === 'ADDED' || event.type === 'MODIFIED') note(event.document)
+    return line(event)
   }
 }
 

@@ -1,8 +1,9 @@
 // Nobody gives away what they do not hold (D23, D27): the checks on owner, access, team membership, roles and bindings.
 
 import { cut, forbidden, isEnough, mostErrors } from '../api/errors.ts'
-import type { Kind, RuleLike, Tools } from '../api/kind.ts'
+import type { Kind, Tools } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
+import type { RuleLike } from '../api/permissions.ts'
 
 type Who = { readonly user?: string | undefined; readonly team?: string | undefined }
 type Entry = { readonly verbs?: readonly string[] | undefined; readonly subresources?: readonly string[] | undefined }

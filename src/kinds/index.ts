@@ -9,6 +9,7 @@ import { ProjectSecret } from './project-secret.ts'
 import { ClusterRole, ClusterRoleBinding, Role, RoleBinding } from './rbac.ts'
 import { SelfSubjectAccessReview, SelfSubjectReview, SelfSubjectRulesReview } from './reviews.ts'
 import { AccessExplanation, SubjectAccessReview, TokenReview } from './reviews-of-others.ts'
+import { SecretVersion } from './secret-version.ts'
 import { SharedSecret } from './shared-secret.ts'
 import { SigningKey, SigningKeyRotation } from './signing-key.ts'
 import { Team } from './team.ts'
@@ -20,6 +21,7 @@ export const kinds: readonly Kind[] = [
   Namespace,
   OwnedAccessKey,
   ProjectSecret,
+  SecretVersion,
   SharedSecret,
   SigningKey,
   SigningKeyRotation,

@@ -12,7 +12,7 @@ export const keyId = (digest: string) => digest.slice(0, 12)
 const longest = 30 * 24 * 3600
 
 export function rotation(kind: () => Kind): Subresource {
-  return { verb: 'create', kind: 'KeyRotation', run: (object, body, tools) => rotate(kind(), object, body, tools) }
+  return { verb: 'create', kind: 'KeyRotation', run: (object, { body }, tools) => rotate(kind(), object, body, tools) }
 }
 
 async function rotate(kind: Kind, old: Resource, body: Json | undefined, tools: Tools): Promise<Ran> {

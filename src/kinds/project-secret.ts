@@ -2,11 +2,16 @@
 
 import { type FieldError, invalidValue, required } from '../api/errors.ts'
 import { defineKind, type Kind } from '../api/kind.ts'
-import { struct, text } from '../api/schema.ts'
+import type { Resource } from '../api/object.ts'
+import { struct, text, time } from '../api/schema.ts'
 import { checkShared } from './grants.ts'
+import { joinLastRead, lastRead, lastReadColumn } from './last-read.ts'
 import { checkData, data, lastApplied } from './secret-data.ts'
+import { history } from './secret-history.ts'
+import { countVersion, previousVersion, version } from './secret-version.ts'
 import { access, checkAccess, checkOwner, conditions, keepOwner, owner, sharedRights } from './shapes.ts'
 import { ownerName } from './shared-secret.ts'
+import { checkSource, keepCopy, sourceOf } from './shared-source.ts'
 
 const sharedSecretRef = struct('The SharedSecret whose data this secret follows.', {
   name: text('Name of the SharedSecret.'),
@@ -29,8 +34,14 @@ export const ProjectSecret: Kind = defineKind({
     access,
     sharedSecretRef,
   }),
-  status: struct('Observed state of the project secret.', { conditions }),
+  status: struct('Observed state of the project secret.', {
+    conditions,
+    version,
+    lastRead,
+    lastSynced: time('When its data was last brought in line with the SharedSecret it follows.'),
+  }),
   statusSubresource: true,
+  subresources: { history: history(() => ProjectSecret) },
   sealed: ['spec.data', lastApplied],
   columns: [
     {
@@ -43,16 +54,21 @@ export const ProjectSecret: Kind = defineKind({
       name: 'From',
       type: 'string',
       description: 'The SharedSecret it follows.',
-      value: o => refName(o.spec?.sharedSecretRef),
+      value: o => refName(o),
     },
     { name: 'Owner', type: 'string', description: 'Who owns it.', priority: 1, value: o => ownerName(o.spec?.owner) },
+    lastReadColumn,
   ],
   rights: sharedRights,
   admit: async (next, old, tools) => {
-    const object = keepOwner(next, old, tools)
+    const object = keepCopy(ProjectSecret, keepOwner(next, old, tools), old, tools)
     await checkShared(ProjectSecret, object, old, tools)
-    return { object }
+    await checkSource(ProjectSecret, object, old, tools)
+    return { object: countVersion(object, old, tools) }
   },
+  keepsLastRead: true,
+  join: joinLastRead,
+  besides: (old, next) => previousVersion(ProjectSecret, old, next),
   validate: next => [
     ...checkNamespace(next.metadata.namespace ?? ''),
     ...(next.spec?.sharedSecretRef && !next.spec.sharedSecretRef.name
@@ -77,7 +93,7 @@ function checkNamespace(namespace: string): FieldError[] {
   ]
 }
 
-function refName(value: unknown): string | undefined {
-  const one = value as { name?: string; namespace?: string } | undefined
-  return one?.name ? `${one.namespace || 'default'}/${one.name}` : undefined
+function refName(object: Resource): string | undefined {
+  const source = sourceOf(object)
+  return source && `${source.namespace}/${source.name}`
 }

@@ -1,7 +1,8 @@
 // The reviews about oneself: who am I, may I, what may I. Nothing is stored; the answer is the created object (D2, D3).
 
 import { badRequest, type FieldError, invalidValue } from '../api/errors.ts'
-import { defineKind, type Kind, type Question, type Rules } from '../api/kind.ts'
+import { defineKind, type Kind, type Question } from '../api/kind.ts'
+import type { Rules } from '../api/permissions.ts'
 import { flag, list, mapOf, type Static, struct, text } from '../api/schema.ts'
 
 export const review = {

@@ -3,7 +3,10 @@
 import { defineKind, type Kind } from '../api/kind.ts'
 import { struct, text } from '../api/schema.ts'
 import { checkShared } from './grants.ts'
+import { joinLastRead, lastRead, lastReadColumn } from './last-read.ts'
 import { checkData, data, lastApplied } from './secret-data.ts'
+import { history } from './secret-history.ts'
+import { countVersion, previousVersion, version } from './secret-version.ts'
 import { access, checkAccess, checkOwner, conditions, keepOwner, owner, sharedRights } from './shapes.ts'
 
 export const SharedSecret: Kind = defineKind({
@@ -21,8 +24,9 @@ export const SharedSecret: Kind = defineKind({
     data,
     access,
   }),
-  status: struct('Observed state of the shared secret.', { conditions }),
+  status: struct('Observed state of the shared secret.', { conditions, version, lastRead }),
   statusSubresource: true,
+  subresources: { history: history(() => SharedSecret) },
   sealed: ['spec.data', lastApplied],
   columns: [
     {
@@ -39,13 +43,17 @@ export const SharedSecret: Kind = defineKind({
       value: o => o.spec?.displayName as string,
     },
     { name: 'Owner', type: 'string', description: 'Who owns it.', priority: 1, value: o => ownerName(o.spec?.owner) },
+    lastReadColumn,
   ],
   rights: sharedRights,
   admit: async (next, old, tools) => {
     const object = keepOwner(next, old, tools)
     await checkShared(SharedSecret, object, old, tools)
-    return { object }
+    return { object: countVersion(object, old, tools) }
   },
+  keepsLastRead: true,
+  join: joinLastRead,
+  besides: (old, next) => previousVersion(SharedSecret, old, next),
   validate: next => [...checkData(next.spec?.data), ...checkOwner(next.spec?.owner), ...checkAccess(next.spec?.access)],
   sample: {
     apiVersion: 'management.platform.sh/v1',

@@ -1,8 +1,9 @@
 // What comes with acting as a team: nobody gives a place in it, or a key of it, who could not do the same (D14, D27).
 
 import { forbidden } from '../api/errors.ts'
-import type { Kind, RuleLike, Tools } from '../api/kind.ts'
+import type { Kind, Tools } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
+import type { RuleLike } from '../api/permissions.ts'
 import { refuseMissing } from './grants.ts'
 
 const everything: RuleLike = { verbs: ['*'], apiGroups: ['*'], resources: ['*'] }

@@ -49,7 +49,7 @@ export const Team: Kind = defineKind({
     permissions: {
       verb: 'get',
       kind: 'TeamPermissions',
-      run: async (team, _body, tools) => {
+      run: async (team, _asked, tools) => {
         const { name = '' } = team.metadata
         const status = tools.permissionsOf(name) as unknown as JsonObject
         return {

@@ -12,7 +12,8 @@ type Change = { readonly old: Resource; readonly next: Resource | undefined; rea
 export function opsBesides(ctx: Context, kind: Kind, { old, next, tools }: Change): readonly Op[] {
   return (kind.besides?.(old, next, tools) ?? []).map(beside => {
     const object = complete(ctx, beside.kind, beside.object)
-    const key = keyOf(beside.kind, { namespace: '', name: object.metadata.name ?? '' })
+    const { namespace = '', name = '' } = object.metadata
+    const key = keyOf(beside.kind, { namespace, name })
     return { type: 'put', key, value: encode(ctx, beside.kind, object), expect: 0 }
   })
 }
@@ -20,6 +21,7 @@ export function opsBesides(ctx: Context, kind: Kind, { old, next, tools }: Chang
 function complete(ctx: Context, kind: Kind, object: JsonObject): Resource {
   const uid = ctx.uuid()
   const sent = { name: `${kind.nameless ?? ''}${uid}`, ...(object.metadata as Metadata | undefined) }
-  const metadata = newMetadata(sent, { namespace: '', uid, now: timestamp(ctx.now()) })
+  const namespace = kind.namespaced ? (sent.namespace ?? '') : ''
+  const metadata = newMetadata(sent, { namespace, uid, now: timestamp(ctx.now()) })
   return { ...object, apiVersion: kind.apiVersion, kind: kind.kind, metadata } as unknown as Resource
 }

@@ -13,7 +13,7 @@ import { get } from './get.ts'
 import { list } from './list.ts'
 import { patch } from './patch.ts'
 import { load } from './redact.ts'
-import { readSubresource, runSubresource } from './subresource.ts'
+import { findSubresource, readSubresource, runSubresource } from './subresource.ts'
 import { update } from './update.ts'
 import { watch } from './watch.ts'
 
@@ -25,7 +25,9 @@ export type RegistryOptions = {
   readonly uuid: () => string
   readonly lastActivity: (uid: string) => number | undefined
   /** What kinds may ask of the house; the registry adds who asks and how. */
-  readonly tools: (caller: Caller) => Omit<Tools, 'caller' | 'warn' | 'dryRun' | 'read' | 'namespaces' | 'written'>
+  readonly tools: (
+    caller: Caller,
+  ) => Omit<Tools, 'caller' | 'warn' | 'dryRun' | 'read' | 'list' | 'namespaces' | 'written'>
 }
 
 export interface Registry {
@@ -79,6 +81,8 @@ function openPeek(store: Store): Registry['peek'] {
 
 function bind(options: RegistryOptions, caller: Caller, inside: boolean): Resources {
   const read: Tools['read'] = (kind, ref) => get(ctx, kind, ref).then(document => document.object, notThere)
+  const all: Tools['list'] = async (kind, selection) =>
+    (await list({ ...ctx, inside: true }, kind, selection)).items.map(({ object }) => object)
   const ctx: Context = {
     ...options,
     caller,
@@ -90,15 +94,15 @@ function bind(options: RegistryOptions, caller: Caller, inside: boolean): Resour
       warn,
       written: [],
       read,
+      list: all,
       namespaces: () => namespacesInUse(options),
     }),
   }
   return {
     create: (kind, namespace, object, write) => create(ctx, kind, namespace, object, write),
     get: (kind, ref, how) => {
-      const name = how?.subresource
-      const own = name !== undefined && Object.hasOwn(kind.subresources, name) ? kind.subresources[name] : undefined
-      return own ? readSubresource(ctx, kind, ref, own) : get(ctx, kind, ref, how)
+      const found = findSubresource(kind, how?.subresource)
+      return found ? readSubresource(ctx, kind, ref, found) : get(ctx, kind, ref, how)
     },
     act: (kind, ref, subresource, body, write) => runSubresource(ctx, kind, ref, subresource, body, write),
     list: (kind, how) => list(ctx, kind, how),

@@ -10,15 +10,24 @@ import { type Context, keyOf, refOf } from './context.ts'
 import { encode, load, present, presentStored, visible } from './redact.ts'
 import { isConflict, translate } from './store-errors.ts'
 
-export async function readSubresource(ctx: Context, kind: Kind, at: Ref, subresource: Subresource): Promise<Document> {
+/** The subresource that a kind has under this name, and the part of it that is meant: `history/3` is part 3 of history. */
+export function findSubresource(
+  kind: Kind,
+  path = '',
+): { readonly own: Subresource; readonly part?: string } | undefined {
+  const [name = '', part] = path.split('/', 2)
+  const own = Object.hasOwn(kind.subresources, name) ? kind.subresources[name] : undefined
+  return own && { own, ...(part === undefined ? {} : { part }) }
+}
+
+type Found = NonNullable<ReturnType<typeof findSubresource>>
+
+export async function readSubresource(ctx: Context, kind: Kind, at: Ref, { own, part }: Found): Promise<Document> {
   const ref = refOf(kind, at)
   const entry = ctx.store.get(keyOf(kind, ref))
   if (!entry) throw notFound(kind, ref.name)
-  const { answer } = await subresource.run(
-    load(ctx, kind, entry),
-    undefined,
-    ctx.tools({ dryRun: false, warn: () => {} }),
-  )
+  const tools = ctx.tools({ dryRun: false, warn: () => {} })
+  const { answer } = await own.run(load(ctx, kind, entry), { part }, tools)
   return answer ? documentOf(answer) : present(ctx, kind, entry)
 }
 
@@ -36,10 +45,10 @@ export async function runSubresource(
   const tools = ctx.tools({ dryRun: options.dryRun ?? false, warn: options.warn ?? (() => {}) })
   for (let attempt = 0; ; attempt++) {
     const entry = ctx.store.get(key)
-    const subresource = Object.hasOwn(kind.subresources, name) ? kind.subresources[name] : undefined
-    if (!entry || !subresource) throw notFound(kind, ref.name)
+    const found = findSubresource(kind, name)
+    if (!entry || !found) throw notFound(kind, ref.name)
     const old = load(ctx, kind, entry)
-    const { object, shown, answer } = await subresource.run(old, body, tools)
+    const { object, shown, answer } = await found.own.run(old, { body }, tools)
     if (answer) return documentOf(answer)
     if (!object || isUnchanged(object, old)) return present(ctx, kind, entry)
     if (tools.dryRun) return documentOf(visible(ctx, kind, object))

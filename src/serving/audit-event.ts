@@ -2,8 +2,9 @@
 
 import type { Caller } from '../api/caller.ts'
 import { ApiError, type Status } from '../api/errors.ts'
-import type { Kind, Question, Target } from '../api/kind.ts'
+import type { Kind, Question } from '../api/kind.ts'
 import { isObject, type Json, type JsonObject, type Metadata } from '../api/object.ts'
+import type { Target } from '../api/permissions.ts'
 import type { Document, List } from '../api/resources.ts'
 import type { Decision, Level, Requester, Stage } from './audit-policy.ts'
 import { type Hash, openProtection, protectionOf, redact, redactPatch, scrub } from './audit-redact.ts'

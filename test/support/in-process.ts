@@ -5,8 +5,9 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Caller } from '../../src/api/caller.ts'
-import type { Judgement, Kind, Question } from '../../src/api/kind.ts'
+import type { Kind, Question } from '../../src/api/kind.ts'
 import type { JsonObject, Metadata, Ref, Resource } from '../../src/api/object.ts'
+import type { Judgement } from '../../src/api/permissions.ts'
 import type { Resources } from '../../src/api/resources.ts'
 import type { Issuer } from '../../src/auth/issuer.ts'
 import { openKeyBook } from '../../src/auth/key-book.ts'
@@ -119,6 +120,7 @@ export async function openHouse(options: HouseOptions = {}): Promise<House & { r
       permissionsOf: () => ({ members: [], permissions: [] }),
       teamWithUsername: () => undefined,
       callerNamed: user => ({ username: user, groups: [] }),
+      callerOf: ({ user, team }) => ({ username: user ?? `platform:team:${team}`, groups: [] }),
       takeDigest: (wanted, uid) => book.take(wanted, uid),
       touchKeys: uses => uses.length,
     }),
@@ -204,6 +206,7 @@ export async function openFront(
       warningFor: () => undefined,
     },
     resourcesFor: house.as,
+    noteRead: () => {},
     ...openPages({ kinds: house.kinds, checks, metrics, now: house.clock.now, version: 'test', issuer }),
     limits,
     refuseUnaudited: false,

@@ -1,0 +1,51 @@
+// Words for permissions: what a question is about, and what answers to it are made of. The evaluator answers with them, kinds ask with them.
+
+/** What a permission question is about. */
+export type Target = {
+  readonly group: string
+  readonly resource: string
+  readonly subresource?: string
+  readonly namespace: string
+  readonly name?: string
+}
+
+export type Judgement = { readonly allowed: boolean; readonly reason: string }
+
+/** Rights on one object. */
+export type Shared = {
+  readonly verbs: readonly string[]
+  readonly subresources: readonly string[]
+  readonly target: Target
+}
+
+/** Steps from the key to the rule, or to where it ended; near misses say what would have allowed something like it. */
+export type Explained = Judgement & { readonly steps: readonly string[]; readonly nearMisses: readonly string[] }
+
+export type TeamPermissions = {
+  readonly members: readonly { readonly user: string; readonly via: string }[]
+  readonly permissions: readonly { readonly rule: RuleLike; readonly namespace: string; readonly through: string }[]
+}
+
+/** A rule of a role. */
+export type RuleLike = {
+  readonly verbs?: readonly string[] | undefined
+  readonly apiGroups?: readonly string[] | undefined
+  readonly resources?: readonly string[] | undefined
+  readonly resourceNames?: readonly string[] | undefined
+  readonly nonResourceURLs?: readonly string[] | undefined
+}
+
+/** What a caller may do in a namespace, as rules. */
+export type Rules = {
+  /** Why it may be less than that. */
+  readonly confinedBy?: string
+  readonly resourceRules: readonly {
+    readonly verbs: readonly string[]
+    readonly apiGroups: readonly string[]
+    readonly resources: readonly string[]
+  }[]
+  readonly nonResourceRules: readonly {
+    readonly verbs: readonly string[]
+    readonly nonResourceURLs: readonly string[]
+  }[]
+}

@@ -1,0 +1,190 @@
+// Keeps ProjectSecrets that follow a SharedSecret a copy of it (D30). The informers see sealed bytes; a value is open only while it is compared and copied.
+
+import { canonical } from '../api/codec.ts'
+import type { Question } from '../api/kind.ts'
+import { type Json, type JsonObject, type Ref, type Resource, timestamp } from '../api/object.ts'
+import { type Resources, refOf } from '../api/resources.ts'
+import { ProjectSecret } from '../kinds/project-secret.ts'
+import { SharedSecret } from '../kinds/shared-secret.ts'
+import { printOwner, readSource, sourceOf, syncManager } from '../kinds/shared-source.ts'
+import { mentions, startInformer } from '../reconcile/informer.ts'
+import { startLoop } from '../reconcile/loop.ts'
+
+export type ProjectSecretOptions = {
+  /** Objects as they lie there, to follow them by. */
+  readonly inside: Resources
+  /** The same with sealed fields open, to copy them. */
+  readonly opened: Resources
+  readonly ownerMay: (owner: Owner, question: Question) => boolean
+  /** Calls back whenever somebody's rights may have changed; answers how to stop that. */
+  readonly rightsChanged: (callback: () => void) => () => void
+  /** Whether a copy whose source is gone or forbidden is removed. */
+  readonly removeStale: boolean
+  readonly now: () => number
+  readonly failed: (what: string, error: unknown) => void
+}
+
+type Owner = { readonly user?: string; readonly team?: string }
+type Following = { readonly source: Ref | undefined; readonly owner: Owner }
+type Condition = { readonly [field: string]: string }
+type Outcome = { readonly data?: Json | undefined; readonly reason: string; readonly message: string }
+
+/** Rights may also end without a word, as with a key that expires and whose groups counted. */
+const lookEvery = 60_000
+const slotOf = ({ namespace, name }: Ref) => `${namespace}/${name}`
+const isSame = (one: unknown, other: unknown) => canonical((one ?? null) as Json) === canonical((other ?? null) as Json)
+
+export function startProjectSecrets(options: ProjectSecretOptions): {
+  readonly ready: Promise<void>
+  idle(): Promise<void>
+  stop(): Promise<void>
+} {
+  const { inside, ownerMay, rightsChanged, failed } = options
+  /** Who follows a SharedSecret, by its place. */
+  const followers = new Map<string, Set<string>>()
+  const following = new Map<string, Following>()
+  /** What was said of the owner's right last. */
+  const allowed = new Map<string, boolean>()
+  const mayRead = ({ source, owner }: Following) => source !== undefined && ownerMay(owner, readSource(source))
+
+  const loop = startLoop({
+    reconcile: async slot => {
+      const [namespace = '', name = ''] = slot.split('/')
+      const one = following.get(slot)
+      if (one) allowed.set(slot, mayRead(one))
+      await sync(options, { namespace, name })
+      return undefined
+    },
+    failed: (slot, error) => failed(`following the source of project secret ${slot}`, error),
+  })
+  const follow = (slot: string, now: Following | undefined, before: Following | undefined) => {
+    if (before?.source) {
+      const others = followers.get(slotOf(before.source))
+      others?.delete(slot)
+      if (others?.size === 0) followers.delete(slotOf(before.source))
+    }
+    if (now?.source) {
+      const place = slotOf(now.source)
+      followers.set(place, (followers.get(place) ?? new Set()).add(slot))
+      following.set(slot, now)
+    } else {
+      following.delete(slot)
+      allowed.delete(slot)
+    }
+    loop.add(slot)
+  }
+  const moved = (source: Ref) => {
+    for (const slot of followers.get(slotOf(source)) ?? []) loop.add(slot)
+  }
+  const look = () => {
+    for (const [slot, one] of following) if (mayRead(one) !== allowed.get(slot)) loop.add(slot)
+  }
+
+  const secrets = startInformer({
+    resources: inside,
+    kind: ProjectSecret,
+    counts: mentions('sharedSecretRef'),
+    keep: followingOf,
+    changed: (ref, now, before) => follow(slotOf(ref), now, before),
+    failed: error => failed('following project secrets', error),
+  })
+  // What nobody follows is as if it were not there, and is never parsed.
+  const sources = startInformer({
+    resources: inside,
+    kind: SharedSecret,
+    counts: ({ ref }) => followers.has(slotOf(ref)),
+    keep: () => undefined,
+    changed: moved,
+    deleted: object => moved(refOf(object)),
+    listed: () => {
+      for (const slot of following.keys()) loop.add(slot)
+    },
+    failed: error => failed('following shared secrets', error),
+  })
+  const unfollow = rightsChanged(look)
+  const timer = setInterval(look, lookEvery).unref()
+  return {
+    ready: Promise.all([secrets.ready, sources.ready]).then(() => {}),
+    idle: loop.idle,
+    async stop() {
+      unfollow()
+      clearInterval(timer)
+      secrets.stop()
+      sources.stop()
+      await loop.stop()
+    },
+  }
+}
+
+const followingOf = (object: Resource): Following => ({
+  source: sourceOf(object),
+  owner: (object.spec?.['owner'] ?? {}) as Owner,
+})
+
+/** Reads both sides, writes the data if it differs, and says how it stands. */
+async function sync(options: ProjectSecretOptions, ref: Ref): Promise<void> {
+  const { opened, removeStale, now } = options
+  const secret = await opened.get(ProjectSecret, ref).then(({ object }) => object, notThere)
+  if (!secret || secret.metadata.deletionTimestamp) return
+  const source = sourceOf(secret)
+  if (!source) return tell(opened, secret, { outcome: undefined, now: now() })
+  const outcome = await judge(options, secret, source)
+  const there = secret.spec?.['data'] as Json | undefined
+  const stays = outcome.data === undefined && !removeStale
+  const isThere = stays || isSame(there ?? {}, outcome.data ?? {})
+  const written = isThere ? secret : await copy(opened, secret, outcome.data)
+  const message = stays && there ? `${outcome.message}; the data stays as it was last copied` : outcome.message
+  await tell(opened, written, { outcome: { ...outcome, message }, now: now(), isCopied: !isThere })
+}
+
+async function judge({ opened, ownerMay }: ProjectSecretOptions, secret: Resource, source: Ref): Promise<Outcome> {
+  const { owner } = followingOf(secret)
+  const place = `SharedSecret ${slotOf(source)}`
+  const found = await opened.get(SharedSecret, source).then(({ object }) => object, notThere)
+  if (!found) return { reason: 'SourceNotFound', message: `${place} does not exist` }
+  const reason = 'SourceForbidden'
+  if (!owner.user && !owner.team) return { reason, message: `nobody owns this secret, who could get ${place}` }
+  if (!ownerMay(owner, readSource(source)))
+    return { reason, message: `the owner, ${printOwner(owner)}, may not get ${place}` }
+  return { data: (found.spec?.['data'] ?? {}) as Json, reason: 'Copied', message: `the data is that of ${place}` }
+}
+
+/** As it was read, or not at all: what changed meanwhile is looked at anew. */
+async function copy(opened: Resources, secret: Resource, data: Json | undefined): Promise<Resource> {
+  const { data: _, ...spec } = (secret.spec ?? {}) as JsonObject
+  const next = { ...secret, spec: data === undefined ? spec : { ...spec, data } } as unknown as Json
+  return (await opened.update(ProjectSecret, refOf(secret), next, { fieldManager: syncManager })).object
+}
+
+type Told = { readonly outcome: Outcome | undefined; readonly now: number; readonly isCopied?: boolean }
+
+/** The condition and the time, if they are new. No outcome: it follows nothing any more. */
+async function tell(opened: Resources, secret: Resource, { outcome, now, isCopied = false }: Told): Promise<void> {
+  const status = (secret.status ?? {}) as { readonly conditions?: readonly Condition[]; readonly lastSynced?: string }
+  const { conditions = [], lastSynced, ...rest } = status
+  const before = conditions.find(({ type }) => type === 'Synced')
+  const next = outcome && conditionOf(outcome, before, timestamp(now))
+  const isNewly = outcome?.data !== undefined && (isCopied || before?.['status'] !== 'True')
+  const at = isNewly ? timestamp(now) : outcome && lastSynced
+  if (isSame(before, next) && at === lastSynced) return
+  const others = conditions.filter(({ type }) => type !== 'Synced')
+  const told = {
+    ...rest,
+    ...(next || others.length ? { conditions: [...others, ...(next ? [next] : [])] } : {}),
+    ...(at ? { lastSynced: at } : {}),
+  }
+  await opened.update(ProjectSecret, refOf(secret), { ...secret, status: told } as unknown as Json, {
+    fieldManager: syncManager,
+    subresource: 'status',
+  })
+}
+
+function conditionOf({ data, reason, message }: Outcome, before: Condition | undefined, now: string): Condition {
+  const status = data === undefined ? 'False' : 'True'
+  const lastTransitionTime = before?.['status'] === status ? (before['lastTransitionTime'] ?? now) : now
+  return { type: 'Synced', status, lastTransitionTime, reason, message }
+}
+
+function notThere(error: { code?: number }): undefined {
+  if (error.code !== 404) throw error
+}

@@ -1,0 +1,110 @@
+// SecretVersion: what a secret's data was before a change (D35); internal (D2). Stored in the same commit as the change, sealed, and gone with its secret.
+
+import { type Beside, defineKind, type Kind, type Tools } from '../api/kind.ts'
+import { type JsonObject, type Ref, type Resource, timestamp } from '../api/object.ts'
+import { integer, list, type Static, struct, text, time } from '../api/schema.ts'
+import { data } from './secret-data.ts'
+import { sourceOf } from './shared-source.ts'
+
+/** More keys than these are not named: a version says what changed, it is no copy of it. */
+const mostNamed = 1000
+
+export const version = struct('Which version of the data this is, and where it comes from.', {
+  number: integer('Counts from 1, one up with every change of data.'),
+  author: text('Who wrote it.'),
+  key: text('Name of the access key they used.'),
+  time: time('When.'),
+  changed: list(text(''), `Keys that differ from the version before, at most ${mostNamed} of them.`),
+})
+export type Version = Static<typeof version>
+
+export const SecretVersion: Kind = defineKind({
+  kind: 'SecretVersion',
+  plural: 'secretversions',
+  singular: 'secretversion',
+  namespaced: true,
+  description: 'SecretVersion is an earlier version of the data of a SharedSecret or ProjectSecret.',
+  spec: struct('The version.', {
+    secret: struct('The secret it is of.', { kind: text('Its kind.'), name: text('Its name.') }),
+    version,
+    data,
+  }),
+  sealed: ['spec.data'],
+  verbs: ['delete', 'get', 'list', 'watch'],
+  served: false,
+  sample: {
+    apiVersion: 'management.platform.sh/v1',
+    kind: 'SecretVersion',
+    metadata: { name: '8f14e45f-ceea-467f-a8b5-5c2b9f0a6d1e.1', namespace: 'default' },
+    spec: { version: { number: 1 }, data: { password: 'aHVudGVyMg==' } },
+  },
+})
+
+/** The uid of the secret, by which its versions are found. */
+export const versionLabel = 'platform.sh/secret'
+
+type Data = { readonly [key: string]: string }
+type Spec = {
+  readonly data?: Data | undefined
+  readonly sharedSecretRef?: { readonly name?: string | undefined } | undefined
+}
+export type Secret = Resource<Spec, { readonly version?: Version | undefined; readonly lastRead?: string | undefined }>
+
+export const versionPlace = ({ metadata }: Resource<unknown, unknown>, wanted: number | string): Ref => ({
+  namespace: metadata.namespace ?? '',
+  name: `${metadata.uid}.${wanted}`,
+})
+
+/** The version an object is at; one that was stored before versions were counted is at its first. */
+export function versionOf({ metadata, spec, status }: Secret): Version & { readonly number: number } {
+  const { number = 1, ...known } = status?.version ?? {
+    time: metadata.creationTimestamp,
+    changed: changedKeys(undefined, spec?.data),
+  }
+  return { number, ...known }
+}
+
+/** status.version counts changes of data, whatever is sent for it; a copy of another secret has no versions of its own. */
+export function countVersion<T extends Secret>(next: T, old: T | undefined, tools: Tools): T {
+  const { version: _, lastRead: __, ...status } = next.status ?? {}
+  const counted = sourceOf(next) ? old?.status?.version : versionAfter(next, old, tools)
+  const whole = { ...status, ...(counted ? { version: counted } : {}) }
+  if (Object.keys(whole).length) return { ...next, status: whole }
+  const { status: ___, ...bare } = next
+  return bare as T
+}
+
+function versionAfter(next: Secret, old: Secret | undefined, { caller, now }: Tools): Version | undefined {
+  const changed = changedKeys(old?.spec?.data, next.spec?.data)
+  if (old && !sourceOf(old) && changed.length === 0) return old.status?.version
+  return {
+    number: old ? (sourceOf(old) && !old.status?.version ? 1 : versionOf(old).number + 1) : 1,
+    author: caller.username,
+    ...(caller.key === undefined ? {} : { key: caller.key }),
+    time: timestamp(now()),
+    changed: changed.slice(0, mostNamed),
+  }
+}
+
+/** What a change of data keeps of what was there. A secret that begins to follow another keeps what was its own. */
+export function previousVersion(kind: Kind, old: Secret, next: Secret | undefined): readonly Beside[] {
+  if (!next || sourceOf(old)) return []
+  const isKept = sourceOf(next)
+    ? Object.keys(old.spec?.data ?? {}).length > 0
+    : changedKeys(old.spec?.data, next.spec?.data).length > 0
+  if (!isKept) return []
+  const { name = '', uid = '' } = old.metadata
+  const was = versionOf(old)
+  const metadata = {
+    ...versionPlace(old, was.number),
+    labels: { [versionLabel]: uid },
+    ownerReferences: [{ apiVersion: kind.apiVersion, kind: kind.kind, name, uid }],
+  }
+  const spec = { secret: { kind: kind.kind, name }, version: was, ...(old.spec?.data ? { data: old.spec.data } : {}) }
+  return [{ kind: SecretVersion, object: { metadata, spec } as unknown as JsonObject }]
+}
+
+function changedKeys(before: Data = {}, after: Data = {}): string[] {
+  const isSame = (key: string) => Object.hasOwn(before, key) && Object.hasOwn(after, key) && before[key] === after[key]
+  return [...new Set([...Object.keys(before), ...Object.keys(after)])].filter(key => !isSame(key)).sort()
+}

@@ -1,0 +1,193 @@
+// The history of secrets, over HTTP on a real server (D35).
+
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { must, openStage, ours, type Person, refused, type Stage, secrets, soon } from '../access/people.ts'
+import { startServer } from '../support/server.ts'
+
+const base64 = (text: string) => Buffer.from(text).toString('base64')
+const own = `${ours}/namespaces/p-web/projectsecrets`
+const merge = { 'content-type': 'application/merge-patch+json' }
+type Version = { number: number; author: string; key?: string; time: string; changed: string[]; current?: boolean }
+
+describe('the history of a secret', () => {
+  let stage: Stage
+  let admin: Person
+  let ada: Person
+  before(async () => {
+    stage = await openStage()
+    admin = stage.admin
+    ada = await stage.invite('ada')
+  })
+  after(() => stage.close())
+
+  const make = (name: string, data: object, spec: object = {}) =>
+    must(admin.ask('POST', secrets(), { metadata: { name }, spec: { data, ...spec } }))
+  const set = (who: Person, name: string, data: object) =>
+    must(who.ask('PATCH', `${secrets()}/${name}`, { spec: { data } }, merge))
+  const versions = async (path: string): Promise<Version[]> =>
+    (await must(admin.ask('GET', `${path}/history`))).status.versions
+  const numbers = async (path: string) => (await versions(path)).map(one => one.number)
+
+  test('lists who changed which keys when and by which key, newest first, and never a value', async () => {
+    await make('listed', { a: base64('canary-one'), b: base64('same') }, { owner: { user: 'ada' } })
+    await set(ada, 'listed', { a: base64('canary-two') })
+    await set(admin, 'listed', { a: null, c: base64('canary-three') })
+    await must(admin.ask('PATCH', `${secrets()}/listed`, { spec: { displayName: 'no change of data' } }, merge))
+    const answer = await admin.ask('GET', `${secrets()}/listed/history`)
+    assert.equal(answer.body.kind, 'SecretHistory')
+    const told = (answer.body.status.versions as Version[]).map(({ number, author, changed, current }) => ({
+      number,
+      author,
+      changed,
+      current,
+    }))
+    assert.deepEqual(told, [
+      { number: 3, author: 'admin', changed: ['a', 'c'], current: true },
+      { number: 2, author: 'ada', changed: ['a'], current: undefined },
+      { number: 1, author: 'admin', changed: ['a', 'b'], current: undefined },
+    ])
+    const [newest, second] = answer.body.status.versions as Version[]
+    assert.equal(newest?.key, 'admin')
+    assert.match(second?.key ?? '', /^ada-/)
+    assert.ok(Date.parse(second?.time ?? '') > Date.now() - 60_000)
+    for (const value of ['canary-one', 'canary-two', 'canary-three', 'same'])
+      assert.ok(!answer.text.includes(base64(value)), 'no value in a list')
+  })
+
+  test('shows one version with its data, the current one included; others are 404', async () => {
+    await make('shown', { a: base64('1') })
+    await set(admin, 'shown', { a: base64('2') })
+    const first = await must(admin.ask('GET', `${secrets()}/shown/history/1`))
+    assert.equal(first.kind, 'SecretVersion')
+    assert.deepEqual(first.spec.data, { a: base64('1') })
+    assert.equal(first.status.version.number, 1)
+    assert.deepEqual((await must(admin.ask('GET', `${secrets()}/shown/history/2`))).spec.data, { a: base64('2') })
+    await refused(admin.ask('GET', `${secrets()}/shown/history/3`), 404, /no version 3 of sharedsecrets "shown"/)
+    for (const part of ['0', '01', '-1', 'x', '1e0', '99999999999'])
+      await refused(admin.ask('GET', `${secrets()}/shown/history/${part}`), 404, /a version is a whole number/)
+    await refused(admin.ask('GET', `${secrets()}/shown/history/1/2`), 404)
+    await refused(admin.ask('GET', `${secrets()}/shown/status/1`), 404)
+    await refused(admin.ask('GET', `${secrets()}/absent/history/1`), 404, /"absent" not found/)
+    for (const method of ['POST', 'PUT', 'PATCH', 'DELETE'])
+      await refused(admin.ask(method, `${secrets()}/shown/history/1`, {}), 405)
+  })
+
+  test('a rollback is a write of old data, and a new version', async () => {
+    await make('back', { a: base64('1') })
+    await set(admin, 'back', { a: base64('2') })
+    const { spec } = await must(admin.ask('GET', `${secrets()}/back/history/1`))
+    await set(admin, 'back', spec.data)
+    assert.deepEqual(await numbers(`${secrets()}/back`), [3, 2, 1])
+    assert.deepEqual((await must(admin.ask('GET', `${secrets()}/back/history/3`))).spec.data, { a: base64('1') })
+  })
+
+  test('is for owner and administrators, and for others where access names the subresource', async () => {
+    const access = [
+      { verbs: ['get'], users: ['reader'] },
+      { verbs: ['get'], subresources: ['history'], users: ['auditor'] },
+    ]
+    await make('rights', { a: base64('1') }, { owner: { user: 'ada' }, access })
+    await set(admin, 'rights', { a: base64('2') })
+    const [reader, auditor] = [await stage.invite('reader'), await stage.invite('auditor')]
+    const stranger = await stage.invite('stranger')
+    for (const path of ['history', 'history/1']) {
+      for (const who of [admin, ada, auditor]) await must(who.ask('GET', `${secrets()}/rights/${path}`))
+      for (const who of [reader, stranger])
+        await refused(who.ask('GET', `${secrets()}/rights/${path}`), 403, /sharedsecrets\/history/)
+    }
+    await must(reader.ask('GET', `${secrets()}/rights`))
+  })
+
+  test('status.version cannot be written, not by /status either', async () => {
+    const made = await make('status', { a: base64('1') })
+    assert.equal(made.status.version.number, 1)
+    const forged = { ...made, status: { version: { number: 41, author: 'eve' }, lastRead: '2000-01-01T00:00:00Z' } }
+    const put = await must(admin.ask('PUT', `${secrets()}/status/status`, forged))
+    assert.deepEqual(put.status.version, made.status.version)
+    await must(admin.ask('PATCH', `${secrets()}/status/status`, { status: { version: null, conditions: null } }, merge))
+    await set(admin, 'status', { a: base64('2') })
+    assert.deepEqual(await numbers(`${secrets()}/status`), [2, 1])
+  })
+
+  test('belongs to the uid: it goes with the secret, and a new one of that name begins anew', async () => {
+    for (const policy of ['Background', 'Orphan', 'Foreground']) {
+      await make('again', { a: base64(`1 ${policy}`) })
+      await set(admin, 'again', { a: base64('2') })
+      await must(admin.ask('DELETE', `${secrets()}/again?propagationPolicy=${policy}`))
+      await soon('it is gone', async () => (await admin.ask('GET', `${secrets()}/again`)).status === 404)
+      await make('again', { a: base64('3') })
+      assert.deepEqual(await numbers(`${secrets()}/again`), [1])
+      await must(admin.ask('DELETE', `${secrets()}/again`))
+      await soon(`no version is left after ${policy}`, async () => {
+        const text = (await stage.server.request('GET', '/../../metrics')).text
+        const counted = /apiserver_storage_objects\{resource="secretversions[^}]*\} (\d+)/.exec(text)?.[1]
+        return counted === String(others)
+      })
+    }
+  })
+  /** What the tests above have left. */
+  const others = 2 + 1 + 2 + 1 + 1
+
+  test('project secrets have one of their own, and none while they follow a shared secret', async () => {
+    await make('source', { a: base64('1') })
+    const body = { metadata: { name: 'copy' }, spec: { data: { mine: base64('0') } } }
+    await must(admin.ask('POST', own, body))
+    await must(admin.ask('PATCH', `${own}/copy`, { spec: { data: { mine: base64('1') } } }, merge))
+    assert.deepEqual(await numbers(`${own}/copy`), [2, 1])
+    await must(admin.ask('PATCH', `${own}/copy`, { spec: { sharedSecretRef: { name: 'source' } } }, merge))
+    const data = async () => (await must(admin.ask('GET', `${own}/copy`))).spec.data
+    await soon('it is copied', async () => (await data()).a === base64('1'))
+    await set(admin, 'source', { a: base64('2') })
+    await soon('it follows', async () => (await data()).a === base64('2'))
+    assert.deepEqual(await numbers(`${own}/copy`), [2, 1], 'what was its own stays, what is copied is not kept')
+    assert.deepEqual((await must(admin.ask('GET', `${own}/copy/history/2`))).spec.data, { mine: base64('1') })
+    await must(admin.ask('PATCH', `${own}/copy`, { spec: { sharedSecretRef: null } }, merge))
+    assert.deepEqual(await numbers(`${own}/copy`), [3, 2, 1])
+    await must(admin.ask('POST', own, { metadata: { name: 'pure' }, spec: { sharedSecretRef: { name: 'source' } } }))
+    await soon('it is copied', async () => {
+      return (await must(admin.ask('GET', `${own}/pure`))).spec.data?.a === base64('2')
+    })
+    assert.deepEqual(await numbers(`${own}/pure`), [])
+    await refused(admin.ask('GET', `${own}/pure/history/1`), 404, /no version 1/)
+  })
+
+  test('a dry run keeps nothing', async () => {
+    await make('dry', { a: base64('1') })
+    await must(admin.ask('PATCH', `${secrets()}/dry?dryRun=All`, { spec: { data: { a: base64('2') } } }, merge))
+    assert.deepEqual(await numbers(`${secrets()}/dry`), [1])
+  })
+
+  test('writes that race count each change once', async () => {
+    await make('race', { n: base64('0') })
+    await Promise.all(Array.from({ length: 10 }, (_, index) => set(admin, 'race', { n: base64(`${index + 1}`) })))
+    const all = await versions(`${secrets()}/race`)
+    assert.deepEqual(
+      all.map(one => one.number),
+      Array.from({ length: 11 }, (_, index) => 11 - index),
+    )
+    const values = await Promise.all(
+      all.map(async ({ number }) => (await must(admin.ask('GET', `${secrets()}/race/history/${number}`))).spec.data.n),
+    )
+    assert.equal(new Set(values).size, 11, 'no version is lost')
+  })
+})
+
+test('as many versions are kept as secrets.versions says, across restarts', async () => {
+  const server = await startServer({ args: ['--secrets-versions', '2'] })
+  try {
+    const path = `${secrets()}/bounded`
+    const body = (data: object) => ({ body: { metadata: { name: 'bounded' }, spec: { data } } })
+    await must(server.request('POST', secrets(), body({ n: base64('1') })))
+    for (let n = 2; n <= 5; n++)
+      await must(server.request('PATCH', path, { body: { spec: { data: { n: base64(`${n}`) } } }, headers: merge }))
+    const numbers = async () =>
+      (await must(server.request('GET', `${path}/history`))).status.versions.map((one: Version) => one.number)
+    await soon('the oldest are pruned', async () => JSON.stringify(await numbers()) === '[5,4,3]')
+    await server.restart()
+    assert.deepEqual(await numbers(), [5, 4, 3])
+    assert.deepEqual((await must(server.request('GET', `${path}/history/3`))).spec.data, { n: base64('3') })
+  } finally {
+    await server.stop()
+  }
+})
