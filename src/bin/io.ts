@@ -1,19 +1,37 @@
 // The world as commands see it: standard streams, files, environment, time. platform.ts hands it to them.
 
+import { randomBytes } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { Io } from '../cli/command.ts'
+import { openFiles } from './files.ts'
+import { start } from './start.ts'
+
+const { stdin, stdout, stderr, env } = process
+// Whoever reads our output may have seen enough.
+for (const stream of [stdout, stderr])
+  stream.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))
 
 export const io: Io = {
-  out: text => void process.stdout.write(text),
-  err: text => void process.stderr.write(text),
-  readFile: path => (path === '-' ? readAll(process.stdin) : readFile(path)).catch(named(path)),
+  out: data => void stdout.write(data),
+  err: text => void stderr.write(text),
+  readFile: path => (path === '-' ? readAll(stdin) : readFile(path)).catch(named(path)),
   listDirectory: async path => {
     const entries = await readdir(path, { withFileTypes: true }).catch(named(path))
     return entries.map(entry => (entry.isDirectory() ? `${entry.name}/` : entry.name)).toSorted()
   },
-  env: process.env,
+  env,
   now: Date.now,
-  isTerminal: Boolean(process.stdout.isTTY),
+  isTerminal: Boolean(stdout.isTTY),
+  hasColour: Boolean(stdout.isTTY) && !env['NO_COLOR'] && env['TERM'] !== 'dumb',
+  ...(stdin.isTTY && stderr.isTTY
+    ? { ask: async (question, how) => (await import('./ask.ts')).ask(question, how) }
+    : {}),
+  random: size => randomBytes(size),
+  files: openFiles(env),
+  keychain: async () => (await import('./keychain.ts')).openKeychain(env),
+  start,
+  program: [process.execPath, join(import.meta.dirname, '../../bin/platform.js')],
 }
 
 async function readAll(stream: AsyncIterable<Buffer>): Promise<Uint8Array> {

@@ -1,9 +1,11 @@
 // What a command of the command line is: a record of words, flags and examples. Help, parsing and hints follow from it.
 
+import type { Files, Keychain, Start } from './world.ts'
+
 /** What a command sees of the world; bin hands it in, tests hand in another. */
 export type Io = {
   /** Data, as it is: goes to standard output. */
-  readonly out: (text: string) => void
+  readonly out: (data: string | Uint8Array) => void
   /** Talk: goes to standard error. */
   readonly err: (text: string) => void
   /** `-` is standard input. Rejects with a sentence that names the file. */
@@ -14,6 +16,17 @@ export type Io = {
   readonly now: () => number
   /** Whether a person looks at standard output. */
   readonly isTerminal: boolean
+  /** Whether what a person reads may be coloured. */
+  readonly hasColour: boolean
+  /** Asks the person at the terminal; absent where nobody is. What is typed to a `hidden` question is not shown. */
+  readonly ask?: (question: string, how?: 'hidden') => Promise<string>
+  readonly random: (bytes: number) => Uint8Array
+  readonly files: Files
+  /** Where the machine keeps secrets; undefined where it has no such place. */
+  readonly keychain: () => Promise<Keychain | undefined>
+  readonly start: Start
+  /** How this program is started by others: a command and its first arguments. */
+  readonly program: readonly string[]
 }
 
 type Described = { readonly what: string; readonly short?: string }
@@ -40,11 +53,17 @@ type ValueOf<F extends Flag> = F extends { readonly type: 'switch' }
       ? string
       : string | undefined
 
-export type Positional = { readonly name: string; readonly what: string; readonly optional?: boolean }
+export type Positional = {
+  readonly name: string
+  readonly what: string
+  readonly optional?: boolean
+  /** The last one may be given many times. */
+  readonly many?: boolean
+}
 
 export type Given<F extends Flags = Flags> = {
   readonly flags: { readonly [K in keyof F]: ValueOf<F[K]> }
-  /** As many as `positionals` names; optional ones may be missing. */
+  /** As many as `positionals` names, or more where the last may be many; optional ones may be missing. */
   readonly words: readonly string[]
   /** Everything behind the command's own words, untouched. */
   readonly args: readonly string[]
@@ -61,9 +80,16 @@ export type Command<F extends Flags = Flags> = {
   readonly positionals?: readonly Positional[]
   /** The command reads `args` itself: flags are for the help alone. */
   readonly ownFlags?: boolean
+  /** For programs, not for people: in no help and no page. */
+  readonly hidden?: boolean
   /** Answers the exit code. */
   readonly run: (given: Given<F>, io: Io) => Promise<number>
 }
+
+/** A row of the table: a command, or where it is once it is wanted. A program of fifty commands loads one of them. */
+export type Row = Command | { readonly words: readonly string[]; readonly load: () => Promise<Command> }
+
+export const loaded = async (row: Row): Promise<Command> => ('load' in row ? row.load() : row)
 
 /** Keeps the flags' types while it is written, and forgets them in the table. */
 export const defineCommand = <const F extends Flags>(command: Command<F>): Command => command as unknown as Command

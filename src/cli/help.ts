@@ -8,7 +8,7 @@ export function helpOf(command: Command): string {
   const { what, examples, flags, positionals = [] } = command
   const usage = [
     `platform ${nameOf(command)}`,
-    ...positionals.map(({ name, optional }) => (optional ? `[${name}]` : name)),
+    ...positionals.map(({ name, optional, many }) => (optional ? `[${name}]` : name) + (many ? '…' : '')),
     ...(Object.keys(flags).length ? ['[flags]'] : []),
   ].join(' ')
   return [
@@ -24,7 +24,7 @@ export function helpOf(command: Command): string {
 
 /** The commands that begin with these words; all of them without any. */
 export function overviewOf(commands: readonly Command[], words: readonly string[]): string {
-  const those = commands.filter(command => words.every((word, at) => command.words[at] === word))
+  const those = commands.filter(command => !command.hidden && words.every((word, at) => command.words[at] === word))
   return [
     'Usage:',
     ...columns(those.map(command => [`platform ${nameOf(command)}`, command.what])),

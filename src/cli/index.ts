@@ -1,18 +1,41 @@
 // The commands that need no server's rooms, in the order of the help. bin/platform.ts puts them beside its own.
 
-import type { Command } from './command.ts'
-import { tokenRevoke, tokenRotateKey } from './token.ts'
-import { licenseInspect, vclusterDefaults, vclusterSchema, vclusterValidate } from './vcluster-config.ts'
-import { vclusterPatch } from './vcluster-patch.ts'
-import { vclusterTest } from './vcluster-test.ts'
+import type { Command, Row } from './command.ts'
 
-export const commands: readonly Command[] = [
-  vclusterValidate,
-  vclusterPatch,
-  vclusterTest,
-  vclusterSchema,
-  vclusterDefaults,
-  licenseInspect,
-  tokenRevoke,
-  tokenRotateKey,
+const row = <K extends string>(words: string, from: () => Promise<{ readonly [key in K]: Command }>, name: K): Row => ({
+  words: words.split(' '),
+  load: async () => (await from())[name],
+})
+
+const signOut = () => import('./logout.ts')
+const me = () => import('./whoami.ts')
+const forKubectl = () => import('./kubeconfig.ts')
+const objects = () => import('./get.ts')
+const files = () => import('./create.ts')
+const tokens = () => import('./token.ts')
+const vclusterFiles = () => import('./vcluster-config.ts')
+
+export const commands: readonly Row[] = [
+  row('login', () => import('./login.ts'), 'login'),
+  row('logout', signOut, 'logout'),
+  row('whoami', me, 'whoami'),
+  row('status', me, 'status'),
+  row('context use', signOut, 'contextUse'),
+  row('context list', signOut, 'contextList'),
+  row('context delete', signOut, 'contextDelete'),
+  row('kubeconfig', forKubectl, 'kubeconfig'),
+  row('credential', forKubectl, 'credential'),
+  row('kubectl', forKubectl, 'kubectl'),
+  row('get', objects, 'get'),
+  row('list', objects, 'list'),
+  row('create', files, 'create'),
+  row('delete', files, 'remove'),
+  row('vcluster validate', vclusterFiles, 'vclusterValidate'),
+  row('vcluster patch', () => import('./vcluster-patch.ts'), 'vclusterPatch'),
+  row('vcluster test', () => import('./vcluster-test.ts'), 'vclusterTest'),
+  row('vcluster schema', vclusterFiles, 'vclusterSchema'),
+  row('vcluster defaults', vclusterFiles, 'vclusterDefaults'),
+  row('license inspect', vclusterFiles, 'licenseInspect'),
+  row('token revoke', tokens, 'tokenRevoke'),
+  row('token rotate-key', tokens, 'tokenRotateKey'),
 ]

@@ -16,10 +16,15 @@ export function readFlags({ words: name, flags, positionals = [] }: Command, arg
   )
   const needed = positionals.filter(({ optional }) => !optional)
   for (const missing of needed.slice(words.length)) problems.push(`${missing.name} is missing: ${missing.what}`)
-  for (const extra of words.slice(positionals.length)) problems.push(`"${extra}" is one argument too many`)
+  const room = positionals.at(-1)?.many ? words.length : positionals.length
+  // What is not expected may be a secret that lost its quotes: its length is enough to find it.
+  for (const extra of words.slice(room)) problems.push(`${shown(extra)} is one argument too many`)
   if (problems.length) throw new UsageError([...problems, `platform ${name.join(' ')} --help shows how it is used`])
   return { flags: values as Given['flags'], words, args }
 }
+
+const shown = (word: string) =>
+  word.length > 32 || word.includes('=') ? `an argument of ${word.length} characters` : `"${word}"`
 
 function tokens(args: readonly string[], flags: Flags, problems: string[]): { read: Read; words: string[] } {
   const options = Object.fromEntries(

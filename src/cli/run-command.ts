@@ -2,7 +2,7 @@
 
 import { ApiError } from '../api/errors.ts'
 import { didYouMean } from '../api/nearest.ts'
-import { type Command, type Io, UsageError } from './command.ts'
+import { type Io, loaded, type Row, UsageError } from './command.ts'
 import { helpOf, overviewOf } from './help.ts'
 import { readFlags } from './read-flags.ts'
 
@@ -10,11 +10,12 @@ import { readFlags } from './read-flags.ts'
 const exitCodes: { readonly [code: number]: number } = { 401: 4, 403: 5, 404: 3, 409: 6, 429: 7, 503: 7, 504: 7 }
 
 /** Answers the exit code; never throws. */
-export async function runCommand(commands: readonly Command[], args: readonly string[], io: Io): Promise<number> {
+export async function runCommand(commands: readonly Row[], args: readonly string[], io: Io): Promise<number> {
   const asked = args[0] === 'help' ? [...args.slice(1), '--help'] : args
-  const command = commandOf(commands, asked)
+  const row = rowOf(commands, asked)
   const wantsHelp = asked.slice(0, endOfFlags(asked)).some(one => one === '--help' || one === '-h')
-  if (!command) return withoutCommand(commands, asked, wantsHelp, io)
+  if (!row) return withoutCommand(commands, asked, wantsHelp, io)
+  const command = await loaded(row)
   if (wantsHelp) {
     io.out(`${helpOf(command)}\n`)
     return 0
@@ -30,7 +31,7 @@ export async function runCommand(commands: readonly Command[], args: readonly st
 }
 
 /** The one with the most words, so that `vcluster patch` is not `vcluster`. */
-function commandOf(commands: readonly Command[], args: readonly string[]): Command | undefined {
+function rowOf(commands: readonly Row[], args: readonly string[]): Row | undefined {
   return commands
     .filter(({ words }) => words.every((word, at) => args[at] === word))
     .toSorted((a, b) => b.words.length - a.words.length)[0]
@@ -42,7 +43,8 @@ function endOfFlags(args: readonly string[]): number {
   return at === -1 ? args.length : at
 }
 
-function withoutCommand(commands: readonly Command[], args: readonly string[], help: boolean, io: Io): number {
+async function withoutCommand(rows: readonly Row[], args: readonly string[], help: boolean, io: Io): Promise<number> {
+  const commands = await Promise.all(rows.map(loaded))
   const words = args.slice(0, args.findIndex(one => one.startsWith('-')) >>> 0)
   const isGroup = commands.some(command => words.every((word, at) => command.words[at] === word))
   if (isGroup) {

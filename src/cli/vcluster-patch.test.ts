@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { fakeIo } from '../../test/support/fake-io.ts'
 import { decode } from '../api/codec.ts'
 import type { JsonObject } from '../api/object.ts'
 import type { Io } from './command.ts'
@@ -23,6 +24,7 @@ async function run(words: string, files: Files) {
   const all: { [path: string]: Uint8Array } = { license: licence }
   for (const [path, text] of Object.entries(files)) all[path] = new TextEncoder().encode(text)
   const io: Io = {
+    ...fakeIo(),
     out: text => {
       said.out += text
     },

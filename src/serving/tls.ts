@@ -17,11 +17,16 @@ const day = 24 * 3600 * 1000
 
 /** Issued from our own CA, and issued anew a month before it ends. */
 export function ownCertificate(authority: Pair, names: readonly string[], now: () => number): CertificateSource {
-  let current = issueCertificate(authority, names, now())
+  // The CA goes along, so that whoever comes for the first time can compare its fingerprint.
+  const issue = (): Pair => {
+    const { certificate, key } = issueCertificate(authority, names, now())
+    return { certificate: `${certificate}${authority.certificate}`, key }
+  }
+  let current = issue()
   let tell: (pair: Pair) => void = () => {}
   const timer = setInterval(() => {
     if (Date.parse(new X509Certificate(current.certificate).validTo) - now() > renewBefore) return
-    current = issueCertificate(authority, names, now())
+    current = issue()
     tell(current)
   }, day).unref()
   return {

@@ -8,7 +8,7 @@ export function fakeIo(files: { readonly [path: string]: string } = {}, over: Pa
   const out: string[] = []
   const err: string[] = []
   return {
-    out: text => void out.push(text),
+    out: data => void out.push(typeof data === 'string' ? data : new TextDecoder().decode(data)),
     err: text => void err.push(text),
     readFile: async path => {
       const text = files[path]
@@ -23,6 +23,18 @@ export function fakeIo(files: { readonly [path: string]: string } = {}, over: Pa
     env: {},
     now: () => 0,
     isTerminal: false,
+    hasColour: false,
+    random: size => new Uint8Array(size),
+    files: {
+      read: async () => undefined,
+      write: async path => Promise.reject(new Error(`cannot write ${path}`)),
+      remove: async () => {},
+      locked: async (_, work) => work(),
+      find: async () => undefined,
+    },
+    keychain: async () => undefined,
+    start: () => ({ ended: Promise.resolve(0), kill: () => {} }),
+    program: ['platform'],
     ...over,
     printed: () => out.join(''),
     said: () => err.join(''),

@@ -1,0 +1,27 @@
+// Every command of the executable, each loaded when it is wanted. platform.ts runs them, docs/CLI.md is made from them.
+
+import { defineCommand, type Row } from '../cli/command.ts'
+import { commands as ownCommands } from '../cli/index.ts'
+import { version } from './version.ts'
+
+const withSettings = () => import('./settings-commands.ts')
+
+export const commands: readonly Row[] = [
+  { words: ['serve'], load: async () => (await withSettings()).serve },
+  { words: ['config', 'check'], load: async () => (await withSettings()).configCheck },
+  { words: ['admin', 'reset'], load: async () => (await withSettings()).adminReset },
+  { words: ['audit', 'hash'], load: async () => (await withSettings()).auditHash },
+  { words: ['gateway'], load: async () => (await import('./gateway.ts')).gateway },
+  { words: ['vcluster', 'sync'], load: async () => (await import('./sync.ts')).vclusterSync },
+  ...ownCommands,
+  defineCommand({
+    words: ['version'],
+    what: 'Print the version.',
+    examples: [],
+    flags: {},
+    run: async (_, { out }) => {
+      out(`${version}\n`)
+      return 0
+    },
+  }),
+]

@@ -1,0 +1,73 @@
+// Files as the command line keeps them: written whole, for their owner alone, by one program at a time. io.ts hands it on.
+
+import { access, constants, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises'
+import { delimiter, dirname, join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import type { Files } from '../cli/world.ts'
+
+/** A lock that is older was left by a program that was killed. */
+const staleAfter = 10_000
+
+export const openFiles = (env: NodeJS.ProcessEnv): Files => ({
+  read: path =>
+    readFile(path).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return undefined
+      throw new Error(`cannot read ${path}: ${error.message}`)
+    }),
+
+  async write(path, data) {
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+    const temporary = `${path}.${process.pid}.tmp`
+    try {
+      const handle = await open(temporary, 'w', 0o600)
+      try {
+        await handle.chmod(0o600)
+        await handle.writeFile(data)
+        await handle.sync()
+      } finally {
+        await handle.close()
+      }
+      await rename(temporary, path)
+    } catch (error) {
+      await rm(temporary, { force: true })
+      throw new Error(`cannot write ${path}: ${(error as Error).message}`)
+    }
+  },
+
+  remove: path => rm(path, { force: true }),
+
+  async locked(path, work) {
+    const lock = `${path}.lock`
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+    for (;;) {
+      const handle = await open(lock, 'wx', 0o600).catch((error: NodeJS.ErrnoException) => {
+        if (error.code === 'EEXIST') return undefined
+        throw new Error(`cannot write ${lock}: ${error.message}`)
+      })
+      if (handle) {
+        await handle.close()
+        break
+      }
+      const age = Date.now() - (await stat(lock).catch(() => ({ mtimeMs: Date.now() }))).mtimeMs
+      if (age > staleAfter) await rm(lock, { force: true })
+      else await setTimeout(20)
+    }
+    try {
+      return await work()
+    } finally {
+      await rm(lock, { force: true })
+    }
+  },
+
+  async find(program) {
+    for (const directory of (env['PATH'] ?? '').split(delimiter).filter(Boolean)) {
+      const file = join(directory, program)
+      const isThere = await access(file, constants.X_OK).then(
+        () => true,
+        () => false,
+      )
+      if (isThere) return file
+    }
+    return undefined
+  },
+})

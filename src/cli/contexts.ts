@@ -1,0 +1,85 @@
+// The contexts file: which servers one is signed in to, and which is the current one. No key is in it. session.ts and the commands read it.
+
+import { isObject } from '../api/object.ts'
+import type { Io } from './command.ts'
+import { contextsFile, keyFile } from './paths.ts'
+
+export type Context = {
+  readonly server: string
+  /** The CA that was trusted at sign-in, PEM; absent: those the machine trusts. */
+  readonly ca?: string
+  readonly namespace?: string
+  readonly user?: string
+  /** Name of the access key, to revoke it at the end. */
+  readonly keyName?: string
+  readonly keyIn: 'keychain' | 'file'
+}
+export type Contexts = { readonly current?: string; readonly contexts: { readonly [name: string]: Context } }
+
+const mostBytes = 1024 * 1024
+
+/** A file that cannot be read is never written over: it is the only place that knows the contexts. */
+export async function readContexts(io: Io): Promise<Contexts> {
+  const file = contextsFile(io.env)
+  const bytes = await io.files.read(file)
+  if (!bytes?.length) return { contexts: {} }
+  const broken = (why: string) => new Error(`${file} is broken: ${why}; mend it, or move it away and sign in again`)
+  if (bytes.length > mostBytes) throw broken(`it has more than ${mostBytes} bytes`)
+  const value = parsed(new TextDecoder().decode(bytes), broken)
+  if (!isObject(value) || !isObject(value['contexts'])) throw broken('it must be an object with "contexts"')
+  const contexts: { [name: string]: Context } = Object.create(null)
+  for (const [name, one] of Object.entries(value['contexts'])) {
+    if (!isObject(one) || typeof one['server'] !== 'string') throw broken(`the context "${name}" has no server`)
+    contexts[name] = one as unknown as Context
+  }
+  const current = value['current']
+  return { contexts, ...(typeof current === 'string' ? { current } : {}) }
+}
+
+function parsed(text: string, broken: (why: string) => Error): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw broken('it is not JSON')
+  }
+}
+
+/** Two sign-ins at once both count. */
+export async function changeContexts(io: Io, change: (before: Contexts) => Contexts): Promise<void> {
+  const file = contextsFile(io.env)
+  await io.files.locked(file, async () => {
+    const next = change(await readContexts(io))
+    await io.files.write(file, `${JSON.stringify(next, undefined, 2)}\n`)
+  })
+}
+
+export async function readKey(io: Io, name: string, { keyIn }: Context): Promise<string | undefined> {
+  if (keyIn === 'keychain') return (await io.keychain())?.get(name)
+  const bytes = await io.files.read(keyFile(io.env, name))
+  return bytes && new TextDecoder().decode(bytes).trim()
+}
+
+/** In the keychain where there is one that takes it, else in a file for its owner alone. */
+export async function keepKey(io: Io, name: string, key: string): Promise<Context['keyIn']> {
+  const keychain = await io.keychain()
+  const kept = await keychain?.set(name, key).then(
+    () => true,
+    () => false,
+  )
+  if (kept) {
+    await io.files.remove(keyFile(io.env, name))
+    return 'keychain'
+  }
+  await io.files.write(keyFile(io.env, name), `${key}\n`)
+  return 'file'
+}
+
+export async function forgetContext(io: Io, name: string): Promise<void> {
+  const context = (await readContexts(io)).contexts[name]
+  if (context?.keyIn === 'keychain') await (await io.keychain())?.remove(name)
+  await io.files.remove(keyFile(io.env, name))
+  await changeContexts(io, ({ current, contexts }) => {
+    const { [name]: _, ...rest } = contexts
+    return { contexts: rest, ...(current !== undefined && current !== name ? { current } : {}) }
+  })
+}

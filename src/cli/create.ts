@@ -1,0 +1,141 @@
+// `platform create -f` and `platform delete`: objects of every kind from files, and away again.
+
+import { decode } from '../api/codec.ts'
+import { DecodeError } from '../api/json-reader.ts'
+import type { Kind } from '../api/kind.ts'
+import { isObject, type JsonObject, type Resource } from '../api/object.ts'
+import { kinds } from '../kinds/index.ts'
+import { defineCommand, type Io, UsageError } from './command.ts'
+import { confirm } from './confirm.ts'
+import { contextFlag, dryRunFlag, namespaceFlag, outputFlag, projectFlag, yesFlag } from './flags.ts'
+import { kindNamed, namespaceFor } from './kind-named.ts'
+import { nameOf, printJson } from './print.ts'
+import { openSession } from './session.ts'
+
+export const create = defineCommand({
+  words: ['create'],
+  what: 'Create the objects of a file: YAML or JSON, one or many.',
+  examples: [
+    { what: 'From a file', command: 'platform create -f team.yaml' },
+    {
+      what: 'From standard input, only to see whether it would be taken',
+      command: 'platform create -f - --dry-run=server',
+    },
+  ],
+  flags: {
+    ...contextFlag,
+    ...namespaceFlag,
+    ...outputFlag,
+    ...dryRunFlag,
+    file: { type: 'list', short: 'f', value: 'FILE', what: 'The file; - is standard input.', required: true },
+  },
+  run: async ({ flags }, io) => {
+    const objects = (await Promise.all(flags.file.map(file => readObjects(io, file)))).flat()
+    const session = await openSession(io, flags)
+    const dryRun = flags['dry-run'] === 'server'
+    let failure: unknown
+    try {
+      for (const { kind, object } of objects) {
+        const own = isObject(object['metadata']) ? object['metadata']['namespace'] : undefined
+        const namespace = namespaceFor(
+          kind,
+          { namespace: typeof own === 'string' ? own : undefined },
+          session.namespace,
+        )
+        try {
+          const { object: made } = await session.resources.create(kind, namespace, object, {
+            dryRun,
+            fieldManager: 'platform',
+          })
+          printMade(io, kind, made, { output: flags.output, done: dryRun ? 'created (dry run)' : 'created' })
+        } catch (error) {
+          // The others are tried all the same: who reads the messages sees everything that is to be mended.
+          if (failure !== undefined) io.err(`platform: ${(failure as Error).message}\n`)
+          failure = error
+        }
+      }
+    } finally {
+      session.close()
+    }
+    if (failure !== undefined) throw failure
+    return 0
+  },
+})
+
+type Found = { readonly kind: Kind; readonly object: JsonObject }
+
+async function readObjects(io: Io, file: string): Promise<Found[]> {
+  const text = new TextDecoder().decode(await io.readFile(file))
+  const parts = text.split(/^---(?:[ \t].*)?$/m).filter(part => part.replace(/^\s*#.*$/gm, '').trim())
+  if (!parts.length) throw new UsageError([`${file} has no object in it`])
+  return parts.flatMap(part => objectsIn(part, file))
+}
+
+function objectsIn(text: string, file: string): Found[] {
+  try {
+    const { value, duplicates } = decode(new TextEncoder().encode(text), 'yaml')
+    if (duplicates.length) throw new UsageError(duplicates.map(one => `${file}: ${one}`))
+    const items =
+      isObject(value) && value['kind'] === 'List' && Array.isArray(value['items']) ? value['items'] : [value]
+    return items.map(item => {
+      const found =
+        isObject(item) &&
+        kinds.find(kind => kind.served && kind.kind === item['kind'] && kind.apiVersion === item['apiVersion'])
+      if (found && isObject(item) && found.verbs.includes('create')) return { kind: found, object: item }
+      throw new UsageError([
+        `${file}: every object needs an apiVersion and a kind that this server has, such as management.platform.sh/v1 and Team`,
+      ])
+    })
+  } catch (error) {
+    if (error instanceof DecodeError) throw new UsageError([`${file}: ${error.message}`])
+    throw error
+  }
+}
+
+/** What a write answered. `value`: the one thing that is shown once, a key or a token. */
+export function printMade(
+  io: Io,
+  kind: Kind,
+  made: Resource,
+  { output, done }: { output: string | undefined; done: string },
+): void {
+  const secret = made.spec?.['key'] ?? made.status?.['token']
+  if (output === 'json' || output === 'yaml') printJson(io, made, output)
+  else if (output === 'name') io.out(`${nameOf(kind, made)}\n`)
+  else if (output === 'value') {
+    if (typeof secret !== 'string') throw new UsageError(['-o value is for keys and tokens'])
+    io.out(`${secret}\n`)
+  } else io.out(`${nameOf(kind, made)} ${done}\n`)
+}
+
+export const remove = defineCommand({
+  words: ['delete'],
+  what: 'Delete objects by name.',
+  examples: [
+    { what: 'Asks first', command: 'platform delete team web' },
+    { what: 'In a script', command: 'platform delete accesskey ci old-ci --yes' },
+  ],
+  flags: { ...contextFlag, ...namespaceFlag, ...projectFlag, ...dryRunFlag, ...yesFlag },
+  positionals: [
+    { name: 'KIND', what: 'such as team, secret, accesskey' },
+    { name: 'NAME', what: 'which of them', many: true },
+  ],
+  run: async ({ flags, words: [word = '', ...names] }, io) => {
+    const kind = kindNamed(word, 'delete', flags.project)
+    const dryRun = flags['dry-run'] === 'server'
+    const session = await openSession(io, flags)
+    try {
+      const shown = names.map(name => `${kind.singular}/${name}`).join(', ')
+      await confirm(io, `Delete ${shown} on ${session.server}?`, flags.yes || dryRun)
+      const namespace = namespaceFor(kind, flags, session.namespace)
+      for (const name of names) {
+        const answer = await session.resources.delete(kind, { namespace, name }, { dryRun })
+        const done = 'document' in answer ? 'is being deleted' : 'deleted'
+        io.out(`${kind.singular}/${name} ${done}${dryRun ? ' (dry run)' : ''}\n`)
+      }
+      return 0
+    } finally {
+      session.close()
+    }
+  },
+})

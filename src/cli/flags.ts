@@ -1,0 +1,55 @@
+// Flags that many commands share, so that they are called alike and mean the same. Commands spread them into their own.
+
+import type { Flags } from './command.ts'
+
+export const contextFlag = {
+  context: {
+    type: 'text',
+    value: 'NAME',
+    what: 'Context to use instead of the current one.',
+    variable: 'PLATFORM_CONTEXT',
+  },
+} as const satisfies Flags
+
+export const namespaceFlag = {
+  namespace: {
+    type: 'text',
+    short: 'n',
+    value: 'NAMESPACE',
+    what: 'Namespace; by default the context’s, else default.',
+  },
+} as const satisfies Flags
+
+export const projectFlag = {
+  project: { type: 'text', value: 'PROJECT', what: 'A secret of this project instead of a shared one.' },
+} as const satisfies Flags
+
+export const yesFlag = { yes: { type: 'switch', short: 'y', what: 'Do not ask.' } } as const satisfies Flags
+
+export const headersFlag = {
+  'no-headers': { type: 'switch', what: 'Print tables without their first line.' },
+} as const satisfies Flags
+
+export const outputFlag = {
+  output: {
+    type: 'text',
+    short: 'o',
+    value: 'FORM',
+    what: 'How to print.',
+    choices: ['table', 'wide', 'json', 'yaml', 'name', 'value'],
+  },
+} as const satisfies Flags
+
+export const dryRunFlag = {
+  'dry-run': {
+    type: 'text',
+    value: 'server',
+    what: 'Ask the server what would happen, and change nothing.',
+    choices: ['server'],
+  },
+} as const satisfies Flags
+
+export const selectorFlags = {
+  selector: { type: 'text', short: 'l', value: 'SELECTOR', what: 'Only what has these labels, such as tier=front.' },
+  'all-namespaces': { type: 'switch', short: 'A', what: 'In every namespace.' },
+} as const satisfies Flags

@@ -1,0 +1,48 @@
+// The kind that a word of the command line means, and the namespace that goes with it. Every command on objects asks.
+
+import type { Kind, Verb } from '../api/kind.ts'
+import { didYouMean } from '../api/nearest.ts'
+import { kinds } from '../kinds/index.ts'
+import { UsageError } from './command.ts'
+
+/** What people say instead of the kind's own name. */
+const alsoCalled: { readonly [word: string]: string } = {
+  secret: 'sharedsecret',
+  secrets: 'sharedsecret',
+  accesskey: 'ownedaccesskey',
+  accesskeys: 'ownedaccesskey',
+  key: 'ownedaccesskey',
+  keys: 'ownedaccesskey',
+  token: 'directclusterendpointtoken',
+  tokens: 'directclusterendpointtoken',
+}
+
+const wordsOf = ({ singular, plural, shortNames, id }: Kind) => [singular, plural, ...shortNames, id]
+
+/** Kinds that this server has and that can be asked so. */
+const kindsWith = (verb: Verb) => kinds.filter(kind => kind.served && kind.verbs.includes(verb))
+
+/** `secret` with a project means a ProjectSecret. Throws UsageError. */
+export function kindNamed(word: string, verb: Verb, project?: string): Kind {
+  const plain = word.toLowerCase()
+  const name = project !== undefined && /^secrets?$/.test(plain) ? 'projectsecret' : (alsoCalled[plain] ?? plain)
+  const found = kinds.find(kind => kind.served && wordsOf(kind).includes(name))
+  const those = kindsWith(verb)
+  if (found && those.includes(found)) return found
+  const known = [...those.flatMap(wordsOf), ...Object.keys(alsoCalled)]
+  const names = those.map(({ plural }) => plural).join(', ')
+  throw new UsageError([
+    found
+      ? `${found.plural} cannot be asked to ${verb}`
+      : `"${word}" is no kind${didYouMean(word, known)}; there are: ${names}`,
+  ])
+}
+
+type Place = { readonly project?: string | undefined; readonly namespace?: string | undefined }
+
+/** Secrets of a project live in its namespace (D30). */
+export function namespaceFor(kind: Kind, flags: Place, usual: string): string {
+  if (!kind.namespaced) return ''
+  if (flags.project !== undefined) return `p-${flags.project}`
+  return flags.namespace ?? usual
+}

@@ -1,0 +1,149 @@
+// `platform login`: trusts the server first, then sends it the key, then remembers both.
+
+import { ApiError } from '../api/errors.ts'
+import { isMistyped } from '../kinds/key-format.ts'
+import { SelfSubjectReview } from '../kinds/reviews.ts'
+import { defineCommand, type Io, UsageError } from './command.ts'
+import { changeContexts, keepKey, readContexts } from './contexts.ts'
+import { openWay, readConnection } from './session.ts'
+import { authorityIn, certificateIn, fingerprintOf, lookAt, type Seen, serverOf, withFingerprint } from './trust.ts'
+
+export const login = defineCommand({
+  words: ['login'],
+  what: 'Sign in to a server and make it the current context.',
+  examples: [
+    {
+      what: 'At a terminal: shows the CA’s fingerprint, then asks for the key',
+      command: 'platform login https://127.0.0.1:8443',
+    },
+    {
+      what: 'In a script, with the key on standard input',
+      command: 'platform login https://127.0.0.1:8443 --ca-file data/ca.crt --access-key - < data/admin.key',
+    },
+  ],
+  flags: {
+    context: { type: 'text', value: 'NAME', what: 'Name of the context; by default the server’s host.' },
+    namespace: { type: 'text', short: 'n', value: 'NAMESPACE', what: 'Namespace of the context.' },
+    'access-key': {
+      type: 'text',
+      value: '-',
+      what: 'Read the key from standard input. Never the key itself: others see arguments. Also PLATFORM_ACCESS_KEY.',
+    },
+    'ca-file': { type: 'text', value: 'FILE', what: 'The CA to trust, such as the server’s ca.crt.' },
+    'ca-fingerprint': {
+      type: 'text',
+      value: 'SHA256',
+      what: 'Trust the CA with this fingerprint; the server’s first start prints it.',
+    },
+    yes: { type: 'switch', short: 'y', what: 'Replace a context of that name without asking. Never trusts a CA.' },
+  },
+  positionals: [{ name: 'URL', what: 'the server, such as https://plane.example:8443' }],
+  run: async ({ flags, words: [url = ''] }, io) => {
+    const server = serverOf(url)
+    const name = flags.context ?? new URL(server).hostname
+    if (flags['access-key'] !== undefined && flags['access-key'] !== '-')
+      throw new UsageError([
+        '--access-key takes - alone and reads the key from standard input: arguments are seen by others',
+      ])
+    const before = (await readContexts(io)).contexts[name]
+    if (before && before.server !== server && !flags.yes) await mayReplace(io, name, before.server)
+    const known = before?.server === server ? before.ca : undefined
+    const ca = server.startsWith('http:') ? undefined : await trusted(io, server, { ...flags, known })
+    const key = await keyFrom(io, flags['access-key'] === '-')
+    const who = await introduce(io, { server, ca, key })
+    const keyIn = await keepKey(io, name, key)
+    await changeContexts(io, ({ contexts }) => ({
+      current: name,
+      contexts: {
+        ...contexts,
+        [name]: {
+          server,
+          ...(ca ? { ca } : {}),
+          ...(flags.namespace ? { namespace: flags.namespace } : {}),
+          ...who,
+          keyIn,
+        },
+      },
+    }))
+    io.err(`Signed in to ${server}${who.user ? ` as ${who.user}` : ''}; the current context is ${name}.\n`)
+    if (keyIn === 'file') io.err('The key is in a file that only you can read: there is no keychain here.\n')
+    return 0
+  },
+})
+
+async function mayReplace(io: Io, name: string, server: string): Promise<void> {
+  const text = `the context "${name}" is for ${server}`
+  if (!io.ask) throw new UsageError([`${text}; --context gives the new one another name, --yes replaces it`])
+  const answer = await io.ask(`platform: ${text}. Replace it? [y/N] `)
+  if (!/^y(es)?$/i.test(answer.trim())) throw new Error('nothing was done')
+}
+
+type Trust = {
+  readonly 'ca-file'?: string | undefined
+  readonly 'ca-fingerprint'?: string | undefined
+  readonly known: string | undefined
+}
+
+/** The CA to hold the server to; undefined where the machine trusts it anyway. No key has been sent when this answers. */
+async function trusted(io: Io, server: string, { known, ...flags }: Trust): Promise<string | undefined> {
+  const file = flags['ca-file']
+  if (file) return certificateIn(new TextDecoder().decode(await io.readFile(file)), file)
+  const seen = await lookAt(server, io.env)
+  const wanted = flags['ca-fingerprint']
+  if (wanted) return withFingerprint(seen, server, wanted).toString()
+  if (seen.isTrusted) return undefined
+  const authority = authorityIn(seen)
+  if (known && authority?.toString().trim() === known.trim()) return known
+  return asked(io, server, seen, known !== undefined)
+}
+
+async function asked(io: Io, server: string, seen: Seen, hasChanged: boolean): Promise<string> {
+  const authority = authorityIn(seen)
+  if (!authority) throw new UsageError([`${server} does not send its CA along: give it with --ca-file FILE`])
+  const changed = hasChanged ? `The CA of ${server} is not the one that you trusted before.\n` : ''
+  const fingerprint = fingerprintOf(authority)
+  if (!io.ask)
+    throw new UsageError([
+      ...(changed ? [changed.trim()] : []),
+      `nobody can be asked whether ${server} is to be trusted: give --ca-file FILE or --ca-fingerprint sha256:…`,
+    ])
+  io.err(`${changed}${server} is not known here. The fingerprint of its CA:\n  ${fingerprint}\n`)
+  io.err('Its first start printed one; they must be the same.\n')
+  const answer = await io.ask('Trust it? Type yes: ')
+  if (answer.trim().toLowerCase() !== 'yes') throw new Error('not trusted; nothing was sent')
+  return authority.toString()
+}
+
+async function keyFrom(io: Io, isStdin: boolean): Promise<string> {
+  const given = isStdin ? new TextDecoder().decode(await io.readFile('-')) : io.env['PLATFORM_ACCESS_KEY']
+  if (given === undefined && !io.ask)
+    throw new UsageError(['there is no key: give it on standard input with --access-key -, or in PLATFORM_ACCESS_KEY'])
+  const text = (given ?? (await io.ask?.('Access key: ', 'hidden')) ?? '').trim()
+  const { key } = readConnection(text)
+  if (!key) throw new UsageError(['the key is empty'])
+  if (/[^\x21-\x7e]/.test(key) || key.length > 4000)
+    throw new UsageError(['that is no access key: it has characters that no key has'])
+  if (isMistyped(key)) throw new ApiError(401, 'Unauthorized', 'the key is mistyped: its checksum does not fit')
+  return key
+}
+
+/** Who the server says one is. A key with a narrow scope may not ask, and is good all the same. */
+async function introduce(io: Io, way: { server: string; ca: string | undefined; key: string }) {
+  const { resources, close } = openWay(io, way)
+  try {
+    const { object } = await resources.create(SelfSubjectReview, '', {})
+    const { username, extra } = (object.status?.['userInfo'] ?? {}) as {
+      username?: string
+      extra?: { [key: string]: string[] }
+    }
+    const keyName = extra?.['authentication.platform.sh/key']?.[0]
+    return { ...(username ? { user: username } : {}), ...(keyName ? { keyName } : {}) }
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 403) return {}
+    if (error instanceof ApiError && error.code === 401)
+      throw new ApiError(401, 'Unauthorized', `${way.server} refused the key: ${error.message}`)
+    throw error
+  } finally {
+    close()
+  }
+}

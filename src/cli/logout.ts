@@ -1,0 +1,113 @@
+// `platform logout` and `platform context use|list|delete`: the contexts of this machine.
+
+import { ApiError } from '../api/errors.ts'
+import { didYouMean } from '../api/nearest.ts'
+import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
+import { defineCommand, type Io, UsageError } from './command.ts'
+import { confirm } from './confirm.ts'
+import { type Contexts, changeContexts, forgetContext, readContexts } from './contexts.ts'
+import { contextFlag, headersFlag, yesFlag } from './flags.ts'
+import { printTable } from './print.ts'
+import { openSession } from './session.ts'
+
+export const logout = defineCommand({
+  words: ['logout'],
+  what: 'Forget a context and its key; a key that was made by signing in is revoked.',
+  examples: [{ what: 'Sign out of the current context', command: 'platform logout' }],
+  flags: contextFlag,
+  run: async ({ flags }, io) => {
+    const contexts = await readContexts(io)
+    const name = known(contexts, flags.context ?? contexts.current)
+    const revoked = await revoke(io, name, contexts.contexts[name]?.keyName).catch((error: Error) => {
+      io.err(`platform: warning: the key could not be revoked: ${error.message}\n`)
+      return false
+    })
+    await forgetContext(io, name)
+    io.err(`Signed out of ${name}${revoked ? '; its key is revoked' : ''}.\n`)
+    return 0
+  },
+})
+
+/** Only a key of type Login goes with its session: others were made for more than that. */
+async function revoke(io: Io, context: string, keyName: string | undefined): Promise<boolean> {
+  if (keyName === undefined) return false
+  const session = await openSession(io, { context })
+  const ref = { namespace: '', name: keyName }
+  try {
+    const { object } = await session.resources.get(OwnedAccessKey, ref)
+    if (object.spec?.['type'] !== 'Login') return false
+    await session.resources.delete(OwnedAccessKey, ref)
+    return true
+  } catch (error) {
+    // It is gone already, or may not be looked at: then it is no business of this command.
+    if (error instanceof ApiError && [401, 403, 404].includes(error.code)) return false
+    throw error
+  } finally {
+    session.close()
+  }
+}
+
+function known({ contexts }: Contexts, name: string | undefined): string {
+  if (name === undefined) throw new ApiError(401, 'Unauthorized', 'not signed in: platform login URL')
+  if (contexts[name]) return name
+  const names = Object.keys(contexts)
+  throw new UsageError([
+    `there is no context "${name}"${didYouMean(name, names)}; there are: ${names.join(', ') || 'none'}`,
+  ])
+}
+
+const contextName = [{ name: 'NAME', what: 'the context' }]
+
+export const contextUse = defineCommand({
+  words: ['context', 'use'],
+  what: 'Make a context the current one.',
+  examples: [{ what: 'Go to another server', command: 'platform context use staging' }],
+  flags: { namespace: { type: 'text', short: 'n', value: 'NAMESPACE', what: 'And set its namespace.' } },
+  positionals: contextName,
+  run: async ({ flags, words: [asked] }, io) => {
+    await changeContexts(io, before => {
+      const name = known(before, asked)
+      const context = before.contexts[name]
+      const changed = context && flags.namespace ? { ...context, namespace: flags.namespace } : context
+      return { current: name, contexts: { ...before.contexts, ...(changed ? { [name]: changed } : {}) } }
+    })
+    io.err(`The current context is ${asked}.\n`)
+    return 0
+  },
+})
+
+export const contextList = defineCommand({
+  words: ['context', 'list'],
+  what: 'List the contexts; the current one has a star.',
+  examples: [{ what: 'See where you are signed in', command: 'platform context list' }],
+  flags: headersFlag,
+  run: async ({ flags }, io) => {
+    const { current, contexts } = await readContexts(io)
+    const rows = Object.entries(contexts).map(([name, { server, user = '', namespace = 'default', keyIn }]) => [
+      name === current ? '*' : '',
+      name,
+      server,
+      user,
+      namespace,
+      keyIn,
+    ])
+    if (!rows.length) io.err('platform: there is no context: platform login URL\n')
+    else printTable(io, ['', 'NAME', 'SERVER', 'USER', 'NAMESPACE', 'KEY'], rows, flags['no-headers'])
+    return 0
+  },
+})
+
+export const contextDelete = defineCommand({
+  words: ['context', 'delete'],
+  what: 'Forget a context and its key, without telling the server.',
+  examples: [{ what: 'Forget a server that is gone', command: 'platform context delete staging --yes' }],
+  flags: yesFlag,
+  positionals: contextName,
+  run: async ({ flags, words: [asked] }, io) => {
+    const name = known(await readContexts(io), asked)
+    await confirm(io, `Forget the context "${name}" and its key?`, flags.yes)
+    await forgetContext(io, name)
+    io.err(`The context ${name} is forgotten.\n`)
+    return 0
+  },
+})

@@ -1,0 +1,96 @@
+// How results look: tables for people, JSON and YAML for programs, names and values for scripts. Every command prints through it.
+
+import { writeYaml } from '../api/codec.ts'
+import type { Kind } from '../api/kind.ts'
+import type { Json, Resource } from '../api/object.ts'
+import type { Io } from './command.ts'
+
+export type PrintOptions = {
+  readonly output?: string | undefined
+  readonly 'no-headers'?: boolean
+  /** Shows the namespace as a column. */
+  readonly withNamespace?: boolean
+}
+
+export function printJson(io: Io, value: unknown, output: string | undefined): void {
+  io.out(output === 'yaml' ? writeYaml(value as Json) : `${JSON.stringify(value, undefined, 2)}\n`)
+}
+
+/** Columns as wide as their widest cell. Control characters would move the cursor of whoever looks. */
+export function printTable(
+  io: Io,
+  header: readonly string[],
+  rows: readonly (readonly string[])[],
+  bare = false,
+): void {
+  const lines = [...(bare ? [] : [header]), ...rows].map(row => row.map(plain))
+  const widths = header.map((_, at) => Math.max(...lines.map(line => [...(line[at] ?? '')].length), 0))
+  const pad = (cell: string, at: number) => cell + ' '.repeat(Math.max(0, (widths[at] ?? 0) - [...cell].length))
+  for (const line of lines) io.out(`${line.map(pad).join('   ').trimEnd()}\n`)
+}
+
+const plain = (text: string) => text.replace(/[\x00-\x1f\x7f-\x9f]/g, '�')
+
+export const nameOf = (kind: Kind, object: Resource) => `${kind.singular}/${object.metadata.name ?? ''}`
+
+/** One object as itself, several as a List, tables for both. */
+export function printObjects(
+  io: Io,
+  kind: Kind,
+  objects: readonly Resource[],
+  options: PrintOptions & { readonly isList: boolean },
+): void {
+  const { output = 'table' } = options
+  if (output === 'name') for (const one of objects) io.out(`${nameOf(kind, one)}\n`)
+  else if (output === 'json' || output === 'yaml')
+    printJson(io, options.isList ? { apiVersion: 'v1', kind: 'List', items: objects } : objects[0], output)
+  else if (objects.length === 0) io.err('platform: nothing found\n')
+  else
+    printTable(
+      io,
+      headerOf(kind, options),
+      objects.map(one => cellsOf(kind, one, options, io.now())),
+      options['no-headers'],
+    )
+}
+
+const shownColumns = (kind: Kind, { output }: PrintOptions) =>
+  kind.columns.filter(({ priority = 0 }) => priority === 0 || output === 'wide')
+
+export const headerOf = (kind: Kind, options: PrintOptions): string[] => [
+  ...(options.withNamespace ? ['NAMESPACE'] : []),
+  'NAME',
+  ...shownColumns(kind, options).map(({ name }) => name.toUpperCase()),
+  'AGE',
+]
+
+export function cellsOf(kind: Kind, object: Resource, options: PrintOptions, now: number): string[] {
+  const { namespace = '', name = '', creationTimestamp } = object.metadata
+  const values = shownColumns(kind, options).map(({ type, value }) => {
+    const one = value(object)
+    return type === 'date' && typeof one === 'string' ? ago(one, now) : String(one ?? '')
+  })
+  return [...(options.withNamespace ? [namespace] : []), name, ...values, ago(creationTimestamp, now)]
+}
+
+const units = [
+  ['d', 86_400],
+  ['h', 3600],
+  ['m', 60],
+  ['s', 1],
+] as const
+
+/** 3d, 5h, 12m, 40s: the largest unit that is there twice, as people read ages. */
+export function span(seconds: number): string {
+  const whole = Math.max(0, Math.floor(seconds))
+  const [unit, size] = units.find(([, one]) => whole >= one * 2) ?? ['s', 1]
+  return `${Math.floor(whole / size)}${unit}`
+}
+
+const ago = (time: string | undefined, now: number) =>
+  time === undefined ? '<unknown>' : span((now - Date.parse(time)) / 1000)
+
+const colours = { red: 31, yellow: 33, green: 32, bold: 1 } as const
+
+export const paint = (io: Io, colour: keyof typeof colours, text: string) =>
+  io.hasColour ? `\x1b[${colours[colour]}m${text}\x1b[0m` : text

@@ -1,0 +1,95 @@
+// Who one is to which server: a context, or the environment of a pipeline. Every command that talks to a server opens one.
+
+import { ApiError } from '../api/errors.ts'
+import type { Resources } from '../api/resources.ts'
+import { connect, type Fetch } from '../client/connect.ts'
+import { retrying } from '../client/retrying.ts'
+import { openTransport } from '../kubeconfig/transport.ts'
+import { type Io, UsageError } from './command.ts'
+import { type Context, readContexts, readKey } from './contexts.ts'
+import { certificateIn, lookAt, serverOf, withFingerprint } from './trust.ts'
+
+export type Session = {
+  /** Name of the context; empty where the environment says it all. */
+  readonly context: string
+  readonly server: string
+  readonly ca: string | undefined
+  readonly key: string
+  readonly namespace: string
+  readonly resources: Resources
+  readonly fetch: Fetch
+  close(): void
+}
+export type SessionFlags = { readonly context?: string | undefined; readonly namespace?: string | undefined }
+
+type Way = Pick<Session, 'context' | 'server' | 'ca' | 'key' | 'namespace'>
+
+/** Throws ApiError 401 where one is not signed in: exit code 4. */
+export async function openSession(io: Io, flags: SessionFlags = {}): Promise<Session> {
+  const way = await wayOf(io, flags.context)
+  return { ...way, ...openWay(io, way), ...(flags.namespace ? { namespace: flags.namespace } : {}) }
+}
+
+/** For a server that is trusted already. */
+export function openWay(io: Io, { server, ca, key }: Pick<Way, 'server' | 'ca' | 'key'>) {
+  const access = { server, namespace: '', insecure: false, token: key, ...(ca ? { ca: { text: ca } } : {}) }
+  const transport = openTransport(access, { env: io.env, now: io.now })
+  const mayPass = (error: unknown) => !isUntrusted(error)
+  const fetch = retrying((url, init) => transport.fetch(url, init).catch(plainly(server, ca)), { mayPass })
+  const warn = (text: string) => io.err(`platform: warning: ${text}\n`)
+  return { fetch, resources: connect({ url: server, fetch, warn }), close: transport.close }
+}
+
+const isUntrusted = (error: unknown) => error instanceof Error && /certificate is not|cannot trust/.test(error.message)
+
+/** A key is not sent to a server whose certificate does not fit: that is told as what it may be. */
+const plainly = (server: string, ca: string | undefined) => (error: Error) => {
+  if (!isUntrusted(error)) throw error
+  const why = ca
+    ? 'its certificate is not of the CA that was trusted at sign-in'
+    : 'nobody this machine trusts vouches for its certificate'
+  throw new ApiError(
+    503,
+    'ServiceUnavailable',
+    `cannot trust ${server}: ${why}; nothing was sent. If the server was set up anew: platform login ${server}`,
+  )
+}
+
+const notSignedIn = (why: string) => new ApiError(401, 'Unauthorized', `${why}: platform login URL`)
+
+async function wayOf(io: Io, asked: string | undefined): Promise<Way> {
+  const { PLATFORM_ACCESS_KEY: given = '', PLATFORM_SERVER: at = '' } = io.env
+  const { key, server = at, fingerprint } = readConnection(given)
+  if (key && server && asked === undefined) return fromEnvironment(io, key, server, fingerprint)
+  const { current, contexts } = await readContexts(io)
+  const name = asked ?? current
+  if (name === undefined) throw notSignedIn('not signed in')
+  const context = contexts[name]
+  if (!context)
+    throw new UsageError([`there is no context "${name}"; there are: ${Object.keys(contexts).join(', ') || 'none'}`])
+  const own = asked === undefined && key ? key : await readKey(io, name, context)
+  if (!own) throw notSignedIn(`the key of context "${name}" is gone`)
+  return { context: name, key: own, ...placeOf(context) }
+}
+
+const placeOf = ({ server, ca, namespace = 'default' }: Context) => ({ server, ca, namespace })
+
+type Connection = { readonly key: string; readonly server?: string; readonly fingerprint?: string }
+
+/** A key, or everything a pipeline needs in one variable: KEY@URL#sha256:FINGERPRINT. */
+export function readConnection(text: string): Connection {
+  const [, key, server, fingerprint] = /^([^@]+)@(https?:\/\/[^#]+)(?:#(sha256:[0-9a-f]{64}))?$/i.exec(text) ?? []
+  return key && server ? { key, server, ...(fingerprint ? { fingerprint } : {}) } : { key: text }
+}
+
+async function fromEnvironment(io: Io, key: string, at: string, fingerprint: string | undefined): Promise<Way> {
+  const server = serverOf(at)
+  const { PLATFORM_CA_FILE: file, PLATFORM_CA_FINGERPRINT: other, PLATFORM_NAMESPACE: namespace = 'default' } = io.env
+  const wanted = fingerprint ?? other
+  const ca = file
+    ? certificateIn(new TextDecoder().decode(await io.readFile(file)), file)
+    : wanted && server.startsWith('https:')
+      ? withFingerprint(await lookAt(server, io.env), server, wanted).toString()
+      : undefined
+  return { context: '', server, ca, key, namespace }
+}

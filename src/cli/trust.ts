@@ -1,0 +1,110 @@
+// Whether a server is the one that is meant, before any key goes to it: looks at its certificates and at nothing else. login.ts and session.ts ask.
+
+import { X509Certificate } from 'node:crypto'
+import { Agent, request } from 'node:https'
+import type { DetailedPeerCertificate, TLSSocket } from 'node:tls'
+import { ApiError } from '../api/errors.ts'
+import { UsageError } from './command.ts'
+
+type Env = { readonly [name: string]: string | undefined }
+export type Seen = {
+  /** The machine's own authorities vouch for it. */
+  readonly isTrusted: boolean
+  /** From the server's own certificate to the last that it sent. */
+  readonly chain: readonly X509Certificate[]
+}
+
+const within = 10_000
+
+/** https://host:port, without anything behind it. Plain http for this machine alone: keys would be read on the way. */
+export function serverOf(text: string): string {
+  const url = /^[a-z]+:\/\//i.test(text) ? text : `https://${text}`
+  const parsed = URL.canParse(url) ? new URL(url) : undefined
+  if (
+    !parsed ||
+    !/^https?:$/.test(parsed.protocol) ||
+    parsed.search ||
+    parsed.hash ||
+    parsed.username ||
+    parsed.password
+  )
+    throw new UsageError(['the server must be a URL such as https://plane.example:8443'])
+  const isHere = /^(localhost|127(\.\d+){3}|\[::1\])$/.test(parsed.hostname)
+  if (parsed.protocol === 'http:' && !isHere)
+    throw new UsageError([`${parsed.origin} is not encrypted: a key would be readable on the way; use https://`])
+  return `${parsed.origin}${parsed.pathname.replace(/\/+$/, '')}`
+}
+
+/** One request without a key, whose answer does not matter: proxies are used as later, and the handshake is what is looked at. */
+export function lookAt(server: string, env: Env): Promise<Seen> {
+  const agent = new Agent({ rejectUnauthorized: false, proxyEnv: env as NodeJS.ProcessEnv })
+  return new Promise<Seen>((resolve, reject) => {
+    const sent = request(`${server}/livez`, { agent, method: 'HEAD', timeout: within })
+    sent.on('timeout', () => sent.destroy(new Error('it did not answer in time')))
+    sent.on('error', error => reject(new ApiError(503, 'ServiceUnavailable', `cannot reach ${server}: ${told(error)}`)))
+    sent.on('response', answer => {
+      const socket = answer.socket as TLSSocket
+      resolve({ isTrusted: socket.authorized, chain: chainOf(socket.getPeerCertificate(true)) })
+      answer.destroy()
+    })
+    sent.end()
+  }).finally(() => agent.destroy())
+}
+
+const told = (error: Error & { code?: string }) =>
+  error.code === 'ECONNREFUSED'
+    ? 'nobody listens there'
+    : error.code === 'ENOTFOUND'
+      ? 'the name is not known'
+      : error.message
+
+function chainOf(first: DetailedPeerCertificate): X509Certificate[] {
+  const chain: X509Certificate[] = []
+  const seen = new Set<string>()
+  for (
+    let one: DetailedPeerCertificate | undefined = first;
+    one?.raw && !seen.has(one.fingerprint256);
+    one = one.issuerCertificate
+  ) {
+    seen.add(one.fingerprint256)
+    chain.push(new X509Certificate(one.raw))
+  }
+  return chain
+}
+
+export const fingerprintOf = (certificate: X509Certificate) =>
+  `sha256:${certificate.fingerprint256.replaceAll(':', '').toLowerCase()}`
+
+/** A certificate that can vouch for others, or for itself alone. */
+const isAuthority = (one: X509Certificate) => one.ca || one.checkIssued(one)
+
+/** What a person is asked to trust; undefined where the server sends its own certificate and nobody's above it. */
+export const authorityIn = ({ chain }: Seen) => chain.findLast(isAuthority)
+
+/** Throws where the server has no certificate with this fingerprint. */
+export function withFingerprint(seen: Seen, server: string, wanted: string): X509Certificate {
+  const plain = wanted
+    .toLowerCase()
+    .replace(/^sha256:/, '')
+    .replaceAll(':', '')
+  if (!/^[0-9a-f]{64}$/.test(plain))
+    throw new UsageError([
+      'the fingerprint of a CA is sha256: and 64 hexadecimal digits, as the server prints it at its first start',
+    ])
+  const found = seen.chain.filter(isAuthority).find(one => fingerprintOf(one) === `sha256:${plain}`)
+  if (found) return found
+  const shown = authorityIn(seen)
+  throw new Error(
+    `${server} is not the server that was meant: its CA is ${shown ? fingerprintOf(shown) : 'not sent along'}, expected sha256:${plain}; nothing was sent to it`,
+  )
+}
+
+/** Throws UsageError where a file has no certificate in it. */
+export function certificateIn(text: string, from: string): string {
+  try {
+    void new X509Certificate(text)
+    return text
+  } catch {
+    throw new UsageError([`${from} is no certificate in PEM form (-----BEGIN CERTIFICATE-----)`])
+  }
+}

@@ -1,0 +1,123 @@
+// Lists and watches as loops: page after page, and a watch that goes on after a broken connection without missing anything. Command line and client library use them.
+
+import { ApiError, type Status } from '../api/errors.ts'
+import type { Kind } from '../api/kind.ts'
+import type { Resource } from '../api/object.ts'
+import type { Resources, Selection } from '../api/resources.ts'
+
+const pageSize = 500
+
+/** Every object of a kind, page by page. A list that got too old in between goes on from the same place (D37). */
+export async function* listAll(resources: Resources, kind: Kind, selection: Selection = {}): AsyncGenerator<Resource> {
+  let next: string | undefined
+  do {
+    const page = await resources
+      .list(kind, { ...selection, limit: pageSize, ...(next ? { continue: next } : {}) })
+      .catch(error => resources.list(kind, { ...selection, limit: pageSize, continue: continueOf(error) }))
+    for (const { object } of page.items) yield object
+    next = page.continue
+  } while (next)
+}
+
+function continueOf(error: unknown): string {
+  const token = error instanceof ApiError && error.code === 410 ? error.status.metadata.continue : undefined
+  if (token === undefined) throw error
+  return token
+}
+
+export type Change = { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly object: Resource }
+
+export type FollowOptions = Selection & {
+  readonly signal?: AbortSignal
+  readonly sleep?: (milliseconds: number) => Promise<void>
+  /** Told when the connection is lost; what it throws ends the loop. */
+  readonly lost?: (error: unknown) => void
+}
+
+const shortest = 200
+const longest = 30_000
+
+/**
+ * What there is, as ADDED, then every change. After a broken connection it goes on where it was; where the server does not
+ * know that place any more, it lists anew and tells what differs. Errors that waiting does not mend end it: 4xx but 410 and 429.
+ */
+export async function* follow(resources: Resources, kind: Kind, options: FollowOptions = {}): AsyncGenerator<Change> {
+  const { signal, sleep = pause, lost, ...selection } = options
+  const known = new Map<string, Resource>()
+  let version: string | undefined
+  let wait = shortest
+  while (!signal?.aborted) {
+    try {
+      if (version === undefined) {
+        const { items, resourceVersion } = await resources.list(kind, selection)
+        for (const change of differences(
+          known,
+          items.map(({ object }) => object),
+        ))
+          yield change
+        version = resourceVersion
+      }
+      for await (const event of eventsFrom(resources, kind, { ...selection, resourceVersion: version }, signal)) {
+        version = event.object.metadata.resourceVersion ?? version
+        wait = shortest
+        if (event.type === 'BOOKMARK') continue
+        if (event.type === 'DELETED') known.delete(keyOf(event.object))
+        else known.set(keyOf(event.object), event.object)
+        yield { type: event.type, object: event.object }
+      }
+    } catch (error) {
+      if (signal?.aborted) return
+      if (isFinal(error)) throw error
+      if (error instanceof ApiError && error.code === 410) version = undefined
+      lost?.(error)
+    }
+    if (signal?.aborted) return
+    await sleep(wait)
+    wait = Math.min(longest, wait * 2)
+  }
+}
+
+const keyOf = ({ metadata }: Resource) => `${metadata.namespace ?? ''}/${metadata.name}`
+const isFinal = (error: unknown) =>
+  !(error instanceof ApiError) || (error.code >= 400 && error.code < 500 && error.code !== 410 && error.code !== 429)
+
+function differences(known: Map<string, Resource>, now: readonly Resource[]): Change[] {
+  const names = new Set(now.map(keyOf))
+  const gone = [...known].filter(([key]) => !names.has(key))
+  const changes: Change[] = gone.map(([, object]) => ({ type: 'DELETED', object }))
+  for (const object of now) {
+    const before = known.get(keyOf(object))
+    if (before?.metadata.resourceVersion === object.metadata.resourceVersion && before) continue
+    changes.push({ type: before ? 'MODIFIED' : 'ADDED', object })
+  }
+  for (const [key] of gone) known.delete(key)
+  for (const object of now) known.set(keyOf(object), object)
+  return changes
+}
+
+type Event = { readonly type: Change['type'] | 'BOOKMARK'; readonly object: Resource }
+type From = Selection & { readonly resourceVersion: string }
+
+async function* eventsFrom(resources: Resources, kind: Kind, from: From, signal?: AbortSignal): AsyncGenerator<Event> {
+  const watch = await resources.watch(kind, { ...from, allowWatchBookmarks: true })
+  const stop = () => watch.stop()
+  signal?.addEventListener('abort', stop)
+  try {
+    for (let events = await watch.next(); events; events = await watch.next())
+      for (const { type, document } of events) {
+        if (type === 'ERROR') {
+          const { code = 500, reason = '', message = '' } = document.object as unknown as Status
+          throw new ApiError(code, reason, message)
+        }
+        yield { type, object: document.object }
+      }
+  } finally {
+    signal?.removeEventListener('abort', stop)
+    stop()
+  }
+}
+
+const pause = (milliseconds: number) =>
+  new Promise<void>(resolve => {
+    setTimeout(resolve, milliseconds)
+  })

@@ -1,0 +1,80 @@
+// kubectl on the current context: the kubeconfig holds no key, and what is there already stays.
+
+import assert from 'node:assert/strict'
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { type CliHome, openHome } from '../support/cli-home.ts'
+import { exec } from '../support/exec.ts'
+import { findKubectls } from '../support/kubectl.ts'
+import { notRun } from '../support/missing.ts'
+import { type Server, startServer } from '../support/server.ts'
+
+let server: Server
+let home: CliHome
+before(async () => {
+  server = await startServer({ storage: 'memory' })
+  home = await openHome()
+  await home.signIn(server)
+})
+after(async () => {
+  await home.close()
+  await server.stop()
+})
+
+test('a kubeconfig has a program for a user, and no key', async () => {
+  const text = await home.ok('kubeconfig')
+  assert.match(text, /command: /)
+  assert.match(text, /- credential\n/)
+  assert.equal(text.includes(server.adminKey), false)
+  const credential = JSON.parse((await home.exec('credential')).stdout)
+  assert.equal(credential.status.token, server.adminKey)
+})
+
+test('--merge keeps what others have in the file, comments included, and can be done again', async () => {
+  const file = join(home.directory, '.kube/config')
+  mkdirSync(join(home.directory, '.kube'))
+  const theirs =
+    '# mine\napiVersion: v1\nkind: Config\nclusters:\n  - name: a # first\n    cluster: { server: https://a }\nusers: []\ncontexts: null\n'
+  writeFileSync(file, theirs)
+  await home.ok('kubeconfig --merge')
+  const once = readFileSync(file, 'utf8')
+  await home.ok('kubeconfig --merge')
+  assert.equal(readFileSync(file, 'utf8'), once)
+  assert.match(once, /^# mine\n/)
+  assert.match(once, /name: a # first/)
+  assert.match(once, /current-context: platform-127.0.0.1/)
+  assert.equal(statSync(file).mode & 0o777, 0o600)
+  for (const broken of ['[]', 'clusters: {', 'clusters: 3']) {
+    writeFileSync(file, broken)
+    assert.match(await home.fails(1, 'kubeconfig --merge'), /left as it is/)
+    assert.equal(readFileSync(file, 'utf8'), broken)
+  }
+})
+
+test('without kubectl, platform kubectl says where to get it', async () => {
+  assert.match(await home.fails(1, 'kubectl get teams', { env: { PATH: '/nonexistent' } }), /kubectl is not installed/)
+})
+
+const [kubectl] = (await findKubectls()).toReversed()
+if (!kubectl) notRun('kubectl ≥ 1.29')
+else {
+  const env = () => ({ PATH: `${join(home.directory, 'bin')}:${process.env['PATH']}` })
+  test('kubectl works with the kubeconfig, and through platform kubectl, whose file is gone afterwards', async () => {
+    mkdirSync(join(home.directory, 'bin'))
+    writeFileSync(join(home.directory, 'bin/kubectl'), `#!/bin/sh\nexec ${kubectl.file} "$@"\n`, { mode: 0o755 })
+    const file = join(home.directory, 'platform.kubeconfig')
+    writeFileSync(file, await home.ok('kubeconfig'))
+    const direct = await exec(
+      kubectl.file,
+      ['--kubeconfig', file, 'auth', 'whoami', '-o', 'jsonpath={.status.userInfo.username}'],
+      { env: home.env },
+    )
+    assert.equal(direct.stdout, 'admin', direct.stderr)
+    const through = await home.exec('kubectl auth whoami -o jsonpath={.status.userInfo.username}', { env: env() })
+    assert.equal(through.stdout, 'admin', through.stderr)
+    const left = readdirSync(join(home.directory, '.local/state/platform'))
+    assert.deepEqual(left, [])
+    assert.equal((await home.exec('kubectl get nothing', { env: env() })).code, 1)
+  })
+}

@@ -1,0 +1,134 @@
+// Objects of every kind through the command line: forms of output, exit codes, live changes.
+
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { kinds } from '../../src/kinds/index.ts'
+import { type CliHome, openHome, withTerminal } from '../support/cli-home.ts'
+import { type Server, startServer } from '../support/server.ts'
+
+let server: Server
+let home: CliHome
+before(async () => {
+  server = await startServer()
+  home = await openHome()
+  await home.signIn(server)
+})
+after(async () => {
+  await home.close()
+  await server.stop()
+})
+
+const team = (name: string, more = '') =>
+  `apiVersion: management.platform.sh/v1\nkind: Team\nmetadata:\n  name: ${name}\n  labels: {tier: front}\nspec:\n  users: [ada]\n${more}`
+
+test('every kind that can be listed is listed, and its sample can be created, got and deleted', async () => {
+  for (const kind of kinds.filter(one => one.served && one.verbs.includes('list'))) {
+    await home.ok(`list ${kind.plural} -o json`)
+    if (!kind.verbs.includes('delete')) continue
+    const sample = { ...kind.sample, metadata: { ...(kind.sample['metadata'] as object), name: 'sample-of-kind' } }
+    await home.ok('create -f -', { stdin: JSON.stringify(sample) })
+    const space = kind.namespaced ? ((kind.sample['metadata'] as { namespace?: string }).namespace ?? 'default') : ''
+    const at = space ? ` -n ${space}` : ''
+    assert.match(await home.ok(`get ${kind.singular} sample-of-kind${at}`), /^NAME .*AGE\nsample-of-kind /)
+    assert.equal(await home.ok(`get ${kind.id} sample-of-kind -o name${at}`), `${kind.singular}/sample-of-kind\n`)
+    assert.match(await home.ok(`delete ${kind.singular} sample-of-kind --yes${at}`), /\/sample-of-kind deleted\n$/)
+  }
+})
+
+test('a file may have many objects; all are tried, and each that fails is told', async () => {
+  writeFileSync(join(home.directory, 'teams.yaml'), `${team('one')}---\n# a comment\n---\n${team('two')}`)
+  assert.equal(
+    await home.ok('create -f teams.yaml --dry-run=server'),
+    'team/one created (dry run)\nteam/two created (dry run)\n',
+  )
+  assert.equal(await home.ok('create -f teams.yaml'), 'team/one created\nteam/two created\n')
+  const said = await home.fails(6, 'create -f teams.yaml')
+  assert.match(said, /"one" already exists/)
+  assert.match(said, /"two" already exists/)
+  assert.match(
+    await home.ok('list teams -l tier=front -o wide'),
+    /^NAME +DISPLAY-NAME +USERS +GROUPS +OWNER +AGE\none +1 +0 +admin +\d+s\n/,
+  )
+  assert.equal(await home.ok('list teams -l tier=front -o name --no-headers'), 'team/one\nteam/two\n')
+  assert.equal((await home.ok('list teams -l tier=front --no-headers')).split('\n').length, 3)
+  const listed = JSON.parse(await home.ok('get teams one two -o json'))
+  assert.deepEqual(
+    listed.items.map((one: { metadata: { name: string } }) => one.metadata.name),
+    ['one', 'two'],
+  )
+  assert.match(await home.ok('get team one -o yaml'), /^apiVersion: management.platform.sh\/v1\nkind: Team\n/)
+})
+
+test('exit codes tell what went wrong: 2 usage, 3 not found, 5 forbidden, 7 unavailable', async () => {
+  assert.match(await home.fails(2, 'get teem x'), /"teem" is no kind; did you mean team\?/)
+  assert.match(await home.fails(2, 'gett team'), /did you mean platform get/)
+  assert.match(await home.fails(2, 'get team one --outptu json'), /--outptu is no flag; did you mean --output\?/)
+  assert.match(await home.fails(2, 'get team one -o value'), /-o value is for/)
+  assert.match(await home.fails(2, 'get tokens'), /cannot be asked to list/)
+  assert.match(await home.fails(2, 'create -f -', { stdin: 'kind: Team' }), /apiVersion and a kind/)
+  assert.match(await home.fails(2, 'create -f -', { stdin: 'a: [' }), /^platform: -: /)
+  assert.match(await home.fails(1, 'create -f nothing.yaml'), /there is no such file/)
+  assert.match(await home.fails(3, 'get team nobody'), /"nobody" not found/)
+  const eve = await openHome()
+  const at = '/apis/management.platform.sh/v1/ownedaccesskeys'
+  const { body } = await server.request('POST', at, { body: { metadata: { name: 'eve' }, spec: { user: 'eve' } } })
+  await eve.signIn(server, body.spec.key)
+  assert.match(await eve.fails(5, 'get team one'), /forbidden/)
+  await server.request('PATCH', `${at}/eve`, {
+    body: { spec: { disabled: true } },
+    headers: { 'Content-Type': 'application/merge-patch+json' },
+  })
+  assert.match(await eve.fails(4, 'get team one'), /disabled/)
+  writeFileSync(
+    join(eve.directory, '.config/platform/contexts.json'),
+    JSON.stringify({ current: 'a', contexts: { a: { server: 'http://127.0.0.1:1', keyIn: 'file' } } }),
+  )
+  assert.match(await eve.fails(4, 'get team one'), /the key of context "a" is gone/)
+  assert.match(await eve.fails(7, 'get team one', { env: { PLATFORM_ACCESS_KEY: 'x'.repeat(40) } }), /nobody listens/)
+  await eve.close()
+})
+
+test('-w prints what is there and every change, until it is ended', async () => {
+  const child = home.start(['get', 'teams', '-w', '-o', 'json'])
+  let text = ''
+  child.stdout?.on('data', chunk => {
+    text += chunk
+  })
+  const until = async (wanted: RegExp) => {
+    while (!wanted.test(text)) await once(child.stdout as NodeJS.ReadableStream, 'data')
+  }
+  await home.run('create -f -', { stdin: team('early') })
+  await until(/"ADDED".*"name":"early"/)
+  await home.ok('create -f -', { stdin: team('watched') })
+  await until(/"ADDED".*"name":"watched"/)
+  await home.ok('delete team watched --yes')
+  await until(/"DELETED".*"name":"watched"/)
+  child.kill('SIGINT')
+  await once(child, 'exit')
+})
+
+test('nothing is deleted unasked', async () => {
+  await home.ok('create -f -', { stdin: team('kept') })
+  assert.match(await home.fails(2, 'delete team kept'), /Delete team\/kept on .*--yes/)
+  assert.equal(await home.ok('delete team kept --dry-run=server'), 'team/kept deleted (dry run)\n')
+  assert.equal(await home.ok('get team kept -o name'), 'team/kept\n')
+})
+
+await withTerminal(() => {
+  test('at a terminal a deletion is asked about: no is no, y is yes', async () => {
+    for (const [answer, code] of [
+      ['\r', 1],
+      ['y\r', 0],
+    ] as const) {
+      const terminal = home.terminal('delete team kept')
+      await terminal.sees(/Delete team\/kept on .*\[y\/N\] $/)
+      terminal.type(answer)
+      const ended = await terminal.ended
+      assert.equal(ended.code, code, ended.text)
+    }
+    await home.fails(3, 'get team kept')
+  })
+})

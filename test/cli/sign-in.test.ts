@@ -1,0 +1,236 @@
+// Signing in and out against a real server: whom one trusts, where the key goes, and what every command says about it.
+
+import assert from 'node:assert/strict'
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, suite, test } from 'node:test'
+import { type CliHome, openHome, withTerminal } from '../support/cli-home.ts'
+import { type Server, startServer } from '../support/server.ts'
+
+let server: Server
+before(async () => {
+  server = await startServer()
+})
+after(() => server.stop())
+
+const fingerprint = () => /sha256:[0-9a-f]{64}/.exec(server.output())?.[0] ?? ''
+const configFile = (home: CliHome) => join(home.directory, '.config/platform/contexts.json')
+const keyFile = (home: CliHome) => join(home.directory, '.local/share/platform/keys/127.0.0.1')
+
+async function atHome(work: (home: CliHome) => Promise<void>): Promise<void> {
+  const home = await openHome()
+  try {
+    await work(home)
+  } finally {
+    await home.close()
+  }
+}
+
+suite('sign-in', { concurrency: 2 }, () => {
+  test('without a terminal a server is trusted by its CA file or fingerprint, and by --yes never', () =>
+    atHome(async home => {
+      const said = await home.fails(2, ['login', server.https, '--yes', '--access-key', '-'], {
+        stdin: server.adminKey,
+      })
+      assert.match(said, /--ca-file FILE or --ca-fingerprint/)
+      await home.ok(['login', server.https, '--ca-fingerprint', fingerprint(), '--access-key', '-'], {
+        stdin: `${server.adminKey}\n`,
+      })
+      assert.equal(await home.ok('whoami -o name'), 'admin\n')
+      const other = await home.fails(1, ['login', server.https, '--ca-fingerprint', `sha256:${'0'.repeat(64)}`], {
+        env: { PLATFORM_ACCESS_KEY: server.adminKey },
+      })
+      assert.match(other, /is not the server that was meant: .*nothing was sent/)
+    }))
+
+  test('a key is never an argument, and never repeated in a message', () =>
+    atHome(async home => {
+      const key = server.adminKey
+      const said = await home.fails(2, ['login', server.https, '--access-key', key])
+      assert.match(said, /takes - alone/)
+      assert.equal(said.includes(key), false)
+      const extra = await home.fails(2, ['login', server.https, key])
+      assert.equal(extra.includes(key), false)
+    }))
+
+  test('a refused key is exit 4 and leaves nothing behind: unknown, mistyped, none', () =>
+    atHome(async home => {
+      const login = ['login', server.https, '--ca-fingerprint', fingerprint(), '--access-key', '-']
+      assert.match(await home.fails(4, login, { stdin: 'x'.repeat(40) }), /refused the key/)
+      assert.match(await home.fails(4, login, { stdin: `${server.adminKey.slice(0, -1)}_` }), /mistyped/)
+      assert.match(await home.fails(2, login, { stdin: '\n' }), /empty/)
+      assert.match(await home.fails(2, login.slice(0, 4), {}), /PLATFORM_ACCESS_KEY/)
+      assert.match(await home.fails(4, 'whoami'), /not signed in: platform login URL/)
+      assert.deepEqual(readdirSync(home.directory), [])
+    }))
+
+  test('the key is in a file of its owner alone, and no other file has it', () =>
+    atHome(async home => {
+      await home.signIn(server)
+      assert.equal(statSync(keyFile(home)).mode & 0o777, 0o600)
+      assert.equal(statSync(configFile(home)).mode & 0o777, 0o600)
+      assert.equal(readFileSync(keyFile(home), 'utf8').trim(), server.adminKey)
+      assert.equal(readFileSync(configFile(home), 'utf8').includes(server.adminKey), false)
+    }))
+
+  test('with a keychain the key is there and in no file', () =>
+    atHome(async home => {
+      const bin = join(home.directory, 'bin')
+      mkdirSync(bin)
+      const tool = `#!/bin/sh
+case "$1" in
+store) cat > "$HOME/keychain" ;;
+lookup) cat "$HOME/keychain" 2>/dev/null ;;
+clear) rm -f "$HOME/keychain" ;;
+esac
+`
+      writeFileSync(join(bin, 'secret-tool'), tool, { mode: 0o755 })
+      const env = { PATH: `${bin}:${process.env['PATH']}`, DBUS_SESSION_BUS_ADDRESS: 'unix:path=/nowhere' }
+      await home.ok(['login', server.https, '--ca-fingerprint', fingerprint(), '--access-key', '-'], {
+        stdin: server.adminKey,
+        env,
+      })
+      assert.equal(await home.ok('whoami -o name', { env }), 'admin\n')
+      assert.equal(readFileSync(join(home.directory, 'keychain'), 'utf8'), server.adminKey)
+      assert.throws(() => statSync(keyFile(home)))
+      await home.ok('logout', { env })
+      assert.throws(() => statSync(join(home.directory, 'keychain')))
+    }))
+
+  test('two sign-ins at once both count', () =>
+    atHome(async home => {
+      const login = (name: string) =>
+        home.ok(['login', server.https, '--context', name, '--ca-fingerprint', fingerprint(), '--access-key', '-'], {
+          stdin: server.adminKey,
+        })
+      await Promise.all(['a', 'b', 'c'].map(login))
+      assert.deepEqual(
+        (await home.ok('context list --no-headers'))
+          .split('\n')
+          .flatMap(line => /\b[abc]\b/.exec(line)?.[0] ?? [])
+          .toSorted(),
+        ['a', 'b', 'c'],
+      )
+      await home.ok('context use b')
+      await home.ok('context delete a --yes')
+      assert.match(await home.fails(2, 'context use a'), /there is no context "a"/)
+      assert.match(await home.fails(2, 'context delete c'), /--yes/)
+    }))
+
+  test('a broken contexts file is told about and left as it is', () =>
+    atHome(async home => {
+      await home.signIn(server)
+      for (const [text, why] of [
+        ['{"contexts":', /not JSON/],
+        ['[]', /must be an object/],
+        ['{"contexts":{"a":{}}}', /"a" has no server/],
+      ] as const) {
+        writeFileSync(configFile(home), text)
+        assert.match(await home.fails(1, 'whoami'), why)
+        assert.match(await home.fails(1, ['login', server.https], { stdin: '' }), why)
+        assert.equal(readFileSync(configFile(home), 'utf8'), text)
+      }
+    }))
+
+  test('a server whose CA changed gets no key, and the message says what to do', () =>
+    atHome(async home => {
+      const other = await startServer()
+      try {
+        await home.signIn(other)
+        const file = configFile(home)
+        writeFileSync(file, readFileSync(file, 'utf8').replaceAll(other.https, server.https))
+        assert.match(await home.fails(7, 'whoami'), /cannot trust .*nothing was sent.*platform login/s)
+        const again = await home.fails(2, ['login', server.https, '--access-key', '-'], { stdin: server.adminKey })
+        assert.match(again, /not the one that you trusted before/)
+      } finally {
+        await other.stop()
+      }
+    }))
+
+  test('a pipeline needs one variable: key, server and fingerprint in PLATFORM_ACCESS_KEY', () =>
+    atHome(async home => {
+      const one = `${server.adminKey}@${server.https}#${fingerprint()}`
+      assert.equal(await home.ok('whoami -o name', { env: { PLATFORM_ACCESS_KEY: one } }), 'admin\n')
+      const three = {
+        PLATFORM_ACCESS_KEY: server.adminKey,
+        PLATFORM_SERVER: server.https,
+        PLATFORM_CA_FILE: join(server.directory, 'ca.crt'),
+      }
+      assert.equal(await home.ok('whoami -o name', { env: three }), 'admin\n')
+      const wrong = `${server.adminKey}@${server.https}#sha256:${'0'.repeat(64)}`
+      assert.match(await home.fails(1, 'whoami', { env: { PLATFORM_ACCESS_KEY: wrong } }), /nothing was sent/)
+      assert.deepEqual(readdirSync(home.directory), [], 'and it leaves no file')
+    }))
+
+  test('plain http is for this machine alone; a wrong URL is a usage error', () =>
+    atHome(async home => {
+      assert.match(await home.fails(2, 'login http://plane.example --access-key -'), /not encrypted/)
+      assert.match(await home.fails(2, 'login https://a:b@plane.example'), /must be a URL/)
+      await home.ok(['login', server.http, '--access-key', '-'], { stdin: server.adminKey })
+      assert.match(await home.ok('status'), /not encrypted, on this machine alone/)
+      assert.match(await home.fails(7, 'login https://127.0.0.1:1 --yes --access-key -'), /nobody listens there/)
+    }))
+
+  test('whoami tells key, scope, expiry and teams with their reason; status whether the server answers', () =>
+    atHome(async home => {
+      const at = '/apis/management.platform.sh/v1'
+      await server.request('POST', `${at}/teams`, { body: { metadata: { name: 'front' }, spec: { users: ['ada'] } } })
+      await server.request('POST', `${at}/teams`, { body: { metadata: { name: 'ops' }, spec: { groups: ['night'] } } })
+      const spec = { user: 'ada', ttl: 7 * 86_400, groups: ['night'], scope: { roles: [{ role: 'platform-cli' }] } }
+      const { body } = await server.request('POST', `${at}/ownedaccesskeys`, {
+        body: { metadata: { name: 'ada' }, spec },
+      })
+      await home.signIn(server, body.spec.key)
+      const said = await home.ok('whoami')
+      assert.match(said, /^User: +ada\n/)
+      assert.match(said, /Key: +ada\nScope: +roles: platform-cli\nExpires: +in 6d\n/)
+      assert.match(said, /Team: +front \(listed by name\)\nTeam: +ops \(through group night\)\nGroups: +night\n/)
+      const { key, user } = JSON.parse(await home.ok('whoami -o json'))
+      assert.deepEqual([user, key.name], ['ada', 'ada'])
+      assert.match(await home.ok('status'), /Answers: +yes, in \d+ ms\nUser: +ada\nKey: +ada, expires in 6d/)
+    }))
+
+  test('logout revokes a Login key, and only forgets others', () =>
+    atHome(async home => {
+      const at = '/apis/management.platform.sh/v1/ownedaccesskeys'
+      for (const type of ['Login', 'User']) {
+        const name = `session-${type.toLowerCase()}`
+        const { body } = await server.request('POST', at, { body: { metadata: { name }, spec: { user: 'eve', type } } })
+        await home.signIn(server, body.spec.key)
+        await home.ok('logout')
+        assert.equal((await server.request('GET', `${at}/${name}`)).status, type === 'Login' ? 404 : 200)
+        assert.match(await home.fails(4, 'whoami'), /not signed in/)
+        assert.throws(() => statSync(keyFile(home)))
+      }
+      assert.match(await home.fails(4, 'logout'), /not signed in/)
+    }))
+})
+
+await withTerminal(() => {
+  void suite('at a terminal', () => {
+    test('login shows the fingerprint, asks for trust, then for the key, which is not shown', () =>
+      atHome(async home => {
+        const terminal = home.terminal(['login', server.https])
+        const shown = await terminal.sees(/Trust it\? Type yes: $/)
+        assert.ok(shown.includes(fingerprint()))
+        terminal.type('yes\r')
+        await terminal.sees(/Access key: $/)
+        terminal.type(`${server.adminKey}\r`)
+        const { code, text } = await terminal.ended
+        assert.equal(code, 0, text)
+        assert.match(text, /Signed in to .* as admin/)
+        assert.equal(text.includes(server.adminKey), false)
+        assert.equal(await home.ok('whoami -o name'), 'admin\n')
+      }))
+
+    test('whoever does not say yes sends nothing', () =>
+      atHome(async home => {
+        const terminal = home.terminal(['login', server.https, '--yes'])
+        await terminal.sees(/Trust it\? Type yes: $/)
+        terminal.type('y\r')
+        const { code, text } = await terminal.ended
+        assert.equal(code, 1)
+        assert.match(text, /not trusted; nothing was sent/)
+      }))
+  })
+})
