@@ -14,6 +14,8 @@ export type Load = {
   readonly path?: string
   readonly body?: string
   readonly type?: string
+  /** Sent with every request. */
+  readonly headers?: { readonly [name: string]: string }
   readonly connections: number
   readonly seconds: number
 }
@@ -32,15 +34,17 @@ async function wrk({
   path = '',
   body,
   type = 'application/json',
+  headers = {},
   connections,
   seconds,
 }: Load): Promise<Rate> {
+  const more = Object.entries(headers).map(([name, value]) => `, ["${name}"] = "${value}"`)
   const script = join(mkdtempSync(join(tmpdir(), 'wrk-')), 'load.lua')
   const long = (text: string) => `[==[${text}]==]`
   writeFileSync(
     script,
     `local n = ${Date.now() % 1e9} * 1000
-local headers = { ["Authorization"] = "Bearer ${key}"${body ? `, ["Content-Type"] = "${type}"` : ''} }
+local headers = { ["Authorization"] = "Bearer ${key}"${body ? `, ["Content-Type"] = "${type}"` : ''}${more.join('')} }
 request = function()
   n = n + 1
   return wrk.format("${method}", (string.gsub(${long(path)}, "%%d", tostring(n % 1000))), headers, ${body ? `(string.gsub(${long(body)}, "%%d", tostring(n)))` : 'nil'})
@@ -62,6 +66,7 @@ async function own({
   path = '',
   body,
   type = 'application/json',
+  headers: more = {},
   connections,
   seconds,
 }: Load): Promise<Rate> {
@@ -73,7 +78,7 @@ async function own({
   const one = () =>
     new Promise<void>(resolve => {
       number++
-      const headers = { Authorization: `Bearer ${key}`, ...(body ? { 'Content-Type': type } : {}) }
+      const headers = { Authorization: `Bearer ${key}`, ...(body ? { 'Content-Type': type } : {}), ...more }
       const sent = request(url + path.replaceAll('%d', String(number % 1000)), { method, agent, headers }, response => {
         if ((response.statusCode ?? 500) >= 400) errors++
         response.resume().on('end', resolve)

@@ -37,7 +37,7 @@ export type InsideOptions = {
 const lookEvery = 1000
 
 /** Throws UsageError where the file cannot be used. */
-export async function openInside(options: InsideOptions): Promise<Gateway & { stop(): void }> {
+export async function openInside(options: InsideOptions): Promise<Gateway & { endStreams(): void; stop(): void }> {
   const { file, house, issuer, limits, guard, audit, metrics, log, env, now, used } = options
   const failed = (what: string) => (error: unknown) => log.warn({ err: error }, `${what} failed; trying again`)
   const setup = followSetup(openSetupLoader(file, false, { env, now }), log)
@@ -80,6 +80,7 @@ export async function openInside(options: InsideOptions): Promise<Gateway & { st
   })
   return {
     ...gateway,
+    endStreams: streams.endLong,
     stop() {
       setup.stop()
       streams.close()

@@ -165,8 +165,9 @@ async function run({ file, io, log, setup, service }: Running): Promise<void> {
   const closing = listener.close(drainWithin)
   // Streams never end by themselves: who follows one comes back, to another gateway.
   await Promise.race([closing, setTimeout(1000)])
-  streams.close()
+  streams.endLong()
   await closing
+  streams.close()
   revocations.stop()
   keySet.stop()
   await reports.close()

@@ -72,7 +72,7 @@ const alone = {
     ['keyFile'],
   ),
   revocations: struct('What happens without news of revocations.', {
-    serveWithout: integer('Seconds to go on; then every token is refused. Default 900.', { minimum: 60 }),
+    serveWithout: integer('Seconds to go on; then every token is refused. Default 900.', { minimum: 120 }),
   }),
   limits: struct('Requests under way at once; one more is answered 429.', {
     reads: integer('Default 400.', { minimum: 1 }),

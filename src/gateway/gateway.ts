@@ -111,9 +111,10 @@ async function serve(options: GatewayOptions, exchange: Exchange, seen: Seen, on
   const { backend, namespace } = found
   if (namespace !== undefined) confine(route, namespace)
   options.used(principal.keyUid)
-  const leave = options.limits.enter(principal.caller.username, trafficOf(route, exchange))
+  const traffic = trafficOf(route, exchange)
+  const leave = options.limits.enter(principal.caller.username, traffic)
   if (!leave) throw tooManyRequests()
-  const out = options.streams.enter(principal, () => cut(exchange))
+  const out = options.streams.enter({ principal, isLong: traffic === 'watch', cut: why => cut(exchange, why) })
   try {
     const started = (code: number) => {
       if (exchange.trail) options.audit.started(exchange.trail, code)
@@ -175,10 +176,10 @@ function trafficOf({ isLong }: Route, { method, request }: Exchange): Traffic {
 }
 
 /** Ends both halves: the answer's end ends what was asked of the cluster. Who was told nothing yet is told why. */
-function cut(exchange: Exchange): void {
+function cut(exchange: Exchange, why: ApiError): void {
   const { response, request } = exchange
   // A connection that was upgraded is no answer's any more.
-  if (!response.headersSent && response.socket) return void refuse(exchange, unauthorized('the token counts no more'))
+  if (!response.headersSent && response.socket) return void refuse(exchange, why)
   response.destroy()
   if (request.httpVersionMajor === 1) request.socket.destroy()
 }

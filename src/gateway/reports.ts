@@ -30,7 +30,7 @@ export function openReports({ send, now, failed, every = 10_000 }: ReportsOption
       return failed(error) // they are still there, and told the next time
     }
     for (const { uid, time } of batch) if (uses.get(uid) === time) uses.delete(uid)
-    if (uses.size >= atOnce) await tell()
+    if (batch.length === atOnce) await tell()
   }
   const timer = setInterval(() => {
     telling = telling.then(tell)

@@ -1,17 +1,27 @@
 // What is under way, with whom it is for: cut when their token or key counts no more, or when nobody can say whether it does (D33).
 
+import { type ApiError, unauthorized, unavailable } from '../api/errors.ts'
 import type { Principal } from './principal.ts'
 import type { Revocations } from './revocations.ts'
 
 export interface Streams {
-  /** `cut` ends it. Answers how to leave. */
-  enter(principal: Principal, cut: () => void): () => void
+  /** Answers how to leave. */
+  enter(one: Underway): () => void
   /** Looks at all of them; called when something was revoked, and every second for what runs out. */
   look(): void
   readonly open: number
   readonly cut: number
+  /** Ends those that never end by themselves: the program is about to. */
+  endLong(): void
   /** Ends all of them. */
   close(): void
+}
+
+export type Underway = {
+  readonly principal: Principal
+  readonly isLong: boolean
+  /** Ends it; who was told nothing yet is told why. */
+  readonly cut: (why: ApiError) => void
 }
 
 export type StreamsOptions = {
@@ -24,22 +34,28 @@ export type StreamsOptions = {
 const lookEvery = 1000
 
 export function openStreams({ revocations, isBlind, now }: StreamsOptions): Streams {
-  const under = new Set<{ readonly principal: Principal; readonly cut: () => void }>()
+  const under = new Set<Underway>()
   let count = 0
   const look = () => {
     const blind = isBlind()
     const known = revocations()
     for (const one of under) {
       if (!blind && now() < one.principal.expires && known?.whyNot(one.principal) === undefined) continue
-      under.delete(one)
       count++
-      one.cut()
+      end(
+        one,
+        blind ? unavailable('nothing is known of revocations any more') : unauthorized('the token counts no more'),
+      )
     }
   }
+  const end = (one: Underway, why: ApiError) => {
+    under.delete(one)
+    one.cut(why)
+  }
+  const leaving = () => unavailable('the gateway is about to end; come again')
   const timer = setInterval(look, lookEvery).unref()
   return {
-    enter(principal, cut) {
-      const one = { principal, cut }
+    enter(one) {
       under.add(one)
       return () => void under.delete(one)
     },
@@ -50,10 +66,12 @@ export function openStreams({ revocations, isBlind, now }: StreamsOptions): Stre
     get cut() {
       return count
     },
+    endLong() {
+      for (const one of under) if (one.isLong) end(one, leaving())
+    },
     close() {
       clearInterval(timer)
-      for (const one of under) one.cut()
-      under.clear()
+      for (const one of under) end(one, leaving())
     },
   }
 }

@@ -3,6 +3,7 @@
 import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from 'node:http'
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
 import { Readable } from 'node:stream'
+import { createSecureContext } from 'node:tls'
 import { ApiError } from '../api/errors.ts'
 import type { Access } from './access.ts'
 import { type Identity, openCredentials } from './credentials.ts'
@@ -64,15 +65,17 @@ export function openTransport(access: Access, options: TransportOptions): Transp
   const agents = openAgents(access, env, connections)
 
   async function once(url: string, init: RequestInit): Promise<Response> {
-    const identity = await credentials.now().catch(error => {
-      throw new ApiError(401, 'Unauthorized', (error as Error).message)
-    })
-    const { authorization } = identity
+    const { agent, authorization } = await credentials
+      .now()
+      .then(identity => ({ agent: agents.of(identity), authorization: identity.authorization }))
+      .catch(error => {
+        throw new ApiError(401, 'Unauthorized', (error as Error).message)
+      })
     const headers = {
       ...(init.headers as { [name: string]: string }),
       ...(authorization ? { Authorization: authorization } : {}),
     }
-    return send(url, { ...init, headers }, { agent: agents.of(identity), answerWithin, quietFor })
+    return send(url, { ...init, headers }, { agent, answerWithin, quietFor })
   }
 
   return {
@@ -99,8 +102,11 @@ function openAgents(access: Access, env: TransportOptions['env'], maxSockets: nu
     return new HttpsAgent({
       ...common,
       rejectUnauthorized: !access.insecure,
-      ...(ca ? { ca } : {}),
-      ...(certificate && key ? { cert: certificate, key } : {}),
+      // One for all connections: each would make its own, which costs memory and time.
+      secureContext: createSecureContext({
+        ...(ca ? { ca } : {}),
+        ...(certificate && key ? { cert: certificate, key } : {}),
+      }),
       ...(access.serverName ? { servername: access.serverName } : {}),
     })
   }

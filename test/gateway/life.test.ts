@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
+import type { ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { keys, must, rbac, teams } from '../access/people.ts'
@@ -11,7 +12,15 @@ import { findKubectls } from '../support/kubectl.ts'
 import { notRun } from '../support/missing.ts'
 import type { Server } from '../support/server.ts'
 import { eventually } from '../support/wire.ts'
-import { authority, type GatewayProcess, type GatewayStage, openGatewayStage, type Person } from './stage.ts'
+import { openBackend } from './in-process.ts'
+import {
+  authority,
+  type GatewayProcess,
+  type GatewayStage,
+  openGatewayStage,
+  type Person,
+  startGateway,
+} from './stage.ts'
 
 const program = join(import.meta.dirname, '../../bin/platform.js')
 const prod = '/kubernetes/cluster/prod'
@@ -168,6 +177,32 @@ describe('gateways', () => {
     assert.match(first.output(), /clusters\[0\]\.nam is no known key/)
     assert.equal((await asks(first, `/kubernetes/cluster/more${teams}`, token)).status, 200)
     first.write(good)
+  })
+
+  test('told to end, a gateway finishes what is under way, ends streams, and takes nothing new', async () => {
+    const waiting = new Map<string, ServerResponse>()
+    const slow = await openBackend((request, response) => {
+      if (request.url?.includes('watch')) response.writeHead(200).flushHeaders()
+      waiting.set(request.url ?? '', response)
+    })
+    const gateway = await startGateway(
+      stage.service,
+      { clusters: [{ name: 'slow', kubeconfig: 'slow.json' }] },
+      slow.url,
+    )
+    const token = await ada.mint()
+    const path = '/kubernetes/cluster/slow/api/v1/pods'
+    const under = asks(gateway, path, token)
+    const watch = gateway.watch(path, { key: token }).next()
+    const cut = assert.rejects(watch)
+    await eventually('both are there', async () => waiting.size === 2)
+    const ended = gateway.stop()
+    await cut
+    waiting.get('/api/v1/pods')?.end('{}')
+    assert.equal((await under).status, 200)
+    await ended
+    await assert.rejects(asks(gateway, path, token))
+    await slow.close()
   })
 
   test('use at a gateway shows in lastActivity, and the audit log of the gateway names the token', async () => {

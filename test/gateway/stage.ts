@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { issueCertificate, makeAuthority } from '../../src/serving/certificate.ts'
 import { keys, must, ours } from '../access/people.ts'
+import { kubeconfigOf } from '../support/cluster-process.ts'
 import { type Answer, openRequests, type RequestOptions } from '../support/request.ts'
 import { type Server, startServer } from '../support/server.ts'
 
@@ -49,7 +50,8 @@ export async function agentKey(service: Server): Promise<string> {
   return (await must(service.request('POST', keys, { body }))).spec.key
 }
 
-export async function startGateway(service: Server, over: object): Promise<GatewayProcess> {
+/** `slow`: where the cluster of slow.json is. */
+export async function startGateway(service: Server, over: object, slow = ''): Promise<GatewayProcess> {
   const directory = mkdtempSync(join(tmpdir(), 'platform-gateway-'))
   const put = (name: string, text: string) => writeFileSync(join(directory, name), text)
   const pair = issueCertificate(authority, ['localhost', '127.0.0.1'], Date.now())
@@ -57,6 +59,7 @@ export async function startGateway(service: Server, over: object): Promise<Gatew
   put('tls.key', pair.key)
   put('service-ca.crt', service.ca)
   put('agent.key', `${await agentKey(service)}\n`)
+  put('slow.json', kubeconfigOf(slow))
   const config = join(directory, 'gateway.yaml')
   const write = (wanted: object) => writeFileSync(config, JSON.stringify(configOf(service, wanted)))
   write(over)

@@ -1,0 +1,46 @@
+// Uses of keys, told in batches: the newest of each, again when it failed, and what is left at the end.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { openReports } from './reports.ts'
+
+type Uses = readonly { readonly uid: string; readonly time: number }[]
+
+test('a key that is used often is told once, with its newest use', async () => {
+  const told: Uses[] = []
+  let time = 0
+  const reports = openReports({ send: async uses => void told.push(uses), now: () => ++time, failed: () => {} })
+  for (let count = 0; count < 1000; count++) reports.used('a')
+  reports.used('b')
+  await reports.close()
+  assert.deepEqual(told, [
+    [
+      { uid: 'a', time: 1000 },
+      { uid: 'b', time: 1001 },
+    ],
+  ])
+})
+
+test('what could not be told is told the next time; many keys are told in several batches', async () => {
+  const told: Uses[] = []
+  const failures: unknown[] = []
+  let isAway = true
+  const reports = openReports({
+    send: async uses => {
+      if (isAway) throw new Error('away')
+      told.push(uses)
+    },
+    now: () => 1,
+    failed: error => {
+      failures.push(error)
+      isAway = false
+    },
+    every: 1,
+  })
+  for (let count = 0; count < 1200; count++) reports.used(`key-${count}`)
+  while (told.flat().length < 1000) await new Promise(resolve => setImmediate(resolve))
+  await reports.close()
+  assert.equal(failures.length, 1)
+  assert.equal(new Set(told.flat().map(({ uid }) => uid)).size, 1200)
+  assert.ok(told.every(uses => uses.length <= 500))
+})
