@@ -78,6 +78,12 @@ export const internal = () =>
     'InternalError',
     'Internal error occurred; the server has logged it under the Audit-Id of this answer',
   )
+/** What is stored was changed by somebody, or by a disk: of all bugs this one says what it is (D28). */
+export const sealBroken = (of: Named, name: string, message: string) =>
+  new ApiError(500, 'InternalError', message, { details: about(of, name, { causes: [{ reason: broken, message }] }) })
+export const isSealBroken = (error: unknown): error is ApiError =>
+  error instanceof ApiError && error.status.details?.causes?.[0]?.reason === broken
+const broken = 'SealBroken'
 export const unavailable = (message: string) =>
   new ApiError(503, 'ServiceUnavailable', message, { details: { retryAfterSeconds: 1 } })
 export const timedOut = () =>

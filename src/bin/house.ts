@@ -32,7 +32,7 @@ import { openRegistry, type Registry } from '../registry/registry.ts'
 import type { Guard } from '../serving/guard.ts'
 import type { Storage } from '../storage/index.ts'
 import type { RingKey } from '../storage/key-ring.ts'
-import { openSealer } from '../storage/sealed.ts'
+import { openSealer, type Place, type SealError } from '../storage/sealed.ts'
 
 export type House = {
   readonly registry: Registry
@@ -69,6 +69,8 @@ export type HouseOptions = {
   readonly failed: (what: string, error: unknown) => void
   /** Counts unknown keys that are asked about, by who asks. */
   readonly guard?: Pick<Guard, 'mayTry' | 'failed'>
+  /** Told of every sealed value that did not open. */
+  readonly sealBroken?: (place: Place, error: SealError) => void
   /** Records what the server writes of its own accord. */
   readonly recorded?: (inside: Resources) => Resources
   /** What is stored before anything else is, the built-in roles included. */
@@ -99,13 +101,14 @@ export function openHouse(options: HouseOptions): House {
     baseUrl = () => '',
     guard,
     recorded,
+    sealBroken,
   } = options
   const lastActivity = (uid: string) => storage.activity.last(uid)
   const rights = openRights()
   const registry: Registry = openRegistry({
     kinds,
     store: storage.store,
-    sealer: openSealer({ keys, random }),
+    sealer: openSealer({ keys, random, ...(sealBroken ? { failed: sealBroken } : {}) }),
     now,
     uuid: randomUUID,
     lastActivity,

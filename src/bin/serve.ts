@@ -6,22 +6,22 @@ import { resolve } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import pino from 'pino'
-import { systemCaller } from '../api/caller.ts'
 import type { Resources } from '../api/resources.ts'
 import { openPages } from '../http/pages.ts'
 import { observeRequests } from '../http/request-metrics.ts'
 import type { ServerOptions } from '../http/server.ts'
 import { kinds } from '../kinds/index.ts'
-import { foreignSeal } from '../registry/foreign-seal.ts'
+import { foreignSeal, wrongKeys } from '../registry/foreign-seal.ts'
+import type { Registry } from '../registry/registry.ts'
 import { recordedBy } from '../serving/audit-own.ts'
 import { fingerprint } from '../serving/certificate.ts'
 import { openFairLimits } from '../serving/fair-limits.ts'
 import { openGuard } from '../serving/guard.ts'
 import type { Listener } from '../serving/listener.ts'
-import { openMetrics } from '../serving/metrics.ts'
+import { type Metrics, openMetrics } from '../serving/metrics.ts'
 import { type CertificateSource, fileCertificate, ownCertificate } from '../serving/tls.ts'
 import { isEmpty, openStorage, type Storage } from '../storage/index.ts'
-import { SealError } from '../storage/sealed.ts'
+import { printId } from '../storage/sealed.ts'
 import type { Store } from '../storage/store.ts'
 import { makeFirstKey, untoldKey } from './admin-key.ts'
 import { openAuditLog } from './audit-log.ts'
@@ -37,7 +37,7 @@ import {
   writeSecret,
 } from './data-directory.ts'
 import { openInside } from './gateway-inside.ts'
-import { openHouse } from './house.ts'
+import { type HouseOptions, openHouse } from './house.ts'
 import { gaugeHouse } from './house-metrics.ts'
 import { record } from './request-log.ts'
 import { listen } from './serve-listen.ts'
@@ -74,13 +74,14 @@ export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Pr
     failed,
     first,
     guard,
+    sealBroken: alarmOf(metrics, log),
     recorded: inside => recordedBy(audit, inside),
     maxKeyTTL: settings['auth.maxKeyTTL'],
     maxTokenTTL: settings['token.maxTTL'],
     baseUrl: () => settings.baseUrl || listening,
   })
   await house.ready
-  await checkKeyRing(house.registry.as(systemCaller), storage.store, ring)
+  checkKeyRing(house.registry, storage.store, ring)
   const controllers = startControllers({ house, storage, settings, now, failed })
   await controllers.ready
   grow()
@@ -218,24 +219,34 @@ function introduce(
 }
 
 /** A key ring that does not open what is stored is found out before anything is served. */
-async function checkKeyRing(resources: Resources, store: Store, { keys, from }: KeyRing): Promise<void> {
-  const foreign = foreignSeal(
-    store,
-    kinds,
-    keys.map(({ id }) => id),
-  )
+function checkKeyRing({ open }: Registry, store: Store, { keys, from }: KeyRing): void {
+  const refuse = (why: string) => {
+    throw new Error(`the key ring of ${from} does not fit this data directory: ${why}`)
+  }
+  const ids = keys.map(({ id }) => id)
+  const foreign = foreignSeal(store, kinds, ids)
   if (foreign !== undefined)
-    throw new Error(
-      `the key ring of ${from} does not fit this data directory: ${foreign} is sealed with a key that it does not have`,
-    )
+    refuse(`${foreign}, which it does not have (it has ${ids.join(', ')}); put the line with that key back`)
   // The right ids may still stand before the wrong keys.
-  for (const kind of kinds)
-    if (kind.sealed.length && kind.stored)
-      await resources.list(kind, { limit: 1 }).catch(error => {
-        if (error instanceof SealError)
-          throw new Error(`the key ring of ${from} does not fit this data directory: ${error.message}`)
-        throw error
-      })
+  const [wrong] = wrongKeys(store, kinds, open)
+  if (wrong !== undefined)
+    refuse(`nothing that is sealed with the key ${printId(wrong)} opens with the key it has under that id`)
+}
+
+/** Counts every failure, and says the first of each object. */
+function alarmOf(metrics: Metrics, log: pino.Logger): NonNullable<HouseOptions['sealBroken']> {
+  const count = metrics.counter(
+    'platform_seal_failures_total',
+    'Sealed values that did not open when read, by resource.',
+  )
+  const told = new Set<string>()
+  return ({ kind, namespace, name, path }, { message }) => {
+    count({ resource: kind })(1)
+    const place = [kind, namespace, name, path].join(' ')
+    if (told.has(place) || told.size >= 1000) return
+    told.add(place)
+    log.error({ kind, namespace, name, path }, `ALARM: ${message}; restore it from a backup, or delete it`)
+  }
 }
 
 function checksOf({ store }: Storage, leaving: AbortSignal) {

@@ -1,6 +1,7 @@
 // Keeps ProjectSecrets that follow a SharedSecret a copy of it (D30). The informers see sealed bytes; a value is open only while it is compared and copied.
 
 import { canonical } from '../api/codec.ts'
+import { ApiError, isSealBroken } from '../api/errors.ts'
 import type { Question } from '../api/kind.ts'
 import { type Json, type JsonObject, type Ref, type Resource, timestamp } from '../api/object.ts'
 import { type Resources, refOf } from '../api/resources.ts'
@@ -130,7 +131,7 @@ async function sync(options: ProjectSecretOptions, ref: Ref): Promise<void> {
   if (!source) return tell(opened, secret, { outcome: undefined, now: now() })
   const outcome = await judge(options, secret, source)
   const there = secret.spec?.['data'] as Json | undefined
-  const stays = outcome.data === undefined && !removeStale
+  const stays = outcome.data === undefined && (!removeStale || outcome.reason === 'SourceUnreadable')
   const isThere = stays || isSame(there ?? {}, outcome.data ?? {})
   const written = isThere ? secret : await copy(opened, secret, outcome.data)
   const message = stays && there ? `${outcome.message}; the data stays as it was last copied` : outcome.message
@@ -140,7 +141,11 @@ async function sync(options: ProjectSecretOptions, ref: Ref): Promise<void> {
 async function judge({ opened, ownerMay }: ProjectSecretOptions, secret: Resource, source: Ref): Promise<Outcome> {
   const { owner } = followingOf(secret)
   const place = `SharedSecret ${slotOf(source)}`
-  const found = await opened.get(SharedSecret, source).then(({ object }) => object, notThere)
+  const found = await opened
+    .get(SharedSecret, source)
+    .then(({ object }) => object, notThere)
+    .catch(unreadable)
+  if (found instanceof ApiError) return { reason: 'SourceUnreadable', message: found.message }
   if (!found) return { reason: 'SourceNotFound', message: `${place} does not exist` }
   const reason = 'SourceForbidden'
   if (!owner.user && !owner.team) return { reason, message: `nobody owns this secret, who could get ${place}` }
@@ -187,4 +192,10 @@ function conditionOf({ data, reason, message }: Outcome, before: Condition | und
 
 function notThere(error: { code?: number }): undefined {
   if (error.code !== 404) throw error
+}
+
+/** Nobody's doing but that of whoever was at the file: told as it is, and looked at again when the source is mended. */
+function unreadable(error: unknown): ApiError {
+  if (!isSealBroken(error)) throw error
+  return error
 }

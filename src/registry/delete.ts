@@ -5,9 +5,10 @@ import type { Kind } from '../api/kind.ts'
 import { type Ref, type Resource, timestamp } from '../api/object.ts'
 import { type Deleted, type DeleteOptions, documentOf, type List, type ListOptions } from '../api/resources.ts'
 import { opsBesides } from './besides.ts'
+import { loadToRemove, presentAmong } from './broken-seal.ts'
 import { type Context, keyOf, refOf } from './context.ts'
 import { list } from './list.ts'
-import { encode, load, presentStored, visible } from './redact.ts'
+import { encode, presentStored, visible } from './redact.ts'
 import { isConflict, translate } from './store-errors.ts'
 import { isGone } from './update.ts'
 
@@ -20,7 +21,7 @@ export async function remove(ctx: Context, kind: Kind, at: Ref, options: DeleteO
   for (let attempt = 0; ; attempt++) {
     const entry = ctx.store.get(key)
     if (!entry) throw notFound(kind, ref.name)
-    const old = load(ctx, kind, entry)
+    const { old, sealed } = loadToRemove(ctx, kind, entry)
     checkPreconditions(kind, ref.name, old, options)
     const tools = ctx.tools({ dryRun: options.dryRun ?? false, warn: () => {} })
     await kind.release?.(old, tools)
@@ -29,14 +30,17 @@ export async function remove(ctx: Context, kind: Kind, at: Ref, options: DeleteO
     const unchanged = next.metadata === old.metadata
     try {
       if ((gone || !unchanged) && !options.dryRun) {
-        const value = encode(ctx, kind, next)
+        const value = encode(ctx, kind, next, sealed)
         const expect = entry.revision
         const revision = await ctx.store.commit([
           gone ? { type: 'delete', key, expect } : { type: 'put', key, value, expect },
           ...opsBesides(ctx, kind, { old, next: gone ? undefined : next, tools }),
         ])
+        const stored = ctx.store.get(key)
+        if (!gone && sealed && stored) return { document: presentAmong(ctx, kind, stored) }
         if (!gone) return { document: presentStored(ctx, kind, { object: next, value, revision }) }
       }
+      if (!gone && sealed) return { document: presentAmong(ctx, kind, entry) }
       if (!gone) return { document: documentOf(visible(ctx, kind, next)) }
       return { status: success({ name: ref.name, group: kind.group, kind: kind.plural, uid: old.metadata.uid ?? '' }) }
     } catch (error) {

@@ -4,11 +4,11 @@ import { badRequest, expired, fieldForbidden, invalidOptions, notSupported } fro
 import type { Kind } from '../api/kind.ts'
 import type { List, ListOptions } from '../api/resources.ts'
 import { type ListResult, StoreError } from '../storage/store.ts'
+import { presentAmong } from './broken-seal.ts'
 import { listCollected } from './collected.ts'
 import type { Context } from './context.ts'
 import { type Position, readToken, writeToken } from './continue.ts'
 import { keepList, recentList, slotOf } from './recent-lists.ts'
-import { present } from './redact.ts'
 import { type Selected, select, stateOf } from './selection.ts'
 import { translate } from './store-errors.ts'
 import { mustReach, parseVersion } from './versions.ts'
@@ -27,7 +27,7 @@ async function read(ctx: Context, kind: Kind, options: ListOptions): Promise<Lis
   const snapshot = from ? (from.revision === -1 ? undefined : from.revision) : await snapshotOf(ctx, options)
   const result = page(ctx, kind, selected, { limit, from, snapshot })
   const last = result.entries.at(-1)
-  const items = result.entries.map(entry => present(ctx, kind, entry))
+  const items = result.entries.map(entry => presentAmong(ctx, kind, entry))
   const base = { items, resourceVersion: String(result.revision) }
   if (!result.more || !last) return base
   const next = writeToken(kind, { revision: result.revision, after: last.key })

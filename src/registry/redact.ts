@@ -1,9 +1,11 @@
 // What is kept and what is shown: sealing before storage, opening for an answer, and taking out what never leaves (D13, D21, D28).
 
 import { canonical } from '../api/codec.ts'
+import { sealBroken } from '../api/errors.ts'
 import type { Kind, Shown } from '../api/kind.ts'
 import { isObject, type Json, type JsonObject, type Resource } from '../api/object.ts'
 import { type Document, documentFrom, documentOf } from '../api/resources.ts'
+import { SealError } from '../storage/sealed.ts'
 import type { Entry, Value } from '../storage/store.ts'
 import type { Context, Place } from './context.ts'
 import { type FieldPath, fieldPath, readAt, writeAt } from './field-path.ts'
@@ -20,16 +22,24 @@ export function load(ctx: Pick<Context, 'sealer'>, kind: Kind, entry: Entry): Re
   for (const text of kind.sealed) {
     const path = fieldPath(text)
     const sealed = readAt(object, path)
-    if (typeof sealed === 'string')
-      object = writeAt(object, path, JSON.parse(ctx.sealer.open(place(kind, object, text), sealed)))
+    if (sealed !== undefined) object = writeAt(object, path, openAt(ctx, kind, place(kind, object, text), sealed))
   }
   return object as unknown as Resource
 }
 
-/** The bytes to store: sealed, canonical, with a gap for the revision. */
-export function encode(ctx: Context, kind: Kind, object: Resource): Value {
+/** What is not sealed did not come from here: it is refused as what was changed is. */
+function openAt({ sealer }: Pick<Context, 'sealer'>, kind: Kind, at: Place, sealed: Json): Json {
+  try {
+    return JSON.parse(sealer.open(at, typeof sealed === 'string' ? sealed : ''))
+  } catch (error) {
+    throw error instanceof SealError ? sealBroken(kind, at.name, error.message) : error
+  }
+}
+
+/** The bytes to store: sealed, canonical, with a gap for the revision. `isSealed`: it is sealed already. */
+export function encode(ctx: Context, kind: Kind, object: Resource, isSealed = false): Value {
   let kept = object as unknown as JsonObject
-  for (const text of kind.sealed) {
+  for (const text of isSealed ? [] : kind.sealed) {
     const path = fieldPath(text)
     const value = readAt(kept, path)
     if (value !== undefined) kept = writeAt(kept, path, ctx.sealer.seal(place(kind, kept, text), canonical(value)))

@@ -5,8 +5,8 @@ import type { Kind } from '../api/kind.ts'
 import type { Selection } from '../api/resources.ts'
 import { parseFieldSelector, parseLabelSelector, SelectorError } from '../api/selector.ts'
 import type { Entry, Key, ListQuery, ListResult } from '../storage/store.ts'
+import { presentAmong } from './broken-seal.ts'
 import type { Context } from './context.ts'
-import { present } from './redact.ts'
 
 export type Selected = {
   readonly query: Pick<ListQuery, 'bucket' | 'namespace' | 'labels' | 'filter'>
@@ -25,7 +25,7 @@ export function select(ctx: Context, kind: Kind, selection: Selection): Selected
   if (fields.terms.length)
     tests.push(entry => fields.matches(field => (field === 'metadata.name' ? entry.key.name : entry.key.namespace)))
   const only = selection.only
-  if (only) tests.push(entry => only(present(ctx, kind, entry).object))
+  if (only) tests.push(entry => only(presentAmong(ctx, kind, entry).object))
   const matches = tests.length ? (entry: Entry) => tests.every(test => test(entry)) : undefined
   const named = (field: string) => fields.terms.find(term => term.field === field && term.op === '=')?.value
   const [name, space] = [named('metadata.name'), namespace || named('metadata.namespace')]

@@ -3,6 +3,7 @@
 import type { Kind } from '../api/kind.ts'
 import { type WatchEvent, watchEvent } from '../api/resources.ts'
 import type { Entry, StoreEvent } from '../storage/store.ts'
+import { presentAmong } from './broken-seal.ts'
 import type { Context } from './context.ts'
 import { isPlain, present } from './redact.ts'
 
@@ -19,7 +20,7 @@ export function eventOf(
   type: WatchEvent['type'],
   entry: Entry,
 ): WatchEvent {
-  if (!isPlain(kind)) return watchEvent(type, present(ctx, kind, entry))
+  if (!isPlain(kind)) return watchEvent(type, presentAmong(ctx, kind, entry))
   const all = made.get(event) ?? begin(event)
   const one = all.get(type) ?? watchEvent(type, present(ctx, kind, entry))
   all.set(type, one)

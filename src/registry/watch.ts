@@ -12,9 +12,9 @@ import {
   watchEvent,
 } from '../api/resources.ts'
 import { type Cursor, type Entry, StoreError, type StoreEvent } from '../storage/store.ts'
+import { presentAmong } from './broken-seal.ts'
 import type { Context } from './context.ts'
 import { checkMatch } from './list.ts'
-import { present } from './redact.ts'
 import { select, stateOf } from './selection.ts'
 import { mustReach, parseVersion } from './versions.ts'
 import { eventOf } from './watch-events.ts'
@@ -160,7 +160,7 @@ function follow(ctx: Context, kind: Kind, { cursor, view, from, asked, told }: S
 
 function* eventsOf(ctx: Context, kind: Kind, { turns, end }: Told): Generator<WatchEvent> {
   // An object may have come into view, or gone out of it, without changing itself (D27).
-  for (const { entry, isIn } of turns) yield watchEvent(isIn ? 'ADDED' : 'DELETED', present(ctx, kind, entry))
+  for (const { entry, isIn } of turns) yield watchEvent(isIn ? 'ADDED' : 'DELETED', presentAmong(ctx, kind, entry))
   if (end) yield end
 }
 
@@ -187,7 +187,7 @@ function translate(ctx: Context, kind: Kind, { isIn, wasIn }: Move, event: Store
 }
 
 function left(ctx: Context, kind: Kind, { previous, revision }: StoreEvent): WatchEvent {
-  const { object } = present(ctx, kind, previous as Entry)
+  const { object } = presentAmong(ctx, kind, previous as Entry)
   return watchEvent(
     'DELETED',
     documentOf({ ...object, metadata: { ...object.metadata, resourceVersion: String(revision) } }),

@@ -36,8 +36,10 @@ const TAG = 16
 export function openSealer(options: {
   readonly keys: readonly RingKey[]
   readonly random: (size: number) => Uint8Array
+  /** Told of every value that did not open: somebody may have been at the file. */
+  readonly failed?: (place: Place, error: SealError) => void
 }): Sealer {
-  const { keys, random } = options
+  const { keys, random, failed } = options
   const [first] = keys
   if (first === undefined) throw new SealError('the key ring is empty')
   const ring = new Map(keys.map(({ id, key }) => [id, key]))
@@ -51,22 +53,36 @@ export function openSealer(options: {
       return current + Buffer.concat(text).toString('base64url')
     },
     open(place, sealed) {
-      const { id, bytes } = parse(sealed)
-      const key = ring.get(id)
-      if (key === undefined)
-        throw new SealError(`${nameOf(place)} is sealed with a key that the key ring does not have`)
-      const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, NONCE), { authTagLength: TAG })
-      decipher.setAAD(encode(place)).setAuthTag(bytes.subarray(-TAG))
       try {
-        return decipher.update(bytes.subarray(NONCE, -TAG), undefined, 'utf8') + decipher.final('utf8')
-      } catch {
-        throw new SealError(`${nameOf(place)} does not open: it was changed, or it belongs to another place`)
+        return unseal(ring, place, sealed)
+      } catch (error) {
+        failed?.(place, error as SealError)
+        throw error
       }
     },
     isSealed: (value): value is string => typeof value === 'string' && value.startsWith(SEALED),
     isCurrent: sealed => sealed.startsWith(current),
   }
 }
+
+function unseal(ring: ReadonlyMap<string, Uint8Array>, place: Place, sealed: string): string {
+  const found = parse(sealed)
+  if (!found) throw new SealError(`${nameOf(place)} does not open: what is stored is not sealed`)
+  const { id, bytes } = found
+  const key = ring.get(id)
+  if (key === undefined)
+    throw new SealError(`${nameOf(place)} is sealed with the key ${printId(id)}, which the key ring does not have`)
+  const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, NONCE), { authTagLength: TAG })
+  decipher.setAAD(encode(place)).setAuthTag(bytes.subarray(-TAG))
+  try {
+    return decipher.update(bytes.subarray(NONCE, -TAG), undefined, 'utf8') + decipher.final('utf8')
+  } catch {
+    throw new SealError(`${nameOf(place)} does not open: it was changed, or it belongs to another place`)
+  }
+}
+
+/** Ids are short; what stands in the place of one may be anything. */
+export const printId = (id: string) => (/^[a-z0-9]{1,32}$/.test(id) ? `"${id}"` : 'of an id that is none')
 
 /** Every part with its length before it, so that no two places have the same encoding. */
 function encode(place: Place): Buffer {
@@ -86,11 +102,10 @@ export function keyIdOf(sealed: string): string | undefined {
   return sealed.startsWith(SEALED) && end !== -1 ? sealed.slice(SEALED.length, end) : undefined
 }
 
-function parse(sealed: string): { id: string; bytes: Buffer } {
+function parse(sealed: string): { id: string; bytes: Buffer } | undefined {
   const end = sealed.indexOf(':', SEALED.length)
   const bytes = Buffer.from(sealed.slice(end + 1), 'base64url')
-  if (!sealed.startsWith(SEALED) || end < 0 || bytes.length < NONCE + TAG)
-    throw new SealError('this is not a sealed value')
+  if (!sealed.startsWith(SEALED) || end < 0 || bytes.length < NONCE + TAG) return undefined
   return { id: sealed.slice(SEALED.length, end), bytes }
 }
 

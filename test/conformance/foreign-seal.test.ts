@@ -29,8 +29,14 @@ test('a value sealed with a key that is not there is found wherever it is', asyn
   await put(store, SharedSecret.id, 'b', { data: sealed('new') })
   await put(store, OwnedAccessKey.id, 'c', { identity: { connectorData: sealed('new') } })
   assert.equal(foreignSeal(store, kinds, ['new', 'old']), undefined)
-  assert.equal(foreignSeal(store, kinds, ['old']), `spec.data of ${SharedSecret.id} default/b`)
-  assert.equal(foreignSeal(store, kinds, ['new']), `spec.data of ${SharedSecret.id} default/a`)
+  assert.equal(
+    foreignSeal(store, kinds, ['old']),
+    `spec.data of ${SharedSecret.id} default/b is sealed with the key "new"`,
+  )
+  assert.equal(
+    foreignSeal(store, kinds, ['new']),
+    `spec.data of ${SharedSecret.id} default/a is sealed with the key "old"`,
+  )
   await store.close()
 })
 

@@ -46,7 +46,7 @@ await withEachKubectl(kubectl => {
       )
       assert.equal(
         await get('shs -n one -o wide'),
-        lines('NAME   KEYS   DISPLAY-NAME   OWNER   AGE', 's      1      S              admin AGO'),
+        lines('NAME   KEYS   DISPLAY-NAME   OWNER   LAST-READ   AGE', 's      1      S              admin   never AGO'),
       )
     })
 

@@ -1,0 +1,178 @@
+// Somebody was at the file: a swapped, edited or unsealed value is told of, and everything else works (D28).
+
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { after, before, describe, test } from 'node:test'
+import { must, ours, refused, secrets, soon } from '../access/people.ts'
+import { type Server, startServer } from '../support/server.ts'
+
+const base64 = (text: string) => Buffer.from(text).toString('base64')
+const copies = `${ours}/namespaces/p-web/projectsecrets`
+const merge = { 'content-type': 'application/merge-patch+json' }
+const program = join(import.meta.dirname, '../../bin/platform.js')
+const broken = ['swapped', 'other', 'edited', 'unsealed', 'emptied']
+
+type Stored = { spec: { data: unknown } }
+
+/** Changes what is stored of an object, in the file itself. */
+function tamper(directory: string, name: string, change: (stored: Stored) => unknown): void {
+  const database = new DatabaseSync(join(directory, 'platform.db'))
+  try {
+    const find = "SELECT id, text FROM log WHERE name = ? AND bucket LIKE 'sharedsecrets.%' ORDER BY id DESC LIMIT 1"
+    const row = database.prepare(find).get(name) as { id: number; text: Uint8Array }
+    const stored = JSON.parse(Buffer.from(row.text).toString()) as Stored
+    const text = Buffer.from(row.text)
+      .toString()
+      .replace(JSON.stringify(stored.spec.data), () => JSON.stringify(change(stored)))
+    database.prepare('UPDATE log SET text = ? WHERE id = ?').run(Buffer.from(text), row.id)
+  } finally {
+    database.close()
+  }
+}
+
+describe('a sealed value that was tampered with', () => {
+  let server: Server
+  before(async () => {
+    server = await startServer()
+    for (const name of [...broken, 'whole', 'source'])
+      await must(
+        server.request('POST', secrets(), { body: { metadata: { name }, spec: { data: { a: base64(name) } } } }),
+      )
+    const body = { metadata: { name: 'copy' }, spec: { sharedSecretRef: { name: 'source' } } }
+    await must(server.request('POST', copies, { body }))
+    await soon('it is copied', async () => {
+      return (await must(server.request('GET', `${copies}/copy`))).spec.data?.a === base64('source')
+    })
+    await server.restart(async () => {
+      const { directory } = server
+      let first: unknown
+      tamper(directory, 'other', ({ spec }) => {
+        first = spec.data
+        return spec.data
+      })
+      tamper(directory, 'swapped', ({ spec }) => {
+        const mine = spec.data
+        tamper(directory, 'other', () => mine)
+        return first
+      })
+      const flip = (text: string) => `${text.slice(0, -9)}${text.at(-9) === 'A' ? 'B' : 'A'}${text.slice(-8)}`
+      tamper(directory, 'edited', ({ spec }) => flip(String(spec.data)))
+      tamper(directory, 'unsealed', () => ({ a: base64('planted') }))
+      tamper(directory, 'emptied', () => '')
+      tamper(directory, 'source', ({ spec }) => flip(String(spec.data)))
+    })
+  })
+  after(() => server.stop())
+
+  const failures = async () => {
+    const { text } = await server.request('GET', '/../../metrics')
+    return Number(/^platform_seal_failures_total\{resource="sharedsecrets[^}]*\} (\d+)$/m.exec(text)?.[1] ?? 0)
+  }
+
+  test('answers 500 with the reason, and is counted and logged', async () => {
+    for (const name of broken) {
+      const counted = await failures()
+      const why = new RegExp(`^spec\\.data of sharedsecrets\\.management\\.platform\\.sh default/${name} does not open`)
+      await refused(server.request('GET', `${secrets()}/${name}`), 500, why)
+      assert.ok((await failures()) > counted)
+      const alarm = new RegExp(`ALARM: spec\\.data of \\S+ default/${name} does not open`)
+      await soon('it is logged', async () => alarm.test(server.output()))
+    }
+    assert.ok(!server.output().includes('sealed:v1:'), 'no ciphertext in the log')
+  })
+
+  test('is not written over: whoever changes it is told the same', async () => {
+    for (const name of broken) {
+      await refused(
+        server.request('PATCH', `${secrets()}/${name}`, { body: { spec: { data: null } }, headers: merge }),
+        500,
+        /does not open/,
+      )
+      await refused(server.request('GET', `${secrets()}/${name}/history`), 500, /does not open/)
+    }
+  })
+
+  test('leaves everything else alone: others are read, listed, watched and written', async () => {
+    const whole = await must(server.request('GET', `${secrets()}/whole`))
+    assert.deepEqual(whole.spec.data, { a: base64('whole') })
+    const listed = await must(server.request('GET', secrets()))
+    assert.equal(listed.items.length, broken.length + 2)
+    for (const item of listed.items) {
+      if (item.metadata.name === 'whole') {
+        assert.deepEqual(item.spec.data, { a: base64('whole') })
+        continue
+      }
+      assert.equal(item.spec.data, undefined)
+      const condition = item.status.conditions.find((one: { type: string }) => one.type === 'Readable')
+      assert.equal(condition.status, 'False')
+      assert.match(condition.message, /does not open/)
+    }
+    const seen = new Set<string>()
+    for await (const { object } of server.watch(`${secrets()}?watch=1&resourceVersion=0`)) {
+      seen.add(object.metadata.name)
+      if (seen.size === broken.length + 2) break
+    }
+    await must(
+      server.request('PATCH', `${secrets()}/whole`, { body: { spec: { data: { b: 'Yg==' } } }, headers: merge }),
+    )
+    await must(server.request('POST', secrets('elsewhere'), { body: { metadata: { name: 'new' } } }))
+  })
+
+  test('of a source is told by the copy, whose data stays', async () => {
+    await soon('the condition says so', async () => {
+      const { spec, status } = await must(server.request('GET', `${copies}/copy`))
+      const synced = status.conditions.find((one: { type: string }) => one.type === 'Synced')
+      return synced.reason === 'SourceUnreadable' && spec.data.a === base64('source')
+    })
+  })
+
+  test('can be deleted, at once or later, and made anew', async () => {
+    for (const name of broken) {
+      await must(server.request('DELETE', `${secrets()}/${name}`))
+      await must(server.request('POST', secrets(), { body: { metadata: { name }, spec: { data: { a: 'YQ==' } } } }))
+      assert.deepEqual((await must(server.request('GET', `${secrets()}/${name}`))).spec.data, { a: 'YQ==' })
+    }
+    const held = await server.request('DELETE', `${secrets()}/source?gracePeriodSeconds=60`)
+    assert.equal(held.status, 200, held.text)
+    assert.ok(held.body.metadata.deletionTimestamp)
+    assert.ok(!held.text.includes('sealed:v1:'), held.text)
+    await refused(server.request('GET', `${secrets()}/source`), 500, /does not open/)
+  })
+})
+
+describe('a start with the wrong key ring is refused, with the id of the key', () => {
+  let server: Server
+  let right: string
+  before(async () => {
+    server = await startServer()
+    await must(server.request('POST', secrets(), { body: { metadata: { name: 'a' }, spec: { data: { a: 'YQ==' } } } }))
+    right = readFileSync(join(server.directory, 'master.key'), 'utf8')
+  })
+  after(() => server.stop())
+
+  const line = (id: string) => `${id} ${randomBytes(32).toString('base64')}\n`
+  const start = (ring: string) => {
+    writeFileSync(join(server.directory, 'master.key'), ring)
+    const args = [program, 'serve', '--data', server.directory, '--https', 'off', '--http', '127.0.0.1:0']
+    const { status, stdout, stderr } = spawnSync(process.execPath, args, { timeout: 20_000, encoding: 'utf8' })
+    assert.equal(status, 1, stdout + stderr)
+    return stderr
+  }
+
+  test('whether the key is missing or another stands under its id', async () => {
+    const [, id = ''] = /^([a-z0-9]+) /m.exec(right) ?? []
+    await server.restart(async () => {
+      assert.match(
+        start(line('other')),
+        new RegExp(`is sealed with the key "${id}", which it does not have \\(it has other\\)`),
+      )
+      assert.match(start(line(id)), new RegExp(`nothing that is sealed with the key "${id}" opens`))
+      writeFileSync(join(server.directory, 'master.key'), right)
+    })
+    assert.deepEqual((await must(server.request('GET', `${secrets()}/a`))).spec.data, { a: 'YQ==' })
+  })
+})
