@@ -13,6 +13,9 @@ const forKubectl = () => import('./kubeconfig.ts')
 const objects = () => import('./get.ts')
 const files = () => import('./create.ts')
 const tokens = () => import('./token.ts')
+const secrets = () => import('./secret-get.ts')
+const changes = () => import('./secret-set.ts')
+const secretFiles = () => import('./secret-files.ts')
 const vclusterFiles = () => import('./vcluster-config.ts')
 
 export const commands: readonly Row[] = [
@@ -26,6 +29,13 @@ export const commands: readonly Row[] = [
   row('kubeconfig', forKubectl, 'kubeconfig'),
   row('credential', forKubectl, 'credential'),
   row('kubectl', forKubectl, 'kubectl'),
+  row('run', () => import('./run.ts'), 'run'),
+  row('get secret', secrets, 'getSecret'),
+  row('set secret', changes, 'setSecret'),
+  row('unset secret', changes, 'unsetSecret'),
+  row('list secrets', secrets, 'listSecrets'),
+  row('import secret', secretFiles, 'importSecret'),
+  row('export secret', secretFiles, 'exportSecret'),
   row('get', objects, 'get'),
   row('list', objects, 'list'),
   row('create', files, 'create'),
