@@ -48,7 +48,7 @@ export const list: Command = defineCommand({
   run: async ({ flags, words: [word = ''] }, io) => show(io, flags, word, []),
 })
 
-async function show(io: Io, flags: GetFlags, word: string, names: readonly string[]): Promise<number> {
+export async function show(io: Io, flags: GetFlags, word: string, names: readonly string[]): Promise<number> {
   const kind = kindNamed(word, names.length ? 'get' : 'list', flags.project)
   if (flags.output === 'value') throw new UsageError(['-o value is for secrets, keys and tokens'])
   if (names.length && (flags.selector || flags['all-namespaces']))

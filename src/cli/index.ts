@@ -13,6 +13,13 @@ const forKubectl = () => import('./kubeconfig.ts')
 const objects = () => import('./get.ts')
 const files = () => import('./create.ts')
 const tokens = () => import('./token.ts')
+const secrets = () => import('./secret-get.ts')
+const changes = () => import('./secret-set.ts')
+const secretFiles = () => import('./secret-files.ts')
+const newKeys = () => import('./access-keys.ts')
+const keys = () => import('./access-key-life.ts')
+const teams = () => import('./teams.ts')
+const questions = () => import('./can-i.ts')
 const vclusterFiles = () => import('./vcluster-config.ts')
 
 export const commands: readonly Row[] = [
@@ -26,10 +33,31 @@ export const commands: readonly Row[] = [
   row('kubeconfig', forKubectl, 'kubeconfig'),
   row('credential', forKubectl, 'credential'),
   row('kubectl', forKubectl, 'kubectl'),
+  row('run', () => import('./run.ts'), 'run'),
+  row('get secret', secrets, 'getSecret'),
+  row('set secret', changes, 'setSecret'),
+  row('unset secret', changes, 'unsetSecret'),
+  row('list secrets', secrets, 'listSecrets'),
+  row('import secret', secretFiles, 'importSecret'),
+  row('export secret', secretFiles, 'exportSecret'),
   row('get', objects, 'get'),
   row('list', objects, 'list'),
   row('create', files, 'create'),
   row('delete', files, 'remove'),
+  row('create team', teams, 'createTeam'),
+  row('team add-user', teams, 'addUser'),
+  row('team remove-user', teams, 'removeUser'),
+  row('team add-group', teams, 'addGroup'),
+  row('team remove-group', teams, 'removeGroup'),
+  row('create accesskey', newKeys, 'createAccessKey'),
+  row('list accesskeys', keys, 'listAccessKeys'),
+  row('rotate accesskey', keys, 'rotateAccessKey'),
+  row('disable accesskey', keys, 'disableAccessKey'),
+  row('enable accesskey', keys, 'enableAccessKey'),
+  row('create token', newKeys, 'createToken'),
+  row('can-i', questions, 'canI'),
+  row('why', questions, 'why'),
+  row('who-can', questions, 'whoCan'),
   row('vcluster validate', vclusterFiles, 'vclusterValidate'),
   row('vcluster patch', () => import('./vcluster-patch.ts'), 'vclusterPatch'),
   row('vcluster test', () => import('./vcluster-test.ts'), 'vclusterTest'),

@@ -22,11 +22,21 @@ const wordsOf = ({ singular, plural, shortNames, id }: Kind) => [singular, plura
 /** Kinds that this server has and that can be asked so. */
 const kindsWith = (verb: Verb) => kinds.filter(kind => kind.served && kind.verbs.includes(verb))
 
-/** `secret` with a project means a ProjectSecret. Throws UsageError. */
-export function kindNamed(word: string, verb: Verb, project?: string): Kind {
+/** `secret` with a project means a ProjectSecret. */
+function look(word: string, project: string | undefined): Kind | undefined {
   const plain = word.toLowerCase()
   const name = project !== undefined && /^secrets?$/.test(plain) ? 'projectsecret' : (alsoCalled[plain] ?? plain)
-  const found = kinds.find(kind => kind.served && wordsOf(kind).includes(name))
+  return kinds.find(kind => kind.served && wordsOf(kind).includes(name))
+}
+
+/** A kind to ask questions about, whatever its verbs. Throws UsageError. */
+export function anyKind(word: string, project?: string): Kind {
+  return look(word, project) ?? kindNamed(word, 'create', project)
+}
+
+/** Throws UsageError. */
+export function kindNamed(word: string, verb: Verb, project?: string): Kind {
+  const found = look(word, project)
   const those = kindsWith(verb)
   if (found && those.includes(found)) return found
   const known = [...those.flatMap(wordsOf), ...Object.keys(alsoCalled)]

@@ -87,7 +87,7 @@ export function span(seconds: number): string {
   return `${Math.floor(whole / size)}${unit}`
 }
 
-const ago = (time: string | undefined, now: number) =>
+export const ago = (time: string | undefined, now: number) =>
   time === undefined ? '<unknown>' : span((now - Date.parse(time)) / 1000)
 
 const colours = { red: 31, yellow: 33, green: 32, bold: 1 } as const

@@ -1,0 +1,161 @@
+// `platform list accesskeys`, `rotate`, `disable` and `enable accesskey`: the keys that are there.
+
+import type { Resource } from '../api/object.ts'
+import { listAll } from '../client/follow.ts'
+import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
+import { printSecret, warnings } from './access-keys.ts'
+import { defineCommand, type Io } from './command.ts'
+import { confirm } from './confirm.ts'
+import { changeContexts, keepKey, readContexts } from './contexts.ts'
+import { readDuration } from './duration.ts'
+import { contextFlag, headersFlag, yesFlag } from './flags.ts'
+import { expiryOf, expiryText, scopeText } from './key-facts.ts'
+import { ago, paint, printObjects, printTable } from './print.ts'
+import { openSession, type Session } from './session.ts'
+
+const day = 86_400_000
+const unusedAfter = 90 * day
+const expiringWithin = 7 * day
+
+export const listAccessKeys = defineCommand({
+  words: ['list', 'accesskeys'],
+  what: 'List your access keys, with what is to be looked at: unused, expiring, unscoped.',
+  examples: [{ what: 'Which keys should go', command: 'platform list accesskeys' }],
+  flags: {
+    ...contextFlag,
+    ...headersFlag,
+    output: {
+      type: 'text',
+      short: 'o',
+      value: 'FORM',
+      what: 'How to print.',
+      choices: ['table', 'json', 'yaml', 'name'],
+    },
+  },
+  run: async ({ flags }, io) => {
+    const session = await openSession(io, flags)
+    try {
+      const keys = await Array.fromAsync(listAll(session.resources, OwnedAccessKey))
+      if (!keys.length || (flags.output && flags.output !== 'table'))
+        printObjects(io, OwnedAccessKey, keys, { ...flags, isList: true })
+      else {
+        const header = ['NAME', 'OWNER', 'LAST-USE', 'EXPIRES', 'SCOPE', 'FLAGS']
+        printTable(
+          io,
+          header,
+          keys.map(key => rowOf(io, key)),
+          flags['no-headers'],
+        )
+      }
+      return 0
+    } finally {
+      session.close()
+    }
+  },
+})
+
+function rowOf(io: Io, key: Resource): string[] {
+  const { user, team, subject } = (key.spec ?? {}) as { user?: string; team?: string; subject?: string }
+  const last = key.status?.['lastActivity']
+  return [
+    key.metadata.name ?? '',
+    user ?? (team ? `team ${team}` : (subject ?? '')),
+    typeof last === 'string' ? `${ago(last, io.now())} ago` : 'never',
+    expiryText(key, io.now()),
+    scopeText(key.spec?.['scope']) ?? '',
+    flagsOf(key, io.now()).join(','),
+  ]
+}
+
+export function flagsOf(key: Resource, now: number): string[] {
+  const last = key.status?.['lastActivity'] ?? key.metadata.creationTimestamp
+  const expiry = expiryOf(key)
+  const ttl = Number(key.spec?.['ttl'] ?? 0) * 1000
+  // A key of an hour is not expiring all its life: its last tenth counts, and a week at most.
+  const soon = Math.min(expiringWithin, ttl / 10)
+  return [
+    ...(key.spec?.['disabled'] === true ? ['disabled'] : []),
+    ...(expiry !== undefined && expiry <= now
+      ? ['expired']
+      : expiry !== undefined && expiry - now < soon
+        ? ['expiring']
+        : []),
+    ...(typeof last === 'string' && now - Date.parse(last) > unusedAfter ? ['unused'] : []),
+    ...(scopeText(key.spec?.['scope']) === undefined ? ['unscoped'] : []),
+  ]
+}
+
+const keyName = [{ name: 'NAME', what: 'the access key' }]
+
+export const rotateAccessKey = defineCommand({
+  words: ['rotate', 'accesskey'],
+  what: 'Replace the key of an access key and print the new one; it is shown this once.',
+  examples: [{ what: 'The old one works for an hour more', command: 'platform rotate accesskey ci --overlap 1h' }],
+  flags: {
+    ...contextFlag,
+    ...yesFlag,
+    overlap: { type: 'text', value: 'TIME', what: 'How long the old key still works; by default it ends at once.' },
+    output: {
+      type: 'text',
+      short: 'o',
+      value: 'FORM',
+      what: 'How to print.',
+      choices: ['value', 'connection', 'json', 'yaml', 'name'],
+      default: 'value',
+    },
+  },
+  positionals: keyName,
+  run: async ({ flags, words: [name = ''] }, io) => {
+    const overlapSeconds = flags.overlap === undefined ? 0 : readDuration('--overlap', flags.overlap)
+    if (!overlapSeconds) await confirm(io, `Rotate ${name}, so that its old key ends at once?`, flags.yes)
+    const session = await openSession(io, flags)
+    try {
+      const body = { kind: 'KeyRotation', spec: { overlapSeconds } }
+      const { object } = await session.resources.act(OwnedAccessKey, { namespace: '', name }, 'rotate', body, {
+        warn: warnings(io),
+      })
+      await keepOwn(io, session, name, String(object.spec?.['key'] ?? ''))
+      io.err(`${name} rotated; its key is shown this once\n`)
+      printSecret(io, session, object, flags.output)
+      return 0
+    } finally {
+      session.close()
+    }
+  },
+})
+
+/** Whoever rotates the key they are signed in with stays signed in. */
+async function keepOwn(io: Io, { context }: Session, name: string, key: string): Promise<void> {
+  const own = context ? (await readContexts(io)).contexts[context] : undefined
+  if (!own || own.keyName !== name || !key) return
+  const keyIn = await keepKey(io, context, key)
+  await changeContexts(io, before => ({ ...before, contexts: { ...before.contexts, [context]: { ...own, keyIn } } }))
+}
+
+const switchKey = (word: 'disable' | 'enable', what: string) =>
+  defineCommand({
+    words: [word, 'accesskey'],
+    what,
+    examples: [{ what, command: `platform ${word} accesskey ci` }],
+    flags: contextFlag,
+    positionals: keyName,
+    run: async ({ flags, words: [name = ''] }, io) => {
+      const session = await openSession(io, flags)
+      try {
+        const body = { spec: { disabled: word === 'disable' } }
+        await session.resources.patch(
+          OwnedAccessKey,
+          { namespace: '', name },
+          { type: 'merge', body },
+          { fieldManager: 'platform' },
+        )
+        io.out(`ownedaccesskey/${name} ${paint(io, word === 'disable' ? 'yellow' : 'green', `${word}d`)}\n`)
+        return 0
+      } finally {
+        session.close()
+      }
+    },
+  })
+
+export const disableAccessKey = switchKey('disable', 'Switch an access key off; its next request is refused.')
+export const enableAccessKey = switchKey('enable', 'Switch an access key on again.')

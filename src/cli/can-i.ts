@@ -1,0 +1,117 @@
+// `platform can-i`, `platform why` and `platform who-can`: questions about permissions, answered by the server's own evaluator.
+
+import type { JsonObject } from '../api/object.ts'
+import { SelfSubjectAccessReview } from '../kinds/reviews.ts'
+import { AccessExplanation } from '../kinds/reviews-of-others.ts'
+import { defineCommand, type Given, type Io } from './command.ts'
+import { contextFlag, namespaceFlag, projectFlag } from './flags.ts'
+import { anyKind, namespaceFor } from './kind-named.ts'
+import { paint, printJson } from './print.ts'
+import { openSession } from './session.ts'
+
+const flags = {
+  ...contextFlag,
+  ...namespaceFlag,
+  ...projectFlag,
+  output: { type: 'text', short: 'o', value: 'FORM', what: 'How to print.', choices: ['json', 'yaml'] },
+} as const
+const positionals = [
+  { name: 'VERB', what: 'such as get, list, create, update, delete' },
+  { name: 'RESOURCE', what: 'a kind such as teams, or teams/permissions, or a path such as /metrics' },
+  { name: 'NAME', what: 'one object; none: all of them', optional: true },
+]
+
+type Asked = {
+  readonly given: Given<typeof flags>
+  readonly io: Io
+  readonly more?: JsonObject
+  readonly kind: typeof AccessExplanation
+}
+
+/** The status of the answer. */
+async function answer({ given, io, more = {}, kind }: Asked): Promise<JsonObject> {
+  const [verb = '', resource = '', name] = given.words
+  const session = await openSession(io, given.flags)
+  try {
+    const spec = resource.startsWith('/')
+      ? { nonResourceAttributes: { verb, path: resource } }
+      : { resourceAttributes: { verb, ...target(resource, given.flags, session.namespace), ...(name ? { name } : {}) } }
+    const { object } = await session.resources.create(kind, '', { spec: { ...spec, ...more } })
+    return object.status ?? {}
+  } finally {
+    session.close()
+  }
+}
+
+function target(word: string, place: Given<typeof flags>['flags'], usual: string): JsonObject {
+  const [resource = '', subresource] = word.split('/')
+  const kind = anyKind(resource, place.project)
+  const namespace = namespaceFor(kind, place, usual)
+  return {
+    group: kind.group,
+    resource: kind.plural,
+    ...(subresource ? { subresource } : {}),
+    ...(namespace ? { namespace } : {}),
+  }
+}
+
+export const canI = defineCommand({
+  words: ['can-i'],
+  what: 'Say whether you may do something: exit code 0 yes, 1 no.',
+  examples: [
+    { what: 'Before a script tries', command: 'platform can-i update team web' },
+    { what: 'In a project', command: 'platform can-i get secrets --project shop' },
+  ],
+  flags,
+  positionals,
+  run: async (given, io) => {
+    const status = await answer({ given, io, kind: SelfSubjectAccessReview })
+    const allowed = status['allowed'] === true
+    if (given.flags.output) printJson(io, status, given.flags.output)
+    else {
+      io.out(`${allowed ? paint(io, 'green', 'yes') : paint(io, 'red', 'no')}\n`)
+      if (status['reason']) io.err(`${status['reason']}\n`)
+    }
+    return allowed ? 0 : 1
+  },
+})
+
+export const why = defineCommand({
+  words: ['why'],
+  what: 'Say why you may or may not do something, step by step: exit code 0 yes, 1 no.',
+  examples: [
+    { what: 'After a 403', command: 'platform why delete team web' },
+    { what: 'About somebody else', command: 'platform why delete team web --user ada' },
+  ],
+  flags: { ...flags, user: { type: 'text', value: 'USER', what: 'Ask about this user instead.' } },
+  positionals,
+  run: async (given, io) => {
+    const { user } = given.flags
+    const status = await answer({ given, io, kind: AccessExplanation, ...(user ? { more: { user } } : {}) })
+    const allowed = status['allowed'] === true
+    if (given.flags.output) printJson(io, status, given.flags.output)
+    else {
+      const said = allowed ? paint(io, 'green', 'allowed') : paint(io, 'red', 'denied')
+      io.out(`${said}${status['reason'] ? `: ${status['reason']}` : ''}\n`)
+      for (const step of texts(status['steps'])) io.out(`  ${step}\n`)
+      for (const near of texts(status['nearMisses'])) io.out(`  near: ${near}\n`)
+    }
+    return allowed ? 0 : 1
+  },
+})
+
+export const whoCan = defineCommand({
+  words: ['who-can'],
+  what: 'Say who may do something, and through what.',
+  examples: [{ what: 'Who could have changed it', command: 'platform who-can update team web' }],
+  flags,
+  positionals,
+  run: async (given, io) => {
+    const status = await answer({ given, io, kind: AccessExplanation, more: { whoCan: true } })
+    if (given.flags.output) printJson(io, status, given.flags.output)
+    else for (const who of texts(status['who'])) io.out(`${who}\n`)
+    return 0
+  },
+})
+
+const texts = (value: unknown): string[] => (Array.isArray(value) ? value.map(String) : [])

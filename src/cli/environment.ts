@@ -1,0 +1,56 @@
+// What a child gets: secrets as environment variables, by name or as mapped. run.ts builds it and builds it anew when something changes.
+
+import { UsageError } from './command.ts'
+import { dataOf, findSecret, secretKind, secretValue, type Where } from './secret.ts'
+import type { Session } from './session.ts'
+
+/** Which object a value came from, to follow it. */
+export type Source = { readonly namespace: string; readonly name: string }
+export type Values = {
+  readonly values: ReadonlyMap<string, Buffer>
+  readonly sources: readonly Source[]
+}
+
+/** NAME, NAME.KEY or NAME.KEY=ENV. Throws UsageError with everything that is wrong. */
+export async function readValues(session: Session, asked: readonly string[], where: Where): Promise<Values> {
+  const values = new Map<string, Buffer>()
+  const from = new Map<string, string>()
+  const sources: Source[] = []
+  const problems: string[] = []
+  const put = (variable: string, value: Buffer, word: string) => {
+    const other = from.get(variable)
+    if (other !== undefined && !values.get(variable)?.equals(value))
+      problems.push(`${variable} comes from ${other} and from ${word}: map one of them, such as --secret ${word}=OTHER`)
+    from.set(variable, word)
+    values.set(variable, value)
+  }
+  for (const one of asked) {
+    const at = one.indexOf('=')
+    const [word, variable] = at === -1 ? [one, undefined] : [one.slice(0, at), one.slice(at + 1)]
+    if (variable === '') problems.push(`--secret ${one}: behind = stands the name of a variable`)
+    const { object, key } = await findSecret(session, word, where)
+    const { namespace = '', name = '' } = object.metadata
+    sources.push({ namespace, name })
+    if (key !== undefined) put(variable ?? key, secretValue(object, key, secretKind(where)), word)
+    else if (variable !== undefined)
+      problems.push(`--secret ${one}: one variable takes one key: --secret ${word}.KEY=${variable}`)
+    else for (const [each, value] of dataOf(object)) put(each, value, `${word}.${each}`)
+  }
+  if (problems.length) throw new UsageError(problems)
+  return { values, sources }
+}
+
+/** The operating system ends a variable at its first NUL: a value with one would be cut without a word. */
+export function variablesOf(values: ReadonlyMap<string, Buffer>): { [name: string]: string } {
+  const problems: string[] = []
+  const env: { [name: string]: string } = {}
+  for (const [name, value] of values) {
+    if (value.includes(0))
+      problems.push(
+        `${name} holds a NUL byte, which no environment variable can; --file ${name}=PATH gives it as a file`,
+      )
+    else env[name] = value.toString()
+  }
+  if (problems.length) throw new UsageError(problems)
+  return env
+}

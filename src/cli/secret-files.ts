@@ -1,0 +1,100 @@
+// `platform import secret` and `platform export secret`: whole secrets from and to files.
+
+import { defineCommand, UsageError } from './command.ts'
+import { dryRunFlag } from './flags.ts'
+import { checkEntries, dataOf, findSecret, mostBytes, secretFlags, secretKind, secretRef, writeData } from './secret.ts'
+import { formOf, forms, readForm, writeForm } from './secret-forms.ts'
+import { openSession } from './session.ts'
+
+const formFlag = {
+  format: {
+    type: 'text',
+    value: 'FORM',
+    what: 'Form of the file; by default what its name says, else dotenv.',
+    choices: forms,
+  },
+} as const
+
+export const importSecret = defineCommand({
+  words: ['import', 'secret'],
+  what: 'Set the keys of a secret from a file: dotenv, JSON, YAML or shell exports.',
+  examples: [
+    { what: 'From a .env file', command: 'platform import secret app -f .env' },
+    { what: 'And forget the keys that are not in it', command: 'platform import secret app -f app.json --replace' },
+  ],
+  flags: {
+    ...secretFlags,
+    ...formFlag,
+    ...dryRunFlag,
+    file: { type: 'text', short: 'f', value: 'FILE', what: 'The file; - is standard input.', required: true },
+    replace: { type: 'switch', what: 'Remove the keys that the file does not have.' },
+  },
+  positionals: [{ name: 'NAME', what: 'the secret' }],
+  run: async ({ flags, words: [name = ''] }, io) => {
+    const bytes = await io.readFile(flags.file)
+    // Every byte may be written as six characters.
+    if (bytes.length > 6 * mostBytes)
+      throw new UsageError([`${flags.file} has ${bytes.length} bytes: too many for one secret`])
+    const entries = readForm(formOf(flags.format, flags.file), bytes, flags.file)
+    checkEntries(entries)
+    if (!entries.size) throw new UsageError([`${flags.file} has no keys in it`])
+    if (flags['dry-run'] === 'server') {
+      for (const [key, value] of entries) io.out(`${key} (${value.length} bytes) would be set\n`)
+      return 0
+    }
+    const session = await openSession(io, flags)
+    try {
+      const gone = flags.replace ? await keysBesides(session, name, flags, entries) : []
+      const done = await writeData(
+        session,
+        name,
+        flags,
+        new Map([...entries, ...gone.map(key => [key, null] as const)]),
+      )
+      const removed = gone.length ? `, ${gone.length} removed` : ''
+      io.out(`${secretKind(flags).singular}/${name} ${done}: ${entries.size} keys set${removed}\n`)
+      return 0
+    } finally {
+      session.close()
+    }
+  },
+})
+
+type Session = Awaited<ReturnType<typeof openSession>>
+
+async function keysBesides(
+  session: Session,
+  name: string,
+  where: Parameters<typeof secretRef>[2],
+  entries: ReadonlyMap<string, unknown>,
+): Promise<string[]> {
+  const list = await session.resources.list(secretKind(where), {
+    namespace: secretRef(session, name, where).namespace,
+    fieldSelector: `metadata.name=${name}`,
+  })
+  const [found] = list.items
+  return found ? [...dataOf(found.object).keys()].filter(key => !entries.has(key)) : []
+}
+
+export const exportSecret = defineCommand({
+  words: ['export', 'secret'],
+  what: 'Print a secret as dotenv, JSON, YAML or shell exports.',
+  examples: [
+    { what: 'Into the environment of this shell', command: 'eval "$(platform export secret app --format shell)"' },
+    { what: 'For a tool that reads JSON', command: 'platform export secret app --format json' },
+  ],
+  flags: { ...secretFlags, ...formFlag },
+  positionals: [{ name: 'NAME', what: 'the secret' }],
+  run: async ({ flags, words: [name = ''] }, io) => {
+    const session = await openSession(io, flags)
+    try {
+      const { object, key } = await findSecret(session, name, flags)
+      if (key !== undefined)
+        throw new UsageError([`export prints whole secrets: platform get secret ${name} -o value prints one value`])
+      io.out(writeForm(formOf(flags.format, ''), dataOf(object)))
+      return 0
+    } finally {
+      session.close()
+    }
+  },
+})

@@ -1,0 +1,113 @@
+// `platform get secret` and `platform list secrets`: values to those who ask for them, names and sizes to the others.
+
+import { listAll } from '../client/follow.ts'
+import { SharedSecret } from '../kinds/shared-secret.ts'
+import { defineCommand, type Io, UsageError } from './command.ts'
+import { readDuration } from './duration.ts'
+import { contextFlag, headersFlag, outputFlag, projectFlag } from './flags.ts'
+import { getFlags, selectionOf, show } from './get.ts'
+import { printJson, printObjects, printTable } from './print.ts'
+import { dataOf, findSecret, keyFlag, secretFlags, secretKind, secretValue, textOf } from './secret.ts'
+import { readable } from './secret-forms.ts'
+import { openSession } from './session.ts'
+
+export const getSecret = defineCommand({
+  words: ['get', 'secret'],
+  what: 'Show a secret: its keys, or the value of one.',
+  examples: [
+    { what: 'Which keys it has', command: 'platform get secret db' },
+    { what: 'One value', command: 'platform get secret db.password' },
+    { what: 'Exactly its bytes, for a file', command: 'platform get secret tls.key -o value > tls.key' },
+    { what: 'A secret of a project', command: 'platform get secret db.password --project shop' },
+  ],
+  flags: {
+    ...secretFlags,
+    ...keyFlag,
+    ...outputFlag,
+    ...headersFlag,
+    all: { type: 'switch', what: 'Show the values of all keys.' },
+  },
+  positionals: [{ name: 'NAME[.KEY]', what: 'the secret, or one of its keys; the longest name that exists wins' }],
+  run: async ({ flags, words: [word = ''] }, io) => {
+    const session = await openSession(io, flags)
+    try {
+      const { object, key } = await findSecret(session, word, flags, flags.key)
+      const kind = secretKind(flags)
+      if (key !== undefined) printValue(io, key, secretValue(object, key, kind), flags.output)
+      else if (flags.all) printAll(io, dataOf(object), flags)
+      else if (flags.output === 'value')
+        throw new UsageError([`-o value prints one value: platform get secret ${word}.KEY -o value`])
+      else if (flags.output === 'json' || flags.output === 'yaml' || flags.output === 'name')
+        printObjects(io, kind, [object], { ...flags, isList: false })
+      else {
+        const rows = [...dataOf(object)].map(([name, value]) => [name, String(value.length)])
+        printTable(io, ['KEY', 'BYTES'], rows, flags['no-headers'])
+      }
+      return 0
+    } finally {
+      session.close()
+    }
+  },
+})
+
+function printValue(io: Io, key: string, value: Buffer, output: string | undefined): void {
+  const text = textOf(value)
+  const isPlain = text !== undefined && !/[\x00-\x08\x0b-\x1f\x7f-\x9f]/.test(text)
+  if (output === 'name') io.out(`${key}\n`)
+  else if (output === 'json' || output === 'yaml') printJson(io, { [key]: readable(value) }, output)
+  else if (io.isTerminal && output !== 'value' && !isPlain)
+    throw new UsageError([
+      `${key} is not text for a terminal (${value.length} bytes): -o value writes it to a file or a pipe`,
+    ])
+  else {
+    io.out(value)
+    if (io.isTerminal && output !== 'value' && !text?.endsWith('\n')) io.out('\n')
+  }
+}
+
+type Shown = { readonly output?: string | undefined; readonly 'no-headers': boolean }
+
+function printAll(io: Io, data: ReadonlyMap<string, Buffer>, flags: Shown): void {
+  const { output } = flags
+  if (output === 'value') throw new UsageError(['-o value prints one value, and --all asks for all'])
+  if (output === 'json' || output === 'yaml')
+    printJson(io, Object.fromEntries([...data].map(([key, value]) => [key, readable(value)])), output)
+  else if (output === 'name') for (const key of data.keys()) io.out(`${key}\n`)
+  else {
+    const rows = [...data].map(([key, value]) => [key, textOf(value) ?? `<${value.length} bytes, not text>`])
+    printTable(io, ['KEY', 'VALUE'], rows, flags['no-headers'])
+  }
+}
+
+export const listSecrets = defineCommand({
+  words: ['list', 'secrets'],
+  what: 'List the secrets you may see, without their values.',
+  examples: [
+    { what: 'In the namespace of the context', command: 'platform list secrets' },
+    { what: 'Those that nobody has read for long', command: 'platform list secrets -A --unused 90d' },
+  ],
+  flags: {
+    ...getFlags,
+    ...contextFlag,
+    ...projectFlag,
+    unused: { type: 'text', value: 'TIME', what: 'Only those that nobody has read for so long, such as 90d.' },
+  },
+  run: async ({ flags }, io) => {
+    const kind = secretKind(flags)
+    if (flags.unused === undefined)
+      return show(io, flags, kind === SharedSecret ? 'sharedsecrets' : 'projectsecrets', [])
+    const since = io.now() - readDuration('--unused', flags.unused) * 1000
+    const session = await openSession(io, flags)
+    try {
+      const all = await Array.fromAsync(listAll(session.resources, kind, selectionOf(session, kind, flags)))
+      const unused = all.filter(({ metadata, status }) => {
+        const last = status?.['lastRead'] ?? metadata.creationTimestamp
+        return typeof last === 'string' && Date.parse(last) < since
+      })
+      printObjects(io, kind, unused, { ...flags, withNamespace: flags['all-namespaces'], isList: true })
+      return 0
+    } finally {
+      session.close()
+    }
+  },
+})

@@ -1,0 +1,98 @@
+// `platform set secret` and `platform unset secret`: values from standard input, files, a prompt, or as arguments with a warning.
+
+import { ApiError } from '../api/errors.ts'
+import { defineCommand, type Io, UsageError } from './command.ts'
+import { confirm } from './confirm.ts'
+import { yesFlag } from './flags.ts'
+import { checkEntries, findSecret, secretFlags, secretKind, secretValue, writeData } from './secret.ts'
+import { openSession } from './session.ts'
+
+export const setSecret = defineCommand({
+  words: ['set', 'secret'],
+  what: 'Set keys of a secret; the others stay, and the secret is made where there is none.',
+  examples: [
+    { what: 'Asks for the value and does not show it', command: 'platform set secret db password' },
+    { what: 'From standard input, byte by byte', command: 'printf %s "$PASSWORD" | platform set secret db password=-' },
+    { what: 'From files', command: 'platform set secret tls crt=@tls.crt key=@tls.key' },
+    { what: 'As an argument, which your shell keeps in its history', command: 'platform set secret db user=shop' },
+  ],
+  flags: secretFlags,
+  positionals: [
+    { name: 'NAME', what: 'the secret' },
+    { name: 'KEY[=VALUE]', what: 'a key, and VALUE, @FILE or - for standard input; without: asks', many: true },
+  ],
+  run: async ({ flags, words: [name = '', ...pairs] }, io) => {
+    const entries = await readPairs(io, pairs)
+    checkEntries(entries)
+    const session = await openSession(io, flags)
+    try {
+      const done = await writeData(session, name, flags, entries)
+      io.out(`${secretKind(flags).singular}/${name} ${done}\n`)
+      return 0
+    } finally {
+      session.close()
+    }
+  },
+})
+
+async function readPairs(io: Io, pairs: readonly string[]): Promise<Map<string, Uint8Array>> {
+  const entries = new Map<string, Uint8Array>()
+  const parts = pairs.map(pair => ({
+    key: /^[^=]*/.exec(pair)?.[0] ?? '',
+    value: pair.includes('=') ? pair.slice(pair.indexOf('=') + 1) : undefined,
+  }))
+  const twice = parts.filter(({ key }, at) => parts.findIndex(one => one.key === key) !== at)
+  const problems = twice.map(({ key }) => `the key "${key}" is given twice`)
+  if (parts.filter(({ value }) => value === '-').length > 1)
+    problems.push('standard input can be the value of one key alone')
+  if (parts.some(({ value }) => value === undefined) && !io.ask)
+    problems.push('nobody can be asked for a value here: KEY=- reads standard input, KEY=@FILE a file')
+  if (problems.length) throw new UsageError(problems)
+  let hasBare = false
+  for (const { key, value } of parts) {
+    if (value === undefined) entries.set(key, Buffer.from((await io.ask?.(`Value of ${key}: `, 'hidden')) ?? ''))
+    else if (value === '-' || value.startsWith('@')) {
+      const bytes = await io.readFile(value === '-' ? '-' : value.slice(1))
+      if (value === '-' && bytes.at(-1) === 0x0a)
+        io.err(`platform: warning: the value of ${key} ends in a line break, and keeps it; printf %s leaves it out\n`)
+      entries.set(key, bytes)
+    } else {
+      hasBare = true
+      entries.set(key, Buffer.from(value))
+    }
+  }
+  if (hasBare)
+    io.err(
+      'platform: warning: values given as arguments stay in the history of your shell, and others on this machine see them; KEY=- or KEY alone avoids that\n',
+    )
+  return entries
+}
+
+export const unsetSecret = defineCommand({
+  words: ['unset', 'secret'],
+  what: 'Remove keys from a secret.',
+  examples: [{ what: 'Asks first', command: 'platform unset secret db password' }],
+  flags: { ...secretFlags, ...yesFlag },
+  positionals: [
+    { name: 'NAME', what: 'the secret' },
+    { name: 'KEY', what: 'the keys to remove', many: true },
+  ],
+  run: async ({ flags, words: [name = '', ...keys] }, io) => {
+    const session = await openSession(io, flags)
+    try {
+      const kind = secretKind(flags)
+      const { object } = await findSecret(session, name, flags, keys[0] ?? '').catch(error => {
+        // Who may write and not read cannot be told whether the key was there.
+        if (error instanceof ApiError && error.code === 403) return { object: undefined }
+        throw error
+      })
+      if (object) for (const key of keys) secretValue(object, key, kind)
+      await confirm(io, `Remove ${keys.join(', ')} from ${kind.singular}/${name} on ${session.server}?`, flags.yes)
+      await writeData(session, name, flags, new Map(keys.map(key => [key, null])))
+      io.out(`${kind.singular}/${name} changed\n`)
+      return 0
+    } finally {
+      session.close()
+    }
+  },
+})

@@ -1,0 +1,100 @@
+// `platform create team` and `platform team add-user|remove-user|add-group|remove-group`.
+
+import { ApiError } from '../api/errors.ts'
+import { Team } from '../kinds/team.ts'
+import { type Command, defineCommand } from './command.ts'
+import { printMade } from './create.ts'
+import { contextFlag, dryRunFlag, outputFlag } from './flags.ts'
+import { openSession, type Session } from './session.ts'
+
+export const createTeam = defineCommand({
+  words: ['create', 'team'],
+  what: 'Make a team.',
+  examples: [
+    {
+      what: 'With two people and everyone of a group',
+      command: 'platform create team web --user ada --user grace --group frontend',
+    },
+  ],
+  flags: {
+    ...contextFlag,
+    ...outputFlag,
+    ...dryRunFlag,
+    user: { type: 'list', value: 'USER', what: 'A user who belongs to it.' },
+    group: { type: 'list', value: 'GROUP', what: 'A group whose members belong to it.' },
+    'display-name': { type: 'text', value: 'TEXT', what: 'Name shown to people.' },
+  },
+  positionals: [{ name: 'NAME', what: 'name of the team' }],
+  run: async ({ flags, words: [name = ''] }, io) => {
+    const spec = {
+      ...(flags['display-name'] ? { displayName: flags['display-name'] } : {}),
+      ...(flags.user.length ? { users: [...new Set(flags.user)] } : {}),
+      ...(flags.group.length ? { groups: [...new Set(flags.group)] } : {}),
+    }
+    const session = await openSession(io, flags)
+    try {
+      const dryRun = flags['dry-run'] === 'server'
+      const { object } = await session.resources.create(
+        Team,
+        '',
+        { metadata: { name }, spec },
+        { dryRun, fieldManager: 'platform' },
+      )
+      printMade(io, Team, object, { output: flags.output, done: dryRun ? 'created (dry run)' : 'created' })
+      return 0
+    } finally {
+      session.close()
+    }
+  },
+})
+
+type Change = { readonly field: 'users' | 'groups'; readonly isIn: boolean; readonly name: string }
+const tries = 5
+
+/** Read, change, write, and again where somebody else was faster: nobody else's change is lost. */
+async function change({ resources }: Session, team: string, { field, isIn, name }: Change): Promise<boolean> {
+  const ref = { namespace: '', name: team }
+  for (let left = tries; ; left--) {
+    const { object } = await resources.get(Team, ref)
+    const before = (object.spec?.[field] ?? []) as readonly string[]
+    if (before.includes(name) === isIn) return false
+    const after = isIn ? [...before, name] : before.filter(one => one !== name)
+    const { resourceVersion = '' } = object.metadata
+    const body = { metadata: { resourceVersion }, spec: { [field]: after } }
+    try {
+      await resources.patch(Team, ref, { type: 'merge', body }, { fieldManager: 'platform' })
+      return true
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.code !== 409 || left <= 1) throw error
+    }
+  }
+}
+
+function member(word: string, what: string, { field, isIn }: Omit<Change, 'name'>): Command {
+  const one = field === 'users' ? 'ada' : 'frontend'
+  return defineCommand({
+    words: ['team', word],
+    what,
+    examples: [{ what, command: `platform team ${word} web ${one}` }],
+    flags: contextFlag,
+    positionals: [
+      { name: 'TEAM', what: 'the team' },
+      { name: 'NAME', what: field === 'users' ? 'the user' : 'the group' },
+    ],
+    run: async ({ flags, words: [team = '', name = ''] }, io) => {
+      const session = await openSession(io, flags)
+      try {
+        const isChanged = await change(session, team, { field, isIn, name })
+        io.out(`team/${team} ${isChanged ? 'changed' : `unchanged: ${name} ${isIn ? 'was in it' : 'was not in it'}`}\n`)
+        return 0
+      } finally {
+        session.close()
+      }
+    },
+  })
+}
+
+export const addUser = member('add-user', 'Add a user to a team.', { field: 'users', isIn: true })
+export const removeUser = member('remove-user', 'Take a user out of a team.', { field: 'users', isIn: false })
+export const addGroup = member('add-group', 'Add a group to a team.', { field: 'groups', isIn: true })
+export const removeGroup = member('remove-group', 'Take a group out of a team.', { field: 'groups', isIn: false })

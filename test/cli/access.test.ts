@@ -1,0 +1,158 @@
+// Access keys, tokens, teams and questions about permissions through the command line.
+
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import type { Resource } from '../../src/api/object.ts'
+import { flagsOf } from '../../src/cli/access-key-life.ts'
+import { type CliHome, openHome } from '../support/cli-home.ts'
+import { type Server, startServer } from '../support/server.ts'
+
+let server: Server
+let home: CliHome
+before(async () => {
+  server = await startServer()
+  home = await openHome()
+  await home.signIn(server)
+})
+after(async () => {
+  await home.close()
+  await server.stop()
+})
+
+const whoami = (key: string) =>
+  server.request('POST', '/apis/authentication.k8s.io/v1/selfsubjectreviews', { body: {}, key })
+
+test('a key is printed once, alone on standard output, and works', async () => {
+  const { stdout, stderr } = await home.run('create accesskey ci --ttl 7d --for-user ada --description pipeline')
+  assert.match(stdout, /^plat_\w{49}\n$/)
+  assert.equal(stderr, 'ownedaccesskey/ci created; its key is shown this once\n')
+  assert.equal((await whoami(stdout.trim())).body.status.userInfo.username, 'ada')
+  const stored = JSON.parse(await home.ok('get accesskey ci -o json'))
+  assert.deepEqual([stored.spec.ttl, stored.spec.user, stored.spec.key], [604_800, 'ada', undefined])
+})
+
+test('-o connection is all a pipeline needs', async () => {
+  const connection = await home.ok('create accesskey pipeline -o connection')
+  const other = await openHome()
+  assert.equal(await other.ok('whoami -o name', { env: { PLATFORM_ACCESS_KEY: connection.trim() } }), 'admin\n')
+  await other.close()
+})
+
+test('scopes come from flags; what is wrong with them is told at once', async () => {
+  await home.ok(
+    'create accesskey scoped --scope-project shop --scope-virtualcluster shop/dev --scope-role platform-cli --scope-cluster edge --scope-space shop/web',
+  )
+  assert.deepEqual(JSON.parse(await home.ok('get accesskey scoped -o json')).spec.scope, {
+    projects: [{ project: 'shop' }],
+    virtualClusters: [{ project: 'shop', virtualCluster: 'dev' }],
+    roles: [{ role: 'platform-cli' }],
+    clusters: [{ cluster: 'edge' }],
+    spaces: [{ project: 'shop', space: 'web' }],
+  })
+  const said = await home.fails(2, 'create accesskey x --scope-virtualcluster dev --scope-space a/b/c')
+  assert.match(said, /"dev" must be PROJECT\/NAME/)
+  assert.match(said, /"a\/b\/c" must be PROJECT\/NAME/)
+  assert.match(await home.fails(2, 'create accesskey x --ttl soon'), /"soon" must be a time such as/)
+  assert.match(await home.fails(2, 'create accesskey x --for-team a --for-user b'), /exclude each other/)
+  assert.equal(await home.ok('create accesskey x --dry-run=server'), '')
+  await home.fails(3, 'get accesskey x')
+})
+
+test('list accesskeys shows owner, last use, expiry, scope and what to look at', async () => {
+  const text = await home.ok('list accesskeys')
+  assert.match(text, /^NAME +OWNER +LAST-USE +EXPIRES +SCOPE +FLAGS\n/)
+  assert.match(text, /^ci +ada +\d+s ago +in 6d +unscoped$/m)
+  assert.match(text, /^scoped +admin +never +never +clusters: edge; projects: shop; roles: platform-cli; .*$/m)
+  assert.match(await home.ok('list accesskeys -o name'), /^ownedaccesskey\/admin\n/)
+})
+
+test('unused, expiring, expired and disabled are told from the key itself', () => {
+  const now = Date.parse('2026-06-01T00:00:00Z')
+  const key = (spec: object, created = '2026-05-31T00:00:00Z', status = {}) =>
+    ({
+      metadata: { creationTimestamp: created },
+      spec: { scope: { roles: [{ role: 'agent' }] }, ...spec },
+      status,
+    }) as unknown as Resource
+  assert.deepEqual(flagsOf(key({}), now), [])
+  assert.deepEqual(flagsOf(key({}, '2026-01-01T00:00:00Z'), now), ['unused'])
+  assert.deepEqual(flagsOf(key({}, '2026-01-01T00:00:00Z', { lastActivity: '2026-05-30T00:00:00Z' }), now), [])
+  assert.deepEqual(flagsOf(key({ ttl: 90_000 }), now), ['expiring'])
+  assert.deepEqual(flagsOf(key({ ttl: 3600 }), now), ['expired'])
+  assert.deepEqual(flagsOf(key({ disabled: true, scope: {} }), now), ['disabled', 'unscoped'])
+  assert.deepEqual(
+    flagsOf(
+      key({ ttl: 90_000, ttlAfterLastActivity: true }, '2026-05-01T00:00:00Z', {
+        lastActivity: '2026-05-31T23:00:00Z',
+      }),
+      now,
+    ),
+    [],
+  )
+})
+
+test('rotate with an overlap keeps the old key for a while; without, it asks', async () => {
+  const old = (await home.ok('create accesskey turning')).trim()
+  const key = (await home.ok('rotate accesskey turning --overlap 1h')).trim()
+  assert.notEqual(key, old)
+  assert.deepEqual([(await whoami(old)).status, (await whoami(key)).status], [201, 201])
+  assert.match(await home.fails(2, 'rotate accesskey turning'), /--yes/)
+  const last = (await home.ok('rotate accesskey turning --yes')).trim()
+  assert.deepEqual([(await whoami(key)).status, (await whoami(last)).status], [401, 201])
+})
+
+test('whoever rotates the key they are signed in with stays signed in', async () => {
+  const own = await openHome()
+  await own.signIn(server, (await home.ok('create accesskey own')).trim())
+  await own.ok('rotate accesskey own --yes')
+  assert.equal(await own.ok('whoami -o name'), 'admin\n')
+  await own.close()
+})
+
+test('disable and enable count for the next request', async () => {
+  const key = (await home.ok('create accesskey switched')).trim()
+  assert.equal(await home.ok('disable accesskey switched'), 'ownedaccesskey/switched disabled\n')
+  assert.equal((await whoami(key)).status, 401)
+  assert.equal(await home.ok('enable accesskey switched'), 'ownedaccesskey/switched enabled\n')
+  assert.equal((await whoami(key)).status, 201)
+  assert.match(await home.ok('delete accesskey switched --yes'), /deleted/)
+})
+
+test('a token is a signed JWT with the scope and time that were asked for', async () => {
+  const token = await home.ok('create token --ttl 10m --scope-cluster edge')
+  const [, claims = ''] = token.split('.')
+  const { iat, exp, 'platform.sh': own } = JSON.parse(Buffer.from(claims, 'base64url').toString())
+  assert.deepEqual([exp - iat, own.scope], [600, { clusters: [{ cluster: 'edge' }] }])
+  assert.match(await home.fails(1, 'create token --ttl 2w'), /at most 86400 seconds/)
+})
+
+test('teams: made with members, and changed one by one without losing another change', async () => {
+  assert.equal(await home.ok('create team web --user ada --group front --display-name Web'), 'team/web created\n')
+  await Promise.all(['b', 'c', 'd'].map(user => home.ok(`team add-user web ${user}`)))
+  assert.equal(await home.ok('team add-group web back'), 'team/web changed\n')
+  assert.equal(await home.ok('team remove-group web front'), 'team/web changed\n')
+  assert.equal(await home.ok('team remove-user web ada'), 'team/web changed\n')
+  assert.equal(await home.ok('team remove-user web ada'), 'team/web unchanged: ada was not in it\n')
+  const { users, groups } = JSON.parse(await home.ok('get team web -o json')).spec
+  assert.deepEqual([users.toSorted(), groups], [['b', 'c', 'd'], ['back']])
+  assert.match(await home.fails(3, 'team add-user nobody ada'), /not found/)
+})
+
+test('can-i, why and who-can answer from the server, with exit codes for scripts', async () => {
+  const ada = await openHome()
+  await ada.signIn(server, (await home.ok('create accesskey ada --for-user ada')).trim())
+  assert.equal(await home.ok('can-i update team web'), 'yes\n')
+  const no = await ada.run('can-i update team web')
+  assert.deepEqual([no.code, no.stdout], [1, 'no\n'])
+  assert.equal(await ada.ok('can-i get /livez'), 'yes\n')
+  const { code, stdout } = await ada.run('why delete team web')
+  assert.equal(code, 1)
+  assert.match(stdout, /^denied\n {2}access key ada\n {2}acts as ada\n/)
+  assert.match(await home.ok('why delete teams'), /^allowed: /)
+  assert.equal((await home.run('why delete team web --user ada')).code, 1)
+  assert.match(await home.ok('who-can update team web'), /user admin by ClusterRoleBinding platform-admin/)
+  assert.match(await ada.fails(5, 'who-can update team web'), /may ask about themselves only/)
+  assert.match(await home.fails(2, 'can-i get teems'), /did you mean team/)
+  assert.equal(JSON.parse(await home.ok('can-i get secrets --project shop -o json')).allowed, true)
+  await ada.close()
+})

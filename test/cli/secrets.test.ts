@@ -1,0 +1,174 @@
+// Secrets through the command line: every way in, every way out, bytes that stay as they are, and `run`.
+
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, suite, test } from 'node:test'
+import { type CliHome, openHome, withTerminal } from '../support/cli-home.ts'
+import { type Server, startServer } from '../support/server.ts'
+
+let server: Server
+let home: CliHome
+before(async () => {
+  server = await startServer()
+  home = await openHome()
+  await home.signIn(server)
+})
+after(async () => {
+  await home.close()
+  await server.stop()
+})
+
+test('values come from arguments with a warning, from files and standard input without', async () => {
+  const bare = await home.run(['set', 'secret', 'db', 'user=shop', 'note=a=b'])
+  assert.equal(bare.stdout, 'sharedsecret/db created\n')
+  assert.match(bare.stderr, /history of your shell/)
+  writeFileSync(join(home.directory, 'bytes'), Buffer.from([0, 255, 10]))
+  assert.equal((await home.run('set secret db blob=@bytes')).stderr, '')
+  const piped = await home.run('set secret db password=-', { stdin: 'hunter2\n' })
+  assert.equal(piped.stdout, 'sharedsecret/db changed\n')
+  assert.match(piped.stderr, /ends in a line break/)
+  assert.equal(piped.stderr.includes('hunter2'), false)
+  assert.equal(
+    await home.ok('get secret db'),
+    'KEY        BYTES\nblob       3\nnote       3\npassword   8\nuser       4\n',
+  )
+})
+
+test('values come out as they are: raw bytes, text, JSON and YAML', async () => {
+  assert.equal(await home.ok('get secret db.note -o value'), 'a=b')
+  const { stdout } = await home.exec('get secret db.blob -o json')
+  assert.deepEqual(JSON.parse(stdout), { blob: { base64: 'AP8K' } })
+  assert.match(await home.ok('get secret db --all -o yaml'), /^blob:\n {2}base64: AP8K\nnote: a=b\n/)
+  assert.match(await home.ok('get secret db --all'), /blob +<3 bytes, not text>\nnote +a=b\npassword +hunter2\ufffd\n/)
+  assert.equal(await home.ok('get secret db -o name'), 'sharedsecret/db\n')
+  assert.equal(JSON.parse(await home.ok('get secret db -o json')).spec.data.blob, 'AP8K')
+  assert.match(await home.fails(2, 'get secret db -o value'), /one value/)
+  assert.match(await home.fails(3, 'get secret db.pasword'), /has no key "pasword"; did you mean password\?/)
+  assert.match(await home.fails(3, 'get secret nothing'), /"nothing" not found/)
+})
+
+test('in a.b.c the longest name that exists wins, and --key settles it', async () => {
+  await home.ok('set secret a b.c=-', { stdin: 'key b.c of a' })
+  assert.equal(await home.ok('get secret a.b.c'), 'key b.c of a')
+  await home.ok('set secret a.b c=-', { stdin: 'key c of a.b' })
+  assert.equal(await home.ok('get secret a.b.c'), 'key c of a.b')
+  assert.equal(await home.ok('get secret a --key b.c'), 'key b.c of a')
+  await home.ok('set secret a.b.c x=-', { stdin: 'secret a.b.c' })
+  assert.match(await home.ok('get secret a.b.c'), /^KEY/)
+  assert.equal(await home.ok('get secret a.b --key c'), 'key c of a.b')
+})
+
+test('what the server would refuse is refused before it is sent, without the value', async () => {
+  assert.match(await home.fails(2, ['set', 'secret', 'x', 'sp ace=hunter2']), /the key "sp ace" must be/)
+  assert.match(await home.fails(2, ['set', 'secret', 'x', 'a=1', 'a=2']), /"a" is given twice/)
+  assert.match(await home.fails(2, 'set secret x a'), /nobody can be asked/)
+  assert.match(await home.fails(2, 'set secret x a=- b=-'), /one key alone/)
+  assert.match(
+    await home.fails(2, 'set secret x a=-', { stdin: 'x'.repeat(1024 * 1024 + 1) }),
+    /1048577 bytes are too many/,
+  )
+  await home.ok('set secret x a=-', { stdin: 'x'.repeat(1024 * 1024) })
+  assert.match(await home.fails(1, 'set secret x b=-', { stdin: 'y' }), /more than 1048576/)
+})
+
+test('unset removes keys, asks first, and says where there is no such key', async () => {
+  assert.match(await home.fails(3, 'unset secret db nothing --yes'), /has no key "nothing"/)
+  assert.match(await home.fails(2, 'unset secret db note'), /--yes/)
+  await home.ok('unset secret db note --yes')
+  assert.match(await home.fails(3, 'get secret db.note'), /has no key/)
+  assert.equal(
+    await home.ok('list secrets -o name'),
+    'sharedsecret/a\nsharedsecret/a.b\nsharedsecret/a.b.c\nsharedsecret/db\nsharedsecret/x\n',
+  )
+  assert.equal(await home.ok('list secrets --unused 1h -o name'), '')
+})
+
+test('import and export, with --replace; secrets of a project live in their own namespace', async () => {
+  writeFileSync(join(home.directory, 'app.env'), 'A=1\nB="two\\nlines"\n')
+  assert.equal(await home.ok('import secret app -f app.env --project shop'), 'projectsecret/app created: 2 keys set\n')
+  assert.equal(await home.ok('export secret app --project shop'), 'A=1\nB="two\\nlines"\n')
+  assert.equal(
+    await home.ok('export secret app --project shop --format shell'),
+    "export A='1'\nexport B='two\nlines'\n",
+  )
+  assert.equal(
+    await home.ok('import secret app -f - --format json --replace --project shop', { stdin: '{"C":"3"}' }),
+    'projectsecret/app changed: 1 keys set, 2 removed\n',
+  )
+  assert.equal(await home.ok('export secret app --project shop --format json'), '{\n  "C": "3"\n}\n')
+  assert.equal(await home.ok('get secret app -n p-shop --project shop -o name'), 'projectsecret/app\n')
+  assert.match(await home.fails(3, 'get secret app'), /not found/)
+  assert.equal(
+    await home.ok('import secret app -f app.env --dry-run=server --project shop'),
+    'A (1 bytes) would be set\nB (9 bytes) would be set\n',
+  )
+  assert.equal(await home.ok('list secrets --project shop -o name'), 'projectsecret/app\n')
+})
+
+suite('run', () => {
+  const node = process.execPath
+  const print = (expression: string) => [node, '-e', `process.stdout.write(JSON.stringify(${expression}))`]
+
+  test('each key under its own name, or as mapped; the child alone has them, and our key it has not', async () => {
+    const env = { PLATFORM_ACCESS_KEY: server.adminKey }
+    const args = ['run', '--secret', 'db.user', '--secret', 'db.password=PGPASSWORD', '--']
+    const { stdout } = await home.exec(
+      [...args, ...print('[process.env.user, process.env.PGPASSWORD, process.env.PLATFORM_ACCESS_KEY]')],
+      { env },
+    )
+    assert.equal(stdout, '["shop","hunter2\\n",null]')
+    await home.ok('set secret web PORT=-', { stdin: '80' })
+    const whole = await home.exec(['run', '-s', 'web', '--', ...print('process.env.PORT')])
+    assert.equal(whole.stdout, '"80"')
+  })
+
+  test('exit codes and signals pass through', async () => {
+    assert.equal((await home.exec(['run', '-s', 'web', '--', node, '-e', 'process.exit(42)'])).code, 42)
+    assert.equal(
+      (await home.exec(['run', '-s', 'web', '--', node, '-e', 'process.kill(process.pid, "SIGKILL")'])).code,
+      137,
+    )
+    const code =
+      'process.on("SIGTERM", () => { console.log("asked"); setTimeout(() => process.exit(7), 50) }); console.log("up"); setInterval(() => {}, 1e6)'
+    const child = home.start(['run', '-s', 'web', '--', node, '-e', code])
+    let text = ''
+    child.stdout?.on('data', chunk => {
+      text += chunk
+      if (text === 'up\n') child.kill('SIGTERM')
+    })
+    const [ended] = await once(child, 'exit')
+    assert.deepEqual([ended, text], [7, 'up\nasked\n'])
+  })
+
+  test('a NUL, two values for one name, and an unknown program are refused with the way out', async () => {
+    assert.match(await home.fails(2, 'run -s db -- true'), /blob holds a NUL byte.*--file/)
+    await home.ok('set secret other user=-', { stdin: 'else' })
+    assert.match(
+      await home.fails(2, 'run -s db.user -s other -- true'),
+      /user comes from db.user and from other.user: map one/,
+    )
+    assert.match(await home.fails(2, 'run -s web=PORT -- true'), /one variable takes one key/)
+    assert.match(await home.fails(1, 'run -s web -- no-such-program'), /there is no such program/)
+    assert.match(await home.fails(2, 'run -s web'), /COMMAND is missing/)
+    assert.match(await home.fails(3, 'run -s nothing -- true'), /not found/)
+  })
+})
+
+await withTerminal(() => {
+  test('at a terminal a value is asked for and not shown', async () => {
+    const terminal = home.terminal('set secret asked password')
+    await terminal.sees(/Value of password: $/)
+    terminal.type('hunter2é\r')
+    const { code, text } = await terminal.ended
+    assert.equal(code, 0, text)
+    assert.equal(text.includes('hunter2'), false)
+    assert.equal(await home.ok('get secret asked.password'), 'hunter2é')
+    const shown = await home.terminal('get secret asked.password').ended
+    assert.equal(shown.text, 'hunter2é\r\n')
+    const binary = await home.terminal('get secret db.blob').ended
+    assert.equal(binary.code, 2)
+    assert.match(binary.text, /not text for a terminal/)
+  })
+})
