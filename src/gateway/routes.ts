@@ -1,6 +1,6 @@
 // Where a request goes and what it does there (D33): from its path alone, before anyone asks who it is from. gateway.ts calls it.
 
-import { badRequest, unknownPath } from '../api/errors.ts'
+import { ApiError, badRequest, unknownPath } from '../api/errors.ts'
 import type { Question } from '../api/kind.ts'
 import { parsePath } from '../api/paths.ts'
 import type { Act, Place } from '../auth/scope.ts'
@@ -24,6 +24,7 @@ const name = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/
 /** What servers read differently: encoded slashes, backslashes and dots, anything that is no printable ASCII, a fragment. */
 const doubtful = /%(?:2f|5c|2e|[01][0-9a-f]|7f)|[^\x21-\x7e]|[\\#]/i
 const escapes = /%(?![0-9a-f]{2})/i
+const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 
 /** For a listener that has other paths too. */
 export const isGatewayPath = (url: string | undefined): boolean => root.test(url ?? '')
@@ -53,14 +54,25 @@ export function routeOf({ request, path, query, method }: Exchange): Route {
   }
 }
 
-function checkSpelling({ url = '', rawHeaders, httpVersionMajor }: Request, path: string): void {
+function checkSpelling({ url = '', method = '', rawHeaders, httpVersionMajor }: Request, path: string): void {
+  // TRACE would send the gateway's own credentials back; the others mean nothing to a cluster.
+  if (!methods.has(method)) throw new ApiError(405, 'MethodNotAllowed', `${method} is not passed on to a cluster`)
   if (!url.startsWith('/')) throw badRequest('the request target must be a path: absolute-form is for proxies')
   if (doubtful.test(path) || escapes.test(path) || /[^\x21-\x7e]/.test(url))
     throw badRequest('the path has encoded slashes, dots or control characters, or characters that are no ASCII')
+  if (path.includes('%') && !isDecodable(path)) throw badRequest('what is encoded in the path must be UTF-8')
   if (path.includes('//') || /\/\.\.?(\/|$)/.test(path))
     throw badRequest('the path has empty segments, . or ..: send it as it is meant')
   if (httpVersionMajor === 1 && countOf(rawHeaders, 'host') !== 1)
     throw badRequest('the request must have one Host header')
+}
+
+function isDecodable(path: string): boolean {
+  try {
+    return decodeURIComponent(path) !== ''
+  } catch {
+    return false
+  }
 }
 
 function countOf(rawHeaders: readonly string[], wanted: string): number {

@@ -50,6 +50,7 @@ describe('requests that can be read in two ways', () => {
       '/api/v1/%5c..%5cpods',
       '/api/v1/pods%zz',
       '/api/v1/pods#x',
+      '/api/v1/namespaces/a/pods/p/proxy/%ff',
     ])
       assert.match(await send(`${head(`${prod}${path}`)}\r\n\r\n`), /^HTTP\/1.1 400 /, path)
     for (const name of ['Prod', 'prod%20', '%70rod', 'prod;a', '-prod', 'a'.repeat(300)])
@@ -86,6 +87,15 @@ describe('requests that can be read in two ways', () => {
     }
     const reached = gateway.backend.got.slice(before).map(({ url }) => url)
     assert.ok(!reached.includes('/api/v1/secrets'), reached.join())
+  })
+
+  test('TRACE, which would show the gateway’s own credentials, and methods that nobody knows are not passed on', async () => {
+    const before = gateway.backend.got.length
+    for (const method of ['TRACE', 'PROPFIND', 'QUERY']) {
+      const answer = await send(`${head(`${prod}/api`).replace('GET', method)}\r\n\r\n`)
+      assert.match(answer, /^HTTP\/1.1 405 /, method)
+    }
+    assert.equal(gateway.backend.got.length, before)
   })
 
   test('headers that a Connection header names, and hop-by-hop ones, do not reach the cluster', async () => {
