@@ -38,7 +38,7 @@ export function startSigningKeys({ resources, now, maxTokenTTL, failed }: Signin
   const keys = startInformer({
     resources,
     kind: SigningKey,
-    keep: read,
+    keep: () => undefined,
     changed: () => loop.add(rotation),
     failed: error => failed('following signing keys', error),
   })
@@ -53,7 +53,9 @@ export function startSigningKeys({ resources, now, maxTokenTTL, failed }: Signin
   })
 
   async function rotate(): Promise<void> {
-    const inOrder = [...keys.values()].sort((one, other) => one.signsFrom - other.signsFrom)
+    // As they are now: what was just made may not have been told of yet, and would be made again.
+    const { items } = await resources.list(SigningKey)
+    const inOrder = items.map(({ object }) => read(object)).sort((one, other) => one.signsFrom - other.signsFrom)
     const newest = inOrder.at(-1)
     const begun = inOrder.filter(one => one.signsFrom <= now())
     if (begun.length === 0) await make(now())
