@@ -4,7 +4,7 @@ import type { Caller } from '../api/caller.ts'
 import { ApiError, unauthorized } from '../api/errors.ts'
 import { isMistyped } from '../kinds/key-format.ts'
 import { keyId } from '../kinds/key-rotation.ts'
-import type { AccessKey, KeyBook } from './key-book.ts'
+import type { AccessKey, Fate, KeyBook } from './key-book.ts'
 import { restricts } from './scope.ts'
 import type { Teams } from './teams.ts'
 
@@ -30,7 +30,7 @@ export function authenticateWith(options: AuthenticateOptions): Authenticate {
       throw unauthorized('malformed Authorization header: send Authorization: Bearer <ACCESS_KEY>')
     const found = digest(secret)
     const key = book.find(found)
-    if (!key) throw notKnown(secret, book.wasDeleted(found))
+    if (!key) throw notKnown(secret, book.fateOf(found))
     const time = now()
     const problem = problemOf(key, found, time, options)
     if (problem !== undefined) throw unauthorized(problem)
@@ -58,8 +58,8 @@ export class UnknownKey extends ApiError {
 
 export const missingKey = () => unauthorized('no access key was sent: send Authorization: Bearer <ACCESS_KEY>')
 
-function notKnown(secret: string, wasDeleted: boolean) {
-  if (wasDeleted) return unauthorized('access key was deleted')
+function notKnown(secret: string, fate: Fate | undefined) {
+  if (fate) return unauthorized(`access key was ${fate}`)
   if (isMistyped(secret))
     return new UnknownKey('malformed access key: its checksum is wrong, so it was mistyped or cut')
   return new UnknownKey('unknown access key')

@@ -32,13 +32,14 @@ export interface KeyBook {
   named(name: string): AccessKey | undefined
   /** Every key that is there, for questions about people without a request at hand (D17). */
   all(): Iterable<AccessKey>
-  /** Whether a key with this digest was there since the server started. */
-  wasDeleted(digest: string): boolean
+  /** What became of a key with this digest that was there since the server started. */
+  fateOf(digest: string): Fate | undefined
   /** Takes a digest for the object with this uid until it is seen there; undefined: another has it. The answer gives it back. */
   take(digest: string, uid: string): (() => void) | undefined
   stop(): void
 }
 
+export type Fate = 'deleted' | 'rotated'
 const remembered = 10_000
 
 export type KeyBookOptions = {
@@ -53,14 +54,14 @@ export type KeyBookOptions = {
 
 export function openKeyBook({ inside, maxTTL, told, unused, failed }: KeyBookOptions): KeyBook {
   const keys = new Map<string, AccessKey>()
-  const deleted = new Set<string>()
+  const gone = new Map<string, Fate>()
   /** Between a write's checks and its event: who is about to have a digest. */
   const taken = new Map<string, string>()
-  const forget = (digest: string, uid: string) => {
+  const forget = (digest: string, uid: string, fate: Fate) => {
     if (keys.get(digest)?.uid !== uid) return // another key's by now
     keys.delete(digest)
-    deleted.add(digest)
-    if (deleted.size > remembered) for (const oldest of deleted) if (deleted.delete(oldest)) break
+    gone.set(digest, fate)
+    if (gone.size > remembered) for (const oldest of gone.keys()) if (gone.delete(oldest)) break
   }
   const informer = startInformer({
     resources: inside,
@@ -70,7 +71,7 @@ export function openKeyBook({ inside, maxTTL, told, unused, failed }: KeyBookOpt
     changed: (_, now, before) => {
       for (const digest of digestsOf(before)) {
         if (now?.uid === before?.uid && digestsOf(now).includes(digest)) continue
-        forget(digest, before?.uid ?? '')
+        forget(digest, before?.uid ?? '', now?.uid === before?.uid ? 'rotated' : 'deleted')
         unused(`${before?.uid}/${keyId(digest)}`)
       }
       if (before && now?.uid !== before.uid) unused(before.uid)
@@ -86,7 +87,7 @@ export function openKeyBook({ inside, maxTTL, told, unused, failed }: KeyBookOpt
     find: digest => keys.get(digest),
     named: name => informer.get({ namespace: '', name }),
     all: () => new Set(keys.values()),
-    wasDeleted: digest => deleted.has(digest) && !keys.has(digest),
+    fateOf: digest => (keys.has(digest) ? undefined : gone.get(digest)),
     take: (digest, uid) => {
       const holder = taken.get(digest) ?? keys.get(digest)?.uid
       if (holder !== undefined && holder !== uid) return undefined

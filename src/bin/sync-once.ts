@@ -1,5 +1,6 @@
 // `--once` and `--dry-run`: brings everything in order, or prints what that would take, and ends. sync.ts calls it.
 
+import { setTimeout as startTimer } from 'node:timers'
 import { setTimeout } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { writeYaml } from '../api/codec.ts'
@@ -14,7 +15,10 @@ import { aborted } from './sync-reload.ts'
 export async function syncOnce(opened: Opened, options: OptionsFor, signal: AbortSignal, log: Logger): Promise<number> {
   const { asked, config, io } = opened
   if (!config.sync.toHost.endpoints.enabled) return 0
-  const limit = AbortSignal.any([signal, AbortSignal.timeout(Number(asked.timeout) * 1000)])
+  const timeUp = new AbortController()
+  // One that keeps the process alive: while a server is tried again, nothing else may.
+  const timer = startTimer(() => timeUp.abort(), Number(asked.timeout) * 1000)
+  const limit = AbortSignal.any([signal, timeUp.signal])
   const late = new Promise<void>(resolve => limit.addEventListener('abort', () => resolve()))
   const tell = (side: string) => (write: Told) => io.out(printed(side, write))
   const base = options(config, limit)
@@ -32,6 +36,7 @@ export async function syncOnce(opened: Opened, options: OptionsFor, signal: Abor
     while (!limit.aborted && (await isTryingAgain(sync, tries)))
     await sync.stop()
   }
+  clearTimeout(timer)
   const failures = sync?.failures() ?? []
   for (const { name, error } of failures) io.err(`platform: ${name}: ${(error as Error).message}\n`)
   if (limit.aborted && !signal.aborted) io.err(`platform: not done within ${asked.timeout} s\n`)

@@ -177,6 +177,8 @@ describe('what is taken away is gone:', () => {
     assert.ok(status.rotatedAt)
     await soon('the old key ends', async () => (await old.ask('GET', teams)).status === 401)
     await must(fresh.ask('GET', teams))
+    await must(stage.admin.ask('POST', `${keys}/turning/rotate`, {}))
+    await refused(fresh.ask('GET', `${keys}/turning`), 401, /^access key was rotated$/)
     await refused(stage.admin.ask('POST', `${keys}/turning/rotate`, { spec: { overlapSeconds: -1 } }), 422)
   })
 

@@ -64,3 +64,14 @@ test('admin reset keeps the address in the kubeconfig where the settings name no
   assert.equal((await server.request('GET', '/apis/management.platform.sh/v1/teams')).status, 200)
   await server.stop()
 })
+
+test('a data directory that cannot be made is told in a sentence, wherever it would be', () => {
+  for (const [directory, why] of [
+    ['/proc/nope', /cannot be made: ENOENT/],
+    [program, /cannot be made: .*platform\.js is a file/],
+  ] as const) {
+    const { status, stderr } = spawnSync(process.execPath, [program, 'serve', '--data', directory], { timeout: 20_000 })
+    assert.equal(status, 1)
+    assert.match(String(stderr), why)
+  }
+})

@@ -265,5 +265,22 @@ describe('platform vcluster sync', { timeout: 120_000, concurrency: 3 }, () => {
     server.close()
     assert.equal(two.code, 1)
     assert.match(two.stderr, /its certificate is not trusted: give its CA as certificate-authority-data/)
+
+    const { createServer: createPlain } = await import('node:http')
+    const stranger = createPlain((_, response) => response.writeHead(404).end())
+    await new Promise<void>(resolve => stranger.listen(0, '127.0.0.1', resolve))
+    const elsewhere = `http://127.0.0.1:${(stranger.address() as { port: number }).port}`
+    const other = write('other.kubeconfig', kubeconfigOf(elsewhere))
+    const three = await exec(process.execPath, [
+      program,
+      ...common,
+      '--virtual-kubeconfig',
+      other,
+      '--host-kubeconfig',
+      other,
+    ])
+    stranger.close()
+    assert.equal(three.code, 1, three.stderr)
+    assert.match(three.stderr, /not done within 1 s/)
   })
 })
