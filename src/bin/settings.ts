@@ -16,7 +16,10 @@ type Row = {
 }
 
 const address = (value: string) =>
-  value === 'off' || /^(\[[0-9a-fA-F:]+\]|[^:]+):\d{1,5}$/.test(value) ? undefined : 'HOST:PORT or off'
+  value === 'off' ||
+  /^(\[[0-9a-fA-F:]+\]|[^:]+):(\d{1,4}|[1-5]\d{4}|6[0-4]\d{3}|65[0-4]\d{2}|655[0-2]\d|6553[0-5])$/.test(value)
+    ? undefined
+    : 'HOST:PORT or off'
 const positive = (value: number) => (value > 0 ? undefined : 'a whole number above 0')
 
 /** Key in the file; the flag is --key with dashes, the variable PLATFORM_KEY with underscores. */

@@ -7,7 +7,7 @@ import type { GatewayConfig, ReachedBy } from './config-schema.ts'
 
 /** What paths can name. */
 const name = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/
-const address = /^(\[[0-9a-fA-F:]+\]|[^:\s]+):\d{1,5}$/
+const address = /^(\[[0-9a-fA-F:]+\]|[^:\s]+):(\d{1,4}|[1-5]\d{4}|6[0-4]\d{3}|65[0-4]\d{2}|655[0-2]\d|6553[0-5])$/
 const https = /^https:\/\/[^/?#\s]+(\/[^?#\s]*[^/?#\s])?$/
 
 export function checkRules(config: GatewayConfig): Finding[] {
