@@ -11,6 +11,8 @@ export const commands: readonly Row[] = [
   { words: ['config', 'check'], load: async () => (await withSettings()).configCheck },
   { words: ['admin', 'reset'], load: async () => (await withSettings()).adminReset },
   { words: ['audit', 'hash'], load: async () => (await withSettings()).auditHash },
+  { words: ['storage', 'status'], load: async () => (await withSettings()).storageStatus },
+  { words: ['storage', 'rotate-key'], load: async () => (await withSettings()).storageRotateKey },
   { words: ['gateway'], load: async () => (await import('./gateway.ts')).gateway },
   { words: ['vcluster', 'sync'], load: async () => (await import('./sync.ts')).vclusterSync },
   ...ownCommands,

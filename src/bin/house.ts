@@ -32,10 +32,11 @@ import { openRegistry, type Registry } from '../registry/registry.ts'
 import type { Guard } from '../serving/guard.ts'
 import type { Storage } from '../storage/index.ts'
 import type { RingKey } from '../storage/key-ring.ts'
-import { openSealer, type Place, type SealError } from '../storage/sealed.ts'
+import { openSealer, type Place, type SealError, type Sealer } from '../storage/sealed.ts'
 
 export type House = {
   readonly registry: Registry
+  readonly sealer: Sealer
   /** The server's own view, whose writes are recorded. */
   readonly inside: Resources
   /** Likewise, with what is sealed opened: for whoever copies it. */
@@ -105,10 +106,11 @@ export function openHouse(options: HouseOptions): House {
   } = options
   const lastActivity = (uid: string) => storage.activity.last(uid)
   const rights = openRights()
+  const sealer = openSealer({ keys, random, ...(sealBroken ? { failed: sealBroken } : {}) })
   const registry: Registry = openRegistry({
     kinds,
     store: storage.store,
-    sealer: openSealer({ keys, random, ...(sealBroken ? { failed: sealBroken } : {}) }),
+    sealer,
     now,
     uuid: randomUUID,
     lastActivity,
@@ -209,6 +211,7 @@ export function openHouse(options: HouseOptions): House {
     .then(() => repairBuiltIns(inside))
   return {
     registry,
+    sealer,
     inside,
     opened: recorded?.(registry.as(systemCaller)) ?? registry.as(systemCaller),
     ownerMay: (owner, question) => {

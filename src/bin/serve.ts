@@ -11,25 +11,20 @@ import { openPages } from '../http/pages.ts'
 import { observeRequests } from '../http/request-metrics.ts'
 import type { ServerOptions } from '../http/server.ts'
 import { kinds } from '../kinds/index.ts'
-import { foreignSeal, wrongKeys } from '../registry/foreign-seal.ts'
-import type { Registry } from '../registry/registry.ts'
 import { recordedBy } from '../serving/audit-own.ts'
 import { fingerprint } from '../serving/certificate.ts'
 import { openFairLimits } from '../serving/fair-limits.ts'
 import { openGuard } from '../serving/guard.ts'
 import type { Listener } from '../serving/listener.ts'
-import { type Metrics, openMetrics } from '../serving/metrics.ts'
+import { openMetrics } from '../serving/metrics.ts'
 import { type CertificateSource, fileCertificate, ownCertificate } from '../serving/tls.ts'
 import { isEmpty, openStorage, type Storage } from '../storage/index.ts'
-import { printId } from '../storage/sealed.ts'
-import type { Store } from '../storage/store.ts'
 import { makeFirstKey, untoldKey } from './admin-key.ts'
 import { openAuditLog } from './audit-log.ts'
 import { startControllers } from './controllers.ts'
 import {
   authorityIn,
   followAddress,
-  type KeyRing,
   keyRingIn,
   kubeconfig,
   openDirectory,
@@ -37,9 +32,10 @@ import {
   writeSecret,
 } from './data-directory.ts'
 import { openInside } from './gateway-inside.ts'
-import { type HouseOptions, openHouse } from './house.ts'
+import { openHouse } from './house.ts'
 import { gaugeHouse } from './house-metrics.ts'
 import { record } from './request-log.ts'
+import { alarmOf, checkKeyRing, startSealing } from './sealing.ts'
 import { listen } from './serve-listen.ts'
 import { readSettings, type Settings } from './settings.ts'
 import { toldToStop } from './told-to-stop.ts'
@@ -57,7 +53,8 @@ export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Pr
   const grow = keepNurserySmall()
   const storage = await openStorage({ engine: settings.storage as 'sqlite', directory, now })
   const isFirstStart = isEmpty(storage)
-  const ring = keyRingIn({ directory, setting: settings.masterKey, env, mayMake: isFirstStart })
+  const readRing = (mayMake: boolean) => keyRingIn({ directory, setting: settings.masterKey, env, mayMake })
+  const ring = readRing(isFirstStart)
   const metrics = openMetrics()
   const guard = openGuard({ now, limit: settings['limits.unknownKeys'], trustedProxies: settings.trustedProxy })
   const audit = await openAuditLog({ settings, directory, metrics, sourcesOf: guard.sourcesOf, now, failed })
@@ -84,6 +81,7 @@ export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Pr
   checkKeyRing(house.registry, storage.store, ring)
   const controllers = startControllers({ house, storage, settings, now, failed })
   await controllers.ready
+  const sealing = startSealing({ house, store: storage.store, ring, read: () => readRing(false), metrics, log, failed })
   grow()
 
   const leaving = new AbortController() // not ready any more, still serving
@@ -146,7 +144,7 @@ export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Pr
   gateway?.endStreams()
   await Promise.all(listeners.map(listener => listener.close(drainWithin)))
   gateway?.stop()
-  await controllers.stop()
+  await Promise.all([controllers.stop(), sealing.stop()])
   house.stop()
   await audit.close()
   await storage.close()
@@ -216,37 +214,6 @@ function introduce(
     ...(ring.made ? [`  secrets sealed   with ${ring.from}; whoever copies this directory copies the secrets`] : []),
   ]
   console.log(lines.join('\n'))
-}
-
-/** A key ring that does not open what is stored is found out before anything is served. */
-function checkKeyRing({ open }: Registry, store: Store, { keys, from }: KeyRing): void {
-  const refuse = (why: string) => {
-    throw new Error(`the key ring of ${from} does not fit this data directory: ${why}`)
-  }
-  const ids = keys.map(({ id }) => id)
-  const foreign = foreignSeal(store, kinds, ids)
-  if (foreign !== undefined)
-    refuse(`${foreign}, which it does not have (it has ${ids.join(', ')}); put the line with that key back`)
-  // The right ids may still stand before the wrong keys.
-  const [wrong] = wrongKeys(store, kinds, open)
-  if (wrong !== undefined)
-    refuse(`nothing that is sealed with the key ${printId(wrong)} opens with the key it has under that id`)
-}
-
-/** Counts every failure, and says the first of each object. */
-function alarmOf(metrics: Metrics, log: pino.Logger): NonNullable<HouseOptions['sealBroken']> {
-  const count = metrics.counter(
-    'platform_seal_failures_total',
-    'Sealed values that did not open when read, by resource.',
-  )
-  const told = new Set<string>()
-  return ({ kind, namespace, name, path }, { message }) => {
-    count({ resource: kind })(1)
-    const place = [kind, namespace, name, path].join(' ')
-    if (told.has(place) || told.size >= 1000) return
-    told.add(place)
-    log.error({ kind, namespace, name, path }, `ALARM: ${message}; restore it from a backup, or delete it`)
-  }
 }
 
 function checksOf({ store }: Storage, leaving: AbortSignal) {

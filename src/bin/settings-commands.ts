@@ -61,3 +61,15 @@ export const auditHash = withSettings(
   async () => (await import('./audit-hash.ts')).auditHash,
   ' --data data < FILE',
 )
+export const storageStatus = withSettings(
+  'storage status',
+  'Show which keys seal what is stored.',
+  async () => (await import('./storage.ts')).storageStatus,
+  ' --data data',
+)
+export const storageRotateKey = withSettings(
+  'storage rotate-key',
+  'Seal everything with a new key, while the server runs.',
+  async () => (await import('./storage.ts')).storageRotateKey,
+  ' --data data',
+)

@@ -37,7 +37,7 @@ function openAt({ sealer }: Pick<Context, 'sealer'>, kind: Kind, at: Place, seal
 }
 
 /** The bytes to store: sealed, canonical, with a gap for the revision. `isSealed`: it is sealed already. */
-export function encode(ctx: Context, kind: Kind, object: Resource, isSealed = false): Value {
+export function encode(ctx: Pick<Context, 'sealer'>, kind: Kind, object: Resource, isSealed = false): Value {
   let kept = object as unknown as JsonObject
   for (const text of isSealed ? [] : kind.sealed) {
     const path = fieldPath(text)

@@ -42,3 +42,8 @@ export function withRevision(entry: Held, revision: number): Held {
   const text = fill(entry, revision, String(entry.revision).length)
   return { key: entry.key, revision, text, labels: entry.labels, gap: entry.gap }
 }
+
+/** Another text in the place of an entry's own, for everyone who holds the entry: cache, history and overlays share it. */
+export function putText(entry: Held, { text, gap }: Pick<Held, 'text' | 'gap'>): void {
+  Object.assign(entry, { text, gap })
+}

@@ -3,7 +3,9 @@
 import { join } from 'node:path'
 import { type Activity, openActivity } from './activity.ts'
 import { openMemoryStore } from './memory.ts'
+import { openReplica } from './replica.ts'
 import { openSqliteStore } from './sqlite.ts'
+import { loadLog } from './sqlite-load.ts'
 import type { Store } from './store.ts'
 
 export type Storage = { readonly store: Store; readonly activity: Activity; close(): Promise<void> }
@@ -43,4 +45,11 @@ function together(store: Store, activity: Activity): Storage {
       await store.close()
     },
   }
+}
+
+/** What an sqlite engine has stored, as of now and without its lock: for looking on while a server runs. */
+export function readStored(directory: string): Pick<Store, 'list'> {
+  const replica = openReplica()
+  loadLog(join(directory, 'platform.db'), replica)
+  return replica
 }

@@ -1,6 +1,7 @@
 // The engine without a disk: everything is gone when the process ends. For tests, and for `--storage memory`.
 
 import { openCommitQueue } from './commit-queue.ts'
+import { putText } from './entry.ts'
 import type { HistoryBounds } from './event-log.ts'
 import { openReplica } from './replica.ts'
 import type { Store } from './store.ts'
@@ -21,6 +22,11 @@ export function openMemoryStore(options: MemoryOptions = {}): Store {
     count: replica.count,
     watch: replica.watch,
     commit: queue.commit,
+    async replace(items) {
+      const found = replica.replacements(items)
+      for (const { entry, next } of found) putText(entry, next)
+      return found.length
+    },
     async compact(revision) {
       replica.trim(now(), revision)
     },

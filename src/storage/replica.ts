@@ -1,10 +1,10 @@
 // What an engine's readers see: the cache and the event log, moved on together, one step a batch. Every engine owns one and feeds it.
 
 import { type Cache, openCache } from './cache.ts'
-import type { Held } from './entry.ts'
+import { checkValue, type Held, held } from './entry.ts'
 import { type EventLog, type HistoryBounds, openEventLog } from './event-log.ts'
 import { openOverlays } from './overlay.ts'
-import type { Cursor, Key, ListQuery, ListResult, StoreEvent } from './store.ts'
+import type { Cursor, Key, ListQuery, ListResult, Replacement, StoreEvent } from './store.ts'
 
 /** An event whose entries still know their gap. */
 export type HeldEvent = StoreEvent & { readonly entry: Held; readonly previous: Held | undefined }
@@ -21,6 +21,8 @@ export type Replica = {
   begin(revision: number, floor: number): void
   /** `events`: those of whole commits, in order. `revision`: the last commit's. Readers see all of it or nothing. */
   apply(events: readonly HeldEvent[], revision: number, time: number): void
+  /** The texts that would replace those there, each with the entry it is for; one whose key has moved on is left out. */
+  replacements(items: readonly Replacement[]): readonly { readonly entry: Held; readonly next: Held }[]
   /** Drops the history that the bounds let go, up to `limit` if given; answers the floor. */
   trim(now: number, limit?: number): number
 }
@@ -59,6 +61,12 @@ export function openReplica(bounds?: HistoryBounds): Replica {
       log.append(events, revision, time)
       log.trim(time)
     },
+    replacements: items =>
+      items.flatMap(({ key, revision, value }) => {
+        checkValue(value)
+        const entry = cache.get(key)
+        return entry?.revision === revision ? [{ entry, next: held(key, revision, value, entry.labels) }] : []
+      }),
     trim: log.trim,
   }
 }

@@ -22,6 +22,8 @@ export type Sealer = {
   isSealed(value: unknown): value is string
   /** Whether the first key of the ring sealed it: rotation looks for the others. */
   isCurrent(sealed: string): boolean
+  /** Another ring from now on. */
+  use(keys: readonly RingKey[]): void
 }
 
 /** Never carries a key, a plaintext or a ciphertext. */
@@ -39,30 +41,36 @@ export function openSealer(options: {
   /** Told of every value that did not open: somebody may have been at the file. */
   readonly failed?: (place: Place, error: SealError) => void
 }): Sealer {
-  const { keys, random, failed } = options
-  const [first] = keys
-  if (first === undefined) throw new SealError('the key ring is empty')
-  const ring = new Map(keys.map(({ id, key }) => [id, key]))
-  const current = `${SEALED}${first.id}:`
+  const { random, failed } = options
+  let current = openRing(options.keys)
 
   return {
     seal(place, plaintext) {
       const nonce = random(NONCE)
-      const cipher = createCipheriv('aes-256-gcm', first.key, nonce).setAAD(encode(place))
+      const cipher = createCipheriv('aes-256-gcm', current.key, nonce).setAAD(encode(place))
       const text = [nonce, cipher.update(plaintext, 'utf8'), cipher.final(), cipher.getAuthTag()]
-      return current + Buffer.concat(text).toString('base64url')
+      return current.mark + Buffer.concat(text).toString('base64url')
     },
     open(place, sealed) {
       try {
-        return unseal(ring, place, sealed)
+        return unseal(current.ring, place, sealed)
       } catch (error) {
         failed?.(place, error as SealError)
         throw error
       }
     },
     isSealed: (value): value is string => typeof value === 'string' && value.startsWith(SEALED),
-    isCurrent: sealed => sealed.startsWith(current),
+    isCurrent: sealed => sealed.startsWith(current.mark),
+    use: keys => {
+      current = openRing(keys)
+    },
   }
+}
+
+function openRing(keys: readonly RingKey[]) {
+  const [first] = keys
+  if (first === undefined) throw new SealError('the key ring is empty')
+  return { key: first.key, mark: `${SEALED}${first.id}:`, ring: new Map(keys.map(({ id, key }) => [id, key])) }
 }
 
 function unseal(ring: ReadonlyMap<string, Uint8Array>, place: Place, sealed: string): string {

@@ -19,10 +19,12 @@ const CHUNK = `
 type Fields = readonly [number, string, string, string, number, number, number, number]
 
 /** Read on the main thread: the objects are needed there, and nothing else happens before they are. */
-export function loadLog(file: string, replica: Replica, at: { revision: number; floor: number }): void {
+export function loadLog(file: string, replica: Replica): void {
   const db = new DatabaseSync(file, { readOnly: true, timeout: 5000 })
+  db.exec('BEGIN') // one moment of it, whoever writes meanwhile
   const words = new Map<string, string>()
-  replica.begin(at.floor, at.floor)
+  const { floor } = db.prepare("SELECT value AS floor FROM meta WHERE name = 'floor'").get() as { floor: number }
+  replica.begin(floor, floor)
   const chunk = db.prepare(CHUNK)
   chunk.setReturnArrays(true)
   for (let last = 0; ; ) {
@@ -33,7 +35,7 @@ export function loadLog(file: string, replica: Replica, at: { revision: number; 
     let start = 0
     for (const row of rows) {
       const end = start + row[7]
-      loadRow(row, texts.subarray(start, end), replica, at.floor, words)
+      loadRow(row, texts.subarray(start, end), replica, floor, words)
       last = row[0]
       start = end
     }

@@ -19,6 +19,8 @@ export type Row = {
   readonly text: number
 }
 export type RowBatch = { readonly rows: readonly Row[]; readonly slab: Uint8Array; readonly time: number }
+/** Another text for the row of a key at a revision. */
+export type Text = Pick<Row, 'revision' | 'bucket' | 'namespace' | 'name' | 'gap'> & { readonly text: Uint8Array }
 /** A time of `undefined` forgets the id. */
 export type Times = readonly (readonly [id: string, time: number | undefined])[]
 
@@ -31,6 +33,8 @@ export type Table = {
   readonly floor: number
   append(batch: RowBatch): void
   saveTimes(times: Times): void
+  /** Puts other texts into rows that are there; a row that is not is passed over. */
+  replace(texts: readonly Text[]): void
   /** A tiny real write. */
   probe(): void
   /** Deletes what the next thousand revisions up to `floor` superseded. */
@@ -74,6 +78,9 @@ export function openTable(options: TableOptions): Table {
   const changed = db.prepare('SELECT id, bucket, previous, gap FROM log WHERE id >= ? AND id < ?')
   const deleteRow = db.prepare('DELETE FROM log WHERE id = ?')
   const deleteOld = db.prepare('DELETE FROM log WHERE id >= ? AND id < ? AND bucket = ?')
+  const putText = db.prepare(
+    'UPDATE log SET text = ?, gap = ? WHERE id >= ? AND id < ? AND bucket = ? AND namespace = ? AND name = ?',
+  )
   const setMeta = db.prepare('UPDATE meta SET value = ? WHERE name = ?')
   const saveTime = db.prepare('INSERT OR REPLACE INTO times VALUES (?, ?)')
   const forgetTime = db.prepare('DELETE FROM times WHERE id = ?')
@@ -122,6 +129,13 @@ export function openTable(options: TableOptions): Table {
           else saveTime.run(id, time)
         }
       }),
+    replace(texts) {
+      transaction(() => {
+        for (const { revision, bucket, namespace, name, gap, text } of texts)
+          putText.run(text, gap, revision * SLOTS, (revision + 1) * SLOTS, bucket, namespace, name)
+      })
+      pages += texts.reduce((sum, { text }) => sum + 2 + (text.length >> 12), 2)
+    },
     probe: () => transaction(() => setMeta.run(Date.now(), 'probe')),
     compact(target) {
       const to = Math.min(target, floor + STEP)

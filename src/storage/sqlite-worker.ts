@@ -2,11 +2,12 @@
 
 import { parentPort, workerData } from 'node:worker_threads'
 import { plainWords } from './sqlite-errors.ts'
-import { openTable, type RowBatch, type Times, UnclearError } from './sqlite-table.ts'
+import { openTable, type RowBatch, type Text, type Times, UnclearError } from './sqlite-table.ts'
 
 export type Request =
   | { readonly type: 'append'; readonly batch: RowBatch }
   | { readonly type: 'save'; readonly times: Times }
+  | { readonly type: 'replace'; readonly texts: readonly Text[] }
   | { readonly type: 'probe' }
   | { readonly type: 'compact'; readonly floor: number }
   | { readonly type: 'close' }
@@ -26,6 +27,7 @@ function serve(port: NonNullable<typeof parentPort>, data: WorkerData): void {
   function perform(request: Request): void {
     if (request.type === 'append') table.append(request.batch)
     else if (request.type === 'save') table.saveTimes(request.times)
+    else if (request.type === 'replace') table.replace(request.texts)
     else if (request.type === 'probe') table.probe()
   }
 

@@ -58,6 +58,22 @@ describe('sqlite: restarts', () => {
     await second.close()
   })
 
+  test('a text that was replaced is what a store opened again has, at the same revision', async () => {
+    const file = scratch()
+    const first = await open({ file })
+    await first.commit([put('a', 'old'), { type: 'put', key: key('a', '', 'secrets.test'), value: value() }])
+    await first.commit([put('b', 'kept')])
+    assert.equal(await first.replace([{ key: key('a'), revision: 2, value: value({ note: 'new' }) }]), 1)
+    const events = first.watch('teams.test', 1).take(99)
+    await first.close()
+    await refused(first.replace([{ key: key('a'), revision: 2, value: value() }]), 'unavailable')
+    const second = await open({ file })
+    assert.match(second.get(key('a'))?.text.toString() ?? '', /"resourceVersion":"2"},"note":"new"/)
+    assert.match(second.get(key('a', '', 'secrets.test'))?.text.toString() ?? '', /"note":""/)
+    assert.deepEqual(second.watch('teams.test', 1).take(99), events)
+    assert.equal(second.revision, 3)
+  })
+
   test('compaction removes superseded rows and deletions from the file, and the counter never goes back', async () => {
     const file = scratch()
     let clock = 0

@@ -5,6 +5,7 @@ import { closeSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { type Batch, openCommitQueue } from './commit-queue.ts'
 import { openDataLock } from './data-lock.ts'
+import { putText } from './entry.ts'
 import type { HistoryBounds } from './event-log.ts'
 import { openReplica } from './replica.ts'
 import { loadLog, loadTimes } from './sqlite-load.ts'
@@ -41,7 +42,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
     // Made here and not by SQLite, so that nobody else can read it; its companions take over the mode.
     closeSync(openSync(file, 'a', 0o600))
     opening = await openThread({ file, settle: false })
-    loadLog(file, replica, opening)
+    loadLog(file, replica)
     loaded = loadTimes(file)
   } catch (error) {
     await opening?.close()
@@ -148,6 +149,19 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
       const revision = await queue.commit(ops)
       if (replica.floor - compacted >= COMPACT_EVERY) void compactFile()
       return revision
+    },
+    async replace(items) {
+      if (closing !== undefined || reopening !== undefined)
+        throw new StoreError('unavailable', failure ?? 'the storage thread ended')
+      const found = replica.replacements(items)
+      const texts = found.map(({ next: { key, revision, gap, text } }) => ({ ...key, revision, gap, text }))
+      await thread.call({ type: 'replace', texts }).catch((error: Error) => {
+        if (error instanceof ThreadLostError) reopen().catch(() => {})
+        else fails(error.message)
+        throw new StoreError('unavailable', error.message)
+      })
+      for (const { entry, next } of found) putText(entry, next)
+      return found.length
     },
     async compact(revision) {
       replica.trim(now(), revision)

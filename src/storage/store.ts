@@ -9,6 +9,8 @@
 // - A commit names at most one key of a bucket, so that within a bucket a revision names one event.
 // - Reads are answered from memory, from the state that the engine's own event stream built, never from the writer's hands:
 //   a commit's promise resolves after its events were applied, so whoever waited for it reads it.
+// - A text may be replaced by one that means the same, such as a value that is sealed anew: at its own revision and without
+//   an event. Whoever reads sees the one or the other; history from before may still show the one that was replaced.
 // - History is bounded. A watch or a list from before its floor is refused with StoreError 'compacted'.
 
 import type { Buffer } from 'node:buffer'
@@ -35,6 +37,9 @@ export type Labels = { readonly [key: string]: string } | undefined
 export type Op =
   | { readonly type: 'put'; readonly key: Key; readonly value: Value; readonly expect?: number }
   | { readonly type: 'delete'; readonly key: Key; readonly expect?: number }
+
+/** `revision`: the one that the key has, and keeps. */
+export type Replacement = { readonly key: Key; readonly revision: number; readonly value: Value }
 
 /** `entry` of a delete is the last state with the revision of the deletion in place; `previous` what was there before. */
 export type StoreEvent = {
@@ -100,6 +105,11 @@ export interface Store {
    * 'missing' for a delete of nothing, with 'unavailable' when the engine cannot write. Values must not change afterwards.
    */
   commit(ops: readonly Op[]): Promise<number>
+  /**
+   * Replaces texts in place; answers how many, once it is durable. One whose key has another revision by now is left
+   * alone. Rejects with 'unavailable' when the engine cannot write: then some may be replaced, and none is lost.
+   */
+  replace(items: readonly Replacement[]): Promise<number>
   /** Events of a bucket with a revision greater than `after`. Before the floor: 'compacted'. Beyond the newest: 'future'. */
   watch(bucket: string, after: number): Cursor
   /** Forgets history before `revision` as far as the bounds of the store allow it to be forgotten. */

@@ -131,6 +131,38 @@ export function storeSuite(engine: string, open: OpenStore, runs: number): void 
       assert.match(text(store, 'a') ?? '', /"note":"50"/)
     })
 
+    use('a text is replaced at its revision and without an event, for everyone who reads it', async store => {
+      const labels = { app: 'web' }
+      await store.commit([{ type: 'put', key: key('a'), value: value({ labels, note: 'old' }) }])
+      await store.commit([put('b', 0, 'kept')])
+      const cursor = store.watch(teams, 3)
+      const before = store.get(key('a'))
+      const next = value({ labels, note: 'a longer one' })
+      assert.equal(await store.replace([{ key: key('a'), revision: 2, value: next }]), 1)
+      assert.match(text(store, 'a') ?? '', /"resourceVersion":"2"},"note":"a longer one"/)
+      assert.equal(store.revision, 3)
+      assert.deepEqual([store.get(key('a'))?.revision, before?.revision], [2, 2])
+      assert.deepEqual(cursor.take(9), [])
+      const terms = [{ key: 'app', values: ['web'] }]
+      for (const query of [{ labels: terms }, { revision: 2 }])
+        assert.match(store.list({ bucket: teams, ...query }).entries[0]?.text.toString() ?? '', /a longer one/)
+      assert.equal(await store.commit([remove('a', 2)]), 4, 'its revision is what a commit expects')
+      assert.match(cursor.take(9)[0]?.entry.text.toString() ?? '', /"resourceVersion":"4"},"note":"a longer one"/)
+    })
+
+    use('what has moved on, or is gone, is not replaced', async store => {
+      await store.commit([put('a', 0, 'old')])
+      await store.commit([put('a', 2, 'new')])
+      const other = value({ note: 'other' })
+      assert.equal(await store.replace([{ key: key('a'), revision: 2, value: other }]), 0)
+      assert.equal(await store.replace([{ key: key('none'), revision: 2, value: other }]), 0)
+      assert.match(text(store, 'a') ?? '', /"note":"new"/)
+      const racing = store.commit([put('a', 3, 'newest')])
+      await store.replace([{ key: key('a'), revision: 3, value: other }])
+      await racing
+      assert.match(text(store, 'a') ?? '', /"note":"newest"/)
+    })
+
     use('a closed store refuses commits, after it has answered those before', async store => {
       const last = store.commit([put('a')])
       const closing = store.close()

@@ -7,6 +7,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
 import { must, ours, refused, secrets, soon } from '../access/people.ts'
 import { type Server, startServer } from '../support/server.ts'
 
@@ -80,7 +81,10 @@ describe('a sealed value that was tampered with', () => {
       await refused(server.request('GET', `${secrets()}/${name}`), 500, why)
       assert.ok((await failures()) > counted)
       const alarm = new RegExp(`ALARM: spec\\.data of \\S+ default/${name} does not open`)
-      await soon('it is logged', async () => alarm.test(server.output()))
+      await soon('it is logged', async () => {
+        await setTimeout(10)
+        return alarm.test(server.output())
+      })
     }
     assert.ok(!server.output().includes('sealed:v1:'), 'no ciphertext in the log')
   })

@@ -5,6 +5,7 @@ import { mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
 import { must, ours, secrets, soon } from '../access/people.ts'
 import { startServer } from '../support/server.ts'
 
@@ -40,7 +41,10 @@ test('no value of a secret, a copy or a version is in the data directory, the lo
     silent('the metrics', (await server.request('GET', '/../../metrics')).text)
     silent('the log', server.output())
     const audit = () => readFileSync(join(directory, 'audit.log'), 'utf8')
-    await soon('the audit log has the version that was shown', async () => audit().includes('history/4'))
+    await soon('the audit log has the version that was shown', async () => {
+      await setTimeout(10)
+      return audit().includes('history/4')
+    })
     for (const file of readdirSync(server.directory, { recursive: true }) as string[]) {
       const at = join(server.directory, file)
       if (statSync(at).isFile()) silent(file, readFileSync(at).toString('latin1'))
