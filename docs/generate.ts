@@ -1,11 +1,15 @@
-// Writes docs/KINDS.md from the kinds' own schemas: `npm run docs`. A test compares the page with what this makes.
+// Writes docs/KINDS.md from the kinds' own schemas, and the reference of docs/CLI.md and the help texts from the table of commands:
+// `npm run docs`. Tests compare the pages with what this makes.
 
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { stringify } from 'yaml'
 import type { Kind } from '../src/api/kind.ts'
 import { metadataSchema, wholeSchema } from '../src/api/metadata-schema.ts'
 import type { Schema } from '../src/api/schema.ts'
+import { commands } from '../src/bin/commands.ts'
+import { type Command, loaded } from '../src/cli/command.ts'
+import { flagRow, helpOf, usageOf } from '../src/cli/help.ts'
 import { kinds } from '../src/kinds/index.ts'
 
 export function kindsPage(): string {
@@ -100,4 +104,50 @@ function typeOf(schema: Schema): string {
 
 const escaped = (text: string) => text.replaceAll('|', '\\|').replaceAll('<', '\\<').replaceAll('*', '\\*')
 
-if (import.meta.main) writeFileSync(join(import.meta.dirname, 'KINDS.md'), `${kindsPage()}\n`)
+const mark = '<!-- From here on made by'
+
+export async function shownCommands(): Promise<Command[]> {
+  return (await Promise.all(commands.map(loaded))).filter(({ hidden }) => !hidden)
+}
+
+/** The page with its hand-written beginning and everything below the mark made anew. */
+export async function cliPage(page: string): Promise<string> {
+  const end = page.indexOf('\n', page.indexOf(mark))
+  const parts = (await shownCommands()).map(commandSection)
+  return `${[page.slice(0, end === -1 ? undefined : end).trimEnd(), '## Every command', ...parts].join('\n\n')}\n`
+}
+
+function commandSection(command: Command): string {
+  const { words, what, examples, flags, positionals = [], ownFlags } = command
+  const rows = [...positionals.map(({ name, what: text }) => [name, text]), ...Object.entries(flags).map(flagRow)]
+  const table = [
+    '| argument | meaning |',
+    '|---|---|',
+    ...rows.map(([name, text]) => `| \`${name}\` | ${escaped(text ?? '')} |`),
+  ]
+  return [
+    `### platform ${words.join(' ')}`,
+    escaped(what),
+    `\`${usageOf(command)}\``,
+    ...(examples.length ? [examples.map(one => `- ${escaped(one.what)}: \`${one.command}\``).join('\n')] : []),
+    ...(ownFlags && rows.length > 12
+      ? ['Its flags are the settings of [OPERATIONS.md](OPERATIONS.md).']
+      : rows.length
+        ? [table.join('\n')]
+        : []),
+  ].join('\n\n')
+}
+
+/** What `--help` prints, for all commands. */
+export async function helpTexts(): Promise<string> {
+  return (await shownCommands())
+    .map(command => `$ platform ${command.words.join(' ')} --help\n${helpOf(command)}\n`)
+    .join('\n')
+}
+
+if (import.meta.main) {
+  const page = join(import.meta.dirname, 'CLI.md')
+  writeFileSync(join(import.meta.dirname, 'KINDS.md'), `${kindsPage()}\n`)
+  writeFileSync(page, await cliPage(readFileSync(page, 'utf8')))
+  writeFileSync(join(import.meta.dirname, '../test/cli/help.txt'), await helpTexts())
+}

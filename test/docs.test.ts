@@ -26,7 +26,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
 import { parseAllDocuments } from 'yaml'
-import { kindsPage } from '../docs/generate.ts'
+import { cliPage, helpTexts, kindsPage } from '../docs/generate.ts'
 import type { JsonObject } from '../src/api/object.ts'
 import { pathOf } from '../src/api/paths.ts'
 import { flagOf, readSettings, table, variableOf } from '../src/bin/settings.ts'
@@ -153,6 +153,12 @@ test('docs/OPERATIONS.md lists every setting with its flag, its variable and its
 
 test('docs/KINDS.md is what `npm run docs` makes', () => {
   assert.ok(readDocument('docs/KINDS.md') === `${kindsPage()}\n`, 'run `npm run docs`')
+})
+
+test('docs/CLI.md and the help texts are what `npm run docs` makes', async () => {
+  const page = readDocument('docs/CLI.md')
+  assert.ok(page === (await cliPage(page)), 'run `npm run docs`')
+  assert.ok(readDocument('test/cli/help.txt') === (await helpTexts()), 'run `npm run docs`')
 })
 
 async function take(server: Server, object: JsonObject, place: string): Promise<void> {

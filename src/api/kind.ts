@@ -198,6 +198,9 @@ export type Kind = Names &
     readonly fields: { readonly [name: string]: Schema }
   }
 
+/** A kind that knows what its objects look like. Only the compiler sees `shape`: nothing is ever in it. */
+export type KindOf<O extends Resource<unknown, unknown>> = Kind & { readonly shape?: O }
+
 type Optional =
   | 'group'
   | 'version'

@@ -1,7 +1,7 @@
 // The keystone: every verb on every kind, already bound to a caller. The registry implements it in process, the
 // client over HTTP; controllers, informer, command line and tests are written against it and never learn which they hold.
 
-import { canonical } from './codec.ts'
+import { canonical } from './encode.ts'
 import type { Status } from './errors.ts'
 import type { Kind } from './kind.ts'
 import type { Json, Ref, Resource } from './object.ts'

@@ -1,6 +1,6 @@
 // The words a kind's schema is written in. One schema gives types, validation, defaults, pruning, OpenAPI and explain.
 
-import { type Static, type TProperties, type TSchema, Type } from 'typebox'
+import type { Static, TArray, TBoolean, TInteger, TProperties, TSchema, TString, TUnsafe } from 'typebox'
 
 export type { Static, TSchema }
 
@@ -27,6 +27,15 @@ export type Schema = {
 }
 
 type Extra = Omit<Schema, 'type' | 'description' | 'properties' | 'items' | 'required'>
+
+/** A schema is plain data. The library is here for its types alone: to load it takes longer than a whole command should. */
+const Type = {
+  String: (more: object) => ({ type: 'string', ...more }) as unknown as TString,
+  Boolean: (more: object) => ({ type: 'boolean', ...more }) as unknown as TBoolean,
+  Integer: (more: object) => ({ type: 'integer', ...more }) as unknown as TInteger,
+  Array: <T extends TSchema>(items: T, more: object) => ({ type: 'array', items, ...more }) as unknown as TArray<T>,
+  Unsafe: <T>(schema: object) => schema as unknown as TUnsafe<T>,
+}
 
 export const text = (description: string, extra: Extra = {}) => Type.String({ description, ...extra })
 export const flag = (description: string, extra: Extra = {}) => Type.Boolean({ description, ...extra })

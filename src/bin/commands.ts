@@ -16,6 +16,7 @@ export const commands: readonly Row[] = [
   { words: ['gateway'], load: async () => (await import('./gateway.ts')).gateway },
   { words: ['vcluster', 'sync'], load: async () => (await import('./sync.ts')).vclusterSync },
   ...ownCommands,
+  { words: ['__complete'], load: async () => (await import('../cli/complete.ts')).completeOf(() => commands) },
   defineCommand({
     words: ['version'],
     what: 'Print the version.',

@@ -4,19 +4,23 @@ import type { Command, Flag } from './command.ts'
 
 const nameOf = ({ words }: Command) => words.join(' ')
 
-export function helpOf(command: Command): string {
-  const { what, examples, flags, positionals = [] } = command
-  const usage = [
+export function usageOf(command: Command): string {
+  const { positionals = [], flags } = command
+  return [
     `platform ${nameOf(command)}`,
     ...positionals.map(({ name, optional, many }) => (optional ? `[${name}]` : name) + (many ? '…' : '')),
     ...(Object.keys(flags).length ? ['[flags]'] : []),
   ].join(' ')
+}
+
+export function helpOf(command: Command): string {
+  const { what, examples, flags, positionals = [] } = command
   return [
     what,
     ...(examples.length ? ['', 'Examples:', ...examples.flatMap(one => [`  # ${one.what}`, `  ${one.command}`])] : []),
     '',
     'Usage:',
-    `  ${usage}`,
+    `  ${usageOf(command)}`,
     ...columns(positionals.map(({ name, what }) => [name, what])),
     ...(Object.keys(flags).length ? ['', 'Flags:', ...columns(Object.entries(flags).map(flagRow))] : []),
   ].join('\n')
@@ -33,7 +37,7 @@ export function overviewOf(commands: readonly Command[], words: readonly string[
   ].join('\n')
 }
 
-function flagRow([name, flag]: [string, Flag]): [string, string] {
+export function flagRow([name, flag]: [string, Flag]): [string, string] {
   const short = flag.short ? `-${flag.short}, ` : ''
   if (flag.type === 'switch') return [`${short}--${name}`, flag.what]
   const notes = [

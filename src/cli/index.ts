@@ -58,6 +58,7 @@ export const commands: readonly Row[] = [
   row('can-i', questions, 'canI'),
   row('why', questions, 'why'),
   row('who-can', questions, 'whoCan'),
+  row('completion', () => import('./complete.ts'), 'completion'),
   row('vcluster validate', vclusterFiles, 'vclusterValidate'),
   row('vcluster patch', () => import('./vcluster-patch.ts'), 'vclusterPatch'),
   row('vcluster test', () => import('./vcluster-test.ts'), 'vclusterTest'),

@@ -29,6 +29,13 @@ function look(word: string, project: string | undefined): Kind | undefined {
   return kinds.find(kind => kind.served && wordsOf(kind).includes(name))
 }
 
+/** Words for kinds, for a shell to offer. */
+export const kindWords = (): string[] => [
+  ...kinds.filter(kind => kind.served && kind.verbs.includes('list')).map(({ plural }) => plural),
+  'secrets',
+  'accesskeys',
+]
+
 /** A kind to ask questions about, whatever its verbs. Throws UsageError. */
 export function anyKind(word: string, project?: string): Kind {
   return look(word, project) ?? kindNamed(word, 'create', project)

@@ -1,7 +1,7 @@
 // `platform kubeconfig`, `platform credential` and `platform kubectl`: kubectl on the current context, with no key in any kubeconfig.
 
 import { type Document, isMap, isSeq, parseDocument } from 'yaml'
-import { writeYaml } from '../api/codec.ts'
+import { writeYaml } from '../api/encode.ts'
 import { ApiError } from '../api/errors.ts'
 import type { Json } from '../api/object.ts'
 import { defineCommand, type Io, UsageError } from './command.ts'
@@ -22,8 +22,9 @@ async function kubeconfigOf(io: Io, context: string | undefined) {
     throw new UsageError([
       `kubectl sends keys over TLS only, and the context "${name}" is for ${found.server}: sign in to its https address`,
     ])
-  const isInstalled = (await io.files.find('platform')) !== undefined
-  const [command = 'platform', ...first] = isInstalled ? ['platform'] : io.program
+  // By its whole path: kubectl may be run where the PATH is another, as it is outside of npx.
+  const installed = await io.files.find('platform')
+  const [command = '', ...first] = installed && !installed.includes('/node_modules/.bin/') ? [installed] : io.program
   const entry = `platform-${name}`
   const ca = found.ca === undefined ? {} : { 'certificate-authority-data': Buffer.from(found.ca).toString('base64') }
   const exec = {

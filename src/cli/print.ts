@@ -1,6 +1,6 @@
 // How results look: tables for people, JSON and YAML for programs, names and values for scripts. Every command prints through it.
 
-import { writeYaml } from '../api/codec.ts'
+import { writeYaml } from '../api/encode.ts'
 import type { Kind } from '../api/kind.ts'
 import type { Json, Resource } from '../api/object.ts'
 import type { Io } from './command.ts'

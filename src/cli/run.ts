@@ -1,9 +1,31 @@
 // `platform run`: a program with secrets in its environment, and in no file, argument or shell.
 
-import { defineCommand, UsageError } from './command.ts'
-import { readValues, variablesOf } from './environment.ts'
+import { resolve } from 'node:path'
+import { ApiError } from '../api/errors.ts'
+import { defineCommand, type Given, type Io, UsageError } from './command.ts'
+import { readValues, type Values, variablesOf } from './environment.ts'
+import { type CopyOf, dropCopy, keepCopy, readCopy } from './last-known.ts'
+import { maskOf } from './mask.ts'
+import { span } from './print.ts'
+import { followed } from './run-watch.ts'
 import { secretFlags } from './secret.ts'
 import { openSession } from './session.ts'
+
+const flags = {
+  ...secretFlags,
+  secret: {
+    type: 'list',
+    short: 's',
+    value: 'NAME[.KEY[=ENV]]',
+    what: 'A secret, one of its keys, or that key under another name.',
+    required: true,
+  },
+  file: { type: 'list', value: 'KEY=PATH', what: 'Give this value as a file for its owner alone, removed afterwards.' },
+  mask: { type: 'switch', what: 'Replace the values in what the program prints.' },
+  watch: { type: 'switch', what: 'Start the program anew when a value changes.' },
+  'no-fallback': { type: 'switch', what: 'Neither keep nor use an encrypted copy for when the service is away.' },
+} as const
+type RunFlags = Given<typeof flags>['flags']
 
 export const run = defineCommand({
   words: ['run'],
@@ -11,25 +33,82 @@ export const run = defineCommand({
   examples: [
     { what: 'Every key of a secret under its own name', command: 'platform run --secret app -- npm start' },
     { what: 'One key under another name', command: 'platform run --secret db.password=PGPASSWORD -- psql' },
-    { what: 'Secrets of a project', command: 'platform run --project shop --secret app -- ./deploy' },
-  ],
-  flags: {
-    ...secretFlags,
-    secret: {
-      type: 'list',
-      short: 's',
-      value: 'NAME[.KEY[=ENV]]',
-      what: 'A secret, one of its keys, or that key under another name.',
-      required: true,
+    {
+      what: 'A key as a file, and nothing of it in the output',
+      command: 'platform run --secret tls --file key=tls.key --mask -- ./serve',
     },
-  },
+    {
+      what: 'Started anew when a value changes',
+      command: 'platform run --project shop --secret app --watch -- ./serve',
+    },
+  ],
+  flags,
   positionals: [{ name: '-- COMMAND', what: 'the program and its arguments, behind --', many: true }],
-  run: async ({ flags, words }, io) => {
+  run: async ({ flags: asked, words }, io) => {
     if (!words.length) throw new UsageError(['there is no program to run: platform run --secret NAME -- COMMAND'])
-    const session = await openSession(io, flags)
-    const { values } = await readValues(session, flags.secret, flags).finally(session.close)
-    // Our own key is not the child's: it asked for these secrets, not for all that we may read.
-    const { PLATFORM_ACCESS_KEY: _, PLATFORM_PASSPHRASE: __, ...env } = io.env
-    return io.start(words, { env: { ...env, ...variablesOf(values) } }).ended
+    const files = filesOf(asked.file)
+    const first = await valuesNow(io, asked)
+    const start = (values: Values['values']) => startWith(io, { values, files, words, isMasked: asked.mask })
+    if (!asked.watch) return (await start(first.values)).ended
+    return followed(io, asked, { first, start, read: () => valuesNow(io, asked) })
   },
 })
+
+function filesOf(pairs: readonly string[]): ReadonlyMap<string, string> {
+  const wrong = pairs.filter(pair => !/^[^=]+=./.test(pair))
+  if (wrong.length) throw new UsageError(wrong.map(() => '--file is KEY=PATH'))
+  return new Map(pairs.map(pair => [pair.slice(0, pair.indexOf('=')), resolve(pair.slice(pair.indexOf('=') + 1))]))
+}
+
+/** From the service; where it is away, the last known ones. */
+async function valuesNow(io: Io, asked: RunFlags): Promise<Values> {
+  const session = await openSession(io, asked)
+  const place = `${asked.project ?? ''}/${asked.namespace ?? session.namespace}`
+  const of: CopyOf = { server: session.server, asked: asked.secret, place }
+  try {
+    const read = await readValues(session, asked.secret, asked)
+    if (!asked['no-fallback']) await keepCopy(io, of, read.values)
+    return read
+  } catch (error) {
+    const code = error instanceof ApiError ? error.code : 0
+    if ([401, 403, 404].includes(code)) await dropCopy(io, of)
+    const copy = code >= 500 && !asked['no-fallback'] ? await readCopy(io, of) : undefined
+    if (!copy) throw error
+    const age = span((io.now() - copy.time) / 1000)
+    io.err(`platform: warning: ${(error as Error).message}; the program gets the values of ${age} ago\n`)
+    return { values: copy.values, sources: [] }
+  } finally {
+    session.close()
+  }
+}
+
+type Wanted = {
+  readonly values: Values['values']
+  readonly files: ReadonlyMap<string, string>
+  readonly words: readonly string[]
+  readonly isMasked: boolean
+}
+
+async function startWith(io: Io, { values, files, words, isMasked }: Wanted) {
+  const missing = [...files.keys()].filter(key => !values.has(key))
+  if (missing.length)
+    throw new UsageError(
+      missing.map(key => `--file ${key}: no secret has that key; there are: ${[...values.keys()].join(', ')}`),
+    )
+  const inEnv = new Map([...values].filter(([key]) => !files.has(key)))
+  const variables = variablesOf(inEnv)
+  // Our own key is not the child's: it asked for these secrets, not for all that we may read.
+  const { PLATFORM_ACCESS_KEY: _, PLATFORM_PASSPHRASE: __, ...env } = io.env
+  const through = isMasked ? { through: { out: maskOf(values.values()), err: maskOf(values.values()) } } : {}
+  const away = async () => {
+    for (const path of files.values()) await io.files.remove(path)
+  }
+  try {
+    for (const [key, path] of files) await io.files.write(path, values.get(key) ?? '')
+    const started = io.start(words, { env: { ...env, ...variables }, ...through })
+    return { ended: started.ended.finally(away), kill: started.kill }
+  } catch (error) {
+    await away()
+    throw error
+  }
+}

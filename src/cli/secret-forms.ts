@@ -5,13 +5,10 @@ import { DecodeError } from '../api/json-reader.ts'
 import { isObject, type Json } from '../api/object.ts'
 import { UsageError } from './command.ts'
 import { readDotenv } from './read-dotenv.ts'
-import { textOf } from './secret.ts'
+import { readable, textOf } from './secret.ts'
 
 export const forms = ['dotenv', 'json', 'yaml', 'shell'] as const
 export type Form = (typeof forms)[number]
-
-/** Text as it is; other bytes as {base64: …}. */
-export const readable = (value: Uint8Array): Json => textOf(value) ?? { base64: Buffer.from(value).toString('base64') }
 
 export function formOf(asked: string | undefined, file: string): Form {
   const known = forms.find(form => form === asked)

@@ -7,8 +7,7 @@ import { readDuration } from './duration.ts'
 import { contextFlag, headersFlag, outputFlag, projectFlag } from './flags.ts'
 import { getFlags, selectionOf, show } from './get.ts'
 import { printJson, printObjects, printTable } from './print.ts'
-import { dataOf, findSecret, keyFlag, secretFlags, secretKind, secretValue, textOf } from './secret.ts'
-import { readable } from './secret-forms.ts'
+import { dataOf, findSecret, keyFlag, readable, secretFlags, secretKind, secretValue, textOf } from './secret.ts'
 import { openSession } from './session.ts'
 
 export const getSecret = defineCommand({

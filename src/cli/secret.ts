@@ -3,7 +3,7 @@
 import { ApiError, notFound } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
 import { didYouMean } from '../api/nearest.ts'
-import type { Resource } from '../api/object.ts'
+import type { Json, Resource } from '../api/object.ts'
 import { ProjectSecret } from '../kinds/project-secret.ts'
 import { SharedSecret } from '../kinds/shared-secret.ts'
 import { UsageError } from './command.ts'
@@ -80,6 +80,9 @@ export function textOf(bytes: Uint8Array): string | undefined {
     return undefined
   }
 }
+
+/** Text as it is; other bytes as {base64: …}. */
+export const readable = (value: Uint8Array): Json => textOf(value) ?? { base64: Buffer.from(value).toString('base64') }
 
 const keyPattern = /^[-._a-zA-Z0-9]{1,253}$/
 export const mostBytes = 1024 * 1024

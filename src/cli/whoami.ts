@@ -2,6 +2,7 @@
 
 import { X509Certificate } from 'node:crypto'
 import { ApiError } from '../api/errors.ts'
+import type { Kind } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
 import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
 import { SelfSubjectReview } from '../kinds/reviews.ts'
@@ -84,7 +85,7 @@ async function meOf({ resources }: Session, now: number): Promise<Me> {
     extra?: { [name: string]: string[] }
   }
   const { username = '', groups = [], extra = {} } = info
-  const read = (kind: typeof Team, name: string) =>
+  const read = (kind: Kind, name: string) =>
     resources.get(kind, { namespace: '', name }).then(
       found => found.object,
       error => {

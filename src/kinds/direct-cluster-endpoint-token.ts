@@ -2,7 +2,7 @@
 
 import type { Scope } from '../api/caller.ts'
 import { forbidden, invalid, invalidValue } from '../api/errors.ts'
-import { defineKind, type Kind, type Tools } from '../api/kind.ts'
+import { defineKind, type KindOf, type Tools } from '../api/kind.ts'
 import { type Resource, timestamp } from '../api/object.ts'
 import { integer, type Static, struct, text, time } from '../api/schema.ts'
 import { checkScope } from './scope-checks.ts'
@@ -21,7 +21,7 @@ type Token = Resource<Static<typeof spec>, Static<typeof status>>
 
 const usual = 3600
 
-export const DirectClusterEndpointToken: Kind = defineKind({
+export const DirectClusterEndpointToken: KindOf<Token> = defineKind({
   kind: 'DirectClusterEndpointToken',
   plural: 'directclusterendpointtokens',
   singular: 'directclusterendpointtoken',

@@ -38,3 +38,5 @@ export const kinds: readonly Kind[] = [
   SubjectAccessReview,
   TokenReview,
 ]
+
+export { DirectClusterEndpointToken, OwnedAccessKey, ProjectSecret, SharedSecret, Team }

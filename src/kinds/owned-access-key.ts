@@ -2,7 +2,7 @@
 
 import type { Scope } from '../api/caller.ts'
 import { type FieldError, fieldForbidden, invalid, invalidSecret, invalidValue, isEnough } from '../api/errors.ts'
-import { defineKind, type Kind, type Right, type Tools, type Who } from '../api/kind.ts'
+import { defineKind, type KindOf, type Right, type Tools, type Who } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
 import { flag, integer, list, mapOf, oneOf, type Static, struct, text, time } from '../api/schema.ts'
 import { callerAsOwner } from './grants.ts'
@@ -95,7 +95,7 @@ const secrets = [
   'spec.oidcLogin.refreshToken',
 ]
 
-export const OwnedAccessKey: Kind = defineKind({
+export const OwnedAccessKey: KindOf<Key> = defineKind({
   kind: 'OwnedAccessKey',
   plural: 'ownedaccesskeys',
   singular: 'ownedaccesskey',

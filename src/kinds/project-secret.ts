@@ -1,9 +1,9 @@
 // ProjectSecret: a secret of one project, its own or a copy kept of a SharedSecret (D30).
 
 import { type FieldError, invalidValue, required } from '../api/errors.ts'
-import { defineKind, type Kind } from '../api/kind.ts'
+import { defineKind, type KindOf } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
-import { struct, text, time } from '../api/schema.ts'
+import { type Static, struct, text, time } from '../api/schema.ts'
 import { checkShared } from './grants.ts'
 import { joinLastRead, lastRead, lastReadColumn } from './last-read.ts'
 import { checkData, data, lastApplied } from './secret-data.ts'
@@ -18,7 +18,22 @@ const sharedSecretRef = struct('The SharedSecret whose data this secret follows.
   namespace: text('Namespace of the SharedSecret; empty means default.'),
 })
 
-export const ProjectSecret: Kind = defineKind({
+const spec = struct('Desired state of the project secret.', {
+  displayName: text('Name shown to people.'),
+  description: text('Describes the project secret.'),
+  owner,
+  data,
+  access,
+  sharedSecretRef,
+})
+const status = struct('Observed state of the project secret.', {
+  conditions,
+  version,
+  lastRead,
+  lastSynced: time('When its data was last brought in line with the SharedSecret it follows.'),
+})
+
+export const ProjectSecret: KindOf<Resource<Static<typeof spec>, Static<typeof status>>> = defineKind({
   kind: 'ProjectSecret',
   plural: 'projectsecrets',
   singular: 'projectsecret',
@@ -26,20 +41,8 @@ export const ProjectSecret: Kind = defineKind({
   categories: ['all', 'platform'],
   namespaced: true,
   description: 'ProjectSecret holds sensitive data of one project, in the namespace p-<project>.',
-  spec: struct('Desired state of the project secret.', {
-    displayName: text('Name shown to people.'),
-    description: text('Describes the project secret.'),
-    owner,
-    data,
-    access,
-    sharedSecretRef,
-  }),
-  status: struct('Observed state of the project secret.', {
-    conditions,
-    version,
-    lastRead,
-    lastSynced: time('When its data was last brought in line with the SharedSecret it follows.'),
-  }),
+  spec,
+  status,
   statusSubresource: true,
   subresources: { history: history(() => ProjectSecret) },
   sealed: ['spec.data', lastApplied],

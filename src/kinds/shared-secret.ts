@@ -1,7 +1,8 @@
 // SharedSecret: sensitive data shared across users, teams and clusters (SPEC §2.3).
 
-import { defineKind, type Kind } from '../api/kind.ts'
-import { struct, text } from '../api/schema.ts'
+import { defineKind, type KindOf } from '../api/kind.ts'
+import type { Resource } from '../api/object.ts'
+import { type Static, struct, text } from '../api/schema.ts'
 import { checkShared } from './grants.ts'
 import { joinLastRead, lastRead, lastReadColumn } from './last-read.ts'
 import { checkData, data, lastApplied } from './secret-data.ts'
@@ -9,7 +10,16 @@ import { history } from './secret-history.ts'
 import { countVersion, previousVersion, version } from './secret-version.ts'
 import { access, checkAccess, checkOwner, conditions, keepOwner, owner, sharedRights } from './shapes.ts'
 
-export const SharedSecret: Kind = defineKind({
+const spec = struct('Desired state of the shared secret.', {
+  displayName: text('Name shown to people.'),
+  description: text('Describes the shared secret.'),
+  owner,
+  data,
+  access,
+})
+const status = struct('Observed state of the shared secret.', { conditions, version, lastRead })
+
+export const SharedSecret: KindOf<Resource<Static<typeof spec>, Static<typeof status>>> = defineKind({
   kind: 'SharedSecret',
   plural: 'sharedsecrets',
   singular: 'sharedsecret',
@@ -17,14 +27,8 @@ export const SharedSecret: Kind = defineKind({
   categories: ['all', 'platform'],
   namespaced: true,
   description: 'SharedSecret (a global secret) holds sensitive data shared across users, teams and connected clusters.',
-  spec: struct('Desired state of the shared secret.', {
-    displayName: text('Name shown to people.'),
-    description: text('Describes the shared secret.'),
-    owner,
-    data,
-    access,
-  }),
-  status: struct('Observed state of the shared secret.', { conditions, version, lastRead }),
+  spec,
+  status,
   statusSubresource: true,
   subresources: { history: history(() => SharedSecret) },
   sealed: ['spec.data', lastApplied],

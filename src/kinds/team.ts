@@ -1,10 +1,10 @@
 // Team: groups users, and may own things and keys of its own (SPEC §2.4).
 
 import { duplicateValue, type FieldError, invalid, invalidValue, required } from '../api/errors.ts'
-import { defineKind, type Kind, type Tools } from '../api/kind.ts'
+import { defineKind, type KindOf, type Tools } from '../api/kind.ts'
 import { dnsLabel } from '../api/names.ts'
-import type { JsonObject } from '../api/object.ts'
-import { list, mapList, setOf, struct, text } from '../api/schema.ts'
+import type { JsonObject, Resource } from '../api/object.ts'
+import { list, mapList, type Static, setOf, struct, text } from '../api/schema.ts'
 import { checkClusterRoles, checkPullSecrets, checkShared, isJoined } from './grants.ts'
 import { revokedByTeam } from './lost-ground.ts'
 import { access, checkAccess, checkOwner, conditions, keepOwner, owner, sharedRights } from './shapes.ts'
@@ -19,31 +19,32 @@ const imagePullSecret = struct('A reference to an image pull secret; grants noth
   key: text('Key within the secret.'),
 })
 
-export const Team: Kind = defineKind({
+const spec = struct('Desired state of the team.', {
+  displayName: text('Name shown to people.'),
+  description: text('Description of the team.'),
+  owner,
+  username: text('Name of the team for identification and as image-registry namespace; a DNS label, default the name.'),
+  users: setOf(text(''), 'Users that belong to the team.'),
+  groups: setOf(text(''), 'Groups, as defined in a token, whose members belong to the team.'),
+  imagePullSecrets: list(imagePullSecret, 'Image pull secrets the team can access.'),
+  clusterRoles: mapList(
+    struct('A cluster role.', { name: text('The cluster role to assign.') }, ['name']),
+    ['name'],
+    "Cluster roles assigned to the team's users.",
+  ),
+  access,
+})
+const status = struct('Observed state of the team.', { conditions })
+
+export const Team: KindOf<Resource<Static<typeof spec>, Static<typeof status>>> = defineKind({
   kind: 'Team',
   plural: 'teams',
   singular: 'team',
   categories: ['all', 'platform'],
   namespaced: false,
   description: 'Team groups users and manages access for all of them at once.',
-  spec: struct('Desired state of the team.', {
-    displayName: text('Name shown to people.'),
-    description: text('Description of the team.'),
-    owner,
-    username: text(
-      'Name of the team for identification and as image-registry namespace; a DNS label, default the name.',
-    ),
-    users: setOf(text(''), 'Users that belong to the team.'),
-    groups: setOf(text(''), 'Groups, as defined in a token, whose members belong to the team.'),
-    imagePullSecrets: list(imagePullSecret, 'Image pull secrets the team can access.'),
-    clusterRoles: mapList(
-      struct('A cluster role.', { name: text('The cluster role to assign.') }, ['name']),
-      ['name'],
-      "Cluster roles assigned to the team's users.",
-    ),
-    access,
-  }),
-  status: struct('Observed state of the team.', { conditions }),
+  spec,
+  status,
   statusSubresource: true,
   subresources: {
     permissions: {

@@ -1,0 +1,122 @@
+// What a shell may offer behind the words typed so far: commands, flags, values and live names. `platform completion` prints the scripts that ask.
+
+import { listAll } from '../client/follow.ts'
+import { type Command, defineCommand, type Flag, type Io, loaded, type Row, UsageError } from './command.ts'
+import { readContexts } from './contexts.ts'
+import { anyKind, kindWords } from './kind-named.ts'
+import { openSession } from './session.ts'
+
+const most = 200
+
+/** For the scripts; a completion that fails offers nothing and says nothing. */
+export const completeOf = (rows: () => readonly Row[]): Command =>
+  defineCommand({
+    words: ['__complete'],
+    what: 'Print what may come next.',
+    examples: [],
+    flags: {},
+    ownFlags: true,
+    hidden: true,
+    run: async ({ args }, io) => {
+      const words = args[0] === '--' ? args.slice(1) : args
+      const offered = await offers(rows(), words, io).catch(() => [])
+      for (const one of offered) io.out(`${one}\n`)
+      return 0
+    },
+  })
+
+async function offers(rows: readonly Row[], words: readonly string[], io: Io): Promise<string[]> {
+  const typed = words.at(-1) ?? ''
+  const before = words.slice(0, -1)
+  const next = rows
+    .filter(row => !row.words[0]?.startsWith('__') && before.every((word, at) => row.words[at] === word))
+    .flatMap(row => row.words[before.length] ?? [])
+  const row = rows
+    .filter(one => one.words.every((word, at) => before[at] === word))
+    .toSorted((a, b) => b.words.length - a.words.length)[0]
+  const own = row ? await within(await loaded(row), before.slice(row.words.length), typed, io) : []
+  return [...new Set([...next, ...own])].filter(one => one.startsWith(typed)).slice(0, most)
+}
+
+async function within(command: Command, words: readonly string[], typed: string, io: Io): Promise<string[]> {
+  const last = flagNamed(command, words.at(-1))
+  if (last && last.flag.type !== 'switch') return valuesOf(last.name, last.flag, io)
+  if (typed.startsWith('-')) return Object.keys(command.flags).map(name => `--${name}`)
+  const given = words.filter(
+    (word, at) => !word.startsWith('-') && (flagNamed(command, words[at - 1])?.flag.type ?? 'switch') === 'switch',
+  )
+  const positionals = command.positionals ?? []
+  const place = positionals[given.length] ?? (positionals.at(-1)?.many ? positionals.at(-1) : undefined)
+  if (!place || given.length > positionals.length + 20) return []
+  if (/^(KIND|RESOURCE)$/.test(place.name)) return kindWords()
+  if (command.words[0] === 'context') return Object.keys((await readContexts(io)).contexts)
+  if (place.name.startsWith('TEAM')) return namesOf('team', io)
+  if (!place.name.startsWith('NAME')) return []
+  const ofKind = command.words[1] ?? given.find((_, at) => /^(KIND|RESOURCE)$/.test(positionals[at]?.name ?? ''))
+  return ofKind && !command.words.includes('create') ? namesOf(ofKind, io) : []
+}
+
+function flagNamed({ flags }: Command, word = ''): { readonly name: string; readonly flag: Flag } | undefined {
+  const found = Object.entries(flags).find(
+    ([name, { short }]) => word === `--${name}` || (short && word === `-${short}`),
+  )
+  return found && { name: found[0], flag: found[1] }
+}
+
+async function valuesOf(name: string, flag: Flag, io: Io): Promise<string[]> {
+  if (flag.type !== 'switch' && flag.choices) return [...flag.choices]
+  if (name === 'context') return Object.keys((await readContexts(io)).contexts)
+  if (name === 'secret') return namesOf('secret', io)
+  return name === 'for-team' ? namesOf('team', io) : []
+}
+
+async function namesOf(word: string, io: Io): Promise<string[]> {
+  const session = await openSession(io)
+  try {
+    const kind = anyKind(word)
+    const names: string[] = []
+    for await (const { metadata } of listAll(session.resources, kind, {
+      namespace: kind.namespaced ? session.namespace : '',
+    }))
+      if (names.push(metadata.name ?? '') >= most) break
+    return names
+  } finally {
+    session.close()
+  }
+}
+
+const scripts: { readonly [shell: string]: string } = {
+  bash: `_platform() {
+  mapfile -t COMPREPLY < <(platform __complete -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+}
+complete -o default -F _platform platform
+`,
+  zsh: `#compdef platform
+_platform() {
+  local -a found
+  found=("\${(@f)$(platform __complete -- "\${(@)words[2,CURRENT]}" 2>/dev/null)}")
+  compadd -a found
+}
+compdef _platform platform
+`,
+  fish: `complete -c platform -f -a '(platform __complete -- (commandline -opc)[2..-1] (commandline -ct) 2>/dev/null)'
+`,
+}
+
+export const completion = defineCommand({
+  words: ['completion'],
+  what: 'Print a script that completes commands, flags and live names in your shell.',
+  examples: [
+    { what: 'bash', command: 'source <(platform completion bash)' },
+    { what: 'zsh', command: 'source <(platform completion zsh)' },
+    { what: 'fish', command: 'platform completion fish | source' },
+  ],
+  flags: {},
+  positionals: [{ name: 'SHELL', what: 'bash, zsh or fish' }],
+  run: async ({ words: [shell = ''] }, io) => {
+    const script = Object.hasOwn(scripts, shell) ? scripts[shell] : undefined
+    if (script === undefined) throw new UsageError([`"${shell}" must be ${Object.keys(scripts).join(', ')}`])
+    io.out(script)
+    return 0
+  },
+})

@@ -1,0 +1,66 @@
+// The last values a program was run with, encrypted, for when the service is away. run.ts keeps and asks for them.
+
+import { createCipheriv, createDecipheriv, createHash, scryptSync } from 'node:crypto'
+import type { Io } from './command.ts'
+import { copyFile } from './paths.ts'
+
+/** What the copy is of: other secrets, servers or people have other copies. */
+export type CopyOf = { readonly server: string; readonly asked: readonly string[]; readonly place: string }
+
+const digest = (text: string) => createHash('sha256').update(text).digest('hex')
+const textOf = (of: CopyOf) => JSON.stringify([of.server, of.place, of.asked])
+
+/** From the keychain, or of a passphrase; undefined: then there is no copy, for a key beside it would seal nothing. */
+async function keyOf(io: Io, salt: Uint8Array): Promise<Buffer | undefined> {
+  const { PLATFORM_PASSPHRASE: passphrase } = io.env
+  if (passphrase) return scryptSync(passphrase, salt, 32)
+  const keychain = await io.keychain()
+  const known = await keychain?.get('last-known')
+  if (known) return Buffer.from(known, 'base64')
+  const made = Buffer.from(io.random(32))
+  const isKept = await keychain?.set('last-known', made.toString('base64')).then(
+    () => true,
+    () => false,
+  )
+  return isKept ? made : undefined
+}
+
+/** A copy that cannot be written is no reason not to run. */
+export async function keepCopy(io: Io, of: CopyOf, values: ReadonlyMap<string, Buffer>): Promise<void> {
+  try {
+    const [salt, nonce] = [Buffer.from(io.random(16)), Buffer.from(io.random(12))]
+    const key = await keyOf(io, salt)
+    if (!key) return
+    const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(textOf(of)))
+    const entries = [...values].map(([name, value]) => [name, value.toString('base64')])
+    const sealed = Buffer.concat([cipher.update(JSON.stringify({ time: io.now(), entries })), cipher.final()])
+    await io.files.write(
+      copyFile(io.env, digest(textOf(of))),
+      Buffer.concat([salt, nonce, cipher.getAuthTag(), sealed]),
+    )
+  } catch (error) {
+    io.err(`platform: warning: no copy was kept for when the service is away: ${(error as Error).message}\n`)
+  }
+}
+
+export type Copy = { readonly time: number; readonly values: ReadonlyMap<string, Buffer> }
+
+/** undefined where there is none, or none that this key opens. */
+export async function readCopy(io: Io, of: CopyOf): Promise<Copy | undefined> {
+  const bytes = Buffer.from((await io.files.read(copyFile(io.env, digest(textOf(of))))) ?? [])
+  if (bytes.length < 44) return undefined
+  const key = await keyOf(io, bytes.subarray(0, 16))
+  if (!key) return undefined
+  try {
+    const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(16, 28)).setAAD(Buffer.from(textOf(of)))
+    decipher.setAuthTag(bytes.subarray(28, 44))
+    const text = Buffer.concat([decipher.update(bytes.subarray(44)), decipher.final()]).toString()
+    const { time, entries } = JSON.parse(text) as { time: number; entries: [string, string][] }
+    return { time, values: new Map(entries.map(([name, value]) => [name, Buffer.from(value, 'base64')])) }
+  } catch {
+    return undefined
+  }
+}
+
+/** Whoever may not read a secret any more has no copy of it either. */
+export const dropCopy = (io: Io, of: CopyOf): Promise<void> => io.files.remove(copyFile(io.env, digest(textOf(of))))

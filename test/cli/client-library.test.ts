@@ -1,0 +1,107 @@
+// The client library as its users have it: the example of docs/CLIENT.md, broken connections, and when it tries again.
+
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import type { Fetch } from '../../src/client/connect.ts'
+import { ApiError, connect } from '../../src/client/library.ts'
+import { retrying } from '../../src/client/retrying.ts'
+import { Team } from '../../src/kinds/team.ts'
+import { exec } from '../support/exec.ts'
+import { type Server, startServer } from '../support/server.ts'
+
+let server: Server
+before(async () => {
+  server = await startServer({ storage: 'memory' })
+})
+after(() => server.stop())
+
+const root = join(import.meta.dirname, '../..')
+
+test('the example of the documentation runs', async () => {
+  const env = {
+    PATH: process.env['PATH'],
+    PLATFORM_SERVER: server.https,
+    PLATFORM_ACCESS_KEY: server.adminKey,
+    NODE_EXTRA_CA_CERTS: join(server.directory, 'ca.crt'),
+  }
+  const args = ['--conditions=platform-plane-source', 'examples/client.ts']
+  const { code, stdout, stderr } = await exec(process.execPath, args, { cwd: root, env })
+  assert.equal(code, 0, stderr)
+  assert.equal(stdout, "[ 'ada' ]\nlibrary\nADDED library [ 'user' ]\nMODIFIED library [ 'password', 'user' ]\n")
+})
+
+test('objects have the types of their kind, and errors are the server’s own', async () => {
+  const teams = connect(server.http, server.adminKey).of(Team)
+  const { metadata, spec } = await teams.create({ metadata: { name: 'typed' }, spec: { users: ['ada'] } })
+  const users: readonly string[] | undefined = spec?.users
+  assert.deepEqual(users, ['ada'])
+  const updated = await teams.update({ ...(await teams.get('typed')), spec: { users: ['grace'] } })
+  assert.deepEqual(updated.spec?.users, ['grace'])
+  await assert.rejects(
+    teams.update({ ...updated, metadata }),
+    (error: ApiError) => error instanceof ApiError && error.code === 409,
+  )
+  await teams.delete('typed')
+  await assert.rejects(teams.get('typed'), (error: ApiError) => error.code === 404)
+})
+
+test('a watch goes on after the connection broke, and lists anew where its place is not known any more', async () => {
+  let breaks = 0
+  const fetch: Fetch = async (url, init) => {
+    if (!url.includes('watch=true')) return globalThis.fetch(url, init)
+    breaks++
+    if (breaks === 1) return new Response('', { status: 200 })
+    if (breaks === 2) throw new ApiError(503, 'ServiceUnavailable', 'gone')
+    const expired = { type: 'ERROR', object: { kind: 'Status', code: 410, reason: 'Expired', message: 'too old' } }
+    if (breaks < 5) {
+      if (breaks === 4) await teams.create({ metadata: { name: 'meanwhile' } })
+      return new Response(`${JSON.stringify(expired)}\n`)
+    }
+    return globalThis.fetch(url, init)
+  }
+  const teams = connect(server.http, server.adminKey).of(Team)
+  await teams.create({ metadata: { name: 'first' } })
+  const seen: string[] = []
+  for await (const { type, object } of connect(server.http, server.adminKey, { fetch, retry: { tries: 0 } })
+    .of(Team)
+    .watch()) {
+    seen.push(`${type} ${object.metadata.name}`)
+    if (object.metadata.name === 'meanwhile' && type === 'ADDED') await teams.delete('first')
+    if (type === 'DELETED') break
+  }
+  assert.deepEqual(seen, ['ADDED first', 'ADDED meanwhile', 'DELETED first'])
+  await teams.delete('meanwhile')
+})
+
+test('reads are tried again, writes only where the server says that nothing happened (D51)', async () => {
+  const answers = (...list: (Response | Error)[]): { fetch: Fetch; calls: () => number } => {
+    let at = 0
+    return {
+      calls: () => at,
+      fetch: async () => {
+        const one = list[Math.min(at++, list.length - 1)]
+        if (one instanceof Error) throw one
+        return one?.clone() as Response
+      },
+    }
+  }
+  const busy = new Response('', { status: 503 })
+  const later = new Response('', { status: 429, headers: { 'retry-after': '1' } })
+  const fine = new Response('{}')
+  const tried = async (method: string, ...list: (Response | Error)[]) => {
+    const { fetch, calls } = answers(...list)
+    const waits: number[] = []
+    const options = { chance: () => 1, sleep: async (time: number) => void waits.push(time) }
+    const result = await retrying(fetch, options)('http://x', { method }).then(
+      ({ status }) => status,
+      () => 'failed',
+    )
+    return [result, calls(), waits]
+  }
+  assert.deepEqual(await tried('GET', new Error('broken'), busy, fine), [200, 3, [100, 200]])
+  assert.deepEqual(await tried('GET', busy), [503, 5, [100, 200, 400, 800]])
+  assert.deepEqual(await tried('POST', busy, fine), [503, 1, []])
+  assert.deepEqual(await tried('POST', new Error('broken'), fine), ['failed', 1, []])
+  assert.deepEqual(await tried('POST', later, fine), [200, 2, [1000]])
+})

@@ -1,0 +1,99 @@
+// Help, hints and completion, for the whole table: what is shown can be typed.
+
+import assert from 'node:assert/strict'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { shownCommands } from '../../docs/generate.ts'
+import { commands } from '../../src/bin/commands.ts'
+import { type Command, loaded } from '../../src/cli/command.ts'
+import { readFlags } from '../../src/cli/read-flags.ts'
+import { type CliHome, openHome } from '../support/cli-home.ts'
+import { exec } from '../support/exec.ts'
+import { type Server, startServer } from '../support/server.ts'
+
+let server: Server
+let home: CliHome
+before(async () => {
+  server = await startServer({ storage: 'memory' })
+  home = await openHome()
+  await home.signIn(server)
+})
+after(async () => {
+  await home.close()
+  await server.stop()
+})
+
+test('every row of the table loads the command that it names', async () => {
+  for (const row of commands) assert.deepEqual((await loaded(row)).words, row.words)
+})
+
+test('every command has an example, and every example can be typed', async () => {
+  for (const command of await shownCommands()) {
+    const name = command.words.join(' ')
+    if (name !== 'version') assert.ok(command.examples.length, `platform ${name} has no example`)
+    for (const { command: line } of command.examples) {
+      const [, own = ''] = /\bplatform ((?:[^|<>)]|<\()*)/.exec(line) ?? []
+      const words = own.match(/(?:[^\s"']|"[^"]*"|'[^']*')+/g) ?? []
+      assert.deepEqual(words.slice(0, command.words.length), command.words, line)
+      if (!command.ownFlags) readFlags(command, words.slice(command.words.length), needed(command))
+    }
+  }
+})
+
+/** What may come from the environment comes from there. */
+const needed = ({ flags }: Command) =>
+  Object.fromEntries(
+    Object.values(flags).flatMap(flag =>
+      flag.type !== 'switch' && flag.required && flag.variable ? [[flag.variable, 'x']] : [],
+    ),
+  )
+
+test('--help and help say the same on standard output; no command is a usage error on standard error', async () => {
+  const help = await home.ok('run --help')
+  assert.match(help, /^Run a program.*\n\nExamples:\n/)
+  assert.equal(await home.ok('help run'), help)
+  const { code, stdout, stderr } = await home.run([])
+  assert.deepEqual([code, stdout], [2, ''])
+  assert.match(stderr, /platform set secret/)
+  assert.equal(stderr.includes('__complete'), false)
+})
+
+const offered = async (...words: string[]) =>
+  (await home.ok(['__complete', '--', ...words])).split('\n').filter(Boolean)
+
+test('completion offers commands, flags, values, kinds, contexts and live names', async () => {
+  await home.ok('create team web')
+  await home.ok('set secret db a=-', { stdin: 'x' })
+  assert.ok((await offered('')).includes('login'))
+  assert.deepEqual(await offered('cont'), ['context'])
+  assert.deepEqual(await offered('context', 'u'), ['use'])
+  assert.deepEqual(await offered('context', 'use', ''), ['127.0.0.1'])
+  assert.deepEqual(await offered('get', 'team', 'w'), ['web'])
+  assert.deepEqual(await offered('get', 'secret', ''), ['db'])
+  assert.deepEqual(await offered('get', 'team', 'web', '-o', 'y'), ['yaml'])
+  assert.deepEqual(await offered('get', 'team', '--no'), ['--no-headers'])
+  assert.deepEqual(await offered('team', 'add-user', ''), ['web'])
+  assert.deepEqual(await offered('run', '--secret', ''), ['db'])
+  assert.deepEqual(await offered('list', 'te'), ['teams'])
+  await home.ok('context delete 127.0.0.1 --yes')
+  assert.deepEqual(await offered('get', 'team', ''), [], 'and nothing, without a word, where nobody is signed in')
+  await home.signIn(server)
+})
+
+test('bash completes with the script', async () => {
+  const bin = join(home.directory, 'bin')
+  mkdirSync(bin)
+  writeFileSync(
+    join(bin, 'platform'),
+    `#!/bin/sh\nexec ${process.execPath} ${join(import.meta.dirname, '../../bin/platform.js')} "$@"\n`,
+    { mode: 0o755 },
+  )
+  const script =
+    'source <(platform completion bash); COMP_WORDS=(platform get team w); COMP_CWORD=3; _platform; printf "%s," $COMPREPLY'
+  const { stdout, stderr } = await exec('bash', ['-c', script], {
+    env: { ...home.env, PATH: `${bin}:${process.env['PATH']}` },
+  })
+  assert.equal(stdout, 'web,', stderr)
+  assert.match(await home.fails(2, 'completion tcsh'), /must be bash, zsh, fish/)
+})

@@ -1,0 +1,114 @@
+// `platform run` beyond the environment: files, masks, changes, and the service being away.
+
+import assert from 'node:assert/strict'
+import type { ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { type CliHome, openHome } from '../support/cli-home.ts'
+import { type Server, startServer } from '../support/server.ts'
+
+let server: Server
+let home: CliHome
+before(async () => {
+  server = await startServer()
+  home = await openHome()
+  await home.signIn(server)
+  await home.ok('set secret app token=-', { stdin: 'canary-one' })
+})
+after(async () => {
+  await home.close()
+  await server.stop()
+})
+
+const node = process.execPath
+const reading = (child: ChildProcess) => {
+  let text = ''
+  child.stdout?.on('data', chunk => {
+    text += chunk
+  })
+  return async (wanted: RegExp) => {
+    while (!wanted.test(text)) await once(child.stdout as NodeJS.ReadableStream, 'data')
+  }
+}
+
+test('--file gives a value as a file of its owner alone, not in the environment, and removes it', async () => {
+  const path = join(home.directory, 'token')
+  const code = `const fs = require('node:fs'); console.log(fs.readFileSync('${path}', 'utf8'), (fs.statSync('${path}').mode & 0o777).toString(8), process.env.token)`
+  const { stdout } = await home.exec(['run', '-s', 'app', '--file', `token=${path}`, '--', node, '-e', code])
+  assert.equal(stdout, 'canary-one 600 undefined\n')
+  assert.equal(existsSync(path), false)
+  assert.match(await home.fails(2, 'run -s app --file other=x -- true'), /no secret has that key; there are: token/)
+})
+
+test('--mask keeps values out of both streams', async () => {
+  const code =
+    'process.stdout.write("a " + process.env.token.slice(0, 5)); setTimeout(() => { console.log(process.env.token.slice(5)); console.error(process.env.token) }, 20)'
+  const { stdout, stderr } = await home.exec(['run', '-s', 'app', '--mask', '--', node, '-e', code])
+  assert.deepEqual([stdout, stderr], ['a ***\n', '***\n'])
+})
+
+test('--watch starts the program anew when a value changes, and a key that ended leaves it running', async () => {
+  const key = (await home.ok('create accesskey watcher')).trim()
+  const own = await openHome()
+  await own.signIn(server, key)
+  const child = own.start([
+    'run',
+    '-s',
+    'app',
+    '--watch',
+    '--',
+    node,
+    '-e',
+    'console.log(process.env.token); setInterval(() => {}, 1e6); process.on("SIGUSR1", () => process.exit(9))',
+  ])
+  const until = reading(child)
+  let said = ''
+  child.stderr?.on('data', chunk => {
+    said += chunk
+  })
+  await until(/canary-one\n/)
+  await home.ok('set secret app token=-', { stdin: 'canary-two' })
+  await until(/canary-two\n/)
+  assert.match(said, /started anew/)
+  await home.ok('disable accesskey watcher')
+  while (!/not followed at the moment/.test(said)) await once(child.stderr as NodeJS.ReadableStream, 'data')
+  assert.equal(child.exitCode, null)
+  child.kill('SIGUSR1')
+  const [code] = await once(child, 'exit')
+  assert.equal(code, 9)
+  await own.close()
+})
+
+test('while the service is away the last known values are used, encrypted on disk, unless nobody wants that', async () => {
+  const env = { PLATFORM_PASSPHRASE: 'correct horse' }
+  const args = ['run', '-s', 'app', '--', node, '-e', 'process.stdout.write(process.env.token)']
+  assert.equal((await home.exec(args, { env })).stdout, 'canary-two')
+  const copies = join(home.directory, '.local/state/platform/copies')
+  const [name = ''] = readdirSync(copies)
+  assert.equal(statSync(join(copies, name)).mode & 0o777, 0o600)
+  assert.equal(readFileSync(join(copies, name)).includes('canary'), false)
+  await server.restart(async () => {
+    const away = await home.exec(args, { env })
+    assert.equal(away.stdout, 'canary-two')
+    assert.match(away.stderr, /nobody listens there; the program gets the values of \d+s ago/)
+    assert.equal((await home.exec(args, { env: { PLATFORM_PASSPHRASE: 'another' } })).code, 7)
+    assert.equal((await home.exec(args)).code, 7, 'without a key there is no copy')
+    assert.equal((await home.exec(['run', '--no-fallback', ...args.slice(1)], { env })).code, 7)
+  })
+  await home.ok('delete secret app --yes')
+  assert.equal((await home.exec(args, { env })).code, 3)
+  assert.deepEqual(readdirSync(copies), [], 'what is gone leaves no copy')
+})
+
+test('a copy that cannot be written is told, and the program runs', async () => {
+  await home.ok('set secret late token=-', { stdin: 'canary' })
+  const state = join(home.directory, 'state')
+  mkdirSync(state)
+  writeFileSync(join(state, 'platform'), 'in the way')
+  const env = { PLATFORM_PASSPHRASE: 'x', XDG_STATE_HOME: state }
+  const { code, stdout, stderr } = await home.exec(['run', '-s', 'late', '--', node, '-e', 'console.log(1)'], { env })
+  assert.deepEqual([code, stdout], [0, '1\n'])
+  assert.match(stderr, /no copy was kept/)
+})
