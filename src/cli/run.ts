@@ -106,9 +106,17 @@ async function startWith(io: Io, { values, files, words, isMasked }: Wanted) {
   try {
     for (const [key, path] of files) await io.files.write(path, values.get(key) ?? '')
     const started = io.start(words, { env: { ...env, ...variables }, ...through })
-    return { ended: started.ended.finally(away), kill: started.kill }
+    return { ended: thenAway(started.ended, away), kill: started.kill }
   } catch (error) {
     await away()
     throw error
+  }
+}
+
+async function thenAway(ended: Promise<number>, away: () => Promise<void>): Promise<number> {
+  try {
+    return await ended
+  } finally {
+    await away()
   }
 }
