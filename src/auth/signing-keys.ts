@@ -46,6 +46,7 @@ export function openSigningKeys({ resources, open, now, failed }: SigningKeysOpt
       if (!newest) return undefined
       const key = imported.get(newest.name) ?? importPrivate(open(newest.name))
       imported.set(newest.name, key)
+      key.catch(() => imported.delete(newest.name)) // the next one tries again
       return { id: newest.name, private: await key }
     },
     published: () => ({ keys: [...informer.values()].map(({ jwk }) => jwk).sort(byId) as Json[] }),

@@ -123,14 +123,20 @@ export async function open(forwarding: Forwarding, more: readonly string[]): Pro
   const { hostname, port, pathname, protocol, host } = addressOf(backend.server)
   const { request } = exchange
   const headers = requestHeaders({ request, principal, prefixes, authorization, auditId: exchange.auditId })
-  const isUnsized = hasBody(request) && request.headers['content-length'] === undefined
+  // By what is sent, never by what was named: a body without a frame would be read as the next request.
+  const size = request.headers['content-length']
+  const frame = !hasBody(request)
+    ? []
+    : size === undefined
+      ? ['Transfer-Encoding', 'chunked']
+      : ['Content-Length', size]
   const options: RequestOptions = {
     agent,
     hostname,
     port,
     method: request.method ?? 'GET',
     path: `${pathname}${route.path}${route.query}`,
-    headers: ['Host', host, ...headers, ...(isUnsized ? ['Transfer-Encoding', 'chunked'] : []), ...more],
+    headers: ['Host', host, ...headers, ...frame, ...more],
   }
   return (protocol === 'https:' ? requestHttps : requestHttp)(options)
 }

@@ -180,6 +180,8 @@ function cut(exchange: Exchange, why: ApiError): void {
   const { response, request } = exchange
   // A connection that was upgraded is no answer's any more.
   if (!response.headersSent && response.socket) return void refuse(exchange, why)
+  // Whole already: the connection may be the next request's by now.
+  if (response.headersSent && response.writableEnded) return
   response.destroy()
   if (request.httpVersionMajor === 1) request.socket.destroy()
 }

@@ -1,6 +1,6 @@
 // What of a request's headers a cluster sees, and of its answer's the client: whom it is for is said here alone. Pure.
 
-import { forbiddenPath } from '../api/errors.ts'
+import { badRequest, forbiddenPath } from '../api/errors.ts'
 import type { Request } from '../serving/exchange.ts'
 import type { Principal } from './principal.ts'
 
@@ -17,6 +17,7 @@ const dropped = new Set([
   'te',
   'trailer',
   'transfer-encoding',
+  'content-length', // how a body is framed is said anew, by what is sent
   'upgrade',
   'http2-settings',
   'expect',
@@ -32,8 +33,14 @@ const bearerProtocol = 'base64url.bearer.authorization.k8s.io.'
 /** Some servers take _ for -, so both count as one here. */
 const plain = (name: string) => name.toLowerCase().replaceAll('_', '-')
 
-/** Throws 403: acting as somebody else through a gateway is not a thing. */
-export function checkInbound({ rawHeaders }: Request): void {
+/** What says where a request ends and whom it is for is not the next hop's to drop. */
+const notByConnection = ['content-length', 'transfer-encoding', 'host', 'authorization']
+
+/** Throws 403: acting as somebody else through a gateway is not a thing. 400: a header that hides how the request is framed. */
+export function checkInbound({ rawHeaders, headers: { connection } }: Request): void {
+  const named = namedByConnection(connection)
+  const hidden = notByConnection.find(name => named.has(name))
+  if (hidden) throw badRequest(`Connection must not name ${hidden}`)
   for (let index = 0; index < rawHeaders.length; index += 2)
     if (plain(rawHeaders[index] as string).startsWith('impersonate-'))
       throw forbiddenPath('Impersonate headers are not taken: a gateway says itself whom a request is from')

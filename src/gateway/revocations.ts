@@ -50,6 +50,7 @@ export function openRevocations(options: RevocationsOptions): Revocations {
   let version = 0
   let size = 0
   let index: Index | undefined
+  let isTelling = false
   const informer = startInformer({
     resources,
     kind,
@@ -61,7 +62,13 @@ export function openRevocations(options: RevocationsOptions): Revocations {
     changed: () => {
       version++
       index = undefined
-      changed()
+      // One look for all that comes together: a list of thousands must not cost a look each.
+      if (isTelling) return
+      isTelling = true
+      setImmediate(() => {
+        isTelling = false
+        changed()
+      })
     },
   })
   const current = (): Index => {

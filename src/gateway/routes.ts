@@ -63,8 +63,18 @@ function checkSpelling({ url = '', method = '', rawHeaders, httpVersionMajor }: 
   if (path.includes('%') && !isDecodable(path)) throw badRequest('what is encoded in the path must be UTF-8')
   if (path.includes('//') || /\/\.\.?(\/|$)/.test(path))
     throw badRequest('the path has empty segments, . or ..: send it as it is meant')
+  checkQuery(url.slice(path.length))
   if (httpVersionMajor === 1 && countOf(rawHeaders, 'host') !== 1)
     throw badRequest('the request must have one Host header')
+}
+
+/** A cluster leaves out pairs with a semicolon or a wrong escape, and of two it may take the other one. */
+function checkQuery(query: string): void {
+  if (query.includes(';') || !isDecodable(query || '?'))
+    throw badRequest('the query has a semicolon, or something encoded that is no UTF-8')
+  const names = new URLSearchParams(query)
+  for (const name of ['fieldSelector', 'labelSelector', 'watch'])
+    if (names.getAll(name).length > 1) throw badRequest(`the query says ${name} twice`)
 }
 
 function isDecodable(path: string): boolean {

@@ -9,7 +9,7 @@ import type { Resources } from '../api/resources.ts'
 import { importedMark, marksOf, whoseIs } from './bookkeeping.ts'
 import { TroubleError } from './condition.ts'
 import { ConfigMap, Secret } from './kinds.ts'
-import { importRefusal } from './patch/may-import.ts'
+import { importRefusal, neverTypes } from './patch/may-import.ts'
 import type { Referent } from './patch/reference.ts'
 import { hostAnnotations, hostLabels, type Vcluster } from './translate.ts'
 
@@ -47,16 +47,32 @@ export function openReferents(options: ReferentsOptions): (referent: Referent) =
     if (here && here.metadata.annotations?.[importedMark] === undefined) {
       if (!options.pushes[kind.kind as 'Secret']) return
       if (typeof whose === 'object') throw foreign(kind, hostRef, whose.other)
+      // Unlike Endpoints, what is nobody's may be what the host's own people put there.
+      if (there && whose !== 'ours') throw foreign(kind, hostRef, 'it was there before')
+      const refused = pushRefusal(here)
+      if (refused) throw trouble(`the ${kind.kind} ${ref.namespace}/${ref.name} does not go to the host: ${refused}`)
       return push({ kind, here, there, hostRef }, options)
     }
     if (!there) return
     // Made by us, and what it was made from is gone.
-    if (whose === 'ours' && !here) return void (await host.delete(kind, hostRef))
+    if (whose === 'ours' && !here) return drop(host, kind, hostRef, there)
     const question = { referent, hostObject: there as unknown as JsonObject, virtualExists: false, vcluster }
     const why = importRefusal({ ...question, allow: options.importAllow })
     if (why) throw trouble(`the ${kind.kind} ${hostRef.namespace}/${hostRef.name} of the host is not imported: ${why}`)
     return pull({ kind, here, there, ref, hostRef }, options)
   }
+}
+
+/** The host would fill such a Secret with a token of one of its service accounts, for the tenant to read. */
+function pushRefusal({ type = '', metadata: { annotations = {} } }: Held): string | undefined {
+  if (neverTypes.test(type)) return `Secrets of type ${type} are the host's own`
+  const mark = Object.keys(annotations).find(key => key.startsWith('kubernetes.io/service-account.'))
+  return mark && `its annotation ${mark} means something to the host`
+}
+
+async function drop(host: Resources, kind: Kind, ref: Ref, { metadata }: Held): Promise<void> {
+  const { uid = '', resourceVersion = '' } = metadata
+  await host.delete(kind, ref, { preconditions: { uid, resourceVersion } })
 }
 
 async function read(resources: Resources, kind: Kind, ref: Ref): Promise<Held | undefined> {

@@ -208,6 +208,33 @@ describe('platform vcluster sync', { timeout: 120_000, concurrency: 3 }, () => {
     assert.equal(annotation(imported, `${mark}/imported-from`), `team/${name}`)
   })
 
+  test('a Secret goes to the host only where nothing of the host is, and never one that the host would fill', async () => {
+    const { v, h, make, once } = await open()
+    const file = write(
+      'push.yaml',
+      'sync: {toHost: {secrets: {enabled: true}, endpoints: {patches: [{path: "metadata.annotations.key", reference: {apiVersion: v1, kind: Secret}}]}}}\n',
+    )
+    const name = shortName('own', 'default', 'vc')
+    const secret = (at: object, more: object) =>
+      ({ apiVersion: 'v1', kind: 'Secret', metadata: at, data: { a: 'Yg==' }, ...more }) as unknown as Resource
+    await make('push', { metadata: { annotations: { key: 'own' } } })
+    const theirs = { name: 'own', namespace: 'default' }
+    const account = { annotations: { 'kubernetes.io/service-account.name': 'default' } }
+    await v.create(secret({ ...theirs, ...account }, { type: 'kubernetes.io/service-account-token' }))
+    const licensed = ['--once', '--license', licence]
+    const filled = await once(file, licensed)
+    assert.equal(filled.code, 1)
+    assert.match(filled.stderr, /does not go to the host/)
+    await v.remove(theirs, Secret)
+    await v.create(secret(theirs, { type: 'Opaque' }))
+    await h.create(secret({ name, namespace: 'team' }, { type: 'Opaque', data: { a: 'b3Bz' } }))
+    const taken = await once(file, licensed)
+    assert.equal(taken.code, 1)
+    assert.match(taken.stderr, /belongs to somebody else: it was there before/)
+    const kept = (await h.get({ namespace: 'team', name }, Secret)) as unknown as { data: object }
+    assert.deepEqual(kept.data, { a: 'b3Bz' })
+  })
+
   test('of two replicas one works; when it ends the other takes over', async () => {
     const { v, h, make, start, onHost } = await open()
     await make('led')

@@ -57,6 +57,33 @@ describe('requests that can be read in two ways', () => {
       assert.match(await send(`${head(`/kubernetes/cluster/${name}/api`)}\r\n\r\n`), /^HTTP\/1.1 400 /, name)
   })
 
+  test('queries that a cluster reads otherwise are 400: semicolons, wrong escapes, a selector twice', async () => {
+    for (const query of [
+      'fieldSelector=metadata.name=allowed,;',
+      'fieldSelector=metadata.name%3Dallowed,%zz',
+      'watch=1;',
+      'watch=1&watch=0',
+      'fieldSelector=metadata.name=a&fieldSelector=metadata.name=b',
+    ])
+      assert.match(await send(`${head(`${prod}/api/v1/secrets?${query}`)}\r\n\r\n`), /^HTTP\/1.1 400 /, query)
+  })
+
+  test('a Connection header cannot hide where a body ends: 400, and nothing of the body is a request', async () => {
+    for (const method of ['GET', 'DELETE', 'OPTIONS', 'POST'])
+      for (const name of ['content-length', 'Content_Length', 'transfer-encoding', 'host']) {
+        const lines = [
+          `${method} ${prod}/api/v1/namespaces/a/pods/p HTTP/1.1`,
+          'Host: gateway',
+          `Authorization: Bearer ${token}`,
+          `Content-Length: ${inner.length}`,
+          `Connection: keep-alive, ${name}`,
+          '',
+          inner,
+        ]
+        assert.match(await send(lines.join('\r\n')), /^HTTP\/1.1 400 /, `${method} ${name}`)
+      }
+  })
+
   test('absolute-form, authority-form, two or no Host headers are 400', async () => {
     for (const target of [`http://evil.test${prod}/api`, 'https://gateway/kubernetes/cluster/prod/api'])
       assert.match(await send(`${head(target)}\r\n\r\n`), /^HTTP\/1.1 400 /, target)

@@ -14,8 +14,8 @@ export type ImportQuestion = {
   readonly allow: readonly string[]
 }
 
-/** Credentials of the cluster itself, and Helm's releases with all their values: never. */
-const neverTypes = /^(kubernetes\.io\/service-account-token|bootstrap\.kubernetes\.io\/token|helm\.sh\/.*)$/
+/** Credentials of the cluster itself, and Helm's releases with all their values: never, in neither direction. */
+export const neverTypes = /^(kubernetes\.io\/service-account-token|bootstrap\.kubernetes\.io\/token|helm\.sh\/.*)$/
 
 /** Answers why not; nothing means yes. */
 export function importRefusal({
