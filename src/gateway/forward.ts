@@ -138,7 +138,9 @@ export async function open(forwarding: Forwarding, more: readonly string[]): Pro
     path: `${pathname}${route.path}${route.query}`,
     headers: ['Host', host, ...headers, ...frame, ...more],
   }
-  return (protocol === 'https:' ? requestHttps : requestHttp)(options)
+  const outgoing = (protocol === 'https:' ? requestHttps : requestHttp)(options)
+  // A client may be gone before anybody waits for this one; its failure is nobody's then, and must not be the process's.
+  return outgoing.on('error', () => {})
 }
 
 type Address = { readonly [part in 'hostname' | 'port' | 'pathname' | 'protocol' | 'host']: string }

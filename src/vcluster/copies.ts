@@ -16,6 +16,8 @@ export type CopiesOptions<T extends Resource> = {
   /** Told of what others changed. */
   readonly changed: (ref: Ref, now: T | undefined, before: T | undefined) => void
   readonly failed: (error: unknown) => void
+  /** The other side answers again after it did not. */
+  readonly isBack: () => void
 }
 
 export interface Copies<T> {
@@ -30,7 +32,8 @@ export interface Copies<T> {
 const slotOf = ({ namespace, name }: Ref) => `${namespace}/${name}`
 
 export function followCopies<T extends Resource>(options: CopiesOptions<T>): Copies<T> {
-  const { resources, kind, namespaces, keep, changed, failed } = options
+  const { resources, kind, namespaces, keep, changed, failed, isBack } = options
+  let isAway = false
   /** `seen` is what the informer had when it was written: once that moves, the informer knows better. */
   const written = new Map<string, { readonly seen: string | undefined; readonly object: T | undefined }>()
   /** Writes whose answer is awaited, while the informer has told nothing new. */
@@ -47,7 +50,14 @@ export function followCopies<T extends Resource>(options: CopiesOptions<T>): Cop
         // An echo of our own write is no news.
         if (!own || own.object?.metadata.resourceVersion !== now?.metadata.resourceVersion) changed(ref, now, before)
       },
-      failed,
+      failed: error => {
+        isAway = true
+        failed(error)
+      },
+      heard: () => {
+        if (isAway) isBack()
+        isAway = false
+      },
     }),
   )
   const seen = (ref: Ref): T | undefined => {

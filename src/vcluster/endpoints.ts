@@ -72,6 +72,10 @@ export function startEndpointSync(options: SyncOptions): EndpointSync {
   const waiting = new Map<string, Set<string>>()
   let isReady = false
 
+  /** Who failed while a side was away need not wait for what its failures earned it. */
+  const tryAgain = () => {
+    for (const name of work.failing.keys()) add(name)
+  }
   const following = (what: string) => (error: unknown) => observer.failed(`following ${what}`, error)
   const virtual = followCopies<EndpointsObject>({
     resources: options.virtual,
@@ -84,6 +88,7 @@ export function startEndpointSync(options: SyncOptions): EndpointSync {
       add(nameOf(ref))
     },
     failed: following('virtual endpoints'),
+    isBack: tryAgain,
   })
   const services = followCopies<ServiceObject>({
     resources: options.virtual,
@@ -94,6 +99,7 @@ export function startEndpointSync(options: SyncOptions): EndpointSync {
       if (!next || !before || serviceState(next) !== serviceState(before)) add(nameOf(ref))
     },
     failed: following('virtual services'),
+    isBack: tryAgain,
   })
   const host = followCopies<EndpointsObject>({
     resources: options.host,
@@ -108,6 +114,7 @@ export function startEndpointSync(options: SyncOptions): EndpointSync {
       for (const name of waiting.get(nameOf(ref)) ?? []) add(name)
     },
     failed: following('host endpoints'),
+    isBack: tryAgain,
   })
   const events = openEvents({
     resources: options.virtual,
