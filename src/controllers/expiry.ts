@@ -10,19 +10,31 @@ export type ExpiryOptions = {
   readonly resources: Resources
   readonly now: () => number
   readonly lastActivity: (uid: string) => number | undefined
+  /** Most seconds a key may live; absent: any. */
+  readonly maxTTL?: number | undefined
   readonly failed: (what: string, error: unknown) => void
 }
 
 const day = 24 * 3600 * 1000
 
-export function startExpiry({ resources, now, lastActivity, failed }: ExpiryOptions): {
+export function startExpiry({ resources, now, lastActivity, maxTTL, failed }: ExpiryOptions): {
   readonly ready: Promise<void>
+  /** Resolves when every key was looked at. */
+  idle(): Promise<void>
   stop(): Promise<void>
 } {
+  const endOf = ({ metadata, spec = {}, status = {} }: Resource): number | undefined => {
+    const { ttl: own, ttlAfterLastActivity: slides } = spec as { ttl?: number; ttlAfterLastActivity?: boolean }
+    const ttl = Math.min(own || Number.POSITIVE_INFINITY, maxTTL ?? Number.POSITIVE_INFINITY)
+    if (ttl === Number.POSITIVE_INFINITY) return undefined
+    const { rotatedAt } = status as { rotatedAt?: string }
+    const since = Date.parse(rotatedAt ?? metadata.creationTimestamp ?? '')
+    return (slides ? (lastActivity(metadata.uid ?? '') ?? since) : since) + ttl * 1000
+  }
   const loop = startLoop({
     reconcile: async name => {
       const key = informer.get({ namespace: '', name })
-      const ends = key && endOf(key, lastActivity)
+      const ends = key && endOf(key)
       if (!key || ends === undefined) return undefined
       const left = ends + day - now()
       // Timers do not reach further than 24 days; a look a day is enough.
@@ -39,29 +51,20 @@ export function startExpiry({ resources, now, lastActivity, failed }: ExpiryOpti
   const informer = startInformer({
     resources,
     kind: OwnedAccessKey,
-    counts: mentions('ttl'),
+    // Without a maximum, what has no ttl never ends, and need not be parsed.
+    counts: maxTTL === undefined ? mentions('ttl') : () => true,
     keep: object => object,
     failed: error => failed('following access keys', error),
     changed: ({ name }, key) => {
-      if (key && endOf(key, lastActivity) !== undefined) loop.add(name)
+      if (key && endOf(key) !== undefined) loop.add(name)
     },
   })
   return {
     ready: informer.ready,
+    idle: loop.idle,
     async stop() {
       informer.stop()
       await loop.stop()
     },
   }
-}
-
-function endOf(
-  { metadata, spec = {}, status = {} }: Resource,
-  lastActivity: (uid: string) => number | undefined,
-): number | undefined {
-  const { ttl, ttlAfterLastActivity } = spec as { ttl?: number; ttlAfterLastActivity?: boolean }
-  if (!ttl) return undefined
-  const { rotatedAt } = status as { rotatedAt?: string }
-  const since = Date.parse(rotatedAt ?? metadata.creationTimestamp ?? '')
-  return (ttlAfterLastActivity ? (lastActivity(metadata.uid ?? '') ?? since) : since) + ttl * 1000
 }

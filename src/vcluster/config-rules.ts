@@ -92,7 +92,8 @@ function namespaces({ sync }: Config, problems: Finding[]): void {
 function networks({ sync }: Config, problems: Finding[]): void {
   for (const key of ['allowedCIDRs', 'deniedCIDRs'] as const)
     for (const [index, network] of sync.toHost.endpoints[key].entries()) {
-      const problem = networkProblem(network)
+      // An item of another type is told already, and null here.
+      const problem = typeof network === 'string' && networkProblem(network)
       if (problem) problems.push({ at: [...toHost, 'endpoints', key, index], message: `${key}[${index}] ${problem}` })
     }
 }

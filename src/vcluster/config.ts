@@ -42,12 +42,9 @@ export function loadConfig(bytes: Uint8Array, { whyNoPatches }: LoadOptions): Lo
     return { config: defaultConfig(), problems: error.problems, warnings: [] }
   }
   const shape: Finding[] = []
-  checkShape(text.value, schema, [], shape)
-  const merged = merge(text.value, schema) as Config
-  // The rules read what the shape promises: where that is wrong they would find what is not there.
-  const ruled = shape.length
-    ? { config: merged, problems: [], warnings: [] }
-    : checkRules(text.value, merged, whyNoPatches)
+  // The rules read what the schema promises: a value of another type is told, and absent for them.
+  const sound = checkShape(text.value, schema, [], shape) as JsonObject
+  const ruled = checkRules(sound, merge(sound, schema) as Config, whyNoPatches)
   const patches = (['services', 'endpoints'] as const).flatMap(kind => patchFindings(text.value, kind))
   const placed = (findings: readonly Finding[]) => findings.map(one => place(text, one)).toSorted(inOrder)
   return {
@@ -89,36 +86,42 @@ const expected: { readonly [type: string]: string } = {
   boolean: 'true or false',
 }
 
-/** null counts as absent, as an empty `key:` reads. What patches look like inside, they know themselves. */
-function checkShape(value: Json, { type = '', ...rest }: Schema, at: At, findings: Finding[]): void {
-  if (value === null) return
+/**
+ * The value with null in place of whatever has another type than the schema says. null counts as absent, as an empty
+ * `key:` reads. What patches look like inside, they know themselves.
+ */
+function checkShape(value: Json, { type = '', ...rest }: Schema, at: At, findings: Finding[]): Json {
+  if (value === null) return null
   if (typeOf(value) !== type) {
     findings.push({ at, message: `${at.join('.')} must be ${expected[type]}, not ${nameOf(value)}` })
-    return
+    return null
   }
   if (rest.enum && !rest.enum.includes(value as string)) {
     const hint = didYouMean(String(value), rest.enum)
     findings.push({ at, message: `${at.join('.')} must be ${rest.enum.join(' or ')}${hint}` })
   }
-  if (isObject(value)) checkKeys(value, rest, at, findings)
-  else if (Array.isArray(value) && rest.items && at.at(-1) !== 'patches')
-    for (const [index, item] of value.entries()) {
-      if (item === null) findings.push({ at: [...at, index], message: `${at.join('.')}[${index}] is empty` })
-      else checkShape(item, rest.items, [...at, index], findings)
-    }
+  if (isObject(value)) return checkKeys(value, rest, at, findings)
+  const { items } = rest
+  if (!Array.isArray(value) || !items || at.at(-1) === 'patches') return value
+  return value.map((item, index) => {
+    if (item === null) findings.push({ at: [...at, index], message: `${at.join('.')}[${index}] is empty` })
+    return checkShape(item, items, [...at, index], findings)
+  })
 }
 
-function checkKeys(value: JsonObject, rest: Schema, at: At, findings: Finding[]): void {
+function checkKeys(value: JsonObject, rest: Schema, at: At, findings: Finding[]): JsonObject {
   const properties = rest.properties ?? {}
+  const sound = emptyMap()
   for (const [key, member] of Object.entries(value)) {
     const inside = Object.hasOwn(properties, key) ? properties[key] : rest.additionalProperties
-    if (isSchema(inside)) checkShape(member, inside, [...at, key], findings)
-    else if (inside === false) {
+    sound[key] = isSchema(inside) ? checkShape(member, inside, [...at, key], findings) : member
+    if (inside === false) {
       const known = Object.keys(properties)
       const message = `${[...at, key].join('.')} is no known key${didYouMean(key, known)} (known: ${known.join(', ')})`
       findings.push({ at: [...at, key], key: true, message })
     }
   }
+  return sound
 }
 
 const isSchema = (value: unknown): value is Schema => typeof value === 'object' && value !== null

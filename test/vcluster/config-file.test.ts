@@ -54,6 +54,24 @@ test('wrong types are all told, with what was expected', () => {
   ])
 })
 
+test('what the rules find is told beside what the shape finds: everything at once', () => {
+  const text = toHost(
+    'endpoints:\n  enable: true\n  hostDeletePolicy: Never\n  allowedCIDRs: [1, 10.0.0.0/33]\nservices:\n  enabled: true',
+  )
+  const told = problemsOf(`privateNodes: {enabled: true}\nnetworking: {advanced: {clusterDomain: "a b"}}\n${text}`)
+  assert.deepEqual(
+    told.map(line => line.split(' ').slice(0, 2).join(' ')),
+    [
+      '2:40 networking.advanced.clusterDomain',
+      '6:7 sync.toHost.endpoints.enable',
+      '7:25 sync.toHost.endpoints.hostDeletePolicy',
+      '8:22 sync.toHost.endpoints.allowedCIDRs.0',
+      '8:25 allowedCIDRs[1]',
+      '10:16 service',
+    ],
+  )
+})
+
 test('endpoints off alone turns services off, with a warning', () => {
   const text = toHost('endpoints:\n  enabled: false')
   assert.deepEqual(problemsOf(text), [])

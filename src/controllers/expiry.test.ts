@@ -1,0 +1,72 @@
+// Access keys a day after their end (D18), by a clock that can be moved.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { openHouse } from '../../test/support/in-process.ts'
+import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
+import { startExpiry } from './expiry.ts'
+
+const day = 24 * 3600
+
+/** Keys of the administrator, and which of them are left after the controller, begun anew at this time, has looked. */
+async function openKeys(keys: { readonly [name: string]: object }, maxTTL?: number) {
+  const { clock, inside, close } = await openHouse()
+  const used = new Map<string, number>()
+  const uids = new Map<string, string>()
+  for (const [name, spec] of Object.entries(keys)) {
+    const { object } = await inside.create(OwnedAccessKey, '', { metadata: { name }, spec: { user: 'admin', ...spec } })
+    uids.set(name, object.metadata.uid ?? '')
+  }
+  const left = async () => {
+    const controller = startExpiry({
+      resources: inside,
+      now: clock.now,
+      lastActivity: uid => used.get(uid),
+      maxTTL,
+      failed: (_, error) => assert.fail(String(error)),
+    })
+    await controller.ready
+    await controller.idle()
+    await controller.stop()
+    return (await inside.list(OwnedAccessKey)).items.map(({ ref }) => ref.name).sort()
+  }
+  return {
+    left,
+    close,
+    use: (name: string) => used.set(uids.get(name) ?? '', clock.now()),
+    forward: (days: number) => clock.forward(days * day),
+  }
+}
+
+test('a key with a ttl is there for a day after its end, and then it is not; an endless one stays', async () => {
+  const { left, forward, close } = await openKeys({ endless: {}, brief: { ttl: 2 * day }, long: { ttl: 9 * day } })
+  forward(2.9)
+  assert.deepEqual(await left(), ['brief', 'endless', 'long'])
+  forward(0.2)
+  assert.deepEqual(await left(), ['endless', 'long'])
+  forward(1000)
+  assert.deepEqual(await left(), ['endless'])
+  await close()
+})
+
+test('a key that slides counts from its last use, before the first from its creation', async () => {
+  const sliding = { ttl: 2 * day, ttlAfterLastActivity: true }
+  const { left, use, forward, close } = await openKeys({ never: sliding, used: sliding })
+  forward(1.5)
+  use('used')
+  forward(1.6)
+  assert.deepEqual(await left(), ['used'])
+  forward(1.5)
+  assert.deepEqual(await left(), [])
+  await close()
+})
+
+test('a maximum ends longer and endless keys that are there, and they are swept like others', async () => {
+  const keys = { endless: {}, brief: { ttl: day }, long: { ttl: 9 * day } }
+  const { left, forward, close } = await openKeys(keys, 3 * day)
+  forward(2.1)
+  assert.deepEqual(await left(), ['endless', 'long'])
+  forward(2)
+  assert.deepEqual(await left(), [])
+  await close()
+})
