@@ -17,20 +17,25 @@ export type AuthenticateOptions = {
   readonly touch: (uid: string, time: number) => void
 }
 
-/** `quietly`: the key is not marked as used. undefined header: nobody. Keys are found by digest, so no comparison of secrets takes place. */
-export type Authenticate = (authorization: string | undefined, quietly?: boolean) => Caller | undefined
+/**
+ * `quietly`: the key is not marked as used. undefined header: nobody. Keys are found by digest, so no comparison of
+ * secrets takes place. `connection`: what it came over; whoever sends the same header there again is not digested anew.
+ */
+export type Authenticate = (
+  authorization: string | undefined,
+  quietly?: boolean,
+  connection?: object,
+) => Caller | undefined
 
 export function authenticateWith(options: AuthenticateOptions): Authenticate {
-  const { book, teams, now, digest, touch } = options
+  const { book, teams, now, touch } = options
   const identities = new WeakMap<AccessKey, Identity>()
-  return (authorization, quietly = false) => {
+  const digestOf = digests(options.digest)
+  return (authorization, quietly = false, connection) => {
     if (authorization === undefined) return undefined
-    const secret = bearer(authorization)
-    if (secret === undefined)
-      throw unauthorized('malformed Authorization header: send Authorization: Bearer <ACCESS_KEY>')
-    const found = digest(secret)
+    const found = digestOf(authorization, connection)
     const key = book.find(found)
-    if (!key) throw notKnown(secret, book.fateOf(found))
+    if (!key) throw notKnown(bearer(authorization), book.fateOf(found))
     const time = now()
     const problem = problemOf(key, found, time, options)
     if (problem !== undefined) throw unauthorized(problem)
@@ -65,11 +70,26 @@ function notKnown(secret: string, fate: Fate | undefined) {
   return new UnknownKey('unknown access key')
 }
 
-function bearer(header: string): string | undefined {
-  if (header.length > 4096) return undefined
-  if (!header.startsWith('Bearer ') && header.slice(0, 7).toLowerCase() !== 'bearer ') return undefined
+/** The last header of each connection with its digest, for as long as the connection is open and no longer. */
+function digests(digest: AuthenticateOptions['digest']): (header: string, connection?: object) => string {
+  const known = new WeakMap<object, Map<string, string>>()
+  return (header, connection) => {
+    const last = connection && known.get(connection)
+    // A map goes by hashes: where a proxy sends for many, nobody can feel their way along another's key.
+    const there = last?.get(header)
+    if (there !== undefined) return there
+    const made = digest(bearer(header))
+    if (connection) known.set(connection, new Map([[header, made]]))
+    return made
+  }
+}
+
+function bearer(header: string): string {
   const secret = header.slice(7).trim()
-  return secret === '' || secret.includes(' ') ? undefined : secret
+  const isBearer = header.startsWith('Bearer ') || header.slice(0, 7).toLowerCase() === 'bearer '
+  if (header.length > 4096 || !isBearer || secret === '' || secret.includes(' '))
+    throw unauthorized('malformed Authorization header: send Authorization: Bearer <ACCESS_KEY>')
+  return secret
 }
 
 /** Why a key does not count now; undefined: it does. */
@@ -101,9 +121,15 @@ export function expiryWarnings({
   lastActivity,
 }: Pick<AuthenticateOptions, 'book' | 'now' | 'lastActivity'>): (caller: Caller) => string | undefined {
   const told = new WeakMap<AccessKey, number>()
+  /** Callers are made anew whenever their key changes, so of most of them there is nothing to look at again. */
+  const quiet = new WeakSet<Caller>()
   return caller => {
+    if (quiet.has(caller)) return undefined
     const key = caller.key === undefined ? undefined : book.named(caller.key)
-    if (!key?.ttl || key.ttl < day || key.slides) return undefined
+    if (!key?.ttl || key.ttl < day || key.slides) {
+      quiet.add(caller)
+      return undefined
+    }
     const left = endOf(key, lastActivity) - now()
     if (left > Math.min(key.ttl / 10, 7 * day) || now() - (told.get(key) ?? 0) < hour) return undefined
     told.set(key, now())

@@ -48,7 +48,7 @@ function holderOf({ authenticate, guard, audit }: Access, exchange: Exchange, qu
   try {
     if (isDoubled(request))
       throw unauthorized('more than one Authorization header: which of them counts is not guessed')
-    return authenticate(request.headers.authorization)
+    return authenticate(request.headers.authorization, false, connectionOf(request))
   } catch (error) {
     exchange.trail = audit.begin(exchange, question, undefined)
     if (error instanceof UnknownKey) {
@@ -59,6 +59,12 @@ function holderOf({ authenticate, guard, audit }: Access, exchange: Exchange, qu
     throw error
   }
 }
+
+/** HTTP/2 makes a socket for every request, and one session for all of a connection. */
+const connectionOf = (request: Request): object =>
+  request.httpVersionMajor === 1
+    ? request.socket
+    : (request as unknown as { stream: { session: object } }).stream.session
 
 /** Node keeps the first of several; whoever stands in front may go by the last. */
 function isDoubled({ headers, rawHeaders }: Request): boolean {

@@ -8,12 +8,14 @@ import type { Exchange, Request } from '../serving/exchange.ts'
 import { readProtobuf } from './protobuf.ts'
 
 const limit = 3 * 1024 * 1024
+const nothing = Buffer.alloc(0)
 const tooMuch = () => tooLarge(`Request entity too large: limit is ${limit}`)
 
 export type Body = { readonly value: Json | undefined; readonly duplicates: readonly string[] }
 
 /** All bytes, at most 3 MiB. By events: an async iterator costs more than the rest of a small write's reading. */
 export function readBytes(request: Request): Promise<Buffer> {
+  if (request.readableEnded) return Promise.resolve(nothing)
   if (Number(request.headers['content-length'] ?? 0) > limit) return Promise.reject(tooMuch())
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []

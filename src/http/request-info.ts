@@ -2,7 +2,7 @@
 
 import { badRequest, methodNotAllowed, unknownPath } from '../api/errors.ts'
 import type { Kind, Question, Verb } from '../api/kind.ts'
-import { type Address, parsePath } from '../api/paths.ts'
+import { type Address, belowPrefix, parsePath } from '../api/paths.ts'
 import { type Exchange, isSet, type Query } from '../serving/exchange.ts'
 
 export type ResourceInfo = {
@@ -32,21 +32,25 @@ export function kindFinder(kinds: readonly Kind[]): KindFinder {
   return (group, version, plural) => served.get(plural)?.find(kind => kind.group === group && kind.version === version)
 }
 
-/** `path` is below the prefix. The question is put first; only then is `info` looked at, so that a 403 hides a 404. */
-export function requestInfo({ method, query }: Exchange, path: string, find: KindFinder): Asked {
-  if (query.size > 0 || method !== 'GET') return read(method, query, path, find)
-  // The same few objects are asked for all day: what that means is kept, within bounds that no client can stretch.
-  const known = asked.get(find) ?? new Map<string, Asked>()
-  if (known.size === 0) asked.set(find, known)
-  const there = known.get(path)
-  if (there) return there
-  const made = read(method, query, path, find)
-  if (known.size >= 4096) known.clear()
-  if (path.length <= 256) known.set(path, made)
-  return made
-}
+/** undefined: it is not below the prefix. The question is put first; only then is `info` looked at, so that a 403 hides a 404. */
+export type ReadRequest = (exchange: Exchange) => Asked | undefined
 
-const asked = new WeakMap<KindFinder, Map<string, Asked>>()
+export function requestReader(find: KindFinder): ReadRequest {
+  // The same few objects are asked for all day: what that means is kept, within bounds that no client can stretch.
+  const known = new Map<string, Asked>()
+  return ({ method, query, path }) => {
+    const isPlain = method === 'GET' && query.size === 0
+    const there = isPlain ? known.get(path) : undefined
+    if (there) return there
+    const below = belowPrefix(path)
+    if (below === undefined) return undefined
+    const made = read(method, query, below, find)
+    if (!isPlain || path.length > 256) return made
+    if (known.size >= 4096) known.clear()
+    known.set(path, made)
+    return made
+  }
+}
 
 function read(method: string, query: Query, path: string, find: KindFinder): Asked {
   const address = addressOf(path)
@@ -65,9 +69,11 @@ function read(method: string, query: Query, path: string, find: KindFinder): Ask
   const selects = verb === 'list' || verb === 'watch'
   const name = address.name || (selects ? nameSelected(query) : '')
   const target = { group, resource, namespace, ...(name ? { name } : {}), ...(subresource ? { subresource } : {}) }
+  let made: ResourceInfo | undefined
   return {
     question: { verb: verb ?? method.toLowerCase(), target },
     info: () => {
+      if (made) return made
       const kind = find(group, version, resource)
       const hasPart = rest.length === 1 && kind && subresourceOf(kind, subresource)?.hasParts
       if (!kind || (rest.length && !hasPart)) throw unknownPath()
@@ -81,6 +87,7 @@ function read(method: string, query: Query, path: string, find: KindFinder): Ask
         watchedName: byName ? address.name : '',
       } as const
       check(info, method)
+      made = info
       return info
     },
   }

@@ -37,7 +37,7 @@ export function observeRequests(metrics: Metrics): (observation: Observation) =>
     const resource = info?.type === 'resource' ? info : undefined
     const all = seriesOf(resource?.kind)
     const place = resource ? (resource.name ? 2 : resource.namespace ? 1 : 0) : methods.indexOf(exchange.method)
-    const subresource = resource?.subresource.split('/')[0] ?? ''
+    const subresource = resource?.subresource ? (resource.subresource.split('/')[0] as string) : ''
     const part = resource && subresource ? 2 + Object.keys(resource.kind.subresources).indexOf(subresource) : 0
     const id = ((resource ? verbNames.indexOf(resource.verb) : 0) * 200 + place + part * 10) * 1000 + code
     let series = all.get(id)

@@ -3,7 +3,6 @@
 import type { Caller } from '../api/caller.ts'
 import { methodNotAllowed, misdirected, timedOut, tooManyRequests, unavailable, unknownPath } from '../api/errors.ts'
 import type { Kind, Question, Verb } from '../api/kind.ts'
-import { belowPrefix } from '../api/paths.ts'
 import type { Document, Resources } from '../api/resources.ts'
 import type { Audit } from '../serving/audit.ts'
 import type { Trail } from '../serving/audit-event.ts'
@@ -15,7 +14,14 @@ import { type Access, judge, keepJudging, type Standing } from './access.ts'
 import { negotiate, type View } from './negotiate.ts'
 import { timeoutOf } from './options.ts'
 import { refuse } from './refuse.ts'
-import { type KindFinder, kindFinder, type RequestInfo, type ResourceInfo, requestInfo } from './request-info.ts'
+import {
+  type KindFinder,
+  kindFinder,
+  type ReadRequest,
+  type RequestInfo,
+  type ResourceInfo,
+  requestReader,
+} from './request-info.ts'
 import { includeOf } from './table.ts'
 import { withoutUnseen } from './unseen.ts'
 import { openWatch, perform, type Result } from './verbs.ts'
@@ -60,13 +66,14 @@ export type Handler = (request: Request, response: Response) => Promise<void>
 
 export function requestHandler(options: ServerOptions): Handler {
   const find = kindFinder(options.kinds)
+  const read = requestReader(find)
   return async (request, response) => {
     const started = performance.now()
     const exchange = openExchange(request, response, options.uuid)
     const seen: Seen = { info: undefined, caller: undefined }
     let error: unknown
     try {
-      await handle(options, find, exchange, seen)
+      await handle(options, read, find, exchange, seen)
     } catch (thrown) {
       error = thrown
       await refuse(exchange, thrown).catch(() => response.destroy())
@@ -80,15 +87,20 @@ export function requestHandler(options: ServerOptions): Handler {
 
 type Seen = { info: RequestInfo | undefined; caller: Caller | undefined }
 
-async function handle(options: ServerOptions, find: KindFinder, exchange: Exchange, seen: Seen): Promise<void> {
+async function handle(
+  options: ServerOptions,
+  read: ReadRequest,
+  find: KindFinder,
+  exchange: Exchange,
+  seen: Seen,
+): Promise<void> {
   if (options.loopbackOnly && !isLoopback(exchange.request.headers.host))
     throw misdirected('this address answers to localhost, 127.0.0.1 and [::1] only')
-  const path = belowPrefix(exchange.path)
-  const asked = path === undefined ? undefined : requestInfo(exchange, path, find)
+  const asked = read(exchange)
   const question = asked?.question ?? { verb: exchange.method.toLowerCase(), path: exchange.path }
   const standing = judge(options.access, exchange, question, find)
   seen.caller = standing.caller
-  if (path === undefined || !asked) return servePage(options.rootPages, exchange.path, exchange)
+  if (!asked) return servePage(options.rootPages, exchange.path, exchange)
   const info = asked.info()
   seen.info = info
   if (info.type === 'path') return servePage(options.pages, info.path, exchange)

@@ -11,22 +11,13 @@ import type { View } from './negotiate.ts'
 import { includeOf, partial, partialList, table } from './table.ts'
 import type { Result } from './verbs.ts'
 
-const newline = 0x0a
-
-function withNewline(json: Uint8Array): Buffer {
-  const body = Buffer.allocUnsafe(json.length + 1)
-  body.set(json)
-  body[json.length] = newline
-  return body
-}
-
 export function writeResult(result: Result, kind: Kind, view: View, exchange: Exchange, now: number): Answer {
   if (result.type === 'status') return writeJson(200, statusJson(result.status), view.format, exchange)
   if (result.type === 'document') {
     const { code, document } = result
     if (view.as === 'object') {
       if (view.format === 'json' && !isPretty(exchange))
-        return { code, type: 'application/json', body: withNewline(document.json) }
+        return { code, type: 'application/json', body: document.json, line: true }
       return writeJson(code, document.object as unknown as Json, view.format, exchange)
     }
     if (view.as === 'PartialObjectMetadata')

@@ -15,6 +15,7 @@ export function findSubresource(
   kind: Kind,
   path = '',
 ): { readonly own: Subresource; readonly part?: string } | undefined {
+  if (path === '') return undefined
   const [name = '', part] = path.split('/', 2)
   const own = Object.hasOwn(kind.subresources, name) ? kind.subresources[name] : undefined
   return own && { own, ...(part === undefined ? {} : { part }) }

@@ -40,7 +40,7 @@ export async function listenHttps(at: Address, certificates: CertificateSource, 
   const bounds = { ...usual, ...at.bounds }
   const server = createSecureServer({
     allowHTTP1: true,
-    ...upgradeOptions(at),
+    ...http1Options(at),
     cert,
     key,
     minVersion: 'TLSv1.2',
@@ -87,7 +87,7 @@ function closeWhenIdle(session: ServerHttp2Session, milliseconds: number): void 
 
 /** A Host that is not a loopback name is somebody else's page talking to us (DNS rebinding). */
 export async function listenHttp(at: Address, handle: Handle): Promise<Listener> {
-  const server = createServer(upgradeOptions(at))
+  const server = createServer(http1Options(at))
   const sockets = bound(server, { ...usual, ...at.bounds })
   server.on('request', handle)
   if (at.upgrades) server.on('upgrade', at.upgrades.take)
@@ -101,8 +101,11 @@ export type Address = {
   readonly upgrades?: Upgrades | undefined
 }
 
-/** Node's types do not know it for HTTP/1.1 over a server that also speaks HTTP/2. */
-const upgradeOptions = ({ upgrades }: Address): object => (upgrades ? { shouldUpgradeCallback: upgrades.wanted } : {})
+/** Requests without a body have one that has ended already. Node's types do not know these for HTTP/1.1 beside HTTP/2. */
+const http1Options = ({ upgrades }: Address): object => ({
+  optimizeEmptyRequests: true,
+  ...(upgrades ? { shouldUpgradeCallback: upgrades.wanted } : {}),
+})
 
 /** Answers the sockets that are open, below TLS where there is any. */
 function bound(server: Server, { keepAlive, headersWithin, requestWithin }: Bounds): ReadonlySet<Socket> {

@@ -97,3 +97,17 @@ test('auth.maxKeyTTL refuses longer and endless keys, and ends those that are th
   assert.throws(() => house.authenticate(endless.header), { message: 'access key expired' })
   await close()
 })
+
+test('what a connection sent before lets nothing else in, and not even itself once the key is gone', async () => {
+  const { house, make, close } = await open()
+  const connection = {}
+  const [one, other] = [await make({}), await make({})]
+  const keyOf = (header: string) => house.authenticate(header, false, connection)?.key
+  assert.deepEqual([keyOf(one.header), keyOf(other.header), keyOf(one.header)], [one.name, other.name, one.name])
+  for (const header of [`${one.header}x`, one.header.slice(0, -1), one.header.toLowerCase(), 'Bearer ', 'Basic x'])
+    assert.throws(() => keyOf(header), { code: 401 }, header)
+  await house.inside.delete(OwnedAccessKey, { namespace: '', name: one.name ?? '' })
+  assert.throws(() => keyOf(one.header), { message: 'access key was deleted' })
+  assert.equal(keyOf(other.header), other.name)
+  await close()
+})

@@ -2,7 +2,9 @@
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
 import { connect as connectHttp2 } from 'node:http2'
+import { Agent, request } from 'node:https'
 import { after, before, describe, test } from 'node:test'
 import { connect as connectTls } from 'node:tls'
 import { type Server, startServer } from '../support/server.ts'
@@ -68,6 +70,42 @@ describe('the front door', { timeout: 30_000 }, () => {
       assert.deepEqual([head.headers[':status'], head.text], [200, ''])
       assert.equal((await ask({ ':path': '/nowhere' })).headers[':status'], 404)
       session.close()
+    })
+
+    test('letters of every alphabet arrive as they were sent, in short answers and in long ones', async () => {
+      for (const [name, times] of [
+        ['short', 1],
+        ['long', 2000],
+      ] as const) {
+        const description = 'Zürich 東京 \u2028 🦊 '.repeat(times)
+        const made = await post(teams, { metadata: { name }, spec: { description } })
+        const got = await wire(`${teams}/${name}`)
+        for (const { json: object, text, headers } of [made, got]) {
+          assert.equal(object.spec.description, description)
+          assert.equal(headers['content-length'], String(Buffer.byteLength(text)))
+          assert.ok(text.endsWith('}\n'))
+        }
+      }
+    })
+
+    test('a write without a body over a connection that stays is answered, and so is what follows on it', async () => {
+      const agent = new Agent({ keepAlive: true, maxSockets: 1, ca: server.ca, servername: 'localhost' })
+      const ask = async (method: string, path: string, headers: object = {}) => {
+        const all = { authorization: `Bearer ${server.adminKey}`, ...headers }
+        const call = request(server.https + path, { agent, method, headers: all })
+        call.end()
+        const [answer] = (await once(call, 'response')) as [IncomingMessage]
+        answer.resume()
+        await once(answer, 'end')
+        return answer.statusCode
+      }
+      assert.equal((await post(teams, { metadata: { name: 'bodiless' } })).code, 201)
+      assert.equal(await ask('POST', teams), 400)
+      assert.equal(await ask('DELETE', `${teams}/bodiless`), 200)
+      assert.equal(await ask('GET', `${teams}/bodiless`), 404)
+      assert.equal(await ask('GET', `${teams}/web`, { authorization: 'Bearer nobody' }), 401)
+      assert.equal(await ask('GET', `${teams}/web`), 200)
+      agent.destroy()
     })
 
     test('HEAD is GET without a body, OPTIONS is 405 (wire §1.16)', async () => {
