@@ -2,8 +2,8 @@
 
 import { isObject, type Json, type JsonObject } from './object.ts'
 
-/** JSON text with sorted keys: equal values give equal text. Members that are undefined are left out. */
-export function canonical(value: Json): string {
+/** JSON text with sorted keys: equal values give equal text. Members that are undefined are left out, and those of the object itself in `without`. */
+export function canonical(value: Json, without?: ReadonlySet<string>): string {
   if (typeof value === 'string') return quote(value)
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'
   let text = ''
@@ -13,7 +13,7 @@ export function canonical(value: Json): string {
   }
   for (const key of sortedKeys(value)) {
     const member = value[key]
-    if (member === undefined) continue
+    if (member === undefined || without?.has(key)) continue
     text += text === '' ? quoteKey(key) + canonical(member) : `,${quoteKey(key)}${canonical(member)}`
   }
   return `{${text}}`

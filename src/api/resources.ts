@@ -4,10 +4,16 @@
 import { canonical } from './encode.ts'
 import type { Status } from './errors.ts'
 import type { Kind } from './kind.ts'
-import type { Json, Ref, Resource } from './object.ts'
+import type { Json, Metadata, Ref, Resource } from './object.ts'
 
 /** An object, its JSON and its place; what is not there yet is made when first asked for. None is ever written to. */
-export type Document = { readonly json: Uint8Array; readonly object: Resource; readonly ref: Ref }
+export type Document = {
+  readonly json: Uint8Array
+  readonly object: Resource
+  readonly ref: Ref
+  /** Answers that are no objects, such as reviews, have none. */
+  readonly uid: string | undefined
+}
 
 export type WriteOptions = {
   readonly dryRun?: boolean
@@ -115,9 +121,10 @@ export interface Resources {
   deleteCollection(kind: Kind, selection: ListOptions, options?: DeleteOptions): Promise<List>
 }
 
-export const refOf = ({ metadata }: Resource): Ref => ({
-  namespace: metadata.namespace ?? '',
-  name: metadata.name ?? '',
+/** A review may come without metadata. */
+export const refOf = ({ metadata }: { readonly metadata?: Metadata }): Ref => ({
+  namespace: metadata?.namespace ?? '',
+  name: metadata?.name ?? '',
 })
 
 const encoder = new TextEncoder()
@@ -138,6 +145,9 @@ class Made implements Document {
     this.#json ??= encoder.encode(this.#write(this.object as unknown as Json))
     return this.#json
   }
+  get uid(): string | undefined {
+    return this.object.metadata?.uid
+  }
   get ref(): Ref {
     return refOf(this.object)
   }
@@ -146,10 +156,15 @@ class Made implements Document {
 class Stored implements Document {
   readonly json: Uint8Array
   #ref: Ref | undefined
+  #uid: string | undefined
   #object: Resource | undefined
-  constructor(json: Uint8Array, ref: Ref | undefined) {
+  constructor(json: Uint8Array, ref: Ref | undefined, uid: string | undefined) {
     this.json = json
     this.#ref = ref
+    this.#uid = uid
+  }
+  get uid(): string | undefined {
+    return this.#uid ?? this.object.metadata?.uid
   }
   get ref(): Ref {
     return this.#ref ?? refOf(this.object)
@@ -177,8 +192,8 @@ class Event implements WatchEvent {
 /** Written with sorted keys, as objects are stored, so that an object has the same bytes by whichever door it leaves. */
 export const documentOf = (object: Resource, write: (object: Json) => string = canonical): Document =>
   new Made(object, write)
-/** `ref`: its place, where that is known without parsing it. */
-export const documentFrom = (json: Uint8Array, ref?: Ref): Document => new Stored(json, ref)
+/** `ref`, `uid`: its place and identity, where they are known without parsing it. */
+export const documentFrom = (json: Uint8Array, ref?: Ref, uid?: string): Document => new Stored(json, ref, uid)
 export const watchEvent = (type: WatchEvent['type'], document: Document): WatchEvent => new Event(type, document)
 
 /** A Status where an object is expected, as in the ERROR event of a watch. */

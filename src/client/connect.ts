@@ -179,17 +179,7 @@ async function document(response: Response): Promise<Document> {
   return documentFrom(bytes.at(-1) === newline ? bytes.subarray(0, -1) : bytes)
 }
 
-/** The object is parsed and the bytes are kept only when asked for, as with any document. */
-const created = (document: Document) => ({
-  ref: document.ref,
-  created: true,
-  get json() {
-    return document.json
-  },
-  get object() {
-    return document.object
-  },
-})
+const created = (document: Document) => Object.assign(document, { created: true })
 
 async function list(response: Response): Promise<List> {
   const { items, metadata } = (await response.json()) as {

@@ -224,18 +224,19 @@ async function servePage(page: Page, path: string, exchange: Exchange): Promise<
   await respond(exchange, answer)
 }
 
-async function within(milliseconds: number, working: Promise<Result>, work: Work): Promise<Result> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
+function within(milliseconds: number, working: Promise<Result>, work: Work): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
       const over = () => {}
       work.settled = working.then(over, over)
       reject(timedOut())
     }, milliseconds)
+    const settle =
+      <T>(tell: (what: T) => void) =>
+      (what: T) => {
+        clearTimeout(timer)
+        tell(what)
+      }
+    working.then(settle(resolve), settle(reject))
   })
-  try {
-    return await Promise.race([working, late])
-  } finally {
-    clearTimeout(timer)
-  }
 }

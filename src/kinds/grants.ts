@@ -9,7 +9,8 @@ type Who = { readonly user?: string | undefined; readonly team?: string | undefi
 type Entry = { readonly verbs?: readonly string[] | undefined; readonly subresources?: readonly string[] | undefined }
 type Shared = { readonly owner?: Who | undefined; readonly access?: readonly Entry[] | undefined }
 
-const same = (one: unknown, other: unknown) => JSON.stringify(one ?? null) === JSON.stringify(other ?? null)
+const same = (one: unknown, other: unknown) =>
+  one === other || JSON.stringify(one ?? null) === JSON.stringify(other ?? null)
 /** As many as a person reads. */
 const told = (lacking: readonly string[]) => [
   ...lacking.slice(0, mostErrors).map(cut),

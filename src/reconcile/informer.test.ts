@@ -166,6 +166,7 @@ test('told to stop while it lists, it tells of nothing any more', async () => {
 const unparsed = (name: string, json: string) => ({
   json: Buffer.from(json),
   ref: { namespace: '', name },
+  uid: undefined,
   get object(): Resource {
     throw new Error(`${name} was parsed`)
   },
@@ -191,7 +192,7 @@ test('what does not count is not parsed, not kept and not told of', async () => 
 
 test('what ceases to count is dropped, and of what did not count the deletion is told', async () => {
   const bare = unparsed('a', '{"spec":{}}')
-  const gone = { json: Buffer.from('{}'), ref: { namespace: '', name: 'b' }, object: thing('b', '103') }
+  const gone = { json: Buffer.from('{}'), ref: { namespace: '', name: 'b' }, uid: undefined, object: thing('b', '103') }
   const { options, asked } = script([
     [added('a', '101'), watchEvent('MODIFIED', bare), watchEvent('DELETED', gone), added('c', '104')],
   ])

@@ -1,6 +1,6 @@
 // Paths of protected fields, such as `spec.identity.connectorData` or `metadata.annotations["a.b/c"]`: read, take out, put in.
 
-import { isObject, type Json, type JsonObject } from '../api/object.ts'
+import { emptyMap, isObject, type Json, type JsonObject } from '../api/object.ts'
 
 export type FieldPath = readonly string[]
 
@@ -25,7 +25,7 @@ export function writeAt(object: JsonObject, path: FieldPath, value: Json | undef
   const [key, ...rest] = path as [string, ...string[]]
   if (rest.length === 0) {
     if (value === undefined && !Object.hasOwn(object, key)) return object
-    const copy = Object.assign(Object.create(null), object) as { [key: string]: Json }
+    const copy = Object.assign(emptyMap(), object) as { [key: string]: Json }
     if (value === undefined) delete copy[key]
     else copy[key] = value
     return copy
@@ -33,7 +33,7 @@ export function writeAt(object: JsonObject, path: FieldPath, value: Json | undef
   const child = Object.hasOwn(object, key) ? object[key] : undefined
   if (!isObject(child)) return object
   const next = writeAt(child, rest, value)
-  return next === child ? object : Object.assign(Object.create(null), object, { [key]: next })
+  return next === child ? object : Object.assign(emptyMap(), object, { [key]: next })
 }
 
 /** Whether one path contains the other: equal, above or below. */

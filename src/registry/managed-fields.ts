@@ -48,7 +48,8 @@ export function trackUpdate(
   const shape = shapeOf(input.schema)
   const after = withoutManagedFields(input.after)
   const before = input.before === undefined ? nothingOf(input.after) : withoutManagedFields(input.before)
-  if ([after, before].some(value => problemsOf(shape, value, { repeats: true }).length > 0)) return stored
+  const isSound = (value: JsonObject) => problemsOf(shape, value, { repeats: true }).length === 0
+  if (!isSound(after) || (input.before !== undefined && !isSound(before))) return stored
   recordUpdate(owners, { ...input, shape, before, after })
   capUpdaters(owners)
   return writeOwners(owners)

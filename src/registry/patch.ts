@@ -4,7 +4,7 @@ import { badRequest, patchFailed } from '../api/errors.ts'
 import { applyJsonPatch, PatchError, type PatchOptions, unknownMembers } from '../api/json-patch.ts'
 import type { Kind } from '../api/kind.ts'
 import { applyMergePatch } from '../api/merge-patch.ts'
-import { isObject, type Json, type Ref, type Resource } from '../api/object.ts'
+import { isObject, type Json, type Ref } from '../api/object.ts'
 import type { Document, PatchBody, WriteOptions } from '../api/resources.ts'
 import { applyStrategicMerge } from '../api/strategic-merge.ts'
 import { apply } from './apply.ts'
@@ -33,15 +33,10 @@ export async function patch(
     const patched = run(seen, body, guard)
     const received = receive(kind, patched, options, 'patch')
     checkPlace(kind, ref, received.object)
-    return { ...received, object: withoutOwnVersion(received.object, old), written }
+    // A version that was not touched by the patch is no precondition; another one is.
+    const isPinned = received.object.metadata.resourceVersion !== old.metadata.resourceVersion
+    return { ...received, isPinned, written }
   })
-}
-
-/** A version that was not touched by the patch is no precondition; another one is. */
-function withoutOwnVersion(object: Resource, old: Resource): Resource {
-  if (object.metadata.resourceVersion !== old.metadata.resourceVersion) return object
-  const { resourceVersion: _, ...metadata } = object.metadata
-  return { ...object, metadata }
 }
 
 function checkBody(kind: Kind, ref: Ref, body: PatchBody, options: WriteOptions): void {

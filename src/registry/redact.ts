@@ -36,6 +36,9 @@ function openAt({ sealer }: Pick<Context, 'sealer'>, kind: Kind, at: Place, seal
   }
 }
 
+const atTheGap = new Set(['resourceVersion', 'uid'])
+const inTheHead = new Set(['apiVersion', 'kind', 'metadata'])
+
 /** The bytes to store: sealed, canonical, with a gap for the revision. `isSealed`: it is sealed already. */
 export function encode(ctx: Pick<Context, 'sealer'>, kind: Kind, object: Resource, isSealed = false): Value {
   let kept = object as unknown as JsonObject
@@ -44,12 +47,12 @@ export function encode(ctx: Pick<Context, 'sealer'>, kind: Kind, object: Resourc
     const value = readAt(kept, path)
     if (value !== undefined) kept = writeAt(kept, path, ctx.sealer.seal(place(kind, kept, text), canonical(value)))
   }
-  const { apiVersion, kind: word, metadata, ...rest } = kept as { [key: string]: Json }
-  const { resourceVersion: _, uid, ...others } = metadata as JsonObject
+  const metadata = kept['metadata'] as JsonObject
   // uid is the last key of canonical metadata, so the revision's place is right before it.
-  const head = `{"apiVersion":${JSON.stringify(apiVersion)},"kind":${JSON.stringify(word)},"metadata":${canonical(others).slice(0, -1)},"resourceVersion":"`
-  const tail = canonical(rest)
-  const text = `${head}","uid":${JSON.stringify(uid)}}${tail === '{}' ? '}' : `,${tail.slice(1)}`}`
+  const others = canonical(metadata, atTheGap).slice(0, -1)
+  const head = `{"apiVersion":${JSON.stringify(kept['apiVersion'])},"kind":${JSON.stringify(kept['kind'])},"metadata":${others},"resourceVersion":"`
+  const tail = canonical(kept, inTheHead)
+  const text = `${head}","uid":${JSON.stringify(metadata['uid'])}}${tail === '{}' ? '}' : `,${tail.slice(1)}`}`
   return { text: Buffer.from(text), gap: Buffer.byteLength(head) }
 }
 
@@ -75,9 +78,9 @@ export function presentStored(
   const { value, revision, object } = stored
   if (isPlain(kind) && !shown) {
     const { text, gap } = value
-    const { namespace = '', name = '' } = object.metadata
+    const { namespace = '', name = '', uid } = object.metadata
     const json = Buffer.concat([text.subarray(0, gap), Buffer.from(String(revision)), text.subarray(gap)])
-    return documentFrom(json, { namespace, name })
+    return documentFrom(json, { namespace, name }, uid)
   }
   const whole = visible(ctx, kind, { ...object, metadata: { ...object.metadata, resourceVersion: String(revision) } })
   return documentOf(shown ? shown(whole) : whole)

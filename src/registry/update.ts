@@ -69,6 +69,8 @@ export function checkPlace(kind: Kind, ref: Ref, object: Resource): void {
 /** Given the object as it is, what was asked for. Its resourceVersion, if set, is a precondition. May be asked again after a conflict. */
 export type Change = (old: Resource) => Received & {
   readonly managedFields?: readonly ManagedFieldsEntry[]
+  /** False: its resourceVersion is just the one it was made from. */
+  readonly isPinned?: boolean
   /** Secret fields that it sets. */
   readonly written: readonly FieldPath[]
 }
@@ -88,7 +90,7 @@ export async function rewrite(
     if (!entry) throw notFound(kind, ref.name)
     const old = load(ctx, kind, entry)
     const asked = change(old)
-    const pinned = asked.object.metadata.resourceVersion
+    const pinned = asked.isPinned === false ? undefined : asked.object.metadata.resourceVersion
     if (pinned && pinned !== String(entry.revision)) throw conflict(kind, ref.name)
     const { object: next, shown, abandon } = await settle(ctx, kind, old, asked, tools, options)
     if (isSameApartFromTimes(old, next))

@@ -70,12 +70,15 @@ function conformMap(values: Schema, value: { readonly [key: string]: Json }, pat
 export const nothing: Json = Object.freeze(emptyMap())
 
 const listed = new WeakMap<object, readonly string[]>()
+const many = 1000
 
 /** Of a map with hundreds of thousands of members, listing them is most of the work: it is done once. */
 export function keysOf(map: object): readonly string[] {
-  const known = listed.get(map) ?? Object.keys(map)
-  listed.set(map, known)
-  return known
+  const known = listed.get(map)
+  if (known) return known
+  const keys = Object.keys(map)
+  if (keys.length > many) listed.set(map, keys)
+  return keys
 }
 
 /** Whether a plain value needs no closer look: of a million, not even the path is worth writing. */

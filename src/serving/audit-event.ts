@@ -3,7 +3,7 @@
 import type { Caller } from '../api/caller.ts'
 import { ApiError, type Status } from '../api/errors.ts'
 import type { Kind, Question } from '../api/kind.ts'
-import { isObject, type Json, type JsonObject, type Metadata } from '../api/object.ts'
+import { isObject, type Json, type JsonObject } from '../api/object.ts'
 import type { Target } from '../api/permissions.ts'
 import type { Document, List } from '../api/resources.ts'
 import type { Decision, Level, Requester, Stage } from './audit-policy.ts'
@@ -97,22 +97,18 @@ export const userOf = (caller: Caller | undefined) =>
 function refOf(trail: Trail, target: Target, isOver: boolean) {
   const { group, resource, subresource, namespace, name } = target
   const sent = isOver && isObject(trail.sent) && isObject(trail.sent.metadata) ? trail.sent.metadata : {}
-  const made: Metadata = isOver && !reading.has(trail.question.verb) ? metadataOf(trail.answer?.document) : {}
+  const made = isOver && !reading.has(trail.question.verb) ? trail.answer?.document : undefined
   const text = (value: Json | undefined) => (typeof value === 'string' && value ? cut(value, 253) : undefined)
   return {
     resource,
     namespace: namespace || undefined,
-    name: name ?? made.name ?? text(sent.name),
-    uid: made.uid ?? text(sent.uid),
+    name: name ?? (made?.ref.name || text(sent.name)),
+    uid: made?.uid ?? text(sent.uid),
     apiGroup: group || undefined,
     apiVersion: trail.kind?.version,
     resourceVersion: text(sent.resourceVersion),
     subresource,
   }
-}
-
-function metadataOf(document: Document | undefined): Metadata {
-  return (document?.object as { metadata?: Metadata } | undefined)?.metadata ?? {}
 }
 
 function statusOf(code: number, error: unknown, clean: (text: string) => string) {

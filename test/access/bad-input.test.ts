@@ -63,7 +63,8 @@ describe('refused:', () => {
     const told = [...body.message.matchAll(/"([a-z-]+)"/g)].map(match => `"${match[1]}"`)
     assert.match(
       told
-        .filter(word => word !== '"root"' && word !== '"key-"')
+        // The name that the key would have got may be all letters.
+        .filter(word => word !== '"root"' && !word.startsWith('"key-'))
         .sort()
         .join(', '),
       all,
