@@ -30,9 +30,7 @@ function open({ url, key }: Task): Promise<void> {
       let rest = ''
       response.setEncoding('latin1')
       response.on('data', (chunk: string) => {
-        const lines = (rest + chunk).split('\n')
-        rest = lines.pop() ?? ''
-        for (const line of lines) note(line)
+        rest = note(rest + chunk)
       })
       resolve()
     })
@@ -41,12 +39,20 @@ function open({ url, key }: Task): Promise<void> {
   })
 }
 
-function note(line: string): void {
-  const start = line.indexOf('"name":"bench-')
-  if (start === -1) return
-  const name = line.slice(start + 8, line.indexOf('"', start + 8))
-  arrivals[name] ??= []
-  arrivals[name].push(now())
-  expected--
+/** Notes every event that is there whole, and answers what is left. Whatever is not needed for that is not looked at. */
+function note(text: string): string {
+  const time = now()
+  let at = 0
+  for (let end = text.indexOf('\n'); end !== -1; end = text.indexOf('\n', at)) {
+    const start = text.indexOf('"name":"bench-', at)
+    if (start !== -1 && start < end) {
+      const name = text.slice(start + 8, text.indexOf('"', start + 8))
+      arrivals[name] ??= []
+      arrivals[name].push(time)
+      expected--
+    }
+    at = end + 1
+  }
   if (expected === 0) process.send?.(arrivals, () => process.exit(0))
+  return text.slice(at)
 }

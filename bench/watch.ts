@@ -19,15 +19,18 @@ type Written = Map<string, { readonly sent: number; readonly answered: number }>
 
 export async function measureWatch(): Promise<string> {
   const server = await startServer()
-  await write(server, 'warm', 2000) // what is measured is not how long compiling takes
+  const agent = new Agent({ keepAlive: true, maxSockets: writers, rejectUnauthorized: false })
+  // What is measured is neither how long compiling takes nor how long the writers' connections take to open.
+  await write(server, agent, 'warm', 2000)
   const reader = fork(join(import.meta.dirname, 'watch-reader.ts'))
   const url = `${server.url}${teams}?watch=1&resourceVersion=${await newest(server)}`
   const task: Task = { url, key: server.key, watchers, events }
   reader.send(task)
   await once(reader, 'message')
   const reported = once(reader, 'message') as Promise<[Report]>
-  const written = await write(server, 'bench', events)
+  const written = await write(server, agent, 'bench', events)
   const [report] = await reported
+  agent.destroy()
   await server.stop()
   remove(server.directory)
   return show(written, report)
@@ -48,9 +51,8 @@ function show(written: Written, report: Report): string {
   return `watch            ${watchers} watchers × ${events} events: ${rate} events/s (wanted 100000), p99 ${p99.toFixed(1)} ms after the write was answered (wanted < 50), reader included`
 }
 
-async function write(server: Server, prefix: string, count: number): Promise<Written> {
+async function write(server: Server, agent: Agent, prefix: string, count: number): Promise<Written> {
   const written: Written = new Map()
-  const agent = new Agent({ keepAlive: true, maxSockets: writers, rejectUnauthorized: false })
   const headers = { Authorization: `Bearer ${server.key}`, 'Content-Type': 'application/json' }
   const create = async (name: string) => {
     const sent = now()
@@ -64,7 +66,6 @@ async function write(server: Server, prefix: string, count: number): Promise<Wri
     while (next < count) await create(`${prefix}-${next++}`)
   }
   await Promise.all(Array.from({ length: writers }, lane))
-  agent.destroy()
   return written
 }
 

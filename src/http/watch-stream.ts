@@ -45,12 +45,15 @@ export async function streamWatch(exchange: Exchange, watch: Watch, options: Str
     ...(warnings.size ? { Warning: warningHeaders(warnings) } : {}),
   })
   response.flushHeaders()
+  // Node would frame a chunk for each who is told of it, and send it in four pieces.
+  const isChunked = response.chunkedEncoding === true
+  if (isChunked) response.chunkedEncoding = false
   const line = noting(lineWriter(options), options.note)
   const output = outputOf(exchange, options.patience ?? usualPatience)
   // A bookmark says that everything up to it was sent: not while something is still on its way.
   let writing = false
   const bookmark = () => {
-    if (options.bookmarks && !writing && !exchange.closed) response.write(line(watch.bookmark()))
+    if (options.bookmarks && !writing && !exchange.closed) response.write(join([line(watch.bookmark())], isChunked))
   }
   const stop = () => watch.stop()
   const end = () => {
@@ -64,13 +67,15 @@ export async function streamWatch(exchange: Exchange, watch: Watch, options: Str
   try {
     for (let events = await watch.next(); events; events = await watch.next()) {
       writing = true
-      for (const chunk of chunks(events, line)) if (!(await output(chunk))) return void response.destroy()
+      for (const lines of batches(events, line))
+        if (!(await output(join(lines, isChunked)))) return void response.destroy()
       writing = false
       // Meanwhile the others are written to. What happens until it is this one's turn again goes out in one piece:
       // many watches of much that happens would otherwise cost a write an event each.
       const breath = Math.min(Math.floor(options.crowd() * writeTakes), longestBreath)
       if (breath > 0) await new Promise(resolve => setTimeout(resolve, breath))
     }
+    if (isChunked) response.chunkedEncoding = true // for the chunk that says there are no more
     response.end()
   } finally {
     clearTimeout(timer)
@@ -108,31 +113,41 @@ function noting(line: (event: WatchEvent) => Uint8Array, note: StreamOptions['no
 }
 
 /** One write for what came together, up to a bound. Each line is made when its turn has come. */
-function* chunks(events: readonly WatchEvent[], line: (event: WatchEvent) => Uint8Array): Generator<Uint8Array> {
+function* batches(events: readonly WatchEvent[], line: (event: WatchEvent) => Uint8Array): Generator<Uint8Array[]> {
   let lines: Uint8Array[] = []
   let size = 0
   for (const event of events) {
     const text = line(event)
     if (size > 0 && size + text.length > chunkSize) {
-      yield join(lines)
+      yield lines
       lines = []
       size = 0
     }
     lines.push(text)
     size += text.length
   }
-  if (size > 0) yield join(lines)
+  if (size > 0) yield lines
 }
 
-let last: { readonly lines: readonly Uint8Array[]; readonly chunk: Uint8Array } = { lines: [], chunk: new Uint8Array() }
+type Joined = { readonly lines: readonly Uint8Array[]; readonly isChunked: boolean; readonly bytes: Uint8Array }
+let last: Joined = { lines: [], isChunked: false, bytes: new Uint8Array() }
 
 /** Many watches are told the same at the same time: what was joined for one is there for the next. */
-function join(lines: readonly Uint8Array[]): Uint8Array {
-  const [only] = lines
-  if (lines.length === 1 && only) return only
-  const isSame = lines.length === last.lines.length && lines.every((line, index) => line === last.lines[index])
-  if (!isSame) last = { lines, chunk: Buffer.concat(lines) }
-  return last.chunk
+function join(lines: readonly Uint8Array[], isChunked: boolean): Uint8Array {
+  const isSame =
+    isChunked === last.isChunked &&
+    lines.length === last.lines.length &&
+    lines.every((line, index) => line === last.lines[index])
+  if (!isSame) last = { lines, isChunked, bytes: Buffer.concat(isChunked ? framed(lines) : lines) }
+  return last.bytes
+}
+
+const lineEnd = Buffer.from('\r\n')
+
+/** As one chunk of HTTP/1.1: its length in hexadecimal before it, and line ends. */
+function framed(lines: readonly Uint8Array[]): Uint8Array[] {
+  const size = lines.reduce((sum, { length }) => sum + length, 0)
+  return [Buffer.from(`${size.toString(16)}\r\n`), ...lines, lineEnd]
 }
 
 /** Writes, and waits until the client has taken it; false: it is gone, or took nothing for too long. */

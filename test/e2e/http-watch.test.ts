@@ -95,6 +95,37 @@ describe('watches', { timeout: 30_000 }, () => {
     assert.ok(plain.response.complete && marked.response.complete)
   })
 
+  test('every chunk is as long as it says, after the last one the connection serves on; HTTP/1.0 gets bare lines', async () => {
+    await make()
+    const bare = await openBare(server.http)
+    const head = `Host: localhost\r\nAuthorization: Bearer ${server.adminKey}\r\n\r\n`
+    bare.socket.write(`GET ${teams}?watch=1&allowWatchBookmarks=1&timeoutSeconds=1 HTTP/1.1\r\n${head}`)
+    const first = await bare.until('\r\n0\r\n\r\n')
+    let rest = first.slice(first.indexOf('\r\n\r\n') + 4)
+    const lines: string[] = []
+    for (let size = -1; size !== 0; ) {
+      size = Number.parseInt(rest, 16)
+      const start = rest.indexOf('\r\n') + 2
+      lines.push(
+        ...rest
+          .slice(start, start + size)
+          .split('\n')
+          .filter(Boolean),
+      )
+      assert.equal(rest.slice(start + size, start + size + 2), '\r\n', 'a chunk ends where it says')
+      rest = rest.slice(start + size + 2)
+    }
+    assert.equal(rest, '')
+    assert.deepEqual([...new Set(lines.map(line => JSON.parse(line).type))], ['ADDED', 'BOOKMARK'])
+    bare.socket.write(`GET /livez HTTP/1.1\r\n${head}`)
+    assert.match((await bare.until('\r\n\r\nok')).slice(first.length), /^HTTP\/1\.1 200/)
+    bare.socket.destroy()
+    const old = await openBare(server.http)
+    old.socket.write(`GET ${teams}?watch=1&timeoutSeconds=1 HTTP/1.0\r\n${head}`)
+    const [, body = ''] = (await old.ended()).split('\r\n\r\n')
+    for (const line of body.split('\n').filter(Boolean)) assert.equal(JSON.parse(line).type, 'ADDED')
+  })
+
   test('as Table the columns come once; as PartialObjectMetadata no spec comes', async () => {
     const as = (word: string) => ({ accept: `application/json;as=${word};v=v1;g=meta.k8s.io` })
     const from = await newest()
