@@ -1,5 +1,6 @@
 // The flags of `platform vcluster sync`, and what it has opened by them.
 
+import { dnsLabel } from '../api/names.ts'
 import type { Flags, Given, Io } from '../cli/command.ts'
 import { configFlags } from '../cli/read-config.ts'
 import type { Config } from '../vcluster/config.ts'
@@ -8,8 +9,15 @@ import type { Reached } from './reach.ts'
 
 export const flags = {
   ...configFlags,
-  name: { type: 'text', value: 'VC', what: 'Name of the virtual cluster.', required: true },
-  namespace: { type: 'text', short: 'n', value: 'NS', what: 'Where it lives on the host.', required: true },
+  name: { type: 'text', value: 'VC', what: 'Name of the virtual cluster.', required: true, check: dnsLabel },
+  namespace: {
+    type: 'text',
+    short: 'n',
+    value: 'NS',
+    what: 'Where it lives on the host.',
+    required: true,
+    check: dnsLabel,
+  },
   'virtual-kubeconfig': { type: 'text', value: 'FILE', what: 'Way into the virtual cluster.', required: true },
   'virtual-context': { type: 'text', value: 'NAME', what: 'Context of that file.' },
   'host-kubeconfig': { type: 'text', value: 'FILE', what: 'Way into the host; default: the cluster this runs in.' },

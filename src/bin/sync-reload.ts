@@ -25,7 +25,9 @@ export async function keepSyncing({ opened, options, signal, log, running }: Kee
       ? await openSync(options(config, signal)).catch(aborted)
       : undefined
     running(sync)
-    void sync?.ready.then(() => log.info('both sides are followed'))
+    void sync?.ready.then(() => {
+      if (!signal.aborted) log.info('both sides are followed')
+    })
     config = (await nextConfig(opened, signal, log)) ?? config
     running(undefined)
     await sync?.stop()

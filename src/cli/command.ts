@@ -40,6 +40,8 @@ export type Flag =
       /** The only values there are. */
       readonly choices?: readonly string[]
       readonly default?: string
+      /** What is wrong with a value; empty: nothing. */
+      readonly check?: (value: string) => readonly string[]
       /** Environment variable that counts where the flag is not given. */
       readonly variable?: string
     })

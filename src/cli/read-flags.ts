@@ -68,5 +68,7 @@ function readValue(
   for (const value of values ?? [])
     if (row.choices && !row.choices.includes(value))
       problems.push(`${from}: "${value}" must be ${row.choices.join(', ')}${didYouMean(value, row.choices)}`)
+  for (const value of values ?? [])
+    for (const problem of row.check?.(value) ?? []) problems.push(`${from}: "${value}" ${problem}`)
   return row.type === 'list' ? (values ?? []) : (values?.at(-1) ?? row.default)
 }

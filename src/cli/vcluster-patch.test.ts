@@ -181,3 +181,36 @@ test('test runs every case of a directory: 0 as expected, 1 differs, 2 bad input
     assert.match(err, message)
   }
 })
+
+test('test goes on after a case that cannot be run, and tells of each', async () => {
+  const { code, out, err } = await run('test d', {
+    'd/vcluster.yaml': config(owner),
+    'd/a/other.yaml': '',
+    'd/b/input.yaml': '[',
+    'd/c/input.yaml': endpoints('{owner: x}', '127.0.0.1'),
+    'd/c/expected.error': 'AddressRefused\n',
+  })
+  assert.equal(code, 2)
+  assert.equal(out, 'broken  a\nbroken  b\nok      c\n3 cases, 0 differ, 2 cannot be run\n')
+  assert.match(err, /d\/a: neither input\.yaml nor host\.yaml[\s\S]*d\/b\/input\.yaml/)
+})
+
+test('an object that would not be written is not printed as if it would be', async () => {
+  const files = { 'v.yaml': config(owner), 'o.yaml': endpoints('{owner: x}', '127.0.0.1') }
+  for (const form of ['yaml', 'json']) {
+    const { code, out, err } = await patch(files, ` -o ${form}`)
+    assert.deepEqual([code, out], [1, ''])
+    assert.match(err, /AddressRefused/)
+  }
+})
+
+test('names that no cluster could have are refused, both at once', async () => {
+  const io = { ...fakeIo(), err: (text: string) => void said.push(text) }
+  const said: string[] = []
+  const words = ['vcluster', 'patch', '-f', 'v.yaml', '--object', 'o.yaml', '--name', 'A B', '--namespace', 'x.y']
+  assert.equal(await runCommand(commands, words, io), 2)
+  assert.match(
+    said.join(''),
+    /--name: "A B" a lowercase RFC 1123 label[\s\S]*--namespace: "x\.y" must not contain dots/,
+  )
+})

@@ -1,6 +1,7 @@
 // `platform vcluster patch`: the object that the other side would get, before anything runs.
 
 import { writeYaml } from '../api/codec.ts'
+import { dnsLabel } from '../api/names.ts'
 import type { Json, JsonObject } from '../api/object.ts'
 import type { Config } from '../vcluster/config.ts'
 import type { Patch } from '../vcluster/patch/patch.ts'
@@ -15,8 +16,8 @@ import { withoutMarks } from './without-marks.ts'
 
 export const vclusterFlags = {
   ...configFlags,
-  name: { type: 'text', value: 'VC', what: 'Name of the virtual cluster.', required: true },
-  namespace: { type: 'text', value: 'NS', what: 'Its namespace on the host.', required: true },
+  name: { type: 'text', value: 'VC', what: 'Name of the virtual cluster.', required: true, check: dnsLabel },
+  namespace: { type: 'text', value: 'NS', what: 'Its namespace on the host.', required: true, check: dnsLabel },
 } as const satisfies Flags
 
 export const vclusterPatch = defineCommand({
@@ -72,7 +73,9 @@ export const vclusterPatch = defineCommand({
       const preview = flags.reverse
         ? await previewToVirtual({ virtualObject: virtual, hostObject: object }, options)
         : await previewToHost({ virtualObject: object, hostObject: host }, options)
-      io.out(show(preview, flags.output))
+      // What would not be written is not shown as if it would; a trace or a difference tells how far it came.
+      if (preview.problem === undefined || flags.output === 'trace' || flags.output === 'diff')
+        io.out(show(preview, flags.output))
       for (const note of preview.notes) io.err(`platform: note: ${note}\n`)
       if (preview.problem !== undefined) io.err(`platform: ${preview.problem}\n`)
       const trips = flags['check-round-trip'] ? await roundTrips({ ...options, object }) : []

@@ -15,7 +15,7 @@ const { file: _, ...flags } = vclusterFlags
 
 export const vclusterTest = defineCommand({
   words: ['vcluster', 'test'],
-  what: 'Run the fixtures of a directory through the patches; 1: one differs.',
+  what: 'Run the fixtures of a directory through the patches; 1: one differs, 2: one cannot be run.',
   examples: [
     { what: 'Run all cases under patches/', command: 'platform vcluster test patches --name vc --namespace team' },
   ],
@@ -32,20 +32,38 @@ export const vclusterTest = defineCommand({
       throw new UsageError([`${root}: no cases: a case is a directory with input.yaml and expected.yaml`])
     const sandbox = openSandbox({ workers: 1 })
     const options = { config, name: flags.name, namespace: flags.namespace, sandbox, now: io.now }
-    let failed = 0
+    const count = { ok: 0, differs: 0, broken: 0 }
     try {
       for (const name of names) {
-        const difference = await runCase(`${root}/${name}`, options, io)
-        io.out(`${difference === '' ? 'ok     ' : 'differs'} ${name}\n${difference}`)
-        if (difference !== '') failed++
+        const {
+          outcome,
+          difference = '',
+          problems = [],
+        } = await runCase(`${root}/${name}`, options, io).then(judged, broken)
+        count[outcome]++
+        io.out(`${outcome.padEnd(7)} ${name}\n${difference}`)
+        for (const problem of problems) io.err(`platform: ${problem}\n`)
       }
     } finally {
       await sandbox.close()
     }
-    io.out(`${names.length} cases, ${failed} ${failed === 1 ? 'differs' : 'differ'}\n`)
-    return failed ? 1 : 0
+    const unrun = count.broken ? `, ${count.broken} cannot be run` : ''
+    io.out(`${names.length} cases, ${count.differs} ${count.differs === 1 ? 'differs' : 'differ'}${unrun}\n`)
+    return count.broken ? 2 : count.differs ? 1 : 0
   },
 })
+
+type Judged = {
+  readonly outcome: 'ok' | 'differs' | 'broken'
+  readonly difference?: string
+  readonly problems?: readonly string[]
+}
+const judged = (difference: string): Judged => ({ outcome: difference === '' ? 'ok' : 'differs', difference })
+/** A case that cannot be run is told in its place, and the others go on. */
+const broken = (error: unknown): Judged => {
+  if (!(error instanceof UsageError)) throw error
+  return { outcome: 'broken', problems: error.problems }
+}
 
 async function list(path: string, io: Io): Promise<readonly string[]> {
   return io.listDirectory(path).catch((error: Error) => {

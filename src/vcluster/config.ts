@@ -42,15 +42,16 @@ export function loadConfig(bytes: Uint8Array, { whyNoPatches }: LoadOptions): Lo
     return { config: defaultConfig(), problems: error.problems, warnings: [] }
   }
   const shape: Finding[] = []
+  const near: Finding[] = []
   // The rules read what the schema promises: a value of another type is told, and absent for them.
-  const sound = checkShape(text.value, schema, [], shape) as JsonObject
+  const sound = checkShape(text.value, schema, [], { wrong: shape, near }) as JsonObject
   const ruled = checkRules(sound, merge(sound, schema) as Config, whyNoPatches)
   const patches = (['services', 'endpoints'] as const).flatMap(kind => patchFindings(text.value, kind))
   const placed = (findings: readonly Finding[]) => findings.map(one => place(text, one)).toSorted(inOrder)
   return {
     config: ruled.config,
     problems: placed([...shape, ...ruled.problems, ...patches]),
-    warnings: placed(ruled.warnings),
+    warnings: placed([...near, ...ruled.warnings]),
   }
 }
 
@@ -86,40 +87,52 @@ const expected: { readonly [type: string]: string } = {
   boolean: 'true or false',
 }
 
+type Found = { readonly wrong: Finding[]; readonly near: Finding[] }
+
 /**
  * The value with null in place of whatever has another type than the schema says. null counts as absent, as an empty
  * `key:` reads. What patches look like inside, they know themselves.
  */
-function checkShape(value: Json, { type = '', ...rest }: Schema, at: At, findings: Finding[]): Json {
+function checkShape(value: Json, { type = '', ...rest }: Schema, at: At, found: Found): Json {
   if (value === null) return null
   if (typeOf(value) !== type) {
-    findings.push({ at, message: `${at.join('.')} must be ${expected[type]}, not ${nameOf(value)}` })
+    found.wrong.push({ at, message: `${at.join('.')} must be ${expected[type]}, not ${nameOf(value)}` })
     return null
   }
   if (rest.enum && !rest.enum.includes(value as string)) {
     const hint = didYouMean(String(value), rest.enum)
-    findings.push({ at, message: `${at.join('.')} must be ${rest.enum.join(' or ')}${hint}` })
+    found.wrong.push({ at, message: `${at.join('.')} must be ${rest.enum.join(' or ')}${hint}` })
   }
-  if (isObject(value)) return checkKeys(value, rest, at, findings)
+  if (isObject(value)) return checkKeys(value, rest, at, found)
   const { items } = rest
   if (!Array.isArray(value) || !items || at.at(-1) === 'patches') return value
   return value.map((item, index) => {
-    if (item === null) findings.push({ at: [...at, index], message: `${at.join('.')}[${index}] is empty` })
-    return checkShape(item, items, [...at, index], findings)
+    if (item === null) found.wrong.push({ at: [...at, index], message: `${at.join('.')}[${index}] is empty` })
+    return checkShape(item, items, [...at, index], found)
   })
 }
 
-function checkKeys(value: JsonObject, rest: Schema, at: At, findings: Finding[]): JsonObject {
+function checkKeys(value: JsonObject, rest: Schema, at: At, found: Found): JsonObject {
   const properties = rest.properties ?? {}
+  const known = Object.keys(properties)
   const sound = emptyMap()
   for (const [key, member] of Object.entries(value)) {
     const inside = Object.hasOwn(properties, key) ? properties[key] : rest.additionalProperties
-    sound[key] = isSchema(inside) ? checkShape(member, inside, [...at, key], findings) : member
-    if (inside === false) {
-      const known = Object.keys(properties)
-      const message = `${[...at, key].join('.')} is no known key${didYouMean(key, known)} (known: ${known.join(', ')})`
-      findings.push({ at: [...at, key], key: true, message })
-    }
+    sound[key] = isSchema(inside) ? checkShape(member, inside, [...at, key], found) : member
+    if (isSchema(inside)) continue
+    const name = [...at, key].join('.')
+    const say = (message: string): Finding => ({ at: [...at, key], key: true, message })
+    if (inside === false)
+      found.wrong.push(say(`${name} is no known key${didYouMean(key, known)} (known: ${known.join(', ')})`))
+    // Others may read it. What is nearly a key that is not there is more likely a mistake that switches nothing.
+    const hint =
+      inside === false
+        ? ''
+        : didYouMean(
+            key,
+            known.filter(one => !Object.hasOwn(value, one)),
+          )
+    if (hint) found.near.push(say(`${name} is not read here${hint}`))
   }
   return sound
 }

@@ -43,6 +43,14 @@ test('an unknown key under services and endpoints is refused where it stands, wi
   ])
 })
 
+test('a key that others may read and that is nearly one of ours is warned about; one of theirs is not', () => {
+  const text = 'synk: {}\nsync:\n  toHost:\n    endpoint: {enabled: false}\n    ingresses: {enabled: true}\n'
+  const more = 'controlPlane: {statefulSet: {}, distro: {}}\npolicies: {}\nplugins: {}\nexperimental: {}\n'
+  assert.deepEqual(problemsOf(text + more), [])
+  assert.deepEqual(warningsOf(text + more), ['4:5 sync.toHost.endpoint is not read here; did you mean endpoints?'])
+  assert.deepEqual(warningsOf('synk: {}\n'), ['1:1 synk is not read here; did you mean sync?'])
+})
+
 test('wrong types are all told, with what was expected', () => {
   const text = toHost('endpoints:\n  enabled: "yes"\n  patches: {}\n  hostDeletePolicy: recreate\n  allowedCIDRs: [1]')
   assert.deepEqual(problemsOf(`privateNodes: [1]\n${text}`), [
