@@ -5,7 +5,9 @@
 
 import { DatabaseSync } from 'node:sqlite'
 import { MOST_OPS } from './commit-queue.ts'
+import { sumOf } from './record-sum.ts'
 import { didNothing } from './sqlite-errors.ts'
+import { bringUpToDate, type LogRow, sumOfRow, writeMeta } from './sqlite-schema.ts'
 
 /** `text`: how many bytes of the batch's slab are this row's; 0 for a deletion, whose text is its predecessor's. */
 export type Row = {
@@ -44,17 +46,9 @@ export type Table = {
   close(): void
 }
 
-const FILE_VERSION = 1
 /** A row's id is its revision and its slot in the commit: the log's order is the table's own, without an index. */
 export const SLOTS = MOST_OPS
 
-const SCHEMA = `
-  CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
-  CREATE TABLE IF NOT EXISTS log (
-    id INTEGER PRIMARY KEY, bucket TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL,
-    previous INTEGER NOT NULL, gap INTEGER NOT NULL, time INTEGER NOT NULL, text BLOB);
-  CREATE TABLE IF NOT EXISTS times (id TEXT PRIMARY KEY, time INTEGER NOT NULL) WITHOUT ROWID;
-  INSERT OR IGNORE INTO meta VALUES ('version', ${FILE_VERSION}), ('floor', 1), ('probe', 0);`
 const STEP = 1000
 const TIDY_PAGES = 4000
 
@@ -74,15 +68,13 @@ export function openTable(options: TableOptions): Table {
     db.close()
     throw error
   }
-  const insert = db.prepare('INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?, ?)')
+  const insert = db.prepare('INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)')
   const changed = db.prepare('SELECT id, bucket, previous, gap FROM log WHERE id >= ? AND id < ?')
   const deleteRow = db.prepare('DELETE FROM log WHERE id = ?')
   const deleteOld = db.prepare('DELETE FROM log WHERE id >= ? AND id < ? AND bucket = ?')
-  const putText = db.prepare(
-    'UPDATE log SET text = ?, gap = ? WHERE id >= ? AND id < ? AND bucket = ? AND namespace = ? AND name = ?',
-  )
-  const setMeta = db.prepare('UPDATE meta SET value = ? WHERE name = ?')
-  const saveTime = db.prepare('INSERT OR REPLACE INTO times VALUES (?, ?)')
+  const findRow = db.prepare('SELECT * FROM log WHERE id >= ? AND id < ? AND bucket = ? AND namespace = ? AND name = ?')
+  const putText = db.prepare('UPDATE log SET text = ?, gap = ?, sum = ? WHERE id = ?')
+  const saveTime = db.prepare('INSERT OR REPLACE INTO times VALUES (?, ?, ?)')
   const forgetTime = db.prepare('DELETE FROM times WHERE id = ?')
   let floor = readNumber(db, "SELECT value FROM meta WHERE name = 'floor'")
   let pages = 0
@@ -117,7 +109,9 @@ export function openTable(options: TableOptions): Table {
           const text = row.text === 0 ? null : slab.subarray(at, at + row.text)
           at += row.text
           const id = row.revision * SLOTS + row.slot
-          insert.run(id, row.bucket, row.namespace, row.name, row.previous, row.gap, time, text)
+          const { bucket, namespace, name, previous, gap } = row
+          const sum = sumOfRow({ id, bucket, namespace, name, previous, gap, time, text })
+          insert.run(id, bucket, namespace, name, previous, gap, time, text, sum)
         }
       })
       pages += 2 + rows.length + (slab.length >> 12)
@@ -126,17 +120,19 @@ export function openTable(options: TableOptions): Table {
       transaction(() => {
         for (const [id, time] of times) {
           if (time === undefined) forgetTime.run(id)
-          else saveTime.run(id, time)
+          else saveTime.run(id, time, sumOf([id, time]))
         }
       }),
     replace(texts) {
       transaction(() => {
-        for (const { revision, bucket, namespace, name, gap, text } of texts)
-          putText.run(text, gap, revision * SLOTS, (revision + 1) * SLOTS, bucket, namespace, name)
+        for (const { revision, bucket, namespace, name, gap, text } of texts) {
+          const row = findRow.get(revision * SLOTS, (revision + 1) * SLOTS, bucket, namespace, name)
+          if (row) putText.run(text, gap, sumOfRow({ ...(row as unknown as LogRow), gap, text }), row['id'] as number)
+        }
       })
       pages += texts.reduce((sum, { text }) => sum + 2 + (text.length >> 12), 2)
     },
-    probe: () => transaction(() => setMeta.run(Date.now(), 'probe')),
+    probe: () => transaction(() => writeMeta(db, 'probe', Date.now())),
     compact(target) {
       const to = Math.min(target, floor + STEP)
       transaction(() => {
@@ -145,7 +141,7 @@ export function openTable(options: TableOptions): Table {
           if (previous > 0) deleteOld.run(previous * SLOTS, (previous + 1) * SLOTS, bucket)
           if (gap === 0) deleteRow.run(id)
         }
-        setMeta.run(to, 'floor')
+        writeMeta(db, 'floor', to)
       })
       floor = to
       pages += STEP
@@ -162,12 +158,7 @@ export function openTable(options: TableOptions): Table {
 function prepare(db: DatabaseSync, settle: boolean): void {
   db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0')
   db.exec(`PRAGMA journal_size_limit = ${64 * 2 ** 20}`)
-  const empty = readNumber(db, 'SELECT count(*) FROM sqlite_schema') === 0
-  const version = empty ? FILE_VERSION : readNumber(db, "SELECT value FROM meta WHERE name = 'version'")
-  if (version > FILE_VERSION) {
-    throw new Error(`the database was written by a newer platform (format ${version}; this one knows ${FILE_VERSION})`)
-  }
-  if (empty) db.exec(`BEGIN IMMEDIATE; ${SCHEMA} COMMIT`)
+  bringUpToDate(db)
   if (settle && readNumber(db, 'PRAGMA wal_checkpoint(TRUNCATE)') !== 0) throw new Error('the database is busy')
 }
 

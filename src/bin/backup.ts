@@ -1,0 +1,75 @@
+// `platform backup FILE`: everything that is stored, at one revision, while the server runs. Sealed with the key ring, which is not in it.
+
+import { randomBytes } from 'node:crypto'
+import { existsSync, readFileSync } from 'node:fs'
+import { open, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { defineCommand, UsageError } from '../cli/command.ts'
+import { type BackupOptions, type Summary, writeBackup } from '../storage/backup.ts'
+import { dataFlags, dataPlace } from './data-flags.ts'
+
+/** Clients know a server by its authority: a restored one is the same to them. */
+const kept = ['ca.crt', 'ca.key']
+
+export const backup = defineCommand({
+  words: ['backup'],
+  what: 'Write a backup of a data directory, while its server runs or not.',
+  examples: [
+    { what: 'Into a file', command: 'platform backup platform.backup --data data' },
+    { what: 'To somewhere else', command: 'platform backup - --data data | ssh elsewhere "cat > platform.backup"' },
+  ],
+  flags: dataFlags,
+  positionals: [{ name: 'FILE', what: 'where to write it, - for standard output' }],
+  run: async ({ flags, words: [file = ''] }, io) => {
+    if (file === '-' && io.isTerminal) throw new UsageError(['a backup is no text: send it into a file or a pipe'])
+    const { directory, ring } = dataPlace(flags, io.env)
+    const database = join(directory, 'platform.db')
+    if (!existsSync(database))
+      throw new UsageError([`${directory} has no platform.db; --data names the directory of a server`])
+    const { keys, from } = ring()
+    const [key] = keys
+    if (!key) throw new Error(`${from} holds no key`)
+    let summary: Summary | undefined
+    const options: BackupOptions = {
+      file: database,
+      files: Object.fromEntries(
+        kept.flatMap(name => {
+          const path = join(directory, name)
+          return existsSync(path) ? [[name, readFileSync(path)]] : []
+        }),
+      ),
+      key,
+      random: size => randomBytes(size),
+      now: io.now,
+      done: found => {
+        summary = found
+      },
+    }
+    if (file === '-') for (const part of writeBackup(options)) await toStdout(part)
+    else await toFile(file, options)
+    io.err(
+      `platform: ${summary?.objects} objects at revision ${summary?.revision}; ${from} opens it: keep that elsewhere\n`,
+    )
+    return 0
+  },
+})
+
+/** No faster than it is taken. */
+const toStdout = (part: Buffer) =>
+  new Promise<void>((resolve, reject) => process.stdout.write(part, error => (error ? reject(error) : resolve())))
+
+/** Whole or not at all, and readable by its owner alone. */
+async function toFile(file: string, options: BackupOptions): Promise<void> {
+  const temporary = `${file}.${process.pid}.tmp`
+  const handle = await open(temporary, 'wx', 0o600)
+  try {
+    for (const part of writeBackup(options)) await handle.writeFile(part)
+    await handle.sync()
+    await handle.close()
+    await rename(temporary, file)
+  } catch (error) {
+    await handle.close().catch(() => {})
+    await rm(temporary, { force: true })
+    throw error
+  }
+}

@@ -1,0 +1,57 @@
+// `platform restore FILE --data DIR`: a data directory from a backup. Nothing that is there already is touched.
+
+import { createReadStream, existsSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { defineCommand, UsageError } from '../cli/command.ts'
+import { readBackup } from '../storage/backup.ts'
+import { openDirectory, writeSecret } from './data-directory.ts'
+import { dataFlags, dataPlace } from './data-flags.ts'
+
+/** More commits than anyone makes between a backup and the loss of what it was made of. */
+const skip = 1_000_000_000
+
+export const restore = defineCommand({
+  words: ['restore'],
+  what: 'Make a data directory from a backup.',
+  examples: [
+    {
+      what: 'With the key ring put into the new directory first',
+      command: 'platform restore platform.backup --data restored',
+    },
+    {
+      what: 'With the key ring elsewhere',
+      command: 'platform restore - --data restored --master-key ring.key < platform.backup',
+    },
+  ],
+  flags: dataFlags,
+  positionals: [{ name: 'FILE', what: 'the backup, - for standard input' }],
+  run: async ({ flags, words: [file = ''] }, io) => {
+    const { directory, ring, settings } = dataPlace(flags, io.env)
+    const there = existsSync(directory) ? readdirSync(directory).filter(name => name !== 'master.key') : []
+    if (there.length)
+      throw new UsageError([
+        `${directory} is not empty (${there.slice(0, 3).join(', ')}${there.length > 3 ? ', …' : ''}); name a new directory with --data, or an empty one`,
+      ])
+    if (!settings.masterKey && !existsSync(join(directory, 'master.key')))
+      throw new UsageError([
+        `the key ring is not in the backup: put it into ${directory} as master.key, or name it with --master-key`,
+      ])
+    const { keys } = ring()
+    openDirectory(directory)
+    const made = join(directory, 'platform.db.restoring')
+    try {
+      const source = file === '-' ? process.stdin : createReadStream(file)
+      const { files, objects, revision } = await readBackup({ file: made, source, keys, skip })
+      for (const [name, bytes] of Object.entries(files))
+        writeSecret(join(directory, basename(name)), Buffer.from(bytes).toString())
+      renameSync(made, join(directory, 'platform.db'))
+      io.err(
+        `platform: ${objects} objects of revision ${revision} are in ${directory}; the next write is ${revision + skip + 1}\n`,
+      )
+      return 0
+    } catch (error) {
+      for (const end of ['', '-wal', '-shm']) rmSync(made + end, { force: true })
+      throw new Error(`${file === '-' ? 'the backup' : file}: ${(error as Error).message}`, { cause: error })
+    }
+  },
+})

@@ -1,0 +1,117 @@
+// A stream that nobody reads or changes who does not hold the key ring: pieces under AES-256-GCM, each bound to its place. backup.ts writes and reads it.
+
+import { createCipheriv, createDecipheriv, hkdfSync } from 'node:crypto'
+import type { RingKey } from './key-ring.ts'
+
+/** The first line, in clear: what it is, and which key opens it. Every piece is bound to it. */
+type Head = { readonly platform: 'backup'; readonly format: 1; readonly key: string; readonly salt: string }
+
+const TAG = 16
+const MOST = 64 * 2 ** 20
+const LONGEST_HEAD = 1024
+
+const keyOf = ({ key }: RingKey, salt: Buffer) => Buffer.from(hkdfSync('sha256', key, salt, 'platform backup', 32))
+
+/** The number of the piece, and whether it is the last: none can be moved, left out or cut off. */
+function nonceOf(index: number, last: boolean): Buffer {
+  const nonce = Buffer.alloc(12)
+  nonce.writeBigUInt64BE(BigInt(index), 3)
+  nonce[11] = last ? 1 : 0
+  return nonce
+}
+
+export function* sealStream(
+  pieces: Iterable<Buffer>,
+  key: RingKey,
+  random: (size: number) => Uint8Array,
+): Generator<Buffer> {
+  const salt = Buffer.from(random(32))
+  const head: Head = { platform: 'backup', format: 1, key: key.id, salt: salt.toString('hex') }
+  const line = Buffer.from(`${JSON.stringify(head)}\n`)
+  const own = keyOf(key, salt)
+  yield line
+  const seal = (piece: Buffer, index: number, last: boolean) => {
+    const cipher = createCipheriv('aes-256-gcm', own, nonceOf(index, last)).setAAD(line)
+    const text = Buffer.concat([cipher.update(piece), cipher.final(), cipher.getAuthTag()])
+    const size = Buffer.alloc(4)
+    size.writeUInt32BE(text.length)
+    return Buffer.concat([size, text])
+  }
+  let index = 0
+  let held: Buffer | undefined
+  for (const piece of pieces) {
+    if (held) yield seal(held, index++, false)
+    held = piece
+  }
+  yield seal(held ?? Buffer.alloc(0), index, true)
+}
+
+/** Throws where it was not sealed with a key of this ring, was changed, or is not whole. */
+export async function* openStream(source: AsyncIterable<Uint8Array>, keys: readonly RingKey[]): AsyncGenerator<Buffer> {
+  const input = reader(source)
+  const line = await input.line()
+  const head = readHead(line)
+  const key = keys.find(({ id }) => id === head.key)
+  if (!key)
+    throw new Error(
+      `it is sealed with the key ${head.key}, which the key ring does not have (it has ${keys.map(({ id }) => id).join(', ')})`,
+    )
+  const own = keyOf(key, Buffer.from(head.salt, 'hex'))
+  for (let index = 0, last = false; !last; index++) {
+    const size = (await input.take(4)).readUInt32BE()
+    if (size < TAG || size > MOST) throw damaged(index)
+    const text = await input.take(size)
+    last = await input.isOver()
+    const open = createDecipheriv('aes-256-gcm', own, nonceOf(index, last)).setAAD(line)
+    open.setAuthTag(text.subarray(-TAG))
+    const piece = open.update(text.subarray(0, -TAG))
+    try {
+      open.final()
+    } catch {
+      throw damaged(index)
+    }
+    yield piece
+  }
+}
+
+const damaged = (index: number) =>
+  new Error(`piece ${index + 1} was changed, cut off, or sealed with another key of the same id`)
+
+function readHead(line: Buffer): Head {
+  try {
+    const head = JSON.parse(line.toString()) as Head
+    if (head.platform === 'backup' && head.format === 1 && /^[0-9a-f]{64}$/.test(head.salt)) return head
+  } catch {}
+  throw new Error('it is no backup of this platform, or of a newer one')
+}
+
+/** Reads what comes in pieces of any size in pieces of the size that is asked for. */
+function reader(source: AsyncIterable<Uint8Array>) {
+  const chunks = source[Symbol.asyncIterator]()
+  let held = Buffer.alloc(0)
+  const more = async (): Promise<boolean> => {
+    const { value, done } = await chunks.next()
+    if (!done) held = Buffer.concat([held, value])
+    return !done
+  }
+  const cut = (size: number): Buffer => {
+    const taken = held.subarray(0, size)
+    held = held.subarray(size)
+    return taken
+  }
+  return {
+    async line(): Promise<Buffer> {
+      while (!held.includes(0x0a) && held.length < LONGEST_HEAD && (await more()));
+      const end = held.indexOf(0x0a)
+      return end === -1 || end > LONGEST_HEAD ? Buffer.alloc(0) : cut(end + 1)
+    },
+    async take(size: number): Promise<Buffer> {
+      while (held.length < size) if (!(await more())) throw new Error('it ends too soon')
+      return cut(size)
+    },
+    async isOver(): Promise<boolean> {
+      while (held.length === 0) if (!(await more())) return true
+      return false
+    },
+  }
+}

@@ -1,0 +1,75 @@
+// Every kind of damage is found: a byte flipped anywhere either is told of or changes nothing that anyone is shown.
+
+import assert from 'node:assert/strict'
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { after, test } from 'node:test'
+import { openReplica } from './replica.ts'
+import { loadLog, loadTimes } from './sqlite-load.ts'
+import { verifyFile } from './verify.ts'
+
+const fixture = join(import.meta.dirname, '../../test/fixtures/store/format-2.db')
+const directory = mkdtempSync(join(tmpdir(), 'platform-verify-'))
+const file = join(directory, 'platform.db')
+after(() => rmSync(directory, { recursive: true, force: true }))
+
+/** All that a server would show of a file: objects, revision and times; or that it would not start. */
+function shown(): string {
+  try {
+    const replica = openReplica()
+    loadLog(file, replica)
+    const db = new DatabaseSync(file, { readOnly: true })
+    const buckets = db.prepare('SELECT DISTINCT bucket FROM log ORDER BY bucket').all()
+    db.close()
+    const texts = buckets.map(({ bucket }) =>
+      replica.list({ bucket: String(bucket) }).entries.map(({ key, text }) => [key, text.toString('latin1')]),
+    )
+    return JSON.stringify([replica.revision, texts, [...loadTimes(file)]])
+  } catch (error) {
+    return `it does not start: ${(error as Error).message}`
+  }
+}
+
+test('each byte of a sample flipped, one at a time: verify tells of it, or nothing that is shown changes', () => {
+  const whole = readFileSync(fixture)
+  writeFileSync(file, whole)
+  assert.deepEqual(verifyFile(file).damages, [])
+  const before = shown()
+  const stride = Number(process.env['VERIFY_STRIDE'] ?? 101)
+  const unseen: number[] = []
+  let told = 0
+  for (let at = 0; at < whole.length; at += stride)
+    for (const mask of [0x01, 0xff]) {
+      const damaged = Buffer.from(whole)
+      damaged[at] = (damaged[at] as number) ^ mask
+      writeFileSync(file, damaged)
+      if (verifyFile(file).damages.length) told++
+      else if (shown() !== before) unseen.push(at)
+    }
+  assert.deepEqual(unseen, [])
+  assert.ok(told > 100, String(told))
+})
+
+test('a record that is of another object, of another revision, gone or put elsewhere is named', () => {
+  const spoiled = (sql: string) => {
+    copyFileSync(fixture, file)
+    const db = new DatabaseSync(file)
+    db.exec(sql)
+    db.close()
+    return verifyFile(file).damages.join('\n')
+  }
+  assert.match(
+    spoiled("UPDATE log SET name = 'other' WHERE name = 'db' AND namespace = ''"),
+    /other\): its checksum is wrong/,
+  )
+  assert.match(spoiled("UPDATE log SET text = replace(text, 'ada', 'eve') WHERE name = 'db'"), /checksum is wrong/)
+  assert.match(
+    spoiled('DELETE FROM log WHERE id = (SELECT id FROM log ORDER BY id LIMIT 1 OFFSET 8)'),
+    /what came before it is missing/,
+  )
+  assert.match(spoiled('UPDATE times SET time = time + 1'), /times ".*": its checksum is wrong/)
+  assert.match(spoiled("UPDATE meta SET value = 7 WHERE name = 'floor'"), /meta floor: its checksum is wrong/)
+  assert.match(spoiled('DROP TABLE times'), /the table times cannot be read/)
+})

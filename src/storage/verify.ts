@@ -1,0 +1,119 @@
+// Looks at every record of a database file, whoever wrote it last: what is damaged, and where. `platform verify` calls it.
+
+import { DatabaseSync } from 'node:sqlite'
+import { isObject } from '../api/object.ts'
+import { sumOf } from './record-sum.ts'
+import { plainWords } from './sqlite-errors.ts'
+import { FILE_VERSION, type LogRow, sumOfRow } from './sqlite-schema.ts'
+import { SLOTS } from './sqlite-table.ts'
+
+export type Verified = {
+  readonly records: number
+  readonly revision: number
+  /** Each names a place and what is wrong with it. Empty: everything is as it was written. */
+  readonly damages: readonly string[]
+}
+
+type Summed<T> = T & { readonly sum: number }
+const MOST = 1000
+
+export function verifyFile(file: string): Verified {
+  const damages: string[] = []
+  const found = { records: 0, revision: 0 }
+  const tell = (damage: string) => {
+    if (damages.length < MOST) damages.push(damage)
+  }
+  /** What the engine cannot even read is damage, too. */
+  const tried = (where: string, look: () => void) => {
+    try {
+      look()
+    } catch (error) {
+      tell(`${where} cannot be read: ${plainWords(error)}`)
+    }
+  }
+  let db: DatabaseSync | undefined
+  tried('the file', () => {
+    db = new DatabaseSync(file, { readOnly: true, timeout: 5000 })
+    db.exec('BEGIN')
+  })
+  const open = db
+  if (open === undefined) return { ...found, damages }
+  try {
+    tried('the file', () => checkStructure(open, tell))
+    tried('the table meta', () => checkMeta(open, tell))
+    tried('the table times', () => checkTimes(open, tell))
+    tried('the table log', () => {
+      const { floor } = open.prepare("SELECT value AS floor FROM meta WHERE name = 'floor'").get() as { floor: number }
+      Object.assign(found, checkLog(open, floor, tell))
+    })
+  } finally {
+    open.close()
+  }
+  return { ...found, damages }
+}
+
+type Tell = (damage: string) => void
+
+/** Pages, cells and the order within tables and indexes, as the engine itself sees them. */
+function checkStructure(db: DatabaseSync, tell: Tell): void {
+  for (const row of db.prepare('PRAGMA integrity_check(100)').all()) {
+    const said = String(row['integrity_check'])
+    if (said !== 'ok') tell(`the structure of the file: ${said}`)
+  }
+}
+
+function checkMeta(db: DatabaseSync, tell: Tell): void {
+  const rows = db.prepare('SELECT * FROM meta').all() as unknown as Summed<{ name: string; value: number }>[]
+  const version = rows.find(({ name }) => name === 'version')?.value
+  if (version !== FILE_VERSION) {
+    const hint = version === 1 ? ', which has no checksums; the next start of a server brings it up to date' : ''
+    tell(`the file has format ${version}${hint}; this platform verifies format ${FILE_VERSION}`)
+    return
+  }
+  for (const name of ['floor', 'probe']) if (!rows.some(row => row.name === name)) tell(`meta ${name} is missing`)
+  for (const { name, value, sum } of rows) if (sum !== sumOf([name, value])) tell(`meta ${name}: its checksum is wrong`)
+}
+
+function checkTimes(db: DatabaseSync, tell: Tell): void {
+  for (const row of db.prepare('SELECT * FROM times').iterate()) {
+    const { id, time, sum } = row as unknown as Summed<{ id: string; time: number }>
+    if (sum !== sumOf([id, time])) tell(`times ${JSON.stringify(id)}: its checksum is wrong`)
+  }
+}
+
+function checkLog(db: DatabaseSync, floor: number, tell: Tell): { records: number; revision: number } {
+  const newest = new Map<string, number>()
+  let records = 0
+  let revision = floor
+  for (const found of db.prepare('SELECT * FROM log ORDER BY id').iterate()) {
+    const row = found as unknown as Summed<LogRow>
+    const at = Math.floor(row.id / SLOTS)
+    const where = `record ${row.id} (revision ${at}, ${row.bucket} ${row.namespace ? `${row.namespace}/` : ''}${row.name})`
+    records++
+    const problem = row.sum === sumOfRow(row) ? problemOf(row, at) : 'its checksum is wrong'
+    if (problem !== undefined) tell(`${where}: ${problem}`)
+    // History has no gaps: every revision above the floor was a commit.
+    if (at > floor && at !== revision && at !== revision + 1) tell(`${where}: what came before it is missing`)
+    const key = JSON.stringify([row.bucket, row.namespace, row.name])
+    if (at > floor && row.previous !== (newest.get(key) ?? 0))
+      tell(`${where}: does not follow revision ${row.previous}`)
+    if (row.gap === 0) newest.delete(key)
+    else newest.set(key, at)
+    if (at > revision) revision = at
+  }
+  return { records, revision }
+}
+
+/** Whether the text is the object that the key says it is. */
+function problemOf({ gap, text, bucket: _, namespace, name }: LogRow, revision: number): string | undefined {
+  if (gap === 0) return text === null ? undefined : 'a deletion with a text'
+  if (text === null) return 'it has no text'
+  try {
+    const whole: unknown = JSON.parse(Buffer.from(text).toString())
+    const metadata = isObject(whole) && isObject(whole.metadata) ? whole.metadata : {}
+    if (metadata.name !== name || (metadata.namespace ?? '') !== namespace) return 'its text is of another object'
+    return metadata.resourceVersion === String(revision) ? undefined : 'its text is of another revision'
+  } catch {
+    return 'its text is no JSON'
+  }
+}
