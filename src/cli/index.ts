@@ -15,6 +15,7 @@ const files = () => import('./create.ts')
 const tokens = () => import('./token.ts')
 const secrets = () => import('./secret-get.ts')
 const changes = () => import('./secret-set.ts')
+const versions = () => import('./secret-history.ts')
 const secretFiles = () => import('./secret-files.ts')
 const newKeys = () => import('./access-keys.ts')
 const keys = () => import('./access-key-life.ts')
@@ -40,6 +41,9 @@ export const commands: readonly Row[] = [
   row('list secrets', secrets, 'listSecrets'),
   row('import secret', secretFiles, 'importSecret'),
   row('export secret', secretFiles, 'exportSecret'),
+  row('history secret', versions, 'historySecret'),
+  row('diff secret', versions, 'diffSecret'),
+  row('rollback secret', versions, 'rollbackSecret'),
   row('get', objects, 'get'),
   row('list', objects, 'list'),
   row('create', files, 'create'),
