@@ -3,15 +3,16 @@
 import type { Resource } from '../api/object.ts'
 import { listAll } from '../client/follow.ts'
 import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
-import { printSecret, warnings } from './access-keys.ts'
+import { printSecret } from './access-keys.ts'
 import { defineCommand, type Io } from './command.ts'
 import { confirm } from './confirm.ts'
-import { changeContexts, keepKey, readContexts } from './contexts.ts'
+import { type Context, changeContexts, keepKey, readContexts } from './contexts.ts'
 import { readDuration } from './duration.ts'
 import { contextFlag, headersFlag, yesFlag } from './flags.ts'
 import { expiryOf, expiryText, scopeText } from './key-facts.ts'
 import { ago, paint, printObjects, printTable } from './print.ts'
 import { openSession, type Session } from './session.ts'
+import { warnings } from './shown-once.ts'
 
 const day = 86_400_000
 const unusedAfter = 90 * day
@@ -126,10 +127,16 @@ export const rotateAccessKey = defineCommand({
 
 /** Whoever rotates the key they are signed in with stays signed in. */
 async function keepOwn(io: Io, { context }: Session, name: string, key: string): Promise<void> {
-  const own = context ? (await readContexts(io)).contexts[context] : undefined
-  if (!own || own.keyName !== name || !key) return
-  const keyIn = await keepKey(io, context, key)
-  await changeContexts(io, before => ({ ...before, contexts: { ...before.contexts, [context]: { ...own, keyIn } } }))
+  const isOwn = (own: Context | undefined): own is Context => own?.keyName === name
+  if (!context || !key || !isOwn((await readContexts(io)).contexts[context])) return
+  await changeContexts(io, async before => {
+    const own = before.contexts[context]
+    if (!isOwn(own)) return before
+    return {
+      ...before,
+      contexts: { ...before.contexts, [context]: { ...own, keyIn: await keepKey(io, context, key) } },
+    }
+  })
 }
 
 const switchKey = (word: 'disable' | 'enable', what: string) =>

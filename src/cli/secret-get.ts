@@ -1,12 +1,16 @@
 // `platform get secret` and `platform list secrets`: values to those who ask for them, names and sizes to the others.
 
+import type { Kind } from '../api/kind.ts'
+import type { Resource } from '../api/object.ts'
 import { listAll } from '../client/follow.ts'
+import { cellsIn } from '../client/rows.ts'
+import { lastReadColumn } from '../kinds/last-read.ts'
 import { SharedSecret } from '../kinds/shared-secret.ts'
 import { defineCommand, type Io, UsageError } from './command.ts'
 import { readDuration } from './duration.ts'
 import { contextFlag, headersFlag, outputFlag, projectFlag } from './flags.ts'
 import { getFlags, selectionOf, show } from './get.ts'
-import { printJson, printObjects, printTable } from './print.ts'
+import { type PrintOptions, printJson, printObjects, printTable } from './print.ts'
 import { dataOf, findSecret, keyFlag, readable, secretFlags, secretKind, secretValue, textOf } from './secret.ts'
 import { openSession } from './session.ts'
 
@@ -98,15 +102,37 @@ export const listSecrets = defineCommand({
     const since = io.now() - readDuration('--unused', flags.unused) * 1000
     const session = await openSession(io, flags)
     try {
-      const all = await Array.fromAsync(listAll(session.resources, kind, selectionOf(session, kind, flags)))
-      const unused = all.filter(({ metadata, status }) => {
-        const last = status?.['lastRead'] ?? metadata.creationTimestamp
-        return typeof last === 'string' && Date.parse(last) < since
-      })
-      printObjects(io, kind, unused, { ...flags, withNamespace: flags['all-namespaces'], isList: true })
+      const selection = selectionOf(session, kind, flags)
+      const all = await Array.fromAsync(listAll(session.rows, kind, selection))
+      const unused = all.filter(row => readAt(row) < since)
+      printUnused(io, kind, unused, { ...flags, ...selection, withNamespace: flags['all-namespaces'] })
       return 0
     } finally {
       session.close()
     }
   },
 })
+
+/** What nobody has read yet is as old as it is. */
+function readAt(row: Resource): number {
+  const last = lastReadOf(row) ?? row.metadata.creationTimestamp
+  return last === undefined ? 0 : Date.parse(last)
+}
+
+function lastReadOf(row: Resource): string | undefined {
+  const cell = cellsIn(row)?.[lastReadColumn.name]
+  return typeof cell === 'string' && cell !== 'never' ? cell : undefined
+}
+
+/** For programs too it is metadata and the time alone: whoever looks for what is not read must not read it. */
+function printUnused(io: Io, kind: Kind, rows: readonly Resource[], options: PrintOptions): void {
+  const isWhole = options.output === 'json' || options.output === 'yaml'
+  const objects = isWhole
+    ? rows.map(row => {
+        const lastRead = lastReadOf(row)
+        const { apiVersion, kind: name } = kind
+        return { apiVersion, kind: name, metadata: row.metadata, ...(lastRead ? { status: { lastRead } } : {}) }
+      })
+    : rows
+  printObjects(io, kind, objects, { ...options, isList: true })
+}

@@ -4,6 +4,7 @@ import { ApiError } from '../api/errors.ts'
 import type { Resources } from '../api/resources.ts'
 import { connect, type Fetch } from '../client/connect.ts'
 import { retrying } from '../client/retrying.ts'
+import { rowsFrom } from '../client/rows.ts'
 import { openTransport } from '../kubeconfig/transport.ts'
 import { type Io, UsageError } from './command.ts'
 import { type Context, readContexts, readKey } from './contexts.ts'
@@ -17,6 +18,8 @@ export type Session = {
   readonly key: string
   readonly namespace: string
   readonly resources: Resources
+  /** For what is listed: rows of tables, without the data of secrets, so that listing them is not reading them (D35). */
+  readonly rows: Pick<Resources, 'get' | 'list' | 'watch'>
   readonly fetch: Fetch
   close(): void
 }
@@ -37,7 +40,8 @@ export function openWay(io: Io, { server, ca, key }: Pick<Way, 'server' | 'ca' |
   const mayPass = (error: unknown) => !isUntrusted(error)
   const fetch = retrying((url, init) => transport.fetch(url, init).catch(plainly(server, ca)), { mayPass })
   const warn = (text: string) => io.err(`platform: warning: ${text}\n`)
-  return { fetch, resources: connect({ url: server, fetch, warn }), close: transport.close }
+  const options = { url: server, fetch, warn }
+  return { fetch, resources: connect(options), rows: rowsFrom(options), close: transport.close }
 }
 
 const isUntrusted = (error: unknown) => error instanceof Error && /certificate is not|cannot trust/.test(error.message)

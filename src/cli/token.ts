@@ -10,10 +10,16 @@ import { TokenRevocation } from '../kinds/token-revocation.ts'
 import { KubeconfigError, readKubeconfig } from '../kubeconfig/kubeconfig.ts'
 import { openTransport } from '../kubeconfig/transport.ts'
 import { defineCommand, type Flags, type Io, UsageError } from './command.ts'
+import { contextFlag } from './flags.ts'
+import { openSession } from './session.ts'
 
 const service = {
-  kubeconfig: { type: 'text', value: 'FILE', what: 'The way to the service.', required: true, variable: 'KUBECONFIG' },
-  context: { type: 'text', value: 'NAME', what: 'Context of the kubeconfig; default its current one.' },
+  ...contextFlag,
+  kubeconfig: {
+    type: 'text',
+    value: 'FILE',
+    what: 'Go by this kubeconfig instead of the sign-in; then --context is one of its contexts.',
+  },
 } as const satisfies Flags
 
 export const tokenRevoke = defineCommand({
@@ -59,7 +65,7 @@ export const tokenRevoke = defineCommand({
 export const tokenRotateKey = defineCommand({
   words: ['token', 'rotate-key'],
   what: 'Sign direct-cluster tokens with a new key from now on; those that are out stay valid.',
-  examples: [{ what: 'Rotate now', command: 'platform token rotate-key --kubeconfig data/admin.kubeconfig' }],
+  examples: [{ what: 'Rotate now', command: 'platform token rotate-key' }],
   flags: service,
   run: ({ flags }, io) =>
     withService(flags, io, async resources => {
@@ -70,26 +76,28 @@ export const tokenRotateKey = defineCommand({
     }),
 })
 
-type Reached = { readonly kubeconfig: string; readonly context: string | undefined }
+type Reached = { readonly kubeconfig: string | undefined; readonly context: string | undefined }
 
-async function withService(
-  { kubeconfig, context }: Reached,
-  io: Io,
-  work: (resources: Resources) => Promise<void>,
-): Promise<number> {
-  const bytes = await io.readFile(kubeconfig)
-  const access = (() => {
-    try {
-      return readKubeconfig(bytes, { file: kubeconfig, directory: dirname(resolve(kubeconfig)), context })
-    } catch (error) {
-      throw error instanceof KubeconfigError ? new UsageError(error.problems) : error
-    }
-  })()
-  const transport = openTransport(access, { env: io.env, now: io.now })
+async function withService(flags: Reached, io: Io, work: (resources: Resources) => Promise<void>): Promise<number> {
+  const { resources, close } =
+    flags.kubeconfig === undefined
+      ? await openSession(io, flags)
+      : await byKubeconfig(io, flags.kubeconfig, flags.context)
   try {
-    await work(connect({ url: access.server, below: '', fetch: transport.fetch }))
+    await work(resources)
     return 0
   } finally {
-    transport.close()
+    close()
+  }
+}
+
+async function byKubeconfig(io: Io, file: string, context: string | undefined) {
+  const bytes = await io.readFile(file)
+  try {
+    const access = readKubeconfig(bytes, { file, directory: dirname(resolve(file)), context })
+    const { fetch, close } = openTransport(access, { env: io.env, now: io.now })
+    return { resources: connect({ url: access.server, below: '', fetch }), close }
+  } catch (error) {
+    throw error instanceof KubeconfigError ? new UsageError(error.problems) : error
   }
 }

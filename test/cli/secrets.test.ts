@@ -49,6 +49,17 @@ test('values come out as they are: raw bytes, text, JSON and YAML', async () => 
   assert.match(await home.fails(3, 'get secret nothing'), /"nothing" not found/)
 })
 
+test('-o value works with the kind’s own name too', async () => {
+  assert.equal(await home.ok('get sharedsecret db.note -o value'), 'a=b')
+  assert.equal(await home.ok('get secrets db.note -o value'), 'a=b')
+  await home.ok('set secret own k=- --project shop', { stdin: 'v' })
+  assert.equal(await home.ok('get projectsecret own.k -n p-shop -o value'), 'v')
+  assert.equal(await home.ok('get projectsecret own.k --project shop -o value'), 'v')
+  await home.ok('delete secret own --project shop --yes')
+  assert.match(await home.fails(2, 'get projectsecret own.k -o value'), /--project PROJECT is missing/)
+  assert.match(await home.fails(2, 'get sharedsecrets -o value'), /one value of a secret/)
+})
+
 test('in a.b.c the longest name that exists wins, and --key settles it', async () => {
   await home.ok('set secret a b.c=-', { stdin: 'key b.c of a' })
   assert.equal(await home.ok('get secret a.b.c'), 'key b.c of a')
