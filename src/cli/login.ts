@@ -50,7 +50,7 @@ export const login = defineCommand({
     const known = before?.server === server ? before.ca : undefined
     const ca = server.startsWith('http:') ? undefined : await trusted(io, server, { ...flags, known })
     const key = await keyFrom(io, flags['access-key'] === '-')
-    const who = await introduce(io, { server, ca, key })
+    const who = await introduce(io, { server, ca, key, caFile: flags['ca-file'] })
     if (before?.server === server && before.user !== who.user && !flags.yes)
       await mayReplace(
         io,
@@ -150,7 +150,7 @@ async function keyFrom(io: Io, isStdin: boolean): Promise<string> {
 }
 
 /** Who the server says one is. A key with a narrow scope may not ask, and is good all the same. */
-async function introduce(io: Io, way: { server: string; ca: string | undefined; key: string }) {
+async function introduce(io: Io, way: Parameters<typeof openWay>[1]) {
   const { resources, close } = openWay(io, way)
   try {
     const { object } = await resources.create(SelfSubjectReview, '', {})

@@ -7,6 +7,7 @@ import { createSecureContext } from 'node:tls'
 import { ApiError } from '../api/errors.ts'
 import type { Access } from './access.ts'
 import { type Identity, openCredentials } from './credentials.ts'
+import { whyNot } from './why-not.ts'
 
 export type Transport = {
   readonly server: string
@@ -54,7 +55,7 @@ export function openDial(access: Access, { env, now }: Pick<TransportOptions, 'e
       credentials.refuse()
       return credentials.mayChange
     },
-    why: error => causes[error.code ?? ''] ?? error.message,
+    why: error => whyNot(error, access.server).replace(/^: /, ''),
     retire: agents.retire,
   }
 }
@@ -196,25 +197,5 @@ function wholeResponse(answer: IncomingMessage, body: Buffer): Response {
   return light as unknown as Response
 }
 
-const causes: { readonly [code: string]: string } = {
-  ECONNREFUSED: 'nobody listens there',
-  ECONNRESET: 'the connection was broken off',
-  ENOTFOUND: 'the name is not known',
-  EAI_AGAIN: 'the name could not be looked up',
-  ETIMEDOUT: 'it did not answer in time',
-  EHOSTUNREACH: 'there is no way to it',
-  DEPTH_ZERO_SELF_SIGNED_CERT: 'its certificate is not trusted: give its CA as certificate-authority-data',
-  SELF_SIGNED_CERT_IN_CHAIN: 'its certificate is not trusted: give its CA as certificate-authority-data',
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'its certificate is not trusted: give its CA as certificate-authority-data',
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'its certificate is not trusted: give its CA as certificate-authority-data',
-  CERT_SIGNATURE_FAILURE: 'its certificate is not of the CA that the kubeconfig names',
-  CERT_HAS_EXPIRED: 'its certificate has ended, or the clocks are apart',
-  CERT_NOT_YET_VALID: 'its certificate is not valid yet: the clocks are apart',
-  ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another name: set tls-server-name, or use that name',
-  ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED: 'it wants a client certificate',
-}
-
-function unreachable(origin: string, error: Error & { readonly code?: string }): ApiError {
-  const why = causes[error.code ?? ''] ?? error.message
-  return new ApiError(503, 'ServiceUnavailable', `cannot reach ${origin}: ${why}`)
-}
+const unreachable = (origin: string, error: Error) =>
+  new ApiError(503, 'ServiceUnavailable', `cannot reach ${origin}${whyNot(error, origin)}`)
