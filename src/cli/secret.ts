@@ -8,7 +8,7 @@ import { ProjectSecret } from '../kinds/project-secret.ts'
 import { SharedSecret } from '../kinds/shared-secret.ts'
 import { UsageError } from './command.ts'
 import { contextFlag, namespaceFlag, projectFlag } from './flags.ts'
-import { namespaceFor } from './kind-named.ts'
+import { namespaceFor } from './namespace-for.ts'
 import type { Session } from './session.ts'
 
 export const secretFlags = { ...contextFlag, ...namespaceFlag, ...projectFlag } as const
