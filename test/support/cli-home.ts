@@ -69,7 +69,8 @@ export async function openHome(): Promise<CliHome> {
       exec(process.execPath, [program, ...words(args)], { cwd: directory, ...options, env: { ...env, ...more } }),
     start: (args, { env: more } = {}) =>
       spawn(process.execPath, [program, ...args], { cwd: directory, env: { ...env, ...more }, stdio: 'pipe' }),
-    terminal: (args, { env: more } = {}) => openTerminal(words(args), { ...env, ...more }, directory),
+    terminal: (args, { env: more } = {}) =>
+      openTerminal([process.execPath, program, ...words(args)], { ...env, ...more }, directory),
     async signIn(server, key = server.adminKey) {
       const ca = join(server.directory, 'ca.crt')
       await home.ok(['login', server.https, '--ca-file', ca, '--access-key', '-', '--yes'], { stdin: key })
@@ -105,8 +106,8 @@ async function runHere(
 }
 
 /** `script` gives the program a terminal; what is typed into its input is typed there. */
-function openTerminal(args: readonly string[], env: NodeJS.ProcessEnv, cwd: string): Terminal {
-  const line = [process.execPath, program, ...args].map(word => `'${word.replaceAll("'", "'\\''")}'`).join(' ')
+export function openTerminal(command: readonly string[], env: NodeJS.ProcessEnv, cwd: string): Terminal {
+  const line = command.map(word => `'${word.replaceAll("'", "'\\''")}'`).join(' ')
   const child = spawn('script', ['-qec', line, '/dev/null'], { env: { ...env, SHELL: '/bin/sh' }, cwd })
   let text = ''
   let seen = 0
