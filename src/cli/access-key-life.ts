@@ -8,7 +8,7 @@ import { defineCommand, type Io } from './command.ts'
 import { confirm } from './confirm.ts'
 import { type Context, changeContexts, keepKey, readContexts } from './contexts.ts'
 import { readDuration } from './duration.ts'
-import { contextFlag, headersFlag, yesFlag } from './flags.ts'
+import { contextFlag, dryRunFlag, headersFlag, yesFlag } from './flags.ts'
 import { expiryOf, expiryText, scopeText } from './key-facts.ts'
 import { ago, paint, printObjects, printTable } from './print.ts'
 import { openSession, type Session } from './session.ts'
@@ -144,19 +144,17 @@ const switchKey = (word: 'disable' | 'enable', what: string) =>
     words: [word, 'accesskey'],
     what,
     examples: [{ what, command: `platform ${word} accesskey ci` }],
-    flags: contextFlag,
+    flags: { ...contextFlag, ...dryRunFlag },
     positionals: keyName,
     run: async ({ flags, words: [name = ''] }, io) => {
       const session = await openSession(io, flags)
       try {
         const body = { spec: { disabled: word === 'disable' } }
-        await session.resources.patch(
-          OwnedAccessKey,
-          { namespace: '', name },
-          { type: 'merge', body },
-          { fieldManager: 'platform' },
-        )
-        io.out(`ownedaccesskey/${name} ${paint(io, word === 'disable' ? 'yellow' : 'green', `${word}d`)}\n`)
+        const dryRun = flags['dry-run'] === 'server'
+        const options = { fieldManager: 'platform', dryRun }
+        await session.resources.patch(OwnedAccessKey, { namespace: '', name }, { type: 'merge', body }, options)
+        const done = paint(io, word === 'disable' ? 'yellow' : 'green', `${word}d`)
+        io.out(`ownedaccesskey/${name} ${done}${dryRun ? ' (dry run)' : ''}\n`)
         return 0
       } finally {
         session.close()

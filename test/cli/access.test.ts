@@ -138,6 +138,19 @@ test('teams: made with members, and changed one by one without losing another ch
   assert.match(await home.fails(3, 'team add-user nobody ada'), /not found/)
 })
 
+test('a key of a team acts as the team', async () => {
+  const key = (await home.ok('create accesskey deploy --for-team web --ttl 2w')).trim()
+  assert.equal((await whoami(key)).body.status.userInfo.username, 'platform:team:web')
+  assert.match(await home.ok('list accesskeys'), /^deploy +team web +/m)
+})
+
+test('--dry-run=server changes neither keys nor teams', async () => {
+  assert.equal(await home.ok('team add-user web zoe --dry-run=server'), 'team/web changed (dry run)\n')
+  assert.equal(await home.ok('disable accesskey deploy --dry-run=server'), 'ownedaccesskey/deploy disabled (dry run)\n')
+  assert.equal(JSON.parse(await home.ok('get team web -o json')).spec.users.includes('zoe'), false)
+  assert.equal(JSON.parse(await home.ok('get accesskey deploy -o json')).spec.disabled, undefined)
+})
+
 test('can-i, why and who-can answer from the server, with exit codes for scripts', async () => {
   const ada = await openHome()
   await ada.signIn(server, (await home.ok('create accesskey ada --for-user ada')).trim())

@@ -1,6 +1,8 @@
 // Help, hints and completion, for the whole table: what is shown can be typed.
 
 import assert from 'node:assert/strict'
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { shownCommands } from '../../docs/generate.ts'
 import { commands } from '../../src/bin/commands.ts'
@@ -9,6 +11,7 @@ import { readFlags } from '../../src/cli/read-flags.ts'
 import { type CliHome, openHome } from '../support/cli-home.ts'
 import { type Server, startServer } from '../support/server.ts'
 
+const root = join(import.meta.dirname, '../..')
 let server: Server
 let home: CliHome
 before(async () => {
@@ -80,4 +83,16 @@ test('completion offers commands, flags, values, kinds, contexts and live names'
 
 test('a shell that has no script is told which have', async () => {
   assert.match(await home.fails(2, 'completion tcsh'), /must be bash, zsh, fish/)
+})
+
+test('every command is run by a test', async () => {
+  const files = globSync('{test,src}/**/*.test.ts', { cwd: root }).map(name => readFileSync(join(root, name), 'utf8'))
+  const pages = globSync(['README.md', 'docs/*.md'], { cwd: root })
+    .filter(name => !name.endsWith('CLI.md'))
+    .map(name => readFileSync(join(root, name), 'utf8'))
+  const text = [...files, ...pages].join('\n')
+  const missing = (await shownCommands())
+    .map(({ words }) => words)
+    .filter(words => !new RegExp(`(?<![\\w-])${words.join(`(?: |', ?'|'\\), ?')`)}(?![\\w-])`).test(text))
+  assert.deepEqual(missing, [])
 })

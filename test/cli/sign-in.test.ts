@@ -177,6 +177,31 @@ esac
       )
     }))
 
+  test('files are where the XDG variables say, for their owner alone; a relative one does not count', () =>
+    atHome(async home => {
+      const env = {
+        XDG_CONFIG_HOME: join(home.directory, 'c'),
+        XDG_DATA_HOME: join(home.directory, 'd'),
+        XDG_STATE_HOME: 'relative',
+      }
+      const login = ['login', server.https, '--ca-fingerprint', fingerprint(), '--access-key', '-']
+      await home.ok(login, { stdin: server.adminKey, env })
+      for (const [file, mode] of [
+        ['c/platform/contexts.json', 0o600],
+        ['d/platform/keys/127.0.0.1', 0o600],
+        ['d/platform/keys', 0o700],
+        ['c/platform', 0o700],
+      ] as const)
+        assert.equal(statSync(join(home.directory, file)).mode & 0o777, mode, file)
+      assert.match(await home.fails(4, 'whoami'), /not signed in/)
+      assert.equal(await home.ok('whoami -o name', { env }), 'admin\n')
+      await home.ok('set secret here a=-', { env, stdin: 'x' })
+      await home.exec('run -s here -- true', { env: { ...env, PLATFORM_PASSPHRASE: 'a passphrase' } })
+      assert.equal(readdirSync(join(home.directory, '.local/state/platform/copies')).length, 1)
+      assert.match(await home.fails(2, 'whoami', { env: { HOME: '' } }), /neither HOME nor XDG_CONFIG_HOME is set/)
+      await home.ok('logout', { env })
+    }))
+
   test('a broken contexts file is told about and left as it is', () =>
     atHome(async home => {
       await home.signIn(server)
@@ -281,6 +306,33 @@ await withTerminal(() => {
         assert.match(text, /Signed in to .* as admin/)
         assert.equal(text.includes(server.adminKey), false)
         assert.equal(await home.ok('whoami -o name'), 'admin\n')
+      }))
+
+    test('a context of somebody else is asked about, and kept unless the answer is yes', () =>
+      atHome(async home => {
+        await home.signIn(server)
+        const at = '/apis/management.platform.sh/v1/ownedaccesskeys'
+        const made = await server.request('POST', at, { body: { metadata: { name: 'mia' }, spec: { user: 'mia' } } })
+        for (const [answer, user] of [
+          ['n\r', 'admin'],
+          ['y\r', 'mia'],
+        ] as const) {
+          const terminal = home.terminal(['login', server.https])
+          await terminal.sees(/Access key: $/)
+          terminal.type(`${made.body.spec.key}\r`)
+          await terminal.sees(/is admin at https.*, not mia\. Replace it\? \[y\/N\] $/)
+          terminal.type(answer)
+          await terminal.ended
+          assert.equal(await home.ok('whoami -o name'), `${user}\n`)
+        }
+      }))
+
+    test('credential prints no key to a terminal', () =>
+      atHome(async home => {
+        await home.signIn(server)
+        const { code, text } = await home.terminal('credential').ended
+        assert.equal(code, 2)
+        assert.match(text, /it is for programs, not for a terminal/)
       }))
 
     test('whoever does not say yes sends nothing', () =>

@@ -59,6 +59,12 @@ export async function openHome({ mayHold = keyFiles }: HomeOptions = {}): Promis
   const env: NodeJS.ProcessEnv = { PATH: process.env['PATH'], HOME: directory, TERM: 'xterm', KUBERC: 'off' }
   const canaries = openCanaries()
   const servers = new Set<Server>()
+  const started: ChildProcess[] = []
+  // A test that fails before it has ended them leaves nothing behind.
+  const leave = () => {
+    for (const child of started) if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
+  }
+  process.once('exit', leave)
   const spawns = join(await mkdtemp(join(tmpdir(), 'platform-cli-spawns-')), 'argv')
   const command = (args: readonly string[]) => [
     '--import',
@@ -106,8 +112,11 @@ export async function openHome({ mayHold = keyFiles }: HomeOptions = {}): Promis
       const ended = exec(process.execPath, command(words(args)), { cwd: directory, ...rest, env: { ...env, ...more } })
       return watched(args, options, ended)
     },
-    start: (args, { env: more } = {}) =>
-      spawn(process.execPath, command(args), { cwd: directory, env: { ...env, ...more }, stdio: 'pipe' }),
+    start: (args, { env: more } = {}) => {
+      const child = spawn(process.execPath, command(args), { cwd: directory, env: { ...env, ...more }, stdio: 'pipe' })
+      started.push(child)
+      return child
+    },
     terminal: (args, { env: more } = {}) => {
       const { type, ...terminal } = openTerminal(
         [process.execPath, ...command(words(args))],
@@ -128,6 +137,8 @@ export async function openHome({ mayHold = keyFiles }: HomeOptions = {}): Promis
       await home.ok(['login', server.https, '--ca-file', ca, '--access-key', '-', '--yes'], { stdin: key })
     },
     async close() {
+      leave()
+      process.off('exit', leave)
       const left = canaries.below(directory).filter(name => !mayHold.test(name))
       const atServers = [...servers].map(one => [
         ...canaries.below(one.directory).filter(name => !/^admin\.(key|kubeconfig)$/.test(name)),
