@@ -37,7 +37,7 @@ test('flags that are none, lack a value or are too many are told at once, each w
     '--dta is no flag; did you mean --data?',
     '--htps is no flag; did you mean --https?',
     '--http needs a value: --http VALUE',
-    '"x" is one argument too many',
+    'an argument of 1 characters is unexpected: there are flags alone',
     '--help lists the flags',
   ])
   assert.deepEqual(problems('--insecure-http=maybe'), [

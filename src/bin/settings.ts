@@ -6,7 +6,7 @@ import { decode } from '../api/codec.ts'
 import { didYouMean } from '../api/nearest.ts'
 import { isObject, type Json } from '../api/object.ts'
 import { type Flag, UsageError } from '../cli/command.ts'
-import { readTokens, tooMany } from '../cli/read-flags.ts'
+import { readTokens } from '../cli/read-flags.ts'
 import { networkProblem } from '../serving/client-address.ts'
 import { engineNames } from '../storage/index.ts'
 
@@ -166,7 +166,9 @@ function fromFlags(args: readonly string[], problems: string[]): { readonly [fla
   })
   const flags = { ...Object.fromEntries(rows), config: { type: 'text', value: 'FILE', what: '' } } as const
   const { read, words } = readTokens(args, flags, problems)
-  problems.push(...tooMany(words))
+  // Never repeated: whoever hashes a value may have taken it for an argument.
+  for (const word of words)
+    problems.push(`an argument of ${word.length} characters is unexpected: there are flags alone`)
   if (problems.length) problems.push('--help lists the flags')
   const isList = new Set(
     Object.entries(table).flatMap(([key, row]) => (Array.isArray(row.default) ? [flagOf(key)] : [])),

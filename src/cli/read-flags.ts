@@ -23,7 +23,7 @@ export function readFlags({ words: name, flags, positionals = [] }: Command, arg
 }
 
 /** What is not expected may be a secret that lost its quotes: its length is enough to find it. */
-export const tooMany = (words: readonly string[]) => words.map(word => `${shown(word)} is one argument too many`)
+const tooMany = (words: readonly string[]) => words.map(word => `${shown(word)} is one argument too many`)
 
 const shown = (word: string) =>
   word.length > 32 || word.includes('=') ? `an argument of ${word.length} characters` : `"${word}"`

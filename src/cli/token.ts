@@ -39,12 +39,12 @@ export const tokenRevoke = defineCommand({
     group: { type: 'list', value: 'NAME', what: 'Tokens that carry this group.' },
     reason: { type: 'text', value: 'TEXT', what: 'Why, for whoever is refused.', default: 'revoked by hand' },
   },
-  run: async ({ flags }, io) => {
+  run: async ({ flags, args }, io) => {
     const { key, 'key-uid': uid, jti, user, group, reason } = flags
     if (!key && !uid && !jti && user.length + group.length === 0)
       throw new UsageError(['say which tokens: --key, --key-uid, --jti, --user or --group'])
     if (key && uid) throw new UsageError(['--key and --key-uid both name a key: give one of them'])
-    return withService(flags, io, async resources => {
+    return withService({ flags, args }, io, async resources => {
       const keyUID =
         uid ?? (key && (await resources.get(OwnedAccessKey, { namespace: '', name: key })).object.metadata.uid)
       const spec = {
@@ -67,8 +67,8 @@ export const tokenRotateKey = defineCommand({
   what: 'Sign direct-cluster tokens with a new key from now on; those that are out stay valid.',
   examples: [{ what: 'Rotate now', command: 'platform token rotate-key' }],
   flags: service,
-  run: ({ flags }, io) =>
-    withService(flags, io, async resources => {
+  run: ({ flags, args }, io) =>
+    withService({ flags, args }, io, async resources => {
       const { object } = await resources.create(SigningKeyRotation, '', {})
       io.out(
         `signing key ${object.status?.['key']} made: it signs from now on, the others stay until their tokens have ended\n`,
@@ -77,12 +77,19 @@ export const tokenRotateKey = defineCommand({
 })
 
 type Reached = { readonly kubeconfig: string | undefined; readonly context: string | undefined }
+type Asked = { readonly flags: Reached; readonly args: readonly string[] }
 
-async function withService(flags: Reached, io: Io, work: (resources: Resources) => Promise<void>): Promise<number> {
+async function withService(
+  { flags, args }: Asked,
+  io: Io,
+  work: (resources: Resources) => Promise<void>,
+): Promise<number> {
+  // PLATFORM_CONTEXT names a context of the sign-in, never one of a kubeconfig.
+  const isNamed = args.some(one => /^--context(=|$)/.test(one))
   const { resources, close } =
     flags.kubeconfig === undefined
       ? await openSession(io, flags)
-      : await byKubeconfig(io, flags.kubeconfig, flags.context)
+      : await byKubeconfig(io, flags.kubeconfig, isNamed ? flags.context : undefined)
   try {
     await work(resources)
     return 0

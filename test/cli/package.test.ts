@@ -92,6 +92,7 @@ console.log(users)
     const options = ['--module', 'nodenext', '--target', 'esnext', '--strict', '--lib', 'esnext,dom', '--types', '']
     const tsc = await exec(join(root, 'node_modules/.bin/tsc'), [...options, '--skipLibCheck', 'mine.ts'], {
       cwd: place,
+      timeout: 60_000,
     })
     assert.equal(tsc.code, 0, tsc.stdout)
     const ran = await exec(process.execPath, ['mine.js'], { cwd: place, env })

@@ -77,7 +77,7 @@ test('--watch starts the program anew when a value changes, and a key that ended
 })
 
 test('a key that expires while --watch follows leaves the program running, and is told', async () => {
-  const key = (await home.ok('create accesskey brief --ttl 4s')).trim()
+  const key = (await home.ok('create accesskey brief --ttl 1h')).trim()
   const own = await openHome()
   await own.signIn(server, key)
   const child = own.start(['run', '-s', 'app', '--watch', '--', node, '-e', stay])
@@ -87,6 +87,10 @@ test('a key that expires while --watch follows leaves the program running, and i
     said += chunk
   })
   await until(/canary-/)
+  await server.request('PATCH', '/apis/management.platform.sh/v1/ownedaccesskeys/brief', {
+    body: { spec: { ttl: 1 } },
+    headers: { 'Content-Type': 'application/merge-patch+json' },
+  })
   while (!/not followed at the moment: .*expired/.test(said)) await once(child.stderr as NodeJS.ReadableStream, 'data')
   assert.equal(child.exitCode, null)
   child.kill('SIGUSR1')

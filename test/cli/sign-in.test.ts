@@ -170,7 +170,9 @@ esac
       assert.match(await home.ok('token rotate-key'), /^signing key \S+ made/)
       assert.match(await home.fails(2, 'token revoke --user ada --context nowhere'), /there is no context "nowhere"/)
       assert.match(await home.fails(2, 'token revoke'), /say which tokens/)
-      await home.ok(['token', 'revoke', '--user', 'ada', '--kubeconfig', server.kubeconfig])
+      const byFile = ['token', 'revoke', '--user', 'ada', '--kubeconfig', server.kubeconfig]
+      await home.ok(byFile, { env: { PLATFORM_CONTEXT: 'nowhere' } })
+      assert.match(await home.fails(2, [...byFile, '--context', 'nowhere']), /nowhere/)
       assert.match(
         await home.fails(1, 'token revoke --user ada --kubeconfig nowhere'),
         /cannot read .*nowhere: there is no such file/,

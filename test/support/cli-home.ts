@@ -191,7 +191,7 @@ export function openTerminal(command: readonly string[], env: NodeJS.ProcessEnv,
     text += chunk
     look()
   })
-  const timer = setTimeout(() => child.kill('SIGKILL'), 20_000)
+  const timer = setTimeout(() => child.kill('SIGKILL'), 60_000)
   const ended = new Promise<{ code: number; text: string }>(resolve =>
     child.on('close', code => {
       clearTimeout(timer)
