@@ -2,6 +2,7 @@
 
 import { request } from 'node:https'
 import { measureAuthorize } from './authorize.ts'
+import { measureCli } from './cli.ts'
 import { measureGateway } from './gateway.ts'
 import { drive, generator, type Load } from './load.ts'
 import { measurePatches } from './patches.ts'
@@ -101,3 +102,4 @@ if (!only || only === 'patches') console.log(await measurePatches())
 if (!only || only === 'gateway') console.log(await measureGateway(seconds))
 if (!only || only === 'scale') console.log(await measureScale())
 if (!only || only === 'sync') console.log(await measureSync())
+if (!only || only === 'cli') console.log(await measureCli())

@@ -5,6 +5,7 @@ import { globSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { stripVTControlCharacters } from 'node:util'
+import { findDesktop } from './support/desktop.ts'
 import { exec } from './support/exec.ts'
 import { findKubectls } from './support/kubectl.ts'
 
@@ -17,6 +18,7 @@ const cores = 2
 const steps: Step[] = [
   tool('types', 'tsc', '--pretty', 'false'),
   { name: 'kubectl', run: fetchKubectls },
+  { name: 'shells, keyring', run: fetchShells },
   tool('promises', 'oxlint', '--type-aware', '--deny-warnings'),
   tool('dead code', 'knip', '--no-progress', '--no-config-hints'),
   tool('format and lint', 'biome', 'ci', '--colors=off', '--error-on-warnings', '--diagnostic-level=warn', '.'),
@@ -41,6 +43,10 @@ function tool(name: string, program: string, ...args: string[]): Step {
 async function fetchKubectls() {
   const found = await findKubectls()
   return { code: 0, text: found.map(one => one.version).join(', ') || 'none' }
+}
+
+async function fetchShells() {
+  return { code: 0, text: (await findDesktop())?.tree ?? 'none' }
 }
 
 async function runSteps(): Promise<string[]> {

@@ -18,8 +18,15 @@ export type Shared = {
   readonly target: Target
 }
 
-/** Steps from the key to the rule, or to where it ended; near misses say what would have allowed something like it. */
-export type Explained = Judgement & { readonly steps: readonly string[]; readonly nearMisses: readonly string[] }
+/**
+ * Steps from the key to the rule, or to where it ended; near misses say what would have allowed something like it;
+ * unknown says what of the question this server has not.
+ */
+export type Explained = Judgement & {
+  readonly steps: readonly string[]
+  readonly nearMisses: readonly string[]
+  readonly unknown: readonly string[]
+}
 
 export type TeamPermissions = {
   readonly members: readonly { readonly user: string; readonly via: string }[]

@@ -10,6 +10,7 @@ import type { Rbac } from './rbac.ts'
 import type { PolicyRule } from './rules.ts'
 import { type Act, allows } from './scope.ts'
 import type { Teams } from './teams.ts'
+import { unknownIn } from './unknown-in.ts'
 
 export type ExplainOptions = {
   readonly authorizer: Authorizer
@@ -89,7 +90,8 @@ export function openExplainer({ authorizer, rbac, teams, book, kinds, peek, isLi
         covered ? `scope: ${covered}` : 'scope: no entry covers the request',
         judgement.allowed ? judgement.reason : 'no role, binding or right of the object allows it',
       ]
-      return { ...judgement, steps, nearMisses: judgement.allowed || !covered ? [] : nearMisses(caller, act) }
+      const near = judgement.allowed || !covered ? [] : nearMisses(caller, act)
+      return { ...judgement, steps, nearMisses: near, unknown: unknownIn(question, kinds) }
     },
     whoCan(question) {
       const found = new Set<string>()

@@ -41,6 +41,6 @@ test('without the server’s salt it says so, and makes none', async () => {
 test('a value given as an argument is refused', async () => {
   await assert.rejects(
     auditHash(['hunter2'], {}, { input: Readable.from([]), print: () => {} }),
-    /unexpected|positional/i,
+    (error: Error) => /unexpected|positional/i.test(error.message) && !error.message.includes('hunter2'),
   )
 })

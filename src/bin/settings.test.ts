@@ -23,3 +23,27 @@ test('plain HTTP on any other address needs --insecure-http', () => {
     assert.equal(readSettings(['--http', http, '--insecure-http'], {}).http, http)
   }
 })
+
+test('flags that are none, lack a value or are too many are told at once, each with what was meant', () => {
+  const problems = (...args: string[]): readonly string[] => {
+    try {
+      readSettings(args, {})
+    } catch (error) {
+      return (error as SettingsError).problems
+    }
+    return []
+  }
+  assert.deepEqual(problems('--dta', 'x', '--htps=1', '--http'), [
+    '--dta is no flag; did you mean --data?',
+    '--htps is no flag; did you mean --https?',
+    '--http needs a value: --http VALUE',
+    'an argument of 1 characters is unexpected: there are flags alone',
+    '--help lists the flags',
+  ])
+  assert.deepEqual(problems('--insecure-http=maybe'), [
+    '--insecure-http: "maybe" must be true or false',
+    '--help lists the flags',
+  ])
+  const settings = readSettings(['--audit-log', '-', '--insecure-http', '--data=a', '--data', 'b'], {})
+  assert.deepEqual([settings['audit.log'], settings.insecureHttp, settings.data], ['-', true, 'b'])
+})

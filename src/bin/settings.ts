@@ -2,10 +2,11 @@
 
 import { readFileSync } from 'node:fs'
 import { isIPv4 } from 'node:net'
-import { parseArgs } from 'node:util'
 import { decode } from '../api/codec.ts'
+import { didYouMean } from '../api/nearest.ts'
 import { isObject, type Json } from '../api/object.ts'
-import { UsageError } from '../cli/command.ts'
+import { type Flag, UsageError } from '../cli/command.ts'
+import { readTokens } from '../cli/read-flags.ts'
 import { networkProblem } from '../serving/client-address.ts'
 import { engineNames } from '../storage/index.ts'
 
@@ -157,26 +158,24 @@ export function readSettings(args: readonly string[], env: { readonly [name: str
   return settings
 }
 
-function fromFlags(
-  args: readonly string[],
-  problems: string[],
-): { readonly [flag: string]: string | boolean | string[] | undefined } {
-  const options = Object.fromEntries(
-    Object.entries(table).map(([key, row]) => [
-      flagOf(key),
-      {
-        type: typeof row.default === 'boolean' ? ('boolean' as const) : ('string' as const),
-        multiple: Array.isArray(row.default),
-      },
-    ]),
+/** Flags that are given, as text; what is wrong with them is told as any command tells it. */
+function fromFlags(args: readonly string[], problems: string[]): { readonly [flag: string]: string | string[] } {
+  const rows = Object.entries(table).map(([key, row]): [string, Flag] => {
+    const isSwitch = typeof row.default === 'boolean'
+    return [flagOf(key), isSwitch ? { type: 'switch', what: '' } : { type: 'text', value: 'VALUE', what: '' }]
+  })
+  const flags = { ...Object.fromEntries(rows), config: { type: 'text', value: 'FILE', what: '' } } as const
+  const { read, words } = readTokens(args, flags, problems)
+  // Never repeated: whoever hashes a value may have taken it for an argument.
+  for (const word of words)
+    problems.push(`an argument of ${word.length} characters is unexpected: there are flags alone`)
+  if (problems.length) problems.push('--help lists the flags')
+  const isList = new Set(
+    Object.entries(table).flatMap(([key, row]) => (Array.isArray(row.default) ? [flagOf(key)] : [])),
   )
-  try {
-    return parseArgs({ args: [...args], options: { ...options, config: { type: 'string' } }, strict: true })
-      .values as never
-  } catch (error) {
-    problems.push(`${(error as Error).message}; platform --help lists the flags`)
-    return {}
-  }
+  return Object.fromEntries(
+    [...read].map(([flag, values]) => [flag, isList.has(flag) ? values : (values.at(-1) ?? '')]),
+  )
 }
 
 function fromFile(file: string, problems: string[]): { readonly [key: string]: unknown } {
@@ -188,14 +187,15 @@ function fromFile(file: string, problems: string[]): { readonly [key: string]: u
     const { apiVersion: _, kind: __, ...rest } = value
     const flat = flatten(rest)
     for (const key of Object.keys(flat))
-      if (!Object.hasOwn(table, key))
-        problems.push(`${file}: ${key} is no setting; settings are ${Object.keys(table).join(', ')}`)
+      if (!Object.hasOwn(table, key)) problems.push(`${file}: ${key} is no setting${hint(key)}`)
     return flat
   } catch (error) {
     problems.push(`${file}: ${(error as Error).message}`)
     return {}
   }
 }
+
+const hint = (key: string) => didYouMean(key, Object.keys(table)) || `; settings are ${Object.keys(table).join(', ')}`
 
 function flatten(value: { readonly [key: string]: Json }, prefix = ''): { [key: string]: Json } {
   return Object.fromEntries(

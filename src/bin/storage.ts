@@ -68,7 +68,8 @@ export async function storageRotateKey(args: readonly string[], env: Env): Promi
     const now = [...seals()].reduce((sum, [key, count]) => (key === id ? sum : sum + count), 0)
     if (now < left) {
       since = Date.now()
-      console.error(`${now} values wait to be sealed anew`)
+      // For whoever looks on; a script waits for the end.
+      if (process.stderr.isTTY) console.error(`${now} values wait to be sealed anew`)
     }
     left = now
     if (left > 0 && Date.now() - since > patience)

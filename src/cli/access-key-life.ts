@@ -3,15 +3,16 @@
 import type { Resource } from '../api/object.ts'
 import { listAll } from '../client/follow.ts'
 import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
-import { printSecret, warnings } from './access-keys.ts'
+import { printSecret } from './access-keys.ts'
 import { defineCommand, type Io } from './command.ts'
 import { confirm } from './confirm.ts'
-import { changeContexts, keepKey, readContexts } from './contexts.ts'
+import { type Context, changeContexts, keepKey, readContexts } from './contexts.ts'
 import { readDuration } from './duration.ts'
-import { contextFlag, headersFlag, yesFlag } from './flags.ts'
+import { contextFlag, dryRunFlag, headersFlag, yesFlag } from './flags.ts'
 import { expiryOf, expiryText, scopeText } from './key-facts.ts'
 import { ago, paint, printObjects, printTable } from './print.ts'
 import { openSession, type Session } from './session.ts'
+import { warnings } from './shown-once.ts'
 
 const day = 86_400_000
 const unusedAfter = 90 * day
@@ -126,10 +127,16 @@ export const rotateAccessKey = defineCommand({
 
 /** Whoever rotates the key they are signed in with stays signed in. */
 async function keepOwn(io: Io, { context }: Session, name: string, key: string): Promise<void> {
-  const own = context ? (await readContexts(io)).contexts[context] : undefined
-  if (!own || own.keyName !== name || !key) return
-  const keyIn = await keepKey(io, context, key)
-  await changeContexts(io, before => ({ ...before, contexts: { ...before.contexts, [context]: { ...own, keyIn } } }))
+  const isOwn = (own: Context | undefined): own is Context => own?.keyName === name
+  if (!context || !key || !isOwn((await readContexts(io)).contexts[context])) return
+  await changeContexts(io, async before => {
+    const own = before.contexts[context]
+    if (!isOwn(own)) return before
+    return {
+      ...before,
+      contexts: { ...before.contexts, [context]: { ...own, keyIn: await keepKey(io, context, key) } },
+    }
+  })
 }
 
 const switchKey = (word: 'disable' | 'enable', what: string) =>
@@ -137,19 +144,17 @@ const switchKey = (word: 'disable' | 'enable', what: string) =>
     words: [word, 'accesskey'],
     what,
     examples: [{ what, command: `platform ${word} accesskey ci` }],
-    flags: contextFlag,
+    flags: { ...contextFlag, ...dryRunFlag },
     positionals: keyName,
     run: async ({ flags, words: [name = ''] }, io) => {
       const session = await openSession(io, flags)
       try {
         const body = { spec: { disabled: word === 'disable' } }
-        await session.resources.patch(
-          OwnedAccessKey,
-          { namespace: '', name },
-          { type: 'merge', body },
-          { fieldManager: 'platform' },
-        )
-        io.out(`ownedaccesskey/${name} ${paint(io, word === 'disable' ? 'yellow' : 'green', `${word}d`)}\n`)
+        const dryRun = flags['dry-run'] === 'server'
+        const options = { fieldManager: 'platform', dryRun }
+        await session.resources.patch(OwnedAccessKey, { namespace: '', name }, { type: 'merge', body }, options)
+        const done = paint(io, word === 'disable' ? 'yellow' : 'green', `${word}d`)
+        io.out(`ownedaccesskey/${name} ${done}${dryRun ? ' (dry run)' : ''}\n`)
         return 0
       } finally {
         session.close()

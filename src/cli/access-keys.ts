@@ -9,6 +9,7 @@ import { readDuration } from './duration.ts'
 import { contextFlag, dryRunFlag } from './flags.ts'
 import { nameOf, printJson } from './print.ts'
 import { openSession, type Session } from './session.ts'
+import { lostBy, shownOnce, warnings } from './shown-once.ts'
 import { fingerprintOf } from './trust.ts'
 
 const scopeFlags = {
@@ -104,21 +105,18 @@ export const createAccessKey: Command = defineCommand({
   },
 })
 
-/** The server's hint is for kubectl: here the key is printed anyway. */
-export const warnings = (io: Io) => (text: string) => {
-  if (!text.startsWith('the key is in spec.key')) io.err(`platform: warning: ${text}\n`)
-}
-
 export function printSecret(
   io: Io,
   { server, ca }: Session,
   object: Parameters<typeof nameOf>[1],
   output: string,
 ): void {
-  const secret = String(object.spec?.['key'] ?? object.status?.['token'] ?? '')
+  const secret = shownOnce(object) ?? ''
   if (output === 'json' || output === 'yaml') printJson(io, object, output)
-  else if (output === 'name') io.out(`${object.metadata.name ?? ''}\n`)
-  else if (output === 'connection')
+  else if (output === 'name') {
+    io.out(`${object.metadata.name ?? ''}\n`)
+    if (secret) io.err(lostBy('name', object))
+  } else if (output === 'connection')
     io.out(`${secret}@${server}${ca ? `#${fingerprintOf(new X509Certificate(ca))}` : ''}\n`)
   else io.out(`${secret}\n`)
 }

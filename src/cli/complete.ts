@@ -75,7 +75,7 @@ async function namesOf(word: string, io: Io): Promise<string[]> {
   try {
     const kind = anyKind(word)
     const names: string[] = []
-    for await (const { metadata } of listAll(session.resources, kind, {
+    for await (const { metadata } of listAll(session.rows, kind, {
       namespace: kind.namespaced ? session.namespace : '',
     }))
       if (names.push(metadata.name ?? '') >= most) break

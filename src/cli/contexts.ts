@@ -44,11 +44,14 @@ function parsed(text: string, broken: (why: string) => Error): unknown {
   }
 }
 
-/** Two sign-ins at once both count. */
-export async function changeContexts(io: Io, change: (before: Contexts) => Contexts): Promise<void> {
+/** One at a time, with the keys that belong to it: two sign-ins at once both count, and no context gets another's key. */
+export async function changeContexts(
+  io: Io,
+  change: (before: Contexts) => Contexts | Promise<Contexts>,
+): Promise<void> {
   const file = contextsFile(io.env)
   await io.files.locked(file, async () => {
-    const next = change(await readContexts(io))
+    const next = await change(await readContexts(io))
     await io.files.write(file, `${JSON.stringify(next, undefined, 2)}\n`)
   })
 }
@@ -75,11 +78,10 @@ export async function keepKey(io: Io, name: string, key: string): Promise<Contex
 }
 
 export async function forgetContext(io: Io, name: string): Promise<void> {
-  const context = (await readContexts(io)).contexts[name]
-  if (context?.keyIn === 'keychain') await (await io.keychain())?.remove(name)
-  await io.files.remove(keyFile(io.env, name))
-  await changeContexts(io, ({ current, contexts }) => {
-    const { [name]: _, ...rest } = contexts
+  await changeContexts(io, async ({ current, contexts }) => {
+    const { [name]: context, ...rest } = contexts
+    if (context?.keyIn === 'keychain') await (await io.keychain())?.remove(name)
+    await io.files.remove(keyFile(io.env, name))
     return { contexts: rest, ...(current !== undefined && current !== name ? { current } : {}) }
   })
 }

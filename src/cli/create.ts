@@ -8,9 +8,11 @@ import { kinds } from '../kinds/index.ts'
 import { defineCommand, type Io, UsageError } from './command.ts'
 import { confirm } from './confirm.ts'
 import { contextFlag, dryRunFlag, namespaceFlag, outputFlag, projectFlag, yesFlag } from './flags.ts'
-import { kindNamed, namespaceFor } from './kind-named.ts'
+import { kindNamed } from './kind-named.ts'
+import { namespaceFor } from './namespace-for.ts'
 import { nameOf, printJson } from './print.ts'
 import { openSession } from './session.ts'
+import { lostBy, shownOnce, warnings } from './shown-once.ts'
 
 export const create = defineCommand({
   words: ['create'],
@@ -46,6 +48,8 @@ export const create = defineCommand({
           const { object: made } = await session.resources.create(kind, namespace, object, {
             dryRun,
             fieldManager: 'platform',
+            fieldValidation: 'Strict',
+            warn: warnings(io),
           })
           printMade(io, kind, made, { output: flags.output, done: dryRun ? 'created (dry run)' : 'created' })
         } catch (error) {
@@ -92,20 +96,22 @@ function objectsIn(text: string, file: string): Found[] {
   }
 }
 
-/** What a write answered. `value`: the one thing that is shown once, a key or a token. */
+/** What a write answered. What is shown once, a key or a token, is shown: alone with `value`, else behind the name. */
 export function printMade(
   io: Io,
   kind: Kind,
   made: Resource,
   { output, done }: { output: string | undefined; done: string },
 ): void {
-  const secret = made.spec?.['key'] ?? made.status?.['token']
+  const secret = shownOnce(made)
   if (output === 'json' || output === 'yaml') printJson(io, made, output)
-  else if (output === 'name') io.out(`${nameOf(kind, made)}\n`)
-  else if (output === 'value') {
-    if (typeof secret !== 'string') throw new UsageError(['-o value is for keys and tokens'])
+  else if (output === 'name') {
+    io.out(`${nameOf(kind, made)}\n`)
+    if (secret !== undefined) io.err(lostBy('name', made))
+  } else if (output === 'value') {
+    if (secret === undefined) throw new UsageError(['-o value is for keys and tokens'])
     io.out(`${secret}\n`)
-  } else io.out(`${nameOf(kind, made)} ${done}\n`)
+  } else io.out(`${nameOf(kind, made)} ${done}${secret === undefined ? '' : `; shown this once: ${secret}`}\n`)
 }
 
 export const remove = defineCommand({

@@ -4,7 +4,8 @@ import type { Kind } from '../api/kind.ts'
 import { follow, listAll } from '../client/follow.ts'
 import { type Command, defineCommand, type Given, type Io, UsageError } from './command.ts'
 import { contextFlag, headersFlag, namespaceFlag, outputFlag, projectFlag, selectorFlags } from './flags.ts'
-import { kindNamed, namespaceFor } from './kind-named.ts'
+import { kindNamed } from './kind-named.ts'
+import { namespaceFor } from './namespace-for.ts'
 import { cellsOf, headerOf, nameOf, type PrintOptions, printJson, printObjects, printTable } from './print.ts'
 import { openSession, type Session } from './session.ts'
 
@@ -50,16 +51,19 @@ export const list: Command = defineCommand({
 
 export async function show(io: Io, flags: GetFlags, word: string, names: readonly string[]): Promise<number> {
   const kind = kindNamed(word, names.length ? 'get' : 'list', flags.project)
-  if (flags.output === 'value') throw new UsageError(['-o value is for secrets, keys and tokens'])
+  if (flags.output === 'value') return showValue(io, flags, kind, names)
   if (names.length && (flags.selector || flags['all-namespaces']))
     throw new UsageError(['names and -l or -A exclude each other'])
   const session = await openSession(io, flags)
   try {
-    const options = { ...flags, withNamespace: kind.namespaced && flags['all-namespaces'] }
-    if (flags.watch) return await watchObjects(io, session, { kind, names, options })
+    const namespace = namespaceFor(kind, flags, session.namespace)
+    const options = { ...flags, namespace, withNamespace: kind.namespaced && flags['all-namespaces'] }
+    const from = sourceOf(session, kind, flags)
+    if (flags.watch)
+      return await watchObjects(io, from, { kind, names, options, selection: selectionOf(session, kind, flags) })
     const objects = names.length
-      ? await Promise.all(names.map(name => oneOf(session, kind, name, flags)))
-      : await Array.fromAsync(listAll(session.resources, kind, selectionOf(session, kind, flags)))
+      ? await Promise.all(names.map(async name => (await from.get(kind, { namespace, name })).object))
+      : await Array.fromAsync(listAll(from, kind, selectionOf(session, kind, flags)))
     printObjects(io, kind, objects, { ...options, isList: names.length !== 1 })
     return 0
   } finally {
@@ -67,9 +71,23 @@ export async function show(io: Io, flags: GetFlags, word: string, names: readonl
   }
 }
 
-async function oneOf(session: Session, kind: Kind, name: string, flags: GetFlags) {
-  const namespace = namespaceFor(kind, flags, session.namespace)
-  return (await session.resources.get(kind, { namespace, name })).object
+/** What a table of secrets shows is had without reading them. */
+const sourceOf = (session: Session, { keepsLastRead }: Kind, { output }: Pick<GetFlags, 'output'>) =>
+  keepsLastRead && output !== 'json' && output !== 'yaml' ? session.rows : session.resources
+
+async function showValue(io: Io, flags: GetFlags, kind: Kind, names: readonly string[]): Promise<number> {
+  const { getSecret } = await import('./secret-get.ts')
+  if (!kind.keepsLastRead || names.length !== 1)
+    throw new UsageError([
+      '-o value is for one value of a secret: platform get secret NAME.KEY -o value; a key or token is shown once, when it is made',
+    ])
+  const project = kind.kind === 'ProjectSecret' ? (flags.project ?? flags.namespace?.replace(/^p-/, '')) : undefined
+  if (kind.kind === 'ProjectSecret' && project === undefined)
+    throw new UsageError(['--project PROJECT is missing: secrets of projects live in their own namespaces'])
+  return getSecret.run(
+    { flags: { ...flags, project, key: undefined, all: false } as never, words: names, args: [] },
+    io,
+  )
 }
 
 export const selectionOf = (session: Session, kind: Kind, flags: GetFlags) => ({
@@ -77,12 +95,18 @@ export const selectionOf = (session: Session, kind: Kind, flags: GetFlags) => ({
   ...(flags.selector ? { labelSelector: flags.selector } : {}),
 })
 
-type Watched = { readonly kind: Kind; readonly names: readonly string[]; readonly options: GetFlags & PrintOptions }
+type Watched = {
+  readonly kind: Kind
+  readonly names: readonly string[]
+  readonly options: GetFlags & PrintOptions
+  readonly selection: ReturnType<typeof selectionOf>
+}
+type Source = ReturnType<typeof sourceOf>
 
 /** A line a change, with what happened; JSON is a line an object, for programs. */
-async function watchObjects(io: Io, session: Session, { kind, names, options }: Watched): Promise<number> {
+async function watchObjects(io: Io, from: Source, { kind, names, options, selection }: Watched): Promise<number> {
   const { output } = options
-  const changes = follow(session.resources, kind, selectionOf(session, kind, options))
+  const changes = follow(from, kind, selection)
   const header = ['EVENT', ...headerOf(kind, options)]
   let isFirst = !options['no-headers']
   for await (const { type, object } of changes) {

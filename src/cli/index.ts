@@ -13,8 +13,8 @@ const forKubectl = () => import('./kubeconfig.ts')
 const objects = () => import('./get.ts')
 const files = () => import('./create.ts')
 const tokens = () => import('./token.ts')
-const secrets = () => import('./secret-get.ts')
 const changes = () => import('./secret-set.ts')
+const versions = () => import('./secret-history.ts')
 const secretFiles = () => import('./secret-files.ts')
 const newKeys = () => import('./access-keys.ts')
 const keys = () => import('./access-key-life.ts')
@@ -34,12 +34,15 @@ export const commands: readonly Row[] = [
   row('credential', forKubectl, 'credential'),
   row('kubectl', forKubectl, 'kubectl'),
   row('run', () => import('./run.ts'), 'run'),
-  row('get secret', secrets, 'getSecret'),
+  row('get secret', () => import('./secret-get.ts'), 'getSecret'),
   row('set secret', changes, 'setSecret'),
   row('unset secret', changes, 'unsetSecret'),
-  row('list secrets', secrets, 'listSecrets'),
+  row('list secrets', () => import('./secret-list.ts'), 'listSecrets'),
   row('import secret', secretFiles, 'importSecret'),
   row('export secret', secretFiles, 'exportSecret'),
+  row('history secret', versions, 'historySecret'),
+  row('diff secret', versions, 'diffSecret'),
+  row('rollback secret', versions, 'rollbackSecret'),
   row('get', objects, 'get'),
   row('list', objects, 'list'),
   row('create', files, 'create'),

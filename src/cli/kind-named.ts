@@ -1,4 +1,4 @@
-// The kind that a word of the command line means, and the namespace that goes with it. Every command on objects asks.
+// The kind that a word of the command line means. Every command on objects of any kind asks; it loads them all.
 
 import type { Kind, Verb } from '../api/kind.ts'
 import { didYouMean } from '../api/nearest.ts'
@@ -53,13 +53,4 @@ export function kindNamed(word: string, verb: Verb, project?: string): Kind {
       ? `${found.plural} cannot be asked to ${verb}`
       : `"${word}" is no kind${didYouMean(word, known)}; there are: ${names}`,
   ])
-}
-
-type Place = { readonly project?: string | undefined; readonly namespace?: string | undefined }
-
-/** Secrets of a project live in its namespace (D30). */
-export function namespaceFor(kind: Kind, flags: Place, usual: string): string {
-  if (!kind.namespaced) return ''
-  if (flags.project !== undefined) return `p-${flags.project}`
-  return flags.namespace ?? usual
 }

@@ -4,7 +4,7 @@ import { ApiError } from '../api/errors.ts'
 import { isMistyped } from '../kinds/key-format.ts'
 import { SelfSubjectReview } from '../kinds/reviews.ts'
 import { defineCommand, type Io, UsageError } from './command.ts'
-import { changeContexts, keepKey, readContexts } from './contexts.ts'
+import { type Context, changeContexts, keepKey, readContexts } from './contexts.ts'
 import { openWay, readConnection } from './session.ts'
 import { authorityIn, certificateIn, fingerprintOf, lookAt, type Seen, serverOf, withFingerprint } from './trust.ts'
 
@@ -46,36 +46,58 @@ export const login = defineCommand({
         '--access-key takes - alone and reads the key from standard input: arguments are seen by others',
       ])
     const before = (await readContexts(io)).contexts[name]
-    if (before && before.server !== server && !flags.yes) await mayReplace(io, name, before.server)
+    if (before && before.server !== server && !flags.yes) await mayReplace(io, name, `for ${before.server}`)
     const known = before?.server === server ? before.ca : undefined
     const ca = server.startsWith('http:') ? undefined : await trusted(io, server, { ...flags, known })
     const key = await keyFrom(io, flags['access-key'] === '-')
-    const who = await introduce(io, { server, ca, key })
-    const keyIn = await keepKey(io, name, key)
-    await changeContexts(io, ({ contexts }) => ({
-      current: name,
-      contexts: {
-        ...contexts,
-        [name]: {
-          server,
-          ...(ca ? { ca } : {}),
-          ...(flags.namespace ? { namespace: flags.namespace } : {}),
-          ...who,
-          keyIn,
-        },
-      },
-    }))
+    const who = await introduce(io, { server, ca, key, caFile: flags['ca-file'] })
+    if (before?.server === server && before.user !== who.user && !flags.yes)
+      await mayReplace(
+        io,
+        name,
+        `${before.user ?? 'somebody with a narrow key'} at ${server}, not ${who.user ?? 'the owner of this key'}`,
+      )
+    const { namespace } = flags
+    const keyIn = await keep(io, name, { before, isSure: flags.yes, context: { server, ca, namespace, ...who }, key })
     io.err(`Signed in to ${server}${who.user ? ` as ${who.user}` : ''}; the current context is ${name}.\n`)
     if (keyIn === 'file') io.err('The key is in a file that only you can read: there is no keychain here.\n')
     return 0
   },
 })
 
-async function mayReplace(io: Io, name: string, server: string): Promise<void> {
-  const text = `the context "${name}" is for ${server}`
+async function mayReplace(io: Io, name: string, what: string): Promise<void> {
+  const text = `the context "${name}" is ${what}`
   if (!io.ask) throw new UsageError([`${text}; --context gives the new one another name, --yes replaces it`])
   const answer = await io.ask(`platform: ${text}. Replace it? [y/N] `)
   if (!/^y(es)?$/i.test(answer.trim())) throw new Error('nothing was done')
+}
+
+type Kept = {
+  /** What was there when it was asked about. */
+  readonly before: Context | undefined
+  readonly isSure: boolean
+  readonly context: { [field in 'server' | 'ca' | 'namespace' | 'user' | 'keyName']?: string | undefined }
+  readonly key: string
+}
+
+/** Somebody else may have signed in under that name while this one was asked: theirs is not replaced either. */
+async function keep(io: Io, name: string, { before, isSure, context, key }: Kept): Promise<Context['keyIn']> {
+  let keyIn: Context['keyIn'] = 'file'
+  await changeContexts(io, async ({ contexts }) => {
+    const now = contexts[name]
+    const isOurs = (one: Context | undefined) => one?.server === context.server && one?.user === context.user
+    if (now && !isSure && !isOurs(now) && (now.server !== before?.server || now.user !== before.user))
+      throw new ApiError(
+        409,
+        'Conflict',
+        `another sign-in made the context "${name}" meanwhile, for ${now.user ?? 'somebody'} at ${now.server}; --context gives this one another name, --yes replaces it`,
+      )
+    keyIn = await keepKey(io, name, key)
+    const namespace = context.namespace ?? (now?.server === context.server ? now?.namespace : undefined)
+    const made = Object.fromEntries(Object.entries({ ...context, namespace, keyIn }).filter(([, value]) => value))
+    return { current: name, contexts: { ...contexts, [name]: made as unknown as Context } }
+  })
+  return keyIn
 }
 
 type Trust = {
@@ -128,7 +150,7 @@ async function keyFrom(io: Io, isStdin: boolean): Promise<string> {
 }
 
 /** Who the server says one is. A key with a narrow scope may not ask, and is good all the same. */
-async function introduce(io: Io, way: { server: string; ca: string | undefined; key: string }) {
+async function introduce(io: Io, way: Parameters<typeof openWay>[1]) {
   const { resources, close } = openWay(io, way)
   try {
     const { object } = await resources.create(SelfSubjectReview, '', {})

@@ -3,6 +3,7 @@
 import { writeYaml } from '../api/encode.ts'
 import type { Kind } from '../api/kind.ts'
 import type { Json, Resource } from '../api/object.ts'
+import { cellsIn } from '../client/rows.ts'
 import type { Io } from './command.ts'
 
 export type PrintOptions = {
@@ -10,6 +11,8 @@ export type PrintOptions = {
   readonly 'no-headers'?: boolean
   /** Shows the namespace as a column. */
   readonly withNamespace?: boolean
+  /** Where it was looked, for when nothing is there; empty: in every namespace. */
+  readonly namespace?: string | undefined
 }
 
 export function printJson(io: Io, value: unknown, output: string | undefined): void {
@@ -44,7 +47,7 @@ export function printObjects(
   if (output === 'name') for (const one of objects) io.out(`${nameOf(kind, one)}\n`)
   else if (output === 'json' || output === 'yaml')
     printJson(io, options.isList ? { apiVersion: 'v1', kind: 'List', items: objects } : objects[0], output)
-  else if (objects.length === 0) io.err('platform: nothing found\n')
+  else if (objects.length === 0) io.err(`${nothingFound(kind, options)}\n`)
   else
     printTable(
       io,
@@ -52,6 +55,13 @@ export function printObjects(
       objects.map(one => cellsOf(kind, one, options, io.now())),
       options['no-headers'],
     )
+}
+
+function nothingFound({ plural, namespaced }: Kind, { namespace, withNamespace }: PrintOptions): string {
+  if (!namespaced) return `No ${plural} found.`
+  return withNamespace || !namespace
+    ? `No ${plural} found in any namespace.`
+    : `No ${plural} found in namespace ${namespace}.`
 }
 
 const shownColumns = (kind: Kind, { output }: PrintOptions) =>
@@ -66,8 +76,10 @@ export const headerOf = (kind: Kind, options: PrintOptions): string[] => [
 
 export function cellsOf(kind: Kind, object: Resource, options: PrintOptions, now: number): string[] {
   const { namespace = '', name = '', creationTimestamp } = object.metadata
-  const values = shownColumns(kind, options).map(({ type, value }) => {
-    const one = value(object)
+  const cells = cellsIn(object)
+  const values = shownColumns(kind, options).map(({ name: column, type, value }) => {
+    const one = cells ? cells[column] : value(object)
+    if (cells) return String(one ?? '')
     return type === 'date' && typeof one === 'string' ? ago(one, now) : String(one ?? '')
   })
   return [...(options.withNamespace ? [namespace] : []), name, ...values, ago(creationTimestamp, now)]

@@ -10,23 +10,26 @@ type Read = Map<string, string[]>
 /** Throws UsageError. */
 export function readFlags({ words: name, flags, positionals = [] }: Command, args: readonly string[], env: Env): Given {
   const problems: string[] = []
-  const { read, words } = tokens(args, flags, problems)
+  const { read, words } = readTokens(args, flags, problems)
   const values = Object.fromEntries(
     Object.entries(flags).map(([flag, row]) => [flag, readValue(flag, row, read.get(flag), env, problems)]),
   )
   const needed = positionals.filter(({ optional }) => !optional)
   for (const missing of needed.slice(words.length)) problems.push(`${missing.name} is missing: ${missing.what}`)
   const room = positionals.at(-1)?.many ? words.length : positionals.length
-  // What is not expected may be a secret that lost its quotes: its length is enough to find it.
-  for (const extra of words.slice(room)) problems.push(`${shown(extra)} is one argument too many`)
+  problems.push(...tooMany(words.slice(room)))
   if (problems.length) throw new UsageError([...problems, `platform ${name.join(' ')} --help shows how it is used`])
   return { flags: values as Given['flags'], words, args }
 }
 
+/** What is not expected may be a secret that lost its quotes: its length is enough to find it. */
+const tooMany = (words: readonly string[]) => words.map(word => `${shown(word)} is one argument too many`)
+
 const shown = (word: string) =>
   word.length > 32 || word.includes('=') ? `an argument of ${word.length} characters` : `"${word}"`
 
-function tokens(args: readonly string[], flags: Flags, problems: string[]): { read: Read; words: string[] } {
+/** What was given for each flag, and the other words; a switch is true or false. */
+export function readTokens(args: readonly string[], flags: Flags, problems: string[]): { read: Read; words: string[] } {
   const options = Object.fromEntries(
     Object.entries(flags).map(([name, { type, short }]) => [
       name,

@@ -11,7 +11,7 @@ const exitCodes: { readonly [code: number]: number } = { 401: 4, 403: 5, 404: 3,
 
 /** Answers the exit code; never throws. */
 export async function runCommand(commands: readonly Row[], args: readonly string[], io: Io): Promise<number> {
-  const asked = args[0] === 'help' ? [...args.slice(1), '--help'] : args
+  const asked = wordsOf(args)
   const row = rowOf(commands, asked)
   const wantsHelp = asked.slice(0, endOfFlags(asked)).some(one => one === '--help' || one === '-h')
   if (!row) return withoutCommand(commands, asked, wantsHelp, io)
@@ -28,6 +28,13 @@ export async function runCommand(commands: readonly Row[], args: readonly string
     for (const line of linesOf(error)) io.err(`platform: ${line}\n`)
     return exitCodeOf(error)
   }
+}
+
+/** As people type it elsewhere: `help run` is `run --help`, `--version` is `version`. */
+function wordsOf([first, ...rest]: readonly string[]): readonly string[] {
+  if (first === 'help') return [...rest, '--help']
+  if (first === '--version' || first === '-V') return ['version', ...rest]
+  return first === undefined ? [] : [first, ...rest]
 }
 
 /** The one with the most words, so that `vcluster patch` is not `vcluster`. */

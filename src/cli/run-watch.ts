@@ -8,7 +8,7 @@ import { openSession, type SessionFlags } from './session.ts'
 import type { Started } from './world.ts'
 
 /** A program that does not end when it is asked to is ended. */
-const patience = 10_000
+const patience = 5000
 const tryAgain = 5000
 
 type Asked = Where & SessionFlags

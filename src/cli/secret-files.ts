@@ -38,10 +38,6 @@ export const importSecret = defineCommand({
     const entries = readForm(formOf(flags.format, flags.file), bytes, flags.file)
     checkEntries(entries)
     if (!entries.size) throw new UsageError([`${flags.file} has no keys in it`])
-    if (flags['dry-run'] === 'server') {
-      for (const [key, value] of entries) io.out(`${key} (${value.length} bytes) would be set\n`)
-      return 0
-    }
     const session = await openSession(io, flags)
     try {
       const gone = flags.replace ? await keysBesides(session, name, flags, entries) : []
@@ -51,6 +47,11 @@ export const importSecret = defineCommand({
         flags,
         new Map([...entries, ...gone.map(key => [key, null] as const)]),
       )
+      if (flags['dry-run'] === 'server') {
+        for (const [key, value] of entries) io.out(`${key} (${value.length} bytes) would be set\n`)
+        for (const key of gone) io.out(`${key} would be removed\n`)
+        return 0
+      }
       const removed = gone.length ? `, ${gone.length} removed` : ''
       io.out(`${secretKind(flags).singular}/${name} ${done}: ${entries.size} keys set${removed}\n`)
       return 0

@@ -1,11 +1,7 @@
-// `platform get secret` and `platform list secrets`: values to those who ask for them, names and sizes to the others.
+// `platform get secret`: values to those who ask for them, names and sizes to the others.
 
-import { listAll } from '../client/follow.ts'
-import { SharedSecret } from '../kinds/shared-secret.ts'
 import { defineCommand, type Io, UsageError } from './command.ts'
-import { readDuration } from './duration.ts'
-import { contextFlag, headersFlag, outputFlag, projectFlag } from './flags.ts'
-import { getFlags, selectionOf, show } from './get.ts'
+import { headersFlag, outputFlag } from './flags.ts'
 import { printJson, printObjects, printTable } from './print.ts'
 import { dataOf, findSecret, keyFlag, readable, secretFlags, secretKind, secretValue, textOf } from './secret.ts'
 import { openSession } from './session.ts'
@@ -77,36 +73,3 @@ function printAll(io: Io, data: ReadonlyMap<string, Buffer>, flags: Shown): void
     printTable(io, ['KEY', 'VALUE'], rows, flags['no-headers'])
   }
 }
-
-export const listSecrets = defineCommand({
-  words: ['list', 'secrets'],
-  what: 'List the secrets you may see, without their values.',
-  examples: [
-    { what: 'In the namespace of the context', command: 'platform list secrets' },
-    { what: 'Those that nobody has read for long', command: 'platform list secrets -A --unused 90d' },
-  ],
-  flags: {
-    ...getFlags,
-    ...contextFlag,
-    ...projectFlag,
-    unused: { type: 'text', value: 'TIME', what: 'Only those that nobody has read for so long, such as 90d.' },
-  },
-  run: async ({ flags }, io) => {
-    const kind = secretKind(flags)
-    if (flags.unused === undefined)
-      return show(io, flags, kind === SharedSecret ? 'sharedsecrets' : 'projectsecrets', [])
-    const since = io.now() - readDuration('--unused', flags.unused) * 1000
-    const session = await openSession(io, flags)
-    try {
-      const all = await Array.fromAsync(listAll(session.resources, kind, selectionOf(session, kind, flags)))
-      const unused = all.filter(({ metadata, status }) => {
-        const last = status?.['lastRead'] ?? metadata.creationTimestamp
-        return typeof last === 'string' && Date.parse(last) < since
-      })
-      printObjects(io, kind, unused, { ...flags, withNamespace: flags['all-namespaces'], isList: true })
-      return 0
-    } finally {
-      session.close()
-    }
-  },
-})

@@ -3,7 +3,7 @@
 import { ApiError } from '../api/errors.ts'
 import { defineCommand, type Io, UsageError } from './command.ts'
 import { confirm } from './confirm.ts'
-import { yesFlag } from './flags.ts'
+import { dryRunFlag, yesFlag } from './flags.ts'
 import { checkEntries, findSecret, secretFlags, secretKind, secretValue, writeData } from './secret.ts'
 import { openSession } from './session.ts'
 
@@ -16,7 +16,7 @@ export const setSecret = defineCommand({
     { what: 'From files', command: 'platform set secret tls crt=@tls.crt key=@tls.key' },
     { what: 'As an argument, which your shell keeps in its history', command: 'platform set secret db user=shop' },
   ],
-  flags: secretFlags,
+  flags: { ...secretFlags, ...dryRunFlag },
   positionals: [
     { name: 'NAME', what: 'the secret' },
     { name: 'KEY[=VALUE]', what: 'a key, and VALUE, @FILE or - for standard input; without: asks', many: true },
@@ -72,7 +72,7 @@ export const unsetSecret = defineCommand({
   words: ['unset', 'secret'],
   what: 'Remove keys from a secret.',
   examples: [{ what: 'Asks first', command: 'platform unset secret db password' }],
-  flags: { ...secretFlags, ...yesFlag },
+  flags: { ...secretFlags, ...dryRunFlag, ...yesFlag },
   positionals: [
     { name: 'NAME', what: 'the secret' },
     { name: 'KEY', what: 'the keys to remove', many: true },
@@ -87,9 +87,10 @@ export const unsetSecret = defineCommand({
         throw error
       })
       if (object) for (const key of keys) secretValue(object, key, kind)
-      await confirm(io, `Remove ${keys.join(', ')} from ${kind.singular}/${name} on ${session.server}?`, flags.yes)
-      await writeData(session, name, flags, new Map(keys.map(key => [key, null])))
-      io.out(`${kind.singular}/${name} changed\n`)
+      const isSure = flags.yes || flags['dry-run'] === 'server'
+      await confirm(io, `Remove ${keys.join(', ')} from ${kind.singular}/${name} on ${session.server}?`, isSure)
+      const done = await writeData(session, name, flags, new Map(keys.map(key => [key, null])))
+      io.out(`${kind.singular}/${name} ${done}\n`)
       return 0
     } finally {
       session.close()

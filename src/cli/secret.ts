@@ -8,7 +8,7 @@ import { ProjectSecret } from '../kinds/project-secret.ts'
 import { SharedSecret } from '../kinds/shared-secret.ts'
 import { UsageError } from './command.ts'
 import { contextFlag, namespaceFlag, projectFlag } from './flags.ts'
-import { namespaceFor } from './kind-named.ts'
+import { namespaceFor } from './namespace-for.ts'
 import type { Session } from './session.ts'
 
 export const secretFlags = { ...contextFlag, ...namespaceFlag, ...projectFlag } as const
@@ -100,33 +100,37 @@ export function checkEntries(entries: ReadonlyMap<string, Uint8Array>): void {
   if (problems.length) throw new UsageError(problems)
 }
 
+type DryRun = { readonly 'dry-run'?: string | undefined }
+
 /** Sets and (null) removes keys, and makes the secret where it is not there yet. */
 export async function writeData(
   session: Session,
   name: string,
-  where: Where,
+  where: Where & DryRun,
   entries: ReadonlyMap<string, Uint8Array | null>,
-) {
+): Promise<string> {
   const kind = secretKind(where)
   const ref = secretRef(session, name, where)
   const data = Object.fromEntries(
     [...entries].map(([key, value]) => [key, value && Buffer.from(value).toString('base64')]),
   )
-  const options = { fieldManager: 'platform' }
+  const dryRun = where['dry-run'] === 'server'
+  const note = dryRun ? ' (dry run)' : ''
+  const options = { fieldManager: 'platform', dryRun }
   const change = () => session.resources.patch(kind, ref, { type: 'merge', body: { spec: { data } } }, options)
   try {
     await change()
-    return 'changed'
+    return `changed${note}`
   } catch (error) {
     if (!(error instanceof ApiError) || error.code !== 404) throw error
   }
   try {
     await session.resources.create(kind, ref.namespace, { metadata: { name }, spec: { data } }, options)
-    return 'created'
+    return `created${note}`
   } catch (error) {
     // Somebody else was faster: then it is there now.
     if (!(error instanceof ApiError) || error.code !== 409) throw error
     await change()
-    return 'changed'
+    return `changed${note}`
   }
 }

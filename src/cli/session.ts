@@ -4,6 +4,7 @@ import { ApiError } from '../api/errors.ts'
 import type { Resources } from '../api/resources.ts'
 import { connect, type Fetch } from '../client/connect.ts'
 import { retrying } from '../client/retrying.ts'
+import { rowsFrom } from '../client/rows.ts'
 import { openTransport } from '../kubeconfig/transport.ts'
 import { type Io, UsageError } from './command.ts'
 import { type Context, readContexts, readKey } from './contexts.ts'
@@ -17,12 +18,17 @@ export type Session = {
   readonly key: string
   readonly namespace: string
   readonly resources: Resources
+  /** For what is listed: rows of tables, without the data of secrets, so that listing them is not reading them (D35). */
+  readonly rows: Pick<Resources, 'get' | 'list' | 'watch'>
   readonly fetch: Fetch
   close(): void
 }
 export type SessionFlags = { readonly context?: string | undefined; readonly namespace?: string | undefined }
 
-type Way = Pick<Session, 'context' | 'server' | 'ca' | 'key' | 'namespace'>
+type Way = Pick<Session, 'context' | 'server' | 'ca' | 'key' | 'namespace'> & {
+  /** The file that the CA is from, where it was not trusted at sign-in. */
+  readonly caFile?: string | undefined
+}
 
 /** Throws ApiError 401 where one is not signed in: exit code 4. */
 export async function openSession(io: Io, flags: SessionFlags = {}): Promise<Session> {
@@ -31,29 +37,49 @@ export async function openSession(io: Io, flags: SessionFlags = {}): Promise<Ses
 }
 
 /** For a server that is trusted already. */
-export function openWay(io: Io, { server, ca, key }: Pick<Way, 'server' | 'ca' | 'key'>) {
+export function openWay(io: Io, way: Pick<Way, 'server' | 'ca' | 'key' | 'caFile'>) {
+  const { server, ca, key } = way
   const access = { server, namespace: '', insecure: false, token: key, ...(ca ? { ca: { text: ca } } : {}) }
   const transport = openTransport(access, { env: io.env, now: io.now })
-  const mayPass = (error: unknown) => !isUntrusted(error)
-  const fetch = retrying((url, init) => transport.fetch(url, init).catch(plainly(server, ca)), { mayPass })
+  const mayPass = (error: unknown) => !isFinal(error)
+  const fetch = retrying((url, init) => transport.fetch(url, init).catch(plainly(io, way)), { mayPass })
   const warn = (text: string) => io.err(`platform: warning: ${text}\n`)
-  return { fetch, resources: connect({ url: server, fetch, warn }), close: transport.close }
+  const options = { url: server, fetch, warn }
+  return { fetch, resources: connect(options), rows: rowsFrom(options), close: transport.close }
 }
 
-const isUntrusted = (error: unknown) => error instanceof Error && /certificate is not|cannot trust/.test(error.message)
+const isUntrusted = (error: Error) => /certificate is not/.test(error.message)
+/** The next try would end as this one did. */
+const isFinal = (error: unknown) =>
+  error instanceof Error && /cannot trust|not speak TLS|speaks TLS/.test(error.message)
 
-/** A key is not sent to a server whose certificate does not fit: that is told as what it may be. */
-const plainly = (server: string, ca: string | undefined) => (error: Error) => {
-  if (!isUntrusted(error)) throw error
-  const why = ca
-    ? 'its certificate is not of the CA that was trusted at sign-in'
-    : 'nobody this machine trusts vouches for its certificate'
-  throw new ApiError(
-    503,
-    'ServiceUnavailable',
-    `cannot trust ${server}: ${why}; nothing was sent. If the server was set up anew: platform login ${server}`,
+/** What is wrong with the way itself is told as what it may be. A key is not sent to a server whose certificate does not fit. */
+const plainly =
+  (io: Io, { server, ca, caFile }: Pick<Way, 'server' | 'ca' | 'caFile'>) =>
+  async (error: Error): Promise<never> => {
+    if (
+      server.startsWith('http:') &&
+      /broken off|hang up|Parse Error/.test(error.message) &&
+      (await speaksTls(io, server))
+    )
+      throw unavailable(`cannot reach ${server}: what listens there speaks TLS; it may be the port for https://`)
+    if (!isUntrusted(error)) throw error
+    const why = caFile
+      ? `its certificate is not of the CA in ${caFile}; nothing was sent`
+      : ca
+        ? 'its certificate is not of the CA that was trusted at sign-in; nothing was sent'
+        : 'nobody this machine trusts vouches for its certificate; nothing was sent'
+    const hint = caFile ? '' : `. If the server was set up anew: platform login ${server}`
+    throw unavailable(`cannot trust ${server}: ${why}${hint}`)
+  }
+
+const unavailable = (message: string) => new ApiError(503, 'ServiceUnavailable', message)
+
+const speaksTls = (io: Io, server: string) =>
+  lookAt(server.replace(/^http:/, 'https:'), io.env).then(
+    () => true,
+    () => false,
   )
-}
 
 const notSignedIn = (why: string) => new ApiError(401, 'Unauthorized', `${why}: platform login URL`)
 
@@ -91,5 +117,5 @@ async function fromEnvironment(io: Io, key: string, at: string, fingerprint: str
     : wanted && server.startsWith('https:')
       ? withFingerprint(await lookAt(server, io.env), server, wanted).toString()
       : undefined
-  return { context: '', server, ca, key, namespace }
+  return { context: '', server, ca, key, namespace, caFile: file }
 }

@@ -48,11 +48,16 @@ export const createTeam = defineCommand({
   },
 })
 
-type Change = { readonly field: 'users' | 'groups'; readonly isIn: boolean; readonly name: string }
+type Change = {
+  readonly field: 'users' | 'groups'
+  readonly isIn: boolean
+  readonly name: string
+  readonly dryRun: boolean
+}
 const tries = 5
 
 /** Read, change, write, and again where somebody else was faster: nobody else's change is lost. */
-async function change({ resources }: Session, team: string, { field, isIn, name }: Change): Promise<boolean> {
+async function change({ resources }: Session, team: string, { field, isIn, name, dryRun }: Change): Promise<boolean> {
   const ref = { namespace: '', name: team }
   for (let left = tries; ; left--) {
     const { object } = await resources.get(Team, ref)
@@ -62,7 +67,7 @@ async function change({ resources }: Session, team: string, { field, isIn, name 
     const { resourceVersion = '' } = object.metadata
     const body = { metadata: { resourceVersion }, spec: { [field]: after } }
     try {
-      await resources.patch(Team, ref, { type: 'merge', body }, { fieldManager: 'platform' })
+      await resources.patch(Team, ref, { type: 'merge', body }, { fieldManager: 'platform', dryRun })
       return true
     } catch (error) {
       if (!(error instanceof ApiError) || error.code !== 409 || left <= 1) throw error
@@ -70,13 +75,13 @@ async function change({ resources }: Session, team: string, { field, isIn, name 
   }
 }
 
-function member(word: string, what: string, { field, isIn }: Omit<Change, 'name'>): Command {
+function member(word: string, what: string, { field, isIn }: Pick<Change, 'field' | 'isIn'>): Command {
   const one = field === 'users' ? 'ada' : 'frontend'
   return defineCommand({
     words: ['team', word],
     what,
     examples: [{ what, command: `platform team ${word} web ${one}` }],
-    flags: contextFlag,
+    flags: { ...contextFlag, ...dryRunFlag },
     positionals: [
       { name: 'TEAM', what: 'the team' },
       { name: 'NAME', what: field === 'users' ? 'the user' : 'the group' },
@@ -84,8 +89,11 @@ function member(word: string, what: string, { field, isIn }: Omit<Change, 'name'
     run: async ({ flags, words: [team = '', name = ''] }, io) => {
       const session = await openSession(io, flags)
       try {
-        const isChanged = await change(session, team, { field, isIn, name })
-        io.out(`team/${team} ${isChanged ? 'changed' : `unchanged: ${name} ${isIn ? 'was in it' : 'was not in it'}`}\n`)
+        const dryRun = flags['dry-run'] === 'server'
+        const isChanged = await change(session, team, { field, isIn, name, dryRun })
+        io.out(
+          `team/${team} ${isChanged ? `changed${dryRun ? ' (dry run)' : ''}` : `unchanged: ${name} ${isIn ? 'was in it' : 'was not in it'}`}\n`,
+        )
         return 0
       } finally {
         session.close()

@@ -10,10 +10,16 @@ import { TokenRevocation } from '../kinds/token-revocation.ts'
 import { KubeconfigError, readKubeconfig } from '../kubeconfig/kubeconfig.ts'
 import { openTransport } from '../kubeconfig/transport.ts'
 import { defineCommand, type Flags, type Io, UsageError } from './command.ts'
+import { contextFlag } from './flags.ts'
+import { openSession } from './session.ts'
 
 const service = {
-  kubeconfig: { type: 'text', value: 'FILE', what: 'The way to the service.', required: true, variable: 'KUBECONFIG' },
-  context: { type: 'text', value: 'NAME', what: 'Context of the kubeconfig; default its current one.' },
+  ...contextFlag,
+  kubeconfig: {
+    type: 'text',
+    value: 'FILE',
+    what: 'Go by this kubeconfig instead of the sign-in; then --context is one of its contexts.',
+  },
 } as const satisfies Flags
 
 export const tokenRevoke = defineCommand({
@@ -33,12 +39,12 @@ export const tokenRevoke = defineCommand({
     group: { type: 'list', value: 'NAME', what: 'Tokens that carry this group.' },
     reason: { type: 'text', value: 'TEXT', what: 'Why, for whoever is refused.', default: 'revoked by hand' },
   },
-  run: async ({ flags }, io) => {
+  run: async ({ flags, args }, io) => {
     const { key, 'key-uid': uid, jti, user, group, reason } = flags
     if (!key && !uid && !jti && user.length + group.length === 0)
       throw new UsageError(['say which tokens: --key, --key-uid, --jti, --user or --group'])
     if (key && uid) throw new UsageError(['--key and --key-uid both name a key: give one of them'])
-    return withService(flags, io, async resources => {
+    return withService({ flags, args }, io, async resources => {
       const keyUID =
         uid ?? (key && (await resources.get(OwnedAccessKey, { namespace: '', name: key })).object.metadata.uid)
       const spec = {
@@ -59,10 +65,10 @@ export const tokenRevoke = defineCommand({
 export const tokenRotateKey = defineCommand({
   words: ['token', 'rotate-key'],
   what: 'Sign direct-cluster tokens with a new key from now on; those that are out stay valid.',
-  examples: [{ what: 'Rotate now', command: 'platform token rotate-key --kubeconfig data/admin.kubeconfig' }],
+  examples: [{ what: 'Rotate now', command: 'platform token rotate-key' }],
   flags: service,
-  run: ({ flags }, io) =>
-    withService(flags, io, async resources => {
+  run: ({ flags, args }, io) =>
+    withService({ flags, args }, io, async resources => {
       const { object } = await resources.create(SigningKeyRotation, '', {})
       io.out(
         `signing key ${object.status?.['key']} made: it signs from now on, the others stay until their tokens have ended\n`,
@@ -70,26 +76,35 @@ export const tokenRotateKey = defineCommand({
     }),
 })
 
-type Reached = { readonly kubeconfig: string; readonly context: string | undefined }
+type Reached = { readonly kubeconfig: string | undefined; readonly context: string | undefined }
+type Asked = { readonly flags: Reached; readonly args: readonly string[] }
 
 async function withService(
-  { kubeconfig, context }: Reached,
+  { flags, args }: Asked,
   io: Io,
   work: (resources: Resources) => Promise<void>,
 ): Promise<number> {
-  const bytes = await io.readFile(kubeconfig)
-  const access = (() => {
-    try {
-      return readKubeconfig(bytes, { file: kubeconfig, directory: dirname(resolve(kubeconfig)), context })
-    } catch (error) {
-      throw error instanceof KubeconfigError ? new UsageError(error.problems) : error
-    }
-  })()
-  const transport = openTransport(access, { env: io.env, now: io.now })
+  // PLATFORM_CONTEXT names a context of the sign-in, never one of a kubeconfig.
+  const isNamed = args.some(one => /^--context(=|$)/.test(one))
+  const { resources, close } =
+    flags.kubeconfig === undefined
+      ? await openSession(io, flags)
+      : await byKubeconfig(io, flags.kubeconfig, isNamed ? flags.context : undefined)
   try {
-    await work(connect({ url: access.server, below: '', fetch: transport.fetch }))
+    await work(resources)
     return 0
   } finally {
-    transport.close()
+    close()
+  }
+}
+
+async function byKubeconfig(io: Io, file: string, context: string | undefined) {
+  const bytes = await io.readFile(file)
+  try {
+    const access = readKubeconfig(bytes, { file, directory: dirname(resolve(file)), context })
+    const { fetch, close } = openTransport(access, { env: io.env, now: io.now })
+    return { resources: connect({ url: access.server, below: '', fetch }), close }
+  } catch (error) {
+    throw error instanceof KubeconfigError ? new UsageError(error.problems) : error
   }
 }

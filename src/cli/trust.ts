@@ -4,6 +4,7 @@ import { X509Certificate } from 'node:crypto'
 import { Agent, request } from 'node:https'
 import type { DetailedPeerCertificate, TLSSocket } from 'node:tls'
 import { ApiError } from '../api/errors.ts'
+import { whyNot } from '../kubeconfig/why-not.ts'
 import { UsageError } from './command.ts'
 
 type Env = { readonly [name: string]: string | undefined }
@@ -41,7 +42,9 @@ export function lookAt(server: string, env: Env): Promise<Seen> {
   return new Promise<Seen>((resolve, reject) => {
     const sent = request(`${server}/livez`, { agent, method: 'HEAD', timeout: within })
     sent.on('timeout', () => sent.destroy(new Error('it did not answer in time')))
-    sent.on('error', error => reject(new ApiError(503, 'ServiceUnavailable', `cannot reach ${server}: ${told(error)}`)))
+    sent.on('error', error =>
+      reject(new ApiError(503, 'ServiceUnavailable', `cannot reach ${server}${whyNot(error, server)}`)),
+    )
     sent.on('response', answer => {
       const socket = answer.socket as TLSSocket
       resolve({ isTrusted: socket.authorized, chain: chainOf(socket.getPeerCertificate(true)) })
@@ -50,13 +53,6 @@ export function lookAt(server: string, env: Env): Promise<Seen> {
     sent.end()
   }).finally(() => agent.destroy())
 }
-
-const told = (error: Error & { code?: string }) =>
-  error.code === 'ECONNREFUSED'
-    ? 'nobody listens there'
-    : error.code === 'ENOTFOUND'
-      ? 'the name is not known'
-      : error.message
 
 function chainOf(first: DetailedPeerCertificate): X509Certificate[] {
   const chain: X509Certificate[] = []

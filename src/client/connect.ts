@@ -32,6 +32,9 @@ export type ConnectOptions = {
   readonly fetch: Fetch
   /** Told of warnings that no write asked for. */
   readonly warn?: (text: string) => void
+  /** Asked for instead of JSON; then `itemsIn` finds the objects of a list's answer. */
+  readonly accept?: string
+  readonly itemsIn?: (answer: unknown) => readonly Resource[] | undefined
 }
 
 type Call = {
@@ -45,13 +48,14 @@ type Call = {
   readonly signal?: AbortSignal
 }
 
-export function connect({ url, below = prefix, key, fetch, warn }: ConnectOptions): Resources {
+export function connect(options: ConnectOptions): Resources {
+  const { url, below = prefix, key, fetch, warn, accept = 'application/json', itemsIn = itemsOf } = options
   const base = url.replace(/\/+$/, '') + below
 
   /** Answers what went well; anything else is the server's own error, thrown. */
   async function call({ method = 'GET', kind, at = {}, query = {}, body, type, ...rest }: Call): Promise<Response> {
     const headers = {
-      Accept: 'application/json',
+      Accept: accept,
       ...(key === undefined ? {} : { Authorization: `Bearer ${key}` }),
       ...(body === undefined ? {} : { 'Content-Type': type ?? 'application/json' }),
     }
@@ -88,7 +92,7 @@ export function connect({ url, below = prefix, key, fetch, warn }: ConnectOption
       const at = { namespace: kind.namespaced ? (options.namespace ?? '') : '' }
       const { limit, continue: next, resourceVersion, resourceVersionMatch } = options
       const query = { ...selectionQuery(options), limit, continue: next, resourceVersion, resourceVersionMatch }
-      return list(await call({ kind, at, query }))
+      return list(await call({ kind, at, query }), itemsIn)
     },
 
     async watch(kind, options = {}) {
@@ -132,7 +136,7 @@ export function connect({ url, below = prefix, key, fetch, warn }: ConnectOption
       const at = { namespace: kind.namespaced ? (selection.namespace ?? '') : '' }
       const { limit, continue: next, resourceVersion, resourceVersionMatch } = selection
       const query = { ...selectionQuery(selection), limit, continue: next, resourceVersion, resourceVersionMatch }
-      return list(await call({ method: 'DELETE', kind, at, query, body: deleteBody(options) }))
+      return list(await call({ method: 'DELETE', kind, at, query, body: deleteBody(options) }), itemsOf)
     },
   }
 }
@@ -181,11 +185,11 @@ async function document(response: Response): Promise<Document> {
 
 const created = (document: Document) => Object.assign(document, { created: true })
 
-async function list(response: Response): Promise<List> {
-  const { items, metadata } = (await response.json()) as {
-    readonly items: readonly Resource[]
-    readonly metadata: Omit<List, 'items'>
-  }
+const itemsOf = (answer: unknown) => (answer as { readonly items?: readonly Resource[] }).items
+
+async function list(response: Response, itemsIn: typeof itemsOf): Promise<List> {
+  const answer = (await response.json()) as { readonly metadata: Omit<List, 'items'> }
+  const items = itemsIn(answer)
   if (!Array.isArray(items)) throw new ApiError(500, 'InternalError', 'the server answered no list')
-  return { ...metadata, items: items.map(item => documentOf(item)) }
+  return { ...answer.metadata, items: items.map(item => documentOf(item)) }
 }

@@ -8,7 +8,11 @@ import type { Resources, Selection } from '../api/resources.ts'
 const pageSize = 500
 
 /** Every object of a kind, page by page. A list that got too old in between goes on from the same place (D37). */
-export async function* listAll(resources: Resources, kind: Kind, selection: Selection = {}): AsyncGenerator<Resource> {
+export async function* listAll(
+  resources: Pick<Resources, 'list'>,
+  kind: Kind,
+  selection: Selection = {},
+): AsyncGenerator<Resource> {
   let next: string | undefined
   do {
     const page = await resources
@@ -41,7 +45,11 @@ const longest = 30_000
  * What there is, as ADDED, then every change. After a broken connection it goes on where it was; where the server does not
  * know that place any more, it lists anew and tells what differs. Errors that waiting does not mend end it: 4xx but 410 and 429.
  */
-export async function* follow(resources: Resources, kind: Kind, options: FollowOptions = {}): AsyncGenerator<Change> {
+export async function* follow(
+  resources: Pick<Resources, 'list' | 'watch'>,
+  kind: Kind,
+  options: FollowOptions = {},
+): AsyncGenerator<Change> {
   const { signal, sleep = pause, lost, ...selection } = options
   const known = new Map<string, Resource>()
   let version: string | undefined
@@ -98,7 +106,12 @@ function differences(known: Map<string, Resource>, now: readonly Resource[]): Ch
 type Event = { readonly type: Change['type'] | 'BOOKMARK'; readonly object: Resource }
 type From = Selection & { readonly resourceVersion: string }
 
-async function* eventsFrom(resources: Resources, kind: Kind, from: From, signal?: AbortSignal): AsyncGenerator<Event> {
+async function* eventsFrom(
+  resources: Pick<Resources, 'watch'>,
+  kind: Kind,
+  from: From,
+  signal?: AbortSignal,
+): AsyncGenerator<Event> {
   const watch = await resources.watch(kind, { ...from, allowWatchBookmarks: true })
   const stop = () => watch.stop()
   signal?.addEventListener('abort', stop)

@@ -1,6 +1,7 @@
 // The garbage collector: dependents follow their owners (D11), foreground and orphan deletions come to an end, and
 // objects whose grace period is over are removed (D10).
 
+import { isSealBroken } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
 import type { JsonObject, OwnerReference, Ref, Resource } from '../api/object.ts'
 import type { Resources } from '../api/resources.ts'
@@ -204,7 +205,14 @@ async function release(world: Reasons, known: Node, owners: readonly string[]): 
 
 async function unlock(world: Reasons, node: Node, finalizer: string): Promise<void> {
   const finalizers = node.finalizers.filter(one => one !== finalizer)
-  await change(world, node, { finalizers: finalizers.length ? finalizers : null })
+  await change(world, node, { finalizers: finalizers.length ? finalizers : null }).catch(error => {
+    // What does not open cannot be changed, and can be deleted all the same (D28): another policy takes the finalizer out.
+    if (!isSealBroken(error)) throw error
+    const preconditions = { uid: node.uid, resourceVersion: node.resourceVersion ?? '' }
+    return world.resources
+      .delete(node.kind, node.ref, { propagationPolicy: 'Background', preconditions })
+      .then(() => {}, ignoreGone)
+  })
 }
 
 /** Of this very version: whoever was faster made it another one, and then all is looked at again. */

@@ -59,6 +59,19 @@ export const ProjectSecret: KindOf<Resource<Static<typeof spec>, Static<typeof s
       description: 'The SharedSecret it follows.',
       value: o => refName(o),
     },
+    {
+      name: 'Synced',
+      type: 'string',
+      description: 'Whether its data is that of the SharedSecret it follows; empty where it follows none.',
+      value: o => syncedOf(o)?.status,
+    },
+    {
+      name: 'Reason',
+      type: 'string',
+      description: 'Why it is synced, or is not.',
+      priority: 1,
+      value: o => syncedOf(o)?.reason,
+    },
     { name: 'Owner', type: 'string', description: 'Who owns it.', priority: 1, value: o => ownerName(o.spec?.owner) },
     lastReadColumn,
   ],
@@ -94,6 +107,13 @@ function checkNamespace(namespace: string): FieldError[] {
   return [
     invalidValue('metadata.namespace', namespace, "a project secret lives in its project's namespace, p-<project>"),
   ]
+}
+
+type Condition = { readonly type?: string; readonly status?: string; readonly reason?: string }
+
+function syncedOf(object: Resource): Condition | undefined {
+  const conditions = (object.status?.['conditions'] ?? []) as readonly Condition[]
+  return sourceOf(object) && conditions.find(({ type }) => type === 'Synced')
 }
 
 function refName(object: Resource): string | undefined {

@@ -125,12 +125,13 @@ export const AccessExplanation: Kind = defineKind({
     const { user, whoCan } = next.spec ?? {}
     const asked = question(next.spec ?? {})
     if (whoCan || (user && user !== tools.caller.username)) await mustDelegate(tools)
-    if (whoCan) return { ...next, status: { who: [...tools.whoCan(asked)] } }
     const who = user && user !== tools.caller.username ? tools.callerNamed(user) : tools.caller
-    const { allowed, reason, steps, nearMisses } = tools.explain(asked, who)
+    const { allowed, reason, steps, nearMisses, unknown } = tools.explain(asked, who)
+    for (const text of unknown) tools.warn(text)
+    if (whoCan) return { ...next, status: { who: [...tools.whoCan(asked)] } }
     return {
       ...next,
-      status: { allowed, ...(reason ? { reason } : {}), steps: [...steps], nearMisses: [...nearMisses] },
+      status: { allowed, ...(reason ? { reason } : {}), steps: [...unknown, ...steps], nearMisses: [...nearMisses] },
     }
   },
   sample: {

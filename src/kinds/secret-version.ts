@@ -67,11 +67,17 @@ export function versionOf({ metadata, spec, status }: Secret): Version & { reado
 /** status.version counts changes of data, whatever is sent for it; a copy of another secret has no versions of its own. */
 export function countVersion<T extends Secret>(next: T, old: T | undefined, tools: Tools): T {
   const { version: _, lastRead: __, ...status } = next.status ?? {}
-  const counted = sourceOf(next) ? old?.status?.version : versionAfter(next, old, tools)
+  const counted = sourceOf(next) ? lastOwn(old) : versionAfter(next, old, tools)
   const whole = { ...status, ...(counted ? { version: counted } : {}) }
   if (Object.keys(whole).length) return { ...next, status: whole }
   const { status: ___, ...bare } = next
   return bare as T
+}
+
+/** While it follows another, the number of what was its own stays: the next version of its own counts on from it. */
+function lastOwn(old: Secret | undefined): Version | undefined {
+  if (!old || sourceOf(old) || old.status?.version) return old?.status?.version
+  return Object.keys(old.spec?.data ?? {}).length ? versionOf(old) : undefined
 }
 
 function versionAfter(next: Secret, old: Secret | undefined, { caller, now }: Tools): Version | undefined {

@@ -1,7 +1,7 @@
 // What a ProjectSecret that follows a SharedSecret may be sent, and who may make it follow one (D30). Also the words for its source, which the controller uses too.
 
 import { systemCaller } from '../api/caller.ts'
-import { canonical } from '../api/codec.ts'
+import { canonical } from '../api/encode.ts'
 import { fieldForbidden, forbidden, invalid } from '../api/errors.ts'
 import type { Kind, Question, Tools } from '../api/kind.ts'
 import type { Json, Ref, Resource } from '../api/object.ts'

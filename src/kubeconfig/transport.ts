@@ -1,12 +1,13 @@
 // `fetch` into a cluster: TLS, credentials and time limits as its kubeconfig says. client/connect.ts is opened with it.
 
-import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from 'node:http'
+import type { Agent, IncomingMessage } from 'node:http'
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
 import { Readable } from 'node:stream'
 import { createSecureContext } from 'node:tls'
 import { ApiError } from '../api/errors.ts'
 import type { Access } from './access.ts'
 import { type Identity, openCredentials } from './credentials.ts'
+import { whyNot } from './why-not.ts'
 
 export type Transport = {
   readonly server: string
@@ -28,11 +29,15 @@ export type TransportOptions = {
 
 const connections = 32
 
+// Not imported: the module form of node:http makes all of its exports at once, a WebSocket among them, and that loads
+// what a browser has for fetch. It costs 50 ms, which is a third of a command's whole time.
+const { Agent: HttpAgent, request: requestHttp } = process.getBuiltinModule('node:http')
+
 /** The way into a cluster for those who make requests themselves, such as a gateway. */
 export type Dial = {
   readonly server: string
   /** What a request of this moment is made with. Rejects with a sentence where credentials cannot be had. */
-  now(): Promise<{ readonly agent: HttpAgent; readonly authorization: string | undefined }>
+  now(): Promise<{ readonly agent: Agent; readonly authorization: string | undefined }>
   /** The cluster refused them; answers whether the next may be others. */
   refuse(): boolean
   /** What went wrong with a request, in words. */
@@ -54,7 +59,7 @@ export function openDial(access: Access, { env, now }: Pick<TransportOptions, 'e
       credentials.refuse()
       return credentials.mayChange
     },
-    why: error => causes[error.code ?? ''] ?? error.message,
+    why: error => whyNot(error, access.server).replace(/^: /, ''),
     retire: agents.retire,
   }
 }
@@ -94,9 +99,9 @@ export function openTransport(access: Access, options: TransportOptions): Transp
 
 /** An agent for each identity: connections made with a certificate stay that certificate's. */
 function openAgents(access: Access, env: TransportOptions['env'], maxSockets: number) {
-  let current: { readonly stamp: string; readonly agent: HttpAgent } | undefined
+  let current: { readonly stamp: string; readonly agent: Agent } | undefined
   const proxyEnv = access.proxy ? { HTTP_PROXY: access.proxy, HTTPS_PROXY: access.proxy } : (env as NodeJS.ProcessEnv)
-  const make = ({ ca, certificate, key }: Identity): HttpAgent => {
+  const make = ({ ca, certificate, key }: Identity): Agent => {
     const common = { keepAlive: true, maxSockets, proxyEnv }
     if (access.server.startsWith('http:')) return new HttpAgent(common)
     return new HttpsAgent({
@@ -111,7 +116,7 @@ function openAgents(access: Access, env: TransportOptions['env'], maxSockets: nu
     })
   }
   return {
-    of(identity: Identity): HttpAgent {
+    of(identity: Identity): Agent {
       const stamp = [identity.ca, identity.certificate, identity.key].join('\n')
       if (current?.stamp !== stamp) {
         const before = current?.agent
@@ -126,11 +131,11 @@ function openAgents(access: Access, env: TransportOptions['env'], maxSockets: nu
   }
 }
 
-function endFree(agent: HttpAgent | undefined): void {
+function endFree(agent: Agent | undefined): void {
   for (const sockets of Object.values(agent?.freeSockets ?? {})) for (const socket of sockets ?? []) socket.destroy()
 }
 
-type SendOptions = { readonly agent: HttpAgent; readonly answerWithin: number; readonly quietFor: number }
+type SendOptions = { readonly agent: Agent; readonly answerWithin: number; readonly quietFor: number }
 
 function send(url: string, init: RequestInit, { agent, answerWithin, quietFor }: SendOptions): Promise<Response> {
   const { origin } = new URL(url)
@@ -182,11 +187,11 @@ async function readWhole(answer: IncomingMessage): Promise<Buffer> {
 
 /** As much of a Response as is asked of one. A real one brings a stream, and that is most of the work for a small answer. */
 function wholeResponse(answer: IncomingMessage, body: Buffer): Response {
-  const { status, headers } = headOf(answer)
+  const status = answer.statusCode ?? 500
   const text = async () => body.toString()
   const light = {
     status,
-    headers,
+    headers: { get: (name: string) => answer.headersDistinct[name.toLowerCase()]?.join(', ') ?? null },
     ok: status >= 200 && status < 300,
     body: null,
     text,
@@ -196,25 +201,5 @@ function wholeResponse(answer: IncomingMessage, body: Buffer): Response {
   return light as unknown as Response
 }
 
-const causes: { readonly [code: string]: string } = {
-  ECONNREFUSED: 'nobody listens there',
-  ECONNRESET: 'the connection was broken off',
-  ENOTFOUND: 'the name is not known',
-  EAI_AGAIN: 'the name could not be looked up',
-  ETIMEDOUT: 'it did not answer in time',
-  EHOSTUNREACH: 'there is no way to it',
-  DEPTH_ZERO_SELF_SIGNED_CERT: 'its certificate is not trusted: give its CA as certificate-authority-data',
-  SELF_SIGNED_CERT_IN_CHAIN: 'its certificate is not trusted: give its CA as certificate-authority-data',
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'its certificate is not trusted: give its CA as certificate-authority-data',
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'its certificate is not trusted: give its CA as certificate-authority-data',
-  CERT_SIGNATURE_FAILURE: 'its certificate is not of the CA that the kubeconfig names',
-  CERT_HAS_EXPIRED: 'its certificate has ended, or the clocks are apart',
-  CERT_NOT_YET_VALID: 'its certificate is not valid yet: the clocks are apart',
-  ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another name: set tls-server-name, or use that name',
-  ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED: 'it wants a client certificate',
-}
-
-function unreachable(origin: string, error: Error & { readonly code?: string }): ApiError {
-  const why = causes[error.code ?? ''] ?? error.message
-  return new ApiError(503, 'ServiceUnavailable', `cannot reach ${origin}: ${why}`)
-}
+const unreachable = (origin: string, error: Error) =>
+  new ApiError(503, 'ServiceUnavailable', `cannot reach ${origin}${whyNot(error, origin)}`)

@@ -138,6 +138,19 @@ test('teams: made with members, and changed one by one without losing another ch
   assert.match(await home.fails(3, 'team add-user nobody ada'), /not found/)
 })
 
+test('a key of a team acts as the team', async () => {
+  const key = (await home.ok('create accesskey deploy --for-team web --ttl 2w')).trim()
+  assert.equal((await whoami(key)).body.status.userInfo.username, 'platform:team:web')
+  assert.match(await home.ok('list accesskeys'), /^deploy +team web +/m)
+})
+
+test('--dry-run=server changes neither keys nor teams', async () => {
+  assert.equal(await home.ok('team add-user web zoe --dry-run=server'), 'team/web changed (dry run)\n')
+  assert.equal(await home.ok('disable accesskey deploy --dry-run=server'), 'ownedaccesskey/deploy disabled (dry run)\n')
+  assert.equal(JSON.parse(await home.ok('get team web -o json')).spec.users.includes('zoe'), false)
+  assert.equal(JSON.parse(await home.ok('get accesskey deploy -o json')).spec.disabled, undefined)
+})
+
 test('can-i, why and who-can answer from the server, with exit codes for scripts', async () => {
   const ada = await openHome()
   await ada.signIn(server, (await home.ok('create accesskey ada --for-user ada')).trim())
@@ -152,6 +165,21 @@ test('can-i, why and who-can answer from the server, with exit codes for scripts
   assert.equal((await home.run('why delete team web --user ada')).code, 1)
   assert.match(await home.ok('who-can update team web'), /user admin by ClusterRoleBinding platform-admin/)
   assert.match(await ada.fails(5, 'who-can update team web'), /may ask about themselves only/)
+  const warned = async (args: string) => (await home.run(args)).stderr
+  const verbs = /^platform: warning: teams have no verb "frobnicate"; they have create, /
+  assert.match(await warned('why frobnicate teams'), verbs)
+  assert.match(await home.ok('why frobnicate teams'), /^allowed.*\n {2}teams have no verb "frobnicate"/)
+  assert.match(await warned('who-can frobnicate teams'), verbs)
+  assert.equal(
+    await warned('why get teams/permisions'),
+    'platform: warning: teams have no subresource "permisions"; did you mean permissions?\n',
+  )
+  for (const known of ['why get teams/permissions', 'why bind clusterroles', 'why create accessexplanations/others'])
+    assert.equal(await warned(known), '')
+  const spec = { resourceAttributes: { verb: 'get', group: 'management.platform.sh', resource: 'teems' } }
+  const asked = await server.request('POST', '/apis/management.platform.sh/v1/accessexplanations', { body: { spec } })
+  assert.match(String(asked.headers['warning']), /has no resource .*teems.*did you mean teams\?/)
+  assert.match(asked.body.status.steps[0], /^this server has no resource "teems" in the group/)
   assert.match(await home.fails(2, 'can-i get teems'), /did you mean team/)
   assert.equal(JSON.parse(await home.ok('can-i get secrets --project shop -o json')).allowed, true)
   await ada.close()

@@ -91,6 +91,47 @@ test('exit codes tell what went wrong: 2 usage, 3 not found, 5 forbidden, 7 unav
   await eve.close()
 })
 
+test('a field that a kind does not have is refused, as kubectl does', async () => {
+  const said = await home.fails(1, 'create -f -', { stdin: team('strict', '  usres: [eve]\n') })
+  assert.match(said, /strict decoding error: unknown field "spec.usres"/)
+  await home.fails(3, 'get team strict')
+})
+
+test('a key or token made from a file is shown this once, and told of where a form leaves it out', async () => {
+  const key = (name: string) =>
+    JSON.stringify({ apiVersion: 'management.platform.sh/v1', kind: 'OwnedAccessKey', metadata: { name } })
+  const made = await home.run('create -f -', { stdin: key('filed') })
+  assert.equal(made.stderr, '')
+  assert.match(made.stdout, /^ownedaccesskey\/filed created; shown this once: plat_\w{49}\n$/)
+  assert.match(await home.ok('create -f - -o value', { stdin: key('valued') }), /^plat_\w{49}\n$/)
+  const named = await home.run('create -f - -o name', { stdin: key('named') })
+  assert.equal(named.stdout, 'ownedaccesskey/named\n')
+  assert.match(named.stderr, /-o name does not print the key.*platform rotate accesskey named makes another/)
+  assert.match((await home.run('create accesskey other -o name')).stderr, /-o name does not print the key/)
+  const token = JSON.stringify({
+    apiVersion: 'management.platform.sh/v1',
+    kind: 'DirectClusterEndpointToken',
+    spec: {},
+  })
+  assert.match(await home.ok('create -f -', { stdin: token }), /created; shown this once: ey[\w.-]+\n$/)
+  assert.equal(
+    await home.ok('create -f - --dry-run=server', { stdin: key('dry') }),
+    'ownedaccesskey/dry created (dry run)\n',
+  )
+})
+
+test('nothing found is told on standard error, with the place', async () => {
+  const nothing = async (args: string) => {
+    const { code, stdout, stderr } = await home.run(args)
+    assert.deepEqual([code, stdout], [0, ''])
+    return stderr
+  }
+  assert.equal(await nothing('list teams -l no=body'), 'No teams found.\n')
+  assert.equal(await nothing('list secrets -n empty'), 'No sharedsecrets found in namespace empty.\n')
+  assert.equal(await nothing('list secrets --project none'), 'No projectsecrets found in namespace p-none.\n')
+  assert.equal(await nothing('list secrets -A -l no=body'), 'No sharedsecrets found in any namespace.\n')
+})
+
 test('-w prints what is there and every change, until it is ended', async () => {
   const child = home.start(['get', 'teams', '-w', '-o', 'json'])
   let text = ''

@@ -7,8 +7,10 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { type CliHome, openHome } from '../support/cli-home.ts'
+import { exec } from '../support/exec.ts'
 import { type Server, startServer } from '../support/server.ts'
 
+const program = join(import.meta.dirname, '../../bin/platform.js')
 let server: Server
 let home: CliHome
 before(async () => {
@@ -23,6 +25,8 @@ after(async () => {
 })
 
 const node = process.execPath
+/** Prints the value, and stays until it is told to go with 9. */
+const stay = 'process.on("SIGUSR1", () => process.exit(9)); setInterval(() => {}, 1e6); console.log(process.env.token)'
 const reading = (child: ChildProcess) => {
   let text = ''
   child.stdout?.on('data', chunk => {
@@ -53,16 +57,7 @@ test('--watch starts the program anew when a value changes, and a key that ended
   const key = (await home.ok('create accesskey watcher')).trim()
   const own = await openHome()
   await own.signIn(server, key)
-  const child = own.start([
-    'run',
-    '-s',
-    'app',
-    '--watch',
-    '--',
-    node,
-    '-e',
-    'console.log(process.env.token); setInterval(() => {}, 1e6); process.on("SIGUSR1", () => process.exit(9))',
-  ])
+  const child = own.start(['run', '-s', 'app', '--watch', '--', node, '-e', stay])
   const until = reading(child)
   let said = ''
   child.stderr?.on('data', chunk => {
@@ -79,6 +74,52 @@ test('--watch starts the program anew when a value changes, and a key that ended
   const [code] = await once(child, 'exit')
   assert.equal(code, 9)
   await own.close()
+})
+
+test('a key that expires while --watch follows leaves the program running, and is told', async () => {
+  const key = (await home.ok('create accesskey brief --ttl 1h')).trim()
+  const own = await openHome()
+  await own.signIn(server, key)
+  const child = own.start(['run', '-s', 'app', '--watch', '--', node, '-e', stay])
+  const until = reading(child)
+  let said = ''
+  child.stderr?.on('data', chunk => {
+    said += chunk
+  })
+  await until(/canary-/)
+  await server.request('PATCH', '/apis/management.platform.sh/v1/ownedaccesskeys/brief', {
+    body: { spec: { ttl: 1 } },
+    headers: { 'Content-Type': 'application/merge-patch+json' },
+  })
+  while (!/not followed at the moment: .*expired/.test(said)) await once(child.stderr as NodeJS.ReadableStream, 'data')
+  assert.equal(child.exitCode, null)
+  child.kill('SIGUSR1')
+  assert.deepEqual(await once(child, 'exit'), [9, null])
+  await own.close()
+})
+
+test('--watch ends a program that ignores SIGTERM, and starts the next one', async () => {
+  const code = `process.on('SIGTERM', () => console.log('ignored')); ${stay}`
+  const child = home.start(['run', '-s', 'app', '--watch', '--', node, '-e', code])
+  const until = reading(child)
+  await until(/canary-two\n/)
+  await home.ok('set secret app token=-', { stdin: 'canary-three' })
+  await until(/canary-two\nignored\ncanary-three\n/)
+  child.kill('SIGUSR1')
+  assert.deepEqual(await once(child, 'exit'), [9, null])
+  await home.ok('set secret app token=-', { stdin: 'canary-two' })
+})
+
+test('a program that ignores SIGTERM is left to itself without --watch, and its end is still its own', async () => {
+  const code = `process.on('SIGTERM', () => console.log('ignored')); ${stay}`
+  const child = home.start(['run', '-s', 'app', '--', node, '-e', code])
+  const until = reading(child)
+  await until(/canary-/)
+  child.kill('SIGTERM')
+  await until(/ignored\n/)
+  assert.equal(child.exitCode, null)
+  child.kill('SIGUSR1')
+  assert.deepEqual(await once(child, 'exit'), [9, null])
 })
 
 test('while the service is away the last known values are used, encrypted on disk, unless nobody wants that', async () => {
@@ -100,6 +141,30 @@ test('while the service is away the last known values are used, encrypted on dis
   await home.ok('delete secret app --yes')
   assert.equal((await home.exec(args, { env })).code, 3)
   assert.deepEqual(readdirSync(copies), [], 'what is gone leaves no copy')
+})
+
+test('a disk that is full while the copy is written leaves the copy that was there, whole, and nothing else', async () => {
+  await home.ok('set secret full token=-', { stdin: 'canary-first' })
+  const state = join(home.directory, 'full')
+  const env = { ...home.env, PLATFORM_PASSPHRASE: 'a passphrase', XDG_STATE_HOME: state }
+  const args = ['run', '-s', 'full', '--', node, '-e', 'process.stdout.write(process.env.token)']
+  assert.equal((await home.exec(args, { env })).stdout, 'canary-first')
+  const copies = () =>
+    readdirSync(join(state, 'platform/copies')).map(name => [
+      name,
+      readFileSync(join(state, 'platform/copies', name), 'base64'),
+    ])
+  const before = copies()
+  await home.ok('set secret full token=-', { stdin: 'canary-second' })
+  // No file may grow beyond nothing: to a program that writes, a full disk.
+  const limited = `trap '' XFSZ; ulimit -f 0; exec "$@"`
+  const { code, stdout, stderr } = await exec('sh', ['-c', limited, 'sh', node, program, ...args], {
+    env,
+    cwd: home.directory,
+  })
+  assert.deepEqual([code, stdout], [0, 'canary-second'], stderr)
+  assert.match(stderr, /no copy was kept for when the service is away: cannot write .*EFBIG/)
+  assert.deepEqual(copies(), before)
 })
 
 test('a copy that cannot be written is told, and the program runs', async () => {

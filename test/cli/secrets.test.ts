@@ -1,6 +1,7 @@
 // Secrets through the command line: every way in, every way out, bytes that stay as they are, and `run`.
 
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,6 +9,7 @@ import { after, before, suite, test } from 'node:test'
 import { type CliHome, openHome, withTerminal } from '../support/cli-home.ts'
 import { type Server, startServer } from '../support/server.ts'
 
+const program = join(import.meta.dirname, '../../bin/platform.js')
 let server: Server
 let home: CliHome
 before(async () => {
@@ -47,6 +49,85 @@ test('values come out as they are: raw bytes, text, JSON and YAML', async () => 
   assert.match(await home.fails(2, 'get secret db -o value'), /one value/)
   assert.match(await home.fails(3, 'get secret db.pasword'), /has no key "pasword"; did you mean password\?/)
   assert.match(await home.fails(3, 'get secret nothing'), /"nothing" not found/)
+})
+
+test('-o value works with the kind’s own name too', async () => {
+  assert.equal(await home.ok('get sharedsecret db.note -o value'), 'a=b')
+  assert.equal(await home.ok('get secrets db.note -o value'), 'a=b')
+  await home.ok('set secret own k=- --project shop', { stdin: 'v' })
+  assert.equal(await home.ok('get projectsecret own.k -n p-shop -o value'), 'v')
+  assert.equal(await home.ok('get projectsecret own.k --project shop -o value'), 'v')
+  await home.ok('delete secret own --project shop --yes')
+  assert.match(await home.fails(2, 'get projectsecret own.k -o value'), /--project PROJECT is missing/)
+  assert.match(await home.fails(2, 'get sharedsecrets -o value'), /one value of a secret/)
+})
+
+test('every byte comes out as it went in: through a file, standard input, a pipe and every form', async () => {
+  const bytes = Buffer.from(Array.from({ length: 256 }, (_, at) => at))
+  writeFileSync(join(home.directory, 'all'), bytes)
+  await home.ok('set secret bytes all=@all')
+  const raw = spawnSync(process.execPath, [program, 'get', 'secret', 'bytes.all', '-o', 'value'], { env: home.env })
+  assert.deepEqual(raw.stdout, bytes)
+  const again = spawnSync(process.execPath, [program, 'set', 'secret', 'bytes', 'again=-'], {
+    env: home.env,
+    input: bytes,
+  })
+  assert.equal(again.status, 0, again.stderr.toString())
+  const { data } = JSON.parse(await home.ok('get secret bytes -o json')).spec
+  assert.deepEqual(data, { all: bytes.toString('base64'), again: bytes.toString('base64') })
+  for (const form of ['json', 'yaml']) {
+    await home.ok(`import secret bytes-${form} -f - --format ${form}`, {
+      stdin: await home.ok(`export secret bytes --format ${form}`),
+    })
+    assert.deepEqual(JSON.parse(await home.ok(`get secret bytes-${form} -o json`)).spec.data, data)
+  }
+  for (const form of ['dotenv', 'shell'])
+    assert.match(await home.fails(2, `export secret bytes --format ${form}`), /all is not text \(256 bytes\)/)
+  assert.match(await home.ok('get secret bytes --all'), /all +<256 bytes, not text>/)
+  for (const name of ['bytes', 'bytes-json', 'bytes-yaml']) await home.ok(`delete secret ${name} --yes`)
+})
+
+test('a value with line breaks and quotes goes through every form and back', async () => {
+  const value = 'it\'s "quoted"\n$HOME `id` \\ end\n'
+  await home.ok('set secret odd value=-', { stdin: value })
+  for (const form of ['dotenv', 'json', 'yaml', 'shell']) {
+    await home.ok(`import secret odd-${form} -f - --format ${form}`, {
+      stdin: await home.ok(`export secret odd --format ${form}`),
+    })
+    assert.equal(await home.ok(`get secret odd-${form}.value -o value`), value)
+    await home.ok(`delete secret odd-${form} --yes`)
+  }
+  await home.ok('delete secret odd --yes')
+  assert.match(
+    await home.fails(2, 'import secret x -f - --format json', { stdin: '{"a":{"base64":"not base64!"}}' }),
+    /a must be text, or \{base64: …\} in standard base64 with padding/,
+  )
+})
+
+test('--dry-run=server asks the server and changes nothing', async () => {
+  assert.equal(
+    await home.ok('set secret dry a=- --dry-run=server', { stdin: 'x' }),
+    'sharedsecret/dry created (dry run)\n',
+  )
+  assert.match(await home.fails(3, 'get secret dry'), /not found/)
+  assert.equal(
+    await home.ok('set secret db user=- --dry-run=server', { stdin: 'x' }),
+    'sharedsecret/db changed (dry run)\n',
+  )
+  assert.equal(await home.ok('unset secret db user --dry-run=server'), 'sharedsecret/db changed (dry run)\n')
+  assert.equal(await home.ok('get secret db.user'), 'shop')
+  const full = { stdin: JSON.stringify({ more: 'x'.repeat(1024 * 1024) }) }
+  assert.match(await home.fails(1, 'import secret db -f - --format json --dry-run=server', full), /more than 1048576/)
+})
+
+test('the namespace is the context’s, else default', async () => {
+  await home.ok('set secret where a=- -n build', { stdin: 'in build' })
+  await home.ok('context use 127.0.0.1 -n build')
+  assert.equal(await home.ok('get secret where.a'), 'in build')
+  assert.equal(await home.ok('list secrets -o name'), 'sharedsecret/where\n')
+  await home.ok('context use 127.0.0.1 -n default')
+  assert.match(await home.fails(3, 'get secret where'), /not found/)
+  await home.ok('delete secret where -n build --yes')
 })
 
 test('in a.b.c the longest name that exists wins, and --key settles it', async () => {

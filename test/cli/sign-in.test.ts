@@ -117,6 +117,93 @@ esac
       assert.match(await home.fails(2, 'context delete c'), /--yes/)
     }))
 
+  test('a context of somebody else is not replaced unasked; one’s own is renewed, and keeps its namespace', () =>
+    atHome(async home => {
+      const login = (more = '') => [
+        'login',
+        server.https,
+        '--ca-fingerprint',
+        fingerprint(),
+        '--access-key',
+        '-',
+        ...more.split(' ').filter(Boolean),
+      ]
+      const at = '/apis/management.platform.sh/v1/ownedaccesskeys'
+      const made = await server.request('POST', at, { body: { metadata: { name: 'joan' }, spec: { user: 'joan' } } })
+      const { key } = made.body.spec
+      await home.ok(login('-n build'), { stdin: server.adminKey })
+      const said = await home.fails(2, login(), { stdin: key })
+      assert.match(said, /the context "127.0.0.1" is admin at https.*, not joan; --context .*--yes replaces it/)
+      assert.equal(await home.ok('whoami -o name'), 'admin\n')
+      await home.ok(login(), { stdin: server.adminKey })
+      assert.match(await home.ok('context list'), / build /)
+      await home.ok(login('--context joan'), { stdin: key })
+      assert.equal(await home.ok('whoami -o name'), 'joan\n')
+      assert.equal(await home.ok('whoami -o name --context 127.0.0.1'), 'admin\n')
+      await home.ok(login('--yes'), { stdin: key })
+      assert.equal(await home.ok('whoami -o name --context 127.0.0.1'), 'joan\n')
+      const elsewhere = await home.fails(2, ['login', server.http, '--access-key', '-'], { stdin: key })
+      assert.match(elsewhere, /the context "127.0.0.1" is for https/)
+    }))
+
+  test('two people who sign in at once under one name do not get each other’s key', () =>
+    atHome(async home => {
+      const at = '/apis/management.platform.sh/v1/ownedaccesskeys'
+      const made = await server.request('POST', at, { body: { metadata: { name: 'ned' }, spec: { user: 'ned' } } })
+      const keys = [server.adminKey, made.body.spec.key as string]
+      const login = ['login', server.https, '--ca-fingerprint', fingerprint(), '--access-key', '-']
+      const ended = await Promise.all(keys.map(key => home.exec(login, { stdin: key })))
+      const { user } = JSON.parse(readFileSync(configFile(home), 'utf8')).contexts['127.0.0.1']
+      assert.equal(await home.ok('whoami -o name'), `${user}\n`)
+      const codes = ended.map(({ code }) => code).toSorted()
+      assert.ok(codes[0] === 0 && [0, 2, 6].includes(codes[1] ?? -1), `${codes}`)
+      await Promise.all(keys.map(key => home.ok([...login, '--yes'], { stdin: key })))
+      const after = JSON.parse(readFileSync(configFile(home), 'utf8')).contexts['127.0.0.1']
+      assert.equal(await home.ok('whoami -o name'), `${after.user}\n`)
+    }))
+
+  test('token commands use the sign-in, or a kubeconfig that is named', () =>
+    atHome(async home => {
+      assert.match(await home.fails(4, 'token revoke --user ada'), /not signed in/)
+      await home.signIn(server)
+      assert.match(await home.ok('token revoke --user ada'), /tokens issued until \S+ count no more/)
+      assert.match(await home.ok('token rotate-key'), /^signing key \S+ made/)
+      assert.match(await home.fails(2, 'token revoke --user ada --context nowhere'), /there is no context "nowhere"/)
+      assert.match(await home.fails(2, 'token revoke'), /say which tokens/)
+      const byFile = ['token', 'revoke', '--user', 'ada', '--kubeconfig', server.kubeconfig]
+      await home.ok(byFile, { env: { PLATFORM_CONTEXT: 'nowhere' } })
+      assert.match(await home.fails(2, [...byFile, '--context', 'nowhere']), /nowhere/)
+      assert.match(
+        await home.fails(1, 'token revoke --user ada --kubeconfig nowhere'),
+        /cannot read .*nowhere: there is no such file/,
+      )
+    }))
+
+  test('files are where the XDG variables say, for their owner alone; a relative one does not count', () =>
+    atHome(async home => {
+      const env = {
+        XDG_CONFIG_HOME: join(home.directory, 'c'),
+        XDG_DATA_HOME: join(home.directory, 'd'),
+        XDG_STATE_HOME: 'relative',
+      }
+      const login = ['login', server.https, '--ca-fingerprint', fingerprint(), '--access-key', '-']
+      await home.ok(login, { stdin: server.adminKey, env })
+      for (const [file, mode] of [
+        ['c/platform/contexts.json', 0o600],
+        ['d/platform/keys/127.0.0.1', 0o600],
+        ['d/platform/keys', 0o700],
+        ['c/platform', 0o700],
+      ] as const)
+        assert.equal(statSync(join(home.directory, file)).mode & 0o777, mode, file)
+      assert.match(await home.fails(4, 'whoami'), /not signed in/)
+      assert.equal(await home.ok('whoami -o name', { env }), 'admin\n')
+      await home.ok('set secret here a=-', { env, stdin: 'x' })
+      await home.exec('run -s here -- true', { env: { ...env, PLATFORM_PASSPHRASE: 'a passphrase' } })
+      assert.equal(readdirSync(join(home.directory, '.local/state/platform/copies')).length, 1)
+      assert.match(await home.fails(2, 'whoami', { env: { HOME: '' } }), /neither HOME nor XDG_CONFIG_HOME is set/)
+      await home.ok('logout', { env })
+    }))
+
   test('a broken contexts file is told about and left as it is', () =>
     atHome(async home => {
       await home.signIn(server)
@@ -221,6 +308,33 @@ await withTerminal(() => {
         assert.match(text, /Signed in to .* as admin/)
         assert.equal(text.includes(server.adminKey), false)
         assert.equal(await home.ok('whoami -o name'), 'admin\n')
+      }))
+
+    test('a context of somebody else is asked about, and kept unless the answer is yes', () =>
+      atHome(async home => {
+        await home.signIn(server)
+        const at = '/apis/management.platform.sh/v1/ownedaccesskeys'
+        const made = await server.request('POST', at, { body: { metadata: { name: 'mia' }, spec: { user: 'mia' } } })
+        for (const [answer, user] of [
+          ['n\r', 'admin'],
+          ['y\r', 'mia'],
+        ] as const) {
+          const terminal = home.terminal(['login', server.https])
+          await terminal.sees(/Access key: $/)
+          terminal.type(`${made.body.spec.key}\r`)
+          await terminal.sees(/is admin at https.*, not mia\. Replace it\? \[y\/N\] $/)
+          terminal.type(answer)
+          await terminal.ended
+          assert.equal(await home.ok('whoami -o name'), `${user}\n`)
+        }
+      }))
+
+    test('credential prints no key to a terminal', () =>
+      atHome(async home => {
+        await home.signIn(server)
+        const { code, text } = await home.terminal('credential').ended
+        assert.equal(code, 2)
+        assert.match(text, /it is for programs, not for a terminal/)
       }))
 
     test('whoever does not say yes sends nothing', () =>

@@ -16,6 +16,7 @@ const copies = `${ours}/namespaces/p-web/projectsecrets`
 const merge = { 'content-type': 'application/merge-patch+json' }
 const program = join(import.meta.dirname, '../../bin/platform.js')
 const broken = ['swapped', 'other', 'edited', 'unsealed', 'emptied']
+const waiting = ['waiting-foreground', 'waiting-orphan']
 
 type Stored = { spec: { data: unknown } }
 
@@ -39,7 +40,7 @@ describe('a sealed value that was tampered with', () => {
   let server: Server
   before(async () => {
     server = await startServer()
-    for (const name of [...broken, 'whole', 'source'])
+    for (const name of [...broken, ...waiting, 'whole', 'source'])
       await must(
         server.request('POST', secrets(), { body: { metadata: { name }, spec: { data: { a: base64(name) } } } }),
       )
@@ -64,7 +65,7 @@ describe('a sealed value that was tampered with', () => {
       tamper(directory, 'edited', ({ spec }) => flip(String(spec.data)))
       tamper(directory, 'unsealed', () => ({ a: base64('planted') }))
       tamper(directory, 'emptied', () => '')
-      tamper(directory, 'source', ({ spec }) => flip(String(spec.data)))
+      for (const name of [...waiting, 'source']) tamper(directory, name, ({ spec }) => flip(String(spec.data)))
     })
   })
   after(() => server.stop())
@@ -104,7 +105,7 @@ describe('a sealed value that was tampered with', () => {
     const whole = await must(server.request('GET', `${secrets()}/whole`))
     assert.deepEqual(whole.spec.data, { a: base64('whole') })
     const listed = await must(server.request('GET', secrets()))
-    assert.equal(listed.items.length, broken.length + 2)
+    assert.equal(listed.items.length, broken.length + waiting.length + 2)
     for (const item of listed.items) {
       if (item.metadata.name === 'whole') {
         assert.deepEqual(item.spec.data, { a: base64('whole') })
@@ -118,7 +119,7 @@ describe('a sealed value that was tampered with', () => {
     const seen = new Set<string>()
     for await (const { object } of server.watch(`${secrets()}?watch=1&resourceVersion=0`)) {
       seen.add(object.metadata.name)
-      if (seen.size === broken.length + 2) break
+      if (seen.size === broken.length + waiting.length + 2) break
     }
     await must(
       server.request('PATCH', `${secrets()}/whole`, { body: { spec: { data: { b: 'Yg==' } } }, headers: merge }),
@@ -139,6 +140,14 @@ describe('a sealed value that was tampered with', () => {
       await must(server.request('DELETE', `${secrets()}/${name}`))
       await must(server.request('POST', secrets(), { body: { metadata: { name }, spec: { data: { a: 'YQ==' } } } }))
       assert.deepEqual((await must(server.request('GET', `${secrets()}/${name}`))).spec.data, { a: 'YQ==' })
+    }
+    for (const policy of ['Foreground', 'Orphan']) {
+      const name = `waiting-${policy.toLowerCase()}`
+      await must(server.request('DELETE', `${secrets()}/${name}?propagationPolicy=${policy}`))
+      await soon(`the ${policy} deletion comes to its end`, async () => {
+        const { items } = await must(server.request('GET', secrets()))
+        return items.every((one: { metadata: { name: string } }) => one.metadata.name !== name)
+      })
     }
     const held = await server.request('DELETE', `${secrets()}/source?gracePeriodSeconds=60`)
     assert.equal(held.status, 200, held.text)

@@ -1,6 +1,8 @@
 // The history of secrets, over HTTP on a real server (D35).
 
 import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, test } from 'node:test'
 import { must, openStage, ours, type Person, refused, type Stage, secrets, soon } from '../access/people.ts'
 import { startServer } from '../support/server.ts'
@@ -191,3 +193,46 @@ test('as many versions are kept as secrets.versions says, across restarts', asyn
     await server.stop()
   }
 })
+
+test('a secret that was stored before versions were counted follows, goes its own way again and loses none', async () => {
+  const server = await startServer()
+  try {
+    const path = `${own}/early`
+    const change = (spec: object) => must(server.request('PATCH', path, { body: { spec }, headers: merge }))
+    await must(
+      server.request('POST', secrets(), {
+        body: { metadata: { name: 'source' }, spec: { data: { a: base64('theirs') } } },
+      }),
+    )
+    await must(
+      server.request('POST', own, { body: { metadata: { name: 'early' }, spec: { data: { a: base64('first') } } } }),
+    )
+    await server.restart(async () => forgetVersion(server.directory, 'early'))
+    assert.equal((await must(server.request('GET', path))).status?.version, undefined)
+    await change({ data: null, sharedSecretRef: { name: 'source' } })
+    await soon('it is copied', async () => (await must(server.request('GET', path))).spec.data?.a === base64('theirs'))
+    await change({ sharedSecretRef: null, data: { a: base64('second') } })
+    await change({ data: { a: base64('third') } })
+    const { versions } = (await must(server.request('GET', `${path}/history`))).status
+    assert.deepEqual(
+      versions.map((one: Version) => one.number),
+      [3, 2, 1],
+    )
+    const values = await Promise.all(
+      [1, 2, 3].map(async number => (await must(server.request('GET', `${path}/history/${number}`))).spec.data.a),
+    )
+    assert.deepEqual(values, ['first', 'second', 'third'].map(base64))
+  } finally {
+    await server.stop()
+  }
+})
+
+/** As one was stored before: without a status. */
+function forgetVersion(directory: string, name: string): void {
+  const database = new DatabaseSync(join(directory, 'platform.db'))
+  const find = "SELECT id, text FROM log WHERE name = ? AND bucket LIKE 'projectsecrets.%' ORDER BY id DESC LIMIT 1"
+  const row = database.prepare(find).get(name) as { id: number; text: Uint8Array }
+  const { status: _, ...stored } = JSON.parse(Buffer.from(row.text).toString())
+  database.prepare('UPDATE log SET text = ? WHERE id = ?').run(Buffer.from(JSON.stringify(stored)), row.id)
+  database.close()
+}

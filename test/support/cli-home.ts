@@ -4,13 +4,15 @@ import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { commands } from '../../src/bin/commands.ts'
 import { openFiles } from '../../src/bin/files.ts'
 import { io as ownIo } from '../../src/bin/io.ts'
 import { openKeychain } from '../../src/bin/keychain.ts'
 import type { Io } from '../../src/cli/command.ts'
 import { runCommand } from '../../src/cli/run-command.ts'
+import { openCanaries } from './canary.ts'
 import { type ExecOptions, exec, type Output } from './exec.ts'
 import { notRun } from './missing.ts'
 import type { Server } from './server.ts'
@@ -44,13 +46,53 @@ export type CliHome = {
   close(): Promise<void>
 }
 
-export async function openHome(): Promise<CliHome> {
+type HomeOptions = {
+  /** Files below the home in which a secret may be at the end: the keys of the contexts, unless a test says otherwise. */
+  readonly mayHold?: RegExp
+}
+
+const keyFiles = /^\.local\/share\/platform\/keys\//
+
+/** Its end is a check: no value and no key that was handed to it is left in a file, nor was it said or an argument. */
+export async function openHome({ mayHold = keyFiles }: HomeOptions = {}): Promise<CliHome> {
   const directory = await mkdtemp(join(tmpdir(), 'platform-cli-'))
   const env: NodeJS.ProcessEnv = { PATH: process.env['PATH'], HOME: directory, TERM: 'xterm', KUBERC: 'off' }
-  const run: CliHome['run'] = (args, { env: more, stdin = '' } = {}) =>
-    runHere(words(args), { ...env, ...more }, directory, stdin)
+  const canaries = openCanaries()
+  const servers = new Set<Server>()
+  const started: ChildProcess[] = []
+  // A test that fails before it has ended them leaves nothing behind.
+  const leave = () => {
+    for (const child of started) if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
+  }
+  process.once('exit', leave)
+  const spawns = join(await mkdtemp(join(tmpdir(), 'platform-cli-spawns-')), 'argv')
+  const command = (args: readonly string[]) => [
+    '--import',
+    `${pathToFileURL(join(import.meta.dirname, 'told-spawns.mjs'))}?log=${spawns}`,
+    program,
+    ...args,
+  ]
   const told = (args: string | readonly string[], { code, stdout, stderr }: Output) =>
     `platform ${words(args).join(' ')} ended with ${code}:\n${stdout}${stderr}`
+  /** What comes in by standard input or environment is a secret; what is printed as a key is one as well. */
+  const watched = async (
+    args: string | readonly string[],
+    { stdin = '', env: more = {} }: Options,
+    ended: Promise<Output>,
+  ) => {
+    if (/^(login|set|import)/.test(words(args)[0] ?? '')) canaries.note(stdin)
+    for (const [value] of stdin.matchAll(/canary-[\w-]+/g)) canaries.note(value)
+    canaries.note(more['PLATFORM_ACCESS_KEY']?.replace(/[@#].*/, '') ?? '')
+    canaries.note(more['PLATFORM_PASSPHRASE'] ?? '')
+    const output = await ended
+    for (const [key] of output.stdout.matchAll(/\bplat_\w{49}\b/g)) canaries.note(key)
+    assert.equal(canaries.in(output.stderr), undefined, `a secret was said: ${told(args, output)}`)
+    return output
+  }
+  const run: CliHome['run'] = (args, options = {}) => {
+    const { env: more, stdin = '' } = options
+    return watched(args, options, runHere(words(args), { ...env, ...more }, directory, stdin))
+  }
   const home: CliHome = {
     directory,
     env,
@@ -65,16 +107,50 @@ export async function openHome(): Promise<CliHome> {
       assert.equal(output.code, code, told(args, output))
       return output.stderr
     },
-    exec: (args, { env: more, ...options } = {}) =>
-      exec(process.execPath, [program, ...words(args)], { cwd: directory, ...options, env: { ...env, ...more } }),
-    start: (args, { env: more } = {}) =>
-      spawn(process.execPath, [program, ...args], { cwd: directory, env: { ...env, ...more }, stdio: 'pipe' }),
-    terminal: (args, { env: more } = {}) => openTerminal(words(args), { ...env, ...more }, directory),
+    exec: (args, options = {}) => {
+      const { env: more, ...rest } = options
+      const ended = exec(process.execPath, command(words(args)), { cwd: directory, ...rest, env: { ...env, ...more } })
+      return watched(args, options, ended)
+    },
+    start: (args, { env: more } = {}) => {
+      const child = spawn(process.execPath, command(args), { cwd: directory, env: { ...env, ...more }, stdio: 'pipe' })
+      started.push(child)
+      return child
+    },
+    terminal: (args, { env: more } = {}) => {
+      const { type, ...terminal } = openTerminal(
+        [process.execPath, ...command(words(args))],
+        { ...env, ...more },
+        directory,
+      )
+      return {
+        ...terminal,
+        type: text => {
+          canaries.note(text)
+          type(text)
+        },
+      }
+    },
     async signIn(server, key = server.adminKey) {
+      servers.add(server)
       const ca = join(server.directory, 'ca.crt')
       await home.ok(['login', server.https, '--ca-file', ca, '--access-key', '-', '--yes'], { stdin: key })
     },
-    close: () => rm(directory, { recursive: true, force: true }),
+    async close() {
+      leave()
+      process.off('exit', leave)
+      const left = canaries.below(directory).filter(name => !mayHold.test(name))
+      const atServers = [...servers].map(one => [
+        ...canaries.below(one.directory).filter(name => !/^admin\.(key|kubeconfig)$/.test(name)),
+        ...(canaries.in(one.output()) === undefined ? [] : ['its output']),
+      ])
+      const asArguments = canaries.below(dirname(spawns))
+      for (const one of [directory, dirname(spawns)]) await rm(one, { recursive: true, force: true })
+      assert.deepEqual(
+        { left, atServers, asArguments },
+        { left: [], atServers: atServers.map(() => []), asArguments: [] },
+      )
+    },
   }
   return home
 }
@@ -105,8 +181,8 @@ async function runHere(
 }
 
 /** `script` gives the program a terminal; what is typed into its input is typed there. */
-function openTerminal(args: readonly string[], env: NodeJS.ProcessEnv, cwd: string): Terminal {
-  const line = [process.execPath, program, ...args].map(word => `'${word.replaceAll("'", "'\\''")}'`).join(' ')
+export function openTerminal(command: readonly string[], env: NodeJS.ProcessEnv, cwd: string): Terminal {
+  const line = command.map(word => `'${word.replaceAll("'", "'\\''")}'`).join(' ')
   const child = spawn('script', ['-qec', line, '/dev/null'], { env: { ...env, SHELL: '/bin/sh' }, cwd })
   let text = ''
   let seen = 0
@@ -115,7 +191,7 @@ function openTerminal(args: readonly string[], env: NodeJS.ProcessEnv, cwd: stri
     text += chunk
     look()
   })
-  const timer = setTimeout(() => child.kill('SIGKILL'), 20_000)
+  const timer = setTimeout(() => child.kill('SIGKILL'), 60_000)
   const ended = new Promise<{ code: number; text: string }>(resolve =>
     child.on('close', code => {
       clearTimeout(timer)

@@ -7,6 +7,8 @@ import { exec } from './exec.ts'
 
 export type Wanted = {
   readonly name: string
+  /** Further packages that are unpacked beside it; one that a release does not have is left out. */
+  readonly with?: readonly string[]
   /** Gets one directory `<name>-<version>` per release. */
   readonly cache: string
   /** Releases of the archive; of each inner list the first that has the package. */
@@ -43,17 +45,21 @@ async function fetchFirst(wanted: Wanted, site: string, suites: readonly string[
   for (const suite of suites) if (await fetchOne(wanted, site, suite)) return
 }
 
-async function fetchOne({ name, cache }: Wanted, site: string, suite: string): Promise<boolean> {
+async function fetchOne({ name, cache, with: others = [] }: Wanted, site: string, suite: string): Promise<boolean> {
   const work = await mkdtemp(join(cache, 'apt-'))
   try {
     const conf = await privateApt(work, `deb [signed-by=${keyring}] ${site} ${suite} main\n`)
     const run = (...args: string[]) => exec('apt-get', ['-q', '-c', conf, ...args], { cwd: work, timeout: 120_000 })
     if ((await run('update')).code !== 0 || (await run('download', name)).code !== 0) return false
-    const file = (await readdir(work)).find(entry => entry.endsWith('.deb'))
-    if (!file) return false
+    for (const other of others) await run('download', other)
+    const files = (await readdir(work)).filter(entry => entry.endsWith('.deb'))
     const tree = join(work, 'tree')
-    if ((await exec('dpkg-deb', ['-x', join(work, file), tree])).code !== 0) return false
-    const version = decodeURIComponent(file.split('_')[1] ?? suite)
+    for (const file of files) if ((await exec('dpkg-deb', ['-x', join(work, file), tree])).code !== 0) return false
+    const [, version = suite] =
+      files
+        .find(file => file.startsWith(`${name}_`))
+        ?.split('_')
+        .map(decodeURIComponent) ?? []
     await rename(tree, join(cache, `${name}-${version}`))
     return true
   } finally {

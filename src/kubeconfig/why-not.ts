@@ -1,0 +1,48 @@
+// Why a server cannot be reached, in words that name what to look at: the server, its certificate, or the proxy on the way. transport.ts and the sign-in ask.
+
+type Failure = Error & {
+  readonly code?: string
+  /** Where it was tried: a proxy's place where there is one on the way. */
+  readonly port?: number
+  readonly address?: string
+  readonly hostname?: string
+}
+
+const causes: { readonly [code: string]: string } = {
+  ECONNREFUSED: 'nobody listens there',
+  ECONNRESET: 'the connection was broken off',
+  ENOTFOUND: 'the name is not known',
+  EAI_AGAIN: 'the name could not be looked up',
+  ETIMEDOUT: 'it did not answer in time',
+  EHOSTUNREACH: 'there is no way to it',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'its certificate is not trusted: give its CA as certificate-authority-data',
+  SELF_SIGNED_CERT_IN_CHAIN: 'its certificate is not trusted: give its CA as certificate-authority-data',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'its certificate is not trusted: give its CA as certificate-authority-data',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'its certificate is not trusted: give its CA as certificate-authority-data',
+  CERT_SIGNATURE_FAILURE: 'its certificate is not of the CA that the kubeconfig names',
+  CERT_HAS_EXPIRED: 'its certificate has ended, or the clocks are apart',
+  CERT_NOT_YET_VALID: 'its certificate is not valid yet: the clocks are apart',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another name: set tls-server-name, or use that name',
+  ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED: 'it wants a client certificate',
+}
+
+/** Begins with `: `, or with the proxy that was in between. */
+export function whyNot(error: Failure, server: string): string {
+  const [, refusal] = /^Failed to establish tunnel .*?: (?:HTTP\/1\.\d )?(.+)$/s.exec(error.message) ?? []
+  // The message has the proxy's URL, and that may have a password in it.
+  if (refusal !== undefined)
+    return `: the proxy refused to pass on: ${refusal.trim()}${refusal.startsWith('407') ? hint : ''}`
+  const why = /wrong version number|packet length too long|record overflow/.test(error.message)
+    ? 'what listens there does not speak TLS; it may be the port for http://'
+    : (causes[error.code ?? ''] ?? error.message)
+  return `${proxyOf(error, server)}: ${why}`
+}
+
+const hint = '; HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT tells it who you are'
+
+function proxyOf({ port, address, hostname }: Failure, server: string): string {
+  const own = new URL(server)
+  if (port !== undefined && String(port) !== (own.port || (own.protocol === 'https:' ? '443' : '80')))
+    return ` through the proxy ${address ?? hostname}:${port}`
+  return hostname !== undefined && hostname !== own.hostname ? ` through the proxy ${hostname}` : ''
+}

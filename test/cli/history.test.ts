@@ -1,0 +1,154 @@
+// Versions of secrets through the command line: who changed what, what differs, and the way back (D35).
+
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { type CliHome, openHome, withTerminal } from '../support/cli-home.ts'
+import { type Server, startServer } from '../support/server.ts'
+
+let server: Server
+let home: CliHome
+const set = (name: string, value: string, where = '') =>
+  home.ok(`set secret ${name} password=-${where}`, { stdin: value })
+before(async () => {
+  server = await startServer()
+  home = await openHome()
+  await home.signIn(server)
+  await set('db', 'canary-one')
+  await home.ok('set secret db user=-', { stdin: 'shop' })
+  await set('db', 'canary-two')
+  await home.ok('unset secret db user --yes')
+  await set('db', 'canary-one')
+})
+after(async () => {
+  await home.close()
+  await server.stop()
+})
+
+test('history says who changed which keys when, newest first, and never a value', async () => {
+  const text = await home.ok('history secret db')
+  assert.equal(
+    text.replaceAll(/\d+s ago/g, 'now'),
+    [
+      'VERSION   TIME     AUTHOR   KEY     CHANGED',
+      '5*        now   admin    admin   password',
+      '4         now   admin    admin   user',
+      '3         now   admin    admin   password',
+      '2         now   admin    admin   user',
+      '1         now   admin    admin   password',
+      '',
+    ].join('\n'),
+  )
+  const { versions } = JSON.parse(await home.ok('history secret db -o json')).status
+  assert.deepEqual(
+    versions.map((one: { number: number }) => one.number),
+    [5, 4, 3, 2, 1],
+  )
+  assert.match(await home.ok('history secret db -o yaml'), / {2}versions:\n(?: .*\n)+? +number: 5\n/)
+  assert.equal(await home.ok('history secret db -o name'), 'db@5\ndb@4\ndb@3\ndb@2\ndb@1\n')
+  assert.equal((await home.ok('history secret db --no-headers')).split('\n').length, 6)
+  assert.match(await home.fails(3, 'history secret nothing'), /"nothing" not found/)
+})
+
+test('diff shows which keys are equal and which are not, without their values: 0 equal, 1 different', async () => {
+  const differs = await home.run('diff secret db@1 db@3')
+  assert.deepEqual(
+    [differs.code, differs.stdout],
+    [
+      1,
+      '    KEY        db@1             db@3\n~   password   *** (10 bytes)   *** (10 bytes)\n+   user                        *** (4 bytes)\n',
+    ],
+  )
+  const back = await home.run('diff secret db@2 db')
+  assert.deepEqual(
+    [back.code, back.stdout],
+    [
+      1,
+      '    KEY        db@2             db\n=   password   *** (10 bytes)   *** (10 bytes)\n-   user       *** (4 bytes)\n',
+    ],
+  )
+  assert.equal((await home.run('diff secret db@1')).code, 0, 'with what is there now')
+  const { code, stdout } = await home.run('diff secret db@1 db@3 -o json')
+  assert.equal(code, 1)
+  assert.deepEqual(JSON.parse(stdout), {
+    from: { name: 'db', version: 1 },
+    to: { name: 'db', version: 3 },
+    equal: false,
+    keys: [
+      { key: 'password', change: 'changed' },
+      { key: 'user', change: 'added' },
+    ],
+  })
+  for (const text of [differs.stdout, back.stdout, stdout]) assert.doesNotMatch(text, /canary|shop/)
+})
+
+test('a version that is not there, and words that are none, are told', async () => {
+  assert.match(await home.fails(3, 'diff secret db@1 db@9'), /there is no version 9 of sharedsecrets "db"/)
+  assert.match(await home.fails(2, 'diff secret db@x db@1'), /"db@x" must be NAME or NAME@VERSION, such as db@3/)
+  assert.match(await home.fails(2, 'rollback secret db'), /"db" must be NAME@VERSION, such as db@3/)
+  assert.match(await home.fails(3, 'rollback secret db@9 --yes'), /there is no version 9/)
+  assert.match(await home.fails(2, 'rollback secret db@3'), /--yes/)
+})
+
+test('rollback writes the data of a version, all of it and nothing else, as a new version', async () => {
+  assert.equal(
+    await home.ok('rollback secret db@3 --dry-run=server'),
+    'sharedsecret/db would be as in version 3: password changed, user added\n',
+  )
+  assert.equal(
+    await home.ok('rollback secret db@3 --yes'),
+    'sharedsecret/db is as in version 3: password changed, user added\n',
+  )
+  assert.equal(await home.ok('get secret db.password'), 'canary-two')
+  assert.equal(await home.ok('get secret db.user'), 'shop')
+  assert.equal((await home.run('diff secret db@3 db@6')).code, 0)
+  assert.equal(
+    await home.ok('rollback secret db@1 --yes'),
+    'sharedsecret/db is as in version 1: password changed, user removed\n',
+  )
+  assert.match(await home.fails(3, 'get secret db.user'), /has no key "user"/)
+  assert.equal(
+    await home.ok('rollback secret db@5 --yes'),
+    'sharedsecret/db unchanged: it is as in version 5 already\n',
+  )
+  assert.match(await home.ok('history secret db --no-headers'), /^7\* /)
+})
+
+test('secrets of a project have a history too; one that follows another has none and cannot go back', async () => {
+  await set('app', 'canary-one', ' --project shop')
+  await set('app', 'canary-two', ' --project shop')
+  assert.equal(await home.ok('history secret app --project shop -o name'), 'app@2\napp@1\n')
+  assert.equal((await home.run('diff secret app@1 app@2 --project shop')).code, 1)
+  assert.match(await home.ok('rollback secret app@1 --project shop --yes'), /^projectsecret\/app is as in version 1/)
+  assert.equal(await home.ok('get secret app.password --project shop'), 'canary-one')
+  const ref = { spec: { sharedSecretRef: { name: 'db' } } }
+  await server.request('PATCH', '/apis/management.platform.sh/v1/namespaces/p-shop/projectsecrets/app', {
+    body: ref,
+    headers: { 'Content-Type': 'application/merge-patch+json' },
+  })
+  assert.match(await home.fails(1, 'rollback secret app@2 --project shop --yes'), /spec.data/)
+})
+
+test('who may read a secret and not its history is told so: exit 5', async () => {
+  const eve = await openHome()
+  await eve.signIn(server, (await home.ok('create accesskey eve --for-user eve')).trim())
+  const access = [{ verbs: ['get'], users: ['eve'] }]
+  await server.request('PATCH', '/apis/management.platform.sh/v1/namespaces/default/sharedsecrets/db', {
+    body: { spec: { access } },
+    headers: { 'Content-Type': 'application/merge-patch+json' },
+  })
+  assert.equal(await eve.ok('get secret db.password'), 'canary-one')
+  assert.match(await eve.fails(5, 'history secret db'), /forbidden/)
+  await eve.close()
+})
+
+await withTerminal(() => {
+  test('at a terminal a rollback says what it changes and asks', async () => {
+    const terminal = home.terminal('rollback secret db@3')
+    await terminal.sees(/password changed, user added.*\[y\/N\] $/s)
+    terminal.type('n\r')
+    const { code, text } = await terminal.ended
+    assert.equal(code, 1)
+    assert.match(text, /nothing was done/)
+    assert.equal(await home.ok('get secret db.password'), 'canary-one')
+  })
+})

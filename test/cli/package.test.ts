@@ -1,0 +1,105 @@
+// The package as it is published: packed, unpacked elsewhere, without sources, beside nothing but the dependencies it names.
+
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { exec } from '../support/exec.ts'
+
+const root = join(import.meta.dirname, '../..')
+const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+const work = mkdtempSync(join(tmpdir(), 'platform-package-'))
+const place = join(work, 'elsewhere')
+const installed = join(place, 'node_modules/platform-plane')
+
+/** As `npm install` lays it out; the registry is left alone, and what is not named as a dependency is not there. */
+before(async () => {
+  const copy = join(work, 'copy')
+  mkdirSync(copy)
+  for (const name of ['src', 'bin', 'package.json', 'tsconfig.json', 'tsconfig.build.json', 'README.md', 'LICENSE'])
+    cpSync(join(root, name), join(copy, name), { recursive: true })
+  symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'))
+  const packed = await exec('npm', ['pack', '--silent'], { cwd: copy, timeout: 120_000 })
+  assert.equal(packed.code, 0, packed.stdout + packed.stderr)
+  const [tarball = ''] = readdirSync(copy).filter(name => name.endsWith('.tgz'))
+  mkdirSync(installed, { recursive: true })
+  const unpacked = await exec('tar', ['-xzf', join(copy, tarball), '-C', installed, '--strip-components=1'])
+  assert.equal(unpacked.code, 0, unpacked.stderr)
+  for (const name of Object.keys(manifest.dependencies)) {
+    mkdirSync(dirname(join(place, 'node_modules', name)), { recursive: true })
+    symlinkSync(join(root, 'node_modules', name), join(place, 'node_modules', name))
+  }
+  writeFileSync(join(place, 'package.json'), '{"type":"module"}')
+})
+after(() => rmSync(work, { recursive: true, force: true }))
+
+const platform = (...args: string[]) =>
+  exec(process.execPath, [join(installed, 'bin/platform.js'), ...args], { cwd: place })
+
+test('it holds the built program, its types and no source or test', () => {
+  const files = readdirSync(installed, { recursive: true, encoding: 'utf8' })
+  for (const wanted of ['bin/platform.js', 'dist/bin/platform.js', 'dist/client/library.d.ts', 'LICENSE', 'README.md'])
+    assert.ok(files.includes(wanted), wanted)
+  assert.deepEqual(
+    files.filter(name => /^(src|test)\b|\.test\.|(?<!\.d)\.ts$/.test(name)),
+    [],
+  )
+})
+
+test('the program tells its version, and what it does where nothing is set up', async () => {
+  assert.equal((await platform('version')).stdout, `${manifest.version}\n`)
+  assert.match((await platform('run', '--help')).stdout, /^Run a program/)
+  assert.equal((await platform('vcluster', 'defaults')).code, 0)
+})
+
+test('the server starts, the command line signs in to it, and the client library has types and works', async () => {
+  const serve = ['serve', '--data', join(work, 'data'), '--https', '127.0.0.1:0', '--http', '127.0.0.1:0']
+  const server = spawn(process.execPath, [join(installed, 'bin/platform.js'), ...serve], { cwd: place })
+  try {
+    let printed = ''
+    const tell = (chunk: Buffer) => {
+      printed += chunk
+    }
+    server.stderr.on('data', tell)
+    server.stdout.on('data', tell)
+    while (!/is ready: /.test(printed)) {
+      const ended = await Promise.race([once(server.stdout, 'data'), once(server, 'exit').then(() => 'ended')])
+      if (ended === 'ended') assert.fail(printed)
+    }
+    const [, https = '', http = ''] = /is ready: (\S+) (\S+)/.exec(printed) ?? []
+    const key = readFileSync(join(work, 'data/admin.key'), 'utf8').trim()
+    const env = { PATH: process.env['PATH'], HOME: work, PLATFORM_SERVER: http, PLATFORM_ACCESS_KEY: key }
+    const who = await exec(process.execPath, [join(installed, 'bin/platform.js'), 'whoami', '-o', 'name'], {
+      env: { ...env, PLATFORM_SERVER: https, PLATFORM_CA_FILE: join(work, 'data/ca.crt') },
+    })
+    assert.equal(who.stdout, 'admin\n', who.stderr)
+    writeFileSync(
+      join(place, 'mine.ts'),
+      `import { connect } from 'platform-plane/client'
+import { Team } from 'platform-plane/kinds'
+declare const process: { env: { [name: string]: string | undefined } }
+const { of } = connect(process.env['PLATFORM_SERVER'] ?? '', process.env['PLATFORM_ACCESS_KEY'] ?? '')
+const team = await of(Team).create({ metadata: { name: 'packed' }, spec: { users: ['ada'] } })
+const users: readonly string[] | undefined = team.spec?.users
+// @ts-expect-error a team has no such field
+void team.spec?.usres
+console.log(users)
+`,
+    )
+    const options = ['--module', 'nodenext', '--target', 'esnext', '--strict', '--lib', 'esnext,dom', '--types', '']
+    const tsc = await exec(join(root, 'node_modules/.bin/tsc'), [...options, '--skipLibCheck', 'mine.ts'], {
+      cwd: place,
+      timeout: 60_000,
+    })
+    assert.equal(tsc.code, 0, tsc.stdout)
+    const ran = await exec(process.execPath, ['mine.js'], { cwd: place, env })
+    assert.equal(ran.stdout, "[ 'ada' ]\n", ran.stderr)
+  } finally {
+    const gone = once(server, 'exit')
+    server.kill('SIGTERM')
+    await gone
+  }
+})

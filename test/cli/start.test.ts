@@ -1,0 +1,44 @@
+// What a command loads: a start that stays fast is one that loads little. The times themselves are in bench/cli.ts.
+
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { type CliHome, openHome } from '../support/cli-home.ts'
+import { exec } from '../support/exec.ts'
+import { startServer } from '../support/server.ts'
+
+const program = join(import.meta.dirname, '../../bin/platform.js')
+
+/** Told at the end, on standard error: files by their paths, and what of Node itself was loaded. */
+const telling = `import { registerHooks } from 'node:module'
+const files = []
+registerHooks({ load: (url, context, next) => { files.push(url); return next(url, context) } })
+process.on('exit', () => console.error('loaded ' + [...files, ...process.moduleLoadList].join(' ')))
+`
+
+async function loadedBy(home: CliHome, ...args: string[]): Promise<string> {
+  const hook = join(home.directory, 'telling.mjs')
+  writeFileSync(hook, telling)
+  const { stderr } = await exec(process.execPath, ['--import', hook, program, ...args], { env: home.env })
+  const [, loaded = ''] = /loaded (.*)/.exec(stderr) ?? []
+  assert.match(loaded, /run-command\.ts/, stderr)
+  return loaded
+}
+
+test('a command loads what it needs: no YAML, no other kinds, and nothing of what a browser has for fetch', async () => {
+  const [server, home] = [await startServer({ storage: 'memory' }), await openHome()]
+  try {
+    await home.signIn(server)
+    await home.ok('set secret db a=-', { stdin: 'x' })
+    const version = await loadedBy(home, 'version')
+    assert.doesNotMatch(version, /src\/(kinds|client|kubeconfig|http)\/|node_modules|internal\/deps\/undici|_tls_wrap/)
+    for (const args of [['whoami'], ['get', 'secret', 'db.a'], ['run', '-s', 'db', '--', 'true']]) {
+      const loaded = await loadedBy(home, ...args)
+      assert.doesNotMatch(loaded, /node_modules|src\/kinds\/index|internal\/deps\/undici\/undici/, args.join(' '))
+    }
+  } finally {
+    await home.close()
+    await server.stop()
+  }
+})

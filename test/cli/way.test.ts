@@ -1,0 +1,149 @@
+// The way to the server: proxies, authorities, ports that are mixed up, colours. What is wrong with it is told as what it may be.
+
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { connect as connectSocket } from 'node:net'
+import { join } from 'node:path'
+import type { Duplex } from 'node:stream'
+import { after, before, test } from 'node:test'
+import { type CliHome, openHome, withTerminal } from '../support/cli-home.ts'
+import { type Server, startServer } from '../support/server.ts'
+
+let server: Server
+let home: CliHome
+before(async () => {
+  server = await startServer()
+  home = await openHome()
+})
+after(async () => {
+  await home.close()
+  await server.stop()
+})
+
+const login = (url: string, caFile: string) => ['login', url, '--ca-file', caFile, '--access-key', '-', '--yes']
+const ca = () => join(server.directory, 'ca.crt')
+
+/** A proxy as companies have them: CONNECT alone, with or without a password. */
+async function openProxy(password = '') {
+  const asked: string[] = []
+  const seen: Buffer[] = []
+  const sockets: Duplex[] = []
+  const proxy = createServer((_, response) => response.writeHead(405).end())
+  const wanted = password && `Basic ${Buffer.from(`me:${password}`).toString('base64')}`
+  proxy.on('connect', (request, client) => {
+    asked.push(request.url ?? '')
+    if (wanted && request.headers['proxy-authorization'] !== wanted)
+      return void client.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n')
+    const { hostname, port } = new URL(`http://${request.url}`)
+    const onward = connectSocket(Number(port), hostname, () =>
+      client.write('HTTP/1.1 200 Connection established\r\n\r\n'),
+    )
+    client.on('data', chunk => seen.push(chunk))
+    client.pipe(onward).pipe(client)
+    for (const socket of [client, onward]) {
+      socket.on('error', () => client.destroy())
+      sockets.push(socket)
+    }
+  })
+  proxy.listen(0, '127.0.0.1')
+  await once(proxy, 'listening')
+  const { port } = proxy.address() as { port: number }
+  const url = `http://${password ? `me:${password}@` : ''}127.0.0.1:${port}`
+  return {
+    url,
+    asked,
+    seen: () => Buffer.concat(seen),
+    close: () => {
+      for (const socket of sockets) socket.destroy()
+      proxy.close()
+    },
+  }
+}
+
+test('HTTPS_PROXY is used from the first look at the certificate on, NO_PROXY passes it by, and the CA counts behind it', async t => {
+  const proxy = await openProxy()
+  t.after(proxy.close)
+  const { host } = new URL(server.https)
+  for (const name of ['HTTPS_PROXY', 'https_proxy']) {
+    const env = { [name]: proxy.url }
+    proxy.asked.length = 0
+    const fingerprint = /sha256:[0-9a-f]{64}/.exec(server.output())?.[0] ?? ''
+    await home.ok(['login', server.https, '--ca-fingerprint', fingerprint, '--access-key', '-', '--yes'], {
+      env,
+      stdin: server.adminKey,
+    })
+    assert.ok(proxy.asked.length >= 2 && proxy.asked.every(one => one === host), `${proxy.asked}`)
+    const before = proxy.asked.length
+    assert.equal(await home.ok('whoami -o name', { env }), 'admin\n')
+    assert.ok(proxy.asked.length > before)
+    const then = proxy.asked.length
+    assert.equal(await home.ok('whoami -o name', { env: { ...env, NO_PROXY: '127.0.0.1' } }), 'admin\n')
+    assert.equal(proxy.asked.length, then)
+  }
+  assert.equal(proxy.seen().includes(server.adminKey), false, 'the proxy sees TLS alone')
+  const other = await startServer({ storage: 'memory' })
+  const said = await home.fails(7, login(server.https, join(other.directory, 'ca.crt')), {
+    env: { HTTPS_PROXY: proxy.url },
+    stdin: server.adminKey,
+  })
+  assert.match(said, /cannot trust .*: its certificate is not of the CA in .*ca\.crt; nothing was sent/)
+  await other.stop()
+})
+
+test('a proxy with a password gets it; one that refuses, or is not there, is named as what failed', async t => {
+  const proxy = await openProxy('horse')
+  t.after(proxy.close)
+  await home.signIn(server)
+  assert.equal(await home.ok('whoami -o name', { env: { HTTPS_PROXY: proxy.url } }), 'admin\n')
+  const without = await home.fails(7, 'whoami', { env: { HTTPS_PROXY: proxy.url.replace('me:horse@', '') } })
+  assert.match(without, /cannot reach .*: the proxy refused to pass on: 407 .*HTTPS_PROXY=http:\/\/USER:PASSWORD@/)
+  assert.equal(without.includes('horse'), false)
+  proxy.close()
+  const gone = await home.fails(7, 'whoami', { env: { HTTPS_PROXY: proxy.url } })
+  assert.match(gone, /cannot reach .* through the proxy 127\.0\.0\.1:\d+: nobody listens there/)
+  assert.equal(gone.includes('horse'), false)
+})
+
+test('https at the port of http, and http at the port of https, are told', async () => {
+  const https = server.http.replace('http:', 'https:')
+  const http = server.https.replace('https:', 'http:')
+  const key = { stdin: server.adminKey }
+  assert.match(await home.fails(7, login(https, ca()), key), /does not speak TLS; it may be the port for http:/)
+  assert.match(await home.fails(7, ['login', https, '--yes'], key), /does not speak TLS; it may be the port for http:/)
+  assert.match(
+    await home.fails(7, ['login', http, '--access-key', '-', '--yes'], key),
+    /speaks TLS; it may be the port for https:/,
+  )
+})
+
+test('a CA file that is none, is a key, or is somebody else’s is told with its name', async () => {
+  writeFileSync(join(home.directory, 'none.pem'), 'hello')
+  const key = { stdin: server.adminKey }
+  assert.match(await home.fails(2, login(server.https, 'none.pem'), key), /none\.pem is no certificate in PEM form/)
+  assert.match(
+    await home.fails(2, login(server.https, join(server.directory, 'ca.key')), key),
+    /ca\.key is no certificate in PEM form/,
+  )
+  assert.match(await home.fails(1, login(server.https, 'nowhere.pem'), key), /nowhere\.pem: there is no such file/)
+  const env = { PLATFORM_ACCESS_KEY: server.adminKey, PLATFORM_SERVER: server.https, PLATFORM_CA_FILE: 'none.pem' }
+  assert.match(await home.fails(2, 'whoami', { env }), /none\.pem is no certificate/)
+})
+
+test('--version and version print the same', async () => {
+  const version = await home.ok('version')
+  assert.match(version, /^\d+\.\d+\.\d+\n$/)
+  assert.equal(await home.ok('--version'), version)
+})
+
+await withTerminal(() => {
+  test('colours are for terminals, and for none with NO_COLOR or TERM=dumb', async () => {
+    await home.signIn(server)
+    const coloured = '\x1b['
+    assert.ok((await home.terminal('whoami').ended).text.includes(coloured))
+    for (const env of [{ NO_COLOR: '1' }, { TERM: 'dumb' }])
+      assert.equal((await home.terminal('whoami', { env }).ended).text.includes(coloured), false)
+    assert.equal((await home.exec('whoami')).stdout.includes(coloured), false)
+  })
+})

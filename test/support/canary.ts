@@ -1,0 +1,51 @@
+// Secrets that must be nowhere: every value and key that a test hands to the command line is noted here, and looked for in files, messages and arguments. cli-home.ts does so for all of test/cli.
+
+import { globSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+
+/** Shorter ones would be found by chance. */
+const shortest = 7
+
+export type Canaries = {
+  /** From now on it is looked for, as it is and as others may write it. */
+  note(value: string): void
+  /** The first of them that a text holds. */
+  in(text: string | Uint8Array): string | undefined
+  /** Files below a directory that hold one, by their names; a directory that is gone holds nothing. */
+  below(directory: string): string[]
+}
+
+export function openCanaries(): Canaries {
+  const forms = new Map<string, string>()
+  const find = (text: string | Uint8Array) => {
+    const bytes = Buffer.from(text as string)
+    for (const [form, value] of forms) if (bytes.includes(form)) return value
+    return undefined
+  }
+  return {
+    note(value) {
+      const plain = value.trim()
+      if (plain.length < shortest || plain.length > 4000 || /^(.)\1*$/.test(plain)) return
+      const bytes = Buffer.from(plain)
+      // Within a longer text its base64 may begin at any of three places; what depends on the neighbours is cut off.
+      const based = [0, 1, 2].map(lead =>
+        Buffer.concat([Buffer.alloc(lead), bytes])
+          .toString('base64')
+          .slice(lead + 2, -4),
+      )
+      const all = [plain, bytes.toString('hex'), encodeURIComponent(plain), ...based]
+      for (const form of all) if (form.length >= shortest) forms.set(form, plain)
+    },
+    in: find,
+    below(directory) {
+      const names = globSync(['**/*', '**/.*', '.*/**/*'], { cwd: directory })
+      return [...new Set(names)].toSorted().filter(name => {
+        try {
+          return statSync(join(directory, name)).isFile() && find(readFileSync(join(directory, name))) !== undefined
+        } catch {
+          return false
+        }
+      })
+    },
+  }
+}
