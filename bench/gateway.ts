@@ -184,6 +184,8 @@ async function knownToken(): Promise<number> {
     issuer: () => 'https://a',
     keySet,
     review: async () => undefined,
+    order: () => 0,
+    addressOf: () => '',
     now: Date.now,
   })
   const iat = Math.floor(Date.now() / 1000)

@@ -10,8 +10,8 @@ import { keySetPath } from '../auth/issuer.ts'
 import { UsageError } from '../cli/command.ts'
 import { connect } from '../client/connect.ts'
 import type { GatewayConfig } from '../gateway/config-schema.ts'
-import type { Review } from '../gateway/credentials.ts'
 import type { ReportsOptions } from '../gateway/reports.ts'
+import type { Review } from '../gateway/reviews.ts'
 import { AccessKeyActivity } from '../kinds/access-key-activity.ts'
 import { TokenReview } from '../kinds/reviews-of-others.ts'
 import { openTransport } from '../kubeconfig/transport.ts'
@@ -105,6 +105,7 @@ function reviewed(status: Status): Awaited<ReturnType<Review>> {
   if (!authenticated || !user?.username) return undefined
   const extra = (name: string) => user.extra?.[`authentication.platform.sh/${name}`]?.[0]
   const scope = extra('scope')
+  const endsIn = Number(extra('key-ends-in') ?? Number.NaN) * 1000
   return {
     caller: {
       username: user.username,
@@ -113,5 +114,6 @@ function reviewed(status: Status): Awaited<ReturnType<Review>> {
       ...(scope === undefined ? {} : { scope: JSON.parse(scope) as Scope }),
     },
     keyUid: extra('key-uid') ?? '',
+    ...(Number.isNaN(endsIn) ? {} : { endsIn }),
   }
 }

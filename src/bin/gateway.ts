@@ -89,15 +89,19 @@ async function run({ file, io, log, setup, service }: Running): Promise<void> {
     failed: (what, error) => failed(what)(error),
   })
   const keySet = openKeySet({ fetch: service.fetchKeys, now, failed: failed('fetching the keys of the issuer') })
-  const credentials = openCredentials({ issuer: () => config.issuer?.url ?? '', keySet, review: service.review, now })
+  const credentials = openCredentials({
+    issuer: () => config.issuer?.url ?? '',
+    keySet,
+    review: service.review,
+    order: () => revocations.order,
+    addressOf: guard.addressOf,
+    now,
+  })
   const revocations: Revocations = openRevocations({
     resources: service.resources,
     kind: TokenRevocation,
     now,
-    changed: () => {
-      credentials.forgetReviews()
-      streams.look()
-    },
+    changed: () => streams.look(),
     failed: failed('following revocations'),
   })
   const serveWithout = (config.revocations?.serveWithout ?? 900) * 1000

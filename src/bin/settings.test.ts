@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { longestTokenTTL } from '../kinds/direct-cluster-endpoint-token.ts'
 import { isLoopback, readSettings, SettingsError } from './settings.ts'
 
 test('loopback is an address, not how a name begins', () => {
@@ -22,4 +23,10 @@ test('plain HTTP on any other address needs --insecure-http', () => {
     assert.throws(() => readSettings(['--http', http], {}), SettingsError, http)
     assert.equal(readSettings(['--http', http, '--insecure-http'], {}).http, http)
   }
+})
+
+test('no setting lets a token live longer than what has to outlive it counts with (D31)', () => {
+  const ask = (ttl: number) => readSettings(['--token-max-ttl', String(ttl)], {})['token.maxTTL']
+  assert.equal(ask(longestTokenTTL), longestTokenTTL)
+  assert.throws(() => ask(longestTokenTTL + 1), SettingsError)
 })

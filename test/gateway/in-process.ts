@@ -9,10 +9,11 @@ import { type CryptoKey, importJWK, type JWK, SignJWT } from 'jose'
 import type { Scope } from '../../src/api/caller.ts'
 import type { Json } from '../../src/api/object.ts'
 import type { Backend, Timeouts } from '../../src/gateway/backend.ts'
-import { openCredentials, type Review } from '../../src/gateway/credentials.ts'
+import { openCredentials } from '../../src/gateway/credentials.ts'
 import { type GatewayObservation, openGateway } from '../../src/gateway/gateway.ts'
 import { openKeySet } from '../../src/gateway/key-set.ts'
-import { openRevocations } from '../../src/gateway/revocations.ts'
+import type { Review } from '../../src/gateway/reviews.ts'
+import { openRevocations, type Revocations } from '../../src/gateway/revocations.ts'
 import { isGatewayPath } from '../../src/gateway/routes.ts'
 import { openStreams, type Streams } from '../../src/gateway/streams.ts'
 import { TokenRevocation } from '../../src/kinds/token-revocation.ts'
@@ -31,6 +32,7 @@ export type TestGateway = {
   readonly privateKey: CryptoKey
   readonly publicJwk: JWK
   readonly streams: Streams
+  readonly revocations: Revocations
   readonly seen: GatewayObservation[]
   /** Lines of the audit log. */
   readonly lines: string[]
@@ -52,6 +54,10 @@ export type Options = {
   readonly review?: Review
   readonly certificates?: CertificateSource
   readonly refuse?: () => boolean
+  /** The gateway's clock; default: the machine's, which the service has. */
+  readonly now?: () => number
+  /** Whether loopback is a proxy, whose X-Forwarded-For is believed. */
+  readonly behindProxy?: boolean
 }
 
 export const kid = 'signing-test'
@@ -83,33 +89,37 @@ export async function openTestGateway(options: Options): Promise<TestGateway> {
   const { privateJwk, publicJwk } = makeKeys()
   const privateKey = (await importJWK(privateJwk, 'ES256', { extractable: true })) as CryptoKey
   const house = await openHouse({ clock: { now: Date.now, forward: () => {} } })
-  const now = Date.now
+  const now = options.now ?? Date.now
   const keySet = openKeySet({
     fetch: async () => ({ keys: [publicJwk] }) as Json,
     now,
     failed: () => {},
     atMostEvery: 20,
   })
-  const credentials = openCredentials({ issuer: () => issuer, keySet, review, now })
+  const guard = openGuard({ now, limit: 0, trustedProxies: options.behindProxy ? ['127.0.0.1'] : [] })
+  const credentials = openCredentials({
+    issuer: () => issuer,
+    keySet,
+    review,
+    order: () => revocations.order,
+    addressOf: guard.addressOf,
+    now,
+  })
   const seen: GatewayObservation[] = []
   const lines: string[] = []
   const used: string[] = []
   const state = { feedAge: 0 }
   const isBlind = () => state.feedAge > 900_000
-  const revocations = openRevocations({
+  const revocations: Revocations = openRevocations({
     resources: house.resources,
     kind: TokenRevocation,
     now,
     isNear: true,
-    changed: () => {
-      credentials.forgetReviews()
-      streams.look()
-    },
+    changed: () => streams.look(),
     failed: () => {},
   })
   const streams: Streams = openStreams({ revocations: () => revocations, isBlind, now })
   await revocations.ready
-  const guard = openGuard({ now, limit: 0 })
   const sink = {
     write: (line: string) => lines.push(line) > 0,
     failure: undefined,
@@ -154,6 +164,7 @@ export async function openTestGateway(options: Options): Promise<TestGateway> {
     privateKey,
     publicJwk,
     streams,
+    revocations,
     seen,
     lines,
     used,
