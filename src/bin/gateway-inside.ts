@@ -14,6 +14,7 @@ import type { Audit } from '../serving/audit.ts'
 import type { FairLimits } from '../serving/fair-limits.ts'
 import type { Guard } from '../serving/guard.ts'
 import type { Metrics } from '../serving/metrics.ts'
+import { openComplaints } from './complaints.ts'
 import { observeGateway, recordGateway } from './gateway-metrics.ts'
 import { followSetup } from './gateway-reload.ts'
 import { openSetupLoader } from './gateway-setup.ts'
@@ -40,7 +41,7 @@ const lookEvery = 1000
 /** Throws UsageError where the file cannot be used. */
 export async function openInside(options: InsideOptions): Promise<Gateway & { endStreams(): void; stop(): void }> {
   const { file, house, issuer, limits, guard, audit, metrics, log, env, now, used } = options
-  const failed = (what: string) => (error: unknown) => log.warn({ err: error }, `${what} failed; trying again`)
+  const failed = openComplaints(log, now)
   const setup = followSetup(openSetupLoader(file, false, { env, now }), log)
   const keySet: KeySet = openKeySet({
     fetch: async () => house.issuer.keySet(),

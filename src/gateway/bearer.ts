@@ -22,6 +22,11 @@ export function bearerOf({ headers, rawHeaders }: Request): string {
   return secret
 }
 
+/** Headers that were not read have no token that counts: the listener answers so for what is larger than it reads. */
+export const headTooLarge = unauthorized(
+  'the headers of the request are larger than 16 KiB, so that no token was read: one of ours is shorter than that',
+)
+
 /** Whether it is to be read as a token; access keys look otherwise. */
 export const isToken = (secret: string): boolean => secret.startsWith('eyJ') || secret.split('.').length === 3
 

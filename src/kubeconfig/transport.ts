@@ -2,8 +2,9 @@
 
 import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from 'node:http'
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
+import { connect as connectTcp, isIP, type Socket } from 'node:net'
 import { Readable } from 'node:stream'
-import { createSecureContext } from 'node:tls'
+import { connect as connectTls, createSecureContext, type SecureContext } from 'node:tls'
 import { ApiError } from '../api/errors.ts'
 import type { Access } from './access.ts'
 import { type Identity, openCredentials } from './credentials.ts'
@@ -24,6 +25,8 @@ export type TransportOptions = {
   readonly answerWithin?: number
   /** A body that says nothing for so long has lost its sender. */
   readonly quietFor?: number
+  /** What the setting with the CA is called, for whoever has to look after it. */
+  readonly caIs?: string
 }
 
 const connections = 32
@@ -32,7 +35,7 @@ const connections = 32
 export type Dial = {
   readonly server: string
   /** What a request of this moment is made with. Rejects with a sentence where credentials cannot be had. */
-  now(): Promise<{ readonly agent: HttpAgent; readonly authorization: string | undefined }>
+  now(): Ready | Promise<Ready>
   /** The cluster refused them; answers whether the next may be others. */
   refuse(): boolean
   /** What went wrong with a request, in words. */
@@ -41,26 +44,42 @@ export type Dial = {
   retire(): void
 }
 
+type Ready = {
+  readonly agent: HttpAgent
+  readonly authorization: string | undefined
+  /** Opens a connection, for as long as it is made the same way the same one; absent behind a proxy. */
+  readonly connect: (() => Socket) | undefined
+}
+
+/** Looking at files for every request would be most of the work for a small one. */
+const readyFor = 1000
+
 export function openDial(access: Access, { env, now }: Pick<TransportOptions, 'env' | 'now'>): Dial {
   const credentials = openCredentials(access, { env, now })
   const agents = openAgents(access, env, Number.POSITIVE_INFINITY)
+  let kept: { readonly ready: Ready; readonly until: number } | undefined
+  const look = async (): Promise<Ready> => {
+    const identity = await credentials.now()
+    const ready = { ...agents.at(identity), authorization: identity.authorization }
+    kept = { ready, until: now() + readyFor }
+    return ready
+  }
   return {
     server: access.server,
-    async now() {
-      const identity = await credentials.now()
-      return { agent: agents.of(identity), authorization: identity.authorization }
-    },
+    now: () => (kept && now() < kept.until ? kept.ready : look()),
     refuse() {
+      kept = undefined
       credentials.refuse()
       return credentials.mayChange
     },
-    why: error => causes[error.code ?? ''] ?? error.message,
+    // Nothing of what Node says of it: clients read this, and addresses behind the gateway are not theirs to know.
+    why: error => causeOf(error, usualCa) ?? `the connection failed${error.code ? ` (${error.code})` : ''}`,
     retire: agents.retire,
   }
 }
 
 export function openTransport(access: Access, options: TransportOptions): Transport {
-  const { env, now, answerWithin = 30_000, quietFor = 300_000 } = options
+  const { env, now, answerWithin = 30_000, quietFor = 300_000, caIs = usualCa } = options
   const credentials = openCredentials(access, { env, now })
   const agents = openAgents(access, env, connections)
 
@@ -75,7 +94,7 @@ export function openTransport(access: Access, options: TransportOptions): Transp
       ...(init.headers as { [name: string]: string }),
       ...(authorization ? { Authorization: authorization } : {}),
     }
-    return send(url, { ...init, headers }, { agent, answerWithin, quietFor })
+    return send(url, { ...init, headers }, { agent, answerWithin, quietFor, caIs })
   }
 
   return {
@@ -94,35 +113,67 @@ export function openTransport(access: Access, options: TransportOptions): Transp
 
 /** An agent for each identity: connections made with a certificate stay that certificate's. */
 function openAgents(access: Access, env: TransportOptions['env'], maxSockets: number) {
-  let current: { readonly stamp: string; readonly agent: HttpAgent } | undefined
+  let current: (Way & { readonly stamp: string }) | undefined
   const proxyEnv = access.proxy ? { HTTP_PROXY: access.proxy, HTTPS_PROXY: access.proxy } : (env as NodeJS.ProcessEnv)
-  const make = ({ ca, certificate, key }: Identity): HttpAgent => {
+  const isProxied = Object.entries(proxyEnv).some(([name, value]) => value && /^https?_proxy$/i.test(name))
+  const make = ({ ca, certificate, key }: Identity): Way => {
     const common = { keepAlive: true, maxSockets, proxyEnv }
-    if (access.server.startsWith('http:')) return new HttpAgent(common)
-    return new HttpsAgent({
+    if (access.server.startsWith('http:'))
+      return { agent: new HttpAgent(common), connect: isProxied ? undefined : connector(access) }
+    // One for all connections: each would make its own, which costs memory and time.
+    const secureContext = createSecureContext({
+      ...(ca ? { ca } : {}),
+      ...(certificate && key ? { cert: certificate, key } : {}),
+    })
+    const agent = new HttpsAgent({
       ...common,
       rejectUnauthorized: !access.insecure,
-      // One for all connections: each would make its own, which costs memory and time.
-      secureContext: createSecureContext({
-        ...(ca ? { ca } : {}),
-        ...(certificate && key ? { cert: certificate, key } : {}),
-      }),
+      secureContext,
       ...(access.serverName ? { servername: access.serverName } : {}),
     })
+    return { agent, connect: isProxied ? undefined : connector(access, secureContext) }
+  }
+  const at = (identity: Identity): Way => {
+    const stamp = [identity.ca, identity.certificate, identity.key].join('\n')
+    if (current?.stamp !== stamp) {
+      const before = current?.agent
+      current = { stamp, ...make(identity) }
+      // What is under way may finish; sockets that are free would be reused with the old certificate by nobody.
+      endFree(before)
+    }
+    return current
   }
   return {
-    of(identity: Identity): HttpAgent {
-      const stamp = [identity.ca, identity.certificate, identity.key].join('\n')
-      if (current?.stamp !== stamp) {
-        const before = current?.agent
-        current = { stamp, agent: make(identity) }
-        // What is under way may finish; sockets that are free would be reused with the old certificate by nobody.
-        endFree(before)
-      }
-      return current.agent
-    },
+    at: (identity: Identity): Way => (({ agent, connect }) => ({ agent, connect }))(at(identity)),
+    of: (identity: Identity): HttpAgent => at(identity).agent,
     retire: () => endFree(current?.agent),
     close: () => current?.agent.destroy(),
+  }
+}
+
+type Way = Pick<Ready, 'agent' | 'connect'>
+
+/** Over TLS where there is a context for it. What was negotiated once is taken up again by the next connection. */
+function connector({ server, serverName, insecure }: Access, secureContext?: SecureContext): () => Socket {
+  const url = new URL(server)
+  const host = url.hostname.replace(/^\[|\]$/g, '')
+  const port = Number(url.port || (secureContext ? 443 : 80))
+  if (!secureContext) return () => connectTcp({ host, port })
+  let session: Buffer | undefined
+  const servername = serverName ?? (isIP(host) ? '' : host)
+  return () => {
+    const socket = connectTls({
+      host,
+      port,
+      secureContext,
+      servername,
+      rejectUnauthorized: !insecure,
+      ALPNProtocols: ['http/1.1'],
+      ...(session ? { session } : {}),
+    })
+    return socket.on('session', next => {
+      session = next
+    })
   }
 }
 
@@ -130,9 +181,14 @@ function endFree(agent: HttpAgent | undefined): void {
   for (const sockets of Object.values(agent?.freeSockets ?? {})) for (const socket of sockets ?? []) socket.destroy()
 }
 
-type SendOptions = { readonly agent: HttpAgent; readonly answerWithin: number; readonly quietFor: number }
+type SendOptions = {
+  readonly agent: HttpAgent
+  readonly answerWithin: number
+  readonly quietFor: number
+  readonly caIs: string
+}
 
-function send(url: string, init: RequestInit, { agent, answerWithin, quietFor }: SendOptions): Promise<Response> {
+function send(url: string, init: RequestInit, { agent, answerWithin, quietFor, caIs }: SendOptions): Promise<Response> {
   const { origin } = new URL(url)
   const request = url.startsWith('https:') ? requestHttps : requestHttp
   const { body, signal, method = 'GET', headers } = init
@@ -150,7 +206,7 @@ function send(url: string, init: RequestInit, { agent, answerWithin, quietFor }:
     sent.on('socket', socket => socket.setKeepAlive(true, 15_000))
     sent.on('error', error => {
       clearTimeout(timer)
-      reject(signal?.aborted ? error : unreachable(origin, error))
+      reject(signal?.aborted ? error : unreachable(origin, error, caIs))
     })
     sent.on('response', answer => {
       clearTimeout(timer)
@@ -159,7 +215,7 @@ function send(url: string, init: RequestInit, { agent, answerWithin, quietFor }:
       else
         readWhole(answer).then(
           body => resolve(wholeResponse(answer, body)),
-          error => reject(unreachable(origin, error)),
+          error => reject(unreachable(origin, error, caIs)),
         )
     })
     sent.end(typeof body === 'string' ? body : undefined)
@@ -196,25 +252,41 @@ function wholeResponse(answer: IncomingMessage, body: Buffer): Response {
   return light as unknown as Response
 }
 
-const causes: { readonly [code: string]: string } = {
+const usualCa = 'certificate-authority-data'
+const notTrusted = (caIs: string) => `its certificate is not trusted: give its CA as ${caIs}`
+
+const causes: { readonly [code: string]: string | ((caIs: string) => string) } = {
   ECONNREFUSED: 'nobody listens there',
   ECONNRESET: 'the connection was broken off',
+  EPIPE: 'the connection was broken off',
   ENOTFOUND: 'the name is not known',
   EAI_AGAIN: 'the name could not be looked up',
   ETIMEDOUT: 'it did not answer in time',
   EHOSTUNREACH: 'there is no way to it',
-  DEPTH_ZERO_SELF_SIGNED_CERT: 'its certificate is not trusted: give its CA as certificate-authority-data',
-  SELF_SIGNED_CERT_IN_CHAIN: 'its certificate is not trusted: give its CA as certificate-authority-data',
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'its certificate is not trusted: give its CA as certificate-authority-data',
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'its certificate is not trusted: give its CA as certificate-authority-data',
-  CERT_SIGNATURE_FAILURE: 'its certificate is not of the CA that the kubeconfig names',
+  ENETUNREACH: 'there is no way to it',
+  DEPTH_ZERO_SELF_SIGNED_CERT: notTrusted,
+  SELF_SIGNED_CERT_IN_CHAIN: notTrusted,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: notTrusted,
+  UNABLE_TO_GET_ISSUER_CERT: notTrusted,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: notTrusted,
+  CERT_SIGNATURE_FAILURE: caIs => `its certificate is not trusted: it is not of the CA in ${caIs}`,
   CERT_HAS_EXPIRED: 'its certificate has ended, or the clocks are apart',
   CERT_NOT_YET_VALID: 'its certificate is not valid yet: the clocks are apart',
-  ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another name: set tls-server-name, or use that name',
+  ERR_TLS_CERT_ALTNAME_INVALID: caIs =>
+    `its certificate is for another name: ${caIs === usualCa ? 'set tls-server-name, or use that name' : 'use that name'}`,
   ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED: 'it wants a client certificate',
 }
 
-function unreachable(origin: string, error: Error & { readonly code?: string }): ApiError {
-  const why = causes[error.code ?? ''] ?? error.message
-  return new ApiError(503, 'ServiceUnavailable', `cannot reach ${origin}: ${why}`)
+function causeOf({ code = '' }: { readonly code?: string }, caIs: string): string | undefined {
+  const cause = causes[code]
+  return typeof cause === 'function' ? cause(caIs) : cause
+}
+
+function unreachable(origin: string, error: Error & { readonly code?: string }, caIs: string): ApiError {
+  const told = new ApiError(
+    503,
+    'ServiceUnavailable',
+    `cannot reach ${origin}: ${causeOf(error, caIs) ?? error.message}`,
+  )
+  return Object.assign(told, { cause: error })
 }

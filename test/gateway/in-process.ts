@@ -3,12 +3,13 @@
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { createServer, Agent as HttpAgent, type IncomingMessage, type RequestListener, type Server } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { type CryptoKey, importJWK, type JWK, SignJWT } from 'jose'
 import type { Scope } from '../../src/api/caller.ts'
 import type { Json } from '../../src/api/object.ts'
 import type { Backend, Timeouts } from '../../src/gateway/backend.ts'
+import { headTooLarge } from '../../src/gateway/bearer.ts'
 import { openCredentials } from '../../src/gateway/credentials.ts'
 import { type GatewayObservation, openGateway } from '../../src/gateway/gateway.ts'
 import { openKeySet } from '../../src/gateway/key-set.ts'
@@ -129,10 +130,12 @@ export async function openTestGateway(options: Options): Promise<TestGateway> {
   }
   const policy = { rules: [{ level: 'Metadata' as const }], omitStages: ['RequestReceived' as const] }
   const agent = options.agent ?? new HttpAgent({ keepAlive: true })
+  const { hostname, port } = new URL(options.server ?? backend.url)
+  const dial = () => connect(Number(port), hostname)
   const there: Backend = {
     name: 'cluster prod',
     server: options.server ?? backend.url,
-    now: async () => ({ agent, authorization: 'Bearer of-the-gateway' }),
+    now: async () => ({ agent, authorization: 'Bearer of-the-gateway', connect: options.agent ? undefined : dial }),
     refuse: options.refuse ?? (() => false),
     why: error => error.message,
   }
@@ -154,7 +157,7 @@ export async function openTestGateway(options: Options): Promise<TestGateway> {
     observe: one => void seen.push(one),
   })
   const upgrades = { wanted: ({ url }: IncomingMessage) => isGatewayPath(url), take: gateway.upgrade }
-  const at = { host: '127.0.0.1', port: 0, upgrades }
+  const at = { host: '127.0.0.1', port: 0, upgrades, tooLarge: headTooLarge }
   const listener: Listener = certificates
     ? await listenHttps(at, certificates, gateway.handle)
     : await listenHttp(at, gateway.handle)
