@@ -5,8 +5,9 @@ import { once } from 'node:events'
 import { Agent, createServer as createHttp, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import { connect as connectHttp2 } from 'node:http2'
 import { createServer as createHttps } from 'node:https'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, createServer as createTcp } from 'node:net'
 import { after, afterEach, before, describe, test } from 'node:test'
+import { openDial } from '../../src/kubeconfig/transport.ts'
 import { issueCertificate, makeAuthority } from '../../src/serving/certificate.ts'
 import { eventually } from '../support/wire.ts'
 import {
@@ -267,7 +268,14 @@ test('nobody there is 503 with Retry-After, a certificate that is not trusted 50
   secure.listen(0, '127.0.0.1')
   await once(secure, 'listening')
   const at = `https://127.0.0.1:${(secure.address() as AddressInfo).port}`
-  const cases: [Pick<Options, 'server' | 'agent'>, number, RegExp][] = [
+  const dial = (server: string, ca: string) => ({
+    dial: openDial({ server, namespace: '', insecure: false, ca: { text: ca } }, { env: {}, now: Date.now }),
+  })
+  const cases: [Pick<Options, 'server' | 'agent' | 'dial'>, number, RegExp][] = [
+    [dial(`http://127.0.0.1:${port}`, ''), 503, /cluster prod cannot be reached: nobody listens there/],
+    [dial(at, other.certificate), 502, /cluster prod cannot be trusted: its certificate is not trusted/],
+    [dial(at.replace('127.0.0.1', 'localhost'), mine.certificate), 502, /cannot be trusted: .*for another name/],
+    [dial(at, mine.certificate), 200, /{}/],
     [{ server: `http://127.0.0.1:${port}`, agent: new Agent() }, 503, /cluster prod cannot be reached/],
     [{ server: at, agent: trusting(other.certificate) }, 502, /cluster prod cannot be trusted/],
     [{ server: at, agent: trusting(mine.certificate) }, 200, /{}/],
@@ -283,6 +291,35 @@ test('nobody there is 503 with Retry-After, a certificate that is not trusted 50
   }
   secure.closeAllConnections()
   secure.close()
+})
+
+test('an answer that can be read in two ways is 502, and nothing of it reaches the client', async () => {
+  let bytes = ''
+  const raw = createTcp(socket => {
+    socket.on('error', () => {})
+    socket.once('data', () => socket.write(bytes))
+  })
+  raw.listen(0, '127.0.0.1')
+  await once(raw, 'listening')
+  const server = `http://127.0.0.1:${(raw.address() as AddressInfo).port}`
+  const gateway = await openTestGateway({ backend: await openBackend(), server })
+  const Authorization = `Bearer ${await gateway.sign()}`
+  for (const lines of [
+    ['HTTP/1.1 200 OK', 'Content-Length: 5', 'Content-Length: 6', '', 'evil!'],
+    ['HTTP/1.1 200 OK', 'Content-Length: 4', 'Transfer-Encoding: chunked', '', '0', '', ''],
+    ['HTTP/1.1 200 OK', 'X: evil\rY: z', 'Content-Length: 0', '', ''],
+    ['HTTP/1.1 101 Switching Protocols', 'Upgrade: evil', '', ''],
+    ['SSH-2.0-evil', '', ''],
+  ]) {
+    bytes = lines.join('\r\n')
+    const answer = await fetch(`${gateway.url}${prod}/api`, { headers: { Authorization } })
+    const text = await answer.text()
+    assert.equal(answer.status, 502, text)
+    assert.match(text, /cluster prod broke off before it answered/)
+    assert.ok(!text.includes('evil') && !answer.headers.has('x'))
+  }
+  await gateway.close()
+  raw.close()
 })
 
 test('HTTP/2 clients are served too: reads, bodies of unknown length, and streams that are cut', async () => {

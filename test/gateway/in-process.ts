@@ -18,6 +18,7 @@ import { openRevocations, type Revocations } from '../../src/gateway/revocations
 import { isGatewayPath } from '../../src/gateway/routes.ts'
 import { openStreams, type Streams } from '../../src/gateway/streams.ts'
 import { TokenRevocation } from '../../src/kinds/token-revocation.ts'
+import type { Dial } from '../../src/kubeconfig/transport.ts'
 import { openAudit } from '../../src/serving/audit.ts'
 import { openFairLimits } from '../../src/serving/fair-limits.ts'
 import { openGuard } from '../../src/serving/guard.ts'
@@ -50,6 +51,8 @@ export type Options = {
   /** Default: the backend's. */
   readonly server?: string
   readonly agent?: HttpAgent
+  /** The whole way to the cluster, instead of one made by hand. */
+  readonly dial?: Dial
   readonly timeouts?: Partial<Timeouts>
   readonly most?: number
   readonly review?: Review
@@ -138,6 +141,7 @@ export async function openTestGateway(options: Options): Promise<TestGateway> {
     now: async () => ({ agent, authorization: 'Bearer of-the-gateway', connect: options.agent ? undefined : dial }),
     refuse: options.refuse ?? (() => false),
     why: error => error.message,
+    ...options.dial,
   }
   const gateway = openGateway({
     setup: () => ({
