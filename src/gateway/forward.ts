@@ -110,6 +110,8 @@ function sendText(forwarding: Forwarding, ready: Ready, connect: Connect): Promi
   })
 }
 
+const short = 16 * 1024
+
 type Passing = Sent & { data(chunk: Buffer): void; end(): void; broken(): void }
 
 /** What a cluster breaks off is broken off for the client, too: half an answer must not look like a whole one. */
@@ -149,7 +151,10 @@ function openPassing(forwarding: Forwarding, head: Head, call: Call): Passing {
       isPassing = true
       const first = waiting
       waiting = undefined
-      if (state === 'whole') response.end(first)
+      // A short text goes out in one piece with the head; bytes would be one more.
+      if (state === 'whole')
+        if (first && first.length <= short) response.end(first.toString('latin1'), 'latin1')
+        else response.end(first)
       else if (first) data(first)
       return new Promise(resolve => {
         done = resolve
