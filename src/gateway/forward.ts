@@ -1,11 +1,10 @@
 // Hands a request on to a cluster and its answer back, as they come: nothing is gathered, and nobody is sent more than they take.
 
 import type { IncomingMessage } from 'node:http'
-import type { Head } from './answer-reader.ts'
 import { brokenOff, notReached, type Ready, redirected, refusedUs, tooLate } from './backend.ts'
-import { ask, type Call, type Connect } from './connections.ts'
-import { answerHeaders } from './headers.ts'
+import { ask, type Connect } from './connections.ts'
 import { type Forwarding, hasBody, onTheWay, openRequest, readyOf, textOf } from './outgoing.ts'
+import { begin, openPassing, type Passing, type Sent } from './passing.ts'
 
 /** Resolves when the answer is out, or the client is gone. Rejects with an ApiError before anything was sent. */
 export async function forward(forwarding: Forwarding): Promise<void> {
@@ -43,15 +42,6 @@ async function answerOf(forwarding: Forwarding): Promise<Sent | undefined> {
   }
 }
 
-/** An answer that has begun. */
-type Sent = {
-  readonly status: number
-  /** Hands it on to the client. */
-  pass(): Promise<void>
-  /** Nobody wants it. */
-  drop(): void
-}
-
 class Failed extends Error {
   readonly told: Error
   /** The connection had been used before, and nothing came of this request. */
@@ -62,6 +52,14 @@ class Failed extends Error {
     this.isStale = isStale
   }
 }
+
+/** A connection that had ended takes no request; but who broke it off in that moment may have heard a write. */
+function failure({ exchange, backend }: Forwarding, error: Error, how: How): Failed {
+  const isHarmless = !how.isConnected || (how.isStale && exchange.method === 'GET')
+  return new Failed(isHarmless ? notReached(backend, error) : brokenOff(backend, error), how.isStale)
+}
+
+type How = { readonly isStale: boolean; readonly isConnected: boolean }
 
 async function send(forwarding: Forwarding): Promise<Sent | 'gone'> {
   const ready = await readyOf(forwarding)
@@ -97,7 +95,7 @@ function sendText(forwarding: Forwarding, ready: Ready, connect: Connect): Promi
         failed(error, { isStale, isConnected }) {
           clearTimeout(timer)
           if (passing) return passing.broken()
-          reject(new Failed(isConnected && !isStale ? brokenOff(backend, error) : notReached(backend, error), isStale))
+          reject(failure(forwarding, error, { isStale, isConnected }))
         },
       },
     )
@@ -110,68 +108,6 @@ function sendText(forwarding: Forwarding, ready: Ready, connect: Connect): Promi
   })
 }
 
-const short = 16 * 1024
-
-type Passing = Sent & { data(chunk: Buffer): void; end(): void; broken(): void }
-
-/** What a cluster breaks off is broken off for the client, too: half an answer must not look like a whole one. */
-function openPassing(forwarding: Forwarding, head: Head, call: Call): Passing {
-  const { response } = forwarding.exchange
-  let isPassing = false
-  /** What came together with the head: of a small answer all of it. */
-  let waiting: Buffer | undefined
-  let state: 'open' | 'whole' | 'broken' = 'open'
-  let done: () => void = () => {}
-  const go = () => {
-    if (state !== 'broken') call.resume()
-  }
-  const data = (chunk: Buffer) => {
-    if (!isPassing) waiting = waiting ? Buffer.concat([waiting, chunk]) : chunk
-    else if (!response.write(chunk)) {
-      call.pause()
-      response.once('drain', go)
-    }
-  }
-  return {
-    status: head.status,
-    drop: call.drop,
-    data,
-    end() {
-      state = 'whole'
-      if (isPassing) response.end()
-    },
-    broken() {
-      if (isPassing && state === 'open') response.destroy()
-      if (state === 'open') state = 'broken'
-      done()
-    },
-    pass() {
-      if (state === 'broken') response.destroy()
-      else begin(forwarding, head)
-      isPassing = true
-      const first = waiting
-      waiting = undefined
-      // A short text goes out in one piece with the head; bytes would be one more.
-      if (state === 'whole')
-        if (first && first.length <= short) response.end(first.toString('latin1'), 'latin1')
-        else response.end(first)
-      else if (first) data(first)
-      return new Promise(resolve => {
-        done = resolve
-        forwarding.exchange.onClosed(resolve)
-      })
-    },
-  }
-}
-
-function begin({ exchange, route, started }: Forwarding, { status, rawHeaders, connection }: Head): void {
-  const { response, auditId } = exchange
-  response.writeHead(status, answerHeaders(auditId, rawHeaders, connection))
-  if (!route.isLong) return
-  response.flushHeaders()
-  started(status)
-}
-
 /** With a body, or through a proxy. */
 function sendRequest(forwarding: Forwarding, ready: Ready): Promise<Sent | 'gone'> {
   const { exchange, backend, route, timeouts } = forwarding
@@ -182,8 +118,7 @@ function sendRequest(forwarding: Forwarding, ready: Ready): Promise<Sent | 'gone
       late: () => reject(new Failed(tooLate(backend, timeouts.answer), false)),
       gone: () => resolve('gone'),
       failed(error, isConnected) {
-        const isStale = outgoing.reusedSocket
-        reject(new Failed(isConnected && !isStale ? brokenOff(backend, error) : notReached(backend, error), isStale))
+        reject(failure(forwarding, error, { isStale: outgoing.reusedSocket, isConnected }))
       },
     })
     outgoing.on('response', (answer: IncomingMessage) => {

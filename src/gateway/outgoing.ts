@@ -41,7 +41,9 @@ const pathOf = ({ backend, route }: Forwarding) => `${addressOf(backend.server).
 /** A request without a body, as text. Node checks what it sends; here it is done by hand. */
 export function textOf(forwarding: Forwarding, ready: Ready): string {
   const headers = headersOf(forwarding, ready)
-  let text = `${forwarding.exchange.request.method} ${pathOf(forwarding)} HTTP/1.1\r\n`
+  const { method = 'GET' } = forwarding.exchange.request
+  if (method === 'POST' || method === 'PUT' || method === 'PATCH') headers.push('Content-Length', '0')
+  let text = `${method} ${pathOf(forwarding)} HTTP/1.1\r\n`
   for (let index = 0; index < headers.length; index += 2) text += `${headers[index]}: ${headers[index + 1]}\r\n`
   if (unspeakable.test(text) || text.split('\r\n').length !== headers.length / 2 + 2)
     throw badRequest('a header has characters that no header has')
