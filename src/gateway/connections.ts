@@ -132,11 +132,13 @@ export function ask(connect: Connect, asked: Asked, listening: Listening): Call 
   }
   const one = connection ?? new Connection(connect(), idle)
   one.ask(asked, listening)
+  /** Otherwise the connection is somebody else's by now. */
+  const isOurs = () => one.listening === listening
   return {
-    pause: () => void one.socket.pause(),
-    resume: () => void one.socket.resume(),
+    pause: () => void (isOurs() && one.socket.pause()),
+    resume: () => void (isOurs() && one.socket.resume()),
     drop() {
-      if (one.listening !== listening) return // it is somebody else's by now
+      if (!isOurs()) return
       one.listening = undefined
       one.socket.destroy()
     },
