@@ -30,7 +30,10 @@ export function protocolOf({ headers, method }: Request): string {
 export async function upgrade(upgrading: Upgrading): Promise<number> {
   const { exchange, backend, timeouts, socket } = upgrading
   const wanted = protocolOf(exchange.request)
-  const outgoing = openRequest(upgrading, await readyOf(upgrading), ['Connection', 'Upgrade', 'Upgrade', wanted])
+  const ready = await readyOf(upgrading)
+  if (exchange.closed) return 499
+  const letGo = holdEarly(socket)
+  const outgoing = openRequest(upgrading, ready, ['Connection', 'Upgrade', 'Upgrade', wanted])
   const agreed = await agreement(outgoing, upgrading)
   if (agreed === 'gone') return 499
   const { answer } = agreed
@@ -48,7 +51,26 @@ export async function upgrade(upgrading: Upgrading): Promise<number> {
     return relay(upgrading, answer, body)
   }
   upgrading.started(101)
-  return join(socket, other, upgrading, agreed)
+  return join(socket, other, { ...upgrading, head: Buffer.concat([upgrading.head, ...letGo()]) }, agreed)
+}
+
+const mostEarly = 64 * 1024
+
+/** What a client sends before the cluster has agreed is kept for then. It is read, for only who reads hears that the client is gone. */
+function holdEarly(socket: Duplex): () => readonly Buffer[] {
+  const held: Buffer[] = []
+  let size = 0
+  const data = (chunk: Buffer) => {
+    held.push(chunk)
+    size += chunk.length
+    if (size >= mostEarly) socket.pause()
+  }
+  const gone = () => void socket.destroy()
+  socket.on('data', data).on('end', gone)
+  return () => {
+    socket.off('data', data).off('end', gone).pause()
+    return held
+  }
 }
 
 type Agreed = {

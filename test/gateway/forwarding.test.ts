@@ -25,18 +25,20 @@ const prod = '/kubernetes/cluster/prod'
 const fine: Reply = (_, response) => void response.end('{"fine":true}')
 
 describe('forwarding', () => {
+  const timeouts = { answer: 30_000 }
   let reply: Reply = fine
   let backend: TestBackend
   let gateway: TestGateway
   let headers: { [name: string]: string }
   before(async () => {
     backend = await openBackend((request, response) => reply(request, response))
-    gateway = await openTestGateway({ backend, timeouts: { answer: 300 }, most: 3 })
+    gateway = await openTestGateway({ backend, timeouts, most: 3 })
     headers = { Authorization: `Bearer ${await gateway.sign()}` }
   })
   after(() => gateway.close())
   afterEach(() => {
     reply = fine
+    timeouts.answer = 30_000
   })
   const get = (path: string, init: RequestInit = {}) => fetch(`${gateway.url}${prod}${path}`, { headers, ...init })
 
@@ -171,6 +173,7 @@ describe('forwarding', () => {
   test('no answer in time is 504; a watch has its time', async () => {
     const waiting: ServerResponse[] = []
     reply = (_, response) => void waiting.push(response)
+    timeouts.answer = 300
     const late = await get('/api/v1/pods')
     assert.equal(late.status, 504)
     assert.match(await late.text(), /cluster prod did not answer within 0.3 s/)

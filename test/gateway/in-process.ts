@@ -147,7 +147,7 @@ export async function openTestGateway(options: Options): Promise<TestGateway> {
     setup: () => ({
       find: place => (place.target === 'Cluster' && place.cluster === 'prod' ? { backend: there } : undefined),
       prefixes,
-      timeouts: { connect: 1000, answer: 5000, ...timeouts },
+      timeouts: { connect: 10_000, answer: 30_000, ...timeouts },
     }),
     credentials,
     revocations,
