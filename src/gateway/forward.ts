@@ -11,6 +11,7 @@ export async function forward(forwarding: Forwarding): Promise<void> {
   const { exchange } = forwarding
   const sent = await answerOf(forwarding)
   if (sent === undefined) return // the client left
+  if (exchange.response.headersSent) return sent.drop() // it was cut, and told why
   await sent.pass()
   if (!exchange.request.complete) exchange.request.resume() // answered early: what still comes is let go
 }

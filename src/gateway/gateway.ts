@@ -202,7 +202,8 @@ function cut(exchange: Exchange, why: ApiError): void {
 
 function refuse(exchange: Exchange, error: unknown): void {
   const { request, response } = exchange
-  if (response.headersSent) return void response.destroy()
+  // Half an answer is broken off. A whole one is none of this error's: its connection may be the next request's by now.
+  if (response.headersSent) return void (response.writableEnded || response.destroy())
   const status = statusOf(error)
   const body = new TextEncoder().encode(`${JSON.stringify(status)}\n`)
   // A body that nobody reads must not keep the connection.
