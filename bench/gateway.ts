@@ -14,6 +14,7 @@ import { drive } from './load.ts'
 import { remove, type Server, startServer } from './processes.ts'
 
 const ours = '/apis/management.platform.sh/v1'
+const rounds = 3
 const median = (values: readonly number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] as number
 
 export async function measureGateway(seconds: number): Promise<string> {
@@ -33,28 +34,48 @@ export async function measureGateway(seconds: number): Promise<string> {
   const watches = await hold({ ...through, path: `/kubernetes/cluster/prod${ours}/teams?watch=true` }, 1000)
   const held = memoryOf(pid)
   for (const end of watches) end()
-  const rates = { direct: [] as number[], through: [] as number[] }
+  const rates = { direct: [] as number[], through: [] as number[], ratio: [] as number[] }
+  const cpu = { server: [] as number[], gateway: [] as number[] }
   let errors = 0
-  for (let round = 0; round < 3; round++) {
-    rates.direct.push((await drive({ ...direct, connections: 32, seconds })).perSecond)
-    const rate = await drive({ ...through, connections: 32, seconds })
-    rates.through.push(rate.perSecond)
-    errors += rate.errors
+  for (let round = 0; round < rounds; round++) {
+    const one = await drive({ ...direct, connections: 32, seconds })
+    const [before, serverBefore] = [cpuOf(pid), cpuOf(server.pid)]
+    const other = await drive({ ...through, connections: 32, seconds })
+    const each = (milliseconds: number) => (milliseconds * 1000) / (other.perSecond * seconds)
+    cpu.gateway.push(each(cpuOf(pid) - before))
+    cpu.server.push(each(cpuOf(server.pid) - serverBefore))
+    rates.direct.push(one.perSecond)
+    rates.through.push(other.perSecond)
+    rates.ratio.push(other.perSecond / one.perSecond)
+    errors += other.errors
   }
-  const ratio = median(rates.through) / median(rates.direct)
-  const delays = { direct: await delay(direct, seconds), through: await delay(through, seconds) }
-  const known = await knownToken()
+  const delays = { direct: [] as number[], through: [] as number[], added: [] as number[] }
+  for (let round = 0; round < rounds; round++) {
+    const [one, other] = [await delay(direct, seconds), await delay(through, seconds)]
+    delays.direct.push(one)
+    delays.through.push(other)
+    delays.added.push(other - one)
+  }
+  const known: number[] = []
+  for (let round = 0; round < rounds; round++) known.push(await knownToken())
   await stop()
   await server.stop()
   remove(directory)
   remove(server.directory)
-  const added = delays.through - delays.direct
+  const whole = (values: readonly number[]) => Math.round(median(values)).toString()
   return [
-    `gateway get      ${Math.round(median(rates.through)).toString().padStart(7)}/s   direct ${Math.round(median(rates.direct)).toString().padStart(7)}/s   ratio ${ratio.toFixed(2)} (wanted 0.5)${errors ? `   ${errors} errors` : ''}`,
-    `gateway delay    p99 added at 500/s ${added.toFixed(2)} ms (direct ${delays.direct.toFixed(2)}, through ${delays.through.toFixed(2)}; wanted 3)`,
+    `gateway get      ${whole(rates.through).padStart(7)}/s   direct ${whole(rates.direct).padStart(7)}/s   ratio ${median(rates.ratio).toFixed(2)} (wanted 0.5)${errors ? `   ${errors} errors` : ''}`,
+    `gateway cpu      ${whole(cpu.gateway)} µs a get, the server behind it ${whole(cpu.server)} µs`,
+    `gateway delay    p99 added at 500/s ${median(delays.added).toFixed(2)} ms (direct ${median(delays.direct).toFixed(2)}, through ${median(delays.through).toFixed(2)}; wanted 3)`,
     `gateway watches  1,000 held in ${Math.round(held)} MB (${Math.round(before)} before them; wanted 150)`,
-    `gateway token    one that is known costs ${known.toFixed(2)} µs (wanted 5)`,
+    `gateway token    one that is known costs ${median(known).toFixed(2)} µs (wanted 5)`,
   ].join('\n')
+}
+
+/** Milliseconds of CPU time that a process has used: says more than a rate where others use the machine, too. */
+function cpuOf(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
+  return (Number(fields[11]) + Number(fields[12])) * 10
 }
 
 async function startGateway(server: Server) {
@@ -184,6 +205,8 @@ async function knownToken(): Promise<number> {
     issuer: () => 'https://a',
     keySet,
     review: async () => undefined,
+    order: () => 0,
+    addressOf: () => '',
     now: Date.now,
   })
   const iat = Math.floor(Date.now() / 1000)

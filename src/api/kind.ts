@@ -58,6 +58,8 @@ export type Tools = {
   readonly list: (kind: Kind, selection: Selection) => Promise<readonly Resource[]>
   /** Whom a bearer key belongs to; throws where it does not count (TokenReview). */
   readonly authenticate: (key: string) => Caller | undefined
+  /** When a bearer key that counts ends, as far as is known, in milliseconds; undefined: never. */
+  readonly keyEnds: (key: string) => number | undefined
   /** The same question as `judge`, about somebody else. */
   readonly judgeOther: (who: Caller, question: Question) => Judgement
   /** How an answer to a question comes about, for the caller or somebody else (D27). */

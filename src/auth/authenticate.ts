@@ -111,6 +111,18 @@ function problemOf(
 export const endOf = (key: AccessKey, lastActivity: AuthenticateOptions['lastActivity']) =>
   (key.slides ? (lastActivity(key.uid) ?? key.created) : key.created) + (key.ttl ?? Number.POSITIVE_INFINITY)
 
+/** When a key that counts now does so no more, as far as is known: its own end, or that of an overlap after a rotation. */
+export const keyEndsWith =
+  ({ book, digest, lastActivity }: Pick<AuthenticateOptions, 'book' | 'digest' | 'lastActivity'>) =>
+  (secret: string): number | undefined => {
+    const found = digest(secret)
+    const key = book.find(found)
+    if (!key) return undefined
+    const overlap = found === key.digest ? Number.POSITIVE_INFINITY : (key.previous?.until ?? 0)
+    const end = Math.min(endOf(key, lastActivity), overlap)
+    return end === Number.POSITIVE_INFINITY ? undefined : end
+  }
+
 const hour = 3600 * 1000
 const day = 24 * hour
 

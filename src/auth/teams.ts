@@ -95,7 +95,18 @@ export function openTeams({ resources, look, changed, failed }: TeamsOptions): T
 // A team that nobody is in and that has no name but its own says nothing about anybody. There may be very many of
 // those, and they are told apart without being parsed.
 const hasMembers = mentions('users', 'groups', 'clusterRoles', 'access')
-const hasOtherName = ({ json, ref }: Document) => !latin1(json).includes(`"username":"${ref.name}"`)
+/** A label or annotation may be called so, too: only where all of them say its own name is that its username. */
+function hasOtherName({ json, ref }: Document): boolean {
+  const text = latin1(json)
+  const own = `"username":"${ref.name}"`
+  let found = 0
+  for (let at = text.indexOf(key); at !== -1; at = text.indexOf(key, at + key.length)) {
+    if (!text.startsWith(own, at)) return true
+    found++
+  }
+  return found === 0
+}
+const key = '"username":'
 
 function read({ metadata, spec = {} }: Resource): TeamRecord {
   const { users, groups, username, clusterRoles } = spec as {

@@ -40,13 +40,17 @@ export function audiencesOf(scope: Scope | undefined, ttl: number): readonly str
 
 /** The one cluster a scope names, where it says nothing else. */
 function onlyCluster(scope: Scope | undefined): string | undefined {
-  const said = Object.entries(scope ?? {}).filter(
-    ([, value]) => value === true || (Array.isArray(value) && value.length),
-  )
+  const said = Object.keys(spoken(scope ?? {}))
   const [cluster, ...more] = scope?.clusters ?? []
   const name = cluster?.cluster
   return said.length === 1 && more.length === 0 && name && !name.includes('*') ? name : undefined
 }
+
+/** Without lists that are empty and flags that are not set: a cluster judges by what is there (docs/CLUSTERS.md). */
+const spoken = (scope: Scope): Scope =>
+  Object.fromEntries(
+    Object.entries(scope).filter(([, value]) => (Array.isArray(value) ? value.length > 0 : value === true)),
+  )
 
 export type Minting = {
   readonly issuer: string
@@ -74,7 +78,7 @@ export function claimsOf({ issuer, caller, scope, now, expires, id }: Minting): 
       kind: caller.identity ?? 'User',
       name: caller.username,
       key: caller.keyUid,
-      ...(scope ? { scope } : {}),
+      ...(scope ? { scope: spoken(scope) } : {}),
     },
   }
 }

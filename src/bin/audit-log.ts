@@ -54,7 +54,8 @@ const nowhere: Sink = {
   close: async () => {},
 }
 
-function policyIn(file: string): Policy {
+/** Throws SettingsError. */
+export function policyIn(file: string): Policy {
   if (file === '') return defaultPolicy
   try {
     return readPolicy(readFileSync(file))

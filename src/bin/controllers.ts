@@ -40,7 +40,7 @@ export function startControllers({ house, storage: { activity }, settings, now, 
       failed,
     }),
     startAggregation({ resources, failed }),
-    startSigningKeys({ resources, now, maxTokenTTL: settings['token.maxTTL'], failed }),
+    startSigningKeys({ resources, now, failed }),
     startProjectSecrets({ ...house, removeStale: settings['secrets.removeStale'], now, failed }),
     startSecretVersions({
       resources,

@@ -3,9 +3,10 @@
 import { randomUUID } from 'node:crypto'
 import type { Logger } from 'pino'
 import { UnknownKey } from '../auth/authenticate.ts'
-import { openCredentials, type Review } from '../gateway/credentials.ts'
+import { openCredentials } from '../gateway/credentials.ts'
 import { type Gateway, openGateway } from '../gateway/gateway.ts'
 import { type KeySet, openKeySet } from '../gateway/key-set.ts'
+import type { Review } from '../gateway/reviews.ts'
 import { openRevocations, type Revocations } from '../gateway/revocations.ts'
 import { openStreams, type Streams } from '../gateway/streams.ts'
 import { TokenRevocation } from '../kinds/token-revocation.ts'
@@ -13,6 +14,7 @@ import type { Audit } from '../serving/audit.ts'
 import type { FairLimits } from '../serving/fair-limits.ts'
 import type { Guard } from '../serving/guard.ts'
 import type { Metrics } from '../serving/metrics.ts'
+import { openComplaints } from './complaints.ts'
 import { observeGateway, recordGateway } from './gateway-metrics.ts'
 import { followSetup } from './gateway-reload.ts'
 import { openSetupLoader } from './gateway-setup.ts'
@@ -39,7 +41,7 @@ const lookEvery = 1000
 /** Throws UsageError where the file cannot be used. */
 export async function openInside(options: InsideOptions): Promise<Gateway & { endStreams(): void; stop(): void }> {
   const { file, house, issuer, limits, guard, audit, metrics, log, env, now, used } = options
-  const failed = (what: string) => (error: unknown) => log.warn({ err: error }, `${what} failed; trying again`)
+  const failed = openComplaints(log, now)
   const setup = followSetup(openSetupLoader(file, false, { env, now }), log)
   const keySet: KeySet = openKeySet({
     fetch: async () => house.issuer.keySet(),
@@ -47,16 +49,20 @@ export async function openInside(options: InsideOptions): Promise<Gateway & { en
     failed: failed('reading the signing keys'),
     every: lookEvery,
   })
-  const credentials = openCredentials({ issuer, keySet, review: reviewWith(house), now })
+  const credentials = openCredentials({
+    issuer,
+    keySet,
+    review: reviewWith(house, now),
+    order: () => revocations.order,
+    addressOf: guard.addressOf,
+    now,
+  })
   const revocations: Revocations = openRevocations({
     resources: house.registry.inside,
     kind: TokenRevocation,
     now,
     isNear: true,
-    changed: () => {
-      credentials.forgetReviews()
-      streams.look()
-    },
+    changed: () => streams.look(),
     failed: failed('following revocations'),
   })
   const streams: Streams = openStreams({ revocations: () => revocations, isBlind: () => false, now })
@@ -91,11 +97,12 @@ export async function openInside(options: InsideOptions): Promise<Gateway & { en
 }
 
 const reviewWith =
-  ({ authenticate }: House): Review =>
+  ({ authenticate, keyEnds }: House, now: () => number): Review =>
   async key => {
     try {
       const caller = authenticate(`Bearer ${key}`, true)
-      return caller && { caller, keyUid: caller.keyUid ?? '' }
+      const ends = keyEnds(key)
+      return caller && { caller, keyUid: caller.keyUid ?? '', ...(ends === undefined ? {} : { endsIn: ends - now() }) }
     } catch (error) {
       if (error instanceof UnknownKey || (error as { code?: number }).code === 401) return undefined
       throw error

@@ -68,6 +68,12 @@ export function recordGateway(
     ms: Math.round(seconds * 1e4) / 10,
   }
   if (isBug) log.error({ ...line, err: error }, 'request failed')
-  else if (code >= 500) log.warn({ ...line, why: (error as Error | undefined)?.message }, 'request failed')
+  else if (code >= 500) log.warn({ ...line, ...reasonOf(error as Error | undefined) }, 'request failed')
   else log.debug(line, 'request')
+}
+
+/** `cause`: what the client was not told. */
+function reasonOf(error: Error | undefined): object {
+  const cause = error?.cause instanceof Error ? error.cause.message.slice(0, 1024) : undefined
+  return { why: error?.message, ...(cause === undefined ? {} : { cause }) }
 }

@@ -1,5 +1,6 @@
 // What a gateway of its own asks the service: its keys, its revocations, whose access key that is; and what it tells: which were used.
 
+import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import type { Caller, Scope } from '../api/caller.ts'
@@ -10,13 +11,14 @@ import { keySetPath } from '../auth/issuer.ts'
 import { UsageError } from '../cli/command.ts'
 import { connect } from '../client/connect.ts'
 import type { GatewayConfig } from '../gateway/config-schema.ts'
-import type { Review } from '../gateway/credentials.ts'
 import type { ReportsOptions } from '../gateway/reports.ts'
+import type { Review } from '../gateway/reviews.ts'
 import { AccessKeyActivity } from '../kinds/access-key-activity.ts'
 import { TokenReview } from '../kinds/reviews-of-others.ts'
 import { openTransport } from '../kubeconfig/transport.ts'
 
 export type Service = {
+  readonly url: string
   readonly resources: Resources
   readonly fetchKeys: () => Promise<Json>
   readonly review: Review
@@ -32,9 +34,14 @@ const mostKeySet = 256 * 1024
 export function openService({ issuer = {}, service = {} }: GatewayConfig, file: string, world: World): Service {
   const at = (path: string | undefined) => (path ? resolve(dirname(file), path) : undefined)
   const [issuerCa, serviceCa, keyFile] = [at(issuer.ca), at(service.ca ?? issuer.ca), at(service.keyFile)]
-  const problems = [issuerCa, serviceCa, keyFile].flatMap(path => (path ? unreadable(path, file) : []))
-  if (problems.length) throw new UsageError([...new Set(problems)])
-  const open = (server: string, ca: string | undefined, tokenFile?: string) =>
+  const caOfService = service.ca ? 'service.ca' : 'issuer.ca'
+  const problems = [
+    ...checkFile(issuerCa, `${file}: issuer.ca`, noCertificate),
+    ...(service.ca ? checkFile(serviceCa, `${file}: service.ca`, noCertificate) : []),
+    ...checkFile(keyFile, `${file}: service.keyFile`, noKey),
+  ]
+  if (problems.length) throw new UsageError(problems)
+  const open = (server: string, ca: string | undefined, caIs: string, tokenFile?: string) =>
     openTransport(
       {
         server,
@@ -44,13 +51,14 @@ export function openService({ issuer = {}, service = {} }: GatewayConfig, file: 
         ...(tokenFile ? { tokenFile } : {}),
       },
       // The service sends a bookmark every minute: a watch that is quiet for two has lost it.
-      { ...world, answerWithin: 10_000, quietFor: 130_000 },
+      { ...world, answerWithin: 10_000, quietFor: 130_000, caIs },
     )
   const url = service.url ?? issuer.url ?? ''
-  const own = open(url, serviceCa, keyFile)
-  const keys = open(issuer.url ?? '', issuerCa)
+  const own = open(url, serviceCa, caOfService, keyFile)
+  const keys = open(issuer.url ?? '', issuerCa, 'issuer.ca')
   const resources = connect({ url, fetch: own.fetch })
   return {
+    url,
     resources,
     fetchKeys: async () => {
       const response = await keys.fetch(issuer.keySet ?? `${issuer.url}${keySetPath}`, {})
@@ -69,12 +77,29 @@ export function openService({ issuer = {}, service = {} }: GatewayConfig, file: 
   }
 }
 
-function unreadable(path: string, file: string): string[] {
+type Look = (text: string) => string | undefined
+
+function checkFile(path: string | undefined, where: string, look: Look): string[] {
+  if (!path) return []
   try {
-    readFileSync(path)
-    return []
+    const wrong = look(readFileSync(path, 'utf8'))
+    return wrong ? [`${where}: ${path} ${wrong}`] : []
   } catch (error) {
-    return [`${file}: cannot read ${path}: ${(error as Error).message}`]
+    return [`${where}: cannot read ${path}: ${(error as Error).message}`]
+  }
+}
+
+const noKey: Look = text => {
+  if (text.trim() === '') return 'is empty: it must hold an access key'
+  return /^\S+$/.test(text.trim()) ? undefined : 'must hold one access key and nothing else'
+}
+
+const noCertificate: Look = text => {
+  try {
+    void new X509Certificate(text)
+    return undefined
+  } catch {
+    return 'holds no certificate: it must be PEM'
   }
 }
 
@@ -105,6 +130,7 @@ function reviewed(status: Status): Awaited<ReturnType<Review>> {
   if (!authenticated || !user?.username) return undefined
   const extra = (name: string) => user.extra?.[`authentication.platform.sh/${name}`]?.[0]
   const scope = extra('scope')
+  const endsIn = Number(extra('key-ends-in') ?? Number.NaN) * 1000
   return {
     caller: {
       username: user.username,
@@ -113,5 +139,6 @@ function reviewed(status: Status): Awaited<ReturnType<Review>> {
       ...(scope === undefined ? {} : { scope: JSON.parse(scope) as Scope }),
     },
     keyUid: extra('key-uid') ?? '',
+    ...(Number.isNaN(endsIn) ? {} : { endsIn }),
   }
 }

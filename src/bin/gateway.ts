@@ -1,13 +1,11 @@
 // `platform gateway`: verifies tokens beside a connected cluster and forwards what they allow, whether or not the service is there.
 
-import { randomBytes, randomUUID } from 'node:crypto'
-import { hostname } from 'node:os'
-import { dirname, resolve } from 'node:path'
+import { randomUUID } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
 import pino, { type Logger } from 'pino'
 import { unknownPath } from '../api/errors.ts'
 import { defineCommand, type Io, UsageError } from '../cli/command.ts'
-import type { GatewayConfig } from '../gateway/config-schema.ts'
+import { headTooLarge } from '../gateway/bearer.ts'
 import { openCredentials } from '../gateway/credentials.ts'
 import { openGateway } from '../gateway/gateway.ts'
 import { openKeySet } from '../gateway/key-set.ts'
@@ -16,7 +14,6 @@ import { openRevocations, type Revocations } from '../gateway/revocations.ts'
 import { isGatewayPath } from '../gateway/routes.ts'
 import { openStreams } from '../gateway/streams.ts'
 import { TokenRevocation } from '../kinds/token-revocation.ts'
-import { saltIn } from '../serving/audit-redact.ts'
 import { openExchange, type Request, type Response } from '../serving/exchange.ts'
 import { openFairLimits } from '../serving/fair-limits.ts'
 import { openGuard } from '../serving/guard.ts'
@@ -24,9 +21,10 @@ import { type Check, healthPages } from '../serving/health.ts'
 import { listenHttps } from '../serving/listener.ts'
 import { openMetrics } from '../serving/metrics.ts'
 import { respond, statusOf } from '../serving/respond.ts'
-import { type CertificateSource, fileCertificate, ownCertificate } from '../serving/tls.ts'
 import { openAuditLog } from './audit-log.ts'
-import { authorityIn, openDirectory } from './data-directory.ts'
+import { openComplaints } from './complaints.ts'
+import { checkGateway } from './gateway-check.ts'
+import { auditOf, certificatesOf } from './gateway-files.ts'
 import { observeGateway, recordGateway } from './gateway-metrics.ts'
 import { type FollowedSetup, followSetup } from './gateway-reload.ts'
 import { openService, type Service } from './gateway-service.ts'
@@ -36,6 +34,8 @@ import { servePages } from './sync-metrics.ts'
 import { toldToStop } from './told-to-stop.ts'
 
 const drainWithin = 7000
+/** After so long it is said that the service was not heard yet. */
+const patience = 3000
 /** A body that is uploaded may take its time. */
 const requestWithin = 600_000
 
@@ -48,15 +48,18 @@ export const gateway = defineCommand({
   ],
   flags: {
     config: { type: 'text', value: 'FILE', what: 'The gateway.yaml; read again when it changes.', required: true },
-    check: { type: 'switch', what: 'Look at the files and end: 0: they can be used, 2: they cannot.' },
+    check: {
+      type: 'switch',
+      what: 'Look at the files, ask the service, and end: 0: they can be used, 2: they cannot.',
+    },
   },
   run: async ({ flags: { config: file, check } }, io) => {
-    const loader = openSetupLoader(file, true, io)
     if (check) {
-      openService(loader.load().config, file, io).close()
+      await checkGateway(file, io)
       io.out(`${file} can be used\n`)
       return 0
     }
+    const loader = openSetupLoader(file, true, io)
     let log: Logger | undefined
     const setup = followSetup(loader, { info: text => log?.info(text), error: text => log?.error(text) })
     log = pino({ level: setup.config.logLevel ?? 'info', base: null }, pino.destination({ fd: 2, sync: false }))
@@ -76,28 +79,33 @@ type Running = {
 async function run({ file, io, log, setup, service }: Running): Promise<void> {
   const { now } = io
   const { config } = setup
-  const failed = (what: string) => (error: unknown) => log.warn({ err: error }, `${what} failed; trying again`)
+  const failed = openComplaints(log, now)
   const told = toldToStop()
   const leaving = new AbortController()
   const metrics = openMetrics()
   const guard = openGuard({ now })
   const audit = await openAuditLog({
     ...auditOf(config, file),
+    salt: auditOf(config, file).salt(),
     metrics,
     sourcesOf: guard.sourcesOf,
     now,
     failed: (what, error) => failed(what)(error),
   })
   const keySet = openKeySet({ fetch: service.fetchKeys, now, failed: failed('fetching the keys of the issuer') })
-  const credentials = openCredentials({ issuer: () => config.issuer?.url ?? '', keySet, review: service.review, now })
+  const credentials = openCredentials({
+    issuer: () => config.issuer?.url ?? '',
+    keySet,
+    review: service.review,
+    order: () => revocations.order,
+    addressOf: guard.addressOf,
+    now,
+  })
   const revocations: Revocations = openRevocations({
     resources: service.resources,
     kind: TokenRevocation,
     now,
-    changed: () => {
-      credentials.forgetReviews()
-      streams.look()
-    },
+    changed: () => streams.look(),
     failed: failed('following revocations'),
   })
   const serveWithout = (config.revocations?.serveWithout ?? 900) * 1000
@@ -139,9 +147,10 @@ async function run({ file, io, log, setup, service }: Running): Promise<void> {
     {
       ...addressOf(config.listen ?? ''),
       bounds: { requestWithin },
+      tooLarge: headTooLarge,
       upgrades: { wanted: ({ url }) => isGatewayPath(url), take: entrance.upgrade },
     },
-    certificates(config, file, { now, failed: failed('reading the new certificate') }),
+    certificatesOf(config, file, { now, failed: failed('reading the new certificate') }),
     (request, response) => (isGatewayPath(request.url) ? entrance.handle(request, response) : other(request, response)),
   ).catch(error => {
     throw new UsageError([`${file}: listen: ${(error as Error).message}`])
@@ -150,13 +159,12 @@ async function run({ file, io, log, setup, service }: Running): Promise<void> {
     config.status === undefined || config.status === 'off'
       ? undefined
       : await servePages(config.status, checks, metrics)
-  // What is known soon is waited for, so that who reads that it is ready finds it so; without the service it starts all the same.
-  await Promise.race([
-    Promise.all([keySet.ready, revocations.ready]),
-    setTimeout(5000, undefined, { ref: false }),
-    told,
-  ])
-  io.out(`platform gateway is ready: ${listener.url}${status ? ` ${status.url}` : ''}\n`)
+  const urls = `${listener.url}${status ? ` ${status.url}` : ''}`
+  const heard = Promise.all([keySet.ready, revocations.ready]).then(() => 'heard')
+  const first = await Promise.race([heard, setTimeout(patience, 'late', { ref: false }), told])
+  if (first === 'late')
+    log.warn(`${urls} listens, and refuses everything until it has heard from the service: ${service.url}`)
+  if ((await Promise.race([heard, told])) === 'heard') io.out(`platform gateway is ready: ${urls}\n`)
 
   await told
   log.info('shutting down: finishing what is under way')
@@ -187,37 +195,6 @@ function blindness(age: number, serveWithout: number): string | undefined {
 const missing = () => {
   const status = statusOf(unknownPath())
   return { code: 404, type: 'application/json', body: new TextEncoder().encode(`${JSON.stringify(status)}\n`) }
-}
-
-function certificates({ tls = {} }: GatewayConfig, file: string, { now, failed }: Tls): CertificateSource {
-  const at = (path = '') => resolve(dirname(file), path)
-  try {
-    if (!tls.directory) return fileCertificate({ certificate: at(tls.certificate), key: at(tls.key), failed })
-    openDirectory(at(tls.directory))
-    const names = new Set(['localhost', '127.0.0.1', '::1', hostname(), ...(tls.names ?? [])])
-    return ownCertificate(authorityIn(at(tls.directory), now()), [...names], now)
-  } catch (error) {
-    throw new UsageError([`${file}: tls: ${(error as Error).message}`])
-  }
-}
-
-type Tls = { readonly now: () => number; readonly failed: (error: unknown) => void }
-
-function auditOf({ audit = {} }: GatewayConfig, file: string) {
-  const at = (path: string) => resolve(dirname(file), path)
-  const log = audit.log ?? '-'
-  return {
-    settings: {
-      'audit.log': log === '-' || log === 'off' ? log : at(log),
-      'audit.policy': audit.policy ? at(audit.policy) : '',
-      'audit.maxSize': 100,
-      'audit.maxFiles': 10,
-      'audit.maxAge': 0,
-      'audit.refuseWrites': false,
-    },
-    directory: dirname(file),
-    salt: audit.salt ? saltIn(at(audit.salt), true) : randomBytes(32),
-  }
 }
 
 type Checked = {

@@ -12,6 +12,7 @@ import {
   endOf,
   expiryWarnings,
   isLiveWith,
+  keyEndsWith,
   UnknownKey,
 } from '../auth/authenticate.ts'
 import { type Authorizer, openAuthorizer } from '../auth/authorize.ts'
@@ -45,6 +46,8 @@ export type House = {
   readonly ownerMay: (owner: Owner, question: Question) => boolean
   readonly authorizer: Authorizer
   readonly authenticate: Authenticate
+  /** When an access key ends, as far as is known. */
+  readonly keyEnds: (key: string) => number | undefined
   readonly issuer: Issuer
   /** Somebody has read an object with its data. */
   readonly noteRead: (kind: Kind, document: Document) => void
@@ -132,6 +135,7 @@ export function openHouse(options: HouseOptions): House {
       newSigningKey: async () => (await inside.create(SigningKey, '', {})).ref.name,
       keyPair,
       authenticate: key => lookUp(caller, key),
+      keyEnds: key => keyEnds(key),
       judgeOther: (who, question) => authorizer.judge(who, question),
       explain: (question, who) => explainer.explain(who, question),
       whoCan: question => explainer.whoCan(question),
@@ -194,6 +198,7 @@ export function openHouse(options: HouseOptions): House {
   })
   const touch = (uid: string, time: number) => storage.activity.touch(uid, time)
   const authenticate = authenticateWith({ book, teams, now, digest, lastActivity, touch })
+  const keyEnds = keyEndsWith({ book, digest, lastActivity })
   /** Guessing through somebody else's question is guessing all the same. A known key is never refused. */
   const lookUp = ({ username, impersonator }: Caller, key: string) => {
     try {
@@ -220,6 +225,7 @@ export function openHouse(options: HouseOptions): House {
     },
     authorizer,
     authenticate,
+    keyEnds,
     issuer,
     rightsChanged: rights.follow,
     noteRead: (kind, { ref, object }) => {

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { longestTokenTTL } from '../kinds/direct-cluster-endpoint-token.ts'
 import { isLoopback, readSettings, SettingsError } from './settings.ts'
 
 test('loopback is an address, not how a name begins', () => {
@@ -46,4 +47,10 @@ test('flags that are none, lack a value or are too many are told at once, each w
   ])
   const settings = readSettings(['--audit-log', '-', '--insecure-http', '--data=a', '--data', 'b'], {})
   assert.deepEqual([settings['audit.log'], settings.insecureHttp, settings.data], ['-', true, 'b'])
+})
+
+test('no setting lets a token live longer than what has to outlive it counts with (D31)', () => {
+  const ask = (ttl: number) => readSettings(['--token-max-ttl', String(ttl)], {})['token.maxTTL']
+  assert.equal(ask(longestTokenTTL), longestTokenTTL)
+  assert.throws(() => ask(longestTokenTTL + 1), SettingsError)
 })

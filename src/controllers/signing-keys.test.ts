@@ -8,14 +8,13 @@ import { TokenRevocation } from '../kinds/token-revocation.ts'
 import { startSigningKeys } from './signing-keys.ts'
 
 const day = 24 * 3600
-const maxTokenTTL = day
 
 /** What is there after the controller, begun anew at this time, has done its work. */
-async function openKeys() {
-  const house = await openHouse()
+async function openKeys(maxTokenTTL = day) {
+  const house = await openHouse({ maxTokenTTL })
   const look = async (): Promise<{ name: string; signsIn: number }[]> => {
     const fail = (_: string, error: unknown) => assert.fail(String(error))
-    const controller = startSigningKeys({ resources: house.inside, now: house.clock.now, maxTokenTTL, failed: fail })
+    const controller = startSigningKeys({ resources: house.inside, now: house.clock.now, failed: fail })
     await controller.ready
     await controller.stop()
     const { items } = await house.inside.list(SigningKey)
@@ -78,5 +77,37 @@ test('a revocation goes when no token it concerns can be alive, and not before (
   forward(0.01)
   await look()
   assert.equal(await left(), 0)
+  await house.close()
+})
+
+test('a maximum that was lowered does not bring back tokens from before it, nor end them early (D31, D33)', async () => {
+  const { house, look, forward } = await openKeys(600)
+  const [first] = await look()
+  await house.resources.create(TokenRevocation, '', { spec: { jti: 'a' } })
+  await house.resources.create(SigningKey, '', {})
+  forward(0.99)
+  assert.ok(
+    (await look()).some(({ name }) => name === first?.name),
+    'what it signed yesterday is still good',
+  )
+  assert.equal((await house.inside.list(TokenRevocation)).items.length, 1)
+  await house.close()
+})
+
+test('a revocation outlives the tokens it concerns, whatever end it was given, and clocks that are apart (D33)', async () => {
+  const { house } = await openKeys()
+  const now = house.clock.now()
+  const at = (milliseconds: number) => new Date(milliseconds).toISOString().replace(/\.\d+Z$/, 'Z')
+  const until = async (spec: object) => {
+    const { object } = await house.resources.create(TokenRevocation, '', { spec: { jti: 'a', ...spec } })
+    return (Date.parse(String(object.spec?.['until'])) - now) / 1000
+  }
+  const least = day + 300
+  assert.ok((await until({})) >= least)
+  assert.ok((await until({ until: at(now + 60_000) })) >= least)
+  assert.ok((await until({ notBefore: at(now - 2 * day * 1000), until: at(now + 60_000) })) < least, 'nothing is alive')
+  assert.ok((await until({ notBefore: at(now + day * 1000) })) >= day + least)
+  const later = now + 9 * day * 1000
+  assert.equal(await until({ until: at(later) }), Math.floor(later / 1000) - now / 1000)
   await house.close()
 })

@@ -2,6 +2,7 @@
 
 import { type Json, type Resource, timestamp } from '../api/object.ts'
 import { type Resources, refOf } from '../api/resources.ts'
+import { longestTokenTTL } from '../kinds/direct-cluster-endpoint-token.ts'
 import { SigningKey } from '../kinds/signing-key.ts'
 import { TokenRevocation } from '../kinds/token-revocation.ts'
 import { startInformer } from '../reconcile/informer.ts'
@@ -11,8 +12,6 @@ export type SigningKeyOptions = {
   /** As somebody who may create them. */
   readonly resources: Resources
   readonly now: () => number
-  /** Seconds a token may live. */
-  readonly maxTokenTTL: number
   readonly failed: (what: string, error: unknown) => void
 }
 
@@ -21,9 +20,9 @@ const signsFor = 30 * day
 /** Between being published and signing, so that whoever keeps key sets for a while knows it by then. */
 const publishedBefore = day
 const hour = 3600 * 1000
-const skew = 60_000
+const skew = 300_000
 
-export function startSigningKeys({ resources, now, maxTokenTTL, failed }: SigningKeyOptions): {
+export function startSigningKeys({ resources, now, failed }: SigningKeyOptions): {
   readonly ready: Promise<void>
   stop(): Promise<void>
 } {
@@ -64,7 +63,7 @@ export function startSigningKeys({ resources, now, maxTokenTTL, failed }: Signin
     // What a key signed lives on after the next one has taken over.
     for (const [index, key] of begun.entries()) {
       const next = begun[index + 1]
-      if (next && next.signsFrom + maxTokenTTL * 1000 + skew <= now())
+      if (next && next.signsFrom + longestTokenTTL * 1000 + skew <= now())
         await resources.delete(SigningKey, key.ref, { preconditions: { uid: key.uid } }).catch(gone)
     }
   }

@@ -14,13 +14,25 @@ export function bearerOf({ headers, rawHeaders }: Request): string {
     )
   if (isDoubled(rawHeaders))
     throw unauthorized('more than one Authorization header: which of them counts is not guessed')
-  const secret = /^bearer +(\S+) *$/i.exec(authorization.slice(0, longest + 8))?.[1]
+  const secret = secretIn(authorization)
   if (secret === undefined || authorization.length > longest)
     throw unauthorized(
       'malformed Authorization header: send Authorization: Bearer <TOKEN>, with one token of at most 16 KiB',
     )
   return secret
 }
+
+/** As nearly everybody sends it, or with more blanks and in other letters. */
+function secretIn(authorization: string): string | undefined {
+  if (authorization.startsWith('Bearer ') && authorization.length > 7 && !authorization.includes(' ', 7))
+    return authorization.includes('\t', 7) ? undefined : authorization.slice(7)
+  return /^bearer +(\S+) *$/i.exec(authorization.slice(0, longest + 8))?.[1]
+}
+
+/** Headers that were not read have no token that counts: the listener answers so for what is larger than it reads. */
+export const headTooLarge = unauthorized(
+  'the headers of the request are larger than 16 KiB, so that no token was read: one of ours is shorter than that',
+)
 
 /** Whether it is to be read as a token; access keys look otherwise. */
 export const isToken = (secret: string): boolean => secret.startsWith('eyJ') || secret.split('.').length === 3

@@ -1,39 +1,18 @@
 // Hands a request on to a cluster and its answer back, as they come: nothing is gathered, and nobody is sent more than they take.
 
-import { type ClientRequest, type IncomingMessage, type RequestOptions, request as requestHttp } from 'node:http'
-import { request as requestHttps } from 'node:https'
-import type { Exchange, Request } from '../serving/exchange.ts'
-import {
-  type Backend,
-  brokenOff,
-  noCredentials,
-  notReached,
-  redirected,
-  refusedUs,
-  type Timeouts,
-  tooLate,
-} from './backend.ts'
-import { answerHeaders, type Prefixes, requestHeaders } from './headers.ts'
-import type { Principal } from './principal.ts'
-import type { Route } from './routes.ts'
-
-export type Forwarding = {
-  readonly exchange: Exchange
-  readonly route: Route
-  readonly principal: Principal
-  readonly backend: Backend
-  readonly prefixes: Prefixes
-  readonly timeouts: Timeouts
-  /** Told when an answer that may go on for long has begun. */
-  readonly started: (code: number) => void
-}
+import type { IncomingMessage } from 'node:http'
+import { brokenOff, notReached, type Ready, redirected, refusedUs, tooLate } from './backend.ts'
+import { ask, type Connect } from './connections.ts'
+import { type Forwarding, hasBody, onTheWay, openRequest, readyOf, textOf } from './outgoing.ts'
+import { begin, openPassing, type Passing, type Sent } from './passing.ts'
 
 /** Resolves when the answer is out, or the client is gone. Rejects with an ApiError before anything was sent. */
 export async function forward(forwarding: Forwarding): Promise<void> {
   const { exchange } = forwarding
-  const answer = await answerOf(forwarding)
-  if (answer === undefined) return // the client left
-  await pass(forwarding, answer)
+  const sent = await answerOf(forwarding)
+  if (sent === undefined) return // the client left
+  if (exchange.response.headersSent) return sent.drop() // it was cut, and told why
+  await sent.pass()
   if (!exchange.request.complete) exchange.request.resume() // answered early: what still comes is let go
 }
 
@@ -50,21 +29,19 @@ async function answerOf(forwarding: Forwarding): Promise<Sent | undefined> {
     })
     if (sent === 'gone') return undefined
     if (!sent) continue
-    const { statusCode = 0 } = sent.answer
-    if (statusCode === 401) {
-      sent.outgoing.destroy()
+    const { status } = sent
+    if (status === 401) {
+      sent.drop()
       if (backend.refuse() && mayRepeat) continue
       throw refusedUs(backend)
     }
-    if (statusCode >= 300 && statusCode < 400 && statusCode !== 304) {
-      sent.outgoing.destroy()
+    if (status >= 300 && status < 400 && status !== 304) {
+      sent.drop()
       throw redirected(backend)
     }
     return sent
   }
 }
-
-type Sent = { readonly outgoing: ClientRequest; readonly answer: IncomingMessage }
 
 class Failed extends Error {
   readonly told: Error
@@ -77,133 +54,95 @@ class Failed extends Error {
   }
 }
 
+/** A connection that had ended takes no request; but who broke it off in that moment may have heard a write. */
+function failure({ exchange, backend }: Forwarding, error: Error, how: How): Failed {
+  const isHarmless = !how.isConnected || (how.isStale && exchange.method === 'GET')
+  return new Failed(isHarmless ? notReached(backend, error) : brokenOff(backend, error), how.isStale)
+}
+
+type How = { readonly isStale: boolean; readonly isConnected: boolean }
+
 async function send(forwarding: Forwarding): Promise<Sent | 'gone'> {
+  const ready = await readyOf(forwarding)
+  const { connect } = ready
+  if (forwarding.exchange.closed) return 'gone'
+  return connect && !hasBody(forwarding.exchange.request)
+    ? sendText(forwarding, ready, connect)
+    : sendRequest(forwarding, ready)
+}
+
+/** Most requests have no body. They go out on connections of our own: Node's client takes three times as long for them. */
+function sendText(forwarding: Forwarding, ready: Ready, connect: Connect): Promise<Sent | 'gone'> {
   const { exchange, backend, route, timeouts } = forwarding
-  const outgoing = await open(forwarding, [])
-  if (exchange.closed) {
-    outgoing.destroy()
-    return 'gone'
-  }
+  const text = textOf(forwarding, ready)
   return new Promise((resolve, reject) => {
-    let isConnected = false
-    const timer = route.isLong
-      ? undefined
-      : setTimeout(() => {
-          reject(new Failed(tooLate(backend, timeouts.answer), false))
-          outgoing.destroy()
-        }, timeouts.answer)
+    const late = () => {
+      call.drop()
+      reject(new Failed(tooLate(backend, timeouts.answer), false))
+    }
+    const timer = route.isLong ? undefined : setTimeout(late, timeouts.answer)
+    let passing: Passing | undefined
+    const call = ask(
+      connect,
+      { method: exchange.request.method ?? 'GET', text, connectWithin: timeouts.connect },
+      {
+        head(head) {
+          clearTimeout(timer)
+          passing = openPassing(forwarding, head, call)
+          resolve(passing)
+        },
+        data: chunk => passing?.data(chunk),
+        end: () => passing?.end(),
+        failed(error, { isStale, isConnected }) {
+          clearTimeout(timer)
+          if (passing) return passing.broken()
+          reject(failure(forwarding, error, { isStale, isConnected }))
+        },
+      },
+    )
     exchange.onClosed(() => {
       clearTimeout(timer)
-      outgoing.destroy()
-      resolve('gone')
+      call.drop()
+      if (passing) passing.broken()
+      else resolve('gone')
     })
-    whenConnected(outgoing, timeouts.connect, () => {
-      isConnected = true
+  })
+}
+
+/** With a body, or through a proxy. */
+function sendRequest(forwarding: Forwarding, ready: Ready): Promise<Sent | 'gone'> {
+  const { exchange, backend, route, timeouts } = forwarding
+  const outgoing = openRequest(forwarding, ready)
+  return new Promise((resolve, reject) => {
+    const answered = onTheWay(outgoing, forwarding, {
+      within: route.isLong ? undefined : timeouts.answer,
+      late: () => reject(new Failed(tooLate(backend, timeouts.answer), false)),
+      gone: () => resolve('gone'),
+      failed(error, isConnected) {
+        reject(failure(forwarding, error, { isStale: outgoing.reusedSocket, isConnected }))
+      },
     })
-    outgoing.on('error', error => {
-      clearTimeout(timer)
-      const isStale = outgoing.reusedSocket
-      reject(new Failed(isConnected && !isStale ? brokenOff(backend, error) : notReached(backend, error), isStale))
-    })
-    outgoing.on('response', answer => {
-      clearTimeout(timer)
-      resolve({ outgoing, answer })
+    outgoing.on('response', (answer: IncomingMessage) => {
+      answered()
+      const drop = () => void outgoing.destroy()
+      outgoing.on('error', () => exchange.response.destroy())
+      resolve({ status: answer.statusCode ?? 502, drop, pass: () => passOn(forwarding, answer, drop) })
     })
     if (hasBody(exchange.request)) exchange.request.pipe(outgoing)
     else outgoing.end()
   })
 }
 
-/** The request as a cluster sees it, not sent yet. `more`: further headers. */
-export async function open(forwarding: Forwarding, more: readonly string[]): Promise<ClientRequest> {
-  const { exchange, route, principal, backend, prefixes } = forwarding
-  const { agent, authorization } = await backend.now().catch(error => {
-    throw noCredentials(backend, error as Error)
-  })
-  const { hostname, port, pathname, protocol, host } = addressOf(backend.server)
-  const { request } = exchange
-  const headers = requestHeaders({ request, principal, prefixes, authorization, auditId: exchange.auditId })
-  // By what is sent, never by what was named: a body without a frame would be read as the next request.
-  const size = request.headers['content-length']
-  const frame = !hasBody(request)
-    ? []
-    : size === undefined
-      ? ['Transfer-Encoding', 'chunked']
-      : ['Content-Length', size]
-  const options: RequestOptions = {
-    agent,
-    hostname,
-    port,
-    method: request.method ?? 'GET',
-    path: `${pathname}${route.path}${route.query}`,
-    headers: ['Host', host, ...headers, ...frame, ...more],
-  }
-  const outgoing = (protocol === 'https:' ? requestHttps : requestHttp)(options)
-  // A client may be gone before anybody waits for this one; its failure is nobody's then, and must not be the process's.
-  return outgoing.on('error', () => {})
-}
-
-type Address = { readonly [part in 'hostname' | 'port' | 'pathname' | 'protocol' | 'host']: string }
-const addresses = new Map<string, Address>()
-
-function addressOf(server: string): Address {
-  const known = addresses.get(server)
-  if (known) return known
-  const { hostname, port, pathname, protocol, host } = new URL(server)
-  const address = {
-    hostname: hostname.replace(/^\[|\]$/g, ''),
-    port: port || (protocol === 'https:' ? '443' : '80'),
-    pathname: pathname.replace(/\/$/, ''),
-    protocol,
-    host,
-  }
-  addresses.set(server, address)
-  return address
-}
-
-/** HTTP/2 may have a body without saying how long it is. */
-function hasBody(request: Request): boolean {
-  const { headers } = request
-  if (headers['transfer-encoding'] !== undefined) return true
-  if (headers['content-length'] !== undefined) return headers['content-length'] !== '0'
-  const { stream } = request as { stream?: { readonly endAfterHeaders?: boolean } }
-  return request.httpVersionMajor === 2 && stream?.endAfterHeaders === false
-}
-
-/** A connection that does not come about is given up; its failure is the request's. */
-export function whenConnected(outgoing: ClientRequest, within: number, connected: () => void): void {
-  outgoing.on('socket', socket => {
-    if (!socket.connecting) return connected()
-    socket.setNoDelay(true)
-    socket.setKeepAlive(true, 30_000)
-    const timer = setTimeout(
-      () => outgoing.destroy(Object.assign(new Error('it did not answer in time'), { code: 'ETIMEDOUT' })),
-      within,
-    )
-    socket.once('encrypted' in socket ? 'secureConnect' : 'connect', () => {
-      clearTimeout(timer)
-      connected()
-    })
-    socket.once('close', () => clearTimeout(timer))
-  })
-}
-
-/** What a cluster breaks off is broken off for the client, too: half an answer must not look like a whole one. */
-function pass({ exchange, route, started }: Forwarding, { outgoing, answer }: Sent): Promise<void> {
-  const { response, auditId } = exchange
+function passOn(forwarding: Forwarding, answer: IncomingMessage, drop: () => void): Promise<void> {
+  const { exchange } = forwarding
   const { statusCode = 502, rawHeaders, headers } = answer
-  response.writeHead(statusCode, ['Audit-Id', auditId, ...answerHeaders(rawHeaders, headers.connection)])
-  if (route.isLong) {
-    response.flushHeaders()
-    started(statusCode)
-  }
+  begin(forwarding, { status: statusCode, rawHeaders, connection: headers.connection })
   return new Promise(resolve => {
     exchange.onClosed(() => {
-      if (!answer.readableEnded) outgoing.destroy()
+      if (!answer.readableEnded) drop()
       resolve()
     })
-    answer.on('error', () => response.destroy())
-    outgoing.on('error', () => response.destroy())
-    answer.pipe(response)
+    answer.on('error', () => exchange.response.destroy())
+    answer.pipe(exchange.response)
   })
 }

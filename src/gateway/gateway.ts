@@ -2,6 +2,7 @@
 
 import { ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
+import { setImmediate } from 'node:timers/promises'
 import { ApiError, forbiddenPath, tooManyRequests, unauthorized, unavailable } from '../api/errors.ts'
 import { allows, type Place } from '../auth/scope.ts'
 import type { Audit } from '../serving/audit.ts'
@@ -11,10 +12,12 @@ import type { Guard } from '../serving/guard.ts'
 import { errorHeaders, respond, statusOf } from '../serving/respond.ts'
 import type { Found, Timeouts } from './backend.ts'
 import { confine } from './confine.ts'
-import { type Credentials, UnknownAccessKey } from './credentials.ts'
-import { type Forwarding, forward } from './forward.ts'
+import type { Credentials } from './credentials.ts'
+import { forward } from './forward.ts'
 import { checkInbound, type Prefixes } from './headers.ts'
+import type { Forwarding } from './outgoing.ts'
 import type { Principal } from './principal.ts'
+import { UnknownAccessKey } from './reviews.ts'
 import type { Revocations } from './revocations.ts'
 import { placeName, questionOf, type Route, routeOf } from './routes.ts'
 import type { Streams } from './streams.ts'
@@ -114,7 +117,12 @@ async function serve(options: GatewayOptions, exchange: Exchange, seen: Seen, on
   const traffic = trafficOf(route, exchange)
   const leave = options.limits.enter(principal.caller.username, traffic)
   if (!leave) throw tooManyRequests()
-  const out = options.streams.enter({ principal, isLong: traffic === 'watch', cut: why => cut(exchange, why) })
+  const out = options.streams.enter({
+    principal,
+    isLong: traffic === 'watch',
+    cut: why => cut(exchange, why),
+    renew: principal.jti === undefined ? () => options.credentials.principalOf(exchange.request) : undefined,
+  })
   try {
     const started = (code: number) => {
       if (exchange.trail) options.audit.started(exchange.trail, code)
@@ -135,8 +143,14 @@ async function authenticate(options: GatewayOptions, exchange: Exchange, route: 
     const blind = options.whyBlind()
     if (blind !== undefined) throw unavailable(blind)
     const found = credentials.principalOf(request)
-    const principal = found instanceof Promise ? await found : found
-    const revoked = revocations.whyNot(principal)
+    let principal = found instanceof Promise ? await found : found
+    let revoked = revocations.whyNot(principal)
+    // What the service said of a key was overtaken by a revocation: it is asked again, and its word counts.
+    for (let tries = 0; revoked !== undefined && principal.jti === undefined && tries < 2; tries++) {
+      await setImmediate()
+      principal = await credentials.principalOf(request)
+      revoked = revocations.whyNot(principal)
+    }
     if (revoked !== undefined) throw unauthorized(`the token counts no more: ${revoked}`)
     const { caller, keyUid, jti } = principal
     exchange.trail = audit.begin(exchange, question, caller)
@@ -188,7 +202,8 @@ function cut(exchange: Exchange, why: ApiError): void {
 
 function refuse(exchange: Exchange, error: unknown): void {
   const { request, response } = exchange
-  if (response.headersSent) return void response.destroy()
+  // Half an answer is broken off. A whole one is none of this error's: its connection may be the next request's by now.
+  if (response.headersSent) return void (response.writableEnded || response.destroy())
   const status = statusOf(error)
   const body = new TextEncoder().encode(`${JSON.stringify(status)}\n`)
   // A body that nobody reads must not keep the connection.

@@ -39,11 +39,32 @@ const notByConnection = ['content-length', 'transfer-encoding', 'host', 'authori
 /** Throws 403: acting as somebody else through a gateway is not a thing. 400: a header that hides how the request is framed. */
 export function checkInbound({ rawHeaders, headers: { connection } }: Request): void {
   const named = namedByConnection(connection)
-  const hidden = notByConnection.find(name => named.has(name))
+  const hidden = named.size && notByConnection.find(name => named.has(name))
   if (hidden) throw badRequest(`Connection must not name ${hidden}`)
   for (let index = 0; index < rawHeaders.length; index += 2)
-    if (plain(rawHeaders[index] as string).startsWith('impersonate-'))
+    if (fateOf(rawHeaders[index] as string) === 'refused')
       throw forbiddenPath('Impersonate headers are not taken: a gateway says itself whom a request is from')
+}
+
+type Fate = 'kept' | 'dropped' | 'protocols' | 'refused'
+
+/** Names are few, and the same in every request. */
+const fates = new Map<string, Fate>()
+const mostFates = 1000
+
+function fateOf(sent: string): Fate {
+  const known = fates.get(sent)
+  if (known) return known
+  const name = plain(sent)
+  const fate = name.startsWith('impersonate-')
+    ? 'refused'
+    : dropped.has(name) || droppedBeginnings.some(one => name.startsWith(one))
+      ? 'dropped'
+      : name === 'sec-websocket-protocol'
+        ? 'protocols'
+        : 'kept'
+  if (fates.size < mostFates) fates.set(sent, fate)
+  return fate
 }
 
 export type Outbound = {
@@ -54,22 +75,24 @@ export type Outbound = {
   readonly auditId: string
 }
 
-/** Name, value, name, value. Throws 403 where the cluster would take the name for one of its own. */
-export function requestHeaders({ request, principal, prefixes, authorization, auditId }: Outbound): string[] {
+/** Adds name, value, name, value. Throws 403 where the cluster would take the name for one of its own. */
+export function requestHeaders(
+  headers: string[],
+  { request, principal, prefixes, authorization, auditId }: Outbound,
+): void {
   const { rawHeaders, socket } = request
   const named = namedByConnection(request.headers.connection)
-  const headers: string[] = []
   for (let index = 0; index < rawHeaders.length; index += 2) {
-    const name = plain(rawHeaders[index] as string)
-    if (dropped.has(name) || named.has(name) || droppedBeginnings.some(one => name.startsWith(one))) continue
+    const name = rawHeaders[index] as string
+    const fate = fateOf(name)
+    if (fate === 'dropped' || fate === 'refused' || (named.size && named.has(plain(name)))) continue
     const value = rawHeaders[index + 1] as string
-    if (name !== 'sec-websocket-protocol') headers.push(rawHeaders[index] as string, value)
+    if (fate === 'kept') headers.push(name, value)
     else headers.push(...protocols(value))
   }
   headers.push('X-Forwarded-For', socket.remoteAddress ?? '', 'Audit-ID', auditId)
   if (authorization !== undefined) headers.push('Authorization', authorization)
-  headers.push(...impersonation(principal, prefixes))
-  return headers
+  for (const one of impersonation(principal, prefixes)) headers.push(one)
 }
 
 const none: ReadonlySet<string> = new Set()
@@ -137,14 +160,27 @@ const answerDropped = new Set([
   'audit-id',
 ])
 
+const answerFates = new Map<string, boolean>()
+
+function isPassedOn(sent: string): boolean {
+  const known = answerFates.get(sent)
+  if (known !== undefined) return known
+  const is = !answerDropped.has(plain(sent))
+  if (answerFates.size < mostFates) answerFates.set(sent, is)
+  return is
+}
+
 /** Cookies and other ways to a cluster would be taken for the gateway's: all its clusters are one place to a client. */
-export function answerHeaders(rawHeaders: readonly string[], connection: string | undefined): string[] {
+export function answerHeaders(
+  auditId: string,
+  rawHeaders: readonly string[],
+  connection: string | undefined,
+): string[] {
   const named = namedByConnection(connection)
-  const headers: string[] = []
+  const headers = ['Audit-Id', auditId]
   for (let index = 0; index < rawHeaders.length; index += 2) {
-    const name = plain(rawHeaders[index] as string)
-    if (!answerDropped.has(name) && !named.has(name))
-      headers.push(rawHeaders[index] as string, rawHeaders[index + 1] as string)
+    const name = rawHeaders[index] as string
+    if (isPassedOn(name) && !(named.size && named.has(plain(name)))) headers.push(name, rawHeaders[index + 1] as string)
   }
   return headers
 }

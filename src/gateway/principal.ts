@@ -8,7 +8,7 @@ export type Principal = {
   readonly keyUid: string
   /** Of a token; a key has none. */
   readonly jti: string | undefined
-  /** Seconds: when the token was made, or the key was asked about. */
+  /** Of a token: the second it was made in. Of a key: its place in the order of revocations when it was asked about. */
   readonly issued: number
   /** Milliseconds: when it counts no more. Open streams end then, too. */
   readonly expires: number

@@ -11,8 +11,11 @@ export interface Revocations {
   readonly ready: Promise<void>
   /** Why somebody's token or key counts no more; undefined: it does. */
   whyNot(principal: Principal): string | undefined
-  /** Grows with every change. */
-  readonly version: number
+  /**
+   * Grows with every revocation, once it was told of. Whoever is asked about now is judged by those that come later: the
+   * service knew the others. Two machines' clocks have no part in it.
+   */
+  readonly order: number
   readonly size: number
   /** Milliseconds since the service was last heard; infinite before the first list. */
   age(): number
@@ -39,15 +42,21 @@ type Entry = {
   readonly reason: string
   /** Seconds. */
   readonly notBefore: number
+  readonly uid: string
+  /** Its place among all that were heard. */
+  order: number
 }
 
-type Latest = Map<string, Entry>
+/** Of several about the same: the one with the latest time counts for tokens, the one that was heard last for keys. */
+type About = { readonly forTokens: Entry; readonly forKeys: Entry }
+type Latest = Map<string, About>
 type Index = { readonly keys: Latest; readonly ids: Latest; readonly users: Latest; readonly groups: Latest }
 
 export function openRevocations(options: RevocationsOptions): Revocations {
   const { resources, kind, now, changed, failed, isNear = false } = options
   let heard = Number.NEGATIVE_INFINITY
-  let version = 0
+  let last = 0
+  let order = 0
   let size = 0
   let index: Index | undefined
   let isTelling = false
@@ -59,14 +68,16 @@ export function openRevocations(options: RevocationsOptions): Revocations {
     heard: () => {
       heard = now()
     },
-    changed: () => {
-      version++
+    changed: (_, now, before) => {
+      // A list tells of all of them again.
+      if (now) now.order = now.uid === before?.uid ? before.order : ++last
       index = undefined
       // One look for all that comes together: a list of thousands must not cost a look each.
       if (isTelling) return
       isTelling = true
       setImmediate(() => {
         isTelling = false
+        order = last
         changed()
       })
     },
@@ -83,16 +94,22 @@ export function openRevocations(options: RevocationsOptions): Revocations {
     whyNot({ keyUid, jti, issued, caller }) {
       const { keys, ids, users, groups } = current()
       if (keys.size + ids.size + users.size + groups.size === 0) return undefined
-      const meant = (entry: Entry | undefined) => entry !== undefined && issued <= entry.notBefore
-      const found = [keys.get(keyUid), jti === undefined ? undefined : ids.get(jti), users.get(caller.username)].find(
-        meant,
-      )
-      if (found) return found.reason
-      if (groups.size === 0) return undefined
-      return caller.groups.map(group => groups.get(group)).find(meant)?.reason
+      const why = (about: About | undefined) => {
+        if (!about) return undefined
+        if (jti === undefined) return issued < about.forKeys.order ? about.forKeys.reason : undefined
+        return issued <= about.forTokens.notBefore ? about.forTokens.reason : undefined
+      }
+      const found = why(keys.get(keyUid)) ?? why(jti === undefined ? undefined : ids.get(jti))
+      const reason = found ?? why(users.get(caller.username))
+      if (reason !== undefined || groups.size === 0) return reason
+      for (const group of caller.groups) {
+        const reason = why(groups.get(group))
+        if (reason !== undefined) return reason
+      }
+      return undefined
     },
-    get version() {
-      return version
+    get order() {
+      return order
     },
     get size() {
       current()
@@ -103,11 +120,14 @@ export function openRevocations(options: RevocationsOptions): Revocations {
   }
 }
 
-/** Of several about the same the latest counts. */
 function indexOf(entries: readonly Entry[]): Index {
   const index: Index = { keys: new Map(), ids: new Map(), users: new Map(), groups: new Map() }
   const put = (map: Latest, key: string, entry: Entry) => {
-    if ((map.get(key)?.notBefore ?? Number.NEGATIVE_INFINITY) < entry.notBefore) map.set(key, entry)
+    const { forTokens, forKeys } = map.get(key) ?? { forTokens: entry, forKeys: entry }
+    map.set(key, {
+      forTokens: entry.notBefore > forTokens.notBefore ? entry : forTokens,
+      forKeys: entry.order > forKeys.order ? entry : forKeys,
+    })
   }
   for (const entry of entries) {
     if (entry.keyUID) put(index.keys, entry.keyUID, entry)
@@ -118,7 +138,7 @@ function indexOf(entries: readonly Entry[]): Index {
   return index
 }
 
-function read({ spec = {} }: Resource): Entry {
+function read({ metadata, spec = {} }: Resource): Entry {
   const {
     keyUID,
     jti,
@@ -143,5 +163,7 @@ function read({ spec = {} }: Resource): Entry {
     groups,
     reason: reason || 'it was revoked',
     notBefore: Number.isNaN(since) ? Number.POSITIVE_INFINITY : since,
+    uid: metadata.uid ?? '',
+    order: 0,
   }
 }

@@ -63,7 +63,7 @@ function checkSpelling({ url = '', method = '', rawHeaders, httpVersionMajor }: 
   if (path.includes('%') && !isDecodable(path)) throw badRequest('what is encoded in the path must be UTF-8')
   if (path.includes('//') || /\/\.\.?(\/|$)/.test(path))
     throw badRequest('the path has empty segments, . or ..: send it as it is meant')
-  checkQuery(url.slice(path.length))
+  if (url.length > path.length) checkQuery(url.slice(path.length))
   if (httpVersionMajor === 1 && countOf(rawHeaders, 'host') !== 1)
     throw badRequest('the request must have one Host header')
 }

@@ -20,6 +20,8 @@ export interface Streams {
 export type Underway = {
   readonly principal: Principal
   readonly isLong: boolean
+  /** Whether they count on, asked when `principal` ends; absent: they do not. */
+  readonly renew?: (() => Promise<Principal> | Principal) | undefined
   /** Ends it; who was told nothing yet is told why. */
   readonly cut: (why: ApiError) => void
 }
@@ -32,30 +34,49 @@ export type StreamsOptions = {
 }
 
 const lookEvery = 1000
+/** With a look every second, what has ended is cut within five. */
+const renewWithin = 3000
+
+type One = Pick<Underway, 'isLong' | 'cut' | 'renew'> & { principal: Principal; isAsking: boolean }
 
 export function openStreams({ revocations, isBlind, now }: StreamsOptions): Streams {
-  const under = new Set<Underway>()
+  const under = new Set<One>()
   let count = 0
+  const cut = (one: One, why: ApiError) => {
+    count++
+    end(one, why)
+  }
   const look = () => {
     const blind = isBlind()
     const known = revocations()
     for (const one of under) {
-      if (!blind && now() < one.principal.expires && known?.whyNot(one.principal) === undefined) continue
-      count++
-      end(
-        one,
-        blind ? unavailable('nothing is known of revocations any more') : unauthorized('the token counts no more'),
-      )
+      if (blind) cut(one, unavailable('nothing is known of revocations any more'))
+      else if (known?.whyNot(one.principal) !== undefined) cut(one, over())
+      else if (now() < one.principal.expires) continue
+      else if (one.renew) void renew(one)
+      else cut(one, over())
     }
   }
-  const end = (one: Underway, why: ApiError) => {
+  /** The life of a key may have been made longer, by its use too. */
+  async function renew(one: One): Promise<void> {
+    if (one.isAsking) return
+    one.isAsking = true
+    const found = await soon(async () => one.renew?.())
+    one.isAsking = false
+    if (!under.has(one)) return
+    if (found && now() < found.expires) one.principal = found
+    else cut(one, over())
+  }
+  const over = () => unauthorized('the token counts no more')
+  const end = (one: One, why: ApiError) => {
     under.delete(one)
     one.cut(why)
   }
   const leaving = () => unavailable('the gateway is about to end; come again')
   const timer = setInterval(look, lookEvery).unref()
   return {
-    enter(one) {
+    enter({ principal, isLong, cut, renew }) {
+      const one = { principal, isLong, cut, renew, isAsking: false }
       under.add(one)
       return () => void under.delete(one)
     },
@@ -74,4 +95,14 @@ export function openStreams({ revocations, isBlind, now }: StreamsOptions): Stre
       for (const one of under) end(one, leaving())
     },
   }
+}
+
+/** undefined: it failed, or took too long. */
+function soon<T>(work: () => Promise<T>): Promise<T | undefined> {
+  return new Promise(resolve => {
+    const timer = setTimeout(resolve, renewWithin, undefined).unref()
+    work()
+      .then(resolve, () => resolve(undefined))
+      .finally(() => clearTimeout(timer))
+  })
 }

@@ -4,9 +4,9 @@ import type { ClientRequest, IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { badRequest } from '../api/errors.ts'
 import type { Request } from '../serving/exchange.ts'
-import { brokenOff, notReached, redirected, refusedUs, tooLate } from './backend.ts'
-import { type Forwarding, open, whenConnected } from './forward.ts'
+import { brokenOff, notAgreed, notReached, redirected, refusedUs, tooLate } from './backend.ts'
 import { answerHeaders } from './headers.ts'
+import { type Forwarding, onTheWay, openRequest, readyOf } from './outgoing.ts'
 
 export type Upgrading = Forwarding & {
   readonly socket: Duplex
@@ -30,7 +30,10 @@ export function protocolOf({ headers, method }: Request): string {
 export async function upgrade(upgrading: Upgrading): Promise<number> {
   const { exchange, backend, timeouts, socket } = upgrading
   const wanted = protocolOf(exchange.request)
-  const outgoing = await open(upgrading, ['Connection', 'Upgrade', 'Upgrade', wanted])
+  const ready = await readyOf(upgrading)
+  if (exchange.closed) return 499
+  const letGo = holdEarly(socket)
+  const outgoing = openRequest(upgrading, ready, ['Connection', 'Upgrade', 'Upgrade', wanted])
   const agreed = await agreement(outgoing, upgrading)
   if (agreed === 'gone') return 499
   const { answer } = agreed
@@ -44,11 +47,30 @@ export async function upgrade(upgrading: Upgrading): Promise<number> {
       throw refusedUs(backend)
     }
     if (statusCode >= 300 && statusCode < 400) throw redirected(backend)
-    if (statusCode < 400) throw brokenOff(backend, new Error('it did not agree to the upgrade'))
+    if (statusCode < 400) throw notAgreed(backend)
     return relay(upgrading, answer, body)
   }
   upgrading.started(101)
-  return join(socket, other, upgrading, agreed)
+  return join(socket, other, { ...upgrading, head: Buffer.concat([upgrading.head, ...letGo()]) }, agreed)
+}
+
+const mostEarly = 64 * 1024
+
+/** What a client sends before the cluster has agreed is kept for then. It is read, for only who reads hears that the client is gone. */
+function holdEarly(socket: Duplex): () => readonly Buffer[] {
+  const held: Buffer[] = []
+  let size = 0
+  const data = (chunk: Buffer) => {
+    held.push(chunk)
+    size += chunk.length
+    if (size >= mostEarly) socket.pause()
+  }
+  const gone = () => void socket.destroy()
+  socket.on('data', data).on('end', gone)
+  return () => {
+    socket.off('data', data).off('end', gone).pause()
+    return held
+  }
 }
 
 type Agreed = {
@@ -59,31 +81,21 @@ type Agreed = {
   readonly head?: Buffer
 }
 
-function agreement(outgoing: ClientRequest, { exchange, backend, timeouts }: Upgrading): Promise<Agreed | 'gone'> {
+function agreement(outgoing: ClientRequest, upgrading: Upgrading): Promise<Agreed | 'gone'> {
+  const { backend, timeouts } = upgrading
   return new Promise((resolve, reject) => {
-    let isConnected = false
-    const timer = setTimeout(() => {
-      reject(tooLate(backend, timeouts.answer))
-      outgoing.destroy()
-    }, timeouts.answer)
-    exchange.onClosed(() => {
-      clearTimeout(timer)
-      outgoing.destroy()
-      resolve('gone')
-    })
-    whenConnected(outgoing, timeouts.connect, () => {
-      isConnected = true
-    })
-    outgoing.on('error', error => {
-      clearTimeout(timer)
-      reject(isConnected ? brokenOff(backend, error) : notReached(backend, error))
+    const answered = onTheWay(outgoing, upgrading, {
+      within: timeouts.answer,
+      late: () => reject(tooLate(backend, timeouts.answer)),
+      gone: () => resolve('gone'),
+      failed: (error, isConnected) => reject(isConnected ? brokenOff(backend, error) : notReached(backend, error)),
     })
     outgoing.on('response', answer => {
-      clearTimeout(timer)
+      answered()
       resolve({ answer, connection: answer.socket })
     })
     outgoing.on('upgrade', (answer, socket, head) => {
-      clearTimeout(timer)
+      answered()
       resolve({ answer, connection: socket, socket, head })
     })
     outgoing.end()
@@ -117,17 +129,9 @@ function relay(
   body: Buffer,
 ): number {
   const { response, auditId } = exchange
-  const kept = answerHeaders(rawHeaders, headers.connection)
+  const kept = answerHeaders(auditId, rawHeaders, headers.connection)
   const without = kept.filter((_, index) => kept[index - (index % 2)]?.toLowerCase() !== 'content-length')
-  response.writeHead(statusCode, [
-    'Audit-Id',
-    auditId,
-    ...without,
-    'Content-Length',
-    String(body.length),
-    'Connection',
-    'close',
-  ])
+  response.writeHead(statusCode, [...without, 'Content-Length', String(body.length), 'Connection', 'close'])
   response.end(body)
   return statusCode
 }
@@ -136,13 +140,8 @@ function relay(
 function join(client: Duplex, cluster: Duplex, { exchange, head }: Upgrading, agreed: Agreed): Promise<number> {
   const { rawHeaders, headers } = agreed.answer
   exchange.response.detachSocket(client as never)
-  const lines = [
-    'HTTP/1.1 101 Switching Protocols',
-    `Audit-Id: ${exchange.auditId}`,
-    'Connection: Upgrade',
-    `Upgrade: ${headers.upgrade}`,
-  ]
-  const kept = answerHeaders(rawHeaders, headers.connection)
+  const lines = ['HTTP/1.1 101 Switching Protocols', 'Connection: Upgrade', `Upgrade: ${headers.upgrade}`]
+  const kept = answerHeaders(exchange.auditId, rawHeaders, headers.connection)
   for (let index = 0; index < kept.length; index += 2) lines.push(`${kept[index]}: ${kept[index + 1]}`)
   client.write(Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'))
   if (agreed.head?.length) client.write(agreed.head)

@@ -20,6 +20,8 @@ const status = struct('The token.', {
 type Token = Resource<Static<typeof spec>, Static<typeof status>>
 
 const usual = 3600
+/** No setting allows a token to live longer, in seconds (D31). What has to outlive every token counts with this. */
+export const longestTokenTTL = 86_400
 
 export const DirectClusterEndpointToken: KindOf<Token> = defineKind({
   kind: 'DirectClusterEndpointToken',

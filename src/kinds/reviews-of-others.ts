@@ -37,8 +37,13 @@ function authenticated(token: string, tools: Tools) {
   try {
     const caller = tools.authenticate(token)
     if (!caller) return { authenticated: false }
-    // Whoever takes the key's word takes its confines along (D25): a gateway judges by this scope, as the server does.
+    // Whoever takes the key's word takes its confines along (D25): a gateway judges by this scope, as the server does. And
+    // its end: what is opened with it must not last longer. In seconds from now, for clocks are apart.
+    const ends = tools.keyEnds(token)
     const confines = {
+      ...(ends === undefined
+        ? {}
+        : { 'authentication.platform.sh/key-ends-in': [String((ends - tools.now()) / 1000)] }),
       ...(caller.keyUid ? { 'authentication.platform.sh/key-uid': [caller.keyUid] } : {}),
       ...(caller.scope ? { 'authentication.platform.sh/scope': [JSON.stringify(caller.scope)] } : {}),
     }

@@ -4,6 +4,7 @@ import { type FieldError, invalidValue, required } from '../api/errors.ts'
 import { type Beside, defineKind, type Kind, type Tools } from '../api/kind.ts'
 import { type JsonObject, type Resource, timestamp } from '../api/object.ts'
 import { list, type Static, struct, text, time } from '../api/schema.ts'
+import { longestTokenTTL } from './direct-cluster-endpoint-token.ts'
 
 const spec = struct('Which tokens count no more.', {
   keyUID: text('Those of the access key with this uid.'),
@@ -12,7 +13,7 @@ const spec = struct('Which tokens count no more.', {
   groups: list(text(''), 'Those that carry one of these groups.'),
   reason: text('Why, in words.'),
   notBefore: time('Tokens issued until then are meant; default now.'),
-  until: time('When no such token can be alive any more, and this object goes.'),
+  until: time('When no such token can be alive any more, and this object goes; never set earlier than that.'),
 })
 
 type Revocation = Resource<Static<typeof spec>>
@@ -32,7 +33,9 @@ export const TokenRevocation: Kind = defineKind({
     { name: 'Until', type: 'string', description: 'When it goes.', priority: 1, value: o => o.spec?.until as string },
   ],
   validate: next => check(next as Revocation),
-  admit: async (next, old, tools) => ({ object: old ? next : { ...next, spec: { ...times(tools), ...next.spec } } }),
+  admit: async (next, old, tools) => ({
+    object: old ? next : { ...next, spec: { ...next.spec, ...times(tools, next.spec as Times) } },
+  }),
   sample: {
     apiVersion: 'management.platform.sh/v1',
     kind: 'TokenRevocation',
@@ -50,11 +53,19 @@ function check({ spec = {} }: Revocation): FieldError[] {
   return []
 }
 
-const times = (tools: Tools) => ({
-  notBefore: timestamp(tools.now()),
-  // A token that was just made is the last one that may be concerned; a minute for clocks that are apart.
-  until: timestamp(tools.now() + (tools.maxTokenTTL + 60) * 1000),
-})
+/**
+ * A token that was made at the last moment is the last one that may be concerned. It counts for the longest life that any
+ * setting allows: the setting may have been lowered since it was made.
+ */
+function times(tools: Tools, { notBefore = timestamp(tools.now()), until }: Times = {}) {
+  const least = Date.parse(notBefore) + (longestTokenTTL + slack) * 1000
+  return { notBefore, until: timestamp(Math.max(least, until === undefined ? 0 : Date.parse(until))) }
+}
+
+type Times = { readonly notBefore?: string | undefined; readonly until?: string | undefined }
+
+/** Seconds: the minute that gateways grant a token after its end, and clocks that are apart. */
+const slack = 300
 
 /** What is stored beside a write that takes tokens their ground. */
 export function revocation(which: Pick<JsonObject, string>, reason: string, tools: Tools): readonly Beside[] {

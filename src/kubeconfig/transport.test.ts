@@ -1,6 +1,7 @@
 // The transport against listeners with real sockets: certificates, credentials that change, servers that are away or quiet.
 
 import assert from 'node:assert/strict'
+import { X509Certificate } from 'node:crypto'
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type RequestListener } from 'node:http'
 import { createServer as createTls, type ServerOptions } from 'node:https'
@@ -12,7 +13,7 @@ import type { TLSSocket } from 'node:tls'
 import { ApiError } from '../api/errors.ts'
 import { issueCertificate, makeAuthority } from '../serving/certificate.ts'
 import type { Access } from './access.ts'
-import { openTransport, type TransportOptions } from './transport.ts'
+import { openDial, openTransport, type TransportOptions } from './transport.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'platform-kubeconfig-'))
 const closing: (() => void)[] = [() => rmSync(directory, { recursive: true })]
@@ -159,4 +160,49 @@ test('requests go through the proxy that the kubeconfig names', async () => {
   const proxy = await listen((request, response) => response.end(`through: ${request.url}`))
   const fetch = open({ ...usual, server: 'http://cluster.example', proxy })
   assert.equal(await (await fetch('/api')).text(), 'through: http://cluster.example/api')
+})
+
+test('a dial connects as the kubeconfig says, in the same way until the certificate is another, and leaves proxies to the agent', async () => {
+  const seen: string[] = []
+  const server = await listen(
+    (request, response) => {
+      seen.push(String((request.socket as TLSSocket).getPeerCertificate()?.serialNumber))
+      response.end('ok')
+    },
+    { ...tls, requestCert: true, rejectUnauthorized: false },
+  )
+  const [one, two] = [issueCertificate(authority, ['one'], now), issueCertificate(authority, ['two'], now)]
+  const [certificate, key] = [join(directory, 'dial.crt'), join(directory, 'dial.key')]
+  const put = (pair: typeof one) => {
+    writeFileSync(certificate, pair.certificate)
+    writeFileSync(key, pair.key)
+  }
+  put(one)
+  let time = now
+  const access: Access = { ...usual, server, certificate: { file: certificate }, key: { file: key }, token: 't' }
+  const dial = openDial(access, { env: {}, now: () => time })
+  const ask = async () => {
+    const { connect, authorization } = await dial.now()
+    assert.equal(authorization, 'Bearer t')
+    const socket = connect?.()
+    socket?.write('GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
+    let text = ''
+    for await (const chunk of socket ?? []) text += chunk
+    assert.match(text, /^HTTP\/1.1 200 OK[\s\S]*ok/)
+    return connect
+  }
+  const first = await ask()
+  time += 5000
+  assert.equal(await ask(), first)
+  put(two)
+  time += 5000
+  assert.notEqual(await ask(), first)
+  assert.deepEqual(
+    seen,
+    [one, one, two].map(({ certificate }) => new X509Certificate(certificate).serialNumber),
+  )
+  const behind = openDial({ ...usual, server, proxy: 'http://127.0.0.1:1' }, { env: {}, now: () => time })
+  assert.equal((await behind.now()).connect, undefined)
+  const inProxyLand = openDial({ ...usual, server }, { env: { https_proxy: 'http://127.0.0.1:1' }, now: () => time })
+  assert.equal((await inProxyLand.now()).connect, undefined)
 })

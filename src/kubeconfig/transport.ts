@@ -2,12 +2,13 @@
 
 import type { Agent, IncomingMessage } from 'node:http'
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
+import { connect as connectTcp, isIP, type Socket } from 'node:net'
 import { Readable } from 'node:stream'
-import { createSecureContext } from 'node:tls'
+import { connect as connectTls, createSecureContext, type SecureContext } from 'node:tls'
 import { ApiError } from '../api/errors.ts'
 import type { Access } from './access.ts'
 import { type Identity, openCredentials } from './credentials.ts'
-import { whyNot } from './why-not.ts'
+import { causeOf, usualCa, whyNot } from './why-not.ts'
 
 export type Transport = {
   readonly server: string
@@ -25,19 +26,21 @@ export type TransportOptions = {
   readonly answerWithin?: number
   /** A body that says nothing for so long has lost its sender. */
   readonly quietFor?: number
+  /** What the setting with the CA is called, for whoever has to look after it. */
+  readonly caIs?: string
 }
 
 const connections = 32
 
+/** The way into a cluster for those who make requests themselves, such as a gateway. */
 // Not imported: the module form of node:http makes all of its exports at once, a WebSocket among them, and that loads
 // what a browser has for fetch. It costs 50 ms, which is a third of a command's whole time.
 const { Agent: HttpAgent, request: requestHttp } = process.getBuiltinModule('node:http')
 
-/** The way into a cluster for those who make requests themselves, such as a gateway. */
 export type Dial = {
   readonly server: string
   /** What a request of this moment is made with. Rejects with a sentence where credentials cannot be had. */
-  now(): Promise<{ readonly agent: Agent; readonly authorization: string | undefined }>
+  now(): Ready | Promise<Ready>
   /** The cluster refused them; answers whether the next may be others. */
   refuse(): boolean
   /** What went wrong with a request, in words. */
@@ -46,26 +49,42 @@ export type Dial = {
   retire(): void
 }
 
+type Ready = {
+  readonly agent: Agent
+  readonly authorization: string | undefined
+  /** Opens a connection, for as long as it is made the same way the same one; absent behind a proxy. */
+  readonly connect: (() => Socket) | undefined
+}
+
+/** Looking at files for every request would be most of the work for a small one. */
+const readyFor = 1000
+
 export function openDial(access: Access, { env, now }: Pick<TransportOptions, 'env' | 'now'>): Dial {
   const credentials = openCredentials(access, { env, now })
   const agents = openAgents(access, env, Number.POSITIVE_INFINITY)
+  let kept: { readonly ready: Ready; readonly until: number } | undefined
+  const look = async (): Promise<Ready> => {
+    const identity = await credentials.now()
+    const ready = { ...agents.at(identity), authorization: identity.authorization }
+    kept = { ready, until: now() + readyFor }
+    return ready
+  }
   return {
     server: access.server,
-    async now() {
-      const identity = await credentials.now()
-      return { agent: agents.of(identity), authorization: identity.authorization }
-    },
+    now: () => (kept && now() < kept.until ? kept.ready : look()),
     refuse() {
+      kept = undefined
       credentials.refuse()
       return credentials.mayChange
     },
-    why: error => whyNot(error, access.server).replace(/^: /, ''),
+    // Nothing of what Node says of it: clients read this, and addresses behind the gateway are not theirs to know.
+    why: error => causeOf(error) ?? `the connection failed${error.code ? ` (${error.code})` : ''}`,
     retire: agents.retire,
   }
 }
 
 export function openTransport(access: Access, options: TransportOptions): Transport {
-  const { env, now, answerWithin = 30_000, quietFor = 300_000 } = options
+  const { env, now, answerWithin = 30_000, quietFor = 300_000, caIs = usualCa } = options
   const credentials = openCredentials(access, { env, now })
   const agents = openAgents(access, env, connections)
 
@@ -80,7 +99,7 @@ export function openTransport(access: Access, options: TransportOptions): Transp
       ...(init.headers as { [name: string]: string }),
       ...(authorization ? { Authorization: authorization } : {}),
     }
-    return send(url, { ...init, headers }, { agent, answerWithin, quietFor })
+    return send(url, { ...init, headers }, { agent, answerWithin, quietFor, caIs })
   }
 
   return {
@@ -99,35 +118,67 @@ export function openTransport(access: Access, options: TransportOptions): Transp
 
 /** An agent for each identity: connections made with a certificate stay that certificate's. */
 function openAgents(access: Access, env: TransportOptions['env'], maxSockets: number) {
-  let current: { readonly stamp: string; readonly agent: Agent } | undefined
+  let current: (Way & { readonly stamp: string }) | undefined
   const proxyEnv = access.proxy ? { HTTP_PROXY: access.proxy, HTTPS_PROXY: access.proxy } : (env as NodeJS.ProcessEnv)
-  const make = ({ ca, certificate, key }: Identity): Agent => {
+  const isProxied = Object.entries(proxyEnv).some(([name, value]) => value && /^https?_proxy$/i.test(name))
+  const make = ({ ca, certificate, key }: Identity): Way => {
     const common = { keepAlive: true, maxSockets, proxyEnv }
-    if (access.server.startsWith('http:')) return new HttpAgent(common)
-    return new HttpsAgent({
+    if (access.server.startsWith('http:'))
+      return { agent: new HttpAgent(common), connect: isProxied ? undefined : connector(access) }
+    // One for all connections: each would make its own, which costs memory and time.
+    const secureContext = createSecureContext({
+      ...(ca ? { ca } : {}),
+      ...(certificate && key ? { cert: certificate, key } : {}),
+    })
+    const agent = new HttpsAgent({
       ...common,
       rejectUnauthorized: !access.insecure,
-      // One for all connections: each would make its own, which costs memory and time.
-      secureContext: createSecureContext({
-        ...(ca ? { ca } : {}),
-        ...(certificate && key ? { cert: certificate, key } : {}),
-      }),
+      secureContext,
       ...(access.serverName ? { servername: access.serverName } : {}),
     })
+    return { agent, connect: isProxied ? undefined : connector(access, secureContext) }
+  }
+  const at = (identity: Identity): Way => {
+    const stamp = [identity.ca, identity.certificate, identity.key].join('\n')
+    if (current?.stamp !== stamp) {
+      const before = current?.agent
+      current = { stamp, ...make(identity) }
+      // What is under way may finish; sockets that are free would be reused with the old certificate by nobody.
+      endFree(before)
+    }
+    return current
   }
   return {
-    of(identity: Identity): Agent {
-      const stamp = [identity.ca, identity.certificate, identity.key].join('\n')
-      if (current?.stamp !== stamp) {
-        const before = current?.agent
-        current = { stamp, agent: make(identity) }
-        // What is under way may finish; sockets that are free would be reused with the old certificate by nobody.
-        endFree(before)
-      }
-      return current.agent
-    },
+    at: (identity: Identity): Way => (({ agent, connect }) => ({ agent, connect }))(at(identity)),
+    of: (identity: Identity): Agent => at(identity).agent,
     retire: () => endFree(current?.agent),
     close: () => current?.agent.destroy(),
+  }
+}
+
+type Way = Pick<Ready, 'agent' | 'connect'>
+
+/** Over TLS where there is a context for it. What was negotiated once is taken up again by the next connection. */
+function connector({ server, serverName, insecure }: Access, secureContext?: SecureContext): () => Socket {
+  const url = new URL(server)
+  const host = url.hostname.replace(/^\[|\]$/g, '')
+  const port = Number(url.port || (secureContext ? 443 : 80))
+  if (!secureContext) return () => connectTcp({ host, port })
+  let session: Buffer | undefined
+  const servername = serverName ?? (isIP(host) ? '' : host)
+  return () => {
+    const socket = connectTls({
+      host,
+      port,
+      secureContext,
+      servername,
+      rejectUnauthorized: !insecure,
+      ALPNProtocols: ['http/1.1'],
+      ...(session ? { session } : {}),
+    })
+    return socket.on('session', next => {
+      session = next
+    })
   }
 }
 
@@ -135,9 +186,14 @@ function endFree(agent: Agent | undefined): void {
   for (const sockets of Object.values(agent?.freeSockets ?? {})) for (const socket of sockets ?? []) socket.destroy()
 }
 
-type SendOptions = { readonly agent: Agent; readonly answerWithin: number; readonly quietFor: number }
+type SendOptions = {
+  readonly agent: Agent
+  readonly answerWithin: number
+  readonly quietFor: number
+  readonly caIs: string
+}
 
-function send(url: string, init: RequestInit, { agent, answerWithin, quietFor }: SendOptions): Promise<Response> {
+function send(url: string, init: RequestInit, { agent, answerWithin, quietFor, caIs }: SendOptions): Promise<Response> {
   const { origin } = new URL(url)
   const request = url.startsWith('https:') ? requestHttps : requestHttp
   const { body, signal, method = 'GET', headers } = init
@@ -155,7 +211,7 @@ function send(url: string, init: RequestInit, { agent, answerWithin, quietFor }:
     sent.on('socket', socket => socket.setKeepAlive(true, 15_000))
     sent.on('error', error => {
       clearTimeout(timer)
-      reject(signal?.aborted ? error : unreachable(origin, error))
+      reject(signal?.aborted ? error : unreachable(origin, error, caIs))
     })
     sent.on('response', answer => {
       clearTimeout(timer)
@@ -164,7 +220,7 @@ function send(url: string, init: RequestInit, { agent, answerWithin, quietFor }:
       else
         readWhole(answer).then(
           body => resolve(wholeResponse(answer, body)),
-          error => reject(unreachable(origin, error)),
+          error => reject(unreachable(origin, error, caIs)),
         )
     })
     sent.end(typeof body === 'string' ? body : undefined)
@@ -201,5 +257,7 @@ function wholeResponse(answer: IncomingMessage, body: Buffer): Response {
   return light as unknown as Response
 }
 
-const unreachable = (origin: string, error: Error) =>
-  new ApiError(503, 'ServiceUnavailable', `cannot reach ${origin}${whyNot(error, origin)}`)
+const unreachable = (origin: string, error: Error, caIs: string) =>
+  Object.assign(new ApiError(503, 'ServiceUnavailable', `cannot reach ${origin}${whyNot(error, origin, caIs)}`), {
+    cause: error,
+  })

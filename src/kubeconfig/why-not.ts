@@ -8,33 +8,47 @@ type Failure = Error & {
   readonly hostname?: string
 }
 
-const causes: { readonly [code: string]: string } = {
+/** What the setting with the CA is called where nobody says otherwise. */
+export const usualCa = 'certificate-authority-data'
+const notTrusted = (caIs: string) => `its certificate is not trusted: give its CA as ${caIs}`
+
+const causes: { readonly [code: string]: string | ((caIs: string) => string) } = {
   ECONNREFUSED: 'nobody listens there',
   ECONNRESET: 'the connection was broken off',
+  EPIPE: 'the connection was broken off',
   ENOTFOUND: 'the name is not known',
   EAI_AGAIN: 'the name could not be looked up',
   ETIMEDOUT: 'it did not answer in time',
   EHOSTUNREACH: 'there is no way to it',
-  DEPTH_ZERO_SELF_SIGNED_CERT: 'its certificate is not trusted: give its CA as certificate-authority-data',
-  SELF_SIGNED_CERT_IN_CHAIN: 'its certificate is not trusted: give its CA as certificate-authority-data',
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'its certificate is not trusted: give its CA as certificate-authority-data',
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'its certificate is not trusted: give its CA as certificate-authority-data',
-  CERT_SIGNATURE_FAILURE: 'its certificate is not of the CA that the kubeconfig names',
+  ENETUNREACH: 'there is no way to it',
+  DEPTH_ZERO_SELF_SIGNED_CERT: notTrusted,
+  SELF_SIGNED_CERT_IN_CHAIN: notTrusted,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: notTrusted,
+  UNABLE_TO_GET_ISSUER_CERT: notTrusted,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: notTrusted,
+  CERT_SIGNATURE_FAILURE: caIs => `its certificate is not trusted: it is not of the CA in ${caIs}`,
   CERT_HAS_EXPIRED: 'its certificate has ended, or the clocks are apart',
   CERT_NOT_YET_VALID: 'its certificate is not valid yet: the clocks are apart',
-  ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another name: set tls-server-name, or use that name',
+  ERR_TLS_CERT_ALTNAME_INVALID: caIs =>
+    `its certificate is for another name: ${caIs === usualCa ? 'set tls-server-name, or use that name' : 'use that name'}`,
   ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED: 'it wants a client certificate',
 }
 
+/** undefined: nothing is known of it but what Node says. */
+export function causeOf({ code = '' }: { readonly code?: string }, caIs = usualCa): string | undefined {
+  const cause = causes[code]
+  return typeof cause === 'function' ? cause(caIs) : cause
+}
+
 /** Begins with `: `, or with the proxy that was in between. */
-export function whyNot(error: Failure, server: string): string {
+export function whyNot(error: Failure, server: string, caIs = usualCa): string {
   const [, refusal] = /^Failed to establish tunnel .*?: (?:HTTP\/1\.\d )?(.+)$/s.exec(error.message) ?? []
   // The message has the proxy's URL, and that may have a password in it.
   if (refusal !== undefined)
     return `: the proxy refused to pass on: ${refusal.trim()}${refusal.startsWith('407') ? hint : ''}`
   const why = /wrong version number|packet length too long|record overflow/.test(error.message)
     ? 'what listens there does not speak TLS; it may be the port for http://'
-    : (causes[error.code ?? ''] ?? error.message)
+    : (causeOf(error, caIs) ?? error.message)
   return `${proxyOf(error, server)}: ${why}`
 }
 

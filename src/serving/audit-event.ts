@@ -173,16 +173,25 @@ export function issuedBy(document: Document | undefined, hash: Hash): { [name: s
   const [key, token] = [object?.spec?.['key'], object?.status?.['token']]
   const secret = typeof key === 'string' ? key : typeof token === 'string' ? token : undefined
   if (secret === undefined) return {}
-  const id = typeof key === 'string' ? object?.metadata.name : jtiOf(secret)
-  return { ...(id === undefined ? {} : { 'platform.sh/issued': id }), 'platform.sh/issued-key': hash(secret) }
+  const { id, scope } = typeof key === 'string' ? { id: object?.metadata.name, scope: undefined } : claimsIn(secret)
+  return {
+    ...(id === undefined ? {} : { 'platform.sh/issued': id }),
+    ...(scope === undefined ? {} : { 'platform.sh/issued-scope': cut(JSON.stringify(scope), 1024) }),
+    'platform.sh/issued-key': hash(secret),
+  }
 }
 
-function jtiOf(token: string): string | undefined {
+/** The id of a token and the scope it has, its key's where none was asked for. */
+function claimsIn(token: string): { readonly id: string | undefined; readonly scope: Json | undefined } {
   try {
-    const claims: unknown = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())
-    return isObject(claims) && typeof claims.jti === 'string' ? claims.jti : undefined
+    const claims = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) as JsonObject
+    const holder = claims['platform.sh']
+    return {
+      id: typeof claims['jti'] === 'string' ? claims['jti'] : undefined,
+      scope: isObject(holder) ? holder['scope'] : undefined,
+    }
   } catch {
-    return undefined
+    return { id: undefined, scope: undefined }
   }
 }
 

@@ -183,7 +183,8 @@ test('issuance of keys and tokens is recorded whatever the policy says, with wha
   const metadata = { name: 'key-abc' }
   created.answer = { document: documentOf({ apiVersion: 'v1', kind: 'OwnedAccessKey', metadata, spec: { key } }) }
   audit.complete(created, 201, undefined)
-  const claims = Buffer.from(JSON.stringify({ jti: 'jti-1' })).toString('base64url')
+  const scope = { clusters: [{ cluster: 'prod' }] }
+  const claims = Buffer.from(JSON.stringify({ jti: 'jti-1', 'platform.sh': { scope } })).toString('base64url')
   const token = `eyJhbGciOiJFUzI1NiJ9.${claims}.c2lnbmF0dXJl`
   const minted = audit.begin(exchangeOf('/t'), on('create', 'directclusterendpointtokens'), ada)
   minted.answer = { document: documentOf({ apiVersion: 'v1', kind: 'T', metadata: {}, status: { token } }) }
@@ -197,6 +198,7 @@ test('issuance of keys and tokens is recorded whatever the policy says, with wha
   )
   assert.equal(one.objectRef.name, 'key-abc')
   assert.equal(two.annotations['platform.sh/issued'], 'jti-1')
+  assert.equal(two.annotations['platform.sh/issued-scope'], JSON.stringify(scope))
   assert.equal(three.verb, 'patch')
   assert.equal(three.annotations['platform.sh/issued'], undefined)
   assert.equal(rest.length, 0)

@@ -4,14 +4,20 @@ import { randomUUID } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { ApiError, badRequest } from '../api/errors.ts'
+import { errorHeaders } from './respond.ts'
 
 /** How long a client may take to read the answer. Closing at once, with bytes of it unread, would take the answer back. */
 const linger = 1000
 
-export function answerClientError(error: Error & { readonly code?: string }, socket: Duplex): void {
+/** `tooLarge`: what is said where the headers are. */
+export const answerClientErrorWith =
+  (tooLarge: ApiError = new ApiError(431, 'RequestHeaderFieldsTooLarge', 'the headers of the request are too large')) =>
+  (error: Error & { readonly code?: string }, socket: Duplex): void =>
+    answer(error.code === 'HPE_HEADER_OVERFLOW' ? tooLarge : refusalOf(error.code), socket)
+
+function answer({ status }: ApiError, socket: Duplex): void {
   if (socket.writableEnded) return // answered already; whatever else comes is let go
   if (!socket.writable || isAnswering(socket)) return void socket.destroy()
-  const { status } = refusalOf(error.code)
   const body = `${JSON.stringify(status)}\n`
   const head = [
     `HTTP/1.1 ${status.code} ${STATUS_CODES[status.code]}`,
@@ -20,6 +26,7 @@ export function answerClientError(error: Error & { readonly code?: string }, soc
     'Connection: close',
     'Content-Type: application/json',
     `Content-Length: ${Buffer.byteLength(body)}`,
+    ...Object.entries(errorHeaders(status)).map(([name, value]) => `${name}: ${value}`),
   ]
   socket.on('error', () => {})
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
@@ -30,8 +37,6 @@ export function answerClientError(error: Error & { readonly code?: string }, soc
 }
 
 function refusalOf(code: string | undefined): ApiError {
-  if (code === 'HPE_HEADER_OVERFLOW')
-    return new ApiError(431, 'RequestHeaderFieldsTooLarge', 'the headers of the request are too large')
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT')
     return new ApiError(408, 'RequestTimeout', 'the request did not arrive within the time it has')
   return badRequest('the request is not valid HTTP')

@@ -4,7 +4,8 @@ import { createServer, type Server } from 'node:http'
 import { createSecureServer, type ServerHttp2Session } from 'node:http2'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { answerClientError } from './client-error.ts'
+import type { ApiError } from '../api/errors.ts'
+import { answerClientErrorWith } from './client-error.ts'
 import type { Request, Response } from './exchange.ts'
 import type { CertificateSource } from './tls.ts'
 
@@ -59,7 +60,7 @@ export async function listenHttps(at: Address, certificates: CertificateSource, 
   server.on('tlsClientError', (_, socket) => socket.destroy())
   // HTTP/1.1 over TLS has a server's settings and events, which its type does not say.
   const http = server as unknown as Server
-  const sockets = bound(http, bounds)
+  const sockets = bound(http, bounds, at.tooLarge)
   server.on('request', handle as never)
   if (at.upgrades) http.on('upgrade', at.upgrades.take)
   return started(http, at, 'https', milliseconds => {
@@ -88,7 +89,7 @@ function closeWhenIdle(session: ServerHttp2Session, milliseconds: number): void 
 /** A Host that is not a loopback name is somebody else's page talking to us (DNS rebinding). */
 export async function listenHttp(at: Address, handle: Handle): Promise<Listener> {
   const server = createServer(http1Options(at))
-  const sockets = bound(server, { ...usual, ...at.bounds })
+  const sockets = bound(server, { ...usual, ...at.bounds }, at.tooLarge)
   server.on('request', handle)
   if (at.upgrades) server.on('upgrade', at.upgrades.take)
   return started(server, at, 'http', milliseconds => close(server, sockets, milliseconds))
@@ -99,6 +100,8 @@ export type Address = {
   readonly port: number
   readonly bounds?: Partial<Bounds>
   readonly upgrades?: Upgrades | undefined
+  /** What is said where headers are larger than Node reads (16 KiB); default 431. HTTP/2 ends the stream without a word. */
+  readonly tooLarge?: ApiError | undefined
 }
 
 /** Requests without a body have one that has ended already. Node's types do not know these for HTTP/1.1 beside HTTP/2. */
@@ -108,7 +111,11 @@ const http1Options = ({ upgrades }: Address): object => ({
 })
 
 /** Answers the sockets that are open, below TLS where there is any. */
-function bound(server: Server, { keepAlive, headersWithin, requestWithin }: Bounds): ReadonlySet<Socket> {
+function bound(
+  server: Server,
+  { keepAlive, headersWithin, requestWithin }: Bounds,
+  tooLarge: ApiError | undefined,
+): ReadonlySet<Socket> {
   const sockets = new Set<Socket>()
   server.keepAliveTimeout = keepAlive
   server.headersTimeout = headersWithin
@@ -121,7 +128,7 @@ function bound(server: Server, { keepAlive, headersWithin, requestWithin }: Boun
     socket.setNoDelay(true)
     socket.setKeepAlive(true, probeAfter)
   })
-  server.on('clientError', answerClientError)
+  server.on('clientError', answerClientErrorWith(tooLarge))
   return sockets
 }
 

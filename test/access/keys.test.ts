@@ -6,6 +6,7 @@ import { test } from 'node:test'
 import { systemCaller } from '../../src/api/caller.ts'
 import { openHouse } from '../../src/bin/house.ts'
 import { OwnedAccessKey } from '../../src/kinds/owned-access-key.ts'
+import { TokenReview } from '../../src/kinds/reviews-of-others.ts'
 import { openStorage } from '../../src/storage/index.ts'
 
 const day = 24 * 3600
@@ -109,5 +110,36 @@ test('what a connection sent before lets nothing else in, and not even itself on
   await house.inside.delete(OwnedAccessKey, { namespace: '', name: one.name ?? '' })
   assert.throws(() => keyOf(one.header), { message: 'access key was deleted' })
   assert.equal(keyOf(other.header), other.name)
+  await close()
+})
+
+test('a review of a key says when it ends, by its ttl, its last use or the overlap after a rotation (D33)', async () => {
+  const { house, forward, make, close } = await open()
+  const resources = house.registry.as(systemCaller)
+  const endsIn = async (header: string) => {
+    const { object } = await resources.create(TokenReview, '', { spec: { token: header.slice(7) } })
+    const { user } = object.status as { user?: { extra?: { [name: string]: string[] } } }
+    return user?.extra?.['authentication.platform.sh/key-ends-in']?.[0]
+  }
+  const [lasting, brief, sliding] = [
+    await make({}),
+    await make({ ttl: 100 }),
+    await make({ ttl: 100, ttlAfterLastActivity: true }),
+  ]
+  assert.deepEqual(await Promise.all([lasting, brief, sliding].map(one => endsIn(one.header))), [
+    undefined,
+    '100',
+    '100',
+  ])
+  forward(40)
+  house.authenticate(sliding.header)
+  assert.deepEqual(await Promise.all([brief, sliding].map(one => endsIn(one.header))), ['60', '100'])
+  await resources.act(OwnedAccessKey, { namespace: '', name: lasting.name ?? '' }, 'rotate', {
+    spec: { overlapSeconds: 30 },
+  })
+  forward(10)
+  assert.equal(await endsIn(lasting.header), '20')
+  forward(20)
+  assert.equal(await endsIn(lasting.header), undefined, 'it does not count any more')
   await close()
 })

@@ -1,9 +1,11 @@
-// The AuthenticationConfiguration of docs/CLUSTERS.md: the shape that kube-apiserver takes, and rules that fit the tokens we issue.
+// The AuthenticationConfiguration of docs/CLUSTERS.md: the shape that kube-apiserver takes, and its rules, evaluated over the claims we sign.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { evaluate } from '@marcbachmann/cel-js'
 import { parse } from 'yaml'
-import { audiencesOf } from '../../src/auth/token.ts'
+import type { Scope } from '../../src/api/caller.ts'
+import { audiencesOf, type Claims, claimsOf } from '../../src/auth/token.ts'
 import { blocksOf, readDocument } from '../support/docs.ts'
 
 type Shape = { readonly [key: string]: Shape | readonly [Shape] | 'text' | 'texts' }
@@ -70,22 +72,122 @@ test('it accepts the audience of one cluster alone, which the token of the page 
     assert.ok(!audiencesOf(wider, seconds).includes(issuer.audiences[0]))
 })
 
-test('its rules speak of claims that our tokens have, with balanced brackets', () => {
-  const [jwt] = config.jwt
-  const rules: string[] = [
-    ...jwt.claimValidationRules.map((one: { expression: string }) => one.expression),
-    ...jwt.claimMappings.extra.map((one: { valueExpression: string }) => one.valueExpression),
-    jwt.claimMappings.username.expression,
-    jwt.claimMappings.groups.expression,
-  ]
-  const known = ['sub', 'groups', 'exp', 'iat', 'jti', 'platform.sh']
-  for (const rule of rules) {
-    const named = [...rule.matchAll(/claims(?:\.(\w+)|\["([^"]+)"\])/g)].map(
-      ([, plain, quoted]) => plain ?? quoted ?? '',
+const now = Date.parse('2026-11-15T12:00:00Z')
+
+function claimsFor(scope: Scope | undefined, ttl: number, username = 'ada'): Claims {
+  const groups = ['system:authenticated', `platform:user:${username}`, 'platform:team:web']
+  return claimsOf({
+    issuer: config.jwt[0].issuer.url,
+    caller: { username, groups, identity: 'User', keyUid: 'key-1' },
+    scope,
+    now,
+    expires: now + ttl * 1000,
+    id: 'token-1',
+  })
+}
+
+type User = {
+  readonly username: string
+  readonly groups: readonly string[]
+  readonly extra: { readonly [key: string]: string }
+}
+
+/** Numbers as CEL has them: whole, or with a point, as JSON is read by whom. */
+const numbers = [(value: number) => BigInt(value), (value: number) => value]
+
+/** What the JWT authenticator of kube-apiserver makes of a token whose signature is right; throws with why it refuses. */
+function authenticate(claims: Claims): User {
+  const [{ issuer, claimValidationRules, claimMappings, userValidationRules }] = config.jwt
+  const seconds = now / 1000
+  assert.equal(claims.iss, issuer.url, 'issuer')
+  assert.ok(
+    claims.aud.some(one => issuer.audiences.includes(one)),
+    'audience',
+  )
+  assert.ok(claims.exp > seconds && claims.nbf <= seconds, 'time')
+  const [user] = numbers.map(as => {
+    const seen = { claims: { ...claims, iat: as(claims.iat), nbf: as(claims.nbf), exp: as(claims.exp) } }
+    // A rule that cannot be evaluated refuses, as one that says no does.
+    for (const { expression, message } of claimValidationRules) assert.equal(evaluate(expression, seen), true, message)
+    const extra = claimMappings.extra.map(({ key, valueExpression }: { key: string; valueExpression: string }) => [
+      key,
+      evaluate(valueExpression, seen),
+    ])
+    const user: User = {
+      username: evaluate(claimMappings.username.expression, seen) as string,
+      groups: evaluate(claimMappings.groups.expression, seen) as string[],
+      extra: Object.fromEntries(extra),
+    }
+    for (const { expression, message } of userValidationRules)
+      assert.equal(evaluate(expression, { user }), true, message)
+    return user
+  })
+  return user as User
+}
+
+test('a token for the one cluster that lives for at most 15 minutes is let in, as its holder with a prefix', () => {
+  for (const [scope, ttl] of [
+    [asked.spec.scope, asked.spec.ttl],
+    [{ clusters: [{ cluster: 'prod' }] }, 60],
+    [{ clusters: [{ cluster: 'prod' }], projects: [], allowPlatformCli: false }, 900],
+  ] as const)
+    assert.deepEqual(authenticate(claimsFor(scope, ttl)), {
+      username: 'platform:ada',
+      groups: ['platform:system:authenticated', 'platform:platform:user:ada', 'platform:platform:team:web'],
+      extra: { 'authentication.platform.sh/token': 'token-1', 'authentication.platform.sh/key': 'key-1' },
+    })
+})
+
+const prod = { clusters: [{ cluster: 'prod' }] }
+const others: readonly (readonly [string, Scope | undefined, number])[] = [
+  ['no scope', undefined, 900],
+  ['an empty scope', {}, 900],
+  ['another cluster', { clusters: [{ cluster: 'dev' }] }, 900],
+  ['all clusters', { clusters: [{ cluster: '*' }] }, 900],
+  ['two clusters', { clusters: [{ cluster: 'prod' }, { cluster: 'dev' }] }, 900],
+  ['the cluster twice', { clusters: [{ cluster: 'prod' }, { cluster: 'prod' }] }, 900],
+  ['a project besides', { ...prod, projects: [{ project: 'web' }] }, 900],
+  ['a space besides', { ...prod, spaces: [{ project: 'web', space: 'shop' }] }, 900],
+  ['a virtual cluster besides', { ...prod, virtualClusters: [{ project: 'web', virtualCluster: 'vc' }] }, 900],
+  ['a role besides', { ...prod, roles: [{ role: 'platform-cli' }] }, 900],
+  ['rules besides', { ...prod, rules: [{ verbs: ['get'] }] }, 900],
+  ['the command line besides', { ...prod, allowPlatformCli: true }, 900],
+  ['a second more', prod, 901],
+  ['an hour', prod, 3600],
+]
+
+test('any other scope and any longer life is refused, by its audience and by the rules alone', () => {
+  for (const [what, scope, ttl] of others) {
+    const claims = claimsFor(scope, ttl)
+    assert.throws(() => authenticate(claims), /audience/, what)
+    // As if the audience had been given to it all the same.
+    const given = { ...claims, aud: [...claims.aud, 'platform:cluster:prod'] }
+    assert.throws(
+      () => authenticate(given),
+      (error: Error) => !/^(audience|time|issuer)$/.test(error.message),
+      what,
     )
-    assert.ok(named.length, rule)
-    for (const claim of named) assert.ok(known.includes(claim), `${claim} in ${rule}`)
-    for (const [open, close] of ['()', '[]'])
-      assert.equal(rule.split(open as string).length, rule.split(close as string).length, rule)
   }
+})
+
+test('another issuer, another audience and another time are refused', () => {
+  const good = claimsFor(prod, 900)
+  const later = { iat: good.iat + 60, nbf: good.iat + 60, exp: good.exp + 60 }
+  for (const wrong of [
+    { iss: 'https://evil.test' },
+    { aud: ['platform:direct-cluster-endpoint'] },
+    { aud: ['platform:cluster:dev'] },
+    { exp: good.iat },
+    later,
+  ])
+    assert.throws(() => authenticate({ ...good, ...wrong }), /^AssertionError.*: (issuer|audience|time)/)
+})
+
+test('nobody becomes a user or a group of the cluster’s own, were there no prefix', () => {
+  const [{ userValidationRules }] = config.jwt
+  const judge = (user: object) =>
+    userValidationRules.every(({ expression }: { expression: string }) => evaluate(expression, { user }) === true)
+  assert.ok(judge({ username: 'ada', groups: ['ops'] }))
+  assert.ok(!judge({ username: 'system:admin', groups: [] }))
+  assert.ok(!judge({ username: 'ada', groups: ['ops', 'system:masters'] }))
 })

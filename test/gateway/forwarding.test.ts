@@ -5,8 +5,9 @@ import { once } from 'node:events'
 import { Agent, createServer as createHttp, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import { connect as connectHttp2 } from 'node:http2'
 import { createServer as createHttps } from 'node:https'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, createServer as createTcp } from 'node:net'
 import { after, afterEach, before, describe, test } from 'node:test'
+import { openDial } from '../../src/kubeconfig/transport.ts'
 import { issueCertificate, makeAuthority } from '../../src/serving/certificate.ts'
 import { eventually } from '../support/wire.ts'
 import {
@@ -24,18 +25,20 @@ const prod = '/kubernetes/cluster/prod'
 const fine: Reply = (_, response) => void response.end('{"fine":true}')
 
 describe('forwarding', () => {
+  const timeouts = { answer: 30_000 }
   let reply: Reply = fine
   let backend: TestBackend
   let gateway: TestGateway
   let headers: { [name: string]: string }
   before(async () => {
     backend = await openBackend((request, response) => reply(request, response))
-    gateway = await openTestGateway({ backend, timeouts: { answer: 300 }, most: 3 })
+    gateway = await openTestGateway({ backend, timeouts, most: 3 })
     headers = { Authorization: `Bearer ${await gateway.sign()}` }
   })
   after(() => gateway.close())
   afterEach(() => {
     reply = fine
+    timeouts.answer = 30_000
   })
   const get = (path: string, init: RequestInit = {}) => fetch(`${gateway.url}${prod}${path}`, { headers, ...init })
 
@@ -109,6 +112,24 @@ describe('forwarding', () => {
     assert.deepEqual(await chunked.json(), { size: big.length, method: 'DELETE' })
   })
 
+  test('a write without a body says so, and an answer of a thousand crumbs is held back like any other', async () => {
+    reply = (request, response) => {
+      response.write('{"length":"')
+      response.write(`${request.headers['content-length']}"`)
+      for (let count = 0; count < 20_000; count++) response.write(' ')
+      response.end('}')
+    }
+    const warned: Error[] = []
+    const listen = (warning: Error) => void warned.push(warning)
+    process.on('warning', listen)
+    for (const method of ['POST', 'PUT', 'PATCH']) {
+      const answer = await get('/api/v1/pods/x/eviction', { method })
+      assert.deepEqual(await answer.json(), { length: '0' })
+    }
+    process.off('warning', listen)
+    assert.deepEqual(warned, [])
+  })
+
   test('a client that goes is gone for the cluster, too', async () => {
     let closed = false
     reply = (request, response) => {
@@ -152,6 +173,7 @@ describe('forwarding', () => {
   test('no answer in time is 504; a watch has its time', async () => {
     const waiting: ServerResponse[] = []
     reply = (_, response) => void waiting.push(response)
+    timeouts.answer = 300
     const late = await get('/api/v1/pods')
     assert.equal(late.status, 504)
     assert.match(await late.text(), /cluster prod did not answer within 0.3 s/)
@@ -173,8 +195,13 @@ describe('forwarding', () => {
     assert.equal(count, 2)
     reply = request => void request.socket.destroy()
     const answer = await get('/api/v1/pods', { method: 'POST', body: '{}' })
-    assert.ok([502, 503].includes(answer.status), String(answer.status))
-    assert.match(await answer.text(), /cluster prod/)
+    assert.deepEqual([answer.status, answer.headers.get('retry-after')], [502, null])
+    assert.match(await answer.text(), /cluster prod broke off .* may have been carried out/)
+    reply = fine
+    await (await get('/api/v1/pods')).text() // leaves one behind again
+    reply = request => void request.socket.destroy()
+    const deleted = await get('/api/v1/pods/x', { method: 'DELETE' })
+    assert.deepEqual([deleted.status, deleted.headers.get('retry-after')], [502, null])
   })
 
   test('more than may be under way at once is 429 with Retry-After', async () => {
@@ -267,7 +294,14 @@ test('nobody there is 503 with Retry-After, a certificate that is not trusted 50
   secure.listen(0, '127.0.0.1')
   await once(secure, 'listening')
   const at = `https://127.0.0.1:${(secure.address() as AddressInfo).port}`
-  const cases: [Pick<Options, 'server' | 'agent'>, number, RegExp][] = [
+  const dial = (server: string, ca: string) => ({
+    dial: openDial({ server, namespace: '', insecure: false, ca: { text: ca } }, { env: {}, now: Date.now }),
+  })
+  const cases: [Pick<Options, 'server' | 'agent' | 'dial'>, number, RegExp][] = [
+    [dial(`http://127.0.0.1:${port}`, ''), 503, /cluster prod cannot be reached: nobody listens there/],
+    [dial(at, other.certificate), 502, /cluster prod cannot be trusted: its certificate is not trusted/],
+    [dial(at.replace('127.0.0.1', 'localhost'), mine.certificate), 502, /cannot be trusted: .*for another name/],
+    [dial(at, mine.certificate), 200, /{}/],
     [{ server: `http://127.0.0.1:${port}`, agent: new Agent() }, 503, /cluster prod cannot be reached/],
     [{ server: at, agent: trusting(other.certificate) }, 502, /cluster prod cannot be trusted/],
     [{ server: at, agent: trusting(mine.certificate) }, 200, /{}/],
@@ -283,6 +317,35 @@ test('nobody there is 503 with Retry-After, a certificate that is not trusted 50
   }
   secure.closeAllConnections()
   secure.close()
+})
+
+test('an answer that can be read in two ways is 502, and nothing of it reaches the client', async () => {
+  let bytes = ''
+  const raw = createTcp(socket => {
+    socket.on('error', () => {})
+    socket.once('data', () => socket.write(bytes))
+  })
+  raw.listen(0, '127.0.0.1')
+  await once(raw, 'listening')
+  const server = `http://127.0.0.1:${(raw.address() as AddressInfo).port}`
+  const gateway = await openTestGateway({ backend: await openBackend(), server })
+  const Authorization = `Bearer ${await gateway.sign()}`
+  for (const lines of [
+    ['HTTP/1.1 200 OK', 'Content-Length: 5', 'Content-Length: 6', '', 'evil!'],
+    ['HTTP/1.1 200 OK', 'Content-Length: 4', 'Transfer-Encoding: chunked', '', '0', '', ''],
+    ['HTTP/1.1 200 OK', 'X: evil\rY: z', 'Content-Length: 0', '', ''],
+    ['HTTP/1.1 101 Switching Protocols', 'Upgrade: evil', '', ''],
+    ['SSH-2.0-evil', '', ''],
+  ]) {
+    bytes = lines.join('\r\n')
+    const answer = await fetch(`${gateway.url}${prod}/api`, { headers: { Authorization } })
+    const text = await answer.text()
+    assert.equal(answer.status, 502, text)
+    assert.match(text, /cluster prod broke off before it answered/)
+    assert.ok(!text.includes('evil') && !answer.headers.has('x'))
+  }
+  await gateway.close()
+  raw.close()
 })
 
 test('HTTP/2 clients are served too: reads, bodies of unknown length, and streams that are cut', async () => {

@@ -114,6 +114,26 @@ describe('a gateway', () => {
     await refused(ask('GET', `${prod}${teams}`, ''), 401, /no token was sent/)
   })
 
+  test('a watch that was opened with an access key ends when the key does, or is disabled', async () => {
+    const brief = await stage.invite('ada', { ttl: 8 })
+    const stays = await stage.invite('ada')
+    const read = async (key: string) => {
+      const watch = gateway.watch(`${prod}${teams}`, { key })
+      assert.equal((await watch.next()).value?.object.metadata.name, 'crew')
+      const end = (async () => {
+        for await (const _ of watch);
+      })().catch(() => 'cut')
+      return { end }
+    }
+    const [ended, disabled] = [await read(brief.key), await read(stays.key)]
+    const body = { spec: { disabled: true } }
+    const headers = { 'Content-Type': 'application/merge-patch+json' }
+    await must(stage.service.request('PATCH', `${ours}/ownedaccesskeys/${stays.name}`, { body, headers }))
+    assert.equal(await disabled.end, 'cut')
+    assert.equal(await ended.end, 'cut')
+    await refused(ask('GET', `${prod}${teams}`, brief.key), 401, /does not count/)
+  })
+
   test('a deleted key ends its tokens, and the watches they opened, within five seconds', async () => {
     const guest = await stage.invite('ada')
     const theirs = await guest.mint()

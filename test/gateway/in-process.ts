@@ -3,19 +3,22 @@
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { createServer, Agent as HttpAgent, type IncomingMessage, type RequestListener, type Server } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { type CryptoKey, importJWK, type JWK, SignJWT } from 'jose'
 import type { Scope } from '../../src/api/caller.ts'
 import type { Json } from '../../src/api/object.ts'
 import type { Backend, Timeouts } from '../../src/gateway/backend.ts'
-import { openCredentials, type Review } from '../../src/gateway/credentials.ts'
+import { headTooLarge } from '../../src/gateway/bearer.ts'
+import { openCredentials } from '../../src/gateway/credentials.ts'
 import { type GatewayObservation, openGateway } from '../../src/gateway/gateway.ts'
 import { openKeySet } from '../../src/gateway/key-set.ts'
-import { openRevocations } from '../../src/gateway/revocations.ts'
+import type { Review } from '../../src/gateway/reviews.ts'
+import { openRevocations, type Revocations } from '../../src/gateway/revocations.ts'
 import { isGatewayPath } from '../../src/gateway/routes.ts'
 import { openStreams, type Streams } from '../../src/gateway/streams.ts'
 import { TokenRevocation } from '../../src/kinds/token-revocation.ts'
+import type { Dial } from '../../src/kubeconfig/transport.ts'
 import { openAudit } from '../../src/serving/audit.ts'
 import { openFairLimits } from '../../src/serving/fair-limits.ts'
 import { openGuard } from '../../src/serving/guard.ts'
@@ -31,6 +34,7 @@ export type TestGateway = {
   readonly privateKey: CryptoKey
   readonly publicJwk: JWK
   readonly streams: Streams
+  readonly revocations: Revocations
   readonly seen: GatewayObservation[]
   /** Lines of the audit log. */
   readonly lines: string[]
@@ -47,11 +51,17 @@ export type Options = {
   /** Default: the backend's. */
   readonly server?: string
   readonly agent?: HttpAgent
+  /** The whole way to the cluster, instead of one made by hand. */
+  readonly dial?: Dial
   readonly timeouts?: Partial<Timeouts>
   readonly most?: number
   readonly review?: Review
   readonly certificates?: CertificateSource
   readonly refuse?: () => boolean
+  /** The gateway's clock; default: the machine's, which the service has. */
+  readonly now?: () => number
+  /** Whether loopback is a proxy, whose X-Forwarded-For is believed. */
+  readonly behindProxy?: boolean
 }
 
 export const kid = 'signing-test'
@@ -83,33 +93,37 @@ export async function openTestGateway(options: Options): Promise<TestGateway> {
   const { privateJwk, publicJwk } = makeKeys()
   const privateKey = (await importJWK(privateJwk, 'ES256', { extractable: true })) as CryptoKey
   const house = await openHouse({ clock: { now: Date.now, forward: () => {} } })
-  const now = Date.now
+  const now = options.now ?? Date.now
   const keySet = openKeySet({
     fetch: async () => ({ keys: [publicJwk] }) as Json,
     now,
     failed: () => {},
     atMostEvery: 20,
   })
-  const credentials = openCredentials({ issuer: () => issuer, keySet, review, now })
+  const guard = openGuard({ now, limit: 0, trustedProxies: options.behindProxy ? ['127.0.0.1'] : [] })
+  const credentials = openCredentials({
+    issuer: () => issuer,
+    keySet,
+    review,
+    order: () => revocations.order,
+    addressOf: guard.addressOf,
+    now,
+  })
   const seen: GatewayObservation[] = []
   const lines: string[] = []
   const used: string[] = []
   const state = { feedAge: 0 }
   const isBlind = () => state.feedAge > 900_000
-  const revocations = openRevocations({
+  const revocations: Revocations = openRevocations({
     resources: house.resources,
     kind: TokenRevocation,
     now,
     isNear: true,
-    changed: () => {
-      credentials.forgetReviews()
-      streams.look()
-    },
+    changed: () => streams.look(),
     failed: () => {},
   })
   const streams: Streams = openStreams({ revocations: () => revocations, isBlind, now })
   await revocations.ready
-  const guard = openGuard({ now, limit: 0 })
   const sink = {
     write: (line: string) => lines.push(line) > 0,
     failure: undefined,
@@ -119,18 +133,21 @@ export async function openTestGateway(options: Options): Promise<TestGateway> {
   }
   const policy = { rules: [{ level: 'Metadata' as const }], omitStages: ['RequestReceived' as const] }
   const agent = options.agent ?? new HttpAgent({ keepAlive: true })
+  const { hostname, port } = new URL(options.server ?? backend.url)
+  const dial = () => connect(Number(port), hostname)
   const there: Backend = {
     name: 'cluster prod',
     server: options.server ?? backend.url,
-    now: async () => ({ agent, authorization: 'Bearer of-the-gateway' }),
+    now: async () => ({ agent, authorization: 'Bearer of-the-gateway', connect: options.agent ? undefined : dial }),
     refuse: options.refuse ?? (() => false),
     why: error => error.message,
+    ...options.dial,
   }
   const gateway = openGateway({
     setup: () => ({
       find: place => (place.target === 'Cluster' && place.cluster === 'prod' ? { backend: there } : undefined),
       prefixes,
-      timeouts: { connect: 1000, answer: 5000, ...timeouts },
+      timeouts: { connect: 10_000, answer: 30_000, ...timeouts },
     }),
     credentials,
     revocations,
@@ -144,7 +161,7 @@ export async function openTestGateway(options: Options): Promise<TestGateway> {
     observe: one => void seen.push(one),
   })
   const upgrades = { wanted: ({ url }: IncomingMessage) => isGatewayPath(url), take: gateway.upgrade }
-  const at = { host: '127.0.0.1', port: 0, upgrades }
+  const at = { host: '127.0.0.1', port: 0, upgrades, tooLarge: headTooLarge }
   const listener: Listener = certificates
     ? await listenHttps(at, certificates, gateway.handle)
     : await listenHttp(at, gateway.handle)
@@ -154,6 +171,7 @@ export async function openTestGateway(options: Options): Promise<TestGateway> {
     privateKey,
     publicJwk,
     streams,
+    revocations,
     seen,
     lines,
     used,

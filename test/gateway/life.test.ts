@@ -188,7 +188,7 @@ describe('gateways', () => {
     const gateway = await startGateway(
       stage.service,
       { clusters: [{ name: 'slow', kubeconfig: 'slow.json' }] },
-      slow.url,
+      { slow: slow.url },
     )
     const token = await ada.mint()
     const path = '/kubernetes/cluster/slow/api/v1/pods'

@@ -26,6 +26,8 @@ export type GatewayProcess = {
   output(): string
   request(method: string, path: string, options?: RequestOptions): Promise<Answer>
   watch: Server['watch']
+  /** The same, where it was not known yet where it listens. */
+  at(url: string): Pick<GatewayProcess, 'request' | 'watch'>
   write(config: object): void
   stop(): Promise<void>
 }
@@ -50,8 +52,16 @@ export async function agentKey(service: Server): Promise<string> {
   return (await must(service.request('POST', keys, { body }))).spec.key
 }
 
-/** `slow`: where the cluster of slow.json is. */
-export async function startGateway(service: Server, over: object, slow = ''): Promise<GatewayProcess> {
+export type Starting = {
+  /** Where the cluster of slow.json is, or what stands in that file. */
+  readonly slow?: string
+  readonly kubeconfig?: string
+  /** What is waited for. */
+  readonly ready?: RegExp
+}
+
+export async function startGateway(service: Server, over: object, starting: Starting = {}): Promise<GatewayProcess> {
+  const { slow = '', kubeconfig, ready = /gateway is ready: (\S+) (\S+)$/m } = starting
   const directory = mkdtempSync(join(tmpdir(), 'platform-gateway-'))
   const put = (name: string, text: string) => writeFileSync(join(directory, name), text)
   const pair = issueCertificate(authority, ['localhost', '127.0.0.1'], Date.now())
@@ -59,17 +69,18 @@ export async function startGateway(service: Server, over: object, slow = ''): Pr
   put('tls.key', pair.key)
   put('service-ca.crt', service.ca)
   put('agent.key', `${await agentKey(service)}\n`)
-  put('slow.json', kubeconfigOf(slow))
+  put('slow.json', kubeconfig ?? kubeconfigOf(slow))
   const config = join(directory, 'gateway.yaml')
   const write = (wanted: object) => writeFileSync(config, JSON.stringify(configOf(service, wanted)))
   write(over)
-  const { child, found, output } = await start(['gateway', '--config', config], /gateway is ready: (\S+) (\S+)$/m)
+  const { child, found, output } = await start(['gateway', '--config', config], ready)
   const leave = () => {
     child.kill('SIGKILL')
     rmSync(directory, { recursive: true, force: true })
   }
   process.once('exit', leave)
   const [url = '', status = ''] = found
+  const at = (base: string) => openRequests({ base, ca: authority.certificate, key: '' })
   return {
     url,
     status,
@@ -77,7 +88,8 @@ export async function startGateway(service: Server, over: object, slow = ''): Pr
     config,
     output,
     write,
-    ...openRequests({ base: url, ca: authority.certificate, key: '' }),
+    at,
+    ...at(url),
     async stop() {
       child.kill('SIGTERM')
       const timer = setTimeout(() => child.kill('SIGKILL'), within)

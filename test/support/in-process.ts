@@ -40,6 +40,8 @@ export type HouseOptions = {
   readonly collect?: boolean
   /** Of an sqlite store that outlives the house; default: one of its own. */
   readonly directory?: string
+  /** Most seconds a direct-cluster token may live. */
+  readonly maxTokenTTL?: number
   /** Default: one that stands still until it is moved. */
   readonly clock?: Clock
 }
@@ -109,11 +111,12 @@ export async function openHouse(options: HouseOptions = {}): Promise<House & { r
       maxKeyTTL: undefined,
       isWithinScope: () => true,
       isNoWider: () => true,
-      maxTokenTTL: 86_400,
+      maxTokenTTL: options.maxTokenTTL ?? 86_400,
       sign: wanted => issuer.sign(caller, wanted),
       newSigningKey: async () => 'signing-a',
       keyPair: () => ({ publicKey: { kty: 'EC', crv: 'P-256', x: 'x', y: 'y' }, privateKey: '{}' }),
       authenticate: () => undefined,
+      keyEnds: () => undefined,
       judgeOther: (who, question) => judge(who, question),
       explain: (question, who) => ({ ...judge(who, question), steps: [], nearMisses: [], unknown: [] }),
       whoCan: () => [],

@@ -1,0 +1,41 @@
+// What failed and is tried again, told in a line: at once, and while it goes on the same way ever more seldom. gateway.ts opens it.
+
+import type { Logger } from 'pino'
+
+export type Complaints = (what: string) => (error: unknown) => void
+
+const soonest = 60_000
+const longest = 600_000
+/** What did not fail for so long has worked meanwhile. */
+const quiet = 60_000
+
+export function openComplaints(log: Pick<Logger, 'warn' | 'error'>, now: () => number): Complaints {
+  return what => {
+    let message = ''
+    let failed = Number.NEGATIVE_INFINITY
+    let next = 0
+    let wait = soonest
+    let untold = 0
+    return error => {
+      const time = now()
+      const said = error instanceof Error ? error.message : String(error)
+      const isNew = said !== message || time - failed > quiet
+      failed = time
+      if (!isNew && time < next) {
+        untold++
+        return
+      }
+      wait = isNew ? soonest : Math.min(wait * 2, longest)
+      next = time + wait
+      message = said
+      const times = isNew || untold === 0 ? {} : { untold }
+      untold = 0
+      // Where it is our own fault, the place in the program is told too.
+      if (isBug(error)) log.error({ ...times, err: error }, `${what} failed; trying again`)
+      else log.warn(times, `${what} failed; trying again: ${said}`)
+    }
+  }
+}
+
+const isBug = (error: unknown) =>
+  error instanceof TypeError || error instanceof RangeError || error instanceof ReferenceError

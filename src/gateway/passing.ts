@@ -1,0 +1,84 @@
+// The answer of a cluster on its way to the client, piece by piece and no faster than it is taken. forward.ts opens it.
+
+import type { Response } from '../serving/exchange.ts'
+import type { Head } from './answer-reader.ts'
+import type { Call } from './connections.ts'
+import { answerHeaders } from './headers.ts'
+import type { Forwarding } from './outgoing.ts'
+
+/** An answer that has begun. */
+export type Sent = {
+  readonly status: number
+  /** Hands it on to the client. */
+  pass(): Promise<void>
+  /** Nobody wants it. */
+  drop(): void
+}
+
+const short = 16 * 1024
+
+/** It comes piece by piece. */
+export type Passing = Sent & { data(chunk: Buffer): void; end(): void; broken(): void }
+
+/** What a cluster breaks off is broken off for the client, too: half an answer must not look like a whole one. */
+export function openPassing(forwarding: Forwarding, head: Head, call: Call): Passing {
+  const { response } = forwarding.exchange
+  let isPassing = false
+  let isHeldBack = false
+  /** What came together with the head: of a small answer all of it. */
+  let waiting: Buffer[] = []
+  let state: 'open' | 'whole' | 'broken' = 'open'
+  let done: () => void = () => {}
+  const go = () => {
+    isHeldBack = false
+    call.resume()
+  }
+  const data = (chunk: Buffer) => {
+    if (!isPassing) return void waiting.push(chunk)
+    if (response.write(chunk) || isHeldBack) return
+    isHeldBack = true
+    call.pause()
+    response.once('drain', go)
+  }
+  return {
+    status: head.status,
+    drop: call.drop,
+    data,
+    end() {
+      state = 'whole'
+      if (isPassing) response.end()
+    },
+    broken() {
+      if (isPassing && state === 'open') response.destroy()
+      if (state === 'open') state = 'broken'
+      done()
+    },
+    pass() {
+      if (state === 'broken') response.destroy()
+      else begin(forwarding, head)
+      isPassing = true
+      const first = waiting.length > 1 ? Buffer.concat(waiting) : waiting[0]
+      waiting = []
+      if (state === 'whole') endWith(response, first)
+      else if (first) data(first)
+      return new Promise(resolve => {
+        done = resolve
+        forwarding.exchange.onClosed(resolve)
+      })
+    },
+  }
+}
+
+/** A short text goes out in one piece with the head; bytes would be one more. */
+function endWith(response: Response, body: Buffer | undefined): void {
+  if (body && body.length <= short) response.end(body.toString('latin1'), 'latin1')
+  else response.end(body)
+}
+
+export function begin({ exchange, route, started }: Forwarding, { status, rawHeaders, connection }: Head): void {
+  const { response, auditId } = exchange
+  response.writeHead(status, answerHeaders(auditId, rawHeaders, connection))
+  if (!route.isLong) return
+  response.flushHeaders()
+  started(status)
+}

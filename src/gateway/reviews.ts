@@ -1,0 +1,111 @@
+// What the service says of access keys, kept for seconds: a question a key, and only so many at once. credentials.ts asks.
+
+import type { Caller } from '../api/caller.ts'
+import { ApiError, tooManyRequests } from '../api/errors.ts'
+import type { Principal } from './principal.ts'
+
+export interface Reviews {
+  /** `address`: where it comes from; '' is not counted. Rejects with UnknownAccessKey, 429 or 503. */
+  of(key: string, digest: string, address: string): Promise<Principal>
+  readonly known: number
+}
+
+/** What the service says of an access key; undefined: it does not count. */
+export type Review = (key: string) => Promise<ReviewedKey | undefined>
+export type ReviewedKey = {
+  readonly caller: Caller
+  readonly keyUid: string
+  /** Milliseconds until it ends, as far as is known; a duration, for clocks are apart. Absent: never. */
+  readonly endsIn?: number | undefined
+}
+
+export type ReviewsOptions = {
+  readonly review: Review
+  /** Grows with every revocation that is heard. */
+  readonly order: () => number
+  readonly now: () => number
+}
+
+/** The one failure that may be a guess. */
+export class UnknownAccessKey extends ApiError {
+  constructor() {
+    super(401, 'Unauthorized', 'the access key does not count: it is unknown, disabled, expired or deleted')
+  }
+}
+
+type Kept = { readonly answer: Promise<Principal>; readonly order: number; until: number }
+
+const most = 10_000
+const keptFor = 10_000
+const refusedFor = 2_000
+/** Asked about at the same time, in all and from one address. The next one is told to come again. */
+const atOnce = 64
+const atOnceFromOne = 16
+
+export function openReviews({ review, order, now }: ReviewsOptions): Reviews {
+  const kept = new Map<string, Kept>()
+  /** Until when. In a map of their own: invented keys must push out none that counts. */
+  const refused = new Map<string, number>()
+  const asking = openPlaces()
+
+  async function ask(key: string): Promise<Principal> {
+    // Both are taken before the question: what happens while it is answered counts as later.
+    const [issued, asked] = [order(), now()]
+    const found = await review(key)
+    if (!found) throw new UnknownAccessKey()
+    const { caller, keyUid, endsIn = Number.POSITIVE_INFINITY } = found
+    return { caller, keyUid, jti: undefined, issued, expires: asked + endsIn }
+  }
+
+  return {
+    async of(key, digest, address) {
+      const before = kept.get(digest)
+      if (before?.order === order() && now() < before.until) return before.answer
+      if (now() < (refused.get(digest) ?? 0)) throw new UnknownAccessKey()
+      const leave = asking.enter(address)
+      if (!leave) throw tooManyRequests()
+      const answer = ask(key).finally(leave)
+      const one: Kept = { answer, order: order(), until: now() + keptFor }
+      keep(kept, digest, one)
+      try {
+        const principal = await answer
+        one.until = Math.min(one.until, principal.expires)
+        return principal
+      } catch (error) {
+        if (kept.get(digest) === one) kept.delete(digest)
+        if (error instanceof UnknownAccessKey) keep(refused, digest, now() + refusedFor)
+        throw error
+      }
+    },
+    get known() {
+      return kept.size + refused.size
+    },
+  }
+}
+
+/** The oldest goes first; whoever still comes with it is asked about once more. */
+export function keep<T>(map: Map<string, T>, digest: string, value: T): void {
+  map.delete(digest)
+  map.set(digest, value)
+  if (map.size > most) for (const oldest of map.keys()) if (map.delete(oldest)) break
+}
+
+function openPlaces() {
+  const taken = new Map<string, number>()
+  let all = 0
+  return {
+    /** undefined: no place is free. Otherwise how to leave. */
+    enter(address: string): (() => void) | undefined {
+      const own = taken.get(address) ?? 0
+      if (all >= atOnce || (address !== '' && own >= atOnceFromOne)) return undefined
+      all++
+      taken.set(address, own + 1)
+      return () => {
+        all--
+        const left = (taken.get(address) ?? 1) - 1
+        if (left) taken.set(address, left)
+        else taken.delete(address)
+      }
+    },
+  }
+}

@@ -1,0 +1,135 @@
+// Access keys at a gateway: how long what they opened lasts, which revocations concern them, and how many may be asked about (D33).
+
+import assert from 'node:assert/strict'
+import { afterEach, describe, test } from 'node:test'
+import type { ReviewedKey } from '../../src/gateway/reviews.ts'
+import { eventually, openBare } from '../support/wire.ts'
+import { type Options, openBackend, openTestGateway, type TestGateway } from './in-process.ts'
+
+const pods = '/kubernetes/cluster/prod/api/v1/pods'
+const ada: ReviewedKey = { caller: { username: 'ada', groups: ['system:authenticated'] }, keyUid: 'uid-1' }
+
+describe('access keys', () => {
+  let gateway: TestGateway
+  afterEach(() => gateway.close())
+
+  async function open(options: Omit<Options, 'backend'>): Promise<TestGateway> {
+    const backend = await openBackend((request, response) => {
+      if (request.url?.includes('watch')) response.writeHead(200).flushHeaders()
+      else response.end('{}')
+    })
+    backend.server.on('upgrade', (_, socket) => {
+      socket.on('error', () => {})
+      socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n')
+      socket.resume().on('end', () => socket.end())
+    })
+    gateway = await openTestGateway({ ...options, backend })
+    return gateway
+  }
+  const get = (key: string, query = '', more: { [name: string]: string } = {}) =>
+    fetch(`${gateway.url}${pods}${query}`, { headers: { Authorization: `Bearer ${key}`, ...more } })
+
+  test('a watch and a shell end with the key that opened them', async () => {
+    let isOver = false
+    await open({ review: async () => (isOver ? undefined : { ...ada, endsIn: 1500 }) })
+    const watch = await get('plat_key', '?watch=1')
+    const shell = await openBare(gateway.url)
+    const lines = [
+      `POST ${pods}/p/exec HTTP/1.1`,
+      'Host: x',
+      'Authorization: Bearer plat_key',
+      'Connection: Upgrade',
+      'Upgrade: SPDY/3.1',
+    ]
+    shell.socket.write(`${lines.join('\r\n')}\r\n\r\n`)
+    await shell.until('101 Switching Protocols')
+    isOver = true
+    await Promise.all([assert.rejects(watch.text()), shell.ended()])
+    assert.equal(gateway.streams.open, 0)
+  })
+
+  test('a key whose life went on meanwhile, as its use made it, keeps what it opened', async () => {
+    let asked = 0
+    await open({ review: async () => ({ ...ada, ...(asked++ === 0 ? { endsIn: 1200 } : {}) }) })
+    const ending = new AbortController()
+    const watch = await fetch(`${gateway.url}${pods}?watch=1`, {
+      headers: { Authorization: 'Bearer plat_key' },
+      signal: ending.signal,
+    })
+    await eventually('it is asked about again', async () => asked === 2)
+    gateway.streams.look()
+    assert.deepEqual([gateway.streams.open, gateway.streams.cut], [1, 0])
+    ending.abort()
+    await assert.rejects(watch.text())
+  })
+
+  test('a service that says nothing when a key ends does not keep its streams open', async () => {
+    let asked = 0
+    await open({ review: async () => (asked++ ? new Promise(() => {}) : { ...ada, endsIn: 800 }) })
+    await assert.rejects((await get('plat_key', '?watch=1')).text())
+    assert.equal(gateway.streams.cut, 1)
+  })
+
+  test('an answer about a key is not kept beyond its end', async () => {
+    let asked = 0
+    await open({ review: async () => (asked++ ? undefined : { ...ada, endsIn: 300 }) })
+    assert.equal((await get('plat_key')).status, 200)
+    await eventually('it is refused', async () => (await get('plat_key')).status === 401)
+  })
+
+  for (const [what, apart] of [
+    ['ahead of', 30_000],
+    ['behind', -30_000],
+  ] as const) {
+    test(`a revocation ends what a key opened before it where the gateway's clock is ${what} the service's`, async () => {
+      await open({ review: async () => ada, now: () => Date.now() + apart })
+      const watch = await get('plat_key', '?watch=1')
+      await gateway.revoke({ keyUID: 'uid-1', reason: 'disabled' })
+      await assert.rejects(watch.text())
+    })
+
+    test(`a key that is asked about after a revocation counts where the gateway's clock is ${what} the service's`, async () => {
+      await open({ review: async () => ada, now: () => Date.now() + apart })
+      assert.equal((await get('plat_key')).status, 200)
+      await gateway.revoke({ users: ['ada'], reason: 'left a team' })
+      await eventually('it is heard', async () => gateway.revocations.size === 1)
+      for (let count = 0; count < 5; count++) assert.equal((await get('plat_key')).status, 200)
+    })
+  }
+
+  test('what was asked before a revocation and answered after it is asked again', async () => {
+    const answers: ((found: ReviewedKey | undefined) => void)[] = []
+    await open({ review: () => new Promise(resolve => answers.push(resolve)) })
+    const answer = get('plat_key')
+    await eventually('it is asked', async () => answers.length === 1)
+    await gateway.revoke({ keyUID: 'uid-1', reason: 'deleted' })
+    await eventually('it is heard', async () => gateway.revocations.size === 1)
+    answers[0]?.(ada)
+    await eventually('it is asked again', async () => answers.length === 2)
+    answers[1]?.(undefined)
+    assert.equal((await answer).status, 401)
+  })
+
+  test('only so many unknown keys are asked about at once, in all and of one address; one more is 429 with Retry-After', async () => {
+    const answers: (() => void)[] = []
+    await open({ review: () => new Promise(resolve => answers.push(() => resolve(undefined))), behindProxy: true })
+    const ask = (count: number, from: (index: number) => string) =>
+      Array.from({ length: count }, async (_, index) => {
+        const answer = await get(`plat_${from(index)}_${index}`, '', { 'X-Forwarded-For': from(index) })
+        return `${answer.status} ${answer.headers.get('retry-after')}`
+      })
+    const one = ask(20, () => '10.0.0.1')
+    await eventually('some wait, the others are refused', async () => answers.length === 16)
+    const many = ask(100, index => `10.0.1.${index}`)
+    await eventually('all the places are taken', async () => answers.length === 64)
+    await eventually('and no more', async () => gateway.seen.filter(({ code }) => code === 429).length === 56)
+    for (const answer of answers) answer()
+    const told = [...(await Promise.all(one)), ...(await Promise.all(many))]
+    assert.deepEqual([...new Set(told)].sort(), ['401 null', '429 1'])
+    assert.equal(told.filter(text => text === '429 1').length, 56)
+    const next = get('plat_next')
+    await eventually('there is room again', async () => answers.length === 65)
+    answers[64]?.()
+    assert.equal((await next).status, 401)
+  })
+})
