@@ -10,6 +10,8 @@ import { findKubectls } from '../support/kubectl.ts'
 import { notRun } from '../support/missing.ts'
 import { type Server, startServer } from '../support/server.ts'
 
+// Looked for before any test is known: what is awaited between them is waited for by none.
+const [kubectl] = (await findKubectls()).toReversed()
 let server: Server
 let home: CliHome
 before(async () => {
@@ -56,7 +58,6 @@ test('without kubectl, platform kubectl says where to get it', async () => {
   assert.match(await home.fails(1, 'kubectl get teams', { env: { PATH: '/nonexistent' } }), /kubectl is not installed/)
 })
 
-const [kubectl] = (await findKubectls()).toReversed()
 if (!kubectl) notRun('kubectl ≥ 1.29')
 else {
   const env = () => ({ PATH: `${join(home.directory, 'bin')}:${process.env['PATH']}` })
