@@ -6,10 +6,7 @@ import { open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { defineCommand, UsageError } from '../cli/command.ts'
 import { type BackupOptions, type Summary, writeBackup } from '../storage/backup.ts'
-import { dataFlags, dataPlace } from './data-flags.ts'
-
-/** Clients know a server by its authority: a restored one is the same to them. */
-const kept = ['ca.crt', 'ca.key']
+import { carried, dataFlags, dataPlace } from './data-flags.ts'
 
 export const backup = defineCommand({
   words: ['backup'],
@@ -33,7 +30,7 @@ export const backup = defineCommand({
     const options: BackupOptions = {
       file: database,
       files: Object.fromEntries(
-        kept.flatMap(name => {
+        carried.flatMap(name => {
           const path = join(directory, name)
           return existsSync(path) ? [[name, readFileSync(path)]] : []
         }),

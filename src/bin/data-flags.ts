@@ -15,6 +15,9 @@ export const dataFlags = {
   },
 } as const satisfies Flags
 
+/** Files that a backup takes along: clients know a server by its authority, and a restored one is the same to them. */
+export const carried = ['ca.crt', 'ca.key']
+
 type Asked = Given<typeof dataFlags>['flags']
 
 export type DataPlace = {

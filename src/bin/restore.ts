@@ -1,11 +1,11 @@
 // `platform restore FILE --data DIR`: a data directory from a backup. Nothing that is there already is touched.
 
 import { createReadStream, existsSync, readdirSync, renameSync, rmSync } from 'node:fs'
-import { basename, join } from 'node:path'
+import { join } from 'node:path'
 import { defineCommand, UsageError } from '../cli/command.ts'
 import { readBackup } from '../storage/backup.ts'
 import { openDirectory, writeSecret } from './data-directory.ts'
-import { dataFlags, dataPlace } from './data-flags.ts'
+import { carried, dataFlags, dataPlace } from './data-flags.ts'
 
 /** More commits than anyone makes between a backup and the loss of what it was made of. */
 const skip = 1_000_000_000
@@ -42,8 +42,8 @@ export const restore = defineCommand({
     try {
       const source = file === '-' ? process.stdin : createReadStream(file)
       const { files, objects, revision } = await readBackup({ file: made, source, keys, skip })
-      for (const [name, bytes] of Object.entries(files))
-        writeSecret(join(directory, basename(name)), Buffer.from(bytes).toString())
+      for (const name of carried)
+        if (files[name]) writeSecret(join(directory, name), Buffer.from(files[name]).toString())
       renameSync(made, join(directory, 'platform.db'))
       io.err(
         `platform: ${objects} objects of revision ${revision} are in ${directory}; the next write is ${revision + skip + 1}\n`,
