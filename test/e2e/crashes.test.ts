@@ -19,7 +19,7 @@ test(`a server that dies ${kills} times keeps every acknowledged write, halves n
 test(`a bare store that is killed 200 times keeps what it acknowledged (seed ${seed})`, {
   timeout: 240_000,
 }, async context => {
-  const writes = await runStoreCrashes(200, seed)
+  const writes = await runStoreCrashes({ kills: 200, seed })
   context.diagnostic(`${writes} acknowledged writes`)
   assert.ok(writes > 200, `${writes} writes`)
 })

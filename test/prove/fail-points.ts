@@ -1,7 +1,6 @@
-// Places in the store at which the process can be made to die. Loaded before the server with --import: the sources are
-// changed on their way into memory, so that nothing in src/ knows of it.
+// Places in the store at which the process can be made to die. Loaded before the server with --import.
 
-import { registerHooks } from 'node:module'
+import { applyEdits } from './edits.ts'
 
 type Point = { readonly file: string; readonly at: string; readonly side: 'before' | 'after' }
 
@@ -29,15 +28,8 @@ const die = (after: number) =>
 
 const { PROVE_FAIL_POINT: name = '', PROVE_FAIL_AFTER: after = '1' } = process.env
 const point = points[name]
-if (point)
-  registerHooks({
-    load(url, context, next) {
-      const loaded = next(url, context)
-      if (!url.endsWith(`/storage/${point.file}`)) return loaded
-      const source = String(loaded.source)
-      if (source.split(point.at).length !== 2) throw new Error(`the fail point "${name}" is not in ${url} any more`)
-      const own = die(Number(after))
-      const changed = point.side === 'before' ? `${own}\n${point.at}` : `${point.at}\n${own}\n`
-      return { ...loaded, source: source.replace(point.at, () => changed) }
-    },
-  })
+if (point) {
+  const own = die(Number(after))
+  const to = point.side === 'before' ? `${own}\n${point.at}` : `${point.at}\n${own}\n`
+  applyEdits(name, [{ file: `storage/${point.file}`, from: point.at, to }])
+}

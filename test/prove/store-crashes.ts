@@ -7,6 +7,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import type { Again } from '../support/server.ts'
 import { diceOf } from './dice.ts'
 import { openHistory, type Seen } from './history.ts'
 
@@ -23,8 +24,17 @@ type Line = {
   readonly version?: number
 }
 
+export type StoreCrashes = {
+  readonly kills: number
+  readonly seed: string
+  /** What is loaded before the store, and what it finds in its environment. */
+  readonly begin?: Again
+  /** Told of every death. */
+  readonly died?: () => void
+}
+
 /** Answers how many writes were acknowledged. */
-export async function runStoreCrashes(kills: number, seed: string): Promise<number> {
+export async function runStoreCrashes({ kills, seed, begin = {}, died }: StoreCrashes): Promise<number> {
   const directory = mkdtempSync(join(tmpdir(), 'platform-prove-'))
   const roll = diceOf(`${seed}/store`)
   const history = openHistory()
@@ -36,13 +46,18 @@ export async function runStoreCrashes(kills: number, seed: string): Promise<numb
   try {
     for (let kill = 0; kill < kills; kill++) {
       const said = join(directory, 'said')
-      const args = [program, join(directory, 'store.db'), said, `${seed}-${kill}`]
-      const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'], env })
+      const imports = (begin.imports ?? []).flatMap(file => ['--import', file])
+      const args = [...imports, program, join(directory, 'store.db'), said, `${seed}-${kill}`]
+      const child = spawn(process.execPath, args, {
+        stdio: ['ignore', 'pipe', begin.env ? 'ignore' : 'inherit'],
+        env: { ...env, ...begin.env },
+      })
       const ended = once(child, 'exit')
       await Promise.race([once(child.stdout, 'data'), ended])
       await pause(roll(60))
       child.kill('SIGKILL')
       await ended
+      died?.()
       assert.equal(child.signalCode, 'SIGKILL', `it ended by itself with ${child.exitCode}`)
       for (const line of readFileSync(said, 'utf8').split('\n')) if (line.endsWith('}')) take(JSON.parse(line) as Line)
     }

@@ -14,6 +14,8 @@ export type ServerOptions = {
   readonly args?: readonly string[]
   /** One that was used before; by default an empty one of its own. */
   readonly directory?: string
+  /** What is loaded before it, and what it finds in its environment. */
+  readonly begin?: Again
 }
 
 export type Server = {
@@ -42,7 +44,7 @@ export type Server = {
   kill(): Promise<void>
 }
 
-/** What it is started with the next time: modules that are loaded before it, and variables. */
+/** What it is started with: modules that are loaded before it, and variables. */
 export type Again = { readonly imports?: readonly string[]; readonly env?: Readonly<Record<string, string>> }
 
 const program = join(import.meta.dirname, '../../bin/platform.js')
@@ -72,7 +74,7 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
     }
   }
 
-  running = await start('127.0.0.1:0', '127.0.0.1:0').catch(error => {
+  running = await start('127.0.0.1:0', '127.0.0.1:0', options.begin).catch(error => {
     leave()
     throw error
   })

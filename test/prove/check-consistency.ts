@@ -1,0 +1,24 @@
+// Whether all that clients were told fits one order of writes: pure, in O(n log n), because the order is known. What it finds it says in sentences.
+
+import { checkReads } from './check-reads.ts'
+import { checkWatches } from './check-watches.ts'
+import { realTimeOf } from './real-time.ts'
+import type { Recording, Violation } from './record.ts'
+import { show, truthOf } from './truth.ts'
+
+const most = 20
+
+export function checkConsistency(recording: Recording): readonly Violation[] {
+  const found: Violation[] = []
+  const report = (one: Violation) => {
+    if (found.length < most) found.push(one)
+  }
+  const truth = truthOf(recording, report)
+  const time = realTimeOf(recording, truth)
+  for (const { revision, sight, writer } of truth.facts)
+    if (writer && revision <= time.floor(writer.start))
+      report({ rule: 'real time', text: `${show(sight)} was asked for when ${time.floor(writer.start)} was known` })
+  checkReads(recording, truth, time, report)
+  checkWatches(recording, truth, report)
+  return found
+}

@@ -1,0 +1,146 @@
+// One client: picks what to ask, asks, and writes down what it was told. traffic.ts lets many of them loose on the same few names.
+
+import type { Dice } from './dice.ts'
+import { type LeanAnswer, type LeanOptions, openLeanClient } from './lean-client.ts'
+import type { List, Sight, Write } from './record.ts'
+import { sightOf, type Team, teams, teamText } from './sights.ts'
+import type { Tape } from './traffic.ts'
+
+const names = Array.from({ length: 40 }, (_, index) => `n${String(index).padStart(2, '0')}`)
+const merge = 'application/merge-patch+json'
+const none: LeanAnswer = { code: 0, text: '' }
+
+type Sent = Omit<Write, 'start' | 'end' | 'code' | 'seen' | 'uid'>
+
+export function openClient(server: LeanOptions, tape: Tape, id: number, roll: Dice) {
+  const client = openLeanClient(server)
+  let count = 0
+  const pick = () => names[roll(names.length)] as string
+  const value = () => `${id}-${count++}`
+  const color = () => (roll(2) ? 'red' : 'blue')
+  const ask: typeof client.ask = (...request) => client.ask(...request).catch(() => none)
+
+  function note(text: string): Sight {
+    const seen = sightOf(JSON.parse(text) as Team)
+    if (seen.version > (tape.known.get(seen.name)?.version ?? 0))
+      tape.known.set(seen.name, { version: seen.version, text })
+    tape.newest = Math.max(tape.newest, seen.version)
+    return seen
+  }
+
+  async function write(sent: Sent, method: string, body?: string, type?: string): Promise<Write> {
+    const start = tape.tick()
+    const path = sent.op === 'create' ? teams : `${teams}/${sent.name}`
+    const { code, text } = await ask(method, sent.dryRun ? `${path}?dryRun=All` : path, body, type)
+    const answer = { ...sent, code, start, end: tape.tick() }
+    const done: Write = code < 200 || code >= 300 ? answer : { ...answer, ...seenBy(sent, text) }
+    tape.writes.push(done)
+    return done
+  }
+
+  function seenBy(sent: Sent, text: string): Pick<Write, 'seen' | 'uid'> {
+    if (sent.dryRun) return {}
+    if (sent.op !== 'delete') return { seen: note(text) }
+    tape.known.delete(sent.name)
+    return { uid: (JSON.parse(text) as { details: { uid: string } }).details.uid }
+  }
+
+  const create = (name: string, tint: string, dryRun = false) => {
+    const text = value()
+    return write({ op: 'create', name, value: text, color: tint, dryRun }, 'POST', teamText(name, text, tint))
+  }
+
+  async function get(): Promise<number> {
+    const name = pick()
+    const start = tape.tick()
+    const { code, text } = await ask('GET', `${teams}/${name}`)
+    const answer = { name, code, start, end: tape.tick() }
+    tape.gets.push(code === 200 ? { ...answer, seen: note(text) } : answer)
+    return 1
+  }
+
+  /** The pages of one list, one after the other, unless it has seen enough. */
+  async function list(): Promise<number> {
+    const tint = roll(3) === 0 ? color() : undefined
+    const limit = roll(4) === 0 ? undefined : 5 + roll(15)
+    const exact = roll(8) === 0 && tape.lists.length ? (tape.lists.at(-1) as List).at : undefined
+    const fixed = `${tint ? `labelSelector=color%3D${tint}&` : ''}${limit ? `limit=${limit}&` : ''}`
+    const version = exact === undefined ? '' : `resourceVersion=${exact}&resourceVersionMatch=Exact`
+    let from: { token: string; after: string; began: number } | undefined
+    for (let pages = 1; ; pages++) {
+      const start = tape.tick()
+      const { code, text } = await ask('GET', `${teams}?${fixed}${from ? `continue=${from.token}` : version}`)
+      if (code !== 200) {
+        tape.gets.push({ name: 'a list', code, start, end: tape.tick() })
+        return pages
+      }
+      const { items, metadata } = JSON.parse(text) as {
+        items: Team[]
+        metadata: { resourceVersion: string; continue?: string; remainingItemCount?: number }
+      }
+      const at = Number(metadata.resourceVersion)
+      const { continue: token, remainingItemCount: remaining } = metadata
+      tape.lists.push({
+        start,
+        end: tape.tick(),
+        at,
+        items: items.map(sightOf),
+        ...(tint ? { color: tint } : {}),
+        ...(limit ? { limit } : {}),
+        ...(from ? { after: from.after, began: from.began } : exact === undefined ? {} : { exact }),
+        more: token !== undefined,
+        ...(remaining === undefined ? {} : { remaining }),
+      })
+      const last = items.at(-1)
+      if (!token || !last || roll(6) === 0) return pages
+      from = { token, after: last.metadata.name, began: from?.began ?? at }
+    }
+  }
+
+  async function change(): Promise<number> {
+    const name = pick()
+    const known = tape.known.get(name)
+    const kind = roll(100)
+    const dryRun = roll(25) === 0
+    if (!known) {
+      await create(name, color(), dryRun)
+      return 1
+    }
+    const text = value()
+    const tint = color()
+    // Now and then a version that is certainly old.
+    const expect = roll(12) === 0 ? known.version - 1 : known.version
+    if (kind < 35)
+      await write(
+        { op: 'update', name, value: text, color: tint, expect, dryRun },
+        'PUT',
+        teamText(name, text, tint, expect),
+      )
+    else if (kind < 42) await write({ op: 'same', name, expect: known.version }, 'PUT', known.text)
+    else if (kind < 60)
+      await write({ op: 'patch', name, value: text, dryRun }, 'PATCH', `{"spec":{"description":"${text}"}}`, merge)
+    else if (kind < 72)
+      await write(
+        { op: 'relabel', name, color: tint },
+        'PATCH',
+        `{"metadata":{"labels":{"color":"${tint}","mark":"${text}"}}}`,
+        merge,
+      )
+    else if (kind < 80) await create(name, tint)
+    else if (kind < 90) await write({ op: 'delete', name, dryRun }, 'DELETE')
+    else
+      await write({ op: 'delete', name, expect, dryRun }, 'DELETE', `{"preconditions":{"resourceVersion":"${expect}"}}`)
+    return 1
+  }
+
+  return {
+    /** Asks one thing, or the pages of one list; answers how many requests it was. */
+    next(): Promise<number> {
+      const kind = roll(100)
+      return kind < 66 ? get() : kind < 72 ? list() : change()
+    },
+    /** Answers the version. */
+    create: async (name: string, tint: string) => (await create(name, tint)).seen?.version ?? 0,
+    close: client.close,
+  }
+}

@@ -1,0 +1,23 @@
+// Changes sources on their way into memory, so that nothing in src/ knows of it. fail-points.ts and bugs.ts say what to change.
+
+import { registerHooks } from 'node:module'
+
+/** `file` below src/; `from` stands in it exactly once. */
+export type Edit = { readonly file: string; readonly from: string; readonly to: string }
+
+/** A place that has moved is told at once, by a program that does not start. */
+export function applyEdits(name: string, edits: readonly Edit[]): void {
+  registerHooks({
+    load(url, context, next) {
+      const loaded = next(url, context)
+      const own = edits.filter(({ file }) => url.endsWith(`/src/${file}`))
+      if (own.length === 0) return loaded
+      return { ...loaded, source: own.reduce((source, edit) => edited(name, edit, source), String(loaded.source)) }
+    },
+  })
+}
+
+export function edited(name: string, { file, from, to }: Edit, source: string): string {
+  if (source.split(from).length !== 2) throw new Error(`"${name}": its place is not once in ${file} any more: ${from}`)
+  return source.replace(from, () => to)
+}

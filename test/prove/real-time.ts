@@ -1,0 +1,61 @@
+// Which revisions a request may have met: not older than what anybody knew before it began, not newer than what was begun before it ended.
+
+import type { Recording } from './record.ts'
+import type { Truth } from './truth.ts'
+
+export type RealTime = {
+  /** The highest revision that anybody had been told of before this tick. */
+  floor(tick: number): number
+  /** Below the lowest revision of a write that began after this tick. */
+  ceiling(tick: number): number
+}
+
+type Point = readonly [tick: number, revision: number]
+
+export function realTimeOf(recording: Recording, truth: Truth): RealTime {
+  const known: Point[] = []
+  const begun: Point[] = []
+  for (const { revision, writer } of truth.facts) {
+    if (!writer) continue
+    known.push([writer.end, revision])
+    begun.push([writer.start, revision])
+  }
+  for (const { end, seen } of recording.gets) if (seen) known.push([end, seen.version])
+  for (const { end, at } of recording.lists) known.push([end, at])
+  for (const { told } of recording.sessions) for (const { tick, version } of told) known.push([tick, version])
+  known.sort(byTick)
+  begun.sort(byTick)
+  const highest = running(known, Math.max, recording.from)
+  const lowest = running(begun.toReversed(), Math.min, Number.POSITIVE_INFINITY).reverse()
+  return {
+    floor(tick) {
+      const count = countBefore(known, tick)
+      return count === 0 ? recording.from : (highest[count - 1] as number)
+    },
+    ceiling(tick) {
+      return (lowest[countBefore(begun, tick)] ?? Number.POSITIVE_INFINITY) - 1
+    },
+  }
+}
+
+const byTick = (one: Point, other: Point) => one[0] - other[0]
+
+function running(points: readonly Point[], pick: (one: number, other: number) => number, start: number): number[] {
+  let so = start
+  return points.map(([, revision]) => {
+    so = pick(so, revision)
+    return so
+  })
+}
+
+/** How many points are before a tick. */
+function countBefore(points: readonly Point[], tick: number): number {
+  let low = 0
+  let high = points.length
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if ((points[middle] as Point)[0] < tick) low = middle + 1
+    else high = middle
+  }
+  return low
+}

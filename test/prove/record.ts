@@ -1,0 +1,73 @@
+// What clients asked and were told, as it is recorded and checked. `start` and `end` are ticks of one counter: what ended
+// at a lower tick than another began at was over before.
+
+/** An object as somebody saw it. */
+export type Sight = {
+  readonly name: string
+  readonly version: number
+  readonly uid: string
+  readonly value: string
+  readonly color: string
+}
+
+type Interval = { readonly start: number; readonly end: number }
+
+/**
+ * `update` names a version and sets value and color; `same` sends what was read at its version; `patch` sets the value,
+ * `relabel` the color. `expect` is a precondition. `code` 0: no answer came.
+ */
+export type Write = Interval & {
+  readonly op: 'create' | 'update' | 'same' | 'patch' | 'relabel' | 'delete'
+  readonly name: string
+  readonly value?: string
+  readonly color?: string
+  readonly expect?: number
+  readonly dryRun?: boolean
+  readonly code: number
+  /** What was answered; of a deletion the uid alone is known. */
+  readonly seen?: Sight
+  readonly uid?: string
+}
+
+export type Get = Interval & { readonly name: string; readonly code: number; readonly seen?: Sight }
+
+/** One page. `first`: the tick at which its list began; `exact`: the version that was asked for. */
+export type List = Interval & {
+  readonly at: number
+  readonly items: readonly Sight[]
+  readonly color?: string
+  readonly limit?: number
+  readonly after?: string
+  readonly exact?: number
+  /** The version that the first page showed, on a later one. */
+  readonly began?: number
+  readonly more: boolean
+  readonly remaining?: number
+}
+
+export type Told = { readonly tick: number; readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK' } & Sight
+
+/** One watch request. Sessions of one watcher follow each other, each from where the one before had come to. */
+export type Session = {
+  readonly watcher: number
+  readonly from: number
+  readonly color?: string
+  readonly told: readonly Told[]
+  /** Whether history was too old for it. */
+  readonly gone?: boolean
+  /** Whether it is nobody's beginning: it may stop where it likes. */
+  readonly loose?: boolean
+}
+
+export type Recording = {
+  readonly writes: readonly Write[]
+  readonly gets: readonly Get[]
+  readonly lists: readonly List[]
+  readonly sessions: readonly Session[]
+  /** Where it began: nothing was there. */
+  readonly from: number
+  /** What every watcher must have come to. */
+  readonly last: number
+}
+
+export type Violation = { readonly rule: string; readonly text: string }

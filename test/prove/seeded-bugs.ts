@@ -1,0 +1,66 @@
+// Puts one bug after the other into a server or a store, and says which check found it, and how fast.
+
+import { startServer } from '../support/server.ts'
+import { bugs } from './bugs.ts'
+import { checkConsistency } from './check-consistency.ts'
+import { runStoreCrashes } from './store-crashes.ts'
+import { operationsIn, runTraffic } from './traffic.ts'
+
+/** `found`: the rule that was broken, or undefined where nothing was noticed. */
+export type Hunt = {
+  readonly name: string
+  readonly by: string
+  readonly found: string | undefined
+  readonly text: string
+  /** Requests, or deaths of the process. */
+  readonly after: number
+  readonly seconds: number
+}
+
+/** As many requests; a bug that hides from the first gets the next. */
+const rounds = [2000, 8000, 40_000]
+const kills = 60
+
+export async function huntBug(name: string, seed: string): Promise<Hunt> {
+  const bug = bugs[name]
+  if (!bug) throw new Error(`there is no bug "${name}"`)
+  const started = performance.now()
+  const hunts = { traffic: huntInTraffic, 'store crashes': huntInCrashes, 'failing disk': huntOnDisk }
+  const caught = await hunts[bug.by](name, seed)
+  return { name, by: bug.by, ...caught, seconds: (performance.now() - started) / 1000 }
+}
+
+type Caught = Pick<Hunt, 'found' | 'text' | 'after'>
+
+const begin = (name: string) => ({ imports: [new URL('./bugs.ts', import.meta.url).href], env: { PROVE_BUG: name } })
+
+async function huntInTraffic(name: string, seed: string): Promise<Caught> {
+  let after = 0
+  for (const operations of rounds) {
+    const server = await startServer({ storage: 'sqlite', args: ['--audit-log', 'off'], begin: begin(name) })
+    try {
+      const recording = await runTraffic(
+        { url: server.http, key: server.adminKey },
+        { operations, seed: `${seed}/${operations}`, patience: 2000 },
+      )
+      after += operationsIn(recording)
+      const [first] = checkConsistency(recording)
+      if (first) return { found: first.rule, text: first.text, after }
+    } finally {
+      await server.kill()
+    }
+  }
+  return { found: undefined, text: 'nothing was noticed', after }
+}
+
+async function huntInCrashes(name: string, seed: string): Promise<Caught> {
+  let died = 0
+  try {
+    await runStoreCrashes({ kills, seed, begin: begin(name), died: () => died++ })
+    return { found: undefined, text: 'nothing was noticed', after: died }
+  } catch (error) {
+    return { found: 'crash', text: error instanceof Error ? error.message : String(error), after: died }
+  }
+}
+
+const huntOnDisk = async (): Promise<Caught> => ({ found: undefined, text: 'todo', after: 0 })

@@ -1,0 +1,92 @@
+// Watchers that leave and come back, and write down everything they are told. traffic.ts keeps some while its clients write.
+
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Dice } from './dice.ts'
+import { type LeanOptions, openLeanClient } from './lean-client.ts'
+import type { List, Session, Told } from './record.ts'
+import { sightOf, type Team, teams } from './sights.ts'
+
+export type Color = 'red' | 'blue'
+
+export type WatcherOptions = {
+  readonly server: LeanOptions
+  readonly watcher: number
+  readonly from: number
+  readonly color?: Color
+  /** Whether every session begins with the state, as an informer without a list does. */
+  readonly fromState?: boolean
+  readonly roll: Dice
+  readonly tick: () => number
+  readonly keepSession: (session: Session) => void
+  readonly keepList: (list: List) => void
+}
+
+export type Watcher = {
+  /** The newest revision that it knows of. */
+  readonly reached: number
+  readonly color: Color | undefined
+  stop(): Promise<void>
+}
+
+export function startWatcher(options: WatcherOptions): Watcher {
+  const { server, watcher, color, roll, tick } = options
+  let reached = options.from
+  let stopped = false
+  let leave = () => {}
+
+  async function follow(id: number): Promise<void> {
+    const client = openLeanClient(server)
+    const told: Told[] = []
+    const start = tick()
+    let state: Told[] | undefined = options.fromState ? [] : undefined
+    let from = reached
+    let gone = false
+    // Half of them are ended by the server, with a bookmark.
+    let left = roll(2) ? Number.POSITIVE_INFINITY : 1 + roll(400)
+    leave = client.close
+    const take = (line: string) => {
+      if (left <= 0) return // read before it left, but not looked at
+      const { type, object } = JSON.parse(line) as { type: Told['type'] | 'ERROR'; object: Team }
+      if (type === 'ERROR') gone = true
+      else {
+        const event: Told = { tick: tick(), type, ...sightOf(object) }
+        if (state && object.metadata.annotations?.['k8s.io/initial-events-end']) {
+          from = event.version
+          const list = { start, end: event.tick, at: from, items: state, more: false }
+          options.keepList(color === undefined ? list : { ...list, color })
+          state = undefined
+        } else (state ?? told).push(event)
+        if (!state) reached = Math.max(reached, event.version)
+      }
+      if (--left <= 0 && !state) client.close()
+    }
+    const query = state ? 'sendInitialEvents=true&resourceVersionMatch=NotOlderThan' : `resourceVersion=${reached}`
+    const selector = color === undefined ? '' : `&labelSelector=color%3D${color}`
+    const path = `${teams}?watch=true&allowWatchBookmarks=true&timeoutSeconds=${1 + roll(2)}&${query}${selector}`
+    await client.follow(path, take).catch(() => {})
+    client.close()
+    const loose = options.fromState ?? false
+    if (!state) options.keepSession({ watcher: id, from, told, gone, loose, ...(color === undefined ? {} : { color }) })
+  }
+
+  async function run(): Promise<void> {
+    // What begins with the state does not go on from where another stopped: each is a watcher of its own.
+    for (let session = 0; !stopped; session++) {
+      await follow(options.fromState ? watcher + session * 1000 : watcher)
+      if (!stopped) await pause(roll(30))
+    }
+  }
+
+  const running = run()
+  return {
+    get reached() {
+      return reached
+    },
+    color,
+    async stop() {
+      stopped = true
+      leave()
+      await running
+    },
+  }
+}
