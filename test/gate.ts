@@ -7,6 +7,7 @@ import { createInterface } from 'node:readline'
 import { stripVTControlCharacters } from 'node:util'
 import { findDesktop } from './support/desktop.ts'
 import { exec } from './support/exec.ts'
+import { openFiu } from './support/fiu.ts'
 import { findKubectls } from './support/kubectl.ts'
 
 type Step = { readonly name: string; run(): Promise<{ readonly code: number; readonly text: string }> }
@@ -17,7 +18,7 @@ const cores = 2
 /** Longest first; the test tools are looked up here so that no test waits for a download. */
 const steps: Step[] = [
   tool('types', 'tsc', '--pretty', 'false'),
-  { name: 'kubectl', run: fetchKubectls },
+  { name: 'kubectl, libfiu', run: fetchTools },
   { name: 'shells, keyring', run: fetchShells },
   tool('promises', 'oxlint', '--type-aware', '--deny-warnings'),
   tool('dead code', 'knip', '--no-progress', '--no-config-hints'),
@@ -40,8 +41,9 @@ function tool(name: string, program: string, ...args: string[]): Step {
 }
 
 /** Missing tools are not this step's failure: the tests that need them say so. */
-async function fetchKubectls() {
+async function fetchTools() {
   const found = await findKubectls()
+  await (await openFiu())?.close()
   return { code: 0, text: found.map(one => one.version).join(', ') || 'none' }
 }
 

@@ -1,8 +1,10 @@
 // Puts one bug after the other into a server or a store, and says which check found it, and how fast.
 
+import { openFiu } from '../support/fiu.ts'
 import { startServer } from '../support/server.ts'
 import { bugs } from './bugs.ts'
 import { checkConsistency } from './check-consistency.ts'
+import { runDiskFault } from './disk-faults.ts'
 import { runStoreCrashes } from './store-crashes.ts'
 import { operationsIn, runTraffic } from './traffic.ts'
 
@@ -63,4 +65,14 @@ async function huntInCrashes(name: string, seed: string): Promise<Caught> {
   }
 }
 
-const huntOnDisk = async (): Promise<Caught> => ({ found: undefined, text: 'todo', after: 0 })
+async function huntOnDisk(name: string, seed: string): Promise<Caught> {
+  const fiu = await openFiu()
+  if (!fiu) return { found: undefined, text: 'libfiu is missing', after: 0 }
+  try {
+    const { requests, problems } = await runDiskFault(fiu, 'fsync fails (EIO)', seed, begin(name))
+    const [first] = problems
+    return { found: first?.rule, text: first?.text ?? 'nothing was noticed', after: requests }
+  } finally {
+    await fiu.close()
+  }
+}

@@ -15,6 +15,8 @@ export type TrafficOptions = {
   readonly clients?: number
   /** Milliseconds that watchers get to come to the end. */
   readonly patience?: number
+  /** What is done to the server meanwhile; requests go on until it is over. */
+  readonly meanwhile?: (tape: Tape) => Promise<void>
 }
 
 /** Everything is recorded in here while it happens. */
@@ -56,15 +58,20 @@ export async function runTraffic(server: LeanOptions, options: TrafficOptions): 
     watch(5, { fromState: true, color: 'red' }),
   ]
   let left = operations
+  let isDisturbed = options.meanwhile !== undefined
+  const disturbing = options.meanwhile?.(tape).finally(() => {
+    isDisturbed = false
+  })
   const lanes = Array.from({ length: clients }, (_, id) => openClient(server, tape, id, diceOf(`${seed}/${id}`)))
   await Promise.all(
     lanes.map(async client => {
-      while (left > 0) {
+      while (left > 0 || isDisturbed) {
         const asked = await client.next()
         left -= asked
       }
     }),
   )
+  await disturbing
   const ends = await endWith(lanes[0] as ReturnType<typeof openClient>)
   const last = Math.max(ends.red, ends.blue)
   const isBehind = ({ reached, color }: Watcher) => reached < (color ? ends[color] : last)

@@ -20,8 +20,8 @@ export type Truth = {
 }
 
 export const isDone = ({ code }: Write) => code >= 200 && code < 300
-/** Nobody knows whether it happened. */
-const isOpen = ({ code }: Write) => code === 0 || code >= 500
+/** Nobody knows whether it happened. A 503 says that it did not. */
+const isOpen = ({ code }: Write) => code === 0 || (code >= 500 && code !== 503)
 
 export function truthOf({ writes, sessions }: Recording, report: (found: Violation) => void): Truth {
   const known = new Map<number, Fact>()

@@ -1,0 +1,58 @@
+// Makes system calls of a running program fail: libfiu, fetched from Debian's archive beside the machine's own packages. Used by the proofs on failing disks.
+
+import { globSync } from 'node:fs'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { exec } from './exec.ts'
+import { fetchDebian } from './fetch-debian.ts'
+import type { Again } from './server.ts'
+
+const cache = join(import.meta.dirname, '../../node_modules/.cache/platform-tools')
+const suites = [['trixie', 'bookworm']]
+
+export type Fiu = {
+  /** What a program is started with so that its calls can be made to fail. */
+  readonly begin: Again
+  /** `point`: a name of libfiu's, such as posix/io/sync/fsync; `errno`: what the call fails with. */
+  enable(pid: number, point: string, errno: number): Promise<void>
+  disable(pid: number, point: string): Promise<void>
+  close(): Promise<void>
+}
+
+type Found = { readonly libraries: readonly string[]; readonly control: string }
+
+/** undefined: this machine has it not, and cannot get it. */
+export async function openFiu(): Promise<Fiu | undefined> {
+  const found = find() ?? (await fetch())
+  if (!found) return undefined
+  const directory = await mkdtemp(join(tmpdir(), 'platform-fiu-'))
+  const pipe = join(directory, 'pipe')
+  const tell = async (pid: number, command: string) => {
+    const { code, stdout, stderr } = await exec('bash', [found.control, '-f', pipe, '-c', command, String(pid)])
+    if (code !== 0) throw new Error(`fiu-ctrl ${command}: ${stdout}${stderr}`)
+  }
+  return {
+    begin: { env: { LD_PRELOAD: found.libraries.join(' '), FIU_CTRL_FIFO: pipe } },
+    enable: (pid, point, errno) => tell(pid, `enable name=${point},failinfo=${errno}`),
+    disable: (pid, point) => tell(pid, `disable name=${point}`),
+    close: () => rm(directory, { recursive: true, force: true }),
+  }
+}
+
+/** The process that serves from a data directory. */
+export const pidIn = async (directory: string) => Number(await readFile(join(directory, 'lock.pid'), 'utf8'))
+
+async function fetch(): Promise<Found | undefined> {
+  for (const name of ['libfiu0', 'fiu-utils']) await fetchDebian({ name, cache, suites })
+  return find()
+}
+
+function find(): Found | undefined {
+  const files = (pattern: string) => globSync(pattern, { cwd: cache }).map(file => join(cache, file))
+  const library = (name: string) => files(`libfiu0-*/usr/lib/**/${name}`)[0]
+  const libraries = ['libfiu.so.0', 'fiu_run_preload.so', 'fiu_posix_preload.so'].map(library)
+  const [control] = files('fiu-utils-*/usr/bin/fiu-ctrl')
+  if (!control || libraries.includes(undefined)) return undefined
+  return { libraries: libraries as string[], control }
+}
