@@ -17,6 +17,7 @@ export type Outcome = {
   readonly kills: number
   readonly writes: number
   readonly events: number
+  /** Where it died, death by death. */
   readonly at: readonly string[]
 }
 
@@ -31,8 +32,8 @@ export async function runCrashes(kills: number, seed: string): Promise<Outcome> 
     for (let kill = 0; kill < kills; kill++) {
       const names = Object.keys(points)
       const place = roll(2) ? names[roll(names.length)] : undefined
-      at.push(place ?? 'any moment')
-      const env = place ? { PROVE_FAIL_POINT: place, PROVE_FAIL_AFTER: String(1 + roll(200)) } : {}
+      const times = 1 + roll(points[place ?? '']?.soon ? 3 : 40)
+      const env = place ? { PROVE_FAIL_POINT: place, PROVE_FAIL_AFTER: String(times) } : {}
       await server.crash({ imports: [new URL('./fail-points.ts', import.meta.url).href], env })
       const { items, revision } = await stateOf(server)
       history.check(items, Number(revision))
@@ -41,7 +42,10 @@ export async function runCrashes(kills: number, seed: string): Promise<Outcome> 
         write(server, history, n, diceOf(`${seed}/${kill}/${n}`), round),
       )
       // A place that nobody comes by is left after a while.
-      await Promise.race([server.died(), pause(place ? 1500 : 20 + roll(500))])
+      const patience = new AbortController()
+      const late = pause(place ? 1500 : 20 + roll(500), 'any moment', { signal: patience.signal }).catch(() => '')
+      at.push(await Promise.race([server.died().then(() => place ?? 'by itself'), late]))
+      patience.abort()
       round.over = true
       await server.die()
       await Promise.all(work)

@@ -1,8 +1,26 @@
 // Places in the store at which the process can be made to die. Loaded before the server with --import.
 
-import { applyEdits } from './edits.ts'
+import { applyEdits, type Edit } from './edits.ts'
 
-type Point = { readonly file: string; readonly at: string; readonly side: 'before' | 'after' }
+/** `soon`: what makes it come by within a second, where a server would take an hour. */
+type Point = {
+  readonly file: string
+  readonly at: string
+  readonly side: 'before' | 'after'
+  readonly soon?: readonly Edit[]
+}
+
+const tidySoon: readonly Edit[] = [
+  { file: 'storage/sqlite-table.ts', from: 'const TIDY_PAGES = 4000', to: 'const TIDY_PAGES = 60' },
+]
+const compactSoon: readonly Edit[] = [
+  { file: 'storage/sqlite.ts', from: 'const COMPACT_EVERY = 1000', to: 'const COMPACT_EVERY = 20' },
+  {
+    file: 'storage/event-log.ts',
+    from: 'minAgeMs = 600_000, minEvents = 10_000',
+    to: 'minAgeMs = 0, minEvents = 800',
+  },
+]
 
 /** Every `at` stands exactly once in its file; a place that has moved is told at once. */
 export const points: { readonly [name: string]: Point } = {
@@ -10,9 +28,20 @@ export const points: { readonly [name: string]: Point } = {
   'in append': { file: 'sqlite-table.ts', at: 'at += row.text\n', side: 'after' },
   'before commit': { file: 'sqlite-table.ts', at: "db.exec('COMMIT')", side: 'before' },
   'after commit': { file: 'sqlite-table.ts', at: "db.exec('COMMIT')", side: 'after' },
-  'before checkpoint': { file: 'sqlite-table.ts', at: "db.exec('PRAGMA wal_checkpoint(PASSIVE)')", side: 'before' },
-  'after checkpoint': { file: 'sqlite-table.ts', at: "db.exec('PRAGMA wal_checkpoint(PASSIVE)')", side: 'after' },
-  'in compaction': { file: 'sqlite-table.ts', at: "setMeta.run(to, 'floor')", side: 'before' },
+  'before checkpoint': {
+    file: 'sqlite-table.ts',
+    at: "db.exec('PRAGMA wal_checkpoint(PASSIVE)')",
+    side: 'before',
+    soon: tidySoon,
+  },
+  'after checkpoint': {
+    file: 'sqlite-table.ts',
+    at: "db.exec('PRAGMA wal_checkpoint(PASSIVE)')",
+    side: 'after',
+    soon: tidySoon,
+  },
+  'in compaction': { file: 'sqlite-table.ts', at: "setMeta.run(to, 'floor')", side: 'before', soon: compactSoon },
+  'after compaction': { file: 'sqlite-table.ts', at: 'floor = to\n', side: 'before', soon: compactSoon },
   'before cache update': { file: 'commit-queue.ts', at: 'replica.apply(events, revision, time)', side: 'before' },
   'after cache update': { file: 'commit-queue.ts', at: 'replica.apply(events, revision, time)', side: 'after' },
   'before answer': {
@@ -20,6 +49,7 @@ export const points: { readonly [name: string]: Point } = {
     at: 'if (error === undefined) pending.resolve(revision)',
     side: 'before',
   },
+  'after answer': { file: 'commit-queue.ts', at: 'start()\n    answer(verdicts)', side: 'after' },
 }
 
 /** Dies when it has come by so many times. */
@@ -31,5 +61,5 @@ const point = points[name]
 if (point) {
   const own = die(Number(after))
   const to = point.side === 'before' ? `${own}\n${point.at}` : `${point.at}\n${own}\n`
-  applyEdits(name, [{ file: `storage/${point.file}`, from: point.at, to }])
+  applyEdits(name, [{ file: `storage/${point.file}`, from: point.at, to }, ...(point.soon ?? [])])
 }
