@@ -114,13 +114,15 @@ async function mustCreate(kind: Kind, { namespace }: Ref, tools: Tools): Promise
 }
 
 const envelope = ['apiVersion', 'kind', 'metadata']
+/** Whatever stands where a word should. */
+const wordOf = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value))
 
 /** What is not a configuration of this object is refused before anything is merged. */
 function checkConfiguration(kind: Kind, ref: Ref, body: Json): Resource {
   if (!isObject(body)) throw badRequest('error decoding YAML: an apply configuration is an object')
   const { apiVersion = '', kind: word = '' } = body
   if (apiVersion !== kind.apiVersion || word !== kind.kind)
-    throw badRequest(`invalid object type: ${apiVersion || '/'}, Kind=${word}`)
+    throw badRequest(`invalid object type: ${wordOf(apiVersion) || '/'}, Kind=${wordOf(word)}`)
   const unknown = Object.keys(body).filter(key => !envelope.includes(key) && !Object.hasOwn(kind.fields, key))
   if (isEnough(unknown))
     throw badRequest(`failed to create typed patch object: ${unknown.length} fields not declared in schema`)
@@ -129,7 +131,9 @@ function checkConfiguration(kind: Kind, ref: Ref, body: Json): Resource {
   if (metadata.managedFields !== undefined && metadata.managedFields !== null)
     throw badRequest('metadata.managedFields must be nil')
   if (metadata.name && metadata.name !== ref.name)
-    throw badRequest(`the name of the object (${metadata.name}) does not match the name on the URL (${ref.name})`)
+    throw badRequest(
+      `the name of the object (${wordOf(metadata.name)}) does not match the name on the URL (${ref.name})`,
+    )
   if (kind.namespaced && metadata.namespace && metadata.namespace !== ref.namespace)
     throw badRequest('the namespace of the provided object does not match the namespace sent on the request')
   return {

@@ -62,6 +62,7 @@ export async function listenHttps(at: Address, certificates: CertificateSource, 
   const http = server as unknown as Server
   const sockets = bound(http, bounds, at.tooLarge)
   server.on('request', handle as never)
+  http.on('checkContinue', continuing(handle))
   if (at.upgrades) http.on('upgrade', at.upgrades.take)
   return started(http, at, 'https', milliseconds => {
     certificates.stop()
@@ -91,6 +92,7 @@ export async function listenHttp(at: Address, handle: Handle): Promise<Listener>
   const server = createServer(http1Options(at))
   const sockets = bound(server, { ...usual, ...at.bounds }, at.tooLarge)
   server.on('request', handle)
+  server.on('checkContinue', continuing(handle))
   if (at.upgrades) server.on('upgrade', at.upgrades.take)
   return started(server, at, 'http', milliseconds => close(server, sockets, milliseconds))
 }
@@ -109,6 +111,14 @@ const http1Options = ({ upgrades }: Address): object => ({
   optimizeEmptyRequests: true,
   ...(upgrades ? { shouldUpgradeCallback: upgrades.wanted } : {}),
 })
+
+/** While earlier answers are on their way (no socket yet), Node would put a 100 between the head and the body of its own. None is owed. */
+const continuing =
+  (handle: Handle): Handle =>
+  (request, response) => {
+    if (response.socket) response.writeContinue()
+    handle(request, response)
+  }
 
 /** Answers the sockets that are open, below TLS where there is any. */
 function bound(

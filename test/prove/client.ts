@@ -8,7 +8,7 @@ import type { Tape } from './traffic.ts'
 
 const names = Array.from({ length: 40 }, (_, index) => `n${String(index).padStart(2, '0')}`)
 const merge = 'application/merge-patch+json'
-const none: LeanAnswer = { code: 0, text: '' }
+const none: LeanAnswer = { code: 0, text: '', isLast: true }
 
 type Sent = Omit<Write, 'start' | 'end' | 'code' | 'seen' | 'uid'>
 

@@ -3,7 +3,8 @@
 import { createConnection } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 
-export type LeanAnswer = { readonly code: number; readonly text: string }
+/** `isLast`: whether the server closes the connection after it. */
+export type LeanAnswer = { readonly code: number; readonly text: string; readonly isLast: boolean }
 export type LeanClient = {
   ask(method: string, path: string, body?: string, type?: string): Promise<LeanAnswer>
   /** Hands over every line of an answer that comes in chunks, until it ends. Answers the code. */
@@ -74,10 +75,11 @@ export function openLeanClient({ url, key, ca }: LeanOptions): LeanClient {
   }
 }
 
-/** Reads one answer after the other: by its length, or in chunks. */
-function answerReader(finish: (answer: LeanAnswer) => void) {
+/** Reads one answer after the other: by its length, or in chunks. raw-fuzz.ts reads with it, too. */
+export function answerReader(finish: (answer: LeanAnswer) => void) {
   let rest: Buffer = Buffer.alloc(0)
   let code = 0
+  let isLast = false
   let length = -1
   let body: Buffer[] = []
   let tail = ''
@@ -88,8 +90,10 @@ function answerReader(finish: (answer: LeanAnswer) => void) {
     if (end < 0) return false
     const text = rest.toString('latin1', 0, end)
     code = Number(text.slice(9, 12))
+    isLast = text.includes('\r\nConnection: close')
     const sized = /\r\ncontent-length: (\d+)/i.exec(text)
-    length = sized ? Number(sized[1]) : Number.POSITIVE_INFINITY
+    const isBare = code < 200 || code === 204 || code === 304
+    length = isBare ? 0 : sized ? Number(sized[1]) : Number.POSITIVE_INFINITY
     rest = rest.subarray(end + 4)
     body = []
     tail = ''
@@ -98,7 +102,7 @@ function answerReader(finish: (answer: LeanAnswer) => void) {
 
   function end(): void {
     length = -1
-    finish({ code, text: Buffer.concat(body).toString() })
+    finish({ code, text: Buffer.concat(body).toString(), isLast })
   }
 
   function chunk(line: ((text: string) => void) | undefined): boolean {
