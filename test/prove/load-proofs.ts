@@ -1,0 +1,76 @@
+// The loads as proofs: each has the machine to itself, because what is measured is how quick it is.
+
+import { runKeys, runMany } from './load-many.ts'
+import { runLoad } from './load-steady.ts'
+import { runWatchers } from './load-watchers.ts'
+import type { Line, Proof, Size } from './proofs.ts'
+
+const part = 'Load'
+const mib = 2 ** 20
+const ms = (value: number) => `${value < 10 ? value.toFixed(1) : Math.round(value)} ms`
+const line = (what: string, wanted: string, found: string, kept: boolean): Line => ({ what, wanted, found, kept })
+
+export function loadProofsOf(size: Size): readonly Proof[] {
+  const seconds = size === 'long' ? 3600 : 180
+  return [
+    { part, name: 'requests', run: seed => load(seed, seconds) },
+    { part, name: 'watchers', run: watchers },
+    { part, name: 'objects', run: objects },
+    { part, name: 'keys', run: keys },
+  ]
+}
+
+async function load(seed: string, seconds: number): Promise<Line[]> {
+  const { steady, overload } = await runLoad({ seconds, overload: 15, seed })
+  const { reads, writes, memory, perSecond, errors } = steady
+  const grown = memory.end / memory.warm - 1
+  const { live, refused, answered, writers, recovery } = overload
+  const what = `${Math.round(perSecond)} requests a second over TLS for ${seconds} s`
+  return [
+    line(`${what}: reads`, 'p99 ≤ 20 ms', `p50 ${ms(reads.at(0.5))}, p99 ${ms(reads.at(0.99))}`, reads.at(0.99) <= 20),
+    line(
+      `${what}: writes`,
+      'p99 ≤ 50 ms',
+      `p50 ${ms(writes.at(0.5))}, p99 ${ms(writes.at(0.99))}`,
+      writes.at(0.99) <= 50,
+    ),
+    line(`${what}: answers`, 'no error', `${errors} errors`, errors === 0),
+    line(
+      `${what}: memory`,
+      'flat within 5%',
+      `${(grown * 100).toFixed(1)}% more than after warm-up, ${Math.round(memory.end / mib)} MiB`,
+      grown <= 0.05,
+    ),
+    line(`${writers} writers at once`, '429s', `${answered} written, ${refused} answered 429`, refused > 0),
+    line(`${writers} writers at once: /livez`, 'p99 ≤ 100 ms', `p99 ${ms(live.at(0.99))}`, live.at(0.99) <= 100),
+    line(`${writers} writers at once: afterwards`, 'normal within 5 s', ms(recovery), recovery <= 5000),
+  ]
+}
+
+async function watchers(): Promise<Line[]> {
+  const { watchers: many, events, told, late, slow, cut, grown } = await runWatchers()
+  const what = `${many} watchers, ${events} events, 5 a second at most`
+  return [
+    line(what, 'all told', `${told} of ${many * events} told`, told === many * events),
+    line(`${what}: delay`, 'p99 ≤ 1 s', `p99 ${ms(late.at(0.99))}`, late.at(0.99) <= 1000),
+    line(`${what}: memory`, 'bounded (≤ 256 MiB)', `${Math.round(grown / mib)} MiB more`, grown <= 256 * mib),
+    line(`${slow} watchers that never read`, 'cut loose', `${cut} cut loose`, cut === slow),
+  ]
+}
+
+async function objects(): Promise<Line[]> {
+  const { objects: many, coldStart, firstPage, selected, resident, errors } = await runMany(100_000)
+  const what = `${many} objects`
+  return [
+    line(`${what}: cold start`, '≤ 3 s', `${coldStart.toFixed(2)} s`, coldStart <= 3 && errors === 0),
+    line(`${what}: first page of 500`, '≤ 20 ms', ms(firstPage), firstPage <= 20),
+    line(`${what}: a selector that picks 10`, '≤ 20 ms', ms(selected), selected <= 20),
+    line(`${what}: memory`, '–', `${Math.round(resident / mib)} MiB resident`, true),
+  ]
+}
+
+async function keys(): Promise<Line[]> {
+  const { keys: many, teams, gets, errors } = await runKeys({ keys: 10_000, teams: 1000 })
+  const found = `p99 ${ms(gets.at(0.99))}, ${errors} errors`
+  return [line(`${many} keys, ${teams} teams: who am I`, 'p99 ≤ 20 ms', found, gets.at(0.99) <= 20 && errors === 0)]
+}

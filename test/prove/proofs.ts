@@ -1,0 +1,168 @@
+// What is proven, how much of it in which size, and the line each leaves in the table. run.ts runs them.
+
+import { openFiu } from '../support/fiu.ts'
+import { startServer } from '../support/server.ts'
+import { runPrograms } from '../vcluster/sandbox-programs-run.ts'
+import { bugs } from './bugs.ts'
+import { checkConsistency } from './check-consistency.ts'
+import { runCrashes } from './crashes.ts'
+import { faults, runDiskFault } from './disk-faults.ts'
+import { floods, runFlood } from './floods.ts'
+import { runPowerLoss } from './power-loss.ts'
+import { runRawFuzz } from './raw-fuzz.ts'
+import { huntBug } from './seeded-bugs.ts'
+import { runShapeFuzz } from './shape-fuzz.ts'
+import { runStoreCrashes } from './store-crashes.ts'
+import { operationsIn, runTraffic, strangeIn } from './traffic.ts'
+
+/** `wanted` and `found` in words and figures; `kept`: whether the promise was. */
+export type Line = { readonly what: string; readonly wanted: string; readonly found: string; readonly kept: boolean }
+/** What is long is cut into pieces, which are proven side by side. */
+export type Proof = { readonly part: string; readonly name: string; run(seed: string): Promise<readonly Line[]> }
+export type Size = 'usual' | 'long'
+
+const count = new Intl.NumberFormat('en')
+const say = (value: number) => count.format(Math.round(value))
+const pieces = <T>(many: number, make: (index: number) => T) => Array.from({ length: many }, (_, index) => make(index))
+
+export function proofsOf(size: Size): readonly Proof[] {
+  const isLong = size === 'long'
+  return [
+    ...pieces(isLong ? 100 : 5, index => crashes(index, 100)),
+    { part: 'Crashes', name: 'store', run: seed => storeCrashes(seed, isLong ? 10_000 : 200) },
+    { part: 'Crashes', name: 'power', run: async seed => powerLoss(seed, isLong ? 3000 : 120) },
+    ...Object.keys(faults).map(name => diskFault(name)),
+    ...pieces(isLong ? 50 : 10, index => consistency(index)),
+    ...Object.keys(bugs).map(name => seededBug(name)),
+    { part: 'Malice', name: 'requests', run: seed => rawRequests(seed, isLong ? 1_000_000 : 100_000) },
+    { part: 'Malice', name: 'texts', run: seed => bentTexts(seed, isLong ? 200_000 : 5000) },
+    { part: 'Malice', name: 'floods', run: allFloods },
+    { part: 'Malice', name: 'programs', run: seed => programs(seed, isLong ? 200_000 : 20_000) },
+  ]
+}
+
+const crashes = (index: number, kills: number): Proof => ({
+  part: 'Crashes',
+  name: `server ${index + 1}`,
+  async run(seed) {
+    const { writes, events, at } = await runCrashes(kills, `${seed}/${index}`)
+    const places = new Set(at).size
+    const found = `${say(writes)} acknowledged writes, ${say(events)} events, ${places} places of death`
+    return [
+      {
+        what: `${kills} deaths of a server under 8 writers`,
+        wanted: 'nothing lost, halved, doubled',
+        found,
+        kept: true,
+      },
+    ]
+  },
+})
+
+async function storeCrashes(seed: string, kills: number): Promise<Line[]> {
+  const writes = await runStoreCrashes({ kills, seed })
+  const found = `${say(writes)} acknowledged writes`
+  return [{ what: `${say(kills)} deaths of a bare store`, wanted: 'nothing lost or halved', found, kept: true }]
+}
+
+function powerLoss(seed: string, commits: number): Line[] {
+  const { disks, checkpoints } = runPowerLoss({ commits, seed })
+  const found = `${say(disks)} disks with cut, missing and mixed sectors, ${checkpoints} checkpoints`
+  return [{ what: `power lost around ${say(commits)} commits`, wanted: 'the state before or after', found, kept: true }]
+}
+
+const diskFault = (name: string): Proof => ({
+  part: 'Crashes',
+  name,
+  async run(seed) {
+    const fiu = await openFiu()
+    const wanted = '503, reads go on, back without a restart'
+    if (!fiu) return [{ what: name, wanted, found: 'not run: libfiu is missing', kept: false }]
+    const { refused, reads, recovery, problems } = await runDiskFault(fiu, name, seed)
+    await fiu.close()
+    const found = `${say(refused)} writes refused, ${say(reads)} reads answered, a write ${say(recovery)} ms after`
+    return [{ what: name, wanted, found: problems[0]?.text ?? found, kept: problems.length === 0 && refused > 0 }]
+  },
+})
+
+const consistency = (index: number): Proof => ({
+  part: 'Consistency',
+  name: `traffic ${index + 1}`,
+  async run(seed) {
+    const server = await startServer({ storage: 'sqlite', args: ['--audit-log', 'off'] })
+    try {
+      const to = { url: server.http, key: server.adminKey }
+      const recording = await runTraffic(to, { operations: 100_000, seed: `${seed}/${index}` })
+      const problems = checkConsistency(recording)
+      const told = recording.sessions.reduce((sum, session) => sum + session.told.length, 0)
+      const found = `${say(operationsIn(recording))} requests, ${say(told)} events in ${recording.sessions.length} watches`
+      const kept = problems.length === 0 && strangeIn(recording) === 0
+      return [
+        { what: 'requests of 64 clients', wanted: 'one order of writes', found: problems[0]?.text ?? found, kept },
+      ]
+    } finally {
+      await server.kill()
+    }
+  },
+})
+
+const seededBug = (name: string): Proof => ({
+  part: 'Seeded bugs',
+  name,
+  async run(seed) {
+    const { by, found, text, after, seconds } = await huntBug(name, seed)
+    const unit = by === 'store crashes' ? 'deaths' : 'requests'
+    const how = found ? `by ${by}, “${found}”, after ${say(after)} ${unit}, ${seconds.toFixed(1)} s` : text
+    return [{ what: name, wanted: 'found', found: how, kept: found !== undefined }]
+  },
+})
+
+async function withServer(run: (server: Awaited<ReturnType<typeof startServer>>) => Promise<Line[]>): Promise<Line[]> {
+  const server = await startServer({ storage: 'sqlite', args: ['--audit-log', 'off', '--limits-unknown-keys', '0'] })
+  try {
+    return await run(server)
+  } finally {
+    await server.kill()
+  }
+}
+
+const rawRequests = (seed: string, requests: number) =>
+  withServer(async server => {
+    const { answers, problems } = await runRawFuzz(server, requests, seed)
+    const codes = Object.entries(answers).map(([code, times]) => `${code}: ${say(times)}`)
+    const what = `${say(requests)} generated requests over bare sockets`
+    return [{ what, wanted: 'no 500, no growth', found: problems[0] ?? codes.join(', '), kept: problems.length === 0 }]
+  })
+
+async function bentTexts(seed: string, each: number): Promise<Line[]> {
+  const fed = await runShapeFuzz(each, seed)
+  return fed.map(({ name, kept, slowest, problems }) => ({
+    what: `${say(each)} bent ${name}`,
+    wanted: 'read or refused',
+    found: problems[0]?.slice(0, 200) ?? `${kept} reached new code, the slowest took ${say(slowest)} ms`,
+    kept: problems.length === 0,
+  }))
+}
+
+const allFloods = () =>
+  withServer(async server => {
+    const lines: Line[] = []
+    for (const name of Object.keys(floods)) {
+      const { size, slowest, problems } = await runFlood(server, name)
+      const found = problems[0] ?? `the slowest ordinary request took ${say(slowest)} ms`
+      lines.push({ what: `${name} × ${say(size)}`, wanted: 'others are served', found, kept: problems.length === 0 })
+    }
+    return lines
+  })
+
+async function programs(seed: string, many: number): Promise<Line[]> {
+  const outcome = await runPrograms(many, Number.parseInt(seed, 10) % 2 ** 31 || 1)
+  return [
+    {
+      what: `${say(many)} generated patch programs`,
+      wanted: 'as V8 runs them',
+      found: JSON.stringify(outcome),
+      kept: true,
+    },
+  ]
+}

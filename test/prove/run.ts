@@ -1,0 +1,92 @@
+// `npm run prove`: everything that is promised, held against a running server; prints one table and writes it to docs/PROOF.md.
+// `-- --long` takes hours; `-- --seed S` repeats a run; `-- --only WORD` proves what has the word in its name, and writes nothing.
+
+import { readFileSync, writeFileSync } from 'node:fs'
+import { arch, cpus, platform, release, totalmem } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { loadProofsOf } from './load-proofs.ts'
+import { type Line, type Proof, proofsOf, type Size } from './proofs.ts'
+
+const { values } = parseArgs({
+  options: { long: { type: 'boolean' }, seed: { type: 'string' }, only: { type: 'string' } },
+})
+const seed = values.seed ?? String(Date.now())
+const size: Size = values.long ? 'long' : 'usual'
+const page = join(import.meta.dirname, '../../docs/PROOF.md')
+const cores = 2
+
+type Row = Line & { readonly part: string; readonly name: string; readonly seconds: number }
+
+async function prove({ part, name, run }: Proof): Promise<Row[]> {
+  const started = performance.now()
+  const took = () => (performance.now() - started) / 1000
+  try {
+    const lines = await run(seed)
+    return lines.map(line => ({ part, name, ...line, seconds: took() }))
+  } catch (error) {
+    const found = error instanceof Error ? error.message.split('\n').slice(0, 3).join(' ') : String(error)
+    return [{ part, name, what: name, wanted: '–', found: found.slice(0, 300), kept: false, seconds: took() }]
+  }
+}
+
+const show = ({ part, what, found, kept, seconds }: Row) =>
+  console.log(`${kept ? 'kept  ' : 'BROKEN'} ${part.padEnd(12)} ${seconds.toFixed(0).padStart(5)} s  ${what}: ${found}`)
+
+async function proveAll(proofs: readonly Proof[], lanes: number): Promise<Row[]> {
+  const rows = new Map<Proof, Row[]>()
+  const queue = proofs.values()
+  const lane = async () => {
+    for (const proof of queue) {
+      const found = await prove(proof)
+      rows.set(proof, found)
+      for (const row of found) show(row)
+    }
+  }
+  await Promise.all(Array.from({ length: lanes }, lane))
+  return proofs.flatMap(proof => rows.get(proof) ?? [])
+}
+
+const isWanted = ({ part, name }: Proof) => !values.only || `${part} ${name}`.toLowerCase().includes(values.only)
+const started = performance.now()
+console.log(`seed ${seed}`)
+// The loads first, and each by itself: nothing else runs while it is measured how quick something is.
+const measured = await proveAll(loadProofsOf(size).filter(isWanted), 1)
+const proven = await proveAll(proofsOf(size).filter(isWanted), cores)
+const rows = [...proven, ...measured]
+const minutes = (performance.now() - started) / 60_000
+console.log(
+  `${rows.filter(row => row.kept).length} of ${rows.length} kept, ${minutes.toFixed(1)} minutes, seed ${seed}`,
+)
+if (!values.only) writeFileSync(page, pageOf())
+process.exit(rows.every(row => row.kept) ? 0 : 1)
+
+function pageOf(): string {
+  const { version } = JSON.parse(readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8')) as {
+    version: string
+  }
+  const [{ model = 'unknown' } = {}] = cpus()
+  const kernel = release().split('.').slice(0, 2).join('.')
+  const machine = `${cpus().length} cores (${model.trim()}, ${arch()}), ${Math.round(totalmem() / 2 ** 30)} GiB, ${platform()} ${kernel}, Node ${process.version}`
+  const cell = (text: string) => text.replaceAll('|', '\\|').replaceAll('\n', ' ')
+  const parts = [...new Set(rows.map(row => row.part))].map(part => {
+    const own = rows.filter(row => row.part === part)
+    const lines = own.map(
+      ({ what, wanted, found, kept, seconds }) =>
+        `| ${cell(what)} | ${cell(wanted)} | ${cell(found)} | ${kept ? 'yes' : '**no**'} | ${seconds.toFixed(0)} s |`,
+    )
+    return `## ${part}\n\n| what | promised | found | kept | took |\n|---|---|---|---|---|\n${lines.join('\n')}\n`
+  })
+  return `# Proof
+
+Written by \`npm run prove${values.long ? ' -- --long' : ''}\`; nothing here was not measured by that run.
+
+- ${new Date().toISOString().slice(0, 16).replace('T', ' ')} UTC, version ${version}, ${minutes.toFixed(1)} minutes
+- ${machine}
+- seed \`${seed}\`: \`npm run prove -- --seed ${seed}\` asks the same again
+- ${rows.filter(row => row.kept).length} of ${rows.length} promises kept
+
+How it is done: \`test/prove/\`. A slice of it is in every \`npm test\`.
+
+${parts.join('\n')}`
+}
