@@ -11,6 +11,7 @@ import { teams, teamText } from './sights.ts'
 import { vitalsOf } from './vitals.ts'
 
 const names = 1000
+const historySeconds = 600
 const merge = 'application/merge-patch+json'
 const padding = 'x'.repeat(400)
 
@@ -20,7 +21,12 @@ export type Steady = {
   readonly writes: Latencies
   readonly errors: number
   /** Resident memory after warm-up, and at the end; in bytes. */
-  readonly memory: { readonly warm: number; readonly end: number }
+  readonly memory: {
+    readonly warm: number
+    readonly end: number
+    /** What the history of changes, which is kept for ten minutes, has to have grown by since. */
+    readonly history: number
+  }
 }
 export type Overload = {
   readonly writers: number
@@ -59,11 +65,12 @@ async function runSteady(to: LeanOptions, seconds: number, seed: string, residen
   const free = openClients(to, 128)
   const all = [...free]
   const [reads, writes] = [openLatencies(), openLatencies()]
-  const warm = Math.min(60, seconds / 3)
+  const warm = seconds > 2 * historySeconds ? 1.1 * historySeconds : seconds / 3
   const started = performance.now()
   let sent = 0
   let errors = 0
   let memory = 0
+  let changed = 0
 
   async function one(client: LeanClient, due: number): Promise<void> {
     const kind = roll(100)
@@ -77,7 +84,10 @@ async function runSteady(to: LeanOptions, seconds: number, seed: string, residen
     ).catch(() => undefined)
     const took = performance.now() - due
     if (answer?.code !== 200) errors++
-    if (due - started > warm * 1000) (isRead ? reads : writes).add(took)
+    if (due - started > warm * 1000) {
+      ;(isRead ? reads : writes).add(took)
+      if (!isRead) changed += answer?.text.length ?? 0
+    }
     free.push(client)
   }
 
@@ -90,7 +100,8 @@ async function runSteady(to: LeanOptions, seconds: number, seed: string, residen
   }
   while (free.length < all.length) await pause(5)
   for (const client of all) client.close()
-  return { perSecond: sent / seconds, reads, writes, errors, memory: { warm: memory, end: resident() } }
+  const history = warm > historySeconds ? 0 : changed
+  return { perSecond: sent / seconds, reads, writes, errors, memory: { warm: memory, end: resident(), history } }
 }
 
 async function runOverload(to: LeanOptions, seconds: number): Promise<Overload> {
@@ -109,7 +120,7 @@ async function runOverload(to: LeanOptions, seconds: number): Promise<Overload> 
         const answer = await client.ask('PATCH', `${teams}/n${index % names}`, body, merge).catch(() => undefined)
         if (answer?.code === 429) {
           counts.refused++
-          await pause(50)
+          await pause(1000) // as its Retry-After asks
         } else counts.answered++
       }
     }),

@@ -19,25 +19,26 @@ import { operationsIn, runTraffic, strangeIn } from './traffic.ts'
 export type Line = { readonly what: string; readonly wanted: string; readonly found: string; readonly kept: boolean }
 /** What is long is cut into pieces, which are proven side by side. */
 export type Proof = { readonly part: string; readonly name: string; run(seed: string): Promise<readonly Line[]> }
-export type Size = 'usual' | 'long'
+/** How much of the usual: 1 takes twenty minutes on two cores, 20 takes hours, 0.1 is for a look. */
+export type Scale = number
 
 const count = new Intl.NumberFormat('en')
 const say = (value: number) => count.format(Math.round(value))
 const pieces = <T>(many: number, make: (index: number) => T) => Array.from({ length: many }, (_, index) => make(index))
 
-export function proofsOf(size: Size): readonly Proof[] {
-  const isLong = size === 'long'
+export function proofsOf(scale: Scale): readonly Proof[] {
+  const of = (usual: number) => Math.ceil(usual * scale)
   return [
-    ...pieces(isLong ? 100 : 5, index => crashes(index, 100)),
-    { part: 'Crashes', name: 'store', run: seed => storeCrashes(seed, isLong ? 10_000 : 200) },
-    { part: 'Crashes', name: 'power', run: async seed => powerLoss(seed, isLong ? 3000 : 120) },
+    ...pieces(of(5), index => crashes(index, scale < 1 ? of(500) : 100)),
+    { part: 'Crashes', name: 'store', run: seed => storeCrashes(seed, of(500)) },
+    { part: 'Crashes', name: 'power', run: async seed => powerLoss(seed, of(120)) },
     ...Object.keys(faults).map(name => diskFault(name)),
-    ...pieces(isLong ? 50 : 10, index => consistency(index)),
+    ...pieces(of(10), index => consistency(index)),
     ...Object.keys(bugs).map(name => seededBug(name)),
-    { part: 'Malice', name: 'requests', run: seed => rawRequests(seed, isLong ? 1_000_000 : 100_000) },
-    { part: 'Malice', name: 'texts', run: seed => bentTexts(seed, isLong ? 200_000 : 5000) },
+    { part: 'Malice', name: 'requests', run: seed => rawRequests(seed, of(50_000)) },
+    { part: 'Malice', name: 'texts', run: seed => bentTexts(seed, of(5000)) },
     { part: 'Malice', name: 'floods', run: allFloods },
-    { part: 'Malice', name: 'programs', run: seed => programs(seed, isLong ? 200_000 : 20_000) },
+    { part: 'Malice', name: 'programs', run: seed => programs(seed, of(20_000)) },
   ]
 }
 

@@ -1,18 +1,24 @@
 // `npm run prove`: everything that is promised, held against a running server; prints one table and writes it to docs/PROOF.md.
-// `-- --long` takes hours; `-- --seed S` repeats a run; `-- --only WORD` proves what has the word in its name, and writes nothing.
+// `-- --long` takes hours, `-- --share 0.1` a tenth of the time; `-- --seed S` repeats a run; `-- --only WORD` proves what has the word in its name, and writes nothing.
 
 import { readFileSync, writeFileSync } from 'node:fs'
-import { arch, cpus, platform, release, totalmem } from 'node:os'
+import { arch, cpus, loadavg, platform, release, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { loadProofsOf } from './load-proofs.ts'
-import { type Line, type Proof, proofsOf, type Size } from './proofs.ts'
+import { type Line, type Proof, proofsOf } from './proofs.ts'
 
 const { values } = parseArgs({
-  options: { long: { type: 'boolean' }, seed: { type: 'string' }, only: { type: 'string' } },
+  options: {
+    long: { type: 'boolean' },
+    share: { type: 'string' },
+    seed: { type: 'string' },
+    only: { type: 'string' },
+  },
 })
 const seed = values.seed ?? String(Date.now())
-const size: Size = values.long ? 'long' : 'usual'
+const scale = values.long ? 20 : Number(values.share ?? 1)
+const asked = values.long ? ' -- --long' : values.share ? ` -- --share ${values.share}` : ''
 const page = join(import.meta.dirname, '../../docs/PROOF.md')
 const cores = 2
 
@@ -49,10 +55,12 @@ async function proveAll(proofs: readonly Proof[], lanes: number): Promise<Row[]>
 
 const isWanted = ({ part, name }: Proof) => !values.only || `${part} ${name}`.toLowerCase().includes(values.only)
 const started = performance.now()
+/** How much else the machine had to do when it began: figures of a busy one say little. */
+const [busy = 0] = loadavg()
 console.log(`seed ${seed}`)
 // The loads first, and each by itself: nothing else runs while it is measured how quick something is.
-const measured = await proveAll(loadProofsOf(size).filter(isWanted), 1)
-const proven = await proveAll(proofsOf(size).filter(isWanted), cores)
+const measured = await proveAll(loadProofsOf(scale).filter(isWanted), 1)
+const proven = await proveAll(proofsOf(scale).filter(isWanted), cores)
 const rows = [...proven, ...measured]
 const minutes = (performance.now() - started) / 60_000
 console.log(
@@ -79,11 +87,11 @@ function pageOf(): string {
   })
   return `# Proof
 
-Written by \`npm run prove${values.long ? ' -- --long' : ''}\`; nothing here was not measured by that run.
+Written by \`npm run prove${asked}\`; nothing here was not measured by that run.
 
 - ${new Date().toISOString().slice(0, 16).replace('T', ' ')} UTC, version ${version}, ${minutes.toFixed(1)} minutes
-- ${machine}
-- seed \`${seed}\`: \`npm run prove -- --seed ${seed}\` asks the same again
+- ${machine}; load average ${busy.toFixed(1)} when it began
+- seed \`${seed}\`: \`--seed ${seed}\` asks the same again
 - ${rows.filter(row => row.kept).length} of ${rows.length} promises kept
 
 How it is done: \`test/prove/\`. A slice of it is in every \`npm test\`.
