@@ -48,10 +48,10 @@ export const bugs: { readonly [name: string]: Bug } = {
   ),
   'double an event': inTraffic('storage/event-log.ts', push, `${push}; if (${now(0.01)}) ${push}`),
   'lose an event': inTraffic('storage/event-log.ts', push, `if (${now(0.99)}) ${push}`),
-  'wake nobody': inTraffic(
+  'forget to wake': inTraffic(
     'storage/event-log.ts',
     'for (const course of touched) wakeAll(course)',
-    "for (const course of touched) if (revision % 2 || !events[0].key.bucket.startsWith('teams')) wakeAll(course)",
+    `for (const course of touched) if (!events[0].key.bucket.startsWith('teams') || ${now(0.2)}) wakeAll(course)`,
   ),
   'resume one too late': inTraffic('storage/event-log.ts', '.revision <= after) low', '.revision <= after + 1) low'),
   'resume from now': inTraffic(

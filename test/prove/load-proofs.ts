@@ -26,14 +26,22 @@ async function load(seed: string, seconds: number): Promise<Line[]> {
   const { reads, writes, memory, perSecond, errors } = steady
   const grown = (memory.end - memory.history) / memory.warm - 1
   const { live, refused, answered, writers, recovery } = overload
-  const what = `${Math.round(perSecond)} requests a second over TLS for ${seconds} s`
+  const what = `2,000 requests a second over TLS for ${seconds} s`
+  // Who cannot keep up is not quick, however quick the few answers were.
+  const isWhole = perSecond >= 1950
   return [
-    line(`${what}: reads`, 'p99 ≤ 20 ms', `p50 ${ms(reads.at(0.5))}, p99 ${ms(reads.at(0.99))}`, reads.at(0.99) <= 20),
+    line(`${what}: rate`, '2,000 a second', `${Math.round(perSecond)} a second`, isWhole),
+    line(
+      `${what}: reads`,
+      'p99 ≤ 20 ms',
+      `p50 ${ms(reads.at(0.5))}, p99 ${ms(reads.at(0.99))}`,
+      isWhole && reads.at(0.99) <= 20,
+    ),
     line(
       `${what}: writes`,
       'p99 ≤ 50 ms',
       `p50 ${ms(writes.at(0.5))}, p99 ${ms(writes.at(0.99))}`,
-      writes.at(0.99) <= 50,
+      isWhole && writes.at(0.99) <= 50,
     ),
     line(`${what}: answers`, 'no error', `${errors} errors`, errors === 0),
     line(

@@ -38,7 +38,7 @@ export async function runTraffic(server: LeanOptions, options: TrafficOptions): 
   const tick = () => ++ticks
   const tape: Tape = { writes: [], gets: [], lists: [], tick, known: new Map(), newest: from }
   const sessions: Session[] = []
-  const watch = (watcher: number, more: { color?: Color; fromState?: boolean }) =>
+  const watch = (watcher: number, more: { color?: Color; fromState?: boolean; stays?: boolean }) =>
     startWatcher({
       server,
       watcher,
@@ -56,6 +56,7 @@ export async function runTraffic(server: LeanOptions, options: TrafficOptions): 
     watch(3, { color: 'blue' }),
     watch(4, { fromState: true }),
     watch(5, { fromState: true, color: 'red' }),
+    watch(6, { stays: true }),
   ]
   let left = operations
   let isDisturbed = options.meanwhile !== undefined

@@ -15,6 +15,8 @@ export type WatcherOptions = {
   readonly color?: Color
   /** Whether every session begins with the state, as an informer without a list does. */
   readonly fromState?: boolean
+  /** Whether it stays until it is stopped: what it is not woken for, it never hears of. */
+  readonly stays?: boolean
   readonly roll: Dice
   readonly tick: () => number
   readonly keepSession: (session: Session) => void
@@ -42,7 +44,7 @@ export function startWatcher(options: WatcherOptions): Watcher {
     let from = reached
     let gone = false
     // Half of them are ended by the server, with a bookmark.
-    let left = roll(2) ? Number.POSITIVE_INFINITY : 1 + roll(400)
+    let left = options.stays || roll(2) ? Number.POSITIVE_INFINITY : 1 + roll(400)
     leave = client.close
     const take = (line: string) => {
       if (left <= 0) return // read before it left, but not looked at
@@ -62,7 +64,7 @@ export function startWatcher(options: WatcherOptions): Watcher {
     }
     const query = state ? 'sendInitialEvents=true&resourceVersionMatch=NotOlderThan' : `resourceVersion=${reached}`
     const selector = color === undefined ? '' : `&labelSelector=color%3D${color}`
-    const path = `${teams}?watch=true&allowWatchBookmarks=true&timeoutSeconds=${1 + roll(2)}&${query}${selector}`
+    const path = `${teams}?watch=true&allowWatchBookmarks=true&timeoutSeconds=${options.stays ? 3600 : 1 + roll(2)}&${query}${selector}`
     await client.follow(path, take).catch(() => {})
     client.close()
     const loose = options.fromState ?? false
