@@ -60,11 +60,11 @@ function holderOf({ authenticate, guard, audit }: Access, exchange: Exchange, qu
   }
 }
 
-/** HTTP/2 makes a socket for every request, and one session for all of a connection. */
+/** HTTP/2 makes a socket for every request, and one session for all of a connection; one that was taken back has none. HTTP/0.9 is let in, too. */
 const connectionOf = (request: Request): object =>
-  request.httpVersionMajor === 1
+  request.httpVersionMajor < 2
     ? request.socket
-    : (request as unknown as { stream: { session: object } }).stream.session
+    : ((request as unknown as { stream?: { session?: object } }).stream?.session ?? request)
 
 /** Node keeps the first of several; whoever stands in front may go by the last. */
 function isDoubled({ headers, rawHeaders }: Request): boolean {

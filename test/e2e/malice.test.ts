@@ -41,6 +41,13 @@ describe(`a server among the malicious (seed ${seed})`, { timeout: 240_000 }, ()
     assert.match(text, /^HTTP\/1\.1 4\d\d /)
   })
 
+  test('found: a request of HTTP/0.9 is answered as any other', async () => {
+    const bare = await openBare(server.http)
+    const head = `Host: localhost\r\nAuthorization: Bearer ${server.adminKey}\r\nConnection: close`
+    bare.socket.write(`GET /kubernetes/management/apis HTTP/0.9\r\n${head}\r\n\r\n`)
+    assert.match(await bare.ended(), /^HTTP\/1\.1 200 /)
+  })
+
   test('found: apply answers 400 where an apiVersion, a kind or a name is no text', async () => {
     const path = '/apis/management.platform.sh/v1/teams/a?fieldManager=m'
     const whole = { apiVersion: 'management.platform.sh/v1', kind: 'Team', metadata: { name: 'a' } }

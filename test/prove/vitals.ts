@@ -18,6 +18,7 @@ export async function vitalsOf(server: Server): Promise<Vitals> {
   const resident = () => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024
   const openFiles = () => readdirSync(`/proc/${pid}/fd`).length
   const before = { resident: resident(), files: openFiles() }
+  const said = server.output().length
   const isAlive = async () => {
     const answer = await server.request('GET', '/apis/management.platform.sh/v1/teams?limit=1').catch(() => undefined)
     return answer?.status === 200
@@ -30,7 +31,11 @@ export async function vitalsOf(server: Server): Promise<Vitals> {
       const isClosed = () => openFiles() <= before.files + 20
       for (const end = Date.now() + 20_000; !isClosed() && Date.now() < end; ) await pause(50)
       const grown = resident() - before.resident
-      const bugs = server.output().match(/.*(unhandled|uncaught|a bug|"level":(50|60)).*/gi) ?? []
+      const bugs =
+        server
+          .output()
+          .slice(said)
+          .match(/.*(unhandled|uncaught|a bug|"level":(50|60)).*/gi) ?? []
       return [
         ...(isClosed() ? [] : [`${openFiles()} open files, ${before.files} before`]),
         ...(grown > growth ? [`${Math.round(grown / 2 ** 20)} MiB more than before`] : []),
