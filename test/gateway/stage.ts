@@ -33,7 +33,7 @@ export type GatewayProcess = {
 }
 
 /** What every gateway of these tests says; `over` says the rest. */
-function configOf(service: Pick<Server, 'https'>, over: object): object {
+export function configOf(service: Pick<Server, 'https'>, over: object): object {
   return {
     apiVersion: 'config.platform.sh/v1',
     kind: 'GatewayConfig',
@@ -47,7 +47,7 @@ function configOf(service: Pick<Server, 'https'>, over: object): object {
   }
 }
 
-async function agentKey(service: Server): Promise<string> {
+export async function agentKey(service: Server): Promise<string> {
   const body = { spec: { user: 'admin', scope: { roles: [{ role: 'agent' }] } } }
   return (await must(service.request('POST', keys, { body }))).spec.key
 }

@@ -28,8 +28,8 @@ export const bugs: { readonly [name: string]: Bug } = {
   ),
   'leave a row out of a batch': inCrashes(
     'storage/sqlite-table.ts',
-    'insert.run(id, row.bucket,',
-    `${now(0.95)} && insert.run(id, row.bucket,`,
+    'insert.run(id, bucket,',
+    `${now(0.95)} && insert.run(id, bucket,`,
   ),
   'forget the end of the log': inCrashes(
     'storage/sqlite-load.ts',
