@@ -26,7 +26,7 @@ import { type Listener, listenHttp, listenHttps } from '../../src/serving/listen
 import type { CertificateSource } from '../../src/serving/tls.ts'
 import { openHouse } from '../support/in-process.ts'
 
-export const issuer = 'https://issuer.test'
+const issuer = 'https://issuer.test'
 
 export type TestGateway = {
   readonly url: string

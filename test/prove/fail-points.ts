@@ -40,7 +40,7 @@ export const points: { readonly [name: string]: Point } = {
     side: 'after',
     soon: tidySoon,
   },
-  'in compaction': { file: 'sqlite-table.ts', at: "setMeta.run(to, 'floor')", side: 'before', soon: compactSoon },
+  'in compaction': { file: 'sqlite-table.ts', at: "writeMeta(db, 'floor', to)", side: 'before', soon: compactSoon },
   'after compaction': { file: 'sqlite-table.ts', at: 'floor = to\n', side: 'before', soon: compactSoon },
   'before cache update': { file: 'commit-queue.ts', at: 'replica.apply(events, revision, time)', side: 'before' },
   'after cache update': { file: 'commit-queue.ts', at: 'replica.apply(events, revision, time)', side: 'after' },
