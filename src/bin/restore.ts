@@ -1,9 +1,10 @@
 // `platform restore FILE --data DIR`: a data directory from a backup. Nothing that is there already is touched.
 
-import { createReadStream, existsSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import { createReadStream, existsSync, linkSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { defineCommand, UsageError } from '../cli/command.ts'
 import { readBackup } from '../storage/backup.ts'
+import { verifyFile } from '../storage/verify.ts'
 import { openDirectory, writeSecret } from './data-directory.ts'
 import { carried, dataFlags, dataPlace } from './data-flags.ts'
 
@@ -42,15 +43,20 @@ export const restore = defineCommand({
     try {
       const source = file === '-' ? process.stdin : createReadStream(file)
       const { files, objects, revision } = await readBackup({ file: made, source, keys, skip })
+      const { damages } = verifyFile(made)
+      if (damages.length) throw new Error(`what was written does not read back: ${damages[0]}`)
       for (const name of carried)
         if (files[name]) writeSecret(join(directory, name), Buffer.from(files[name]).toString())
-      renameSync(made, join(directory, 'platform.db'))
+      // Not over a store that somebody began there meanwhile.
+      linkSync(made, join(directory, 'platform.db'))
+      rmSync(made)
       io.err(
         `platform: ${objects} objects of revision ${revision} are in ${directory}; the next write is ${revision + skip + 1}\n`,
       )
       return 0
     } catch (error) {
-      for (const end of ['', '-wal', '-shm']) rmSync(made + end, { force: true })
+      for (const name of ['platform.db.restoring', 'platform.db.restoring-journal', ...carried])
+        rmSync(join(directory, name), { force: true })
       throw new Error(`${file === '-' ? 'the backup' : file}: ${(error as Error).message}`, { cause: error })
     }
   },

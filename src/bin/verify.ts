@@ -23,7 +23,9 @@ export const verify = defineCommand({
     const place = dataPlace(asked, io.env, given)
     const file = join(place.directory, 'platform.db')
     if (!existsSync(file)) throw new UsageError([`${place.directory} has no platform.db: it is no data directory`])
-    const { damages, records, revision } = verifyFile(file)
+    const { damages, records, revision, otherFormat } = verifyFile(file)
+    if (otherFormat !== undefined && !damages.length)
+      throw new UsageError([`${file} was not verified: it has ${otherFormat}`])
     // What cannot be read as it was written need not be opened.
     const seals = damages.length ? [] : sealsOf(place)
     for (const damage of [...damages, ...seals]) io.out(`${damage}\n`)

@@ -66,19 +66,23 @@ function* records({
     for (const found of db.prepare(NEWEST).iterate()) {
       const row = found as unknown as LogRow & { readonly sum: number }
       const { id, bucket, namespace, name, previous, gap, time, text } = row
-      if (row.sum !== sumOfRow(row))
-        throw new Error(`${bucket} ${namespace}/${name} is damaged: platform verify shows what else is`)
+      if (row.sum !== sumOfRow(row)) throw damaged(`${bucket} ${namespace}/${name}`)
       objects++
       yield [['object', id, bucket, namespace, name, previous, gap, time], text ?? new Uint8Array()]
     }
-    for (const { id, time } of db.prepare('SELECT id, time FROM times').all() as { id: string; time: number }[])
+    for (const found of db.prepare('SELECT * FROM times').all()) {
+      const { id, time, sum } = found as { id: string; time: number; sum: number }
+      if (sum !== sumOf([id, time])) throw damaged(`the last use of ${id}`)
       yield [['time', id, time]]
+    }
     yield [['end', objects]]
     done({ revision, objects })
   } finally {
     db.close()
   }
 }
+
+const damaged = (what: string) => new Error(`${what} is damaged: platform verify shows what else is`)
 
 const NEWEST = `
   SELECT * FROM log WHERE gap > 0 AND id IN (SELECT max(id) FROM log GROUP BY bucket, namespace, name) ORDER BY id`
@@ -116,7 +120,8 @@ export async function readBackup({ file, source, keys, skip }: RestoreOptions): 
   closeSync(openSync(file, 'wx', 0o600))
   const db = new DatabaseSync(file)
   try {
-    db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL')
+    // Not the write-ahead log that a server uses: closing would copy it into the file, and not say if that failed.
+    db.exec('PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL')
     bringUpToDate(db)
     db.exec('BEGIN IMMEDIATE')
     const found = await fill(db, openStream(source, keys))

@@ -8,6 +8,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { after, test } from 'node:test'
 import { openReplica } from './replica.ts'
 import { loadLog, loadTimes } from './sqlite-load.ts'
+import { bringUpToDate } from './sqlite-schema.ts'
 import { verifyFile } from './verify.ts'
 
 const fixture = join(import.meta.dirname, '../../test/fixtures/store/format-2.db')
@@ -72,4 +73,22 @@ test('a record that is of another object, of another revision, gone or put elsew
   assert.match(spoiled('UPDATE times SET time = time + 1'), /times ".*": its checksum is wrong/)
   assert.match(spoiled("UPDATE meta SET value = 7 WHERE name = 'floor'"), /meta floor: its checksum is wrong/)
   assert.match(spoiled('DROP TABLE times'), /the table times cannot be read/)
+})
+
+test('a store of another format, or on its way to today’s, is not called damaged', () => {
+  copyFileSync(fixture.replace('format-2', 'format-1'), file)
+  const older = verifyFile(file)
+  assert.deepEqual(older.damages, [])
+  assert.match(older.otherFormat ?? '', /format 1, which has no checksums/)
+  const db = new DatabaseSync(file)
+  assert.throws(() =>
+    bringUpToDate(db, {
+      stepped: () => {
+        throw new Error('interrupted')
+      },
+    }),
+  )
+  db.close()
+  const between = verifyFile(file)
+  assert.deepEqual([between.damages, /not all of it yet/.test(between.otherFormat ?? '')], [[], true])
 })

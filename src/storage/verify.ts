@@ -12,6 +12,8 @@ export type Verified = {
   readonly revision: number
   /** Each names a place and what is wrong with it. Empty: everything is as it was written. */
   readonly damages: readonly string[]
+  /** Set where it was not looked at closely, for it has another format. */
+  readonly otherFormat?: string
 }
 
 type Summed<T> = T & { readonly sum: number }
@@ -40,6 +42,9 @@ export function verifyFile(file: string): Verified {
   if (open === undefined) return { ...found, damages }
   try {
     tried('the file', () => checkStructure(open, tell))
+    // Of another format the checks below would find fault with what is right.
+    const format = formatOf(open)
+    if (format !== undefined) return { ...found, damages, otherFormat: format }
     tried('the table meta', () => checkMeta(open, tell))
     tried('the table times', () => checkTimes(open, tell))
     tried('the table log', () => {
@@ -54,6 +59,21 @@ export function verifyFile(file: string): Verified {
 
 type Tell = (damage: string) => void
 
+/** In words; undefined: it has today's, or cannot be asked. A version with a wrong checksum is damage, and no other format. */
+function formatOf(db: DatabaseSync): string | undefined {
+  try {
+    const row = db.prepare("SELECT * FROM meta WHERE name = 'version'").get() as Partial<Summed<{ value: number }>>
+    const isBegun = db.prepare("SELECT value FROM meta WHERE name = 'migrated'").get() !== undefined
+    const { value = 0, sum } = row
+    if (isBegun) return `format ${value}, and not all of it yet: the next start of a server goes on with that`
+    if (value === FILE_VERSION || (sum !== undefined && sum !== sumOf(['version', value]))) return undefined
+    if (value > FILE_VERSION) return `format ${value}: use a platform that knows it`
+    return `format ${value}, which has no checksums: the next start of a server brings it up to date`
+  } catch {
+    return undefined
+  }
+}
+
 /** Pages, cells and the order within tables and indexes, as the engine itself sees them. */
 function checkStructure(db: DatabaseSync, tell: Tell): void {
   for (const row of db.prepare('PRAGMA integrity_check(100)').all()) {
@@ -64,13 +84,8 @@ function checkStructure(db: DatabaseSync, tell: Tell): void {
 
 function checkMeta(db: DatabaseSync, tell: Tell): void {
   const rows = db.prepare('SELECT * FROM meta').all() as unknown as Summed<{ name: string; value: number }>[]
-  const version = rows.find(({ name }) => name === 'version')?.value
-  if (version !== FILE_VERSION) {
-    const hint = version === 1 ? ', which has no checksums; the next start of a server brings it up to date' : ''
-    tell(`the file has format ${version}${hint}; this platform verifies format ${FILE_VERSION}`)
-    return
-  }
-  for (const name of ['floor', 'probe']) if (!rows.some(row => row.name === name)) tell(`meta ${name} is missing`)
+  for (const name of ['version', 'floor', 'probe'])
+    if (!rows.some(row => row.name === name)) tell(`meta ${name} is missing`)
   for (const { name, value, sum } of rows) if (sum !== sumOf([name, value])) tell(`meta ${name}: its checksum is wrong`)
 }
 

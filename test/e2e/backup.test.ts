@@ -204,6 +204,14 @@ describe('backup, restore and verify', { timeout: 120_000 }, () => {
     )
   })
 
+  test('where there is no room for all of it, restore says so, and leaves nothing behind', () => {
+    const target = place('tight')
+    const words = `ulimit -f 32; exec '${process.execPath}' '${program}' restore ${file} --data ${target}`
+    const { status, stderr } = spawnSync('bash', ['-c', words], { cwd: scratch })
+    assert.notEqual(status, 0, String(stderr))
+    assert.deepEqual(readdirSync(join(scratch, target)), ['master.key'])
+  })
+
   test('verify names a seal that does not open, and a directory that is none', () => {
     writeFileSync(
       join(scratch, 'wrong.key'),
