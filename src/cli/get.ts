@@ -81,8 +81,9 @@ async function showValue(io: Io, flags: GetFlags, kind: Kind, names: readonly st
     throw new UsageError([
       '-o value is for one value of a secret: platform get secret NAME.KEY -o value; a key or token is shown once, when it is made',
     ])
-  const project = kind.kind === 'ProjectSecret' ? (flags.project ?? flags.namespace?.replace(/^p-/, '')) : undefined
-  if (kind.kind === 'ProjectSecret' && project === undefined)
+  const isOfProject = kind.kind === 'ProjectSecret'
+  const project = isOfProject ? (flags.project ?? /^p-(.+)$/.exec(flags.namespace ?? '')?.[1]) : undefined
+  if (isOfProject && project === undefined)
     throw new UsageError(['--project PROJECT is missing: secrets of projects live in their own namespaces'])
   return getSecret.run(
     { flags: { ...flags, project, key: undefined, all: false } as never, words: names, args: [] },

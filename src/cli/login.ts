@@ -49,7 +49,7 @@ export const login = defineCommand({
     if (before && before.server !== server && !flags.yes) await mayReplace(io, name, `for ${before.server}`)
     const known = before?.server === server ? before.ca : undefined
     const ca = server.startsWith('http:') ? undefined : await trusted(io, server, { ...flags, known })
-    const key = await keyFrom(io, flags['access-key'] === '-')
+    const key = await keyFrom(io, server, flags['access-key'] === '-')
     const who = await introduce(io, { server, ca, key, caFile: flags['ca-file'] })
     if (before?.server === server && before.user !== who.user && !flags.yes)
       await mayReplace(
@@ -136,12 +136,14 @@ async function asked(io: Io, server: string, seen: Seen, hasChanged: boolean): P
   return authority.toString()
 }
 
-async function keyFrom(io: Io, isStdin: boolean): Promise<string> {
+async function keyFrom(io: Io, server: string, isStdin: boolean): Promise<string> {
   const given = isStdin ? new TextDecoder().decode(await io.readFile('-')) : io.env['PLATFORM_ACCESS_KEY']
   if (given === undefined && !io.ask)
     throw new UsageError(['there is no key: give it on standard input with --access-key -, or in PLATFORM_ACCESS_KEY'])
   const text = (given ?? (await io.ask?.('Access key: ', 'hidden')) ?? '').trim()
-  const { key } = readConnection(text)
+  const { key, server: its } = readConnection(text)
+  if (its !== undefined && serverOf(its) !== server)
+    throw new UsageError([`that key is for ${serverOf(its)}: it is not sent to ${server}`])
   if (!key) throw new UsageError(['the key is empty'])
   if (/[^\x21-\x7e]/.test(key) || key.length > 4000)
     throw new UsageError(['that is no access key: it has characters that no key has'])

@@ -48,7 +48,8 @@ export function openWay(io: Io, way: Pick<Way, 'server' | 'ca' | 'key' | 'caFile
   return { fetch, resources: connect(options), rows: rowsFrom(options), close: transport.close }
 }
 
-const isUntrusted = (error: Error) => /certificate is not/.test(error.message)
+/** Not of a CA that is known; a time or a name that does not fit is told as that. */
+const isUntrusted = (error: Error) => /certificate is not (?:trusted|of the CA)/.test(error.message)
 /** The next try would end as this one did. */
 const isFinal = (error: unknown) =>
   error instanceof Error && /cannot trust|not speak TLS|speaks TLS/.test(error.message)

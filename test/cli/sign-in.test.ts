@@ -27,6 +27,15 @@ async function atHome(work: (home: CliHome) => Promise<void>): Promise<void> {
 }
 
 suite('sign-in', { concurrency: 2 }, () => {
+  test('a key that says which server it is for is sent to no other', () =>
+    atHome(async home => {
+      const words = ['login', server.https, '--ca-fingerprint', fingerprint(), '--access-key', '-']
+      const said = await home.fails(2, words, { stdin: `${server.adminKey}@https://elsewhere.test:8443` })
+      assert.match(said, /that key is for https:\/\/elsewhere\.test:8443: it is not sent to https:\/\/127\.0\.0\.1/)
+      await home.ok(words, { stdin: `${server.adminKey}@${server.https}#${fingerprint()}` })
+      assert.equal(await home.ok('whoami -o name'), 'admin\n')
+    }))
+
   test('without a terminal a server is trusted by its CA file or fingerprint, and by --yes never', () =>
     atHome(async home => {
       const said = await home.fails(2, ['login', server.https, '--yes', '--access-key', '-'], {
