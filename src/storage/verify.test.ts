@@ -8,7 +8,8 @@ import { DatabaseSync } from 'node:sqlite'
 import { after, test } from 'node:test'
 import { openReplica } from './replica.ts'
 import { loadLog, loadTimes } from './sqlite-load.ts'
-import { bringUpToDate } from './sqlite-schema.ts'
+import { bringUpToDate, type LogRow } from './sqlite-schema.ts'
+import { openTable, SLOTS } from './sqlite-table.ts'
 import { verifyFile } from './verify.ts'
 
 const fixture = join(import.meta.dirname, '../../test/fixtures/store/format-2.db')
@@ -91,4 +92,22 @@ test('a store of another format, or on its way to today’s, is not called damag
   db.close()
   const between = verifyFile(file)
   assert.deepEqual([between.damages, /not all of it yet/.test(between.otherFormat ?? '')], [[], true])
+})
+
+test('sealing anew does not give a damaged record a right checksum', () => {
+  const replaced = (spoil: string) => {
+    copyFileSync(fixture, file)
+    const db = new DatabaseSync(file)
+    if (spoil) db.exec(spoil)
+    const row = db.prepare("SELECT * FROM log WHERE bucket LIKE 'sharedsecrets%' ORDER BY id DESC LIMIT 1").get()
+    db.close()
+    const { id, bucket, namespace, name, gap, text } = row as unknown as LogRow
+    const table = openTable({ file })
+    const revision = Math.floor(id / SLOTS)
+    table.replace([{ revision, bucket, namespace, name, gap, text: text as Uint8Array }])
+    table.close()
+    return verifyFile(file).damages
+  }
+  assert.deepEqual(replaced(''), [])
+  assert.match(replaced("UPDATE log SET time = time + 1 WHERE name = 'db'").join(), /checksum is wrong/)
 })
