@@ -15,10 +15,15 @@ export const backup = defineCommand({
     { what: 'Into a file', command: 'platform backup platform.backup --data data' },
     { what: 'To somewhere else', command: 'platform backup - --data data | ssh elsewhere "cat > platform.backup"' },
   ],
-  flags: dataFlags,
+  flags: {
+    ...dataFlags,
+    replace: { type: 'switch', what: 'Write over the file that is there, once the new one is whole.' },
+  },
   positionals: [{ name: 'FILE', what: 'where to write it, - for standard output' }],
   run: async ({ flags, words: [file = ''] }, io) => {
     if (file === '-' && io.isTerminal) throw new UsageError(['a backup is no text: send it into a file or a pipe'])
+    if (existsSync(file) && !flags.replace)
+      throw new UsageError([`${file} is there already: name another file, or say --replace`])
     const { directory, ring } = dataPlace(flags, io.env)
     const database = join(directory, 'platform.db')
     if (!existsSync(database))

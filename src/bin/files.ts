@@ -1,6 +1,6 @@
 // Files as the command line keeps them: written whole, for their owner alone, by one program at a time. io.ts hands it on.
 
-import { access, constants, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises'
+import { access, constants, mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { delimiter, dirname, join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import type { Files } from '../cli/world.ts'
@@ -31,6 +31,17 @@ export const openFiles = (env: NodeJS.ProcessEnv): Files => ({
     } catch (error) {
       await rm(temporary, { force: true })
       throw new Error(`cannot write ${path}: ${(error as Error).message}`)
+    }
+  },
+
+  async make(path, data) {
+    try {
+      await writeFile(path, data, { flag: 'wx', mode: 0o600, flush: true })
+      return true
+    } catch (error) {
+      const { code, message } = error as NodeJS.ErrnoException
+      if (code === 'EEXIST') return false
+      throw new Error(`cannot write ${path}: ${code === 'ENOENT' ? 'there is no such directory' : message}`)
     }
   },
 

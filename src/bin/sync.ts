@@ -4,6 +4,7 @@ import { lookup } from 'node:dns/promises'
 import { hostname } from 'node:os'
 import { setTimeout } from 'node:timers/promises'
 import pino from 'pino'
+import { ApiError } from '../api/errors.ts'
 import { defineCommand, UsageError } from '../cli/command.ts'
 import { readConfig } from '../cli/read-config.ts'
 import type { EndpointSync } from '../vcluster/endpoints.ts'
@@ -91,7 +92,9 @@ async function run(opened: Opened): Promise<number> {
       ...observer,
       failed: (what, error) => {
         failed(error)
-        log.warn({ err: error, what }, 'failed; trying again')
+        // What the other side says is a sentence; where it was read in our own sources helps nobody.
+        if (error instanceof ApiError) log.warn({ what }, `failed; trying again: ${error.message}`)
+        else log.warn({ err: error, what }, 'failed; trying again')
       },
       trouble: ({ namespace, name }, { reason, message }) => {
         trouble(reason)

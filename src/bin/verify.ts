@@ -7,6 +7,7 @@ import { defineCommand, UsageError } from '../cli/command.ts'
 import { kinds } from '../kinds/index.ts'
 import { brokenSeals } from '../registry/check-seals.ts'
 import { readStored } from '../storage/index.ts'
+import type { RingKey } from '../storage/key-ring.ts'
 import { openSealer } from '../storage/sealed.ts'
 import { verifyFile } from '../storage/verify.ts'
 import { type DataPlace, dataFlags, dataPlace } from './data-flags.ts'
@@ -23,11 +24,13 @@ export const verify = defineCommand({
     const place = dataPlace(asked, io.env, given)
     const file = join(place.directory, 'platform.db')
     if (!existsSync(file)) throw new UsageError([`${place.directory} has no platform.db: it is no data directory`])
+    const keys = ringOf(place)
+    const sealer = openSealer({ keys, random: size => randomBytes(size) })
     const { damages, records, revision, otherFormat } = verifyFile(file)
     if (otherFormat !== undefined && !damages.length)
       throw new UsageError([`${file} was not verified: it has ${otherFormat}`])
     // What cannot be read as it was written need not be opened.
-    const seals = damages.length ? [] : sealsOf(place)
+    const seals = damages.length ? [] : brokenSeals(readStored(place.directory), kinds, sealer)
     for (const damage of [...damages, ...seals]) io.out(`${damage}\n`)
     const count = damages.length + seals.length
     if (damages.length) io.err('platform: seals are looked at once everything else is whole\n')
@@ -40,11 +43,11 @@ export const verify = defineCommand({
   },
 })
 
-function sealsOf({ directory, ring }: DataPlace): string[] {
+/** Without it seals cannot be looked at: that is no damage, and nothing was verified. */
+function ringOf({ ring }: DataPlace): readonly RingKey[] {
   try {
-    const sealer = openSealer({ keys: ring().keys, random: size => randomBytes(size) })
-    return brokenSeals(readStored(directory), kinds, sealer)
+    return ring().keys
   } catch (error) {
-    return [`the seals cannot be looked at: ${(error as Error).message}`]
+    throw new UsageError([(error as Error).message])
   }
 }

@@ -64,7 +64,11 @@ async function withoutCommand(rows: readonly Row[], args: readonly string[], hel
   const hints = [words.join(' '), words.slice(0, 2).join(' '), words[0] ?? '']
     .map(one => didYouMean(one, names, name => `platform ${name}`))
     .filter(Boolean)
-  const shown = words.slice(0, 3).join(' ')
+  // What is no word of a command may be a secret.
+  const shown = words
+    .slice(0, 3)
+    .filter(one => /^[a-z][a-z0-9-]{0,31}$/.test(one))
+    .join(' ')
   io.err(`platform: no command "${shown}"${hints[0] ?? ''}\nplatform --help lists the commands\n`)
   return 2
 }

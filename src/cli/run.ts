@@ -20,7 +20,11 @@ const flags = {
     what: 'A secret, one of its keys, or that key under another name.',
     required: true,
   },
-  file: { type: 'list', value: 'KEY=PATH', what: 'Give this value as a file for its owner alone, removed afterwards.' },
+  file: {
+    type: 'list',
+    value: 'KEY=PATH',
+    what: 'Give this value as a new file for its owner alone, removed afterwards.',
+  },
   mask: { type: 'switch', what: 'Replace the values in what the program prints.' },
   watch: { type: 'switch', what: 'Start the program anew when a value changes.' },
   'no-fallback': { type: 'switch', what: 'Neither keep nor use an encrypted copy for when the service is away.' },
@@ -100,11 +104,17 @@ async function startWith(io: Io, { values, files, words, isMasked }: Wanted) {
   // Our own key is not the child's: it asked for these secrets, not for all that we may read.
   const { PLATFORM_ACCESS_KEY: _, PLATFORM_PASSPHRASE: __, ...env } = io.env
   const through = isMasked ? { through: { out: maskOf(values.values()), err: maskOf(values.values()) } } : {}
+  const made: string[] = []
   const away = async () => {
-    for (const path of files.values()) await io.files.remove(path)
+    for (const path of made) await io.files.remove(path)
   }
   try {
-    for (const [key, path] of files) await io.files.write(path, values.get(key) ?? '')
+    for (const [key, path] of files) {
+      // What is there is somebody's: it would be gone afterwards.
+      if (!(await io.files.make(path, values.get(key) ?? '')))
+        throw new UsageError([`--file ${key}: ${path} is there already; name a file that is not`])
+      made.push(path)
+    }
     const started = io.start(words, { env: { ...env, ...variables }, ...through })
     return { ended: thenAway(started.ended, away), kill: started.kill }
   } catch (error) {

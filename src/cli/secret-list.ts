@@ -16,7 +16,7 @@ import { openSession } from './session.ts'
 
 export const listSecrets = defineCommand({
   words: ['list', 'secrets'],
-  what: 'List the secrets you may see, without their values.',
+  what: 'List the secrets you may see; with -o json or yaml their values, too, which counts as reading.',
   examples: [
     { what: 'In the namespace of the context', command: 'platform list secrets' },
     { what: 'Those that nobody has read for long', command: 'platform list secrets -A --unused 90d' },

@@ -86,6 +86,9 @@ const notSignedIn = (why: string) => new ApiError(401, 'Unauthorized', `${why}: 
 
 async function wayOf(io: Io, asked: string | undefined): Promise<Way> {
   const { PLATFORM_ACCESS_KEY: given = '', PLATFORM_SERVER: at = '' } = io.env
+  // A variable that is set and empty is one that somebody meant to fill: nobody acts as somebody else by mistake.
+  if (io.env['PLATFORM_ACCESS_KEY'] === '')
+    throw new UsageError(['PLATFORM_ACCESS_KEY is set, and empty: fill or unset it'])
   const { key, server = at, fingerprint } = readConnection(given)
   if (key && server && asked === undefined) return fromEnvironment(io, key, server, fingerprint)
   const { current, contexts } = await readContexts(io)

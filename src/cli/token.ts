@@ -34,7 +34,12 @@ export const tokenRevoke = defineCommand({
     ...service,
     key: { type: 'text', value: 'NAME', what: 'Tokens made with this access key.' },
     'key-uid': { type: 'text', value: 'UID', what: 'Likewise, of a key that is gone.' },
-    jti: { type: 'text', value: 'ID', what: 'The token with this id, as audit logs say it.' },
+    jti: {
+      type: 'text',
+      value: 'ID',
+      what: 'The token with this id, as audit logs say it.',
+      check: one => (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(one) ? [] : ['is no id of a token']),
+    },
     user: { type: 'list', value: 'NAME', what: 'Tokens of this user.' },
     group: { type: 'list', value: 'NAME', what: 'Tokens that carry this group.' },
     reason: { type: 'text', value: 'TEXT', what: 'Why, for whoever is refused.', default: 'revoked by hand' },
@@ -43,6 +48,7 @@ export const tokenRevoke = defineCommand({
     const { key, 'key-uid': uid, jti, user, group, reason } = flags
     if (!key && !uid && !jti && user.length + group.length === 0)
       throw new UsageError(['say which tokens: --key, --key-uid, --jti, --user or --group'])
+    if ([...user, ...group].includes('')) throw new UsageError(['--user and --group need a name'])
     if (key && uid) throw new UsageError(['--key and --key-uid both name a key: give one of them'])
     return withService({ flags, args }, io, async resources => {
       const keyUID =
@@ -55,9 +61,16 @@ export const tokenRevoke = defineCommand({
         reason,
       }
       const { object } = await resources.create(TokenRevocation, '', { spec } as Json)
+      const whose = [
+        ...(key || uid ? [`of the key ${key ?? uid}`] : []),
+        ...(jti ? [`with the id ${jti}`] : []),
+        ...user.map(name => `of the user ${name}`),
+        ...group.map(name => `with the group ${name}`),
+      ]
       io.out(
-        `tokenrevocation/${object.metadata.name} created: tokens issued until ${object.spec?.['notBefore']} count no more\n`,
+        `tokenrevocation/${object.metadata.name} created: tokens ${whose.join(', and ')} issued until ${object.spec?.['notBefore']} count no more\n`,
       )
+      if (key) io.err(`The key ${key} itself still works: platform disable accesskey ${key}\n`)
     })
   },
 })

@@ -5,6 +5,8 @@ export interface Files {
   read(path: string): Promise<Uint8Array | undefined>
   /** Whole or not at all, readable by its owner alone, in a directory that is its owner's too. */
   write(path: string, data: string | Uint8Array): Promise<void>
+  /** A new file, readable by its owner alone, in a directory that is there; false: something of that name is. */
+  make(path: string, data: string | Uint8Array): Promise<boolean>
   /** Gone afterwards, whether it was there or not. */
   remove(path: string): Promise<void>
   /** One program at a time: others that want the same path wait. */

@@ -44,6 +44,14 @@ test('--file gives a value as a file of its owner alone, not in the environment,
   assert.equal(stdout, 'canary-one 600 undefined\n')
   assert.equal(existsSync(path), false)
   assert.match(await home.fails(2, 'run -s app --file other=x -- true'), /no secret has that key; there are: token/)
+  const own = join(home.directory, 'own')
+  writeFileSync(own, 'mine')
+  for (const path of [own, home.directory])
+    assert.match(await home.fails(2, ['run', '-s', 'app', '--file', `token=${path}`, '--', 'true']), /is there already/)
+  assert.equal(readFileSync(own, 'utf8'), 'mine', 'what was there is left as it is')
+  const nowhere = join(home.directory, 'no/where')
+  const said = await home.fails(1, ['run', '-s', 'app', '--file', `token=${nowhere}`, '--', 'true'])
+  assert.match(said, /there is no such directory/)
 })
 
 test('--mask keeps values out of both streams', async () => {

@@ -9,7 +9,7 @@ const seed = process.env['PROVE_SEED'] ?? String(Date.now())
 const kills = 30
 
 test(`a server that dies ${kills} times keeps every acknowledged write, halves none, and its watch goes on without a gap (seed ${seed})`, {
-  timeout: 240_000,
+  timeout: 600_000,
 }, async context => {
   const { writes, events } = await runCrashes(kills, seed)
   context.diagnostic(`${writes} acknowledged writes, ${events} events`)
@@ -17,7 +17,7 @@ test(`a server that dies ${kills} times keeps every acknowledged write, halves n
 })
 
 test(`a bare store that is killed 200 times keeps what it acknowledged (seed ${seed})`, {
-  timeout: 240_000,
+  timeout: 600_000,
 }, async context => {
   const writes = await runStoreCrashes({ kills: 200, seed })
   context.diagnostic(`${writes} acknowledged writes`)

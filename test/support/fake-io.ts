@@ -28,6 +28,7 @@ export function fakeIo(files: { readonly [path: string]: string } = {}, over: Pa
     files: {
       read: async () => undefined,
       write: async path => Promise.reject(new Error(`cannot write ${path}`)),
+      make: async path => Promise.reject(new Error(`cannot write ${path}`)),
       remove: async () => {},
       locked: async (_, work) => work(),
       find: async () => undefined,
