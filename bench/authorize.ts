@@ -7,12 +7,13 @@ import { OwnedAccessKey } from '../src/kinds/owned-access-key.ts'
 import { ClusterRole, ClusterRoleBinding } from '../src/kinds/rbac.ts'
 import { Team } from '../src/kinds/team.ts'
 import { openStorage } from '../src/storage/index.ts'
+import type { Measured } from './figure.ts'
 
 const [teams, bindings, keys] = [1000, 10_000, Number(process.env['BENCH_KEYS'] ?? 100_000)]
 const group = 'rbac.authorization.k8s.io'
 const random = (size: number) => randomBytes(size)
 
-export async function measureAuthorize(): Promise<string> {
+export async function measureAuthorize(): Promise<Measured> {
   const storage = await openStorage({ engine: 'memory', directory: '', now: Date.now })
   const house = openHouse({
     storage,
@@ -96,9 +97,21 @@ export async function measureAuthorize(): Promise<string> {
   house.stop()
   await storage.close()
   const at = (values: number[], part: number) =>
-    values.sort((one, other) => one - other)[Math.floor(values.length * part)]
-  const told = (values: number[]) => `${at(values, 0.5)?.toFixed(2)} µs (99%: ${at(values, 0.99)?.toFixed(2)})`
-  return `authorize        ${teams} teams, ${bindings} bindings, ${keys} keys: median ${told(took.authorize)} to authorize (wanted ≤ 3), ${told(took.authenticate)} to authenticate; of each ${told(took.nothing)} is the timer`
+    values.sort((one, other) => one - other)[Math.floor(values.length * part)] as number
+  const told = (values: number[]) => `${at(values, 0.5).toFixed(2)} µs (99%: ${at(values, 0.99).toFixed(2)})`
+  const text = `authorize        ${teams} teams, ${bindings} bindings, ${keys} keys: median ${told(took.authorize)} to authorize (wanted ≤ 3), ${told(took.authenticate)} to authenticate; of each ${told(took.nothing)} is the timer`
+  const figure = (name: string, values: number[]) => ({
+    name,
+    value: at(values, 0.5),
+    unit: 'µs',
+    bare: { name: 'timer', value: at(took.nothing, 0.5) },
+    direction: 'at-most' as const,
+    note: `p99 ${at(values, 0.99).toFixed(2)} µs; ${keys.toLocaleString('en')} keys`,
+  })
+  return {
+    text,
+    figures: [{ ...figure('authorize', took.authorize), wanted: 3 }, figure('authenticate', took.authenticate)],
+  }
 }
 
-if (process.argv[1]?.endsWith('authorize.ts')) console.log(await measureAuthorize())
+if (process.argv[1]?.endsWith('authorize.ts')) console.log((await measureAuthorize()).text)

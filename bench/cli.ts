@@ -4,11 +4,16 @@ import { spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Measured } from './figure.ts'
 import { remove, startServer } from './processes.ts'
 
 const root = join(import.meta.dirname, '..')
 const rounds = 15
-const targets = { version: 150, whoami: 250, 'get secret bench.key': 250 }
+const commands = [
+  { name: 'version', command: 'version', target: 150 },
+  { name: 'whoami', command: 'whoami', target: 250 },
+  { name: 'get secret', command: 'get secret bench.key', target: 250 },
+]
 
 /** As npm lays it out: no sources, and of what it depends on what these commands may load. */
 function build(): string {
@@ -24,7 +29,7 @@ function build(): string {
 }
 
 /** What bare Node takes is told beside it: on a busy machine both are slow. */
-export async function measureCli(): Promise<string> {
+export async function measureCli(): Promise<Measured> {
   const [directory, server] = [build(), await startServer()]
   const env = { PATH: process.env['PATH'], HOME: directory, PLATFORM_KEYCHAIN: 'off' }
   const program = [process.execPath, join(directory, 'bin/platform.js')]
@@ -40,7 +45,9 @@ export async function measureCli(): Promise<string> {
       run(command)
       return performance.now() - before
     }).toSorted((a, b) => a - b)
-    return `${(times[Math.floor(rounds / 2)] ?? 0).toFixed(0)} ms (best ${(times[0] ?? 0).toFixed(0)}, ${cpu(command)} of CPU)`
+    const middle = times[Math.floor(rounds / 2)] ?? 0
+    const more = `best ${(times[0] ?? 0).toFixed(0)}, ${cpu(command)} of CPU`
+    return { milliseconds: middle, more, text: `${middle.toFixed(0)} ms (${more})` }
   }
   /** By the shell's own accounts of its children, which no neighbour disturbs. */
   const cpu = (command: readonly string[]) => {
@@ -58,11 +65,19 @@ export async function measureCli(): Promise<string> {
     const ca = join(server.directory, 'ca.crt')
     run([...program, 'login', server.url, '--ca-file', ca, '--access-key', '-'], server.key)
     run([...program, 'set', 'secret', 'bench', 'key=-'], 'value')
-    const lines = Object.entries(targets).map(
-      ([command, target]) =>
-        `platform ${command} ${measured([...program, ...command.split(' ')])}, wanted ${target} ms`,
-    )
-    return `cli              ${lines.join('; ')}; bare node ${measured([process.execPath, '-e', '0'])}`
+    const rows = commands.map(one => ({ ...one, took: measured([...program, ...one.command.split(' ')]) }))
+    const bare = measured([process.execPath, '-e', '0'])
+    const lines = rows.map(({ command, target, took }) => `platform ${command} ${took.text}, wanted ${target} ms`)
+    const figures = rows.map(({ name, target, took }) => ({
+      name: `cli: ${name}`,
+      value: took.milliseconds,
+      unit: 'ms',
+      bare: { name: 'bare Node', value: bare.milliseconds },
+      wanted: target,
+      direction: 'at-most' as const,
+      note: took.more,
+    }))
+    return { text: `cli              ${lines.join('; ')}; bare node ${bare.text}`, figures }
   } finally {
     await server.stop()
     remove(server.directory)

@@ -1,23 +1,19 @@
 // What a gateway costs: a get through it against the same get direct, the delay it adds, a thousand watches, a token it knows. run.ts calls it.
 
-import { spawn } from 'node:child_process'
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
-import { Agent, get, request } from 'node:https'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { Agent, get } from 'node:https'
 import { type CryptoKey, importJWK, type JWK, SignJWT } from 'jose'
 import { openCredentials } from '../src/gateway/credentials.ts'
 import { openKeySet } from '../src/gateway/key-set.ts'
 import type { Request } from '../src/serving/exchange.ts'
+import { type Figure, type Measured, median } from './figure.ts'
+import { cpuOf, memoryOf, ours, send, startGateway } from './gateway-process.ts'
 import { drive } from './load.ts'
-import { remove, type Server, startServer } from './processes.ts'
+import { remove, startServer } from './processes.ts'
 
-const ours = '/apis/management.platform.sh/v1'
 const rounds = 3
-const median = (values: readonly number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] as number
 
-export async function measureGateway(seconds: number): Promise<string> {
+export async function measureGateway(seconds: number): Promise<Measured> {
   const server = await startServer()
   const { url, pid, stop, directory } = await startGateway(server)
   const { token } = (await send(server, `${ours}/directclusterendpointtokens`, { spec: {} })).status
@@ -63,84 +59,33 @@ export async function measureGateway(seconds: number): Promise<string> {
   remove(directory)
   remove(server.directory)
   const whole = (values: readonly number[]) => Math.round(median(values)).toString()
-  return [
+  const text = [
     `gateway get      ${whole(rates.through).padStart(7)}/s   direct ${whole(rates.direct).padStart(7)}/s   ratio ${median(rates.ratio).toFixed(2)} (wanted 0.5)${errors ? `   ${errors} errors` : ''}`,
     `gateway cpu      ${whole(cpu.gateway)} µs a get, the server behind it ${whole(cpu.server)} µs`,
     `gateway delay    p99 added at 500/s ${median(delays.added).toFixed(2)} ms (direct ${median(delays.direct).toFixed(2)}, through ${median(delays.through).toFixed(2)}; wanted 3)`,
     `gateway watches  1,000 held in ${Math.round(held)} MB (${Math.round(before)} before them; wanted 150)`,
     `gateway token    one that is known costs ${median(known).toFixed(2)} µs (wanted 5)`,
   ].join('\n')
-}
-
-/** Milliseconds of CPU time that a process has used: says more than a rate where others use the machine, too. */
-function cpuOf(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
-  return (Number(fields[11]) + Number(fields[12])) * 10
-}
-
-async function startGateway(server: Server) {
-  const directory = mkdtempSync(join(tmpdir(), 'platform-bench-gateway-'))
-  const put = (name: string, text: string) => writeFileSync(join(directory, name), text)
-  const made = await send(server, `${ours}/ownedaccesskeys`, {
-    spec: { user: 'admin', scope: { roles: [{ role: 'agent' }] } },
+  const get = `${whole(rates.through)}/s, direct ${whole(rates.direct)}/s${errors ? `, ${errors} errors` : ''}`
+  const delayed = `direct ${median(delays.direct).toFixed(2)} ms, through ${median(delays.through).toFixed(2)} ms`
+  const most = (name: string, value: number, unit: string, note = ''): Figure => ({
+    name: `gateway: ${name}`,
+    ...{ value, unit, direction: 'at-most', ...(note ? { note } : {}) },
   })
-  put('agent.key', made.spec.key)
-  put('ca.crt', readFileSync(join(server.directory, 'ca.crt'), 'utf8'))
-  put(
-    'gateway.yaml',
-    JSON.stringify({
-      apiVersion: 'config.platform.sh/v1',
-      kind: 'GatewayConfig',
-      listen: '127.0.0.1:0',
-      tls: { directory: 'tls' },
-      issuer: { url: server.url, ca: 'ca.crt' },
-      service: { keyFile: 'agent.key' },
-      identity: { userPrefix: '' },
-      limits: { reads: 5000, share: 100 },
-      audit: { log: 'off' },
-      clusters: [{ name: 'prod', kubeconfig: join(server.directory, 'admin.kubeconfig') }],
-    }),
-  )
-  const program = new URL('../bin/platform.js', import.meta.url).pathname
-  const child = spawn(process.execPath, [program, 'gateway', '--config', join(directory, 'gateway.yaml')], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  const url = await new Promise<string>(resolve => {
-    let text = ''
-    child.stdout.on('data', chunk => {
-      text += chunk
-      const found = /ready: (\S+)/.exec(text)
-      if (found) resolve(found[1] as string)
-    })
-  })
-  const stop = () =>
-    new Promise<void>(resolve => {
-      child.on('exit', () => resolve())
-      child.kill('SIGTERM')
-    })
-  return { url, directory, stop, pid: childOf(child.pid as number) }
-}
-
-/** bin/platform.js may have started another Node. */
-function childOf(pid: number): number {
-  const [child] = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')
-  return child ? Number(child) : pid
-}
-
-// biome-ignore lint/suspicious/noExplicitAny: whatever came
-function send(server: Server, path: string, body: object): Promise<any> {
-  return new Promise((resolve, reject) => {
-    const headers = { Authorization: `Bearer ${server.key}`, 'Content-Type': 'application/json' }
-    const options = { method: 'POST', rejectUnauthorized: false, headers }
-    const sent = request(`${server.url}/kubernetes/management${path}`, options, response => {
-      let text = ''
-      response.setEncoding('utf8').on('data', chunk => {
-        text += chunk
-      })
-      response.on('end', () => resolve(JSON.parse(text)))
-    })
-    sent.on('error', reject).end(JSON.stringify(body))
-  })
+  return {
+    text,
+    figures: [
+      {
+        name: 'gateway: get',
+        ...{ value: median(rates.ratio), unit: 'of direct', bare: { name: 'direct', value: 1 } },
+        ...{ wanted: 0.5, direction: 'at-least', note: get },
+      },
+      { ...most('cpu', median(cpu.gateway), 'µs a get'), bare: { name: 'server', value: median(cpu.server) } },
+      { ...most('delay', median(delays.added), 'ms added, p99', delayed), wanted: 3 },
+      { ...most('watches', held, 'MB', `${Math.round(before)} MB before them`), wanted: 150 },
+      { ...most('token', median(known), 'µs'), wanted: 5 },
+    ],
+  }
 }
 
 type At = {
@@ -194,8 +139,6 @@ async function hold({ url, key, path }: At, count: number): Promise<(() => void)
   for (let at = 0; at < count; at += 50) all.push(...(await Promise.all(Array.from({ length: 50 }, open))))
   return all
 }
-
-const memoryOf = (pid: number) => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
 
 async function knownToken(): Promise<number> {
   const pair = generateKeyPairSync('ec', { namedCurve: 'P-256' })

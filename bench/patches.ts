@@ -3,6 +3,7 @@
 import { openPatcher } from '../src/vcluster/patch/apply.ts'
 import type { Patch } from '../src/vcluster/patch/patch.ts'
 import { openSandbox, type Sandbox } from '../src/vcluster/patch/sandbox.ts'
+import { type Figure, type Measured, median } from './figure.ts'
 
 const wanted = { evaluations: 200_000, objects: 2_000 }
 const rounds = 5
@@ -19,17 +20,19 @@ const endpoints = (index: number) => ({
   subsets: [{ addresses, ports: [{ port: 80 }] }],
 })
 
-export async function measurePatches(): Promise<string> {
+export async function measurePatches(): Promise<Measured> {
   const sandbox = openSandbox()
   try {
-    const lines = [await evaluations(sandbox), await objects(sandbox)]
-    return lines.map(line => `patches: ${line}`).join('\n')
+    const rows = [await evaluations(sandbox), await objects(sandbox)]
+    return { text: rows.map(({ line }) => `patches: ${line}`).join('\n'), figures: rows.map(({ figure }) => figure) }
   } finally {
     await sandbox.close()
   }
 }
 
-async function evaluations(sandbox: Sandbox): Promise<string> {
+type Row = { readonly line: string; readonly figure: Figure }
+
+async function evaluations(sandbox: Sandbox): Promise<Row> {
   const values = Array.from({ length: 100_000 }, (_, index) => `value-${index}`)
   const before = process.cpuUsage()
   let done = 0
@@ -40,11 +43,12 @@ async function evaluations(sandbox: Sandbox): Promise<string> {
   })
   const { user, system } = process.cpuUsage(before)
   const each = ((user + system) / done).toFixed(1)
-  return `${show(rates)} evaluations/s in a batch (wanted ${wanted.evaluations.toLocaleString('en')}); ${each} µs of a core each`
+  const line = `${show(rates)} evaluations/s in a batch (wanted ${wanted.evaluations.toLocaleString('en')}); ${each} µs of a core each`
+  return { line, figure: figureOf('evaluations', rates, `${each} µs of a core each`) }
 }
 
 /** Many at a time, as the syncer's lanes do. */
-async function objects(inner: Sandbox): Promise<string> {
+async function objects(inner: Sandbox): Promise<Row> {
   let inside = 0
   const sandbox: Sandbox = {
     ...inner,
@@ -78,7 +82,9 @@ async function objects(inner: Sandbox): Promise<string> {
   })
   const { user, system } = process.cpuUsage(before)
   const share = Math.round((inside / all) * 100)
-  return `${show(rates)} objects/s, 2 patches and 11 evaluations each (wanted ${wanted.objects.toLocaleString('en')}); ${share} % of it in the sandbox; ${Math.round((user + system) / done)} µs of a core each`
+  const note = `${share} % of it in the sandbox; ${Math.round((user + system) / done)} µs of a core each`
+  const line = `${show(rates)} objects/s, 2 patches and 11 evaluations each (wanted ${wanted.objects.toLocaleString('en')}); ${note}`
+  return { line, figure: figureOf('objects', rates, note) }
 }
 
 async function repeat(work: () => Promise<number>): Promise<number[]> {
@@ -89,8 +95,16 @@ async function repeat(work: () => Promise<number>): Promise<number[]> {
     const count = await work()
     rates.push((count / (performance.now() - start)) * 1000)
   }
-  return rates.sort((one, other) => one - other)
+  return rates
 }
 
-const show = (rates: readonly number[]) =>
-  Math.round(rates[Math.floor(rates.length / 2)] as number).toLocaleString('en')
+const show = (rates: readonly number[]) => Math.round(median(rates)).toLocaleString('en')
+
+const figureOf = (what: keyof typeof wanted, rates: readonly number[], note: string): Figure => ({
+  name: `patches: ${what}`,
+  value: median(rates),
+  unit: `${what}/s`,
+  wanted: wanted[what],
+  direction: 'at-least',
+  note,
+})

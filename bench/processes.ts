@@ -25,6 +25,8 @@ async function start(args: readonly string[], ready: RegExp): Promise<{ child: C
 
 const stopper = (child: ChildProcess) => () =>
   new Promise<void>(resolve => {
+    // It may have ended already: who presses Ctrl-C ends all of them.
+    if (child.exitCode !== null || child.signalCode !== null) return resolve()
     child.on('exit', () => resolve())
     child.kill('SIGTERM')
   })

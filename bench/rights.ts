@@ -1,6 +1,7 @@
 // What rights cost a get: by somebody whose right is one of very many, against the administrator of a server that has none of them.
 
 import { Agent, request } from 'node:https'
+import { type Measured, median as medianOf } from './figure.ts'
 import { drive } from './load.ts'
 import { remove, type Server, startServer } from './processes.ts'
 
@@ -60,7 +61,7 @@ async function fill(server: Server): Promise<string> {
   return JSON.parse(await post(server, keys, { spec: { user: 'user-500' } })).spec.key
 }
 
-export async function measureRights(seconds: number): Promise<string> {
+export async function measureRights(seconds: number): Promise<Measured> {
   const [plain, full] = [await startServer(undefined, memory), await startServer(undefined, memory)]
   await Promise.all([makeTeams(plain), makeTeams(full)])
   const member = await fill(full)
@@ -79,8 +80,18 @@ export async function measureRights(seconds: number): Promise<string> {
     }
   await Promise.all([plain.stop(), full.stop()])
   for (const { directory } of [plain, full]) remove(directory)
-  const median = ({ rates }: (typeof runs)[number]) => rates.sort((one, other) => one - other)[2] as number
+  const median = ({ rates }: (typeof runs)[number]) => medianOf(rates)
   const [without, administrator, one] = [median(runs[0]), median(runs[1]), median(runs[2])]
   const told = (rate: number) => `${Math.round(rate)}/s`
-  return `rights           ${count.teams} teams, ${count.bindings} bindings, ${count.keys} keys: get by one of many ${told(one)}, by the administrator ${told(administrator)}, by the administrator of a server without them ${told(without)}: ratios ${(one / administrator).toFixed(2)}, ${(one / without).toFixed(2)} (wanted ≥ 0.95)`
+  const text = `rights           ${count.teams} teams, ${count.bindings} bindings, ${count.keys} keys: get by one of many ${told(one)}, by the administrator ${told(administrator)}, by the administrator of a server without them ${told(without)}: ratios ${(one / administrator).toFixed(2)}, ${(one / without).toFixed(2)} (wanted ≥ 0.95)`
+  const figure = (of: string, rate: number) => ({
+    name: `rights, ${count.keys.toLocaleString('en')} keys: of ${of}`,
+    value: one / rate,
+    unit: 'of the rate',
+    bare: { name: of, value: 1 },
+    wanted: 0.95,
+    direction: 'at-least' as const,
+    note: `${told(one)} against ${told(rate)}`,
+  })
+  return { text, figures: [figure('the administrator', administrator), figure('a server without', without)] }
 }

@@ -2,6 +2,7 @@
 
 import { readFileSync } from 'node:fs'
 import { Agent, request } from 'node:https'
+import type { Figure, Measured } from './figure.ts'
 import { drive } from './load.ts'
 import { remove, type Server, startServer } from './processes.ts'
 
@@ -44,7 +45,7 @@ async function rates(server: Server): Promise<{ get: number; page: number; few: 
   return { get: get.perSecond, page: page.perSecond, few: few.perSecond }
 }
 
-export async function measureScale(): Promise<string> {
+export async function measureScale(): Promise<Measured> {
   let server = await startServer()
   const empty = residentOf(server.pid)
   await fill(server, 0, 1000)
@@ -58,9 +59,28 @@ export async function measureScale(): Promise<string> {
   const after = await rates(server)
   await server.stop()
   remove(server.directory)
-  return [
+  const text = [
     `scale            ${many} objects: cold start ${cold.toFixed(2)} s (wanted ≤ 3), ${Math.round(bytes)} bytes resident per object (wanted ≤ 2560)`,
     `                 get ${(after.get / before.get).toFixed(2)}, first page ${(after.page / before.page).toFixed(2)} of the rate with 1,000 objects (wanted ~1)`,
     `                 a selector that picks 10: 1/${(after.get / after.few).toFixed(1)} of a get (wanted ≥ 1/10)`,
   ].join('\n')
+  const part = (name: string, unit: string, wanted: number, [value, rate]: readonly [number, number]): Figure => ({
+    name: `scale: ${name}`,
+    value: value / rate,
+    unit,
+    bare: { name: unit.replace(/^of (the rate )?/, ''), value: 1 },
+    wanted,
+    direction: 'at-least',
+    note: `${Math.round(value)}/s against ${Math.round(rate)}/s`,
+  })
+  return {
+    text,
+    figures: [
+      { name: 'scale: cold start', value: cold, unit: 's', wanted: 3, direction: 'at-most' },
+      { name: 'scale: memory', value: bytes, unit: 'bytes an object', wanted: 2560, direction: 'at-most' },
+      part('get', 'of the rate with 1,000', 1, [after.get, before.get]),
+      part('first page', 'of the rate with 1,000', 1, [after.page, before.page]),
+      part('selector', 'of a get', 0.1, [after.few, after.get]),
+    ],
+  }
 }

@@ -15,6 +15,7 @@ import {
   startCluster,
   startProgram,
 } from '../test/support/cluster-process.ts'
+import type { Figure, Measured } from './figure.ts'
 
 const count = Number(process.env['BENCH_ENDPOINTS'] ?? 5000)
 const changesEvery = 20
@@ -32,14 +33,20 @@ const patches = `sync:
         expression: virtualToHostDNS(value)
 `
 
-export async function measureSync(): Promise<string> {
+export async function measureSync(): Promise<Measured> {
   const plain = await measure('sync', '')
   const patched = await measure('sync, 2 patches', patches)
   const share = 1 - plain.cpu / patched.cpu
-  return `${plain.line}\n${patched.line}; patches are ${Math.round(share * 100)}% of its CPU time`
+  const told = { name: 'sync, 2 patches: share', value: share * 100, unit: '% of its CPU time' }
+  return {
+    text: `${plain.line}\n${patched.line}; patches are ${Math.round(share * 100)}% of its CPU time`,
+    figures: [...plain.figures, ...patched.figures, { ...told, direction: 'at-most' }],
+  }
 }
 
-async function measure(name: string, config: string): Promise<{ readonly line: string; readonly cpu: number }> {
+type Run = { readonly line: string; readonly cpu: number; readonly figures: readonly Figure[] }
+
+async function measure(name: string, config: string): Promise<Run> {
   const directory = mkdtempSync(join(tmpdir(), 'platform-bench-'))
   const file = join(directory, 'vcluster.yaml')
   writeFileSync(file, config)
@@ -67,7 +74,16 @@ async function measure(name: string, config: string): Promise<{ readonly line: s
       `lag at ${1000 / changesEvery}/s: median ${at(lags, 0.5)} ms, p99 ${at(lags, 0.99)} ms (wanted 250)`,
       `${(each / 1024).toFixed(1)} KB an object (wanted 20)`,
     ].join('; ')
-    return { line, cpu }
+    const figure = (what: string, value: number, unit: string, wanted: number): Figure => ({
+      name: `${name}: ${what}`,
+      ...{ value, unit, wanted, direction: 'at-most' },
+    })
+    const figures = [
+      { ...figure('from cold', cold, 's', 30), note: `${count} objects, ${work.toFixed(1)} s of its own CPU` },
+      { ...figure('lag at 50/s', at(lags, 0.99), 'ms, p99', 250), note: `median ${at(lags, 0.5)} ms` },
+      figure('memory', each / 1024, 'KB an object', 20),
+    ]
+    return { line, cpu, figures }
   } finally {
     await Promise.all([virtual.close(), host.close()])
     rmSync(directory, { recursive: true })

@@ -4,6 +4,7 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { Agent, request } from 'node:https'
 import { join } from 'node:path'
+import type { Measured } from './figure.ts'
 import { remove, type Server, startServer } from './processes.ts'
 import type { Report, Task } from './watch-reader.ts'
 
@@ -17,7 +18,7 @@ const now = () => Number(process.hrtime.bigint()) / 1e6
 /** When each create was sent, and when it was answered. */
 type Written = Map<string, { readonly sent: number; readonly answered: number }>
 
-export async function measureWatch(): Promise<string> {
+export async function measureWatch(): Promise<Measured> {
   const server = await startServer()
   const agent = new Agent({ keepAlive: true, maxSockets: writers, rejectUnauthorized: false })
   // What is measured is neither how long compiling takes nor how long the writers' connections take to open.
@@ -36,7 +37,7 @@ export async function measureWatch(): Promise<string> {
   return show(written, report)
 }
 
-function show(written: Written, report: Report): string {
+function show(written: Written, report: Report): Measured {
   const delays: number[] = []
   let last = 0
   for (const [name, times] of Object.entries(report))
@@ -48,7 +49,14 @@ function show(written: Written, report: Report): string {
   const first = Math.min(...[...written.values()].map(({ sent }) => sent))
   const p99 = delays.sort((one, other) => one - other)[Math.floor(delays.length * 0.99)] as number
   const rate = Math.round((watchers * events) / ((last - first) / 1000))
-  return `watch            ${watchers} watchers × ${events} events: ${rate} events/s (wanted 100000), p99 ${p99.toFixed(1)} ms after the write was answered (wanted < 50), reader included`
+  const text = `watch            ${watchers} watchers × ${events} events: ${rate} events/s (wanted 100000), p99 ${p99.toFixed(1)} ms after the write was answered (wanted < 50), reader included`
+  return {
+    text,
+    figures: [
+      { name: 'watch: events', value: rate, unit: 'events/s', wanted: 100_000, direction: 'at-least' },
+      { name: 'watch: delay', value: p99, unit: 'ms, p99', wanted: 50, direction: 'at-most' },
+    ],
+  }
 }
 
 async function write(server: Server, agent: Agent, prefix: string, count: number): Promise<Written> {

@@ -1,0 +1,39 @@
+// What a part of the bench hands over: its lines for people, and its figures for the record. run.ts prints the one and records the other.
+
+export type Figure = {
+  /** One in the whole record: a newer figure of this name takes the place of the older. */
+  readonly name: string
+  readonly value: number
+  /** Follows the number: `ms`, `of bare`, `events/s`. */
+  readonly unit: string
+  /** What the same work costs where nothing else is done, measured in the same run, in the same unit. */
+  readonly bare?: { readonly name: string; readonly value: number }
+  /** Absent: nothing is asked of it, it only explains others. */
+  readonly wanted?: number
+  /** Which side of what is wanted is the good one. */
+  readonly direction: 'at-least' | 'at-most'
+  readonly note?: string
+}
+
+export type Measured = { readonly text: string; readonly figures: readonly Figure[] }
+
+export const median = (values: readonly number[]) =>
+  values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] as number
+
+/** undefined: nothing is asked of it. */
+export function isMet({ value, wanted, direction }: Figure): boolean | undefined {
+  if (wanted === undefined) return undefined
+  return direction === 'at-least' ? value >= wanted : value <= wanted
+}
+
+const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 })
+const fine = new Intl.NumberFormat('en', { maximumFractionDigits: 2 })
+export const number = (value: number) => (Math.abs(value) >= 100 ? whole : fine).format(value)
+
+/** `0.49 of bare`, `2.64 s`, `59,900 events/s`. */
+export const told = (value: number, { unit }: Figure) => `${number(value)}${unit.startsWith('%') ? '' : ' '}${unit}`
+export const toldWanted = (figure: Figure) =>
+  figure.wanted === undefined ? '–' : `${figure.direction === 'at-least' ? '≥' : '≤'} ${told(figure.wanted, figure)}`
+
+/** So that the record does not pretend to know more digits than a run can tell. */
+export const rounded = (value: number) => Number(value.toPrecision(4))

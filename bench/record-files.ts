@@ -1,0 +1,32 @@
+// Where the record is kept: docs/bench/results.json, a chart a figure beside it, and the table in docs/BENCH.md. run.ts reads and writes it.
+
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { chartOf } from './chart.ts'
+import { type BenchRecord, chartName, withTable } from './record.ts'
+
+const docs = join(import.meta.dirname, '../docs')
+
+export function readRecord(directory = docs): BenchRecord {
+  const file = join(directory, 'bench/results.json')
+  return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as BenchRecord) : { figures: [] }
+}
+
+/** Everything that follows from the record, by its place under `directory`. */
+export function pagesOf(record: BenchRecord, directory = docs): Map<string, string> {
+  const page = readFileSync(join(directory, 'BENCH.md'), 'utf8')
+  return new Map([
+    ['bench/results.json', `${JSON.stringify(record, null, 2)}\n`],
+    ['BENCH.md', withTable(page, record)],
+    ...record.figures.map(entry => [`bench/${chartName(entry.name)}`, chartOf(entry)] as const),
+  ])
+}
+
+/** Charts of figures that are no longer in the record go. */
+export function writeRecord(record: BenchRecord, directory = docs): void {
+  const pages = pagesOf(record, directory)
+  mkdirSync(join(directory, 'bench'), { recursive: true })
+  for (const name of readdirSync(join(directory, 'bench')))
+    if (name.endsWith('.svg') && !pages.has(`bench/${name}`)) rmSync(join(directory, 'bench', name))
+  for (const [path, text] of pages) writeFileSync(join(directory, path), text)
+}
