@@ -1,0 +1,164 @@
+// The jobs that compare.ts gives to both servers, and how one is driven: the same requests by the same generator.
+
+import type { Stock, Way } from './compare-side.ts'
+import { median } from './figure.ts'
+
+export type Sizes = {
+  readonly seconds: number
+  readonly rounds: number
+  readonly objects: number
+  readonly watchers: number
+  readonly events: number
+}
+export type Side = { readonly way: Way; readonly stock: Stock }
+/** All that is made carries `label=run`, and a name that begins with it. */
+export type Run = Sizes & { readonly run: string; readonly signal: AbortSignal }
+
+export const label = 'bench.platform.sh/run'
+const fewLabel = 'bench.platform.sh/few'
+const few = 10
+
+/** Good answers a second; others are told beside it. */
+export type Rate = {
+  readonly perSecond: number
+  readonly errors: number
+  readonly why?: string | undefined
+  readonly p99?: number
+}
+type Requests = (side: Side, run: Run, number: number) => readonly [method: string, path: string, body?: object]
+type Job = { readonly name: string; drive(side: Side, run: Run): Promise<Rate> }
+
+const requests = (name: string, connections: number, make: Requests): Job => ({
+  name,
+  drive: (side, run) => driveRequests({ side, run, connections, make }),
+})
+const one = ({ stock }: Side, { run, objects }: Run, number: number) => `${stock.collection}/${run}-${number % objects}`
+const selected = ({ stock }: Side, { run }: Run) =>
+  `${stock.collection}?labelSelector=${encodeURIComponent(`${fewLabel}=${run}-0`)}`
+
+export const jobs: readonly Job[] = [
+  requests('get one', 32, (side, run, number) => ['GET', one(side, run, number)]),
+  requests('page of 500', 8, ({ stock }) => ['GET', `${stock.collection}?limit=500`]),
+  requests('label list', 32, (side, run) => ['GET', selected(side, run)]),
+  requests('durable create', 64, ({ stock }, { run }, number) => [
+    'POST',
+    stock.collection,
+    stock.object(`${run}-created-${number}`, { [label]: run }),
+  ]),
+  requests('patch', 64, (side, run, number) => ['PATCH', one(side, run, number), side.stock.patch(number)]),
+  { name: 'watch', drive: driveWatch },
+]
+
+/** A selector picks about ten of them. */
+export async function fill({ way, stock }: Side, { run, objects, signal }: Run): Promise<void> {
+  const groups = Math.max(1, Math.floor(objects / few))
+  await lanes(16, objects, signal, async index => {
+    const labels = { [label]: run, [fewLabel]: `${run}-${index % groups}` }
+    const { status, text } = await way.send(
+      'POST',
+      stock.collection,
+      JSON.stringify(stock.object(`${run}-${index}`, labels)),
+    )
+    if (status !== 201) throw new Error(`${way.server}: a ${stock.kind} cannot be made (${status}): ${text}`)
+  })
+}
+
+let numbers = 0
+
+type Drive = { readonly side: Side; readonly run: Run; readonly connections: number; readonly make: Requests }
+
+async function driveRequests({ side, run, connections, make }: Drive): Promise<Rate> {
+  let [good, errors] = [0, 0]
+  let why: string | undefined
+  const start = performance.now()
+  const end = start + run.seconds * 1000
+  const lane = async () => {
+    // What was sent is waited for, also when the run is broken off: nothing may come after the removal.
+    while (performance.now() < end && !run.signal.aborted) {
+      const [method, path, body] = make(side, run, numbers++)
+      const problem = await side.way.send(method, path, body && JSON.stringify(body)).then(
+        ({ status }) => (status < 300 ? undefined : `${status}`),
+        (error: Error) => error.message,
+      )
+      if (problem === undefined) good++
+      else errors++
+      why ??= problem
+    }
+  }
+  await Promise.all(Array.from({ length: connections }, lane))
+  return { perSecond: good / ((performance.now() - start) / 1000), errors, why }
+}
+
+/** Watchers and writers share this process: it delays both servers alike. */
+async function driveWatch({ way, stock }: Side, { run, watchers, events, signal }: Run): Promise<Rate> {
+  const prefix = `${run}-watched-${numbers++}-`
+  const arrived: { readonly name: string; readonly time: number }[] = []
+  let expected = watchers * events
+  let seen = () => {}
+  const all = new Promise<void>(resolve => {
+    seen = resolve
+  })
+  const { text } = await way.send('GET', `${stock.collection}?limit=1`)
+  const path = `${stock.collection}?watch=1&resourceVersion=${JSON.parse(text).metadata.resourceVersion}`
+  const open = () => {
+    let rest = ''
+    return way.watch(path, chunk => {
+      const lines = (rest + chunk).split('\n')
+      rest = lines.pop() as string
+      for (const line of lines) {
+        const at = line.indexOf(`"name":"${prefix}`)
+        if (at !== -1) arrived.push({ name: line.slice(at + 8, line.indexOf('"', at + 8)), time: performance.now() })
+      }
+      if (arrived.length >= expected) seen()
+    })
+  }
+  const ends = await Promise.all(Array.from({ length: watchers }, open))
+  const answered = new Map<string, number>()
+  const start = performance.now()
+  await lanes(32, events, signal, async index => {
+    const name = `${prefix}${index}`
+    const { status } = await way.send('POST', stock.collection, JSON.stringify(stock.object(name, { [label]: run })))
+    if (status === 201) answered.set(name, performance.now())
+  })
+  // Nobody hears of what was refused.
+  expected = watchers * answered.size
+  if (arrived.length < expected) await within(60_000, all, signal)
+  for (const end of ends) end()
+  const missing = watchers * events - arrived.length
+  const delays = arrived.map(({ name, time }) => Math.max(0, time - (answered.get(name) ?? time)))
+  const took = (arrived.at(-1)?.time ?? Number.POSITIVE_INFINITY) - start
+  const p99 = delays.toSorted((a, b) => a - b)[Math.floor(delays.length * 0.99)] ?? 0
+  const why = missing ? `${missing} events did not arrive` : undefined
+  return { perSecond: arrived.length / (took / 1000), errors: missing, why, p99 }
+}
+
+/** Gives up waiting, not the run: what is missing is counted. */
+async function within(milliseconds: number, wait: Promise<void>, signal: AbortSignal): Promise<void> {
+  const over = AbortSignal.any([AbortSignal.timeout(milliseconds), signal])
+  if (over.aborted) return
+  await Promise.race([wait, new Promise(resolve => over.addEventListener('abort', resolve, { once: true }))])
+}
+
+/** Where one fails no other goes on, and all have ended when it is told: nothing is made after that. */
+async function lanes(count: number, total: number, signal: AbortSignal, work: (index: number) => Promise<void>) {
+  let next = 0
+  let failed: unknown
+  const lane = async () => {
+    while (next < total && !signal.aborted && failed === undefined)
+      await work(next++).catch(error => {
+        failed ??= error
+      })
+  }
+  await Promise.all(Array.from({ length: count }, lane))
+  if (failed !== undefined) throw failed
+}
+
+const medianOf = (rates: readonly Rate[], pick: (rate: Rate) => number) => median(rates.map(pick))
+
+/** The middle of several rounds, with all of their errors. */
+export const middle = (rates: readonly Rate[]): Rate => ({
+  perSecond: medianOf(rates, rate => rate.perSecond),
+  errors: rates.reduce((sum, { errors }) => sum + errors, 0),
+  why: rates.find(({ why }) => why)?.why,
+  ...(rates[0]?.p99 === undefined ? {} : { p99: medianOf(rates, rate => rate.p99 ?? 0) }),
+})

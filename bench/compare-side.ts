@@ -1,0 +1,130 @@
+// One of the two servers that compare.ts compares: how it is asked, what is made there, and how it goes again.
+
+import { readFileSync } from 'node:fs'
+import { type IncomingMessage, request as requestHttp } from 'node:http'
+import { request as requestHttps } from 'node:https'
+import { dirname, resolve } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { readKubeconfig } from '../src/kubeconfig/kubeconfig.ts'
+import { openDial } from '../src/kubeconfig/transport.ts'
+
+export type Answer = { readonly status: number; readonly text: string }
+export type Way = {
+  readonly server: string
+  /** Rejects where no answer came. */
+  send(method: string, path: string, body?: string): Promise<Answer>
+  /** Resolves when the watch is open, with what ends it. */
+  watch(path: string, take: (chunk: string) => void): Promise<() => void>
+}
+
+/** What is made on a server: of which kind, where, and what of it changes. */
+export type Stock = {
+  readonly kind: 'ConfigMap' | 'Team'
+  readonly collection: string
+  object(name: string, labels: { readonly [name: string]: string }): object
+  patch(number: number): object
+}
+
+const answerWithin = 30_000
+const goneWithin = 60_000
+
+/** By token or client certificate, as the kubeconfig says. */
+export function openWay(file: string, context?: string): Way {
+  const access = readKubeconfig(readFileSync(file), { file, directory: dirname(resolve(file)), context })
+  const dial = openDial(access, { env: process.env, now: Date.now })
+  const request = access.server.startsWith('https:') ? requestHttps : requestHttp
+  const open = async (method: string, path: string, body?: string): Promise<IncomingMessage> => {
+    const { agent, authorization } = await dial.now()
+    const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json'
+    const headers = {
+      ...(authorization ? { Authorization: authorization } : {}),
+      ...(body ? { 'Content-Type': type, 'Content-Length': Buffer.byteLength(body) } : {}),
+    }
+    return new Promise((resolve, reject) => {
+      const sent = request(access.server + path, { method, agent, headers }, resolve)
+      const late = () => sent.destroy(new Error(`no answer within ${answerWithin / 1000} s`))
+      sent.setTimeout(answerWithin, late)
+      sent.on('error', error => reject(new Error(`${access.server}: ${dial.why(error)}`, { cause: error }))).end(body)
+    })
+  }
+  return {
+    server: access.server,
+    async send(method, path, body) {
+      const response = await open(method, path, body)
+      const chunks: Buffer[] = []
+      for await (const chunk of response) chunks.push(chunk as Buffer)
+      return { status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString() }
+    },
+    async watch(path, take) {
+      const response = await open('GET', path)
+      if (response.statusCode !== 200) throw new Error(`${access.server}: a watch was answered ${response.statusCode}`)
+      response.socket.setTimeout(0)
+      response.setEncoding('latin1').on('data', take)
+      response.on('error', () => {})
+      return () => response.destroy()
+    },
+  }
+}
+
+const padding = 'x'.repeat(500)
+const teams = '/apis/management.platform.sh/v1'
+
+const configMaps = (namespace: string): Stock => ({
+  kind: 'ConfigMap',
+  collection: `/api/v1/namespaces/${namespace}/configmaps`,
+  object: (name, labels) => ({ metadata: { name, labels }, data: { description: padding } }),
+  patch: number => ({ data: { displayName: `n-${number}` } }),
+})
+export const teamStock: Stock = {
+  kind: 'Team',
+  collection: `${teams}/teams`,
+  object: (name, labels) => ({ metadata: { name, labels }, spec: { description: padding } }),
+  patch: number => ({ spec: { displayName: `n-${number}` } }),
+}
+
+/** ConfigMaps in a namespace of that name where there are any, else Teams of a server like ours. */
+export async function chooseStock(way: Way, namespace: string): Promise<Stock> {
+  if (await serves(way, '/api/v1', 'configmaps')) return configMaps(namespace)
+  if (await serves(way, teams, 'teams')) return teamStock
+  throw new Error(
+    `${way.server} has neither ConfigMaps (v1) nor Teams (management.platform.sh/v1), or does not show them`,
+  )
+}
+
+async function serves(way: Way, path: string, plural: string): Promise<boolean> {
+  const { status, text } = await way.send('GET', path)
+  if (status === 401) throw new Error(`${way.server} does not know who asks (401): look at the user in the kubeconfig`)
+  if (status !== 200) return false
+  const { resources = [] } = JSON.parse(text) as { readonly resources?: readonly { readonly name: string }[] }
+  return resources.some(({ name }) => name === plural)
+}
+
+/** Resolves with whether it was made: servers where any name is a namespace have none to make. */
+export async function makeNamespace(way: Way, name: string): Promise<boolean> {
+  const { status, text } = await way.send('POST', '/api/v1/namespaces', JSON.stringify({ metadata: { name } }))
+  if (status === 405) return false
+  if (status !== 201) throw new Error(`${way.server}: the namespace ${name} cannot be made (${status}): ${text}`)
+  return true
+}
+
+/** Again and again until nothing is left: what was on its way when the run was broken off may come late. */
+export async function removeAll(way: Way, { collection }: Stock, selector: string): Promise<void> {
+  const those = `${collection}?labelSelector=${encodeURIComponent(selector)}`
+  await until(`${way.server}: not everything could be removed: delete what has the label ${selector}`, async () => {
+    await way.send('DELETE', those)
+    const { status, text } = await way.send('GET', `${those}&limit=1`)
+    return status === 200 && !JSON.parse(text).items?.length
+  })
+}
+
+export async function removeNamespace(way: Way, name: string): Promise<void> {
+  const path = `/api/v1/namespaces/${name}`
+  await way.send('DELETE', path)
+  const problem = `${way.server}: the namespace ${name} is not gone after ${goneWithin / 1000} s`
+  await until(problem, async () => (await way.send('GET', path)).status === 404)
+}
+
+async function until(problem: string, isSo: () => Promise<boolean>): Promise<void> {
+  for (const end = Date.now() + goneWithin; !(await isSo()); await pause(100))
+    if (Date.now() > end) throw new Error(problem)
+}

@@ -1,0 +1,101 @@
+// `npm run bench:compare -- --kubeconfig F [--context C]`: the same jobs on another Kubernetes-style server and on ours, by turns (docs/BENCH.md).
+
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { fill, jobs, label, middle, type Rate, type Run, type Side, type Sizes } from './compare-jobs.ts'
+import { chooseStock, makeNamespace, openWay, removeAll, removeNamespace, teamStock } from './compare-side.ts'
+import { remove, startServer } from './processes.ts'
+
+const usual: Sizes = { seconds: 3, rounds: 3, objects: 1000, watchers: 200, events: 200 }
+const usage = `npm run bench:compare -- --kubeconfig FILE [--context NAME] ${Object.entries(usual)
+  .map(([name, value]) => `[--${name} ${value}]`)
+  .join(' ')}`
+
+const stopping = new AbortController()
+// More than once is as good as once: npm passes on what a terminal has sent already.
+for (const name of ['SIGINT', 'SIGTERM'] as const)
+  process.on(name, () => {
+    if (!stopping.signal.aborted) console.error('stopping: what was made is removed first')
+    stopping.abort()
+  })
+
+try {
+  const { kubeconfig, context, sizes } = readFlags()
+  await compare(
+    { ...sizes, run: `bench-${randomBytes(4).toString('hex')}`, signal: stopping.signal },
+    kubeconfig,
+    context,
+  )
+} catch (error) {
+  console.error((error as Error).message)
+  process.exitCode = 1
+}
+if (stopping.signal.aborted) process.exitCode = 130
+process.exit()
+
+function readFlags() {
+  const numbers = Object.keys(usual) as (keyof Sizes)[]
+  const text = { type: 'string' as const }
+  const options = { kubeconfig: text, context: text, ...Object.fromEntries(numbers.map(name => [name, text])) }
+  const values = parseArgs({ options }).values as { readonly [name: string]: string | undefined }
+  const problems = numbers
+    .filter(name => values[name] !== undefined && !(Number(values[name]) > 0))
+    .map(name => `--${name} must be a number above 0`)
+  if (!values['kubeconfig']) problems.push('--kubeconfig is missing: it names the server to compare with')
+  if (problems.length) throw new Error([...problems, usage].join('\n'))
+  const sizes = Object.fromEntries(numbers.map(name => [name, Number(values[name] ?? usual[name])]))
+  return { kubeconfig: values['kubeconfig'] as string, context: values['context'], sizes: sizes as Sizes }
+}
+
+async function compare(run: Run, kubeconfig: string, context: string | undefined): Promise<void> {
+  const way = openWay(kubeconfig, context)
+  const theirs: Side = { way, stock: await chooseStock(way, run.run) }
+  const directory = mkdtempSync(join(tmpdir(), 'platform-compare-'))
+  const undo = [async () => remove(directory)]
+  try {
+    const server = await startServer(directory)
+    undo.push(server.stop)
+    const ours: Side = { way: openWay(join(directory, 'admin.kubeconfig')), stock: teamStock }
+    if (theirs.stock.kind === 'ConfigMap' && (await makeNamespace(way, run.run)))
+      undo.push(() => removeNamespace(way, run.run))
+    undo.push(() => removeAll(way, theirs.stock, `${label}=${run.run}`))
+    console.log(
+      `ours: ${ours.stock.kind}s; theirs: ${theirs.stock.kind}s of ${way.server}, labelled ${label}=${run.run}`,
+    )
+    console.log(`${run.objects} objects; ${run.rounds} rounds of ${run.seconds} s each, by turns, medians`)
+    await fill(theirs, run)
+    await fill(ours, run)
+    await byTurns(ours, theirs, run)
+  } finally {
+    // The other server first: ours goes with its directory.
+    for (const step of undo.toReversed()) await step().catch(complain)
+  }
+}
+
+function complain(error: Error): void {
+  console.error(error.message)
+  process.exitCode = 1
+}
+
+/** So that a noisy neighbour disturbs both alike. */
+async function byTurns(ours: Side, theirs: Side, run: Run): Promise<void> {
+  for (const job of jobs) {
+    const rates = { ours: [] as Rate[], theirs: [] as Rate[] }
+    for (let round = 0; round < run.rounds && !run.signal.aborted; round++) {
+      rates.theirs.push(await job.drive(theirs, run))
+      rates.ours.push(await job.drive(ours, run))
+    }
+    if (run.signal.aborted) return
+    const [one, other] = [middle(rates.ours), middle(rates.theirs)]
+    const ratio = (one.perSecond / other.perSecond).toFixed(2)
+    console.log(`${job.name.padEnd(16)} ours ${told(one)}   theirs ${told(other)}   ratio ${ratio}`)
+  }
+}
+
+function told({ perSecond, errors, why, p99 }: Rate): string {
+  const late = p99 === undefined ? '' : ` (p99 ${p99.toFixed(1)} ms)`
+  return `${Math.round(perSecond).toString().padStart(7)}/s${late}${errors ? ` (${errors} errors: ${why})` : ''}`
+}
