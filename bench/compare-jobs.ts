@@ -1,7 +1,8 @@
 // The jobs that compare.ts gives to both servers, and how one is driven: the same requests by the same generator.
 
-import type { Stock, Way } from './compare-side.ts'
+import { type Stock, typeOf, type Way } from './compare-side.ts'
 import { median } from './figure.ts'
+import { drive } from './load.ts'
 
 export type Sizes = {
   readonly seconds: number
@@ -12,7 +13,7 @@ export type Sizes = {
 }
 export type Side = { readonly way: Way; readonly stock: Stock }
 /** All that is made carries `label=run`, and a name that begins with it. */
-export type Run = Sizes & { readonly run: string; readonly signal: AbortSignal }
+export type Run = Sizes & { readonly run: string; readonly signal: AbortSignal; readonly isByWrk: boolean }
 
 export const label = 'bench.platform.sh/run'
 const fewLabel = 'bench.platform.sh/few'
@@ -25,27 +26,30 @@ export type Rate = {
   readonly why?: string | undefined
   readonly p99?: number
 }
-type Requests = (side: Side, run: Run, number: number) => readonly [method: string, path: string, body?: object]
+/** `%d` is the number of the request: in a path below that of the objects. */
+type Template = { readonly method: string; readonly path: string; readonly body?: object }
 type Job = { readonly name: string; drive(side: Side, run: Run): Promise<Rate> }
 
-const requests = (name: string, connections: number, make: Requests): Job => ({
+const requests = (name: string, connections: number, make: (side: Side, run: Run) => Template): Job => ({
   name,
-  drive: (side, run) => driveRequests({ side, run, connections, make }),
+  drive: (side, run) => (run.isByWrk ? driveByWrk : driveRequests)({ side, run, connections, ...make(side, run) }),
 })
-const one = ({ stock }: Side, { run, objects }: Run, number: number) => `${stock.collection}/${run}-${number % objects}`
-const selected = ({ stock }: Side, { run }: Run) =>
-  `${stock.collection}?labelSelector=${encodeURIComponent(`${fewLabel}=${run}-0`)}`
+const one = ({ stock }: Side, { run }: Run) => `${stock.collection}/${run}-%d`
+const selector = ({ run }: Run) => encodeURIComponent(`${fewLabel}=${run}-0`)
 
 export const jobs: readonly Job[] = [
-  requests('get one', 32, (side, run, number) => ['GET', one(side, run, number)]),
-  requests('page of 500', 8, ({ stock }) => ['GET', `${stock.collection}?limit=500`]),
-  requests('label list', 32, (side, run) => ['GET', selected(side, run)]),
-  requests('durable create', 64, ({ stock }, { run }, number) => [
-    'POST',
-    stock.collection,
-    stock.object(`${run}-created-${number}`, { [label]: run }),
-  ]),
-  requests('patch', 64, (side, run, number) => ['PATCH', one(side, run, number), side.stock.patch(number)]),
+  requests('get one', 32, (side, run) => ({ method: 'GET', path: one(side, run) })),
+  requests('page of 500', 8, ({ stock }) => ({ method: 'GET', path: `${stock.collection}?limit=500` })),
+  requests('label list', 32, ({ stock }, run) => ({
+    method: 'GET',
+    path: `${stock.collection}?labelSelector=${selector(run)}`,
+  })),
+  requests('durable create', 64, ({ stock }, { run }) => ({
+    method: 'POST',
+    path: stock.collection,
+    body: stock.object(`${run}-created-%d`, { [label]: run }),
+  })),
+  requests('patch', 64, (side, run) => ({ method: 'PATCH', path: one(side, run), body: side.stock.patch('%d') })),
   { name: 'watch', drive: driveWatch },
 ]
 
@@ -65,18 +69,34 @@ export async function fill({ way, stock }: Side, { run, objects, signal }: Run):
 
 let numbers = 0
 
-type Drive = { readonly side: Side; readonly run: Run; readonly connections: number; readonly make: Requests }
+type Drive = Template & { readonly side: Side; readonly run: Run; readonly connections: number }
 
-async function driveRequests({ side, run, connections, make }: Drive): Promise<Rate> {
+async function driveByWrk({ side: { way }, run, connections, method, path, body }: Drive): Promise<Rate> {
+  const { origin, pathname } = new URL(way.server)
+  const base = { url: origin, key: (await way.bearer()) ?? '', method, path: pathname.replace(/\/$/, '') + path }
+  const { seconds, objects: among, signal } = run
+  const type = typeOf(method)
+  const load = { ...base, type, connections, seconds, among, signal, ...(body ? { body: JSON.stringify(body) } : {}) }
+  const { perSecond, errors } = await drive(load)
+  return {
+    perSecond: Math.max(0, perSecond - errors / seconds),
+    errors,
+    why: errors ? 'as wrk counts them' : undefined,
+  }
+}
+
+async function driveRequests({ side, run, connections, method, path, body }: Drive): Promise<Rate> {
   let [good, errors] = [0, 0]
   let why: string | undefined
+  const text = body && JSON.stringify(body)
   const start = performance.now()
   const end = start + run.seconds * 1000
   const lane = async () => {
     // What was sent is waited for, also when the run is broken off: nothing may come after the removal.
     while (performance.now() < end && !run.signal.aborted) {
-      const [method, path, body] = make(side, run, numbers++)
-      const problem = await side.way.send(method, path, body && JSON.stringify(body)).then(
+      const number = numbers++
+      const at = path.replaceAll('%d', `${number % run.objects}`)
+      const problem = await side.way.send(method, at, text?.replaceAll('%d', `${number}`)).then(
         ({ status }) => (status < 300 ? undefined : `${status}`),
         (error: Error) => error.message,
       )

@@ -11,6 +11,8 @@ import { openDial } from '../src/kubeconfig/transport.ts'
 export type Answer = { readonly status: number; readonly text: string }
 export type Way = {
   readonly server: string
+  /** A token, where wrk can be given it: not for a server whose certificate has to be looked at, for wrk does not look. */
+  bearer(): Promise<string | undefined>
   /** Rejects where no answer came. */
   send(method: string, path: string, body?: string): Promise<Answer>
   /** Resolves when the watch is open, with what ends it. */
@@ -22,8 +24,10 @@ export type Stock = {
   readonly kind: 'ConfigMap' | 'Team'
   readonly collection: string
   object(name: string, labels: { readonly [name: string]: string }): object
-  patch(number: number): object
+  patch(value: string): object
 }
+
+export const typeOf = (method: string) => (method === 'PATCH' ? 'application/merge-patch+json' : 'application/json')
 
 const answerWithin = 30_000
 const goneWithin = 60_000
@@ -35,10 +39,9 @@ export function openWay(file: string, context?: string): Way {
   const request = access.server.startsWith('https:') ? requestHttps : requestHttp
   const open = async (method: string, path: string, body?: string): Promise<IncomingMessage> => {
     const { agent, authorization } = await dial.now()
-    const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json'
     const headers = {
       ...(authorization ? { Authorization: authorization } : {}),
-      ...(body ? { 'Content-Type': type, 'Content-Length': Buffer.byteLength(body) } : {}),
+      ...(body ? { 'Content-Type': typeOf(method), 'Content-Length': Buffer.byteLength(body) } : {}),
     }
     return new Promise((resolve, reject) => {
       const sent = request(access.server + path, { method, agent, headers }, resolve)
@@ -49,6 +52,11 @@ export function openWay(file: string, context?: string): Way {
   }
   return {
     server: access.server,
+    async bearer() {
+      const isNear = ['127.0.0.1', '[::1]', 'localhost'].includes(new URL(access.server).hostname)
+      const [, token] = /^Bearer (\S+)$/.exec((await dial.now()).authorization ?? '') ?? []
+      return isNear && !access.certificate ? token : undefined
+    },
     async send(method, path, body) {
       const response = await open(method, path, body)
       const chunks: Buffer[] = []
@@ -73,13 +81,13 @@ const configMaps = (namespace: string): Stock => ({
   kind: 'ConfigMap',
   collection: `/api/v1/namespaces/${namespace}/configmaps`,
   object: (name, labels) => ({ metadata: { name, labels }, data: { description: padding } }),
-  patch: number => ({ data: { displayName: `n-${number}` } }),
+  patch: value => ({ data: { displayName: value } }),
 })
 export const teamStock: Stock = {
   kind: 'Team',
   collection: `${teams}/teams`,
   object: (name, labels) => ({ metadata: { name, labels }, spec: { description: padding } }),
-  patch: number => ({ spec: { displayName: `n-${number}` } }),
+  patch: value => ({ spec: { displayName: value } }),
 }
 
 /** ConfigMaps in a namespace of that name where there are any, else Teams of a server like ours. */
@@ -107,13 +115,16 @@ export async function makeNamespace(way: Way, name: string): Promise<boolean> {
   return true
 }
 
-/** Again and again until nothing is left: what was on its way when the run was broken off may come late. */
+/** Again and again until nothing is left, and a moment later still nothing: what was on its way may come late. */
 export async function removeAll(way: Way, { collection }: Stock, selector: string): Promise<void> {
+  let isGone = false
   const those = `${collection}?labelSelector=${encodeURIComponent(selector)}`
   await until(`${way.server}: not everything could be removed: delete what has the label ${selector}`, async () => {
     await way.send('DELETE', those)
     const { status, text } = await way.send('GET', `${those}&limit=1`)
-    return status === 200 && !JSON.parse(text).items?.length
+    const before = isGone
+    isGone = status === 200 && !JSON.parse(text).items?.length
+    return before && isGone
   })
 }
 
@@ -125,6 +136,6 @@ export async function removeNamespace(way: Way, name: string): Promise<void> {
 }
 
 async function until(problem: string, isSo: () => Promise<boolean>): Promise<void> {
-  for (const end = Date.now() + goneWithin; !(await isSo()); await pause(100))
+  for (const end = Date.now() + goneWithin; !(await isSo()); await pause(300))
     if (Date.now() > end) throw new Error(problem)
 }

@@ -6,7 +6,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { fill, jobs, label, middle, type Rate, type Run, type Side, type Sizes } from './compare-jobs.ts'
-import { chooseStock, makeNamespace, openWay, removeAll, removeNamespace, teamStock } from './compare-side.ts'
+import { chooseStock, makeNamespace, openWay, removeAll, removeNamespace, teamStock, type Way } from './compare-side.ts'
+import { generator } from './load.ts'
 import { remove, startServer } from './processes.ts'
 
 const usual: Sizes = { seconds: 3, rounds: 3, objects: 1000, watchers: 200, events: 200 }
@@ -24,17 +25,16 @@ for (const name of ['SIGINT', 'SIGTERM'] as const)
 
 try {
   const { kubeconfig, context, sizes } = readFlags()
-  await compare(
-    { ...sizes, run: `bench-${randomBytes(4).toString('hex')}`, signal: stopping.signal },
-    kubeconfig,
-    context,
-  )
+  await compare(sizes, openWay(kubeconfig, context))
 } catch (error) {
-  console.error((error as Error).message)
-  process.exitCode = 1
+  if (!stopping.signal.aborted) complain(error as Error)
 }
 if (stopping.signal.aborted) process.exitCode = 130
 process.exit()
+
+function isSize(name: keyof Sizes, value: number): boolean {
+  return value > 0 && (name === 'seconds' || Number.isInteger(value))
+}
 
 function readFlags() {
   const numbers = Object.keys(usual) as (keyof Sizes)[]
@@ -42,30 +42,32 @@ function readFlags() {
   const options = { kubeconfig: text, context: text, ...Object.fromEntries(numbers.map(name => [name, text])) }
   const values = parseArgs({ options }).values as { readonly [name: string]: string | undefined }
   const problems = numbers
-    .filter(name => values[name] !== undefined && !(Number(values[name]) > 0))
-    .map(name => `--${name} must be a number above 0`)
+    .filter(name => values[name] !== undefined && !isSize(name, Number(values[name])))
+    .map(name => `--${name} must be a ${name === 'seconds' ? '' : 'whole '}number above 0`)
   if (!values['kubeconfig']) problems.push('--kubeconfig is missing: it names the server to compare with')
   if (problems.length) throw new Error([...problems, usage].join('\n'))
   const sizes = Object.fromEntries(numbers.map(name => [name, Number(values[name] ?? usual[name])]))
   return { kubeconfig: values['kubeconfig'] as string, context: values['context'], sizes: sizes as Sizes }
 }
 
-async function compare(run: Run, kubeconfig: string, context: string | undefined): Promise<void> {
-  const way = openWay(kubeconfig, context)
-  const theirs: Side = { way, stock: await chooseStock(way, run.run) }
+async function compare(sizes: Sizes, way: Way): Promise<void> {
+  const name = `bench-${randomBytes(4).toString('hex')}`
+  const theirs: Side = { way, stock: await chooseStock(way, name) }
   const directory = mkdtempSync(join(tmpdir(), 'platform-compare-'))
   const undo = [async () => remove(directory)]
   try {
     const server = await startServer(directory)
     undo.push(server.stop)
     const ours: Side = { way: openWay(join(directory, 'admin.kubeconfig')), stock: teamStock }
-    if (theirs.stock.kind === 'ConfigMap' && (await makeNamespace(way, run.run)))
-      undo.push(() => removeNamespace(way, run.run))
-    undo.push(() => removeAll(way, theirs.stock, `${label}=${run.run}`))
+    if (theirs.stock.kind === 'ConfigMap' && (await makeNamespace(way, name)))
+      undo.push(() => removeNamespace(way, name))
+    undo.push(() => removeAll(way, theirs.stock, `${label}=${name}`))
+    const isByWrk = generator === 'wrk' && Number.isInteger(sizes.seconds) && (await way.bearer()) !== undefined
+    const run: Run = { ...sizes, run: name, signal: stopping.signal, isByWrk }
+    console.log(`ours: ${ours.stock.kind}s; theirs: ${theirs.stock.kind}s of ${way.server}, labelled ${label}=${name}`)
     console.log(
-      `ours: ${ours.stock.kind}s; theirs: ${theirs.stock.kind}s of ${way.server}, labelled ${label}=${run.run}`,
+      `load generator: ${isByWrk ? 'wrk' : 'node'}; ${run.objects} objects; ${run.rounds} rounds of ${run.seconds} s each, by turns, medians`,
     )
-    console.log(`${run.objects} objects; ${run.rounds} rounds of ${run.seconds} s each, by turns, medians`)
     await fill(theirs, run)
     await fill(ours, run)
     await byTurns(ours, theirs, run)

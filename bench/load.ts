@@ -1,23 +1,27 @@
 // Drives a server with requests and counts the answers: wrk where it is installed, else a generator of our own.
 
-import { execFileSync, spawnSync } from 'node:child_process'
-import { mkdtempSync, writeFileSync } from 'node:fs'
+import { execFile, spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { Agent, request } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 
 export type Load = {
   readonly url: string
   readonly key: string
   readonly method?: string
-  /** Lua and JavaScript for the body of the nth request; %d is its number. */
+  /** %d is the number of the request: in the body as it is, in the path below `among`, 1000 unless told. */
   readonly path?: string
+  readonly among?: number
   readonly body?: string
   readonly type?: string
   /** Sent with every request. */
   readonly headers?: { readonly [name: string]: string }
   readonly connections: number
   readonly seconds: number
+  /** Breaks it off. */
+  readonly signal?: AbortSignal
 }
 
 export type Rate = { readonly perSecond: number; readonly errors: number }
@@ -37,9 +41,12 @@ async function wrk({
   headers = {},
   connections,
   seconds,
+  among = 1000,
+  signal,
 }: Load): Promise<Rate> {
   const more = Object.entries(headers).map(([name, value]) => `, ["${name}"] = "${value}"`)
-  const script = join(mkdtempSync(join(tmpdir(), 'wrk-')), 'load.lua')
+  const directory = mkdtempSync(join(tmpdir(), 'wrk-'))
+  const script = join(directory, 'load.lua')
   const long = (text: string) => `[==[${text}]==]`
   writeFileSync(
     script,
@@ -47,14 +54,16 @@ async function wrk({
 local headers = { ["Authorization"] = "Bearer ${key}"${body ? `, ["Content-Type"] = "${type}"` : ''}${more.join('')} }
 request = function()
   n = n + 1
-  return wrk.format("${method}", (string.gsub(${long(path)}, "%%d", tostring(n % 1000))), headers, ${body ? `(string.gsub(${long(body)}, "%%d", tostring(n)))` : 'nil'})
+  return wrk.format("${method}", (string.gsub(${long(path)}, "%%d", tostring(n % ${among}))), headers, ${body ? `(string.gsub(${long(body)}, "%%d", tostring(n)))` : 'nil'})
 end
 done = function(summary) io.write(string.format("\\nRESULT %d %d %d\\n", summary.requests, summary.duration, summary.errors.status + summary.errors.read + summary.errors.timeout)) end
 `,
   )
-  const output = execFileSync('wrk', ['-t1', `-c${connections}`, `-d${seconds}s`, '-s', script, url], {
-    encoding: 'utf8',
-  })
+  const args = ['-t1', `-c${connections}`, `-d${seconds}s`, '-s', script, url]
+  // The script has the key in it: it goes, however wrk ends.
+  const { stdout: output } = await promisify(execFile)('wrk', args, signal ? { signal } : {}).finally(() =>
+    rmSync(directory, { recursive: true, force: true }),
+  )
   const [, requests = 0, microseconds = 1, errors = 0] = (/RESULT (\d+) (\d+) (\d+)/.exec(output) ?? []).map(Number)
   return { perSecond: requests / (microseconds / 1e6), errors }
 }
@@ -69,6 +78,7 @@ async function own({
   headers: more = {},
   connections,
   seconds,
+  among = 1000,
 }: Load): Promise<Rate> {
   const agent = new Agent({ keepAlive: true, maxSockets: connections, rejectUnauthorized: false })
   const until = performance.now() + seconds * 1000
@@ -79,10 +89,14 @@ async function own({
     new Promise<void>(resolve => {
       number++
       const headers = { Authorization: `Bearer ${key}`, ...(body ? { 'Content-Type': type } : {}), ...more }
-      const sent = request(url + path.replaceAll('%d', String(number % 1000)), { method, agent, headers }, response => {
-        if ((response.statusCode ?? 500) >= 400) errors++
-        response.resume().on('end', resolve)
-      })
+      const sent = request(
+        url + path.replaceAll('%d', String(number % among)),
+        { method, agent, headers },
+        response => {
+          if ((response.statusCode ?? 500) >= 400) errors++
+          response.resume().on('end', resolve)
+        },
+      )
       sent.on('error', () => {
         errors++
         resolve()

@@ -83,7 +83,10 @@ test('a server with ConfigMaps is compared by them, in a namespace of the run', 
 test('what is wrong with its flags, its kubeconfig or the server is told at once, and nothing is started', async () => {
   const { code, stderr } = await run(['--rounds', '0', '--seconds', 'x'])
   assert.equal(code, 1)
-  assert.match(stderr, /--seconds must be a number above 0\n--rounds must.*\n--kubeconfig is missing.*\nnpm run/)
+  assert.match(
+    stderr,
+    /--seconds must be a number above 0\n--rounds must be a whole number above 0\n--kubeconfig is missing.*\nnpm run/,
+  )
   const nowhere = join(scratch, 'kubeconfig')
   const cluster = { server: 'https://127.0.0.1:1' }
   const context = { cluster: 'c' }
