@@ -45,9 +45,13 @@ export function openWay(file: string, context?: string): Way {
     }
     return new Promise((resolve, reject) => {
       const sent = request(access.server + path, { method, agent, headers }, resolve)
-      const late = () => sent.destroy(new Error(`no answer within ${answerWithin / 1000} s`))
-      sent.setTimeout(answerWithin, late)
-      sent.on('error', error => reject(new Error(`${access.server}: ${dial.why(error)}`, { cause: error }))).end(body)
+      const late = new Error(`no answer within ${answerWithin / 1000} s`)
+      const fail = (error: Error) => {
+        const why = error === late ? late.message : dial.why(error)
+        reject(new Error(`${access.server}: ${why}`, { cause: error }))
+      }
+      sent.setTimeout(answerWithin, () => sent.destroy(late))
+      sent.on('error', fail).end(body)
     })
   }
   return {
