@@ -104,3 +104,21 @@ test('what can be read in two ways is refused', () => {
     for (const size of [1, 1000])
       assert.throws(() => read(text, { size }), BadAnswer, JSON.stringify(text.slice(0, 99)))
 })
+
+test('blanks around a value are not part of it, and however many there are, an answer is read at once', () => {
+  const value = (text: string) => read(lines('HTTP/1.1 200 OK', `X:${text}`, 'Content-Length: 0', '', '')).headers[1]
+  assert.deepEqual([value(' \t a \t b\t '), value('a'), value(' \t'), value('')], ['a \t b', 'a', '', ''])
+  const began = performance.now()
+  for (const blanks of [' '.repeat(60_000), '\t'.repeat(60_000), ' \t'.repeat(30_000)]) {
+    assert.equal(value(` a${blanks}b`), `a${blanks}b`)
+    assert.equal(value(`${blanks}a${blanks.slice(0, 4000)}`), 'a')
+    for (const bad of [`${blanks}\x01`, `a${blanks}\x01`, `\x01${blanks}`, `a${blanks}b\x7f`])
+      assert.throws(() => value(bad), BadAnswer)
+    assert.throws(() => read(lines('HTTP/1.1 200 OK', `X${blanks}: a`, '', '')), BadAnswer)
+    assert.throws(() => read(lines('HTTP/1.1 200 OK', blanks, '', '')), BadAnswer)
+    const closing = lines('HTTP/1.1 200 OK', `Connection: a,${blanks}x`, 'Content-Length: 0', '', '')
+    assert.equal(read(closing).end, true)
+  }
+  const took = performance.now() - began
+  assert.ok(took < 2000, `${took} ms`)
+})
