@@ -21,7 +21,7 @@ import { UnknownAccessKey } from './reviews.ts'
 import type { Revocations } from './revocations.ts'
 import { placeName, questionOf, type Route, routeOf } from './routes.ts'
 import type { Streams } from './streams.ts'
-import { protocolOf, upgrade } from './upgrade.ts'
+import { protocolOf, takeLeave, upgrade } from './upgrade.ts'
 
 export type GatewayObservation = {
   readonly exchange: Exchange
@@ -91,10 +91,11 @@ export function openGateway(options: GatewayOptions): Gateway {
       const response = new ServerResponse(request)
       response.shouldKeepAlive = false
       response.assignSocket(socket as never)
-      response.on('finish', () => socket.end())
+      response.on('finish', () => takeLeave(socket))
       const exchange = openExchange(request, response, options.uuid)
       socket.on('close', () => response.emit('close'))
-      void run(exchange, forwarding => upgrade({ ...forwarding, socket, head }))
+      // Also where the client does not take the answer, so that it is never out.
+      void run(exchange, forwarding => upgrade({ ...forwarding, socket, head })).finally(() => takeLeave(socket))
     },
   }
 }

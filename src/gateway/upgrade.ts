@@ -36,6 +36,10 @@ export async function upgrade(upgrading: Upgrading): Promise<number> {
   const outgoing = openRequest(upgrading, ready, ['Connection', 'Upgrade', 'Upgrade', wanted])
   const agreed = await agreement(outgoing, upgrading)
   if (agreed === 'gone') return 499
+  if (exchange.response.headersSent) {
+    agreed.connection.destroy() // it was cut meanwhile, and told why
+    return exchange.response.statusCode
+  }
   const { answer } = agreed
   const { statusCode = 502 } = answer
   const other = agreed.socket
@@ -52,6 +56,19 @@ export async function upgrade(upgrading: Upgrading): Promise<number> {
   }
   upgrading.started(101)
   return join(socket, other, { ...upgrading, head: Buffer.concat([upgrading.head, ...letGo()]) }, agreed)
+}
+
+/** How long a client may take to read why it was refused. Closing at once, with bytes of it unread, would take the answer back. */
+const linger = 1000
+
+/** For a connection that was not upgraded, once it has its answer. What still comes is read, for only who reads hears that the client is gone. */
+export function takeLeave(socket: Duplex): void {
+  if (socket.writableEnded || socket.destroyed) return
+  socket.end()
+  socket.removeAllListeners('data').resume()
+  // Who never closes its side does not keep ours.
+  const timer = setTimeout(() => socket.destroy(), linger).unref()
+  socket.once('close', () => clearTimeout(timer))
 }
 
 const mostEarly = 64 * 1024

@@ -2,7 +2,9 @@
 
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
+import { channel } from 'node:diagnostics_channel'
 import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { after, afterEach, before, describe, test } from 'node:test'
 import { type Bare, eventually, openBare } from '../support/wire.ts'
@@ -173,5 +175,63 @@ describe('upgrades', () => {
     await eventually('it was asked', async () => backend.sockets.size === 1)
     bare.socket.destroy()
     await eventually('it is gone', async () => backend.sockets.size === 0)
+  })
+
+  /** The gateway's ends of the connections that are made meanwhile. */
+  async function heldBy(work: () => Promise<void>): Promise<readonly Socket[]> {
+    const held: Socket[] = []
+    const accepted = channel('net.server.socket')
+    const see = (message: unknown) => {
+      const { socket } = message as { socket: Socket }
+      if (socket.localPort === Number(new URL(gateway.url).port)) held.push(socket)
+    }
+    accepted.subscribe(see)
+    await work().finally(() => accepted.unsubscribe(see))
+    return held
+  }
+
+  for (const [name, token, answers] of [
+    ['without a token', 'no', /^HTTP\/1.1 401 /],
+    ['with one that does not count', 'eyJ.bad.bad', /^HTTP\/1.1 401 /],
+    ['whom the cluster refuses', undefined, /^HTTP\/1.1 403 /],
+  ] as const)
+    test(`a client ${name} that sends much and goes leaves no connection behind`, async () => {
+      upgrade = (_, socket) => void socket.write('HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno')
+      const held = await heldBy(async () => {
+        const clients = await Promise.all(Array.from({ length: 10 }, () => dial('SPDY/3.1', [], token)))
+        for (const { socket } of clients) socket.write(Buffer.alloc(400_000))
+        for (const client of clients) assert.match(await client.until('\r\n\r\n'), answers)
+        for (const { socket } of clients) socket.destroy()
+      })
+      assert.equal(held.length, 10)
+      await eventually('they are gone', async () => held.every(socket => socket.destroyed))
+    })
+
+  test('a client that is refused and never closes its side is let go', async () => {
+    let bare: Bare | undefined
+    const held = await heldBy(async () => {
+      bare = await dial('websocket', [], 'no')
+      bare.socket.allowHalfOpen = true
+      assert.match(await bare.until('\r\n\r\n'), /^HTTP\/1.1 401 /)
+    })
+    await eventually('it is gone', async () => held.length === 1 && held.every(socket => socket.destroyed))
+    assert.equal(bare?.socket.writableEnded, false)
+  })
+
+  test('what is cut before the cluster has agreed is told why, and stays cut when it agrees', async () => {
+    let agree: () => void = () => {}
+    upgrade = (request, socket) => {
+      agree = () => echo(request, socket)
+    }
+    const claims = claimsFor()
+    const before = asked.length
+    const bare = await dial('SPDY/3.1', [], await gateway.sign(claims))
+    bare.socket.write(Buffer.alloc(400_000))
+    await eventually('it was asked', async () => asked.length > before)
+    await gateway.revoke({ jti: claims.jti })
+    assert.match(await bare.until('\r\n\r\n'), /^HTTP\/1.1 401 /)
+    agree()
+    assert.doesNotMatch(await bare.ended(), /101 Switching/)
+    await eventually('the cluster is left', async () => backend.sockets.size === 0)
   })
 })
