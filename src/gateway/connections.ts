@@ -111,7 +111,9 @@ class Connection {
     const at = this.idle.indexOf(this)
     if (at !== -1) this.idle.splice(at, 1)
     const { listening, isConnected, isUsed, hasAnswered } = this
-    if (!listening || this.reader?.close()) return
+    if (!listening) return
+    // What has no length ends with the connection, but only where the cluster ended it.
+    if (!this.error && this.socket.readableEnded && this.reader?.close()) return
     this.listening = undefined
     const error = this.error ?? Object.assign(new Error('the connection was broken off'), { code: 'ECONNRESET' })
     listening.failed(error, { isStale: isUsed && !hasAnswered, isConnected })
