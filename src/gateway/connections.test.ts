@@ -33,7 +33,7 @@ async function cluster(answer: (socket: Socket, count: number) => void) {
 
 type Heard = { call: Call; body: string; state: 'open' | 'whole' | 'failed' | 'stale'; done: Promise<Heard['state']> }
 
-function get(connect: Connect): Heard {
+function get(connect: Connect, isFresh = false): Heard {
   const heard = { body: '', state: 'open' } as Heard
   heard.done = new Promise(resolve => {
     const end = (state: Heard['state']) => {
@@ -41,7 +41,7 @@ function get(connect: Connect): Heard {
       heard.state = state
       resolve(state)
     }
-    const asked = { method: 'GET', text: 'GET / HTTP/1.1\r\nHost: x\r\n\r\n', connectWithin: 10_000 }
+    const asked = { method: 'GET', text: 'GET / HTTP/1.1\r\nHost: x\r\n\r\n', connectWithin: 10_000, isFresh }
     heard.call = ask(connect, asked, {
       head: () => {},
       data: chunk => {
@@ -76,6 +76,20 @@ test('what has no length is whole when the cluster ends it, and half when it bre
     for (const socket of sockets) finish(socket)
     assert.equal(await heard.done, state)
   }
+})
+
+test('a kept connection that dies unseen is stale; a fresh one is asked for, and takes the others that were kept along', async () => {
+  let isDead = false
+  const { connect, sockets } = await cluster((socket, count) => {
+    if (isDead && count > 1) socket.destroy()
+    else setImmediate(() => socket.write(small))
+  })
+  await Promise.all([get(connect).done, get(connect).done, get(connect).done])
+  assert.equal(sockets.size, 3)
+  isDead = true
+  assert.equal(await get(connect).done, 'stale')
+  assert.equal(await get(connect, true).done, 'whole')
+  await eventually('the fresh one is left', async () => sockets.size === 1)
 })
 
 test('a request that nobody wants any more ends its connection, and hears nothing more', async () => {

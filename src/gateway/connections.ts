@@ -12,6 +12,8 @@ export type Asked = {
   readonly text: string
   /** Milliseconds until a connection. */
   readonly connectWithin: number
+  /** On a new connection: one that was kept turned out to be dead, and those kept for longer are no better. */
+  readonly isFresh?: boolean
 }
 
 /** Who hears of an answer. After `end` or `failed` nothing more comes. */
@@ -126,6 +128,7 @@ const pools = new WeakMap<Connect, Connection[]>()
 export function ask(connect: Connect, asked: Asked, listening: Listening): Call {
   const idle = pools.get(connect) ?? []
   pools.set(connect, idle)
+  if (asked.isFresh) for (const { socket } of idle.splice(0)) socket.destroy()
   let connection = idle.pop() // the one that was used last: the others may grow old
   while (connection && !isWhole(connection.socket)) connection = idle.pop()
   if (connection) {

@@ -20,10 +20,12 @@ export async function forward(forwarding: Forwarding): Promise<void> {
 async function answerOf(forwarding: Forwarding): Promise<Sent | undefined> {
   const { exchange, backend } = forwarding
   const isRepeatable = exchange.method === 'GET' && !hasBody(exchange.request)
+  let isFresh = false
   for (let attempt = 0; ; attempt++) {
     const mayRepeat = isRepeatable && attempt === 0
-    const sent = await send(forwarding).catch(error => {
+    const sent = await send(forwarding, isFresh).catch(error => {
       if (!(error instanceof Failed)) throw error
+      isFresh = error.isStale
       if (mayRepeat && error.isStale) return undefined
       throw error.told
     })
@@ -62,29 +64,27 @@ function failure({ exchange, backend }: Forwarding, error: Error, how: How): Fai
 
 type How = { readonly isStale: boolean; readonly isConnected: boolean }
 
-async function send(forwarding: Forwarding): Promise<Sent | 'gone'> {
+async function send(forwarding: Forwarding, isFresh: boolean): Promise<Sent | 'gone'> {
   const ready = await readyOf(forwarding)
   const { connect } = ready
   if (forwarding.exchange.closed) return 'gone'
   return connect && !hasBody(forwarding.exchange.request)
-    ? sendText(forwarding, ready, connect)
-    : sendRequest(forwarding, ready)
+    ? sendText(forwarding, ready, { connect, isFresh })
+    : sendRequest(forwarding, ready, isFresh)
 }
 
+type Way = { readonly connect: Connect; readonly isFresh: boolean }
+
 /** Most requests have no body. They go out on connections of our own: Node's client takes three times as long for them. */
-function sendText(forwarding: Forwarding, ready: Ready, connect: Connect): Promise<Sent | 'gone'> {
+function sendText(forwarding: Forwarding, ready: Ready, { connect, isFresh }: Way): Promise<Sent | 'gone'> {
   const { exchange, backend, route, timeouts } = forwarding
   const text = textOf(forwarding, ready)
   return new Promise((resolve, reject) => {
-    const late = () => {
-      call.drop()
-      reject(new Failed(tooLate(backend, timeouts.answer), false))
-    }
-    const timer = route.isLong ? undefined : setTimeout(late, timeouts.answer)
+    let timer: NodeJS.Timeout | undefined
     let passing: Passing | undefined
     const call = ask(
       connect,
-      { method: exchange.request.method ?? 'GET', text, connectWithin: timeouts.connect },
+      { method: exchange.request.method ?? 'GET', text, connectWithin: timeouts.connect, isFresh },
       {
         head(head) {
           clearTimeout(timer)
@@ -100,6 +100,11 @@ function sendText(forwarding: Forwarding, ready: Ready, connect: Connect): Promi
         },
       },
     )
+    const late = () => {
+      call.drop()
+      reject(new Failed(tooLate(backend, timeouts.answer), false))
+    }
+    if (!route.isLong) timer = setTimeout(late, timeouts.answer)
     exchange.onClosed(() => {
       clearTimeout(timer)
       call.drop()
@@ -110,8 +115,10 @@ function sendText(forwarding: Forwarding, ready: Ready, connect: Connect): Promi
 }
 
 /** With a body, or through a proxy. */
-function sendRequest(forwarding: Forwarding, ready: Ready): Promise<Sent | 'gone'> {
+function sendRequest(forwarding: Forwarding, ready: Ready, isFresh: boolean): Promise<Sent | 'gone'> {
   const { exchange, backend, route, timeouts } = forwarding
+  if (isFresh)
+    for (const sockets of Object.values(ready.agent.freeSockets)) for (const one of sockets ?? []) one.destroy()
   const outgoing = openRequest(forwarding, ready)
   return new Promise((resolve, reject) => {
     const answered = onTheWay(outgoing, forwarding, {

@@ -390,3 +390,32 @@ test('HTTP/2 clients are served too: reads, bodies of unknown length, and stream
   session.destroy()
   await gateway.close()
 })
+
+for (const [name, agent] of [
+  ['its own', undefined],
+  ["Node's", new Agent({ keepAlive: true })],
+] as const)
+  test(`when all kept connections have died unseen, a question is asked once more on a new one (${name})`, async () => {
+    const held: ServerResponse[] = []
+    const used = new Set<unknown>()
+    const backend = await openBackend((request, response) => {
+      if (used.has(request.socket)) return void request.socket.destroy()
+      used.add(request.socket)
+      if (used.size > 3) return void response.end('{}')
+      held.push(response)
+      if (held.length === 3) for (const one of held) one.end('{}')
+    })
+    const gateway = await openTestGateway({ backend, ...(agent ? { agent } : {}) })
+    const headers = { Authorization: `Bearer ${await gateway.sign()}` }
+    const get = async () => {
+      const answer = await fetch(`${gateway.url}${prod}/api`, { headers })
+      return [answer.status, await answer.text()]
+    }
+    try {
+      assert.deepEqual(await Promise.all([get(), get(), get()]), Array(3).fill([200, '{}']))
+      assert.deepEqual(await get(), [200, '{}'])
+      assert.equal(backend.got.length, 5)
+    } finally {
+      await gateway.close()
+    }
+  })
