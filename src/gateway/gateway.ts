@@ -135,7 +135,7 @@ async function serve(options: GatewayOptions, exchange: Exchange, seen: Seen, on
   }
 }
 
-/** Whose token or key it is, and that it still counts. Unknown access keys are counted by where they come from. */
+/** Whose token or key it is, and that it still counts. Unknown access keys are counted by where they come from; after many of them no more are asked about. */
 async function authenticate(options: GatewayOptions, exchange: Exchange, route: Route): Promise<Principal> {
   const { credentials, revocations, guard, audit } = options
   const { request } = exchange
@@ -143,7 +143,7 @@ async function authenticate(options: GatewayOptions, exchange: Exchange, route: 
   try {
     const blind = options.whyBlind()
     if (blind !== undefined) throw unavailable(blind)
-    const found = credentials.principalOf(request)
+    const found = credentials.principalOf(request, () => guard.mayTry(guard.addressOf(request)))
     let principal = found instanceof Promise ? await found : found
     let revoked = revocations.whyNot(principal)
     // What the service said of a key was overtaken by a revocation: it is asked again, and its word counts.

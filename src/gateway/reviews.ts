@@ -5,9 +5,16 @@ import { ApiError, tooManyRequests } from '../api/errors.ts'
 import type { Principal } from './principal.ts'
 
 export interface Reviews {
-  /** `address`: where it comes from; '' is not counted. Rejects with UnknownAccessKey, 429 or 503. */
-  of(key: string, digest: string, address: string): Promise<Principal>
+  /** Rejects with UnknownAccessKey, 429 or 503. */
+  of(key: string, digest: string, from: From): Promise<Principal>
   readonly known: number
+}
+
+export type From = {
+  /** '' is not counted. */
+  readonly address: string
+  /** Whether the service may be asked about a key from there that has not counted before. */
+  readonly mayAsk?: (() => boolean) | undefined
 }
 
 /** What the service says of an access key; undefined: it does not count. */
@@ -38,15 +45,20 @@ type Kept = { readonly answer: Promise<Principal>; readonly order: number; until
 const most = 10_000
 const keptFor = 10_000
 const refusedFor = 2_000
-/** Asked about at the same time, in all and from one address. The next one is told to come again. */
+/** Keys nobody knows that are asked about at the same time, in all and from one address. The next one is told to come again. */
 const atOnce = 64
 const atOnceFromOne = 16
+/** Keys that have counted before have as many places of their own, and wait for one: invented keys must not lock them out. */
+const waitFor = 3000
 
 export function openReviews({ review, order, now }: ReviewsOptions): Reviews {
   const kept = new Map<string, Kept>()
   /** Until when. In a map of their own: invented keys must push out none that counts. */
   const refused = new Map<string, number>()
+  /** Those that have counted, as far as is remembered. */
+  const good = new Map<string, true>()
   const asking = openPlaces()
+  const askingAgain = openLine()
 
   async function ask(key: string): Promise<Principal> {
     // Both are taken before the question: what happens while it is answered counts as later.
@@ -58,22 +70,26 @@ export function openReviews({ review, order, now }: ReviewsOptions): Reviews {
   }
 
   return {
-    async of(key, digest, address) {
+    async of(key, digest, { address, mayAsk }) {
       const before = kept.get(digest)
       if (before?.order === order() && now() < before.until) return before.answer
       if (now() < (refused.get(digest) ?? 0)) throw new UnknownAccessKey()
-      const leave = asking.enter(address)
-      if (!leave) throw tooManyRequests()
-      const answer = ask(key).finally(leave)
+      const place = good.has(digest) ? askingAgain.enter() : mayAsk?.() === false ? undefined : asking.enter(address)
+      if (!place) throw tooManyRequests()
+      const answer = Promise.resolve(place).then(leave => ask(key).finally(leave))
       const one: Kept = { answer, order: order(), until: now() + keptFor }
       keep(kept, digest, one)
       try {
         const principal = await answer
         one.until = Math.min(one.until, principal.expires)
+        keep(good, digest, true)
         return principal
       } catch (error) {
         if (kept.get(digest) === one) kept.delete(digest)
-        if (error instanceof UnknownAccessKey) keep(refused, digest, now() + refusedFor)
+        if (error instanceof UnknownAccessKey) {
+          good.delete(digest)
+          keep(refused, digest, now() + refusedFor)
+        }
         throw error
       }
     },
@@ -106,6 +122,37 @@ function openPlaces() {
         if (left) taken.set(address, left)
         else taken.delete(address)
       }
+    },
+  }
+}
+
+/** Whoever finds no place waits for one, in the order they came, but not for long. */
+function openLine() {
+  const line = new Set<() => void>()
+  let taken = 0
+  const leave = () => {
+    const [next] = line
+    if (!next) return void taken--
+    line.delete(next)
+    next() // it has the place now
+  }
+  return {
+    enter(): Promise<() => void> {
+      if (taken < atOnce) {
+        taken++
+        return Promise.resolve(leave)
+      }
+      return new Promise((resolve, reject) => {
+        const go = () => {
+          clearTimeout(timer)
+          resolve(leave)
+        }
+        const timer = setTimeout(() => {
+          line.delete(go)
+          reject(tooManyRequests())
+        }, waitFor)
+        line.add(go)
+      })
     },
   }
 }

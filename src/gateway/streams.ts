@@ -1,7 +1,9 @@
 // What is under way, with whom it is for: cut when their token or key counts no more, or when nobody can say whether it does (D33).
 
+import { setTimeout as wait } from 'node:timers/promises'
 import { type ApiError, unauthorized, unavailable } from '../api/errors.ts'
 import type { Principal } from './principal.ts'
+import { UnknownAccessKey } from './reviews.ts'
 import type { Revocations } from './revocations.ts'
 
 export interface Streams {
@@ -36,6 +38,7 @@ export type StreamsOptions = {
 const lookEvery = 1000
 /** With a look every second, what has ended is cut within five. */
 const renewWithin = 3000
+const askAgainAfter = 250
 
 type One = Pick<Underway, 'isLong' | 'cut' | 'renew'> & { principal: Principal; isAsking: boolean }
 
@@ -61,10 +64,11 @@ export function openStreams({ revocations, isBlind, now }: StreamsOptions): Stre
   async function renew(one: One): Promise<void> {
     if (one.isAsking) return
     one.isAsking = true
-    const found = await soon(async () => one.renew?.())
+    const found = await renewed(one, () => under.has(one))
     one.isAsking = false
     if (!under.has(one)) return
-    if (found && now() < found.expires) one.principal = found
+    if (!found) cut(one, unavailable('nobody could say whether the access key still counts'))
+    else if (found !== 'over' && now() < found.expires) one.principal = found
     else cut(one, over())
   }
   const over = () => unauthorized('the token counts no more')
@@ -97,12 +101,21 @@ export function openStreams({ revocations, isBlind, now }: StreamsOptions): Stre
   }
 }
 
-/** undefined: it failed, or took too long. */
-function soon<T>(work: () => Promise<T>): Promise<T | undefined> {
-  return new Promise(resolve => {
-    const timer = setTimeout(resolve, renewWithin, undefined).unref()
-    work()
-      .then(resolve, () => resolve(undefined))
-      .finally(() => clearTimeout(timer))
-  })
+/** Asks until somebody says; undefined: nobody did in time. */
+async function renewed({ renew }: One, isWanted: () => boolean): Promise<Principal | 'over' | undefined> {
+  const late = new AbortController()
+  const end = wait(renewWithin, undefined, { ref: false, signal: late.signal })
+  const asked = async () => {
+    while (!late.signal.aborted && isWanted()) {
+      try {
+        return await renew?.()
+      } catch (error) {
+        if (error instanceof UnknownAccessKey) return 'over'
+      }
+      await wait(askAgainAfter, undefined, { ref: false, signal: late.signal })
+    }
+    return undefined
+  }
+  const stopped = () => undefined
+  return Promise.race([asked().catch(stopped), end.catch(stopped)]).finally(() => late.abort())
 }

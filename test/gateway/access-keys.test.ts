@@ -132,4 +132,27 @@ describe('access keys', () => {
     answers[64]?.()
     assert.equal((await next).status, 401)
   })
+
+  test('of an address that has sent many unknown keys no more are asked about; keys that have counted go on', async () => {
+    const asked: string[] = []
+    let time = Date.now()
+    await open({
+      review: async key => {
+        asked.push(key)
+        return key === 'plat_good' ? ada : undefined
+      },
+      guesses: 3,
+      behindProxy: true,
+      now: () => time,
+    })
+    const from = (key: string, address: string) => get(key, '', { 'X-Forwarded-For': address })
+    assert.equal((await from('plat_good', '10.0.0.1')).status, 200)
+    for (const key of ['plat_1', 'plat_2', 'plat_3']) assert.equal((await from(key, '10.0.0.1')).status, 401)
+    const next = await from('plat_4', '10.0.0.1')
+    assert.deepEqual([next.status, next.headers.get('retry-after')], [429, '1'])
+    time += 20_000
+    assert.equal((await from('plat_good', '10.0.0.1')).status, 200)
+    assert.equal((await from('plat_4', '10.0.0.2')).status, 401)
+    assert.deepEqual(asked, ['plat_good', 'plat_1', 'plat_2', 'plat_3', 'plat_good', 'plat_4'])
+  })
 })

@@ -62,6 +62,8 @@ export type Options = {
   readonly now?: () => number
   /** Whether loopback is a proxy, whose X-Forwarded-For is believed. */
   readonly behindProxy?: boolean
+  /** So many unknown keys of an address are too many; default: none are. */
+  readonly guesses?: number
 }
 
 export const kid = 'signing-test'
@@ -100,7 +102,11 @@ export async function openTestGateway(options: Options): Promise<TestGateway> {
     failed: () => {},
     atMostEvery: 20,
   })
-  const guard = openGuard({ now, limit: 0, trustedProxies: options.behindProxy ? ['127.0.0.1'] : [] })
+  const guard = openGuard({
+    now,
+    limit: options.guesses ?? 0,
+    trustedProxies: options.behindProxy ? ['127.0.0.1'] : [],
+  })
   const credentials = openCredentials({
     issuer: () => issuer,
     keySet,
