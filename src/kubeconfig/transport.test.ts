@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { X509Certificate } from 'node:crypto'
+import { channel } from 'node:diagnostics_channel'
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type RequestListener } from 'node:http'
 import { createServer as createTls, type ServerOptions } from 'node:https'
@@ -205,4 +206,34 @@ test('a dial connects as the kubeconfig says, in the same way until the certific
   assert.equal((await behind.now()).connect, undefined)
   const inProxyLand = openDial({ ...usual, server }, { env: { https_proxy: 'http://127.0.0.1:1' }, now: () => time })
   assert.equal((await inProxyLand.now()).connect, undefined)
+})
+
+test('a question that is aborted while its answer is read was aborted; the server is not away', async () => {
+  const server = await listen((_, response) => {
+    response.writeHead(200, { 'Content-Length': '100' }).write('some of it')
+  })
+  const ending = new AbortController()
+  const begun = channel('http.client.response.finish') // published when its head is there
+  const abort = () => void setImmediate(() => ending.abort())
+  begun.subscribe(abort)
+  const pending = open({ ...usual, server })('/', { signal: ending.signal })
+  await assert.rejects(pending, { name: 'AbortError' }).finally(() => begun.unsubscribe(abort))
+})
+
+test('credentials that are refused while somebody looks for them are not kept', async () => {
+  const file = join(directory, 'refused-meanwhile')
+  let time = now
+  for (let turns = 0; turns < 12; turns++) {
+    writeFileSync(file, 'old')
+    const dial = openDial({ ...usual, server: 'https://127.0.0.1:1', tokenFile: file }, { env: {}, now: () => time })
+    closing.push(dial.retire)
+    assert.equal((await dial.now()).authorization, 'Bearer old')
+    time += 1001
+    const looking = dial.now()
+    for (let turn = 0; turn < turns; turn++) await Promise.resolve()
+    writeFileSync(file, 'new')
+    dial.refuse()
+    await looking
+    assert.equal((await dial.now()).authorization, 'Bearer new', `after ${turns} turns`)
+  }
 })

@@ -32,11 +32,11 @@ export type TransportOptions = {
 
 const connections = 32
 
-/** The way into a cluster for those who make requests themselves, such as a gateway. */
 // Not imported: the module form of node:http makes all of its exports at once, a WebSocket among them, and that loads
 // what a browser has for fetch. It costs 50 ms, which is a third of a command's whole time.
 const { Agent: HttpAgent, request: requestHttp } = process.getBuiltinModule('node:http')
 
+/** The way into a cluster for those who make requests themselves, such as a gateway. */
 export type Dial = {
   readonly server: string
   /** What a request of this moment is made with. Rejects with a sentence where credentials cannot be had. */
@@ -45,7 +45,7 @@ export type Dial = {
   refuse(): boolean
   /** What went wrong with a request, in words. */
   why(error: Error & { readonly code?: string }): string
-  /** Connections that nobody uses are ended, the others when they are done. */
+  /** Connections of the agent that nobody uses are ended, the others when they are done. Those of `connect` are their opener's to end. */
   retire(): void
 }
 
@@ -63,10 +63,13 @@ export function openDial(access: Access, { env, now }: Pick<TransportOptions, 'e
   const credentials = openCredentials(access, { env, now })
   const agents = openAgents(access, env, Number.POSITIVE_INFINITY)
   let kept: { readonly ready: Ready; readonly until: number } | undefined
+  let refusals = 0
   const look = async (): Promise<Ready> => {
+    const before = refusals
     const identity = await credentials.now()
     const ready = { ...agents.at(identity), authorization: identity.authorization }
-    kept = { ready, until: now() + readyFor }
+    // What was refused while it was looked for is not kept.
+    if (refusals === before) kept = { ready, until: now() + readyFor }
     return ready
   }
   return {
@@ -74,6 +77,7 @@ export function openDial(access: Access, { env, now }: Pick<TransportOptions, 'e
     now: () => (kept && now() < kept.until ? kept.ready : look()),
     refuse() {
       kept = undefined
+      refusals++
       credentials.refuse()
       return credentials.mayChange
     },
@@ -220,7 +224,7 @@ function send(url: string, init: RequestInit, { agent, answerWithin, quietFor, c
       else
         readWhole(answer).then(
           body => resolve(wholeResponse(answer, body)),
-          error => reject(unreachable(origin, error, caIs)),
+          error => reject(unreachable(origin, error, caIs)), // an abort was told above, before this
         )
     })
     sent.end(typeof body === 'string' ? body : undefined)
