@@ -75,7 +75,17 @@ export function compilePolicy(policy: Policy): Decide {
   const decisions = policy.rules.map(rule => decisionOf(policy, rule))
   const otherwise = decisionOf(policy, { level: 'None' })
   const places = openPlaces()
+  /** Gets are asked all day, by questions that are the same object each time. */
+  const byQuestion = new WeakMap<Question, readonly Candidate[]>()
   const candidatesAt = (question: Question): readonly Candidate[] => {
+    if (question.verb !== 'get') return candidatesOf(question)
+    const there = byQuestion.get(question)
+    if (there) return there
+    const found = candidatesOf(question)
+    byQuestion.set(question, found)
+    return found
+  }
+  const candidatesOf = (question: Question): readonly Candidate[] => {
     const known = places.find(question)
     if (known) return known
     const found = policy.rules.flatMap((rule, index) => candidateOf(rule, question, decisions[index] as Decision) ?? [])
