@@ -1,5 +1,7 @@
 // What is proven, how much of it in which size, and the line each leaves in the table. run.ts runs them.
 
+import { join } from 'node:path'
+import { exec } from '../support/exec.ts'
 import { openFiu } from '../support/fiu.ts'
 import { startServer } from '../support/server.ts'
 import { runPrograms } from '../vcluster/sandbox-programs-run.ts'
@@ -35,6 +37,7 @@ export function proofsOf(scale: Scale): readonly Proof[] {
     ...Object.keys(faults).map(name => diskFault(name)),
     ...pieces(of(10), index => consistency(index)),
     ...Object.keys(bugs).map(name => seededBug(name)),
+    { part: 'Crashes', name: 'syncer', run: () => syncChaos(of(60)) },
     { part: 'Malice', name: 'requests', run: seed => rawRequests(seed, of(50_000)) },
     { part: 'Malice', name: 'texts', run: seed => bentTexts(seed, of(5000)) },
     { part: 'Malice', name: 'floods', run: allFloods },
@@ -64,6 +67,20 @@ async function storeCrashes(seed: string, kills: number): Promise<Line[]> {
   const writes = await runStoreCrashes({ kills, seed })
   const found = `${say(writes)} acknowledged writes`
   return [{ what: `${say(kills)} deaths of a bare store`, wanted: 'nothing lost or halved', found, kept: true }]
+}
+
+/** The test of that name, for longer. */
+async function syncChaos(seconds: number): Promise<Line[]> {
+  const file = join(import.meta.dirname, '../e2e/sync-chaos.test.ts')
+  const env = { ...process.env, SYNC_CHAOS_SECONDS: String(seconds) }
+  const timeout = (seconds + 240) * 1000
+  const { code, stdout } = await exec(process.execPath, ['--test', '--test-reporter=spec', file], { env, timeout })
+  const [, what = ''] = /✖ (.+)/.exec(stdout) ?? []
+  // A run that tested nothing ends well, too.
+  const isKept = code === 0 && /^ℹ pass [1-9]/m.test(stdout)
+  const found = isKept ? 'it came to what the model says' : `it ended with ${code}: ${what}`
+  const about = `a syncer and both its servers killed at random for ${seconds} s under change`
+  return [{ what: about, wanted: 'the same state as the model', found, kept: isKept }]
 }
 
 function powerLoss(seed: string, commits: number): Line[] {
