@@ -18,6 +18,7 @@ import { openGuard } from '../serving/guard.ts'
 import type { Listener } from '../serving/listener.ts'
 import { openMetrics } from '../serving/metrics.ts'
 import { type CertificateSource, fileCertificate, ownCertificate } from '../serving/tls.ts'
+import { openTurns } from '../serving/turns.ts'
 import { isEmpty, openStorage, type Storage } from '../storage/index.ts'
 import { makeFirstKey, untoldKey } from './admin-key.ts'
 import { openAuditLog } from './audit-log.ts'
@@ -103,6 +104,7 @@ export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Pr
     noteRead: house.noteRead,
     ...openPages({ kinds, checks, metrics, now, version, issuer: house.issuer }),
     limits,
+    turns: openTurns(() => performance.now()),
     refuseUnaudited: settings['audit.refuseWrites'],
     now,
     uuid: randomUUID,

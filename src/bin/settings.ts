@@ -80,7 +80,7 @@ export const table = {
     check: positive,
   },
   'limits.reads': { default: 400, what: 'Reads under way at once; one more is answered 429.', check: positive },
-  'limits.writes': { default: 1000, what: 'Writes under way at once.', check: positive },
+  'limits.writes': { default: 400, what: 'Writes under way at once.', check: positive },
   'limits.watches': { default: 10000, what: 'Watches open at once.', check: positive },
   'limits.share': {
     default: 80,

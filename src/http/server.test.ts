@@ -45,6 +45,7 @@ test('a write that was answered 504 is under way until its work is done', async 
     pages: () => undefined,
     rootPages: () => undefined,
     limits,
+    turns: () => undefined,
     refuseUnaudited: false,
     loopbackOnly: true,
     now: Date.now,

@@ -10,6 +10,7 @@ import { type Exchange, openExchange, type Request, type Response } from '../ser
 import type { FairLimits } from '../serving/fair-limits.ts'
 import { isLoopback } from '../serving/listener.ts'
 import { type Answer, respond } from '../serving/respond.ts'
+import type { Turns } from '../serving/turns.ts'
 import { type Access, judge, keepJudging, type Standing } from './access.ts'
 import { negotiate, type View } from './negotiate.ts'
 import { timeoutOf } from './options.ts'
@@ -48,6 +49,8 @@ export type ServerOptions = {
   readonly pages: Page
   readonly rootPages: Page
   readonly limits: FairLimits
+  /** Where requests wait while others have their turn. */
+  readonly turns: Turns
   /** Whether writes are refused while the audit log cannot be written. */
   readonly refuseUnaudited: boolean
   /** Whether a Host that is no loopback name is refused: another site's page may be behind it (D1). */
@@ -117,6 +120,8 @@ async function handle(
   if (!leave) throw tooManyRequests()
   const work: Work = { settled: undefined }
   try {
+    const turn = options.turns()
+    if (turn) await turn
     const resources = options.resourcesFor(caller)
     const service = { resources, view, standing, question, work, recorded }
     if (info.verb === 'watch') await serveWatch(options, exchange, info, service)

@@ -212,6 +212,7 @@ export async function openFront(
     noteRead: () => {},
     ...openPages({ kinds: house.kinds, checks, metrics, now: house.clock.now, version: 'test', issuer }),
     limits,
+    turns: () => undefined,
     refuseUnaudited: false,
     loopbackOnly: true,
     now,
