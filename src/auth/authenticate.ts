@@ -153,10 +153,11 @@ export function expiryWarnings({
 
 type Identity = { readonly caller: Caller; readonly teams: number; touched: number }
 
-/** Username and groups that come with a key (D16). Kept until the key or any team changes. */
+/** Username and groups that come with a key (D16). Kept until the key changes, or a team that its user is or was in. */
 function identityOf(key: AccessKey, teams: Teams, known: WeakMap<AccessKey, Identity>): Identity {
   const kept = known.get(key)
-  if (kept?.teams === teams.version) return kept
+  const version = key.user ? teams.versionOf(key.user) : 0
+  if (kept?.teams === version) return kept
   const caller: Caller = {
     ...named(key, teams),
     key: key.name,
@@ -164,7 +165,7 @@ function identityOf(key: AccessKey, teams: Teams, known: WeakMap<AccessKey, Iden
     extra: { 'authentication.platform.sh/key': [key.name] },
     ...(restricts(key.scope) ? { scope: key.scope } : {}),
   }
-  const identity = { caller, teams: teams.version, touched: kept?.touched ?? Number.NEGATIVE_INFINITY }
+  const identity = { caller, teams: version, touched: kept?.touched ?? Number.NEGATIVE_INFINITY }
   known.set(key, identity)
   return identity
 }

@@ -29,3 +29,45 @@ test('the other name of a team is known whatever its labels and annotations are 
   teams.stop()
   await house.close()
 })
+
+test('a write of a team tells of it only when somebody may have won or lost something, and moves only whom it concerns', async () => {
+  const house = await openHouse()
+  const told: { readonly roles: boolean }[] = []
+  const teams = openTeams({
+    resources: house.inside,
+    look: () => undefined,
+    changed: what => told.push(what),
+    failed: error => assert.fail(String(error)),
+  })
+  await teams.ready
+  const at = { namespace: '', name: 'web' }
+  const merge = async (spec: object) => {
+    await house.resources.patch(Team, at, { type: 'merge', body: { spec } as never })
+    return told.splice(0)
+  }
+  const versions = () => [teams.versionOf('ada'), teams.versionOf('bob')]
+  await house.resources.create(Team, '', { metadata: { name: 'web' }, spec: { users: ['ada'] } } as never)
+  assert.equal(told.splice(0).length, 1)
+  const before = versions()
+
+  assert.deepEqual(await merge({ displayName: 'The web' }), [])
+  assert.deepEqual(versions(), before)
+
+  assert.equal((await merge({ access: [{ users: ['bob'], verbs: ['get'] }] })).length, 1)
+  assert.equal((await merge({ owner: { user: 'bob' } })).length, 1)
+  assert.deepEqual(await merge({ clusterRoles: [{ name: 'view' }] }), [{ groups: false, roles: true }])
+
+  assert.deepEqual(await merge({ users: ['bob'] }), [{ groups: false, roles: false }])
+  const [ada, bob] = versions()
+  assert.notEqual(ada, before[0], 'who left is another')
+  assert.notEqual(bob, before[1], 'who came is another')
+
+  await house.resources.create(Team, '', { metadata: { name: 'api' }, spec: { users: ['eve'] } } as never)
+  assert.deepEqual(versions(), [ada, bob])
+  told.splice(0)
+
+  assert.deepEqual(await merge({ groups: ['devs'] }), [{ groups: true, roles: false }])
+  assert.ok(teams.versionOf('ada') !== ada && teams.versionOf('bob') !== bob, 'anybody may be in a group')
+  teams.stop()
+  await house.close()
+})

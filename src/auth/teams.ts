@@ -13,6 +13,8 @@ export type TeamRecord = {
   readonly clusterRoles: readonly string[]
   /** Whether its deletion is under way: then it has no members, and nobody acts as it (D18). */
   readonly going: boolean
+  /** Who may do what with the team itself, as it is written there. */
+  readonly sharing: string
 }
 
 export interface Teams {
@@ -22,8 +24,8 @@ export interface Teams {
   get(name: string): TeamRecord | undefined
   withUsername(username: string): string | undefined
   all(): Iterable<TeamRecord>
-  /** Changes with every change of a team: what was derived before it is stale. */
-  readonly version: number
+  /** Another number whenever a user may have come into a team or left one: what was derived for them before is stale. */
+  versionOf(user: string): number
   stop(): void
 }
 
@@ -31,7 +33,8 @@ export type TeamsOptions = {
   readonly resources: Resources
   /** A team as it is stored. */
   readonly look: (name: string) => Resource | undefined
-  readonly changed: () => void
+  /** Told when somebody may have won or lost something by it; `roles`: because of what a team itself may do. */
+  readonly changed: (what: { readonly roles: boolean }) => void
   readonly failed: (error: unknown) => void
 }
 
@@ -39,7 +42,7 @@ export function openTeams({ resources, look, changed, failed }: TeamsOptions): T
   const byUser = new Map<string, Set<string>>()
   const byGroup = new Map<string, Set<string>>()
   const byUsername = new Map<string, string>()
-  let version = 0
+  const versions = openVersions()
   const enter = (index: Map<string, Set<string>>, words: readonly string[], team: string, isIn: boolean) => {
     for (const word of words) {
       const set = index.get(word) ?? new Set()
@@ -56,6 +59,8 @@ export function openTeams({ resources, look, changed, failed }: TeamsOptions): T
     keep: read,
     failed,
     changed: ({ name }, now, before) => {
+      const change = changeOf(before, now)
+      if (!change) return
       for (const [record, isIn] of [
         [before, false],
         [now, true],
@@ -66,8 +71,9 @@ export function openTeams({ resources, look, changed, failed }: TeamsOptions): T
         else if (byUsername.get(record.username) === name) byUsername.delete(record.username)
         enter(byGroup, record.groups, name, isIn)
       }
-      version++
-      changed()
+      if (change.groups) versions.stepAll()
+      else for (const record of [before, now]) for (const user of record?.users ?? []) versions.step(user)
+      changed(change)
     },
   })
   return {
@@ -85,9 +91,7 @@ export function openTeams({ resources, look, changed, failed }: TeamsOptions): T
     withUsername: username =>
       byUsername.get(username) ?? (look(username)?.spec?.username === username ? username : undefined),
     all: () => informer.values(),
-    get version() {
-      return version
-    },
+    versionOf: versions.of,
     stop: informer.stop,
   }
 }
@@ -109,11 +113,13 @@ function hasOtherName({ json, ref }: Document): boolean {
 const key = '"username":'
 
 function read({ metadata, spec = {} }: Resource): TeamRecord {
-  const { users, groups, username, clusterRoles } = spec as {
+  const { users, groups, username, clusterRoles, owner, access } = spec as {
     users?: string[]
     groups?: string[]
     username?: string
     clusterRoles?: { name?: string }[]
+    owner?: unknown
+    access?: unknown
   }
   const going = metadata.deletionTimestamp !== undefined
   return {
@@ -123,5 +129,46 @@ function read({ metadata, spec = {} }: Resource): TeamRecord {
     groups: going ? [] : (groups ?? []),
     clusterRoles: going ? [] : (clusterRoles ?? []).map(role => role.name ?? ''),
     going,
+    sharing: owner === undefined && access === undefined ? '' : JSON.stringify([owner, access]),
+  }
+}
+
+type Change = { readonly groups: boolean; readonly roles: boolean }
+
+/** undefined: nobody's rights are other than before. Most writes of a team are about something else. */
+function changeOf(before: TeamRecord | undefined, now: TeamRecord | undefined): Change | undefined {
+  const groups = !isSame(before?.groups, now?.groups)
+  const roles = !isSame(before?.clusterRoles, now?.clusterRoles)
+  const isOther =
+    groups ||
+    roles ||
+    !isSame(before?.users, now?.users) ||
+    before?.username !== now?.username ||
+    before?.going !== now?.going ||
+    before?.sharing !== now?.sharing
+  return isOther ? { groups, roles } : undefined
+}
+
+const isSame = (one: readonly string[] = [], other: readonly string[] = []) =>
+  one.length === other.length && one.every((word, index) => word === other[index])
+
+const mostUsers = 100_000
+
+/** By user; who is not among them has the number that everybody had last. */
+function openVersions() {
+  const own = new Map<string, number>()
+  let newest = 0
+  let floor = 0
+  const stepAll = () => {
+    own.clear()
+    floor = ++newest
+  }
+  return {
+    of: (user: string): number => own.get(user) ?? floor,
+    step: (user: string): void => {
+      if (own.size >= mostUsers) stepAll()
+      own.set(user, ++newest)
+    },
+    stepAll,
   }
 }

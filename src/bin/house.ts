@@ -161,8 +161,8 @@ export function openHouse(options: HouseOptions): House {
     unused: id => storage.activity.forget(id),
     failed: following('access keys'),
   })
-  const teamsChanged = () => {
-    rbac.forget()
+  const teamsChanged = ({ roles }: { readonly roles: boolean }) => {
+    if (roles) rbac.forget()
     rights.changed()
   }
   const teams: Teams = openTeams({

@@ -146,7 +146,7 @@ export function keepJudging(access: Access, exchange: Exchange, question: Questi
 
 function currentVerdict(access: Access, exchange: Exchange, question: Question): Verdict {
   try {
-    const holder = access.authenticate(exchange.request.headers.authorization, true)
+    const holder = access.authenticate(exchange.request.headers.authorization, true, connectionOf(exchange.request))
     return access.authorizer.authorize(actingAs(access, exchange, holder), question)
   } catch {
     return { answer: 'no', reason: '' }

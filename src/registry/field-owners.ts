@@ -1,7 +1,17 @@
 // Who owns which fields: metadata.managedFields read into owners, changed and written back, for managed-fields and merge-apply.
 
 import { isObject, type JsonObject, type ManagedFieldsEntry, type Resource, timestamp } from '../api/object.ts'
-import { difference, type FieldSet, fieldSetOf, isEmpty, NO_FIELDS, rebuild, union } from './field-set.ts'
+import {
+  difference,
+  type FieldPath,
+  type FieldSet,
+  fieldSetOf,
+  has,
+  isEmpty,
+  NO_FIELDS,
+  rebuild,
+  union,
+} from './field-set.ts'
 import { readFieldsV1, writeFieldsV1 } from './fields-v1.ts'
 import { TypedError } from './typed.ts'
 import type { Comparison } from './typed-compare.ts'
@@ -144,6 +154,15 @@ export function ownable(
   if (!request.resetStatus) return fields
   const isStatus = request.subresource === 'status'
   return rebuild(fields, false, (element, child) => ((element === 'f:status') === isStatus ? child : NO_FIELDS))
+}
+
+/** Whether a request that changes this one field may own it. */
+export function isTracked(
+  path: FieldPath,
+  { resetStatus, subresource }: { readonly subresource: string; readonly resetStatus: boolean },
+): boolean {
+  if (has(NEVER_OWNED, path)) return false
+  return !resetStatus || (path[0] === 'f:status') === (subresource === 'status')
 }
 
 /** Everybody but the one who made the change loses what was changed; those left with nothing go. */

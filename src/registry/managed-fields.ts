@@ -1,9 +1,10 @@
 // Field ownership after every write that is not an apply: the registry's create, update and patch call trackUpdate and store what it returns.
 
-import type { JsonObject, ManagedFieldsEntry, Resource } from '../api/object.ts'
+import type { Json, JsonObject, ManagedFieldsEntry, Resource } from '../api/object.ts'
 import {
   capUpdaters,
   disown,
+  isTracked,
   type Owners,
   ownable,
   ownerId,
@@ -14,6 +15,7 @@ import {
 } from './field-owners.ts'
 import { type FieldSchema, type Shape, shapeOf } from './field-schema.ts'
 import { isEmpty, union } from './field-set.ts'
+import { changedFields, hasPath, hasSameFields, skeletonOf } from './same-fields.ts'
 import { problemsOf, TypedError } from './typed.ts'
 import { type Comparison, compareTyped, isEqual } from './typed-compare.ts'
 import { fitToSchema } from './typed-remove.ts'
@@ -34,14 +36,18 @@ export type UpdateRequest = {
  * counts as sent by the client, who may replace the entries on the main resource, or clear them with `[]` or `[{}]`.
  * An object that does not fit its schema keeps the entries it had: a write never fails for its bookkeeping.
  */
-export function trackUpdate(
-  input: UpdateRequest & {
-    readonly schema: FieldSchema
-    readonly before: Resource | undefined
-    readonly after: Resource
-  },
-): readonly ManagedFieldsEntry[] {
+export function trackUpdate(input: Tracked): readonly ManagedFieldsEntry[] {
   const stored = input.before?.metadata.managedFields ?? []
+  return trackInPlace(stored, input) ?? trackNewLikeLast(input) ?? trackAnew(stored, input)
+}
+
+type Tracked = UpdateRequest & {
+  readonly schema: FieldSchema
+  readonly before: Resource | undefined
+  readonly after: Resource
+}
+
+function trackAnew(stored: readonly ManagedFieldsEntry[], input: Tracked): readonly ManagedFieldsEntry[] {
   const owners = ownersBefore(stored, input)
   // Once cleared, tracking starts again with the first apply.
   if (owners.size === 0 && input.before !== undefined) return []
@@ -52,22 +58,70 @@ export function trackUpdate(
   if (!isSound(after) || (input.before !== undefined && !isSound(before))) return stored
   recordUpdate(owners, { ...input, shape, before, after })
   capUpdaters(owners)
-  return writeOwners(owners)
+  const entries = writeOwners(owners)
+  if (input.before === undefined && entries.length === 1)
+    lastMade.set(shape, { skeleton: skeletonOf(shape, after), entry: entries[0] as ManagedFieldsEntry })
+  return entries
 }
+
+/** Only values changed, of fields that are the writer's alone already: what is new is the time. undefined: it is not so. */
+function trackInPlace(
+  stored: readonly ManagedFieldsEntry[],
+  input: Tracked,
+): readonly ManagedFieldsEntry[] | undefined {
+  const mine = stored.at(-1)
+  if (!input.before || !mine || !isOf(mine, input) || isSent(stored, input)) return undefined
+  // The last in order stays the last unless time goes back.
+  if ((mine.time ?? '') > input.now) return undefined
+  const changed = changedFields(
+    shapeOf(input.schema),
+    withoutManagedFields(input.before),
+    withoutManagedFields(input.after),
+  )?.filter(path => isTracked(path, input))
+  if (!changed?.every(path => hasPath(mine, path))) return undefined
+  if (stored.some(entry => entry !== mine && changed.some(path => hasPath(entry, path)))) return undefined
+  return changed.length === 0 ? stored : [...stored.slice(0, -1), { ...mine, time: input.now }]
+}
+
+/** What was made last of each shape, as far as its fields go, and the entry it got. */
+const lastMade = new WeakMap<Shape, { readonly skeleton: Json; readonly entry: ManagedFieldsEntry }>()
+
+function trackNewLikeLast(input: Tracked): readonly ManagedFieldsEntry[] | undefined {
+  if (input.before || input.after.metadata.managedFields) return undefined
+  const shape = shapeOf(input.schema)
+  const last = lastMade.get(shape)
+  if (!last || !isOf(last.entry, input) || !hasSameFields(shape, last.skeleton, withoutManagedFields(input.after)))
+    return undefined
+  return [{ ...last.entry, time: input.now }]
+}
+
+const isOf = (entry: ManagedFieldsEntry, { manager, apiVersion, subresource }: UpdateRequest) =>
+  entry.operation === 'Update' &&
+  entry.manager === (manager || 'unknown') &&
+  entry.apiVersion === apiVersion &&
+  (entry.subresource ?? '') === subresource
 
 /** Entries that were sent and can be read, else the stored ones, lest a client that knows nothing of them loses them. */
 function ownersBefore(
   stored: readonly ManagedFieldsEntry[],
   input: { readonly after: Resource; readonly subresource: string },
 ): Owners {
-  const sent = input.after.metadata.managedFields
-  const isSent = input.subresource === '' && sent !== undefined && sent !== null && !isEqual(sent, stored)
-  if (isSent) {
+  if (isSent(stored, input)) {
+    const sent = input.after.metadata.managedFields ?? []
     if (isReset(sent)) return new Map()
     const owners = readable(sent, { stored: false })
     if (owners.size > 0) return owners
   }
   return readable(stored, { stored: true })
+}
+
+/** Whether other entries than the stored ones came with the object. */
+function isSent(
+  stored: readonly ManagedFieldsEntry[],
+  { after, subresource }: { readonly after: Resource; readonly subresource: string },
+): boolean {
+  const sent = after.metadata.managedFields
+  return subresource === '' && sent !== undefined && sent !== null && !isEqual(sent, stored)
 }
 
 function isReset(sent: readonly ManagedFieldsEntry[]): boolean {
