@@ -79,7 +79,9 @@ function trackInPlace(
     withoutManagedFields(input.after),
   )?.filter(path => isTracked(path, input))
   if (!changed?.every(path => hasPath(mine, path))) return undefined
-  if (stored.some(entry => entry !== mine && changed.some(path => hasPath(entry, path)))) return undefined
+  // Who owns nothing goes with the next change.
+  const isTouched = (entry: ManagedFieldsEntry) => hasPath(entry, []) || changed.some(path => hasPath(entry, path))
+  if (stored.some(entry => entry !== mine && isTouched(entry))) return undefined
   return changed.length === 0 ? stored : [...stored.slice(0, -1), { ...mine, time: input.now }]
 }
 

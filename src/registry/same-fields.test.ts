@@ -116,10 +116,10 @@ const alike = ({ spec, ...one }: Resource, other: Resource): Resource => ({
   metadata: { name: 'x', ...(one.metadata.labels ? { labels: one.metadata.labels } : {}), generation: 3 },
   spec: {
     ...spec,
-    ...(spec?.text === undefined ? {} : { text: other.status?.phase }),
+    ...(spec?.text === undefined ? {} : { text: other.status?.phase ?? '' }),
     ...(spec?.whole === undefined ? {} : { whole: ['c'] }),
   },
-  status: other.status,
+  status: other.status ?? {},
 })
 
 /** Every set worked out, none known from before. */

@@ -72,7 +72,7 @@ export function skeletonOf(shape: Shape, value: Json): Json {
   return bare
 }
 
-/** Whether an entry, as it is stored, has this very path. */
+/** Whether an entry, as it is stored, has this very path; of no path at all: whether it has none. */
 export function hasPath({ fieldsV1 }: ManagedFieldsEntry, path: FieldPath): boolean {
   let node: Json | undefined = fieldsV1
   for (const element of path) {
