@@ -44,10 +44,21 @@ function conformStruct(schema: Schema, value: { readonly [key: string]: Json }, 
     if (!property || property['x-internal']) noteUnknown(found, path, key)
     else if (item !== null) out[key] = conform(property, item, join(path, key), found)
   }
-  for (const [key, property] of Object.entries(properties))
-    if (property.default !== undefined && out[key] === undefined) out[key] = property.default as Json
+  for (const [key, missing] of defaultsOf(schema)) if (out[key] === undefined) out[key] = missing
   for (const key of schema.required ?? []) if (out[key] === undefined) found.errors.push(required(join(path, key), ''))
   return out
+}
+
+const defaults = new WeakMap<Schema, readonly (readonly [string, Json])[]>()
+
+/** Of all properties only the few that have one, looked for once. */
+function defaultsOf(schema: Schema): readonly (readonly [string, Json])[] {
+  const known = defaults.get(schema)
+  if (known) return known
+  const all = Object.entries(schema.properties ?? {})
+  const made = all.flatMap(([key, { default: value }]) => (value === undefined ? [] : [[key, value as Json] as const]))
+  defaults.set(schema, made)
+  return made
 }
 
 export function noteUnknown({ unknown }: Pick<Findings, 'unknown'>, path: string, key: string): void {

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { Writable } from 'node:stream'
 import { test } from 'node:test'
-import { setTimeout } from 'node:timers/promises'
+import { setImmediate, setTimeout } from 'node:timers/promises'
 import { openSink, type Place, type SinkOptions, streamPlace } from './audit-sink.ts'
 
 type Fake = Place & { fails: string | undefined; text: string; puts: number; closed: boolean; most: number }
@@ -166,4 +166,31 @@ test('whether lines got out is told when they did, and at the first try that fai
   const waiting = sink.settled()
   await sink.close()
   assert.equal(await waiting, false)
+})
+
+test('lines of one moment go out together, and at once when somebody waits for them, there is enough, or it is over', async () => {
+  const fake = openFake()
+  const { sink } = open(fake, { gatherFor: 500, batchBytes: 1000 })
+  for (const line of numbers(20)) {
+    sink.write(line)
+    await setImmediate()
+  }
+  while (fake.puts === 0) await setTimeout(1)
+  assert.equal(fake.text, joined(numbers(20)))
+
+  const patient = openFake()
+  const { sink: slow } = open(patient, { gatherFor: 1_000_000, batchBytes: 1000 })
+  slow.write('one')
+  assert.equal(await slow.settled(), true)
+  slow.write('two')
+  await slow.flush()
+  assert.equal(patient.text, 'one\ntwo\n')
+  slow.write('three')
+  await setTimeout(1)
+  slow.write('x'.repeat(1000))
+  while (patient.text.length < 1000) await setTimeout(1)
+  slow.write('four')
+  await slow.close()
+  assert.match(patient.text, /\nfour\n$/)
+  await sink.close()
 })

@@ -31,13 +31,15 @@ export type SinkOptions = {
   readonly lost: (lines: number) => void
   /** Told once when a failure begins. */
   readonly failed: (error: unknown) => void
+  /** Milliseconds for which lines gather before they are written, unless somebody waits for them. */
+  readonly gatherFor?: number
   /** Milliseconds between tries, and those a close waits at most. */
   readonly retryAfter?: number
   readonly closeWithin?: number
 }
 
 export function openSink(options: SinkOptions): Sink {
-  const { place, queueBytes, batchBytes, lost, failed, retryAfter = 500, closeWithin = 2000 } = options
+  const { place, queueBytes, batchBytes, lost, failed, gatherFor = 0, retryAfter = 500, closeWithin = 2000 } = options
   const queue = openQueue()
   let batch: { readonly bytes: Buffer; readonly lines: number; done: number } | undefined
   let problem: string | undefined
@@ -46,6 +48,8 @@ export function openSink(options: SinkOptions): Sink {
   let closing = false
   let givenUp = false
   let wake = () => {}
+  let enough = () => {}
+  let awaited = 0
   /** Lines taken and lines out, ever; and who waits for how many to be out. */
   let taken = 0
   let out = 0
@@ -78,10 +82,23 @@ export function openSink(options: SinkOptions): Sink {
       })
     }
   }
+  /** What comes in the same turn, or the same moment, goes out together: a write to a file costs more than many lines. */
+  const gather = () =>
+    new Promise<void>(resolve => {
+      if (gatherFor === 0 || closing || awaited || waiting.length || queue.bytes >= batchBytes)
+        return void setImmediate(resolve)
+      const timer = setTimeout(resolve, gatherFor)
+      enough = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
   const pump = async (): Promise<void> => {
-    // What comes in the same turn goes out together.
-    await new Promise(resolve => setImmediate(resolve))
-    while ((batch || queue.lines) && !givenUp) await attempt()
+    await gather()
+    while ((batch || queue.lines) && !givenUp) {
+      await attempt()
+      if (gatherFor > 0 && queue.lines && problem === undefined) await gather()
+    }
     pumping = undefined
   }
   return {
@@ -95,6 +112,7 @@ export function openSink(options: SinkOptions): Sink {
       taken++
       queue.add(line)
       pumping ??= pump()
+      if (queue.bytes >= batchBytes) enough()
       return true
     },
     get failure() {
@@ -102,16 +120,23 @@ export function openSink(options: SinkOptions): Sink {
       return problem
     },
     async flush() {
+      awaited++
+      enough()
       await pumping
+      awaited--
     },
     async settled() {
       if (out === taken) return problem === undefined
       if (problem !== undefined || closing) return false
-      return new Promise(resolve => waiting.push({ until: taken, tell: resolve }))
+      return new Promise(resolve => {
+        waiting.push({ until: taken, tell: resolve })
+        enough()
+      })
     },
     async close() {
       closing = true
       wake()
+      enough()
       let timer: NodeJS.Timeout | undefined
       // Not even a place that never answers holds up the end.
       const late = new Promise<void>(resolve => {

@@ -45,12 +45,17 @@ function memberOf(text: Buffer, at: number, name: string): number {
   let key = at + 1
   while (text[key] === QUOTE) {
     const colon = endOfString(text, key)
-    if (colon - key === name.length + 2 && text.toString('latin1', key + 1, colon - 1) === name) return colon + 1
+    if (colon - key === name.length + 2 && isAt(text, key + 1, name)) return colon + 1
     const end = endOf(text, colon + 1)
     if (text[end] !== COMMA) return -1
     key = end + 1
   }
   return -1
+}
+
+function isAt(text: Buffer, at: number, name: string): boolean {
+  for (let i = 0; i < name.length; i++) if (text[at + i] !== name.charCodeAt(i)) return false
+  return true
 }
 
 /** The place after the value that begins at `at`. */
