@@ -5,6 +5,7 @@ import { canonical } from './encode.ts'
 import type { Status } from './errors.ts'
 import type { Kind } from './kind.ts'
 import type { Json, Metadata, Ref, Resource } from './object.ts'
+import { parseStored } from './parsed.ts'
 
 /** An object, its JSON and its place; what is not there yet is made when first asked for. None is ever written to. */
 export type Document = {
@@ -128,7 +129,6 @@ export const refOf = ({ metadata }: { readonly metadata?: Metadata }): Ref => ({
 })
 
 const encoder = new TextEncoder()
-const decoder = new TextDecoder()
 
 // Documents and events are made for every answer. They are classes, against the house's habit, because an object
 // literal with a getter costs a call into the engine each time, and a page has 500 of them.
@@ -170,7 +170,7 @@ class Stored implements Document {
     return this.#ref ?? refOf(this.object)
   }
   get object(): Resource {
-    this.#object ??= JSON.parse(decoder.decode(this.json)) as Resource
+    this.#object ??= parseStored(this.json)
     return this.#object
   }
 }

@@ -4,6 +4,7 @@ import { ApiError, alreadyExists, badRequest, type FieldError, nameNotGenerated 
 import type { Kind, Tools } from '../api/kind.ts'
 import { wholeSchema } from '../api/metadata-schema.ts'
 import { type Json, type Metadata, type Resource, timestamp } from '../api/object.ts'
+import { parseStored } from '../api/parsed.ts'
 import { type Document, documentOf, type WriteOptions } from '../api/resources.ts'
 import type { Entry, Key, Value } from '../storage/store.ts'
 import { type Admitted, admit } from './admit.ts'
@@ -117,8 +118,7 @@ export function withoutStatus(object: Resource): Resource {
   return rest
 }
 
-const isTerminating = (entry: Entry) =>
-  (JSON.parse(entry.text.toString()) as Resource).metadata.deletionTimestamp !== undefined
+const isTerminating = (entry: Entry) => parseStored(entry.text).metadata.deletionTimestamp !== undefined
 
 const letters = 'bcdfghjklmnpqrstvwxz2456789'
 

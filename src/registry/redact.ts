@@ -4,6 +4,7 @@ import { canonical } from '../api/codec.ts'
 import { sealBroken } from '../api/errors.ts'
 import type { Kind, Shown } from '../api/kind.ts'
 import { isObject, type Json, type JsonObject, type Resource } from '../api/object.ts'
+import { parseStored } from '../api/parsed.ts'
 import { type Document, documentFrom, documentOf } from '../api/resources.ts'
 import { SealError } from '../storage/sealed.ts'
 import type { Entry, Value } from '../storage/store.ts'
@@ -18,7 +19,7 @@ export const isPlain = (kind: Kind): boolean => kind.hidden.length === 0 && kind
 
 /** The stored object, opened, with its hidden fields: for the verbs' own eyes. */
 export function load(ctx: Pick<Context, 'sealer'>, kind: Kind, entry: Entry): Resource {
-  let object = JSON.parse(entry.text.toString()) as JsonObject
+  let object = parseStored(entry.text) as unknown as JsonObject
   for (const text of kind.sealed) {
     const path = fieldPath(text)
     const sealed = readAt(object, path)

@@ -3,8 +3,9 @@
 import { type Caller, systemCaller } from '../api/caller.ts'
 import type { Kind, Tools } from '../api/kind.ts'
 import type { Ref, Resource } from '../api/object.ts'
+import { parseStored } from '../api/parsed.ts'
 import type { Resources } from '../api/resources.ts'
-import type { Entry, Store } from '../storage/store.ts'
+import type { Store } from '../storage/store.ts'
 import { namespacesInUse } from './collected.ts'
 import { type Context, keyOf, refOf, type Sealer } from './context.ts'
 import { create } from './create.ts'
@@ -58,26 +59,12 @@ export function openRegistry(options: RegistryOptions): Registry {
   }
 }
 
-const mostPeeked = 4 * 1024 * 1024
-
-/** The same few objects are judged all day: what was read of them is kept while they are as they were, up to so many bytes of text. */
-function openPeek(store: Store): Registry['peek'] {
-  let known = new WeakMap<Entry, Resource>()
-  let bytes = 0
-  return (kind, ref) => {
+const openPeek =
+  (store: Store): Registry['peek'] =>
+  (kind, ref) => {
     const entry = store.get(keyOf(kind, refOf(kind, ref)))
-    const there = entry && known.get(entry)
-    if (!entry || there) return there
-    const object = JSON.parse(entry.text.toString()) as Resource
-    bytes += entry.text.length
-    if (bytes > mostPeeked) {
-      known = new WeakMap()
-      bytes = entry.text.length
-    }
-    if (bytes <= mostPeeked) known.set(entry, object)
-    return object
+    return entry && parseStored(entry.text)
   }
-}
 
 function bind(options: RegistryOptions, caller: Caller, inside: boolean): Resources {
   const read: Tools['read'] = (kind, ref) => get(ctx, kind, ref).then(document => document.object, notThere)
