@@ -1,33 +1,42 @@
-// Requests take turns when more come at once than can be done in a moment: a few a turn of the event loop, so that whoever asks
-// whether the server lives is answered in between. The pipeline waits here.
+// Requests take turns when more come at once than can be done in a moment: as many a turn of the event loop as that moment holds, so
+// that whoever asks whether the server lives is answered in between. The pipeline waits here.
 
 /** undefined: go on at once. Otherwise the moment to go on. */
 export type Turns = () => Promise<void> | undefined
 
 /** Milliseconds of a turn of the event loop after which the rest waits for the next one. */
 const longest = 10
-const each = 8
 
 export function openTurns(now: () => number): Turns {
-  const waiting: (() => void)[] = []
+  let waiting: (() => void)[] = []
+  let next = 0
   let begun = 0
   let isUnderWay = false
 
-  function next(): void {
+  function begin(): void {
     begun = now()
-    const some = waiting.splice(0, each)
-    for (const go of some) go()
-    isUnderWay = some.length > 0
-    if (isUnderWay) setImmediate(next)
+    if (next === waiting.length) isUnderWay = false
+    else step()
+  }
+
+  /** What goes on does so before the step after it, which therefore sees how long it took. */
+  function step(): void {
+    if (next === waiting.length) {
+      waiting = []
+      next = 0
+    }
+    if (next === waiting.length || now() - begun >= longest) return void setImmediate(begin)
+    waiting[next++]?.()
+    queueMicrotask(step)
   }
 
   return () => {
     if (!isUnderWay) {
       isUnderWay = true
       begun = now()
-      setImmediate(next)
+      setImmediate(begin)
     }
-    if (waiting.length === 0 && now() - begun < longest) return undefined
+    if (next === waiting.length && now() - begun < longest) return undefined
     return new Promise(resolve => waiting.push(resolve))
   }
 }
