@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { request } from 'node:http'
 import { test } from 'node:test'
 import { defineKind } from '../api/kind.ts'
-import { documentOf, type Resources } from '../api/resources.ts'
+import { type Document, documentOf, type Resources } from '../api/resources.ts'
 import { openFairLimits } from '../serving/fair-limits.ts'
 import { listenHttp } from '../serving/listener.ts'
 import { requestHandler, type ServerOptions } from './server.ts'
@@ -20,15 +20,9 @@ const kind = defineKind({
 const path = '/kubernetes/management/apis/management.platform.sh/v1/things'
 const thing = documentOf({ apiVersion: kind.apiVersion, kind: 'Thing', metadata: { name: 'a' } })
 
-test('a write that was answered 504 is under way until its work is done', async () => {
-  let finish = () => {}
-  const working = new Promise<void>(resolve => {
-    finish = resolve
-  })
-  const create = async () => {
-    await working
-    return thing
-  }
+type Wanted = Pick<ServerOptions, 'turns' | 'observe'> & { readonly create: () => Promise<Document> }
+
+async function listen({ create, ...wanted }: Wanted) {
   const limits = openFairLimits({ most: { read: 1, write: 1, watch: 1 }, share: 1, rate: 0, burst: 0, now: Date.now })
   const access = {
     authenticate: () => ({ identity: 'User', username: 'ada', groups: [] }),
@@ -45,15 +39,26 @@ test('a write that was answered 504 is under way until its work is done', async 
     pages: () => undefined,
     rootPages: () => undefined,
     limits,
-    turns: () => undefined,
     refuseUnaudited: false,
     loopbackOnly: true,
     now: Date.now,
     uuid: () => 'id',
     ending: new AbortController().signal,
-    observe: () => {},
+    ...wanted,
   })
-  const listener = await listenHttp({ host: '127.0.0.1', port: 0 }, (...both) => void handle(...both))
+  return { limits, listener: await listenHttp({ host: '127.0.0.1', port: 0 }, (...both) => void handle(...both)) }
+}
+
+test('a write that was answered 504 is under way until its work is done', async () => {
+  let finish = () => {}
+  const working = new Promise<void>(resolve => {
+    finish = resolve
+  })
+  const create = async () => {
+    await working
+    return thing
+  }
+  const { limits, listener } = await listen({ create, turns: () => undefined, observe: () => {} })
   const post = (query: string) =>
     new Promise<number | undefined>(resolve => {
       const call = request(`${listener.url}${path}${query}`, { method: 'POST', agent: false }, answer => {
@@ -69,4 +74,36 @@ test('a write that was answered 504 is under way until its work is done', async 
   assert.equal(limits.current.write, 0)
   assert.equal(await post(''), 201)
   await listener.close(0)
+})
+
+test('whoever goes away before it is their turn has nothing done, and is on record with an error', async () => {
+  let go = () => {}
+  let isWaiting = () => {}
+  const waiting = new Promise<void>(resolve => {
+    isWaiting = resolve
+  })
+  const turn = new Promise<void>(resolve => {
+    go = resolve
+  })
+  let codes: number[] = []
+  const { limits, listener } = await listen({
+    create: async () => assert.fail('it was created'),
+    turns: () => {
+      isWaiting()
+      return turn
+    },
+    observe: ({ code }) => {
+      codes = [...codes, code]
+    },
+  })
+  const call = request(`${listener.url}${path}`, { method: 'POST', agent: false }).on('error', () => {})
+  call.end('{}')
+  await waiting
+  assert.equal(limits.current.write, 1)
+  call.destroy()
+  await listener.close(0) // then it is known that the client has gone
+  go()
+  await new Promise(setImmediate)
+  assert.deepEqual(codes, [400])
+  assert.equal(limits.current.write, 0)
 })

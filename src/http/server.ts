@@ -1,7 +1,15 @@
 // The pipeline, in reading order: what is asked, who asks, may they, what they sent, what came of it, the one way out.
 
 import type { Caller } from '../api/caller.ts'
-import { methodNotAllowed, misdirected, timedOut, tooManyRequests, unavailable, unknownPath } from '../api/errors.ts'
+import {
+  badRequest,
+  methodNotAllowed,
+  misdirected,
+  timedOut,
+  tooManyRequests,
+  unavailable,
+  unknownPath,
+} from '../api/errors.ts'
 import type { Kind, Question, Verb } from '../api/kind.ts'
 import type { Document, Resources } from '../api/resources.ts'
 import type { Audit } from '../serving/audit.ts'
@@ -9,7 +17,7 @@ import type { Trail } from '../serving/audit-event.ts'
 import { type Exchange, openExchange, type Request, type Response } from '../serving/exchange.ts'
 import type { FairLimits } from '../serving/fair-limits.ts'
 import { isLoopback } from '../serving/listener.ts'
-import { type Answer, respond } from '../serving/respond.ts'
+import { type Answer, respond, statusOf } from '../serving/respond.ts'
 import type { Turns } from '../serving/turns.ts'
 import { type Access, judge, keepJudging, type Standing } from './access.ts'
 import { negotiate, type View } from './negotiate.ts'
@@ -81,10 +89,12 @@ export function requestHandler(options: ServerOptions): Handler {
       error = thrown
       await refuse(exchange, thrown).catch(() => response.destroy())
     }
-    if (exchange.trail) options.access.audit.complete(exchange.trail, response.statusCode, error)
+    // Nobody is answered who has gone: what would have been the answer is on record all the same.
+    const code = error === undefined || response.headersSent ? response.statusCode : statusOf(error).code
+    if (exchange.trail) options.access.audit.complete(exchange.trail, code, error)
     const seconds = (performance.now() - started) / 1000
     const { info, caller } = seen
-    options.observe({ exchange, info, caller, code: response.statusCode, seconds, error })
+    options.observe({ exchange, info, caller, code, seconds, error })
   }
 }
 
@@ -122,6 +132,7 @@ async function handle(
   try {
     const turn = options.turns()
     if (turn) await turn
+    if (turn && exchange.closed) throw badRequest('the client went away before it was its turn')
     const resources = options.resourcesFor(caller)
     const service = { resources, view, standing, question, work, recorded }
     if (info.verb === 'watch') await serveWatch(options, exchange, info, service)
