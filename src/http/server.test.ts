@@ -20,9 +20,12 @@ const kind = defineKind({
 const path = '/kubernetes/management/apis/management.platform.sh/v1/things'
 const thing = documentOf({ apiVersion: kind.apiVersion, kind: 'Thing', metadata: { name: 'a' } })
 
-type Wanted = Pick<ServerOptions, 'turns' | 'observe'> & { readonly create: () => Promise<Document> }
+type Wanted = Pick<ServerOptions, 'turns' | 'observe'> & {
+  readonly create: () => Promise<Document>
+  readonly closed?: () => void
+}
 
-async function listen({ create, ...wanted }: Wanted) {
+async function listen({ create, closed = () => {}, ...wanted }: Wanted) {
   const limits = openFairLimits({ most: { read: 1, write: 1, watch: 1 }, share: 1, rate: 0, burst: 0, now: Date.now })
   const access = {
     authenticate: () => ({ identity: 'User', username: 'ada', groups: [] }),
@@ -46,7 +49,11 @@ async function listen({ create, ...wanted }: Wanted) {
     ending: new AbortController().signal,
     ...wanted,
   })
-  return { limits, listener: await listenHttp({ host: '127.0.0.1', port: 0 }, (...both) => void handle(...both)) }
+  const listener = await listenHttp({ host: '127.0.0.1', port: 0 }, (asked, answer) => {
+    void handle(asked, answer)
+    answer.once('close', closed)
+  })
+  return { limits, listener }
 }
 
 test('a write that was answered 504 is under way until its work is done', async () => {
@@ -85,25 +92,29 @@ test('whoever goes away before it is their turn has nothing done, and is on reco
   const turn = new Promise<void>(resolve => {
     go = resolve
   })
-  let codes: number[] = []
+  const codes: number[] = []
+  let isGone = () => {}
+  const gone = new Promise<void>(resolve => {
+    isGone = resolve
+  })
   const { limits, listener } = await listen({
     create: async () => assert.fail('it was created'),
     turns: () => {
       isWaiting()
       return turn
     },
-    observe: ({ code }) => {
-      codes = [...codes, code]
-    },
+    observe: ({ code }) => void codes.push(code),
+    closed: isGone,
   })
   const call = request(`${listener.url}${path}`, { method: 'POST', agent: false }).on('error', () => {})
   call.end('{}')
   await waiting
   assert.equal(limits.current.write, 1)
   call.destroy()
-  await listener.close(0) // then it is known that the client has gone
+  await gone
   go()
   await new Promise(setImmediate)
   assert.deepEqual(codes, [400])
   assert.equal(limits.current.write, 0)
+  await listener.close(0)
 })
