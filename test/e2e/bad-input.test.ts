@@ -1,6 +1,7 @@
 // Bad input of every sort against one running server: each gets its exact Status at little cost, and the process stands (issue 2, Bad input).
 
 import assert from 'node:assert/strict'
+import { availableParallelism, loadavg } from 'node:os'
 import { after, before, describe, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { type Server, startServer } from '../support/server.ts'
@@ -9,8 +10,8 @@ import { base, eventually, group, openBare, openWire, type Reply, type Sent, typ
 const teams = `${group}/teams`
 const secrets = `${group}/namespaces/default/sharedsecrets`
 const mebibyte = 1024 * 1024
-/** The promise is 100 ms of CPU; machines that run tests are given three times that. */
-const budget = 0.3
+/** The promise is 100 ms of CPU. On cores that many share a second of CPU does less, so with more than two to a core it is more. */
+const budget = 0.1 * Math.max(1, (loadavg()[0] ?? 0) / availableParallelism() / 2)
 
 const asJson = { 'content-type': 'application/json' }
 const asYaml = { 'content-type': 'application/yaml' }
@@ -45,7 +46,7 @@ describe('bad input', { timeout: 60_000 }, () => {
     let used = Number.POSITIVE_INFINITY
     let reply: Reply | undefined
     // The first time code is compiled and garbage collected on the way; that is not what is measured.
-    for (let attempt = 0; attempt < 5 && used >= budget; attempt++) {
+    for (let attempt = 0; attempt < 20 && used >= budget; attempt++) {
       const before = await cpu()
       reply = await wire(path, sent)
       used = Math.min(used, (await cpu()) - before)
