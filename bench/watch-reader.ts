@@ -6,6 +6,8 @@ export type Task = {
   readonly url: string
   readonly key: string
   readonly watchers: number
+  /** How many come before those that are measured: told with `warm` when all have been read. */
+  readonly warmUp: number
   readonly events: number
 }
 /** For every event, when each watcher had it, in milliseconds of the clock that all processes of a machine share. */
@@ -14,11 +16,13 @@ export type Report = { readonly [name: string]: readonly number[] }
 const now = () => Number(process.hrtime.bigint()) / 1e6
 const arrivals: { [name: string]: number[] } = {}
 let expected = Number.POSITIVE_INFINITY
+let toWarmUp = 0
 
 process.on('message', (task: Task) => void start(task))
 
 async function start(task: Task): Promise<void> {
   expected = task.watchers * task.events
+  toWarmUp = task.watchers * task.warmUp
   await Promise.all(Array.from({ length: task.watchers }, () => open(task)))
   process.send?.('open')
 }
@@ -50,7 +54,7 @@ function note(text: string): string {
       arrivals[name] ??= []
       arrivals[name].push(time)
       expected--
-    }
+    } else if (--toWarmUp === 0) process.send?.('warm')
     at = end + 1
   }
   if (expected === 0) process.send?.(arrivals, () => process.exit(0))

@@ -10,6 +10,7 @@ import type { Report, Task } from './watch-reader.ts'
 
 const teams = '/kubernetes/management/apis/management.platform.sh/v1/teams'
 const watchers = 200
+const warmUp = 100
 const events = 200
 const writers = 32
 
@@ -21,13 +22,16 @@ type Written = Map<string, { readonly sent: number; readonly answered: number }>
 export async function measureWatch(): Promise<Measured> {
   const server = await startServer()
   const agent = new Agent({ keepAlive: true, maxSockets: writers, rejectUnauthorized: false })
-  // What is measured is neither how long compiling takes nor how long the writers' connections take to open.
+  // What is measured is neither how long compiling takes, here or there, nor how long the writers' connections take to open.
   await write(server, agent, 'warm', 2000)
   const reader = fork(join(import.meta.dirname, 'watch-reader.ts'))
   const url = `${server.url}${teams}?watch=1&resourceVersion=${await newest(server)}`
-  const task: Task = { url, key: server.key, watchers, events }
+  const task: Task = { url, key: server.key, watchers, warmUp, events }
   reader.send(task)
   await once(reader, 'message')
+  const isWarm = once(reader, 'message')
+  await write(server, agent, 'ready', warmUp)
+  await isWarm
   const reported = once(reader, 'message') as Promise<[Report]>
   const written = await write(server, agent, 'bench', events)
   const [report] = await reported
