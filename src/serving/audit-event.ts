@@ -3,7 +3,7 @@
 import type { Caller } from '../api/caller.ts'
 import { ApiError, type Status } from '../api/errors.ts'
 import type { Kind, Question } from '../api/kind.ts'
-import { isObject, type Json, type JsonObject } from '../api/object.ts'
+import { isObject, type Json, type JsonObject, timestamp } from '../api/object.ts'
 import type { Target } from '../api/permissions.ts'
 import type { Document, List } from '../api/resources.ts'
 import type { Decision, Level, Requester, Stage } from './audit-policy.ts'
@@ -195,9 +195,12 @@ function claimsIn(token: string): { readonly id: string | undefined; readonly sc
   }
 }
 
+const threeDigits = (number: number) => String(number).padStart(3, '0')
+
 /** RFC 3339 with microseconds, as Kubernetes' MicroTime. */
 export function microTime(milliseconds: number): string {
   const whole = Math.floor(milliseconds)
   const micros = Math.floor((milliseconds - whole) * 1000)
-  return `${new Date(whole).toISOString().slice(0, 23)}${String(micros).padStart(3, '0')}Z`
+  const millis = whole - Math.floor(whole / 1000) * 1000
+  return `${timestamp(whole).slice(0, -1)}.${threeDigits(millis)}${threeDigits(micros)}Z`
 }

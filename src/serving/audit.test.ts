@@ -9,6 +9,7 @@ import type { Resource } from '../api/object.ts'
 import { documentOf } from '../api/resources.ts'
 import { mapOf, struct, text } from '../api/schema.ts'
 import { openAudit } from './audit.ts'
+import { microTime } from './audit-event.ts'
 import { defaultPolicy, type Policy } from './audit-policy.ts'
 import { hashWith } from './audit-redact.ts'
 import type { Exchange } from './exchange.ts'
@@ -288,4 +289,12 @@ test('a hundred thousand requests that nobody wants recorded cost next to nothin
   const each = ((performance.now() - started) * 1000) / 100_000
   assert.ok(each < 5, `${each} µs a request`)
   assert.equal(lines.length + counted(), 0)
+})
+
+test('times are told to the microsecond', () => {
+  for (const at of [0, 1, 999.999, 1000, 1794737810241.5, 1794737810007.001, 951782400000])
+    assert.equal(
+      microTime(at),
+      `${new Date(Math.floor(at)).toISOString().slice(0, 23)}${String(Math.floor((at - Math.floor(at)) * 1000)).padStart(3, '0')}Z`,
+    )
 })
