@@ -92,7 +92,7 @@ function followClosing(request: Request, response: Response, closed: () => void)
   // A stream that was cancelled in the same moment it was opened has been closed by now, and will not say so again.
   if ((request as { stream?: { destroyed?: boolean } }).stream?.destroyed) return void closed()
   const waitsInLine = request.httpVersionMajor === 1 && response.socket === null
-  if (!waitsInLine) return void response.once('close', closed)
+  if (!waitsInLine) return void response.on('close', closed) // it is told once
   const socket = request.socket.setMaxListeners(0) // as many as stand in line
   const once = () => {
     socket.removeListener('close', once)
