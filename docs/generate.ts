@@ -9,7 +9,7 @@ import { metadataSchema, wholeSchema } from '../src/api/metadata-schema.ts'
 import type { Schema } from '../src/api/schema.ts'
 import { commands } from '../src/bin/commands.ts'
 import { type Command, loaded } from '../src/cli/command.ts'
-import { flagRow, helpOf, usageOf } from '../src/cli/help.ts'
+import { askingOf, flagRow, helpOf, usageOf } from '../src/cli/help.ts'
 import { kinds } from '../src/kinds/index.ts'
 
 export function kindsPage(): string {
@@ -118,7 +118,7 @@ export async function cliPage(page: string): Promise<string> {
 }
 
 function commandSection(command: Command): string {
-  const { words, what, examples, flags, positionals = [], ownFlags } = command
+  const { words, what, examples, flags, positionals = [], ownFlags, asksBefore } = command
   const rows = [...positionals.map(({ name, what: text }) => [name, text]), ...Object.entries(flags).map(flagRow)]
   const table = [
     '| argument | meaning |',
@@ -135,6 +135,7 @@ function commandSection(command: Command): string {
       : rows.length
         ? [table.join('\n')]
         : []),
+    ...(asksBefore ? [askingOf(asksBefore)] : []),
   ].join('\n\n')
 }
 

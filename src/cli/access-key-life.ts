@@ -91,6 +91,7 @@ const keyName = [{ name: 'NAME', what: 'the access key' }]
 export const rotateAccessKey = defineCommand({
   words: ['rotate', 'accesskey'],
   what: 'Replace the key of an access key and print the new one; it is shown this once.',
+  asksBefore: 'ends the old key at once, without --overlap',
   examples: [{ what: 'The old one works for an hour more', command: 'platform rotate accesskey ci --overlap 1h' }],
   flags: {
     ...contextFlag,

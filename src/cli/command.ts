@@ -82,6 +82,8 @@ export type Command<F extends Flags = Flags> = {
   readonly positionals?: readonly Positional[]
   /** The command reads `args` itself: flags are for the help alone. */
   readonly ownFlags?: boolean
+  /** What it takes away, such as 'deletes anything': then it has --yes and calls `confirm`. docs/CLI.md has the rule. */
+  readonly asksBefore?: string
   /** For programs, not for people: in no help and no page. */
   readonly hidden?: boolean
   /** Answers the exit code. */

@@ -5,11 +5,13 @@ import { DecodeError } from '../api/json-reader.ts'
 import type { Kind } from '../api/kind.ts'
 import { isObject, type JsonObject, type Resource } from '../api/object.ts'
 import { kinds } from '../kinds/index.ts'
+import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
 import { defineCommand, type Io, UsageError } from './command.ts'
 import { confirm } from './confirm.ts'
 import { contextFlag, dryRunFlag, namespaceFlag, outputFlag, projectFlag, yesFlag } from './flags.ts'
 import { kindNamed } from './kind-named.ts'
 import { namespaceFor } from './namespace-for.ts'
+import { ownKeyWarning } from './own-key.ts'
 import { nameOf, printJson } from './print.ts'
 import { openSession } from './session.ts'
 import { lostBy, shownOnce, warnings } from './shown-once.ts'
@@ -117,6 +119,7 @@ export function printMade(
 export const remove = defineCommand({
   words: ['delete'],
   what: 'Delete objects by name.',
+  asksBefore: 'deletes anything',
   examples: [
     { what: 'Asks first', command: 'platform delete team web' },
     { what: 'In a script', command: 'platform delete accesskey ci old-ci --yes' },
@@ -132,7 +135,10 @@ export const remove = defineCommand({
     const session = await openSession(io, flags)
     try {
       const shown = names.map(name => `${kind.singular}/${name}`).join(', ')
-      await confirm(io, `Delete ${shown} on ${session.server}?`, flags.yes || dryRun)
+      const isSure = flags.yes || dryRun
+      const warning = kind === OwnedAccessKey && !dryRun ? await ownKeyWarning(session, names, io.now()) : ''
+      if (warning && isSure) io.err(`platform: warning: ${warning}\n`)
+      await confirm(io, `Delete ${shown} on ${session.server}${warning && `; ${warning}`}?`, isSure)
       const namespace = namespaceFor(kind, flags, session.namespace)
       for (const name of names) {
         const answer = await session.resources.delete(kind, { namespace, name }, { dryRun })

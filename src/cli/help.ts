@@ -14,7 +14,7 @@ export function usageOf(command: Command): string {
 }
 
 export function helpOf(command: Command): string {
-  const { what, examples, flags, positionals = [] } = command
+  const { what, examples, flags, positionals = [], asksBefore } = command
   return [
     what,
     ...(examples.length ? ['', 'Examples:', ...examples.flatMap(one => [`  # ${one.what}`, `  ${one.command}`])] : []),
@@ -23,8 +23,12 @@ export function helpOf(command: Command): string {
     `  ${usageOf(command)}`,
     ...columns(positionals.map(({ name, what }) => [name, what])),
     ...(Object.keys(flags).length ? ['', 'Flags:', ...columns(Object.entries(flags).map(flagRow))] : []),
+    ...(asksBefore ? ['', askingOf(asksBefore)] : []),
   ].join('\n')
 }
+
+export const askingOf = (asksBefore: string) =>
+  `Asks before it ${asksBefore}. --yes answers, and is needed where nobody can be asked.`
 
 /** The commands that begin with these words; all of them without any. */
 export function overviewOf(commands: readonly Command[], words: readonly string[]): string {

@@ -11,6 +11,7 @@ import { authorityIn, certificateIn, fingerprintOf, lookAt, type Seen, serverOf,
 export const login = defineCommand({
   words: ['login'],
   what: 'Sign in to a server and make it the current context.',
+  asksBefore: 'replaces a context of another server or user',
   examples: [
     {
       what: 'At a terminal: shows the CA’s fingerprint, then asks for the key',

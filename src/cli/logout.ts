@@ -100,6 +100,7 @@ export const contextList = defineCommand({
 export const contextDelete = defineCommand({
   words: ['context', 'delete'],
   what: 'Forget a context and its key, without telling the server.',
+  asksBefore: 'forgets the key',
   examples: [{ what: 'Forget a server that is gone', command: 'platform context delete staging --yes' }],
   flags: yesFlag,
   positionals: contextName,

@@ -1,7 +1,8 @@
 // `platform import secret` and `platform export secret`: whole secrets from and to files.
 
 import { defineCommand, UsageError } from './command.ts'
-import { dryRunFlag } from './flags.ts'
+import { confirm } from './confirm.ts'
+import { dryRunFlag, yesFlag } from './flags.ts'
 import { checkEntries, dataOf, findSecret, mostBytes, secretFlags, secretKind, secretRef, writeData } from './secret.ts'
 import { formOf, forms, readForm, writeForm } from './secret-forms.ts'
 import { openSession } from './session.ts'
@@ -18,14 +19,19 @@ const formFlag = {
 export const importSecret = defineCommand({
   words: ['import', 'secret'],
   what: 'Set the keys of a secret from a file: dotenv, JSON, YAML or shell exports.',
+  asksBefore: 'removes keys, with --replace',
   examples: [
     { what: 'From a .env file', command: 'platform import secret app -f .env' },
-    { what: 'And forget the keys that are not in it', command: 'platform import secret app -f app.json --replace' },
+    {
+      what: 'And forget the keys that are not in it',
+      command: 'platform import secret app -f app.json --replace --yes',
+    },
   ],
   flags: {
     ...secretFlags,
     ...formFlag,
     ...dryRunFlag,
+    ...yesFlag,
     file: { type: 'text', short: 'f', value: 'FILE', what: 'The file; - is standard input.', required: true },
     replace: { type: 'switch', what: 'Remove the keys that the file does not have.' },
   },
@@ -41,6 +47,12 @@ export const importSecret = defineCommand({
     const session = await openSession(io, flags)
     try {
       const gone = flags.replace ? await keysBesides(session, name, flags, entries) : []
+      const what = `${secretKind(flags).singular}/${name}`
+      // A script is told at its first run, not at the first one that would take something away.
+      if (gone.length || (flags.replace && !io.ask)) {
+        const question = `Set ${[...entries.keys()].join(', ')} of ${what} on ${session.server} and remove ${gone.join(', ') || 'every other key'}?`
+        await confirm(io, question, flags.yes || flags['dry-run'] === 'server')
+      }
       const done = await writeData(
         session,
         name,
@@ -53,7 +65,7 @@ export const importSecret = defineCommand({
         return 0
       }
       const removed = gone.length ? `, ${gone.length} removed` : ''
-      io.out(`${secretKind(flags).singular}/${name} ${done}: ${entries.size} keys set${removed}\n`)
+      io.out(`${what} ${done}: ${entries.size} keys set${removed}\n`)
       return 0
     } finally {
       session.close()

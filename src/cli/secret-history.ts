@@ -145,6 +145,7 @@ function printKeys(io: Io, from: Shown, to: Shown, { keys, bare }: { keys: reado
 export const rollbackSecret = defineCommand({
   words: ['rollback', 'secret'],
   what: 'Write the data of an earlier version, all of it and nothing else; that is a new version.',
+  asksBefore: 'changes or removes keys',
   examples: [
     { what: 'Says what changes, and asks', command: 'platform rollback secret db@3' },
     { what: 'Only says it', command: 'platform rollback secret db@3 --dry-run=server' },

@@ -71,6 +71,7 @@ async function readPairs(io: Io, pairs: readonly string[]): Promise<Map<string, 
 export const unsetSecret = defineCommand({
   words: ['unset', 'secret'],
   what: 'Remove keys from a secret.',
+  asksBefore: 'removes keys',
   examples: [{ what: 'Asks first', command: 'platform unset secret db password' }],
   flags: { ...secretFlags, ...dryRunFlag, ...yesFlag },
   positionals: [

@@ -3,8 +3,9 @@
 import { ApiError } from '../api/errors.ts'
 import { Team } from '../kinds/team.ts'
 import { type Command, defineCommand } from './command.ts'
+import { confirm } from './confirm.ts'
 import { printMade } from './create.ts'
-import { contextFlag, dryRunFlag, outputFlag } from './flags.ts'
+import { contextFlag, dryRunFlag, outputFlag, yesFlag } from './flags.ts'
 import { openSession, type Session } from './session.ts'
 
 export const createTeam = defineCommand({
@@ -53,16 +54,20 @@ type Change = {
   readonly isIn: boolean
   readonly name: string
   readonly dryRun: boolean
+  /** Called once, when it is known that there is something to change. */
+  readonly agree?: () => Promise<void>
 }
 const tries = 5
 
 /** Read, change, write, and again where somebody else was faster: nobody else's change is lost. */
-async function change({ resources }: Session, team: string, { field, isIn, name, dryRun }: Change): Promise<boolean> {
+async function change({ resources }: Session, team: string, asked: Change): Promise<boolean> {
+  const { field, isIn, name, dryRun, agree } = asked
   const ref = { namespace: '', name: team }
   for (let left = tries; ; left--) {
     const { object } = await resources.get(Team, ref)
     const before = (object.spec?.[field] ?? []) as readonly string[]
     if (before.includes(name) === isIn) return false
+    if (left === tries) await agree?.()
     const after = isIn ? [...before, name] : before.filter(one => one !== name)
     const { resourceVersion = '' } = object.metadata
     const body = { metadata: { resourceVersion }, spec: { [field]: after } }
@@ -77,20 +82,24 @@ async function change({ resources }: Session, team: string, { field, isIn, name,
 
 function member(word: string, what: string, { field, isIn }: Pick<Change, 'field' | 'isIn'>): Command {
   const one = field === 'users' ? 'ada' : 'frontend'
+  const sort = field === 'users' ? 'user' : 'group'
   return defineCommand({
     words: ['team', word],
     what,
+    ...(isIn ? {} : { asksBefore: `takes a ${sort} out` }),
     examples: [{ what, command: `platform team ${word} web ${one}` }],
-    flags: { ...contextFlag, ...dryRunFlag },
+    flags: { ...contextFlag, ...dryRunFlag, ...(isIn ? {} : yesFlag) },
     positionals: [
       { name: 'TEAM', what: 'the team' },
-      { name: 'NAME', what: field === 'users' ? 'the user' : 'the group' },
+      { name: 'NAME', what: `the ${sort}` },
     ],
     run: async ({ flags, words: [team = '', name = ''] }, io) => {
       const session = await openSession(io, flags)
       try {
         const dryRun = flags['dry-run'] === 'server'
-        const isChanged = await change(session, team, { field, isIn, name, dryRun })
+        const isSure = isIn || dryRun || flags.yes === true
+        const agree = () => confirm(io, `Take the ${sort} ${name} out of team/${team} on ${session.server}?`, isSure)
+        const isChanged = await change(session, team, { field, isIn, name, dryRun, agree })
         io.out(
           `team/${team} ${isChanged ? `changed${dryRun ? ' (dry run)' : ''}` : `unchanged: ${name} ${isIn ? 'was in it' : 'was not in it'}`}\n`,
         )

@@ -10,7 +10,8 @@ import { TokenRevocation } from '../kinds/token-revocation.ts'
 import { KubeconfigError, readKubeconfig } from '../kubeconfig/kubeconfig.ts'
 import { openTransport } from '../kubeconfig/transport.ts'
 import { defineCommand, type Flags, type Io, UsageError } from './command.ts'
-import { contextFlag } from './flags.ts'
+import { confirm } from './confirm.ts'
+import { contextFlag, yesFlag } from './flags.ts'
 import { openSession } from './session.ts'
 
 const service = {
@@ -25,13 +26,15 @@ const service = {
 export const tokenRevoke = defineCommand({
   words: ['token', 'revoke'],
   what: 'Make direct-cluster tokens invalid that were issued until now; gateways know within seconds.',
+  asksBefore: 'makes tokens invalid',
   examples: [
-    { what: 'All tokens of an access key', command: 'platform token revoke --key ci --reason "laptop lost"' },
+    { what: 'All tokens of an access key', command: 'platform token revoke --key ci --reason "laptop lost" --yes' },
     { what: 'The one with this id', command: 'platform token revoke --jti 8f14e45f-ceea-467f-a8b5-5c2b9f0a6d1e' },
     { what: 'All of two users', command: 'platform token revoke --user ada --user grace' },
   ],
   flags: {
     ...service,
+    ...yesFlag,
     key: { type: 'text', value: 'NAME', what: 'Tokens made with this access key.' },
     'key-uid': { type: 'text', value: 'UID', what: 'Likewise, of a key that is gone.' },
     jti: {
@@ -60,15 +63,16 @@ export const tokenRevoke = defineCommand({
         ...(group.length ? { groups: group } : {}),
         reason,
       }
-      const { object } = await resources.create(TokenRevocation, '', { spec } as Json)
       const whose = [
         ...(key || uid ? [`of the key ${key ?? uid}`] : []),
         ...(jti ? [`with the id ${jti}`] : []),
         ...user.map(name => `of the user ${name}`),
         ...group.map(name => `with the group ${name}`),
-      ]
+      ].join(', and ')
+      await confirm(io, `Make tokens ${whose} that were issued until now invalid?`, flags.yes)
+      const { object } = await resources.create(TokenRevocation, '', { spec } as Json)
       io.out(
-        `tokenrevocation/${object.metadata.name} created: tokens ${whose.join(', and ')} issued until ${object.spec?.['notBefore']} count no more\n`,
+        `tokenrevocation/${object.metadata.name} created: tokens ${whose} issued until ${object.spec?.['notBefore']} count no more\n`,
       )
       if (key) io.err(`The key ${key} itself still works: platform disable accesskey ${key}\n`)
     })

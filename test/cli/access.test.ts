@@ -130,8 +130,8 @@ test('teams: made with members, and changed one by one without losing another ch
   assert.equal(await home.ok('create team web --user ada --group front --display-name Web'), 'team/web created\n')
   await Promise.all(['b', 'c', 'd'].map(user => home.ok(`team add-user web ${user}`)))
   assert.equal(await home.ok('team add-group web back'), 'team/web changed\n')
-  assert.equal(await home.ok('team remove-group web front'), 'team/web changed\n')
-  assert.equal(await home.ok('team remove-user web ada'), 'team/web changed\n')
+  assert.equal(await home.ok('team remove-group web front --yes'), 'team/web changed\n')
+  assert.equal(await home.ok('team remove-user web ada --yes'), 'team/web changed\n')
   assert.equal(await home.ok('team remove-user web ada'), 'team/web unchanged: ada was not in it\n')
   const { users, groups } = JSON.parse(await home.ok('get team web -o json')).spec
   assert.deepEqual([users.toSorted(), groups], [['b', 'c', 'd'], ['back']])

@@ -175,7 +175,7 @@ test('import and export, with --replace; secrets of a project live in their own 
     "export A='1'\nexport B='two\nlines'\n",
   )
   assert.equal(
-    await home.ok('import secret app -f - --format json --replace --project shop', { stdin: '{"C":"3"}' }),
+    await home.ok('import secret app -f - --format json --replace --yes --project shop', { stdin: '{"C":"3"}' }),
     'projectsecret/app changed: 1 keys set, 2 removed\n',
   )
   assert.equal(await home.ok('export secret app --project shop --format json'), '{\n  "C": "3"\n}\n')

@@ -175,17 +175,20 @@ esac
     atHome(async home => {
       assert.match(await home.fails(4, 'token revoke --user ada'), /not signed in/)
       await home.signIn(server)
-      assert.match(await home.ok('token revoke --user ada'), /tokens of the user ada issued until \S+ count no more/)
+      assert.match(
+        await home.ok('token revoke --user ada --yes'),
+        /tokens of the user ada issued until \S+ count no more/,
+      )
       assert.match(await home.ok('token rotate-key'), /^signing key \S+ made/)
       assert.match(await home.fails(2, 'token revoke --user ada --context nowhere'), /there is no context "nowhere"/)
       assert.match(await home.fails(2, 'token revoke'), /say which tokens/)
       assert.match(await home.fails(2, ['token', 'revoke', '--user', '']), /need a name/)
       assert.match(await home.fails(2, 'token revoke --jti notauuid'), /--jti: "notauuid" is no id of a token/)
-      const own = await home.run('token revoke --key admin')
+      const own = await home.run('token revoke --key admin --yes')
       assert.match(own.stderr, /The key admin itself still works: platform disable accesskey admin/)
       assert.match(await home.fails(2, 'whoami', { env: { PLATFORM_ACCESS_KEY: '' } }), /is set, and empty/)
       assert.match(await home.fails(2, 'set db password=hunter2'), /no command "set db"; did you mean/)
-      const byFile = ['token', 'revoke', '--user', 'ada', '--kubeconfig', server.kubeconfig]
+      const byFile = ['token', 'revoke', '--yes', '--user', 'ada', '--kubeconfig', server.kubeconfig]
       await home.ok(byFile, { env: { PLATFORM_CONTEXT: 'nowhere' } })
       assert.match(await home.fails(2, [...byFile, '--context', 'nowhere']), /nowhere/)
       assert.match(

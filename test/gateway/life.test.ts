@@ -135,7 +135,7 @@ describe('gateways', () => {
     ] as const)
       assert.equal((await asks(gateway, `/kubernetes/cluster/${name}${teams}`, token)).status, 200)
     const revoke = (...args: string[]) =>
-      exec(process.execPath, [program, 'token', 'revoke', '--kubeconfig', stage.service.kubeconfig, ...args])
+      exec(process.execPath, [program, 'token', 'revoke', '--yes', '--kubeconfig', stage.service.kubeconfig, ...args])
     assert.match((await revoke()).stderr, /say which tokens/)
     const { code, stdout } = await revoke('--key', guest.name, '--reason', 'lost laptop')
     assert.equal(code, 0)

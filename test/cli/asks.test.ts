@@ -1,0 +1,144 @@
+// What takes something away asks first: by the table of commands, so that no command is forgotten.
+
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { shownCommands } from '../../docs/generate.ts'
+import { helpOf } from '../../src/cli/help.ts'
+import { type CliHome, openHome, withTerminal } from '../support/cli-home.ts'
+import { type Server, startServer } from '../support/server.ts'
+
+let server: Server
+let home: CliHome
+before(async () => {
+  server = await startServer()
+  home = await openHome()
+  await home.signIn(server)
+  await home.ok('create team web --user ada --user zoe --group front')
+  await home.ok('create accesskey ci')
+  await home.ok('set secret app A=- -n asks', { stdin: '1' })
+  await home.ok('set secret app B=- -n asks', { stdin: '2' })
+  writeFileSync(join(home.directory, 'app.json'), '{"C":"3"}')
+})
+after(async () => {
+  await home.close()
+  await server.stop()
+})
+
+/** Each as a script would type it, and what the question names. */
+const acts: { readonly [command: string]: readonly [args: string, question: RegExp] } = {
+  login: ['login http://127.0.0.1:1 --context 127.0.0.1', /the context "127.0.0.1" is for https:/],
+  'context delete': ['context delete 127.0.0.1', /Forget the context "127.0.0.1" and its key\?/],
+  'unset secret': ['unset secret app A -n asks', /Remove A from sharedsecret\/app/],
+  'import secret': [
+    'import secret app -f app.json --replace -n asks',
+    /Set C of sharedsecret\/app on https:\S+ and remove A, B\?/,
+  ],
+  'rollback secret': ['rollback secret app@1 -n asks', /as in version 1: B removed\?/],
+  delete: ['delete team web', /Delete team\/web/],
+  'team remove-user': ['team remove-user web ada', /Take the user ada out of team\/web on https:\S+\?/],
+  'team remove-group': ['team remove-group web front', /Take the group front out of team\/web on https:\S+\?/],
+  'rotate accesskey': ['rotate accesskey ci', /its old key ends at once\?/],
+  'token revoke': ['token revoke --user ada --group front', /tokens of the user ada, and with the group front/],
+}
+
+test('every command that is marked as taking something away has --yes and says so in its help; no other has', async () => {
+  const all = await shownCommands()
+  const marked = all.filter(({ asksBefore }) => asksBefore)
+  assert.deepEqual(marked.map(({ words }) => words.join(' ')).toSorted(), Object.keys(acts).toSorted())
+  for (const command of all) {
+    const name = command.words.join(' ')
+    assert.equal('yes' in command.flags, command.asksBefore !== undefined, name)
+    if (command.asksBefore) assert.match(helpOf(command), /\nAsks before it .*--yes/, name)
+  }
+})
+
+test('without a terminal each of them is refused, and --yes is named; nothing is done', async () => {
+  for (const [args, question] of Object.values(acts)) {
+    const said = await home.fails(2, args, { stdin: server.adminKey })
+    assert.match(said, question, args)
+    assert.match(said, /--yes/, args)
+  }
+  const { users, groups } = JSON.parse(await home.ok('get team web -o json')).spec
+  assert.deepEqual([users, groups], [['ada', 'zoe'], ['front']])
+  assert.equal(await home.ok('get secret app -n asks --all -o json'), '{\n  "A": "1",\n  "B": "2"\n}\n')
+  assert.deepEqual(JSON.parse(await home.ok('list tokenrevocations -o json')).items, [])
+})
+
+test('a dry run takes nothing away, and does not ask', async () => {
+  for (const args of [
+    'delete team web',
+    'unset secret app A -n asks',
+    'rollback secret app@1 -n asks',
+    'import secret app -f app.json --replace -n asks',
+    'team remove-user web ada',
+    'team remove-group web front',
+  ])
+    await home.ok(`${args} --dry-run=server`)
+})
+
+test('who was not in the team is told so, and nobody is asked', async () => {
+  assert.equal(await home.ok('team remove-user web eve'), 'team/web unchanged: eve was not in it\n')
+})
+
+test('with --yes it is done', async () => {
+  assert.equal(await home.ok('team remove-user web ada --yes'), 'team/web changed\n')
+  assert.equal(await home.ok('team remove-group web front -y'), 'team/web changed\n')
+  assert.match(await home.ok('token revoke --user ada --yes'), /tokens of the user ada issued until/)
+  assert.match(await home.ok('import secret app -f app.json --replace -n asks --yes'), /changed: 1 keys set, 2 removed/)
+})
+
+await withTerminal(() => {
+  test('at a terminal no is no and y is yes', async () => {
+    for (const [args, question] of [
+      ['team remove-user web zoe', /Take the user zoe out of team\/web on .*\[y\/N\] $/],
+      ['token revoke --user zoe', /Make tokens of the user zoe .*\[y\/N\] $/],
+      ['import secret app -f app.json --replace -n asks', /Set C of .* and remove D\? \[y\/N\] $/],
+    ] as const) {
+      await home.run('set secret app D=- -n asks', { stdin: '4' })
+      for (const [answer, code] of [
+        ['n\r', 1],
+        ['Y\r', 0],
+      ] as const) {
+        const terminal = home.terminal(args)
+        await terminal.sees(question)
+        terminal.type(answer)
+        const ended = await terminal.ended
+        assert.equal(ended.code, code, ended.text)
+      }
+    }
+  })
+
+  test('a file that replaces and takes nothing away is not asked about', async () => {
+    const { code, text } = await home.terminal('import secret app -f app.json --replace -n asks').ended
+    assert.equal(code, 0, text)
+  })
+})
+
+test('who deletes the key they are signed in with is told so, and whether it is their last', async () => {
+  const ada = await openHome()
+  await ada.signIn(server, (await home.ok('create accesskey only --for-user ada')).trim())
+  const own = 'it is the key that you are signed in with'
+  assert.match(
+    await ada.fails(2, 'delete accesskey only'),
+    new RegExp(`only on \\S+; ${own}, and the last one of ada\\?`),
+  )
+  const ended = (await home.ok('create accesskey ended --for-user ada')).trim()
+  await home.ok('disable accesskey ended')
+  assert.match(await ada.fails(2, 'delete accesskey only ended'), new RegExp(`${own}, and the last one of ada\\?`))
+  await home.ok('enable accesskey ended')
+  assert.match(await ada.fails(2, 'delete accesskey only'), new RegExp(`${own}\\?`))
+  const pipeline = { env: { PLATFORM_ACCESS_KEY: ended, PLATFORM_CONTEXT: undefined, PLATFORM_SERVER: server.http } }
+  assert.match(await ada.fails(2, 'delete accesskey ended', pipeline), new RegExp(`${own}\\?`))
+  assert.equal(new RegExp(own).test(await home.fails(2, 'delete accesskey only')), false)
+  const { stdout, stderr } = await ada.run('delete accesskey only --yes')
+  assert.equal(stdout, 'ownedaccesskey/only deleted\n')
+  assert.match(stderr, new RegExp(`warning: ${own}`))
+  assert.match(await ada.fails(4, 'whoami'), /deleted/)
+  await ada.close()
+})
+
+test('a key does not disable itself, and is told why', async () => {
+  assert.match(await home.fails(5, 'disable accesskey admin'), /own/)
+})
