@@ -2,6 +2,7 @@
 
 import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { UsageError } from '../cli/command.ts'
 import { recordedBy } from '../serving/audit-own.ts'
 import { openMetrics } from '../serving/metrics.ts'
 import { isEmpty, openStorage } from '../storage/index.ts'
@@ -22,7 +23,9 @@ export async function adminReset(args: readonly string[], env: NodeJS.ProcessEnv
   const settings = readSettings(args, env)
   const directory = resolve(settings.data)
   if (!existsSync(directory))
-    throw new Error(`${directory} does not exist; --data names the directory of a server that was started before`)
+    throw new UsageError([
+      `${directory} does not exist; --data names the directory of a server that was started before`,
+    ])
   const storage = await openStorage({ engine: 'sqlite', directory, now: Date.now })
   try {
     const { keys } = keyRingIn({ directory, setting: settings.masterKey, env, mayMake: isEmpty(storage) })

@@ -1,7 +1,9 @@
 // `platform audit hash`: reads a value from stdin and prints what the audit log shows in its place, so that it can be found there.
 
 import { resolve } from 'node:path'
+import { UsageError } from '../cli/command.ts'
 import { hashWith, saltIn } from '../serving/audit-redact.ts'
+import { fileProblem } from './file-problem.ts'
 import { readSettings } from './settings.ts'
 
 /** Where the salt of the hashes is; whoever has it can test guesses against the log. */
@@ -36,6 +38,6 @@ function saltOf(file: string): Buffer {
   try {
     return saltIn(file, false)
   } catch (error) {
-    throw new Error(`cannot hash as the server does: ${(error as Error).message}`)
+    throw new UsageError([`cannot hash as the server does: ${fileProblem(file, error)}; --data names its directory`])
   }
 }

@@ -11,6 +11,7 @@ import { openSink, type Sink, streamPlace } from '../serving/audit-sink.ts'
 import type { Guard } from '../serving/guard.ts'
 import type { Metrics } from '../serving/metrics.ts'
 import { saltFileIn } from './audit-hash.ts'
+import { fileProblem } from './file-problem.ts'
 import { type Settings, SettingsError } from './settings.ts'
 
 export type AuditSettings = Pick<
@@ -61,8 +62,9 @@ export function policyIn(file: string): Policy {
   try {
     return readPolicy(readFileSync(file))
   } catch (error) {
-    const problems = error instanceof PolicyError ? error.problems : [(error as Error).message]
-    throw new SettingsError(problems.map(text => `audit.policy: ${file}: ${text}`))
+    const problems =
+      error instanceof PolicyError ? error.problems.map(text => `${file}: ${text}`) : [fileProblem(file, error)]
+    throw new SettingsError(problems.map(text => `audit.policy: ${text}`))
   }
 }
 

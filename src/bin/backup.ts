@@ -63,7 +63,10 @@ const toStdout = (part: Buffer) =>
 /** Whole or not at all, and readable by its owner alone. */
 async function toFile(file: string, options: BackupOptions): Promise<void> {
   const temporary = `${file}.${process.pid}.tmp`
-  const handle = await open(temporary, 'wx', 0o600)
+  const handle = await open(temporary, 'wx', 0o600).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error
+    throw new UsageError([`cannot write ${file}: there is no such directory`])
+  })
   try {
     for (const part of writeBackup(options)) await handle.writeFile(part)
     await handle.sync()

@@ -5,6 +5,8 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, statSync, w
 import { dirname, join } from 'node:path'
 import { makeAuthority, type Pair } from '../serving/certificate.ts'
 import { makeKeyRing, type RingKey, readKeyRing } from '../storage/key-ring.ts'
+import { fileProblem } from './file-problem.ts'
+import { SettingsError } from './settings.ts'
 
 export function openDirectory(directory: string): void {
   try {
@@ -71,7 +73,8 @@ export function keyRingIn({ directory, setting, env, mayMake }: KeyRingOptions):
   try {
     return { keys: readKeyRing(readFileSync(file, 'utf8')), made, from: file }
   } catch (error) {
-    throw new Error(`masterKey: ${file}: ${(error as Error).message}`)
+    const problem = `masterKey: ${fileProblem(file, error)}`
+    throw setting ? new SettingsError([problem]) : new Error(problem)
   }
 }
 

@@ -16,6 +16,7 @@ import type { Review } from '../gateway/reviews.ts'
 import { AccessKeyActivity } from '../kinds/access-key-activity.ts'
 import { TokenReview } from '../kinds/reviews-of-others.ts'
 import { openTransport } from '../kubeconfig/transport.ts'
+import { fileProblem } from './file-problem.ts'
 
 export type Service = {
   readonly url: string
@@ -85,7 +86,7 @@ function checkFile(path: string | undefined, where: string, look: Look): string[
     const wrong = look(readFileSync(path, 'utf8'))
     return wrong ? [`${where}: ${path} ${wrong}`] : []
   } catch (error) {
-    return [`${where}: cannot read ${path}: ${(error as Error).message}`]
+    return [`${where}: ${fileProblem(path, error)}`]
   }
 }
 

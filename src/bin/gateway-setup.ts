@@ -12,6 +12,7 @@ import type { Access } from '../kubeconfig/access.ts'
 import { inClusterAccess } from '../kubeconfig/in-cluster.ts'
 import { KubeconfigError, readKubeconfig } from '../kubeconfig/kubeconfig.ts'
 import { type Dial, openDial } from '../kubeconfig/transport.ts'
+import { unreadable } from './file-problem.ts'
 
 export type LoadedSetup = {
   readonly config: GatewayConfig
@@ -47,7 +48,7 @@ function read(file: string): Uint8Array {
   try {
     return readFileSync(file)
   } catch (error) {
-    throw new UsageError([`cannot read ${file}: ${(error as Error).message}`])
+    throw unreadable(file, error)
   }
 }
 

@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Io } from '../cli/command.ts'
+import { unreadable } from './file-problem.ts'
 import { openFiles } from './files.ts'
 import { start } from './start.ts'
 
@@ -40,13 +41,6 @@ async function readAll(stream: AsyncIterable<Buffer>): Promise<Uint8Array> {
   return Buffer.concat(chunks)
 }
 
-const reasons: { readonly [code: string]: string } = {
-  ENOENT: 'there is no such file',
-  EACCES: 'it may not be read',
-  EISDIR: 'it is a directory',
-  ENOTDIR: 'it is no directory',
-}
-
-const named = (path: string) => (error: NodeJS.ErrnoException) => {
-  throw new Error(`cannot read ${path}: ${reasons[error.code ?? ''] ?? error.message}`)
+const named = (path: string) => (error: unknown) => {
+  throw unreadable(path, error)
 }

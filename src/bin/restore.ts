@@ -1,12 +1,14 @@
 // `platform restore FILE --data DIR`: a data directory from a backup. Nothing that is there already is touched.
 
 import { createReadStream, existsSync, linkSync, readdirSync, rmSync } from 'node:fs'
+import { access, constants } from 'node:fs/promises'
 import { join } from 'node:path'
 import { defineCommand, UsageError } from '../cli/command.ts'
 import { readBackup } from '../storage/backup.ts'
 import { verifyFile } from '../storage/verify.ts'
 import { openDirectory, writeSecret } from './data-directory.ts'
 import { carried, dataFlags, dataPlace } from './data-flags.ts'
+import { unreadable } from './file-problem.ts'
 
 /** More commits than anyone makes between a backup and the loss of what it was made of. */
 const skip = 1_000_000_000
@@ -27,6 +29,10 @@ export const restore = defineCommand({
   flags: dataFlags,
   positionals: [{ name: 'FILE', what: 'the backup, - for standard input' }],
   run: async ({ flags, words: [file = ''] }, io) => {
+    if (file !== '-')
+      await access(file, constants.R_OK).catch(error => {
+        throw unreadable(file, error)
+      })
     const { directory, ring, settings } = dataPlace(flags, io.env)
     const there = existsSync(directory) ? readdirSync(directory).filter(name => name !== 'master.key') : []
     if (there.length)

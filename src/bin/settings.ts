@@ -9,6 +9,7 @@ import { type Flag, UsageError } from '../cli/command.ts'
 import { readTokens } from '../cli/read-flags.ts'
 import { networkProblem } from '../serving/client-address.ts'
 import { engineNames } from '../storage/index.ts'
+import { fileProblem } from './file-problem.ts'
 
 type Row = {
   readonly default: string | boolean | number | readonly string[]
@@ -190,7 +191,7 @@ function fromFile(file: string, problems: string[]): { readonly [key: string]: u
       if (!Object.hasOwn(table, key)) problems.push(`${file}: ${key} is no setting${hint(key)}`)
     return flat
   } catch (error) {
-    problems.push(`${file}: ${(error as Error).message}`)
+    problems.push(fileProblem(file, error))
     return {}
   }
 }

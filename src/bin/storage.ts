@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
+import { UsageError } from '../cli/command.ts'
 import { kinds } from '../kinds/index.ts'
 import { countSeals } from '../registry/reseal.ts'
 import { readStored } from '../storage/index.ts'
@@ -17,7 +18,9 @@ function open(args: readonly string[], env: Env) {
   const settings = readSettings(args, env)
   const directory = resolve(settings.data)
   if (!existsSync(join(directory, 'platform.db')))
-    throw new Error(`${directory} has no platform.db; --data names the directory of a server that was started before`)
+    throw new UsageError([
+      `${directory} has no platform.db; --data names the directory of a server that was started before`,
+    ])
   const ring = () => keyRingIn({ directory, setting: settings.masterKey, env, mayMake: false })
   return { directory, ring, seals: () => countSeals(readStored(directory), kinds) }
 }

@@ -1,11 +1,13 @@
 // `platform create accesskey` and `create token`: keys and tokens, each shown once.
 
 import { X509Certificate } from 'node:crypto'
+import { ApiError } from '../api/errors.ts'
 import type { JsonObject } from '../api/object.ts'
 import { DirectClusterEndpointToken } from '../kinds/direct-cluster-endpoint-token.ts'
 import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
+import { Team } from '../kinds/team.ts'
 import { type Command, defineCommand, type Given, type Io, UsageError } from './command.ts'
-import { readDuration } from './duration.ts'
+import { readLifetime } from './duration.ts'
 import { contextFlag, dryRunFlag } from './flags.ts'
 import { nameOf, printJson } from './print.ts'
 import { openSession, type Session } from './session.ts'
@@ -74,7 +76,7 @@ export const createAccessKey: Command = defineCommand({
     ...dryRunFlag,
     'for-team': { type: 'text', value: 'TEAM', what: 'A key of this team instead of your own.' },
     'for-user': { type: 'text', value: 'USER', what: 'A key of this user; administrators may.' },
-    description: { type: 'text', value: 'TEXT', what: 'What it is for.' },
+    description: { type: 'text', value: 'TEXT', what: 'What it is for.', mayBeEmpty: true },
     ttl: { type: 'text', value: 'TIME', what: 'How long it lives, such as 12h, 7d or 2w; by default for ever.' },
     sliding: { type: 'switch', what: 'Count the time from its last use instead of its creation.' },
     ...scopeFlags,
@@ -87,7 +89,7 @@ export const createAccessKey: Command = defineCommand({
       ...(flags['for-team'] ? { team: flags['for-team'] } : {}),
       ...(flags['for-user'] ? { user: flags['for-user'] } : {}),
       ...(flags.description ? { description: flags.description } : {}),
-      ...(flags.ttl ? { ttl: readDuration('--ttl', flags.ttl) } : {}),
+      ...(flags.ttl === undefined ? {} : { ttl: readLifetime(flags.ttl, 'the key never ends') }),
       ...(flags.sliding ? { ttlAfterLastActivity: true } : {}),
       ...(scope ? { scope } : {}),
     }
@@ -95,6 +97,7 @@ export const createAccessKey: Command = defineCommand({
     try {
       const dryRun = flags['dry-run'] === 'server'
       const options = { dryRun, fieldManager: 'platform', warn: warnings(io) }
+      if (flags['for-team']) await checkTeam(session, flags['for-team'])
       const { object } = await session.resources.create(OwnedAccessKey, '', { metadata: { name }, spec }, options)
       io.err(`${nameOf(OwnedAccessKey, object)} created${dryRun ? ' (dry run)' : '; its key is shown this once'}\n`)
       if (!dryRun) printSecret(io, session, object, flags.output)
@@ -104,6 +107,16 @@ export const createAccessKey: Command = defineCommand({
     }
   },
 })
+
+/** A key of a team that is not there would be somebody's as soon as it is. Who may not look at teams is not told whether one is. */
+async function checkTeam({ resources }: Session, name: string): Promise<void> {
+  const code = await resources.get(Team, { namespace: '', name }).then(
+    () => 200,
+    error => (error instanceof ApiError ? error.code : 0),
+  )
+  if (code === 404)
+    throw new ApiError(404, 'NotFound', `there is no team "${name}": platform create team ${name} makes it`)
+}
 
 export function printSecret(
   io: Io,
@@ -137,7 +150,8 @@ export const createToken = defineCommand({
   },
   run: async ({ flags }, io) => {
     const scope = scopeOf(flags)
-    const spec = { ...(flags.ttl ? { ttl: readDuration('--ttl', flags.ttl) } : {}), ...(scope ? { scope } : {}) }
+    const ttl = flags.ttl === undefined ? undefined : readLifetime(flags.ttl, 'it lives for an hour')
+    const spec = { ...(ttl === undefined ? {} : { ttl }), ...(scope ? { scope } : {}) }
     const session = await openSession(io, flags)
     try {
       const { object } = await session.resources.create(DirectClusterEndpointToken, '', { spec })

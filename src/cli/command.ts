@@ -40,6 +40,8 @@ export type Flag =
       /** The only values there are. */
       readonly choices?: readonly string[]
       readonly default?: string
+      /** Nothing is something to say; elsewhere it is a variable of a script that was not filled. */
+      readonly mayBeEmpty?: boolean
       /** What is wrong with a value; empty: nothing. */
       readonly check?: (value: string) => readonly string[]
       /** Environment variable that counts where the flag is not given. */
@@ -97,6 +99,16 @@ export const loaded = async (row: Row): Promise<Command> => ('load' in row ? row
 
 /** Keeps the flags' types while it is written, and forgets them in the table. */
 export const defineCommand = <const F extends Flags>(command: Command<F>): Command => command as unknown as Command
+
+/** What failed of many that were tried: all are told, and the first decides the exit code. */
+export class SeveralErrors extends Error {
+  readonly errors: readonly unknown[]
+  constructor(errors: readonly unknown[]) {
+    super(errors.map(error => (error instanceof Error ? error.message : String(error))).join('\n'))
+    this.name = 'SeveralErrors'
+    this.errors = errors
+  }
+}
 
 /** Everything that is wrong with what was asked, exit code 2; each line says where and what would be right. */
 export class UsageError extends Error {

@@ -1,12 +1,13 @@
 // `platform create -f` and `platform delete`: objects of every kind from files, and away again.
 
 import { decode } from '../api/codec.ts'
+import { ApiError } from '../api/errors.ts'
 import { DecodeError } from '../api/json-reader.ts'
 import type { Kind } from '../api/kind.ts'
 import { isObject, type JsonObject, type Resource } from '../api/object.ts'
 import { kinds } from '../kinds/index.ts'
 import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
-import { defineCommand, type Io, UsageError } from './command.ts'
+import { defineCommand, type Io, SeveralErrors, UsageError } from './command.ts'
 import { confirm } from './confirm.ts'
 import { contextFlag, dryRunFlag, namespaceFlag, outputFlag, projectFlag, yesFlag } from './flags.ts'
 import { kindNamed } from './kind-named.ts'
@@ -34,12 +35,15 @@ export const create = defineCommand({
     file: { type: 'list', short: 'f', value: 'FILE', what: 'The file; - is standard input.', required: true },
   },
   run: async ({ flags }, io) => {
-    const objects = (await Promise.all(flags.file.map(file => readObjects(io, file)))).flat()
+    const read = await Promise.all(flags.file.map(file => readObjects(io, file)))
+    const problems = read.flatMap(one => one.problems)
+    if (problems.length) throw new UsageError(problems)
+    const objects = read.flatMap(one => one.found)
     const session = await openSession(io, flags)
     const dryRun = flags['dry-run'] === 'server'
-    let failure: unknown
+    const failures: unknown[] = []
     try {
-      for (const { kind, object } of objects) {
+      for (const { kind, object, place } of objects) {
         const own = isObject(object['metadata']) ? object['metadata']['namespace'] : undefined
         const namespace = namespaceFor(
           kind,
@@ -56,25 +60,55 @@ export const create = defineCommand({
           printMade(io, kind, made, { output: flags.output, done: dryRun ? 'created (dry run)' : 'created' })
         } catch (error) {
           // The others are tried all the same: who reads the messages sees everything that is to be mended.
-          if (failure !== undefined) io.err(`platform: ${(failure as Error).message}\n`)
-          failure = error
+          failures.push(
+            place ? placed(error, `${place.file}: ${kind.singular}/${nameIn(object)} (${place.at})`) : error,
+          )
         }
       }
     } finally {
       session.close()
     }
-    if (failure !== undefined) throw failure
+    if (failures.length) throw new SeveralErrors(failures)
     return 0
   },
 })
 
-type Found = { readonly kind: Kind; readonly object: JsonObject }
+function nameIn({ metadata }: JsonObject): string {
+  const { name, generateName } = isObject(metadata) ? metadata : {}
+  return String(name ?? generateName ?? '')
+}
 
-async function readObjects(io: Io, file: string): Promise<Found[]> {
+/** The same, and where it happened. */
+const placed = (error: unknown, where: string) =>
+  error instanceof ApiError
+    ? new ApiError(error.code, error.status.reason ?? '', `${where}: ${error.message}`)
+    : new Error(`${where}: ${(error as Error).message}`, { cause: error })
+
+/** `place`: absent where the file has one object alone. */
+type Found = {
+  readonly kind: Kind
+  readonly object: JsonObject
+  readonly place?: { readonly file: string; readonly at: string }
+}
+type Read = { readonly found: readonly Found[]; readonly problems: readonly string[] }
+
+/** Everything that is wrong with a file, before anything of it is made. */
+async function readObjects(io: Io, file: string): Promise<Read> {
   const text = new TextDecoder().decode(await io.readFile(file))
   const parts = text.split(/^---(?:[ \t].*)?$/m).filter(part => part.replace(/^\s*#.*$/gm, '').trim())
-  if (!parts.length) throw new UsageError([`${file} has no object in it`])
-  return parts.flatMap(part => objectsIn(part, file))
+  const problems = parts.length ? [] : [`${file} has no object in it`]
+  const found = parts.flatMap((part, at) => {
+    const where = parts.length > 1 ? `${file}: document ${at + 1} of ${parts.length}` : file
+    try {
+      return objectsIn(part, where)
+    } catch (error) {
+      if (!(error instanceof UsageError)) throw error
+      problems.push(...error.problems)
+      return []
+    }
+  })
+  if (found.length < 2) return { found, problems }
+  return { found: found.map((one, at) => ({ ...one, place: { file, at: `${at + 1} of ${found.length}` } })), problems }
 }
 
 function objectsIn(text: string, file: string): Found[] {
@@ -140,11 +174,16 @@ export const remove = defineCommand({
       if (warning && isSure) io.err(`platform: warning: ${warning}\n`)
       await confirm(io, `Delete ${shown} on ${session.server}${warning && `; ${warning}`}?`, isSure)
       const namespace = namespaceFor(kind, flags, session.namespace)
-      for (const name of names) {
-        const answer = await session.resources.delete(kind, { namespace, name }, { dryRun })
-        const done = 'document' in answer ? 'is being deleted' : 'deleted'
-        io.out(`${kind.singular}/${name} ${done}${dryRun ? ' (dry run)' : ''}\n`)
-      }
+      const failures: unknown[] = []
+      for (const name of names)
+        try {
+          const answer = await session.resources.delete(kind, { namespace, name }, { dryRun })
+          const done = 'document' in answer ? 'is being deleted' : 'deleted'
+          io.out(`${kind.singular}/${name} ${done}${dryRun ? ' (dry run)' : ''}\n`)
+        } catch (error) {
+          failures.push(error)
+        }
+      if (failures.length) throw new SeveralErrors(failures)
       return 0
     } finally {
       session.close()

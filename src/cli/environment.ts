@@ -24,10 +24,17 @@ export async function readValues(session: Session, asked: readonly string[], whe
     from.set(variable, word)
     values.set(variable, value)
   }
+  const wrong = asked.filter(one => one.includes('=') && !/=[A-Za-z_][A-Za-z0-9_]*$/.test(one))
+  if (wrong.length)
+    throw new UsageError(
+      wrong.map(
+        one =>
+          `--secret ${one}: behind = stands the name of a variable: letters, digits and _, no digit first, such as PGPASSWORD`,
+      ),
+    )
   for (const one of asked) {
     const at = one.indexOf('=')
     const [word, variable] = at === -1 ? [one, undefined] : [one.slice(0, at), one.slice(at + 1)]
-    if (variable === '') problems.push(`--secret ${one}: behind = stands the name of a variable`)
     const { object, key } = await findSecret(session, word, where)
     const { namespace = '', name = '' } = object.metadata
     sources.push({ namespace, name })

@@ -1,6 +1,11 @@
 // Flags that many commands share, so that they are called alike and mean the same. Commands spread them into their own.
 
+import { dnsLabel } from '../api/names.ts'
 import type { Flags } from './command.ts'
+
+/** The rule of the server (D7), in words for people. */
+export const namespaceProblems = (name: string): string[] =>
+  dnsLabel(name).length ? ['must be letters, digits and -, all small, 63 at most, such as shop-1'] : []
 
 export const contextFlag = {
   context: {
@@ -17,11 +22,18 @@ export const namespaceFlag = {
     short: 'n',
     value: 'NAMESPACE',
     what: 'Namespace; by default the context’s, else default.',
+    check: namespaceProblems,
   },
 } as const satisfies Flags
 
 export const projectFlag = {
-  project: { type: 'text', value: 'PROJECT', what: 'A secret of this project instead of a shared one.' },
+  project: {
+    type: 'text',
+    value: 'PROJECT',
+    what: 'A secret of this project instead of a shared one.',
+    // Its secrets live in the namespace of that name (D30).
+    check: one => namespaceProblems(`p-${one}`),
+  },
 } as const satisfies Flags
 
 export const yesFlag = { yes: { type: 'switch', short: 'y', what: 'Do not ask.' } } as const satisfies Flags
@@ -50,6 +62,12 @@ export const dryRunFlag = {
 } as const satisfies Flags
 
 export const selectorFlags = {
-  selector: { type: 'text', short: 'l', value: 'SELECTOR', what: 'Only what has these labels, such as tier=front.' },
+  selector: {
+    type: 'text',
+    short: 'l',
+    value: 'SELECTOR',
+    what: 'Only what has these labels, such as tier=front.',
+    mayBeEmpty: true,
+  },
   'all-namespaces': { type: 'switch', short: 'A', what: 'In every namespace.' },
 } as const satisfies Flags

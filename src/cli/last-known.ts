@@ -45,7 +45,7 @@ export async function keepCopy(io: Io, of: CopyOf, values: ReadonlyMap<string, B
 
 export type Copy = { readonly time: number; readonly values: ReadonlyMap<string, Buffer> }
 
-/** undefined where there is none, or none that this key opens. */
+/** undefined where there is none, or none that this key opens, which is said. */
 export async function readCopy(io: Io, of: CopyOf): Promise<Copy | undefined> {
   const bytes = Buffer.from((await io.files.read(copyFile(io.env, digest(textOf(of))))) ?? [])
   if (bytes.length < 44) return undefined
@@ -58,6 +58,12 @@ export async function readCopy(io: Io, of: CopyOf): Promise<Copy | undefined> {
     const { time, entries } = JSON.parse(text) as { time: number; entries: [string, string][] }
     return { time, values: new Map(entries.map(([name, value]) => [name, Buffer.from(value, 'base64')])) }
   } catch {
+    const whose = io.env['PLATFORM_PASSPHRASE']
+      ? 'PLATFORM_PASSPHRASE is not the one it was made with'
+      : 'its key in the keychain is another one'
+    io.err(
+      `platform: warning: the copy for when the service is away does not open: ${whose}, or the file was changed\n`,
+    )
     return undefined
   }
 }

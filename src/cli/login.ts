@@ -5,6 +5,7 @@ import { isMistyped } from '../kinds/key-format.ts'
 import { SelfSubjectReview } from '../kinds/reviews.ts'
 import { defineCommand, type Io, UsageError } from './command.ts'
 import { type Context, changeContexts, keepKey, readContexts } from './contexts.ts'
+import { namespaceProblems } from './flags.ts'
 import { openWay, readConnection } from './session.ts'
 import { authorityIn, certificateIn, fingerprintOf, lookAt, type Seen, serverOf, withFingerprint } from './trust.ts'
 
@@ -24,7 +25,13 @@ export const login = defineCommand({
   ],
   flags: {
     context: { type: 'text', value: 'NAME', what: 'Name of the context; by default the server’s host.' },
-    namespace: { type: 'text', short: 'n', value: 'NAMESPACE', what: 'Namespace of the context.' },
+    namespace: {
+      type: 'text',
+      short: 'n',
+      value: 'NAMESPACE',
+      what: 'Namespace of the context.',
+      check: namespaceProblems,
+    },
     'access-key': {
       type: 'text',
       value: '-',
@@ -132,8 +139,8 @@ async function asked(io: Io, server: string, seen: Seen, hasChanged: boolean): P
     ])
   io.err(`${changed}${server} is not known here. The fingerprint of its CA:\n  ${fingerprint}\n`)
   io.err('Its first start printed one; they must be the same.\n')
-  const answer = await io.ask('Trust it? Type yes: ')
-  if (answer.trim().toLowerCase() !== 'yes') throw new Error('not trusted; nothing was sent')
+  const answer = await io.ask('Trust it? [y/N] ')
+  if (!/^y(es)?$/i.test(answer.trim())) throw new Error('not trusted; nothing was sent')
   return authority.toString()
 }
 

@@ -6,7 +6,7 @@ import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
 import { defineCommand, type Io, UsageError } from './command.ts'
 import { confirm } from './confirm.ts'
 import { type Contexts, changeContexts, forgetContext, readContexts } from './contexts.ts'
-import { contextFlag, headersFlag, yesFlag } from './flags.ts'
+import { contextFlag, headersFlag, namespaceProblems, yesFlag } from './flags.ts'
 import { printTable } from './print.ts'
 import { openSession } from './session.ts'
 
@@ -62,7 +62,15 @@ export const contextUse = defineCommand({
   words: ['context', 'use'],
   what: 'Make a context the current one.',
   examples: [{ what: 'Go to another server', command: 'platform context use staging' }],
-  flags: { namespace: { type: 'text', short: 'n', value: 'NAMESPACE', what: 'And set its namespace.' } },
+  flags: {
+    namespace: {
+      type: 'text',
+      short: 'n',
+      value: 'NAMESPACE',
+      what: 'And set its namespace.',
+      check: namespaceProblems,
+    },
+  },
   positionals: contextName,
   run: async ({ flags, words: [asked] }, io) => {
     await changeContexts(io, before => {

@@ -4,7 +4,14 @@ import type { Through } from './world.ts'
 
 const stars = Buffer.from('***')
 /** A shorter value would blacken half of any text, and is no secret. */
-const shortest = 4
+export const shortest = 4
+
+/** The names of those that stay as they are, line breaks at their ends aside; what is empty has nothing to show. */
+export const unmasked = (values: ReadonlyMap<string, Uint8Array>): string[] =>
+  [...values].flatMap(([name, value]) => {
+    const { length } = Buffer.from(value).toString('latin1').trimEnd()
+    return length > 0 && length < shortest ? [name] : []
+  })
 
 /** Values as they are, without the line break at their end, and line by line: tools print them so. */
 export function maskOf(values: Iterable<Uint8Array>): Through {

@@ -68,6 +68,10 @@ function readValue(
   const from = given || row.variable === undefined ? `--${name}` : row.variable
   if (!values && row.required) problems.push(`--${name} ${row.value} is missing: ${row.what}`)
   if (row.type === 'text' && given && given.length > 1) problems.push(`--${name} is given ${given.length} times`)
+  if (values?.includes('') && !row.mayBeEmpty) {
+    problems.push(`${from} is empty: ${row.value} is to stand there`)
+    return undefined
+  }
   for (const value of values ?? [])
     if (row.choices && !row.choices.includes(value))
       problems.push(`${from}: "${value}" must be ${row.choices.join(', ')}${didYouMean(value, row.choices)}`)

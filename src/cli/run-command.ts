@@ -2,7 +2,7 @@
 
 import { ApiError } from '../api/errors.ts'
 import { didYouMean } from '../api/nearest.ts'
-import { type Io, loaded, type Row, UsageError } from './command.ts'
+import { type Command, type Io, loaded, type Row, SeveralErrors, UsageError } from './command.ts'
 import { helpOf, overviewOf } from './help.ts'
 import { readFlags } from './read-flags.ts'
 
@@ -11,9 +11,14 @@ const exitCodes: { readonly [code: number]: number } = { 401: 4, 403: 5, 404: 3,
 
 /** Answers the exit code; never throws. */
 export async function runCommand(commands: readonly Row[], args: readonly string[], io: Io): Promise<number> {
-  const asked = wordsOf(args)
+  const { flags: early, words } = withoutEarly(commands, args)
+  const asked = wordsOf(words)
   const row = rowOf(commands, asked)
   const wantsHelp = asked.slice(0, endOfFlags(asked)).some(one => one === '--help' || one === '-h')
+  if (!row && early.length && !asked.length) {
+    io.err(`platform: no command behind ${early[0]?.replace(/=.*/s, '')}\nplatform --help lists the commands\n`)
+    return 2
+  }
   if (!row) return withoutCommand(commands, asked, wantsHelp, io)
   const command = await loaded(row)
   if (wantsHelp) {
@@ -21,13 +26,36 @@ export async function runCommand(commands: readonly Row[], args: readonly string
     return 0
   }
   try {
-    const rest = asked.slice(command.words.length)
+    if (early.length) checkEarly(command, early)
+    const rest = [...early, ...asked.slice(command.words.length)]
     const given = command.ownFlags ? { flags: {}, words: [], args: rest } : readFlags(command, rest, io.env)
     return await command.run(given, io)
   } catch (error) {
     for (const line of linesOf(error)) io.err(`platform: ${line}\n`)
     return exitCodeOf(error)
   }
+}
+
+const withValue = /^(--(context|namespace|project|output|selector)|-[nol])$/
+
+/** Flags before the command, as people type them elsewhere, go behind its words. */
+function withoutEarly(rows: readonly Row[], args: readonly string[]) {
+  const first = new Set(['help', ...rows.map(({ words }) => words[0])])
+  let at = 0
+  while (/^-./.test(args[at] ?? '') && !/^(--|-h|--help|-V|--version)$/.test(args[at] ?? '')) {
+    const [flag = '', next] = args.slice(at)
+    // Of a flag that is no such one, what is no command is its value.
+    const hasValue = withValue.test(flag) || (next !== undefined && !next.startsWith('-') && !first.has(next))
+    at += hasValue && !flag.includes('=') ? 2 : 1
+  }
+  return { flags: args.slice(0, at), words: args.slice(at) }
+}
+
+function checkEarly({ words, ownFlags, flags }: Command, early: readonly string[]): void {
+  if (ownFlags && !Object.keys(flags).length)
+    throw new UsageError([
+      `${early[0]} before ${words.join(' ')}: everything behind it is ${words.join(' ')}’s; PLATFORM_CONTEXT names the context`,
+    ])
 }
 
 /** As people type it elsewhere: `help run` is `run --help`, `--version` is `version`. */
@@ -74,11 +102,13 @@ async function withoutCommand(rows: readonly Row[], args: readonly string[], hel
 }
 
 function linesOf(error: unknown): readonly string[] {
+  if (error instanceof SeveralErrors) return error.errors.flatMap(linesOf)
   if (error instanceof UsageError) return error.problems
   return [error instanceof Error ? error.message : String(error)]
 }
 
 function exitCodeOf(error: unknown): number {
+  if (error instanceof SeveralErrors) return exitCodeOf(error.errors[0])
   if (error instanceof UsageError) return 2
   return error instanceof ApiError ? (exitCodes[error.code] ?? 1) : 1
 }

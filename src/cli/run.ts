@@ -5,7 +5,7 @@ import { ApiError } from '../api/errors.ts'
 import { defineCommand, type Given, type Io, UsageError } from './command.ts'
 import { readValues, type Values, variablesOf } from './environment.ts'
 import { type CopyOf, dropCopy, keepCopy, readCopy } from './last-known.ts'
-import { maskOf } from './mask.ts'
+import { maskOf, shortest, unmasked } from './mask.ts'
 import { span } from './print.ts'
 import { followed } from './run-watch.ts'
 import { secretFlags } from './secret.ts'
@@ -104,6 +104,9 @@ async function startWith(io: Io, { values, files, words, isMasked }: Wanted) {
   // Our own key is not the child's: it asked for these secrets, not for all that we may read.
   const { PLATFORM_ACCESS_KEY: _, PLATFORM_PASSPHRASE: __, ...env } = io.env
   const through = isMasked ? { through: { out: maskOf(values.values()), err: maskOf(values.values()) } } : {}
+  const short = isMasked ? unmasked(values) : []
+  if (short.length)
+    io.err(`platform: warning: --mask leaves what is shorter than ${shortest} bytes: ${short.join(', ')}\n`)
   const made: string[] = []
   const away = async () => {
     for (const path of made) await io.files.remove(path)

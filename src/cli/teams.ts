@@ -23,7 +23,7 @@ export const createTeam = defineCommand({
     ...dryRunFlag,
     user: { type: 'list', value: 'USER', what: 'A user who belongs to it.' },
     group: { type: 'list', value: 'GROUP', what: 'A group whose members belong to it.' },
-    'display-name': { type: 'text', value: 'TEXT', what: 'Name shown to people.' },
+    'display-name': { type: 'text', value: 'TEXT', what: 'Name shown to people.', mayBeEmpty: true },
   },
   positionals: [{ name: 'NAME', what: 'name of the team' }],
   run: async ({ flags, words: [name = ''] }, io) => {

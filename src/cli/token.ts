@@ -45,13 +45,18 @@ export const tokenRevoke = defineCommand({
     },
     user: { type: 'list', value: 'NAME', what: 'Tokens of this user.' },
     group: { type: 'list', value: 'NAME', what: 'Tokens that carry this group.' },
-    reason: { type: 'text', value: 'TEXT', what: 'Why, for whoever is refused.', default: 'revoked by hand' },
+    reason: {
+      type: 'text',
+      value: 'TEXT',
+      what: 'Why, for whoever is refused.',
+      default: 'revoked by hand',
+      mayBeEmpty: true,
+    },
   },
   run: async ({ flags, args }, io) => {
     const { key, 'key-uid': uid, jti, user, group, reason } = flags
     if (!key && !uid && !jti && user.length + group.length === 0)
       throw new UsageError(['say which tokens: --key, --key-uid, --jti, --user or --group'])
-    if ([...user, ...group].includes('')) throw new UsageError(['--user and --group need a name'])
     if (key && uid) throw new UsageError(['--key and --key-uid both name a key: give one of them'])
     return withService({ flags, args }, io, async resources => {
       const keyUID =

@@ -21,20 +21,23 @@ const within = 10_000
 export function serverOf(text: string): string {
   const url = /^[a-z]+:\/\//i.test(text) ? text : `https://${text}`
   const parsed = URL.canParse(url) ? new URL(url) : undefined
-  if (
-    !parsed ||
-    !/^https?:$/.test(parsed.protocol) ||
-    parsed.search ||
-    parsed.hash ||
-    parsed.username ||
-    parsed.password
-  )
+  if (!parsed?.hostname || !/^https?:$/.test(parsed.protocol))
     throw new UsageError(['the server must be a URL such as https://plane.example:8443'])
+  const has = tooMuchIn(parsed)
+  if (has.length) throw new UsageError([`the address has ${has.join(', and ')}: the server is ${parsed.origin} alone`])
   const isHere = /^(localhost|127(\.\d+){3}|\[::1\])$/.test(parsed.hostname)
   if (parsed.protocol === 'http:' && !isHere)
     throw new UsageError([`${parsed.origin} is not encrypted: a key would be readable on the way; use https://`])
-  return `${parsed.origin}${parsed.pathname.replace(/\/+$/, '')}`
+  return parsed.origin
 }
+
+/** What has no meaning behind or before a server's name. A password is not repeated, nor what may hold one. */
+const tooMuchIn = ({ username, password, pathname, search, hash }: URL): string[] => [
+  ...(username || password ? ['a user or password in it, which nobody would be asked for'] : []),
+  ...(/^\/*$/.test(pathname) ? [] : [`a path, "${pathname}"`]),
+  ...(search ? ['a query'] : []),
+  ...(hash ? ['a fragment'] : []),
+]
 
 /** One request without a key, whose answer does not matter: proxies are used as later, and the handshake is what is looked at. */
 export function lookAt(server: string, env: Env): Promise<Seen> {

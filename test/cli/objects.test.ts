@@ -70,7 +70,7 @@ test('exit codes tell what went wrong: 2 usage, 3 not found, 5 forbidden, 7 unav
   assert.match(await home.fails(2, 'get tokens'), /cannot be asked to list/)
   assert.match(await home.fails(2, 'create -f -', { stdin: 'kind: Team' }), /apiVersion and a kind/)
   assert.match(await home.fails(2, 'create -f -', { stdin: 'a: [' }), /^platform: -: /)
-  assert.match(await home.fails(1, 'create -f nothing.yaml'), /there is no such file/)
+  assert.match(await home.fails(2, 'create -f nothing.yaml'), /there is no such file/)
   assert.match(await home.fails(3, 'get team nobody'), /"nobody" not found/)
   const eve = await openHome()
   const at = '/apis/management.platform.sh/v1/ownedaccesskeys'

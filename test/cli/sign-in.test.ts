@@ -182,7 +182,7 @@ esac
       assert.match(await home.ok('token rotate-key'), /^signing key \S+ made/)
       assert.match(await home.fails(2, 'token revoke --user ada --context nowhere'), /there is no context "nowhere"/)
       assert.match(await home.fails(2, 'token revoke'), /say which tokens/)
-      assert.match(await home.fails(2, ['token', 'revoke', '--user', '']), /need a name/)
+      assert.match(await home.fails(2, ['token', 'revoke', '--user', '']), /--user is empty: NAME is to stand there/)
       assert.match(await home.fails(2, 'token revoke --jti notauuid'), /--jti: "notauuid" is no id of a token/)
       const own = await home.run('token revoke --key admin --yes')
       assert.match(own.stderr, /The key admin itself still works: platform disable accesskey admin/)
@@ -192,7 +192,7 @@ esac
       await home.ok(byFile, { env: { PLATFORM_CONTEXT: 'nowhere' } })
       assert.match(await home.fails(2, [...byFile, '--context', 'nowhere']), /nowhere/)
       assert.match(
-        await home.fails(1, 'token revoke --user ada --kubeconfig nowhere'),
+        await home.fails(2, 'token revoke --user ada --kubeconfig nowhere'),
         /cannot read .*nowhere: there is no such file/,
       )
     }))
@@ -270,7 +270,7 @@ esac
   test('plain http is for this machine alone; a wrong URL is a usage error', () =>
     atHome(async home => {
       assert.match(await home.fails(2, 'login http://plane.example --access-key -'), /not encrypted/)
-      assert.match(await home.fails(2, 'login https://a:b@plane.example'), /must be a URL/)
+      assert.match(await home.fails(2, 'login https://a:b@plane.example'), /a user or password in it/)
       await home.ok(['login', server.http, '--access-key', '-'], { stdin: server.adminKey })
       assert.match(await home.ok('status'), /not encrypted, on this machine alone/)
       assert.match(await home.fails(7, 'login https://127.0.0.1:1 --yes --access-key -'), /nobody listens there/)
@@ -316,9 +316,9 @@ await withTerminal(() => {
     test('login shows the fingerprint, asks for trust, then for the key, which is not shown', () =>
       atHome(async home => {
         const terminal = home.terminal(['login', server.https])
-        const shown = await terminal.sees(/Trust it\? Type yes: $/)
+        const shown = await terminal.sees(/Trust it\? \[y\/N\] $/)
         assert.ok(shown.includes(fingerprint()))
-        terminal.type('yes\r')
+        terminal.type('Yes\r')
         await terminal.sees(/Access key: $/)
         terminal.type(`${server.adminKey}\r`)
         const { code, text } = await terminal.ended
@@ -358,8 +358,8 @@ await withTerminal(() => {
     test('whoever does not say yes sends nothing', () =>
       atHome(async home => {
         const terminal = home.terminal(['login', server.https, '--yes'])
-        await terminal.sees(/Trust it\? Type yes: $/)
-        terminal.type('y\r')
+        await terminal.sees(/Trust it\? \[y\/N\] $/)
+        terminal.type('sure\r')
         const { code, text } = await terminal.ended
         assert.equal(code, 1)
         assert.match(text, /not trusted; nothing was sent/)

@@ -126,7 +126,7 @@ test('a CA file that is none, is a key, or is somebody else’s is told with its
     await home.fails(2, login(server.https, join(server.directory, 'ca.key')), key),
     /ca\.key is no certificate in PEM form/,
   )
-  assert.match(await home.fails(1, login(server.https, 'nowhere.pem'), key), /nowhere\.pem: there is no such file/)
+  assert.match(await home.fails(2, login(server.https, 'nowhere.pem'), key), /nowhere\.pem: there is no such file/)
   const env = { PLATFORM_ACCESS_KEY: server.adminKey, PLATFORM_SERVER: server.https, PLATFORM_CA_FILE: 'none.pem' }
   assert.match(await home.fails(2, 'whoami', { env }), /none\.pem is no certificate/)
 })

@@ -1,0 +1,25 @@
+// What is wrong with a file that somebody named, in words. Commands and settings that read files say it so.
+
+import { UsageError } from '../cli/command.ts'
+
+const reasons: { readonly [code: string]: string } = {
+  ENOENT: 'there is no such file',
+  EACCES: 'it may not be read',
+  EPERM: 'it may not be read',
+  EISDIR: 'it is a directory',
+  ENOTDIR: 'a part of its path is no directory',
+}
+
+const reasonOf = (error: unknown) => reasons[(error as NodeJS.ErrnoException).code ?? '']
+
+/** Whether it could not be read at all, or what was read is not right. */
+export function fileProblem(file: string, error: unknown): string {
+  const reason = reasonOf(error)
+  return reason === undefined ? `${file}: ${(error as Error).message}` : `cannot read ${file}: ${reason}`
+}
+
+/** A file that cannot be read was wrongly named (exit code 2); any other failure stays what it is. */
+export const unreadable = (file: string, error: unknown): Error =>
+  reasonOf(error) === undefined
+    ? new Error(`cannot read ${file}: ${(error as Error).message}`, { cause: error })
+    : new UsageError([fileProblem(file, error)])

@@ -1,0 +1,177 @@
+// What people and scripts get wrong: each is refused with what would be right, before anything is done.
+
+import assert from 'node:assert/strict'
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { type CliHome, openHome } from '../support/cli-home.ts'
+import { type Server, startServer } from '../support/server.ts'
+
+let server: Server
+let home: CliHome
+before(async () => {
+  server = await startServer()
+  home = await openHome()
+  await home.signIn(server)
+})
+after(async () => {
+  await home.close()
+  await server.stop()
+})
+
+const team = (name: string) =>
+  `apiVersion: management.platform.sh/v1\nkind: Team\nmetadata: {name: ${name}}\nspec: {users: [ada]}\n`
+
+test('a time needs its unit, and a life of no time is none', async () => {
+  for (const args of ['create accesskey x --ttl 7', 'create token --ttl 7', 'rotate accesskey admin --overlap 7'])
+    assert.match(await home.fails(2, args), /: "7" must be a time with its unit: say 7s, 7m, 7h, 7d or 7w/, args)
+  assert.match(await home.fails(2, 'list secrets --unused 90'), /say 90s, 90m, 90h, 90d or 90w/)
+  for (const args of ['create accesskey x --ttl 0s', 'create accesskey x --ttl 0', 'create token --ttl 0h'])
+    assert.match(await home.fails(2, args), /--ttl: "0[sh]?" must be more than nothing; without --ttl/, args)
+  assert.match(await home.fails(2, 'rotate accesskey admin --overlap 0s'), /its old key ends at once\? .*--yes/)
+  await home.fails(3, 'get accesskey x')
+})
+
+test('a flag that is given and empty is refused: what a script meant to fill is not left out', async () => {
+  for (const flag of ['--ttl', '--for-team', '--for-user', '--scope-project', '--context'])
+    assert.match(await home.fails(2, ['create', 'accesskey', 'x', flag, '']), new RegExp(`${flag} is empty`))
+  assert.match(await home.fails(2, ['list', 'secrets', '-n', '']), /--namespace is empty/)
+  await home.ok(['create', 'team', 'plain', '--display-name', ''])
+  await home.fails(3, 'get accesskey x')
+})
+
+test('a key is made for no team that is not there, and for one that may not be looked at all the same', async () => {
+  assert.match(
+    await home.fails(3, 'create accesskey x --for-team nope'),
+    /there is no team "nope": platform create team nope/,
+  )
+  await home.fails(3, 'get accesskey x')
+  await home.ok('create team there')
+  assert.match(await home.ok('create accesskey of-team --for-team there'), /^plat_/)
+  const eve = await openHome()
+  await eve.signIn(server, (await home.ok('create accesskey eve --for-user eve')).trim())
+  assert.match(await eve.fails(5, 'create accesskey x --for-team nope'), /forbidden/)
+  await eve.close()
+})
+
+test('--mask says which values are too short to be masked, by their keys', async () => {
+  await home.ok('set secret pins pin=-', { stdin: '123' })
+  await home.ok('set secret pins pad=-', { stdin: '45\n' })
+  await home.ok('set secret pins long=-', { stdin: 'canary-that-is-long' })
+  await home.ok('set secret pins none=@/dev/null')
+  const { stdout, stderr } = await home.exec(['run', '-s', 'pins', '--mask', '--', 'sh', '-c', 'echo $pin $long'])
+  assert.equal(stdout, '123 ***\n')
+  assert.equal(stderr, 'platform: warning: --mask leaves what is shorter than 4 bytes: pad, pin\n')
+})
+
+test('names that cannot be are refused before anything is asked', async () => {
+  const label = /--namespace: "Bad name" must/
+  for (const args of [
+    ['context', 'use', '127.0.0.1', '-n', 'Bad name'],
+    ['get', 'secret', 'x', '-n', 'Bad name'],
+    ['login', 'https://127.0.0.1:1', '-n', 'Bad name'],
+  ])
+    assert.match(await home.fails(2, args), label)
+  assert.match(await home.fails(2, ['get', 'secret', 'x', '--project', 'Bad name']), /--project: "Bad name" must/)
+  assert.match(await home.ok('context list'), /127\.0\.0\.1\S+ +admin +default/)
+  for (const name of ['BAD NAME', 'A-B', '1A', ''])
+    assert.match(
+      await home.fails(2, ['run', '--secret', `nothing.there=${name}`, '--', 'true']),
+      /--secret nothing\.there=.*: behind = stands the name of a variable: letters, digits and _, no digit first/,
+      name,
+    )
+})
+
+test('the address of a server has nothing but a host and a port; what it had is said, and no password', async () => {
+  const refused = async (url: string) => home.fails(2, ['login', url, '--context', 'other', '--access-key', '-'])
+  assert.match(
+    await refused('https://plane.example:8443/kubernetes/management'),
+    /has a path, "\/kubernetes\/management": the server is https:\/\/plane\.example:8443 alone/,
+  )
+  assert.match(await refused('https://plane.example/?a=b'), /has a query: the server is https:\/\/plane\.example alone/)
+  assert.match(await refused('https://plane.example/#c'), /has a fragment: /)
+  const said = await refused('https://ada:canary-password@plane.example')
+  assert.match(
+    said,
+    /has a user or password in it, which nobody would be asked for: the server is https:\/\/plane\.example alone/,
+  )
+  assert.equal(said.includes('canary-password'), false)
+  assert.match(await refused('ftp://plane.example'), /must be a URL such as/)
+})
+
+test('of many objects each that fails is told with its place; the others are made, and the code is the first one’s', async () => {
+  writeFileSync(join(home.directory, 'three.yaml'), [team('one'), team('Bad'), team('two')].join('---\n'))
+  const first = await home.run('create -f three.yaml')
+  assert.deepEqual([first.code, first.stdout], [1, 'team/one created\nteam/two created\n'])
+  assert.match(first.stderr, /^platform: three\.yaml: team\/Bad \(2 of 3\): .*\n$/)
+  const again = await home.run('create -f three.yaml')
+  assert.equal(again.code, 6)
+  assert.deepEqual(
+    again.stderr.split('\n').map(line => line.slice(0, 36)),
+    [
+      'platform: three.yaml: team/one (1 of',
+      'platform: three.yaml: team/Bad (2 of',
+      'platform: three.yaml: team/two (3 of',
+      '',
+    ],
+  )
+  assert.match(await home.fails(6, 'create -f -', { stdin: team('one') }), /^platform: teams\.\S+ "one" already exists/)
+  writeFileSync(join(home.directory, 'odd.yaml'), `${team('three')}---\nkind: Teem\n---\na: [\n---\n${team('four')}`)
+  const odd = await home.fails(2, 'create -f odd.yaml')
+  assert.match(odd, /odd\.yaml: document 2 of 4: every object needs/)
+  assert.match(odd, /odd\.yaml: document 3 of 4: /)
+  await home.fails(3, 'get team three')
+})
+
+test('a deletion of many goes on past those that are not there, tells each, and ends with 3', async () => {
+  const { code, stdout, stderr } = await home.run('delete team nobody one none two --yes')
+  assert.deepEqual([code, stdout], [3, 'team/one deleted\nteam/two deleted\n'])
+  assert.match(stderr, /"nobody" not found\n.*"none" not found\n$/)
+})
+
+test('flags before the command mean what they mean behind it', async () => {
+  assert.equal(await home.ok('--context 127.0.0.1 whoami -o name'), 'admin\n')
+  assert.equal(await home.ok('--context=127.0.0.1 -o name whoami'), 'admin\n')
+  assert.match(await home.fails(2, '--context nowhere whoami'), /there is no context "nowhere"/)
+  assert.match(await home.fails(2, '--contxt x whoami'), /--contxt is no flag; did you mean --context\?/)
+  assert.match(await home.fails(2, '-n here version'), /-n is no flag/)
+  assert.match(
+    await home.fails(2, '--context x kubectl get pods'),
+    /--context before kubectl: everything behind it is kubectl’s; PLATFORM_CONTEXT names the context/,
+  )
+  assert.match(await home.ok('-h'), /^Usage:/)
+  assert.match(await home.fails(2, '--context x'), /no command/)
+})
+
+test('a file that cannot be read is named with the reason, and the code is 2', async () => {
+  const data = join(home.directory, 'data')
+  mkdirSync(data)
+  writeFileSync(join(data, 'master.key'), '')
+  for (const args of [
+    'create -f nope',
+    'import secret x -f nope',
+    'set secret x a=@nope',
+    'login https://127.0.0.1:1 --context new --ca-file nope',
+    'token revoke --user ada --kubeconfig nope',
+    'config check --config nope',
+    'gateway --config nope',
+    'gateway --config nope --check',
+    `restore nope --data ${data}`,
+    `restore odd.yaml --data ${data}-new --master-key nope`,
+    `serve --data ${data}-new --master-key nope`,
+    `serve --data ${data}-new --audit-policy nope`,
+    'license inspect nope',
+    'vcluster validate -f nope',
+  ]) {
+    const { code, stderr } = await home.exec(args, { stdin: '' })
+    assert.equal(code, 2, `${args}: ${stderr}`)
+    assert.match(stderr, /cannot read (\S+\/)?nope: there is no such file\n/, args)
+    assert.equal(/ENOENT/.test(stderr), false, args)
+  }
+  assert.match(await home.fails(2, ['create', '-f', home.directory]), /it is a directory/)
+  assert.match(
+    await home.fails(2, `backup ${join(home.directory, 'no/where')} --data ${server.directory}`),
+    /cannot write .*no\/where: there is no such directory/,
+  )
+  assert.deepEqual(readdirSync(data), ['master.key'])
+})
