@@ -1,5 +1,6 @@
 // `platform can-i`, `platform why` and `platform who-can`: questions about permissions, answered by the server's own evaluator.
 
+import { ApiError } from '../api/errors.ts'
 import type { JsonObject } from '../api/object.ts'
 import { SelfSubjectAccessReview } from '../kinds/reviews.ts'
 import { AccessExplanation } from '../kinds/reviews-of-others.ts'
@@ -8,6 +9,7 @@ import { contextFlag, namespaceFlag, projectFlag } from './flags.ts'
 import { anyKind } from './kind-named.ts'
 import { namespaceFor } from './namespace-for.ts'
 import { paint, printJson } from './print.ts'
+import { refusedScope } from './refused.ts'
 import { openSession } from './session.ts'
 
 const flags = {
@@ -39,6 +41,13 @@ async function answer({ given, io, more = {}, kind }: Asked): Promise<JsonObject
       : { resourceAttributes: { verb, ...target(resource, given.flags, session.namespace), ...(name ? { name } : {}) } }
     const { object } = await session.resources.create(kind, '', { spec: { ...spec, ...more } })
     return object.status ?? {}
+  } catch (error) {
+    const refused = refusedScope(error)
+    if (!refused) throw error
+    const who =
+      kind === SelfSubjectAccessReview ? 'a key made with --scope-role platform-cli' : 'only a key without a scope'
+    const why = `the scope of access key "${refused.key}" does not cover this question`
+    throw new ApiError(403, 'Forbidden', `${why}: ${who} may ask it`)
   } finally {
     session.close()
   }

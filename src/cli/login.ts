@@ -6,6 +6,7 @@ import { SelfSubjectReview } from '../kinds/reviews.ts'
 import { defineCommand, type Io, UsageError } from './command.ts'
 import { type Context, changeContexts, keepKey, readContexts } from './contexts.ts'
 import { namespaceProblems } from './flags.ts'
+import { refusedScope } from './refused.ts'
 import { openWay, readConnection } from './session.ts'
 import { authorityIn, certificateIn, fingerprintOf, lookAt, type Seen, serverOf, withFingerprint } from './trust.ts'
 
@@ -171,6 +172,8 @@ async function introduce(io: Io, way: Parameters<typeof openWay>[1]) {
     const keyName = extra?.['authentication.platform.sh/key']?.[0]
     return { ...(username ? { user: username } : {}), ...(keyName ? { keyName } : {}) }
   } catch (error) {
+    const refused = refusedScope(error)
+    if (refused) return { user: refused.user, keyName: refused.key }
     if (error instanceof ApiError && error.code === 403) return {}
     if (error instanceof ApiError && error.code === 401)
       throw new ApiError(401, 'Unauthorized', `${way.server} refused the key: ${error.message}`)

@@ -5,17 +5,23 @@ import { listAll } from '../client/follow.ts'
 import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
 import { SelfSubjectReview } from '../kinds/reviews.ts'
 import { expiryOf } from './key-facts.ts'
+import { refusedScope } from './refused.ts'
 import type { Session } from './session.ts'
 
 type UserInfo = { readonly username?: string; readonly extra?: { readonly [name: string]: readonly string[] } }
 
 /** Empty where it is not, or where this key may not ask: a warning that cannot be had is no reason not to go on. */
 export async function ownKeyWarning({ resources }: Session, names: readonly string[], now: number): Promise<string> {
-  const { username, extra } = await resources.create(SelfSubjectReview, '', {}).then(
-    ({ object }) => (object.status?.['userInfo'] ?? {}) as UserInfo,
-    () => ({}) as UserInfo,
+  const { username, own } = await resources.create(SelfSubjectReview, '', {}).then(
+    ({ object }) => {
+      const { username, extra } = (object.status?.['userInfo'] ?? {}) as UserInfo
+      return { username, own: extra?.['authentication.platform.sh/key']?.[0] }
+    },
+    error => {
+      const refused = refusedScope(error)
+      return { username: refused?.user, own: refused?.key }
+    },
   )
-  const own = extra?.['authentication.platform.sh/key']?.[0]
   if (own === undefined || !names.includes(own)) return ''
   const text = 'it is the key that you are signed in with'
   const keys = await Array.fromAsync(listAll(resources, OwnedAccessKey)).catch(() => undefined)

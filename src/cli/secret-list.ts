@@ -5,18 +5,19 @@ import type { Resource } from '../api/object.ts'
 import { listAll } from '../client/follow.ts'
 import { cellsIn } from '../client/rows.ts'
 import { lastReadColumn } from '../kinds/last-read.ts'
+import { ProjectSecret } from '../kinds/project-secret.ts'
 import { SharedSecret } from '../kinds/shared-secret.ts'
 import { defineCommand, type Io } from './command.ts'
 import { readDuration } from './duration.ts'
 import { contextFlag, projectFlag } from './flags.ts'
-import { getFlags, selectionOf, show } from './get.ts'
-import { type PrintOptions, printObjects } from './print.ts'
+import { type GetFlags, getFlags, selectionOf, show } from './get.ts'
+import { type PrintOptions, printJson, printObjects } from './print.ts'
 import { secretKind } from './secret.ts'
-import { openSession } from './session.ts'
+import { openSession, type Session } from './session.ts'
 
 export const listSecrets = defineCommand({
   words: ['list', 'secrets'],
-  what: 'List the secrets you may see; with -o json or yaml their values, too, which counts as reading.',
+  what: 'List the secrets you may see, with -A those of projects too; with -o json or yaml their values, too, which counts as reading.',
   examples: [
     { what: 'In the namespace of the context', command: 'platform list secrets' },
     { what: 'Those that nobody has read for long', command: 'platform list secrets -A --unused 90d' },
@@ -28,22 +29,60 @@ export const listSecrets = defineCommand({
     unused: { type: 'text', value: 'TIME', what: 'Only those that nobody has read for so long, such as 90d.' },
   },
   run: async ({ flags }, io) => {
+    const { unused, 'all-namespaces': isEverywhere, watch, project } = flags
     const kind = secretKind(flags)
-    if (flags.unused === undefined)
-      return show(io, flags, kind === SharedSecret ? 'sharedsecrets' : 'projectsecrets', [])
-    const since = io.now() - readDuration('--unused', flags.unused) * 1000
+    const those = isEverywhere && project === undefined && !watch ? [SharedSecret, ProjectSecret] : [kind]
+    if (watch && isEverywhere && project === undefined)
+      io.err('platform: shared secrets alone are followed; --project PROJECT follows those of a project\n')
+    if (flags.output === 'value' || watch || (those.length === 1 && unused === undefined)) {
+      const code = await show(io, flags, kind.plural, [])
+      const [, place] = /^p-(.+)$/.exec(project === undefined ? (flags.namespace ?? '') : '') ?? []
+      if (place) io.err(`Secrets of a project: platform list secrets --project ${place}\n`)
+      return code
+    }
+    const before = unused === undefined ? undefined : io.now() - readDuration('--unused', unused) * 1000
     const session = await openSession(io, flags)
     try {
-      const selection = selectionOf(session, kind, flags)
-      const all = await Array.fromAsync(listAll(session.rows, kind, selection))
-      const unused = all.filter(row => readAt(row) < since)
-      printUnused(io, kind, unused, { ...flags, ...selection, withNamespace: flags['all-namespaces'] })
+      const found = await Promise.all(those.map(one => foundOf(session, one, flags, before)))
+      const { namespace } = selectionOf(session, kind, flags)
+      printFound(io, found, { ...flags, namespace, withNamespace: isEverywhere })
       return 0
     } finally {
       session.close()
     }
   },
 })
+
+type Found = { readonly kind: Kind; readonly objects: readonly Resource[] }
+
+/** `before`: only what nobody has read since. For programs too that is metadata and the time alone: whoever looks for what is not read must not read it. */
+async function foundOf(session: Session, kind: Kind, flags: GetFlags, before: number | undefined): Promise<Found> {
+  const isWhole = flags.output === 'json' || flags.output === 'yaml'
+  const from = isWhole && before === undefined ? session.resources : session.rows
+  const all = await Array.fromAsync(listAll(from, kind, selectionOf(session, kind, flags)))
+  if (before === undefined) return { kind, objects: all }
+  const objects = all.filter(row => readAt(row) <= before)
+  return { kind, objects: isWhole ? objects.map(row => timesOf(kind, row)) : objects }
+}
+
+function timesOf({ apiVersion, kind }: Kind, row: Resource): Resource {
+  const lastRead = lastReadOf(row)
+  return { apiVersion, kind, metadata: row.metadata, ...(lastRead ? { status: { lastRead } } : {}) }
+}
+
+/** A table a kind, for their columns differ; one list for programs. */
+function printFound(io: Io, found: readonly Found[], options: PrintOptions): void {
+  const filled = found.filter(({ objects }) => objects.length)
+  if (options.output === 'json' || options.output === 'yaml')
+    printJson(io, { apiVersion: 'v1', kind: 'List', items: found.flatMap(one => one.objects) }, options.output)
+  else if (!filled.length && found.length > 1)
+    io.err(`No ${found.map(({ kind }) => kind.plural).join(' or ')} found in any namespace.\n`)
+  else
+    for (const [at, { kind, objects }] of (filled.length ? filled : found).entries()) {
+      if (at > 0 && options.output !== 'name' && !options['no-headers']) io.out('\n')
+      printObjects(io, kind, objects, { ...options, isList: true })
+    }
+}
 
 /** What nobody has read yet is as old as it is. */
 function readAt(row: Resource): number {
@@ -54,17 +93,4 @@ function readAt(row: Resource): number {
 function lastReadOf(row: Resource): string | undefined {
   const cell = cellsIn(row)?.[lastReadColumn.name]
   return typeof cell === 'string' && cell !== 'never' ? cell : undefined
-}
-
-/** For programs too it is metadata and the time alone: whoever looks for what is not read must not read it. */
-function printUnused(io: Io, kind: Kind, rows: readonly Resource[], options: PrintOptions): void {
-  const isWhole = options.output === 'json' || options.output === 'yaml'
-  const objects = isWhole
-    ? rows.map(row => {
-        const lastRead = lastReadOf(row)
-        const { apiVersion, kind: name } = kind
-        return { apiVersion, kind: name, metadata: row.metadata, ...(lastRead ? { status: { lastRead } } : {}) }
-      })
-    : rows
-  printObjects(io, kind, objects, { ...options, isList: true })
 }

@@ -11,6 +11,7 @@ import { defineCommand } from './command.ts'
 import { contextFlag } from './flags.ts'
 import { expiryOf, expiryText, scopeText } from './key-facts.ts'
 import { paint, printJson } from './print.ts'
+import { refusedScope } from './refused.ts'
 import { openSession, type Session } from './session.ts'
 import { fingerprintOf } from './trust.ts'
 
@@ -77,7 +78,24 @@ function linesOf({ user, teams, groups, key }: Me, { server, context }: Session)
   ]
 }
 
-async function meOf({ resources }: Session, now: number): Promise<Me> {
+/** A key that may not ask who it is learns it from the refusal. */
+async function meOf(session: Session, now: number): Promise<Me> {
+  try {
+    return await reviewed(session, now)
+  } catch (error) {
+    const refused = refusedScope(error)
+    if (!refused) throw error
+    const unknown = 'too narrow to be told; --scope-role platform-cli lets a key ask'
+    return {
+      user: refused.user,
+      groups: [],
+      teams: [],
+      key: { name: refused.key, scope: unknown, expires: unknown },
+    }
+  }
+}
+
+async function reviewed({ resources }: Session, now: number): Promise<Me> {
   const { object } = await resources.create(SelfSubjectReview, '', {})
   const info = (object.status?.['userInfo'] ?? {}) as {
     username?: string

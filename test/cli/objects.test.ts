@@ -129,7 +129,10 @@ test('nothing found is told on standard error, with the place', async () => {
   assert.equal(await nothing('list teams -l no=body'), 'No teams found.\n')
   assert.equal(await nothing('list secrets -n empty'), 'No sharedsecrets found in namespace empty.\n')
   assert.equal(await nothing('list secrets --project none'), 'No projectsecrets found in namespace p-none.\n')
-  assert.equal(await nothing('list secrets -A -l no=body'), 'No sharedsecrets found in any namespace.\n')
+  assert.equal(
+    await nothing('list secrets -A -l no=body'),
+    'No sharedsecrets or projectsecrets found in any namespace.\n',
+  )
 })
 
 test('-w prints what is there and every change, until it is ended', async () => {

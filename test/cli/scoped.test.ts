@@ -1,0 +1,101 @@
+// A key with a narrow scope, as pipelines have them: what it may not ask is told, and what the server says anyway is used (D25).
+
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { type CliHome, openHome } from '../support/cli-home.ts'
+import { type Server, startServer } from '../support/server.ts'
+
+let server: Server
+let home: CliHome
+before(async () => {
+  server = await startServer({ storage: 'memory' })
+  home = await openHome()
+  await home.signIn(server)
+  await home.ok('set secret db a=- --project shop', { stdin: 'canary-of-shop' })
+  await home.ok('set secret app a=-', { stdin: 'canary-shared' })
+})
+after(async () => {
+  await home.close()
+  await server.stop()
+})
+
+const keyWith = async (name: string, scope: string) =>
+  (await home.ok(`create accesskey ${name} --for-user ada --ttl 7d ${scope} -o connection`)).trim()
+
+test('whoami tells user and key of a narrow one, and what is not told to it', async () => {
+  const env = { PLATFORM_ACCESS_KEY: await keyWith('ci', '--scope-project shop') }
+  assert.equal(await home.ok('whoami -o name', { env }), 'ada\n')
+  assert.equal(
+    await home.ok('whoami', { env }),
+    [
+      'User:      ada',
+      `Server:    ${server.https}`,
+      'Key:       ci',
+      'Scope:     too narrow to be told; --scope-role platform-cli lets a key ask',
+      'Expires:   too narrow to be told; --scope-role platform-cli lets a key ask',
+      '',
+    ].join('\n'),
+  )
+  assert.match(await home.ok('status', { env }), /^User: +ada\nKey: +ci, /m)
+})
+
+test('with platform-cli beside it the same key is told everything', async () => {
+  const env = { PLATFORM_ACCESS_KEY: await keyWith('told', '--scope-project shop --scope-role platform-cli') }
+  assert.match(await home.ok('whoami', { env }), /^Scope: +projects: shop; roles: platform-cli\nExpires: +in 6d$/m)
+  assert.equal((await home.run('can-i get secrets --project other', { env })).stdout, 'no\n')
+})
+
+test('questions that its scope does not cover end with 5 and the way out', async () => {
+  const env = { PLATFORM_ACCESS_KEY: await keyWith('asks', '--scope-project shop') }
+  assert.equal(
+    await home.fails(5, 'can-i get secrets --project shop', { env }),
+    'platform: the scope of access key "asks" does not cover this question: a key made with --scope-role platform-cli may ask it\n',
+  )
+  for (const args of ['why get secrets --project shop', 'who-can get secrets'])
+    assert.equal(
+      await home.fails(5, args, { env }),
+      'platform: the scope of access key "asks" does not cover this question: only a key without a scope may ask it\n',
+    )
+})
+
+test('signed in with a narrow key, one knows who one is, and whose the key is that goes', async () => {
+  const own = await openHome()
+  await own.signIn(server, (await keyWith('narrow', '--scope-project shop')).replace(/@.*/, ''))
+  assert.match(await own.ok('context list'), /\S+ +ada +default/)
+  assert.match(await own.fails(2, 'delete accesskey narrow'), /it is the key that you are signed in with\?/)
+  await own.close()
+})
+
+test('list secrets -A has those of projects too; elsewhere it is said where they are', async () => {
+  assert.match(
+    await home.ok('list secrets -A'),
+    /^NAMESPACE +NAME +KEYS +AGE\ndefault +app +1 +\S+\n\nNAMESPACE +NAME +KEYS +FROM +SYNCED +AGE\np-shop +db +1 +\S+\n$/,
+  )
+  assert.equal(await home.ok('list secrets -A -o name'), 'sharedsecret/app\nprojectsecret/db\n')
+  assert.equal((await home.ok('list secrets -A --no-headers')).split('\n').length, 3)
+  const { items } = JSON.parse(await home.ok('list secrets -A -o json'))
+  assert.deepEqual(
+    items.map((one: { kind: string; spec: { data: object } }) => [one.kind, Object.keys(one.spec.data)]),
+    [
+      ['SharedSecret', ['a']],
+      ['ProjectSecret', ['a']],
+    ],
+  )
+  const unused = JSON.parse(await home.ok('list secrets -A --unused 0s -o json')).items
+  assert.deepEqual(
+    unused.map((one: { kind: string; spec?: object }) => [one.kind, one.spec]),
+    [
+      ['SharedSecret', undefined],
+      ['ProjectSecret', undefined],
+    ],
+  )
+  assert.equal(await home.ok('list secrets -A --project shop -o name'), 'projectsecret/db\n')
+  assert.equal(
+    (await home.run('list secrets -n p-shop')).stderr,
+    'No sharedsecrets found in namespace p-shop.\nSecrets of a project: platform list secrets --project shop\n',
+  )
+  assert.equal(
+    (await home.run('list secrets -A -l no=body')).stderr,
+    'No sharedsecrets or projectsecrets found in any namespace.\n',
+  )
+})
