@@ -118,6 +118,24 @@ await withTerminal(() => {
   })
 })
 
+/** These start the program as others do: a shell, kubectl, a package elsewhere, a hook that tells what is loaded. */
+const pastTheHome = ['client-library', 'kubeconfig', 'package', 'shells', 'start']
+
+test('every test of test/cli ends with that look, and what starts the program goes by its home', () => {
+  const own = readdirSync(import.meta.dirname).filter(name => name.endsWith('.test.ts'))
+  const texts = own.map(name => [name.replace('.test.ts', ''), readFileSync(join(import.meta.dirname, name), 'utf8')])
+  const without = texts.filter(([, text = '']) => !/\bopen(Home|Canaries)\(/.test(text))
+  assert.deepEqual(
+    without.map(([name]) => name),
+    [],
+  )
+  const past = texts.filter(([, text = '']) => /^import (?!type\b).*(child_process|support\/exec\.ts)'$/m.test(text))
+  assert.deepEqual(
+    past.map(([name]) => name),
+    pastTheHome,
+  )
+})
+
 test('the look at the end of a test finds what was left, in whatever form, said or handed on', async () => {
   const value = 'canary-that-was-lost'
   const lost = async (work: (other: CliHome) => Promise<unknown>) => {

@@ -7,6 +7,7 @@ import type { Fetch } from '../../src/client/connect.ts'
 import { ApiError, connect } from '../../src/client/library.ts'
 import { retrying } from '../../src/client/retrying.ts'
 import { Team } from '../../src/kinds/team.ts'
+import { openCanaries } from '../support/canary.ts'
 import { exec } from '../support/exec.ts'
 import { type Server, startServer } from '../support/server.ts'
 
@@ -14,7 +15,13 @@ let server: Server
 before(async () => {
   server = await startServer({ storage: 'memory' })
 })
-after(() => server.stop())
+after(async () => {
+  const canaries = openCanaries()
+  canaries.note(server.adminKey)
+  assert.deepEqual(canaries.below(server.directory), ['admin.key', 'admin.kubeconfig'])
+  assert.equal(canaries.in(server.output()), undefined)
+  await server.stop()
+})
 
 const root = join(import.meta.dirname, '../..')
 

@@ -7,6 +7,7 @@ import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, syml
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { openCanaries } from '../support/canary.ts'
 import { exec } from '../support/exec.ts'
 
 const root = join(import.meta.dirname, '../..')
@@ -97,6 +98,10 @@ console.log(users)
     assert.equal(tsc.code, 0, tsc.stdout)
     const ran = await exec(process.execPath, ['mine.js'], { cwd: place, env })
     assert.equal(ran.stdout, "[ 'ada' ]\n", ran.stderr)
+    const canaries = openCanaries()
+    canaries.note(key)
+    assert.deepEqual(canaries.below(work), ['data/admin.key', 'data/admin.kubeconfig'])
+    assert.equal(canaries.in([printed, who.stderr, ran.stderr].join('\n')), undefined)
   } finally {
     const gone = once(server, 'exit')
     server.kill('SIGTERM')

@@ -4,13 +4,14 @@ import assert from 'node:assert/strict'
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { constants } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { type CliHome, openHome } from '../support/cli-home.ts'
-import { exec } from '../support/exec.ts'
+import { openFiu } from '../support/fiu.ts'
+import { notRun } from '../support/missing.ts'
 import { type Server, startServer } from '../support/server.ts'
 
-const program = join(import.meta.dirname, '../../bin/platform.js')
 let server: Server
 let home: CliHome
 before(async () => {
@@ -153,29 +154,45 @@ test('while the service is away the last known values are used, encrypted on dis
   assert.deepEqual(readdirSync(copies), [], 'what is gone leaves no copy')
 })
 
-test('a disk that is full while the copy is written leaves the copy that was there, whole, and nothing else', async () => {
-  await home.ok('set secret full token=-', { stdin: 'canary-first' })
-  const state = join(home.directory, 'full')
-  const env = { ...home.env, PLATFORM_PASSPHRASE: 'a passphrase', XDG_STATE_HOME: state }
-  const args = ['run', '-s', 'full', '--', node, '-e', 'process.stdout.write(process.env.token)']
-  assert.equal((await home.exec(args, { env })).stdout, 'canary-first')
+/** A copy that is there, and a new value that is to replace it while `how` lets no disk take it. */
+async function keepsCopy(name: string, how: Parameters<CliHome['exec']>[1], why: RegExp): Promise<void> {
+  const more = ` ${'x'.repeat(60_000)}`
+  await home.ok(`set secret ${name} token=-`, { stdin: `canary-first${more}` })
+  const state = join(home.directory, name)
+  const env = { PLATFORM_PASSPHRASE: 'a passphrase', XDG_STATE_HOME: state }
+  const args = ['run', '-s', name, '--', node, '-e', 'process.stdout.write(process.env.token)']
+  assert.equal((await home.exec(args, { env })).stdout, `canary-first${more}`)
   const copies = () =>
-    readdirSync(join(state, 'platform/copies')).map(name => [
-      name,
-      readFileSync(join(state, 'platform/copies', name), 'base64'),
+    readdirSync(join(state, 'platform/copies')).map(file => [
+      file,
+      readFileSync(join(state, 'platform/copies', file), 'base64'),
     ])
   const before = copies()
-  await home.ok('set secret full token=-', { stdin: 'canary-second' })
-  // No file may grow beyond nothing: to a program that writes, a full disk.
-  const limited = `trap '' XFSZ; ulimit -f 0; exec "$@"`
-  const { code, stdout, stderr } = await exec('sh', ['-c', limited, 'sh', node, program, ...args], {
-    env,
-    cwd: home.directory,
-  })
-  assert.deepEqual([code, stdout], [0, 'canary-second'], stderr)
-  assert.match(stderr, /no copy was kept for when the service is away: cannot write .*EFBIG/)
+  await home.ok(`set secret ${name} token=-`, { stdin: `canary-second${more}` })
+  const { code, stdout, stderr } = await home.exec(args, { ...how, env: { ...env, ...how?.env } })
+  assert.deepEqual([code, stdout], [0, `canary-second${more}`], stderr)
+  assert.match(stderr, why)
   assert.deepEqual(copies(), before)
-})
+}
+
+test('a disk that takes no more bytes leaves the copy that was there, whole, and nothing else', () =>
+  // No file may grow beyond a size that the copy has, and nothing else.
+  keepsCopy(
+    'full',
+    { within: `trap '' XFSZ; ulimit -f 64; exec "$@"` },
+    /no copy was kept for when the service is away: cannot write .*EFBIG/,
+  ))
+
+const fiu = await openFiu()
+after(() => fiu?.close())
+if (fiu)
+  test('a disk that turns out to be full when the copy is to be kept for good leaves the one that was there', () =>
+    keepsCopy(
+      'no-space',
+      { env: fiu.failing('posix/io/sync/fsync', constants.errno.ENOSPC) },
+      /no copy was kept for when the service is away: cannot write .*ENOSPC: no space left on device/,
+    ))
+else notRun('libfiu')
 
 test('a copy that cannot be written is told, and the program runs', async () => {
   await home.ok('set secret late token=-', { stdin: 'canary' })

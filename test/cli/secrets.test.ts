@@ -1,15 +1,13 @@
 // Secrets through the command line: every way in, every way out, bytes that stay as they are, and `run`.
 
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
 import { type CliHome, openHome, withTerminal } from '../support/cli-home.ts'
 import { type Server, startServer } from '../support/server.ts'
 
-const program = join(import.meta.dirname, '../../bin/platform.js')
 let server: Server
 let home: CliHome
 before(async () => {
@@ -66,13 +64,11 @@ test('every byte comes out as it went in: through a file, standard input, a pipe
   const bytes = Buffer.from(Array.from({ length: 256 }, (_, at) => at))
   writeFileSync(join(home.directory, 'all'), bytes)
   await home.ok('set secret bytes all=@all')
-  const raw = spawnSync(process.execPath, [program, 'get', 'secret', 'bytes.all', '-o', 'value'], { env: home.env })
-  assert.deepEqual(raw.stdout, bytes)
-  const again = spawnSync(process.execPath, [program, 'set', 'secret', 'bytes', 'again=-'], {
-    env: home.env,
-    input: bytes,
-  })
-  assert.equal(again.status, 0, again.stderr.toString())
+  const got = await home.exec('get secret bytes.all -o value', { within: '"$@" > got' })
+  assert.equal(got.code, 0, got.stderr)
+  assert.deepEqual(readFileSync(join(home.directory, 'got')), bytes)
+  const again = await home.exec('set secret bytes again=-', { within: '"$@" < all' })
+  assert.equal(again.code, 0, again.stderr)
   const { data } = JSON.parse(await home.ok('get secret bytes -o json')).spec
   assert.deepEqual(data, { all: bytes.toString('base64'), again: bytes.toString('base64') })
   for (const form of ['json', 'yaml']) {

@@ -25,7 +25,10 @@ export type Terminal = {
   type(text: string): void
   readonly ended: Promise<{ readonly code: number; readonly text: string }>
 }
-type Options = Pick<ExecOptions, 'stdin' | 'env'>
+type Options = Pick<ExecOptions, 'stdin' | 'env'> & {
+  /** For `exec`: a script of sh that ends by running "$@", which is the program. */
+  readonly within?: string
+}
 
 export type CliHome = {
   readonly directory: string
@@ -108,8 +111,10 @@ export async function openHome({ mayHold = keyFiles }: HomeOptions = {}): Promis
       return output.stderr
     },
     exec: (args, options = {}) => {
-      const { env: more, ...rest } = options
-      const ended = exec(process.execPath, command(words(args)), { cwd: directory, ...rest, env: { ...env, ...more } })
+      const { env: more, within, ...rest } = options
+      const line = [process.execPath, ...command(words(args))]
+      const [file = '', ...others] = within === undefined ? line : ['sh', '-c', within, 'sh', ...line]
+      const ended = exec(file, others, { cwd: directory, ...rest, env: { ...env, ...more } })
       return watched(args, options, ended)
     },
     start: (args, { env: more } = {}) => {

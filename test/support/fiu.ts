@@ -14,6 +14,8 @@ const suites = [['trixie', 'bookworm']]
 export type Fiu = {
   /** What a program is started with so that its calls can be made to fail. */
   readonly begin: Again
+  /** The environment of a program whose calls fail from its start on. */
+  failing(point: string, errno: number): NodeJS.ProcessEnv
   /** `point`: a name of libfiu's, such as posix/io/sync/fsync; `errno`: what the call fails with. */
   enable(pid: number, point: string, errno: number): Promise<void>
   disable(pid: number, point: string): Promise<void>
@@ -34,6 +36,10 @@ export async function openFiu(): Promise<Fiu | undefined> {
   }
   return {
     begin: { env: { LD_PRELOAD: found.libraries.join(' '), FIU_CTRL_FIFO: pipe } },
+    failing: (point, errno) => ({
+      LD_PRELOAD: found.libraries.join(' '),
+      FIU_ENABLE: `enable name=${point},failinfo=${errno}`,
+    }),
     enable: (pid, point, errno) => tell(pid, `enable name=${point},failinfo=${errno}`),
     disable: (pid, point) => tell(pid, `disable name=${point}`),
     close: () => rm(directory, { recursive: true, force: true }),
