@@ -8,7 +8,8 @@ import { defineCommand, type Io } from './command.ts'
 import { confirm } from './confirm.ts'
 import { type Context, changeContexts, keepKey, readContexts } from './contexts.ts'
 import { readDuration } from './duration.ts'
-import { contextFlag, dryRunFlag, headersFlag, yesFlag } from './flags.ts'
+import { contextFlag, dryRunFlag, yesFlag } from './flags.ts'
+import { type GetFlags, getFlags, show } from './get.ts'
 import { expiryOf, expiryText, scopeText } from './key-facts.ts'
 import { ago, paint, printObjects, printTable } from './print.ts'
 import { openSession, type Session } from './session.ts'
@@ -18,27 +19,21 @@ const day = 86_400_000
 const unusedAfter = 90 * day
 const expiringWithin = 7 * day
 
+const { project: _, namespace: __, 'all-namespaces': ___, ...listFlags } = getFlags
+
 export const listAccessKeys = defineCommand({
   words: ['list', 'accesskeys'],
   what: 'List your access keys, with what is to be looked at: unused, expiring, unscoped.',
   examples: [{ what: 'Which keys should go', command: 'platform list accesskeys' }],
-  flags: {
-    ...contextFlag,
-    ...headersFlag,
-    output: {
-      type: 'text',
-      short: 'o',
-      value: 'FORM',
-      what: 'How to print.',
-      choices: ['table', 'json', 'yaml', 'name'],
-    },
-  },
+  flags: listFlags,
   run: async ({ flags }, io) => {
+    if (flags.watch || (flags.output && flags.output !== 'table'))
+      return show(io, { ...flags, 'all-namespaces': false } as GetFlags, OwnedAccessKey.plural, [])
     const session = await openSession(io, flags)
     try {
-      const keys = await Array.fromAsync(listAll(session.resources, OwnedAccessKey))
-      if (!keys.length || (flags.output && flags.output !== 'table'))
-        printObjects(io, OwnedAccessKey, keys, { ...flags, isList: true })
+      const selection = flags.selector ? { labelSelector: flags.selector } : {}
+      const keys = await Array.fromAsync(listAll(session.resources, OwnedAccessKey, selection))
+      if (!keys.length) printObjects(io, OwnedAccessKey, keys, { ...flags, isList: true })
       else {
         const header = ['NAME', 'OWNER', 'LAST-USE', 'EXPIRES', 'SCOPE', 'FLAGS']
         printTable(

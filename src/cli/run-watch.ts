@@ -2,7 +2,7 @@
 
 import { follow } from '../client/follow.ts'
 import type { Io } from './command.ts'
-import type { Values } from './environment.ts'
+import type { Source, Values } from './environment.ts'
 import { secretKind, type Where } from './secret.ts'
 import { openSession, type SessionFlags } from './session.ts'
 import type { Started } from './world.ts'
@@ -14,7 +14,7 @@ const tryAgain = 5000
 type Asked = Where & SessionFlags
 type Options = {
   readonly first: Values
-  /** The values as they are now. */
+  /** The values as the service has them now; throws where it is away. */
   readonly read: () => Promise<Values>
   readonly start: (values: Values['values']) => Promise<Started>
 }
@@ -25,10 +25,11 @@ export async function followed(io: Io, asked: Asked, { first, read, start }: Opt
   const ending = new AbortController()
   let changed = () => {}
   const look = async () => {
-    const next = (await read()).values
-    if (isSame(values, next)) return
+    const { values: next, sources } = await read()
+    if (isSame(values, next)) return sources
     values = next
     changed()
+    return sources
   }
   void watchAll(io, asked, { sources: first.sources, signal: ending.signal, look })
   try {
@@ -52,24 +53,38 @@ export async function followed(io: Io, asked: Asked, { first, read, start }: Opt
 const isSame = (a: Values['values'], b: Values['values']) =>
   a.size === b.size && [...a].every(([name, value]) => b.get(name)?.equals(value))
 
-type Watched = Pick<Values, 'sources'> & { readonly signal: AbortSignal; readonly look: () => Promise<void> }
+type Watched = Pick<Values, 'sources'> & {
+  readonly signal: AbortSignal
+  readonly look: () => Promise<Values['sources']>
+}
 
 /** A key that ended is told once; whoever signs in again in another window is heard of, for every try reads the key anew. */
 async function watchAll(io: Io, asked: Asked, { sources, signal, look }: Watched): Promise<void> {
   let told = ''
   const kind = secretKind(asked)
-  const watchOne = async (name: string, namespace: string) => {
+  const failed = async (error: unknown) => {
+    const message = (error as Error).message
+    if (message !== told) io.err(`platform: warning: changes are not followed at the moment: ${message}\n`)
+    told = message
+    await new Promise(resolve => setTimeout(resolve, tryAgain).unref())
+  }
+  const watchOne = async ({ name, namespace }: Source) => {
     while (!signal.aborted)
       try {
         const session = await openSession(io, asked)
         const selection = { namespace, fieldSelector: `metadata.name=${name}`, signal }
         for await (const { type } of follow(session.resources, kind, selection)) if (type !== 'DELETED') await look()
       } catch (error) {
-        const message = (error as Error).message
-        if (message !== told) io.err(`platform: warning: changes are not followed at the moment: ${message}\n`)
-        told = message
-        await new Promise(resolve => setTimeout(resolve, tryAgain).unref())
+        await failed(error)
       }
   }
-  await Promise.all(sources.map(({ name, namespace }) => watchOne(name, namespace)))
+  // What came from a copy names no sources: they are known once the service answers.
+  let known = sources
+  while (!known.length && !signal.aborted)
+    try {
+      known = await look()
+    } catch (error) {
+      await failed(error)
+    }
+  await Promise.all(known.map(watchOne))
 }

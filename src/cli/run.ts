@@ -9,7 +9,7 @@ import { maskOf, shortest, unmasked } from './mask.ts'
 import { span } from './print.ts'
 import { followed } from './run-watch.ts'
 import { secretFlags } from './secret.ts'
-import { openSession } from './session.ts'
+import { openSession, whereTo } from './session.ts'
 
 const flags = {
   ...secretFlags,
@@ -54,7 +54,7 @@ export const run = defineCommand({
     const first = await valuesNow(io, asked)
     const start = (values: Values['values']) => startWith(io, { values, files, words, isMasked: asked.mask })
     if (!asked.watch) return (await start(first.values)).ended
-    return followed(io, asked, { first, start, read: () => valuesNow(io, asked) })
+    return followed(io, asked, { first, start, read: () => liveValues(io, asked) })
   },
 })
 
@@ -64,23 +64,36 @@ function filesOf(pairs: readonly string[]): ReadonlyMap<string, string> {
   return new Map(pairs.map(pair => [pair.slice(0, pair.indexOf('=')), resolve(pair.slice(pair.indexOf('=') + 1))]))
 }
 
-/** From the service; where it is away, the last known ones. */
+/** From the service; where it is away, the last known ones, which name no sources. */
 async function valuesNow(io: Io, asked: RunFlags): Promise<Values> {
-  const session = await openSession(io, asked)
-  const place = `${asked.project ?? ''}/${asked.namespace ?? session.namespace}`
-  const of: CopyOf = { server: session.server, asked: asked.secret, place }
   try {
-    const read = await readValues(session, asked.secret, asked)
-    if (!asked['no-fallback']) await keepCopy(io, of, read.values)
-    return read
+    return await liveValues(io, asked)
   } catch (error) {
-    const code = error instanceof ApiError ? error.code : 0
-    if ([401, 403, 404].includes(code)) await dropCopy(io, of)
-    const copy = code >= 500 && !asked['no-fallback'] ? await readCopy(io, of) : undefined
+    const isAway = error instanceof ApiError && error.code >= 500
+    if (!isAway || asked['no-fallback']) throw error
+    const copy = await readCopy(io, await copyOf(io, asked))
     if (!copy) throw error
     const age = span((io.now() - copy.time) / 1000)
-    io.err(`platform: warning: ${(error as Error).message}; the program gets the values of ${age} ago\n`)
+    io.err(`platform: warning: ${error.message}; the program gets the values of ${age} ago\n`)
     return { values: copy.values, sources: [] }
+  }
+}
+
+async function copyOf(io: Io, asked: RunFlags): Promise<CopyOf> {
+  const { server, namespace } = await whereTo(io, asked)
+  return { server, asked: asked.secret, place: `${asked.project ?? ''}/${namespace}` }
+}
+
+/** From the service alone; what may not be read any more leaves no copy. */
+async function liveValues(io: Io, asked: RunFlags): Promise<Values> {
+  const session = await openSession(io, asked)
+  try {
+    const read = await readValues(session, asked.secret, asked)
+    if (!asked['no-fallback']) await keepCopy(io, await copyOf(io, asked), read.values)
+    return read
+  } catch (error) {
+    if (error instanceof ApiError && [401, 403, 404].includes(error.code)) await dropCopy(io, await copyOf(io, asked))
+    throw error
   } finally {
     session.close()
   }

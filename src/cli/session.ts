@@ -30,9 +30,19 @@ type Way = Pick<Session, 'context' | 'server' | 'ca' | 'key' | 'namespace'> & {
   readonly caFile?: string | undefined
 }
 
+/** Which server, and how its CA is to be had: that may need to ask the server itself. */
+type Place = Omit<Way, 'ca'> & { readonly trust: () => Promise<string | undefined> }
+
+/** The server and namespace that a session would have, found out without asking anybody. Throws as `openSession` does. */
+export async function whereTo(io: Io, flags: SessionFlags): Promise<Pick<Session, 'server' | 'namespace'>> {
+  const { server, namespace } = await findPlace(io, flags.context)
+  return { server, namespace: flags.namespace ?? namespace }
+}
+
 /** Throws ApiError 401 where one is not signed in: exit code 4. */
 export async function openSession(io: Io, flags: SessionFlags = {}): Promise<Session> {
-  const way = await wayOf(io, flags.context)
+  const { trust, ...place } = await findPlace(io, flags.context)
+  const way: Way = { ...place, ca: await trust() }
   return { ...way, ...openWay(io, way), ...(flags.namespace ? { namespace: flags.namespace } : {}) }
 }
 
@@ -84,7 +94,7 @@ const speaksTls = (io: Io, server: string) =>
 
 const notSignedIn = (why: string) => new ApiError(401, 'Unauthorized', `${why}: platform login URL`)
 
-async function wayOf(io: Io, asked: string | undefined): Promise<Way> {
+async function findPlace(io: Io, asked: string | undefined): Promise<Place> {
   const { PLATFORM_ACCESS_KEY: given = '', PLATFORM_SERVER: at = '' } = io.env
   // A variable that is set and empty is one that somebody meant to fill: nobody acts as somebody else by mistake.
   if (io.env['PLATFORM_ACCESS_KEY'] === '')
@@ -102,7 +112,7 @@ async function wayOf(io: Io, asked: string | undefined): Promise<Way> {
   return { context: name, key: own, ...placeOf(context) }
 }
 
-const placeOf = ({ server, ca, namespace = 'default' }: Context) => ({ server, ca, namespace })
+const placeOf = ({ server, ca, namespace = 'default' }: Context) => ({ server, trust: async () => ca, namespace })
 
 type Connection = { readonly key: string; readonly server?: string; readonly fingerprint?: string }
 
@@ -112,14 +122,14 @@ export function readConnection(text: string): Connection {
   return key && server ? { key, server, ...(fingerprint ? { fingerprint } : {}) } : { key: text }
 }
 
-async function fromEnvironment(io: Io, key: string, at: string, fingerprint: string | undefined): Promise<Way> {
+function fromEnvironment(io: Io, key: string, at: string, fingerprint: string | undefined): Place {
   const server = serverOf(at)
   const { PLATFORM_CA_FILE: file, PLATFORM_CA_FINGERPRINT: other, PLATFORM_NAMESPACE: namespace = 'default' } = io.env
   const wanted = fingerprint ?? other
-  const ca = file
-    ? certificateIn(new TextDecoder().decode(await io.readFile(file)), file)
-    : wanted && server.startsWith('https:')
-      ? withFingerprint(await lookAt(server, io.env), server, wanted).toString()
-      : undefined
-  return { context: '', server, ca, key, namespace, caFile: file }
+  const trust = async () => {
+    if (file) return certificateIn(new TextDecoder().decode(await io.readFile(file)), file)
+    if (!wanted || !server.startsWith('https:')) return undefined
+    return withFingerprint(await lookAt(server, io.env), server, wanted).toString()
+  }
+  return { context: '', server, trust, key, namespace, caFile: file }
 }

@@ -1,6 +1,7 @@
 // Access keys, tokens, teams and questions about permissions through the command line.
 
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { after, before, test } from 'node:test'
 import type { Resource } from '../../src/api/object.ts'
 import { flagsOf } from '../../src/cli/access-key-life.ts'
@@ -64,6 +65,19 @@ test('list accesskeys shows owner, last use, expiry, scope and what to look at',
   assert.match(text, /^ci +ada +\d+s ago +in 6d +unscoped$/m)
   assert.match(text, /^scoped +admin +never +never +clusters: edge; projects: shop; roles: platform-cli; .*$/m)
   assert.match(await home.ok('list accesskeys -o name'), /^ownedaccesskey\/admin\n/)
+})
+
+test('list accesskeys has the other forms of a list too: labels, wide, changes as they come', async () => {
+  assert.match(await home.ok('list accesskeys -o wide'), /^NAME +OWNER/)
+  assert.equal((await home.run('list accesskeys -l no=body')).stderr, 'No ownedaccesskeys found.\n')
+  const child = home.start(['list', 'accesskeys', '-w'])
+  let text = ''
+  child.stdout?.on('data', chunk => {
+    text += chunk
+  })
+  while (!/^ADDED +ci /m.test(text)) await once(child.stdout as NodeJS.ReadableStream, 'data')
+  child.kill('SIGINT')
+  await once(child, 'exit')
 })
 
 test('unused, expiring, expired and disabled are told from the key itself', () => {

@@ -82,6 +82,14 @@ test('who was not in the team is told so, and nobody is asked', async () => {
   assert.equal(await home.ok('team remove-user web eve'), 'team/web unchanged: eve was not in it\n')
 })
 
+const give = async () => {
+  await home.run('team add-user web ada')
+  await home.run('team add-group web front')
+  for (const key of ['C', 'D']) await home.run(`unset secret app ${key} -n asks --yes`)
+  await home.ok('set secret app A=- -n asks', { stdin: '1' })
+  await home.ok('set secret app B=- -n asks', { stdin: '2' })
+}
+
 test('with --yes it is done', async () => {
   assert.equal(await home.ok('team remove-user web ada --yes'), 'team/web changed\n')
   assert.equal(await home.ok('team remove-group web front -y'), 'team/web changed\n')
@@ -90,11 +98,24 @@ test('with --yes it is done', async () => {
 })
 
 await withTerminal(() => {
+  test('at a terminal each of them asks, and whoever does not say yes keeps everything', async () => {
+    await give()
+    for (const [args, question] of Object.values(acts)) {
+      const terminal = home.terminal(args)
+      await terminal.sees(new RegExp(`${question.source}.* \\[y/N\\] $`))
+      terminal.type('\r')
+      const { code, text } = await terminal.ended
+      assert.equal(code, 1, text)
+      assert.match(text, /nothing was done\r\n$/)
+    }
+    assert.equal(await home.ok('whoami -o name'), 'admin\n')
+  })
+
   test('at a terminal no is no and y is yes', async () => {
     for (const [args, question] of [
       ['team remove-user web zoe', /Take the user zoe out of team\/web on .*\[y\/N\] $/],
       ['token revoke --user zoe', /Make tokens of the user zoe .*\[y\/N\] $/],
-      ['import secret app -f app.json --replace -n asks', /Set C of .* and remove D\? \[y\/N\] $/],
+      ['import secret app -f app.json --replace -n asks', /Set C of .* and remove (A, B, )?D\? \[y\/N\] $/],
     ] as const) {
       await home.run('set secret app D=- -n asks', { stdin: '4' })
       for (const [answer, code] of [

@@ -2,11 +2,13 @@
 
 import assert from 'node:assert/strict'
 import type { ChildProcess } from 'node:child_process'
+import { X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { constants } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { fingerprintOf } from '../../src/cli/trust.ts'
 import { type CliHome, openHome } from '../support/cli-home.ts'
 import { openFiu } from '../support/fiu.ts'
 import { notRun } from '../support/missing.ts'
@@ -85,6 +87,31 @@ test('--watch starts the program anew when a value changes, and a key that ended
   await own.close()
 })
 
+test('--watch that began with the last known values follows as soon as the service is back', async () => {
+  const env = { PLATFORM_PASSPHRASE: 'correct horse', XDG_STATE_HOME: join(home.directory, 'back') }
+  await home.ok('set secret back token=-', { stdin: 'canary-before' })
+  assert.equal((await home.exec(['run', '-s', 'back', '--', 'true'], { env })).code, 0)
+  let child: ChildProcess | undefined
+  let said = ''
+  await server.restart(async () => {
+    child = home.start(['run', '-s', 'back', '--watch', '--', node, '-e', stay], { env })
+    child.stderr?.on('data', chunk => {
+      said += chunk
+    })
+    await reading(child)(/canary-before\n/)
+  })
+  assert.ok(child)
+  const until = reading(child)
+  assert.match(said, /the program gets the values of \d+s ago/)
+  await home.ok('set secret back token=-', { stdin: 'canary-after' })
+  await until(/canary-after\n/)
+  await home.ok('set secret back token=-', { stdin: 'canary-later' })
+  await until(/canary-later\n/)
+  assert.equal(said.match(/the program gets the values/g)?.length, 1, said)
+  child.kill('SIGUSR1')
+  assert.deepEqual(await once(child, 'exit'), [9, null])
+})
+
 test('a key that expires while --watch follows leaves the program running, and is told', async () => {
   const key = (await home.ok('create accesskey brief --ttl 1h')).trim()
   const own = await openHome()
@@ -139,7 +166,13 @@ test('while the service is away the last known values are used, encrypted on dis
   const [name = ''] = readdirSync(copies)
   assert.equal(statSync(join(copies, name)).mode & 0o777, 0o600)
   assert.equal(readFileSync(join(copies, name)).includes('canary'), false)
+  const ca = new X509Certificate(readFileSync(join(server.directory, 'ca.crt')))
+  const fingerprint = fingerprintOf(ca)
+  const pipeline = { ...env, PLATFORM_ACCESS_KEY: `${server.adminKey}@${server.https}#${fingerprint}` }
+  assert.equal((await home.exec(args, { env: pipeline })).stdout, 'canary-two')
   await server.restart(async () => {
+    const alone = await home.exec(args, { env: pipeline })
+    assert.equal(alone.stdout, 'canary-two', alone.stderr)
     const away = await home.exec(args, { env })
     assert.equal(away.stdout, 'canary-two')
     assert.match(away.stderr, /nobody listens there; the program gets the values of \d+s ago/)
