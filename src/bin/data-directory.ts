@@ -48,12 +48,14 @@ export type KeyRingOptions = {
   readonly setting: string
   readonly env: { readonly [name: string]: string | undefined }
   readonly mayMake: boolean
+  /** Ids of the keys that what is stored is sealed with; asked where there is no ring. */
+  readonly needed?: () => Iterable<string>
 }
 
 export type KeyRing = { readonly keys: readonly RingKey[]; readonly made: boolean; readonly from: string }
 
 /** `setting`: a file, env:NAME, or empty for master.key in the directory, which is made when missing. */
-export function keyRingIn({ directory, setting, env, mayMake }: KeyRingOptions): KeyRing {
+export function keyRingIn({ directory, setting, env, mayMake, needed }: KeyRingOptions): KeyRing {
   if (setting.startsWith('env:')) {
     const text = env[setting.slice(4)]
     if (!text) throw new Error(`masterKey: the environment variable ${setting.slice(4)} is not set`)
@@ -61,10 +63,12 @@ export function keyRingIn({ directory, setting, env, mayMake }: KeyRingOptions):
   }
   const file = setting || join(directory, 'master.key')
   const made = !setting && !existsSync(file)
-  if (made && !mayMake)
+  if (made && !mayMake) {
+    const ids = [...(needed?.() ?? [])].map(id => `"${id}"`).join(' and ')
     throw new Error(
-      `${file} is missing, and the store has objects whose secrets only that key ring opens; put it back, or name it with --master-key`,
+      `${file} is missing, and the store has objects whose secrets only that key ring opens; put it back${ids && `, with the key ${ids}`}, or name it with --master-key`,
     )
+  }
   if (made)
     writeSecret(
       file,

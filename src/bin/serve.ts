@@ -11,6 +11,7 @@ import { openPages } from '../http/pages.ts'
 import { observeRequests } from '../http/request-metrics.ts'
 import type { ServerOptions } from '../http/server.ts'
 import { kinds } from '../kinds/index.ts'
+import { countSeals } from '../registry/reseal.ts'
 import { recordedBy } from '../serving/audit-own.ts'
 import { fingerprint } from '../serving/certificate.ts'
 import { openFairLimits } from '../serving/fair-limits.ts'
@@ -54,7 +55,8 @@ export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Pr
   const grow = keepNurserySmall()
   const storage = await openStorage({ engine: settings.storage as 'sqlite', directory, now })
   const isFirstStart = isEmpty(storage)
-  const readRing = (mayMake: boolean) => keyRingIn({ directory, setting: settings.masterKey, env, mayMake })
+  const needed = () => countSeals(storage.store, kinds).keys()
+  const readRing = (mayMake: boolean) => keyRingIn({ directory, setting: settings.masterKey, env, mayMake, needed })
   const ring = readRing(isFirstStart)
   const metrics = openMetrics()
   const guard = openGuard({ now, limit: settings['limits.unknownKeys'], trustedProxies: settings.trustedProxy })

@@ -49,7 +49,7 @@ export const run = defineCommand({
   flags,
   positionals: [{ name: '-- COMMAND', what: 'the program and its arguments, behind --', many: true }],
   run: async ({ flags: asked, words }, io) => {
-    if (!words.length) throw new UsageError(['there is no program to run: platform run --secret NAME -- COMMAND'])
+    if (!words[0]) throw new UsageError(['there is no program to run: platform run --secret NAME -- COMMAND'])
     const files = filesOf(asked.file)
     const first = await valuesNow(io, asked)
     const start = (values: Values['values']) => startWith(io, { values, files, words, isMasked: asked.mask })

@@ -229,6 +229,7 @@ suite('run', () => {
     assert.match(await home.fails(2, 'run -s web=PORT -- true'), /one variable takes one key/)
     assert.match(await home.fails(1, 'run -s web -- no-such-program'), /there is no such program/)
     assert.match(await home.fails(2, 'run -s web'), /COMMAND is missing/)
+    assert.match(await home.fails(2, ['run', '-s', 'web', '--', '']), /there is no program to run/)
     assert.match(await home.fails(3, 'run -s nothing -- true'), /not found/)
   })
 })

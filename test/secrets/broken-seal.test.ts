@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, test } from 'node:test'
@@ -169,14 +169,15 @@ describe('a start with the wrong key ring is refused, with the id of the key', (
 
   const line = (id: string) => `${id} ${randomBytes(32).toString('base64')}\n`
   const start = (ring: string) => {
-    writeFileSync(join(server.directory, 'master.key'), ring)
+    if (ring) writeFileSync(join(server.directory, 'master.key'), ring)
+    else rmSync(join(server.directory, 'master.key'))
     const args = [program, 'serve', '--data', server.directory, '--https', 'off', '--http', '127.0.0.1:0']
     const { status, stdout, stderr } = spawnSync(process.execPath, args, { timeout: 20_000, encoding: 'utf8' })
     assert.equal(status, 1, stdout + stderr)
     return stderr
   }
 
-  test('whether the key is missing or another stands under its id', async () => {
+  test('whether the ring or the key is missing, or another stands under its id', async () => {
     const [, id = ''] = /^([a-z0-9]+) /m.exec(right) ?? []
     await server.restart(async () => {
       assert.match(
@@ -184,6 +185,7 @@ describe('a start with the wrong key ring is refused, with the id of the key', (
         new RegExp(`is sealed with the key "${id}", which it does not have \\(it has other\\)`),
       )
       assert.match(start(line(id)), new RegExp(`nothing that is sealed with the key "${id}" opens`))
+      assert.match(start(''), new RegExp(`master\\.key is missing.*put it back, with the key "${id}"`))
       writeFileSync(join(server.directory, 'master.key'), right)
     })
     assert.deepEqual((await must(server.request('GET', `${secrets()}/a`))).spec.data, { a: 'YQ==' })
