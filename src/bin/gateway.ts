@@ -29,6 +29,7 @@ import { observeGateway, recordGateway } from './gateway-metrics.ts'
 import { type FollowedSetup, followSetup } from './gateway-reload.ts'
 import { openService, type Service } from './gateway-service.ts'
 import { openSetupLoader } from './gateway-setup.ts'
+import { startLean } from './lean.ts'
 import { addressOf } from './settings.ts'
 import { servePages } from './sync-metrics.ts'
 import { toldToStop } from './told-to-stop.ts'
@@ -59,6 +60,7 @@ export const gateway = defineCommand({
       io.out(`${file} can be used\n`)
       return 0
     }
+    startLean(io.env)
     const loader = openSetupLoader(file, true, io)
     let log: Logger | undefined
     const setup = followSetup(loader, { info: text => log?.info(text), error: text => log?.error(text) })
