@@ -1,7 +1,7 @@
 // Starting a gateway: what --check finds, when it says that it is ready, and what it tells while the service is away.
 
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -176,6 +176,17 @@ describe('platform gateway', () => {
     assert.equal(away.code, 0)
     assert.match(away.stderr, /^warning: .*cannot reach https:\/\/127\.0\.0\.1:\d+: nobody listens there/m)
     assert.match(away.stdout, /can be used/)
+  })
+
+  test('it runs with the memory settings of a gateway, in the process that was started', async () => {
+    const gateway = await startGateway(service, {})
+    const of = (file: string) => readFileSync(`/proc/${gateway.pid}/${file}`, 'utf8').split('\0')
+    try {
+      assert.ok(of('cmdline').includes('--max-semi-space-size=2'), of('cmdline').join(' '))
+      assert.ok(of('environ').includes('MALLOC_MMAP_THRESHOLD_=32768'))
+    } finally {
+      await gateway.stop()
+    }
   })
 
   test('it is ready when it has heard from the service and not before; failures are told in one line, and not again and again', async () => {
