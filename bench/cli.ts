@@ -1,13 +1,11 @@
 // What a command costs: the built program, as it is published, from its start to its end against a local server.
 
 import { spawnSync } from 'node:child_process'
-import { cpSync, mkdirSync, mkdtempSync, symlinkSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { build } from './built.ts'
 import type { Measured } from './figure.ts'
 import { remove, startServer } from './processes.ts'
 
-const root = join(import.meta.dirname, '..')
 const rounds = 15
 const commands = [
   { name: 'version', command: 'version', target: 150 },
@@ -15,22 +13,9 @@ const commands = [
   { name: 'get secret', command: 'get secret bench.key', target: 250 },
 ]
 
-/** As npm lays it out: no sources, and of what it depends on what these commands may load. */
-function build(): string {
-  const directory = mkdtempSync(join(tmpdir(), 'platform-bench-cli-'))
-  cpSync(join(root, 'bin'), join(directory, 'bin'), { recursive: true })
-  cpSync(join(root, 'package.json'), join(directory, 'package.json'))
-  mkdirSync(join(directory, 'node_modules'))
-  symlinkSync(join(root, 'node_modules/yaml'), join(directory, 'node_modules/yaml'))
-  const tsc = ['-p', 'tsconfig.build.json', '--outDir', join(directory, 'dist')]
-  const { status, stdout } = spawnSync(join(root, 'node_modules/.bin/tsc'), tsc, { cwd: root, encoding: 'utf8' })
-  if (status !== 0) throw new Error(stdout)
-  return directory
-}
-
 /** What bare Node takes is told beside it: on a busy machine both are slow. */
 export async function measureCli(): Promise<Measured> {
-  const [directory, server] = [build(), await startServer()]
+  const [directory, server] = [build(['yaml']), await startServer()]
   const env = { PATH: process.env['PATH'], HOME: directory, PLATFORM_KEYCHAIN: 'off' }
   const program = [process.execPath, join(directory, 'bin/platform.js')]
   const run = (command: readonly string[], input = '') => {

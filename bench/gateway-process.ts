@@ -9,7 +9,8 @@ import type { Server } from './processes.ts'
 
 export const ours = '/apis/management.platform.sh/v1'
 
-export async function startGateway(server: Server) {
+/** `built`: the program as it is published. */
+export async function startGateway(server: Server, built: string) {
   const directory = mkdtempSync(join(tmpdir(), 'platform-bench-gateway-'))
   const put = (name: string, text: string) => writeFileSync(join(directory, name), text)
   const made = await send(server, `${ours}/ownedaccesskeys`, {
@@ -32,7 +33,7 @@ export async function startGateway(server: Server) {
       clusters: [{ name: 'prod', kubeconfig: join(server.directory, 'admin.kubeconfig') }],
     }),
   )
-  const program = new URL('../bin/platform.js', import.meta.url).pathname
+  const program = join(built, 'bin/platform.js')
   const child = spawn(process.execPath, [program, 'gateway', '--config', join(directory, 'gateway.yaml')], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })

@@ -1,21 +1,22 @@
 // What a gateway costs: a get through it against the same get direct, the delay it adds, a thousand watches, a token it knows. run.ts calls it.
 
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
-import { Agent, get } from 'node:https'
 import { type CryptoKey, importJWK, type JWK, SignJWT } from 'jose'
 import { openCredentials } from '../src/gateway/credentials.ts'
 import { openKeySet } from '../src/gateway/key-set.ts'
 import type { Request } from '../src/serving/exchange.ts'
+import { build } from './built.ts'
 import { type Figure, type Measured, median } from './figure.ts'
-import { cpuOf, memoryOf, ours, send, startGateway } from './gateway-process.ts'
+import { measureDelay } from './gateway-delay.ts'
+import { cpuOf, ours, send, startGateway } from './gateway-process.ts'
+import { measureWatches } from './gateway-watches.ts'
 import { drive } from './load.ts'
 import { remove, startServer } from './processes.ts'
 
 const rounds = 3
 
 export async function measureGateway(seconds: number): Promise<Measured> {
-  const server = await startServer()
-  const { url, pid, stop, directory } = await startGateway(server)
+  const [built, server] = [build(['jose', 'pino', 'typebox', 'yaml']), await startServer()]
   const { token } = (await send(server, `${ours}/directclusterendpointtokens`, { spec: {} })).status
   await send(server, `${ours}/teams`, { metadata: { name: 'one' }, spec: { description: 'x'.repeat(500) } })
   const direct = {
@@ -25,11 +26,10 @@ export async function measureGateway(seconds: number): Promise<Measured> {
     // The same get: as somebody else, as the gateway asks it.
     headers: { 'Impersonate-User': 'admin', 'Impersonate-Group': 'system:authenticated,platform:user:admin' },
   }
+  const watches = await measureWatches(server, built, token as string)
+  const { url, pid, stop, directory } = await startGateway(server, built)
   const through = { url, key: token as string, path: `/kubernetes/cluster/prod${ours}/teams/one` }
-  const before = memoryOf(pid)
-  const watches = await hold({ ...through, path: `/kubernetes/cluster/prod${ours}/teams?watch=true` }, 1000)
-  const held = memoryOf(pid)
-  for (const end of watches) end()
+  const delays = await measureDelay(direct, through, seconds)
   const rates = { direct: [] as number[], through: [] as number[], ratio: [] as number[] }
   const cpu = { server: [] as number[], gateway: [] as number[] }
   let errors = 0
@@ -45,29 +45,22 @@ export async function measureGateway(seconds: number): Promise<Measured> {
     rates.ratio.push(other.perSecond / one.perSecond)
     errors += other.errors
   }
-  const delays = { direct: [] as number[], through: [] as number[], added: [] as number[] }
-  for (let round = 0; round < rounds; round++) {
-    const [one, other] = [await delay(direct, seconds), await delay(through, seconds)]
-    delays.direct.push(one)
-    delays.through.push(other)
-    delays.added.push(other - one)
-  }
   const known: number[] = []
   for (let round = 0; round < rounds; round++) known.push(await knownToken())
   await stop()
   await server.stop()
-  remove(directory)
-  remove(server.directory)
+  for (const one of [directory, server.directory, built]) remove(one)
   const whole = (values: readonly number[]) => Math.round(median(values)).toString()
   const text = [
     `gateway get      ${whole(rates.through).padStart(7)}/s   direct ${whole(rates.direct).padStart(7)}/s   ratio ${median(rates.ratio).toFixed(2)} (wanted 0.5)${errors ? `   ${errors} errors` : ''}`,
     `gateway cpu      ${whole(cpu.gateway)} µs a get, the server behind it ${whole(cpu.server)} µs`,
-    `gateway delay    p99 added at 500/s ${median(delays.added).toFixed(2)} ms (direct ${median(delays.direct).toFixed(2)}, through ${median(delays.through).toFixed(2)}; wanted 3)`,
-    `gateway watches  1,000 held in ${Math.round(held)} MB (${Math.round(before)} before them; wanted 150)`,
+    `gateway delay    p99 added at 500/s ${delays.added.toFixed(2)} ms (direct ${delays.direct.toFixed(2)}, through ${delays.through.toFixed(2)}; wanted 3)`,
+    `gateway watches  1,000 held in ${Math.round(watches.alone)} MB, in ${Math.round(watches.together)} MB by clients of HTTP/2 (${Math.round(watches.before)} before them; wanted 150)`,
     `gateway token    one that is known costs ${median(known).toFixed(2)} µs (wanted 5)`,
   ].join('\n')
   const get = `${whole(rates.through)}/s, direct ${whole(rates.direct)}/s${errors ? `, ${errors} errors` : ''}`
-  const delayed = `direct ${median(delays.direct).toFixed(2)} ms, through ${median(delays.through).toFixed(2)} ms`
+  const delayed = `direct ${delays.direct.toFixed(2)} ms, through ${delays.through.toFixed(2)} ms`
+  const held = `${Math.round(watches.before)} MB before them; ${Math.round(watches.together)} MB by clients of HTTP/2`
   const most = (name: string, value: number, unit: string, note = ''): Figure => ({
     name: `gateway: ${name}`,
     ...{ value, unit, direction: 'at-most', ...(note ? { note } : {}) },
@@ -81,63 +74,11 @@ export async function measureGateway(seconds: number): Promise<Measured> {
         ...{ wanted: 0.5, direction: 'at-least', note: get },
       },
       { ...most('cpu', median(cpu.gateway), 'µs a get'), bare: { name: 'server', value: median(cpu.server) } },
-      { ...most('delay', median(delays.added), 'ms added, p99', delayed), wanted: 3 },
-      { ...most('watches', held, 'MB', `${Math.round(before)} MB before them`), wanted: 150 },
+      { ...most('delay', delays.added, 'ms added, p99', delayed), wanted: 3 },
+      { ...most('watches', watches.alone, 'MB', held), wanted: 150 },
       { ...most('token', median(known), 'µs'), wanted: 5 },
     ],
   }
-}
-
-type At = {
-  readonly url: string
-  readonly key: string
-  readonly path: string
-  readonly headers?: { readonly [name: string]: string }
-}
-
-/** The 99th percentile at 500 requests a second, in milliseconds. */
-async function delay({ url, key, path, headers: more = {} }: At, seconds: number): Promise<number> {
-  const agent = new Agent({ keepAlive: true, maxSockets: 32, rejectUnauthorized: false })
-  const headers = { Authorization: `Bearer ${key}`, ...more }
-  const times: number[] = []
-  const one = () =>
-    new Promise<void>(resolve => {
-      const began = performance.now()
-      get(url + path, { agent, headers }, response => {
-        response.resume().on('end', () => {
-          times.push(performance.now() - began)
-          resolve()
-        })
-      }).on('error', () => resolve())
-    })
-  await Promise.all(Array.from({ length: 32 }, one))
-  times.length = 0
-  const under: Promise<void>[] = []
-  const began = performance.now()
-  for (let count = 0; count < seconds * 500; ) {
-    const due = Math.floor((performance.now() - began) / 2)
-    for (; count < due && count < seconds * 500; count++) under.push(one())
-    await new Promise(resolve => setTimeout(resolve, 1))
-  }
-  await Promise.all(under)
-  agent.destroy()
-  return times.toSorted((a, b) => a - b)[Math.floor(times.length * 0.99)] as number
-}
-
-async function hold({ url, key, path }: At, count: number): Promise<(() => void)[]> {
-  const headers = { Authorization: `Bearer ${key}` }
-  const open = () =>
-    new Promise<() => void>((resolve, reject) => {
-      const sent = get(url + path, { agent: false, headers, rejectUnauthorized: false }, response => {
-        if (response.statusCode !== 200) reject(new Error(`a watch was answered ${response.statusCode}`))
-        response.resume().on('error', () => {})
-        resolve(() => sent.destroy())
-      })
-      sent.on('error', reject)
-    })
-  const all: (() => void)[] = []
-  for (let at = 0; at < count; at += 50) all.push(...(await Promise.all(Array.from({ length: 50 }, open))))
-  return all
 }
 
 async function knownToken(): Promise<number> {

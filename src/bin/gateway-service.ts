@@ -7,22 +7,25 @@ import type { Caller, Scope } from '../api/caller.ts'
 import { ApiError, unavailable } from '../api/errors.ts'
 import { type Json, type JsonObject, timestamp } from '../api/object.ts'
 import type { Resources } from '../api/resources.ts'
-import { keySetPath } from '../auth/issuer.ts'
-import { UsageError } from '../cli/command.ts'
+import { keySetPath, metadataPath } from '../auth/issuer.ts'
 import { connect } from '../client/connect.ts'
 import type { GatewayConfig } from '../gateway/config-schema.ts'
 import type { ReportsOptions } from '../gateway/reports.ts'
 import type { Review } from '../gateway/reviews.ts'
 import { AccessKeyActivity } from '../kinds/access-key-activity.ts'
 import { TokenReview } from '../kinds/reviews-of-others.ts'
-import { openTransport } from '../kubeconfig/transport.ts'
+import { openTransport, type Transport } from '../kubeconfig/transport.ts'
 import { fileProblem } from './file-problem.ts'
 
 export type Service = {
   readonly url: string
   readonly resources: Resources
   readonly fetchKeys: () => Promise<Json>
+  /** What the issuer says of itself. */
+  readonly fetchMetadata: () => Promise<Json>
   readonly review: Review
+  /** What the service says of the gateway's own key. Rejects as the service answers. */
+  readonly reviewSelf: () => ReturnType<Review>
   readonly report: ReportsOptions['send']
   close(): void
 }
@@ -31,17 +34,26 @@ type World = { readonly env: { readonly [name: string]: string | undefined }; re
 
 const mostKeySet = 256 * 1024
 
-/** Throws UsageError where files that are named cannot be read. */
-export function openService({ issuer = {}, service = {} }: GatewayConfig, file: string, world: World): Service {
+const pathsOf = ({ issuer = {}, service = {} }: GatewayConfig, file: string) => {
   const at = (path: string | undefined) => (path ? resolve(dirname(file), path) : undefined)
-  const [issuerCa, serviceCa, keyFile] = [at(issuer.ca), at(service.ca ?? issuer.ca), at(service.keyFile)]
-  const caOfService = service.ca ? 'service.ca' : 'issuer.ca'
-  const problems = [
+  return { issuerCa: at(issuer.ca), serviceCa: at(service.ca ?? issuer.ca), keyFile: at(service.keyFile) }
+}
+
+/** What is wrong with the files that are named for it. */
+export function checkServiceFiles(config: GatewayConfig, file: string): string[] {
+  const { issuerCa, serviceCa, keyFile } = pathsOf(config, file)
+  return [
     ...checkFile(issuerCa, `${file}: issuer.ca`, noCertificate),
-    ...(service.ca ? checkFile(serviceCa, `${file}: service.ca`, noCertificate) : []),
+    ...(config.service?.ca ? checkFile(serviceCa, `${file}: service.ca`, noCertificate) : []),
     ...checkFile(keyFile, `${file}: service.keyFile`, noKey),
   ]
-  if (problems.length) throw new UsageError(problems)
+}
+
+/** The files were looked at before. */
+export function openService(config: GatewayConfig, file: string, world: World): Service {
+  const { issuer = {}, service = {} } = config
+  const { issuerCa, serviceCa, keyFile } = pathsOf(config, file)
+  const caOfService = service.ca ? 'service.ca' : 'issuer.ca'
   const open = (server: string, ca: string | undefined, caIs: string, tokenFile?: string) =>
     openTransport(
       {
@@ -61,12 +73,14 @@ export function openService({ issuer = {}, service = {} }: GatewayConfig, file: 
   return {
     url,
     resources,
-    fetchKeys: async () => {
-      const response = await keys.fetch(issuer.keySet ?? `${issuer.url}${keySetPath}`, {})
-      if (!response.ok) throw new Error(`the issuer answered ${response.status} for its key set`)
-      return JSON.parse(await textOf(response)) as Json
-    },
+    fetchKeys: () => fetchJson(keys, issuer.keySet ?? `${issuer.url}${keySetPath}`, 'key set'),
+    fetchMetadata: () => fetchJson(keys, `${issuer.url}${metadataPath}`, 'metadata'),
     review: async key => reviewed(await create(resources, key)),
+    reviewSelf: async () => {
+      const token = readFileSync(keyFile ?? '', 'utf8').trim()
+      const { object } = await resources.create(TokenReview, '', { spec: { token } })
+      return reviewed((object.status ?? {}) as JsonObject)
+    },
     report: async uses => {
       const spec = { keys: uses.map(({ uid, time }) => ({ uid, lastActivity: timestamp(time) })) }
       await resources.create(AccessKeyActivity, '', { spec })
@@ -104,10 +118,18 @@ const noCertificate: Look = text => {
   }
 }
 
-async function textOf(response: Response): Promise<string> {
+/** Rejects with an ApiError where the issuer answers something else. */
+async function fetchJson({ fetch }: Pick<Transport, 'fetch'>, url: string, what: string): Promise<Json> {
+  const response = await fetch(url, {})
+  if (!response.ok)
+    throw new ApiError(response.status, 'Issuer', `the issuer answered ${response.status} for its ${what} (${url})`)
   const text = await response.text()
-  if (text.length > mostKeySet) throw new Error('the key set of the issuer is too large')
-  return text
+  if (text.length > mostKeySet) throw new ApiError(422, 'Issuer', `the ${what} of the issuer is too large (${url})`)
+  try {
+    return JSON.parse(text) as Json
+  } catch {
+    throw new ApiError(422, 'Issuer', `the issuer answered no JSON for its ${what} (${url})`)
+  }
 }
 
 /** A refusal of the question says nothing about the key. */

@@ -19,6 +19,8 @@ export type LoadedSetup = {
   readonly setup: Setup
   /** Everything that was read, to see when it changes. */
   readonly files: readonly string[]
+  /** The ways into clusters and virtual clusters, by what they are called in words. */
+  readonly accesses: ReadonlyMap<string, Access>
 }
 
 type World = { readonly env: { readonly [name: string]: string | undefined }; readonly now: () => number }
@@ -34,12 +36,13 @@ export function openSetupLoader(file: string, alone: boolean, world: World): Set
   return {
     load() {
       const { config, problems } = loadGatewayConfig(read(file), alone)
-      if (problems.length)
-        throw new UsageError(problems.map(({ line, column, message }) => `${file}:${line}:${column}: ${message}`))
       const opened = open(config, { file, world, before: dials })
+      const told = problems.map(({ line, column, message }) => `${file}:${line}:${column}: ${message}`)
+      if (told.length + opened.problems.length) throw new UsageError([...told, ...opened.problems])
       for (const [stamp, dial] of dials) if (!opened.dials.has(stamp)) dial.retire()
       dials = opened.dials
-      return { config, setup: setupOf(config, opened.found), files: [file, ...opened.files] }
+      const { found, files, accesses } = opened
+      return { config, setup: setupOf(config, found), files: [file, ...files], accesses }
     },
   }
 }
@@ -52,10 +55,15 @@ function read(file: string): Uint8Array {
   }
 }
 
+/** What is wrong behind it is told nonetheless. */
+const nameless = '(without a name)'
+
 type Opened = {
   readonly found: ReadonlyMap<string, Found>
   readonly dials: Map<string, Dial>
   readonly files: readonly string[]
+  readonly accesses: ReadonlyMap<string, Access>
+  readonly problems: readonly string[]
 }
 type Opening = { readonly file: string; readonly world: World; readonly before: ReadonlyMap<string, Dial> }
 
@@ -64,11 +72,14 @@ function open(config: GatewayConfig, { file, world, before }: Opening): Opened {
   const found = new Map<string, Found>()
   const dials = new Map<string, Dial>()
   const files: string[] = []
+  const accesses = new Map<string, Access>()
   const put = (place: Route['place'], reached: ReachedBy) => {
     const name = placeName(place)
+    if (!reached.kubeconfig && !reached.inCluster) return // told already
     try {
       if (reached.kubeconfig) files.push(resolve(dirname(file), reached.kubeconfig))
       const access = accessOf(reached, file, world)
+      accesses.set(name, access)
       const stamp = JSON.stringify(access)
       const dial = dials.get(stamp) ?? before.get(stamp) ?? openDial(access, world)
       dials.set(stamp, dial)
@@ -78,15 +89,15 @@ function open(config: GatewayConfig, { file, world, before }: Opening): Opened {
       problems.push(...told.map(text => `${file}: ${name}: ${text}`))
     }
   }
-  for (const { name = '', ...reached } of config.clusters ?? []) put({ target: 'Cluster', cluster: name }, reached)
-  for (const { name = '', project = '', ...reached } of config.virtualClusters ?? [])
+  for (const { name = nameless, ...reached } of config.clusters ?? [])
+    put({ target: 'Cluster', cluster: name }, reached)
+  for (const { name = nameless, project = nameless, ...reached } of config.virtualClusters ?? [])
     put({ target: 'ProjectVirtualCluster', project, virtualCluster: name }, reached)
   for (const { name = '', project = '', cluster = '', namespace = '' } of config.spaces ?? []) {
     const there = found.get(placeName({ target: 'Cluster', cluster }))
     if (there) found.set(placeName({ target: 'ProjectSpace', project, space: name }), { ...there, namespace })
   }
-  if (problems.length) throw new UsageError(problems)
-  return { found, dials, files }
+  return { found, dials, files, accesses, problems }
 }
 
 function accessOf({ kubeconfig, context }: ReachedBy, file: string, { env }: World): Access {

@@ -23,12 +23,13 @@ import { openMetrics } from '../serving/metrics.ts'
 import { respond, statusOf } from '../serving/respond.ts'
 import { openAuditLog } from './audit-log.ts'
 import { openComplaints } from './complaints.ts'
-import { checkGateway } from './gateway-check.ts'
+import { checkFiles, checkGateway } from './gateway-check.ts'
 import { auditOf, certificatesOf } from './gateway-files.ts'
 import { observeGateway, recordGateway } from './gateway-metrics.ts'
 import { type FollowedSetup, followSetup } from './gateway-reload.ts'
 import { openService, type Service } from './gateway-service.ts'
 import { openSetupLoader } from './gateway-setup.ts'
+import { startLean } from './lean.ts'
 import { addressOf } from './settings.ts'
 import { servePages } from './sync-metrics.ts'
 import { toldToStop } from './told-to-stop.ts'
@@ -50,15 +51,17 @@ export const gateway = defineCommand({
     config: { type: 'text', value: 'FILE', what: 'The gateway.yaml; read again when it changes.', required: true },
     check: {
       type: 'switch',
-      what: 'Look at the files, ask the service, and end: 0: they can be used, 2: they cannot.',
+      what: 'Look at the files, ask issuer, service and clusters, and end: 0: they can be used, 1: a cluster cannot be reached, 2: they cannot.',
     },
   },
   run: async ({ flags: { config: file, check } }, io) => {
     if (check) {
-      await checkGateway(file, io)
-      io.out(`${file} can be used\n`)
-      return 0
+      const code = await checkGateway(file, io)
+      if (code === 0) io.out(`${file} can be used\n`)
+      return code
     }
+    startLean(io.env)
+    checkFiles(file, io)
     const loader = openSetupLoader(file, true, io)
     let log: Logger | undefined
     const setup = followSetup(loader, { info: text => log?.info(text), error: text => log?.error(text) })

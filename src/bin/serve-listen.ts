@@ -1,5 +1,6 @@
 // Where `platform serve` listens: HTTPS with the gateway where there is one, plain HTTP without it. serve.ts calls it.
 
+import { headTooLarge } from '../gateway/bearer.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { isGatewayPath } from '../gateway/routes.ts'
 import { requestHandler, type ServerOptions } from '../http/server.ts'
@@ -23,10 +24,12 @@ export async function listen({ settings, options, certificates, gateway }: Liste
   /** Over TLS alone: tokens for clusters are not shown to a network. */
   const secure: Handle = gateway ? throughGateway(gateway, handle(false)) : handle(false)
   const upgrades = gateway && { wanted: ({ url }: Request) => isGatewayPath(url), take: gateway.upgrade }
+  /** What they were for was not read: a token for a cluster may have been among them. */
+  const tooLarge = gateway && headTooLarge
   const listeners: Listener[] = []
   if (certificates)
     listeners.push(
-      await listenHttps({ ...addressOf(settings.https), upgrades }, certificates, secure).catch(
+      await listenHttps({ ...addressOf(settings.https), upgrades, tooLarge }, certificates, secure).catch(
         inUse('https', settings.https),
       ),
     )

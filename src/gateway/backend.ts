@@ -23,6 +23,10 @@ export type Ready = {
   readonly authorization: string | undefined
   /** Opens a connection; the same one for as long as the gateway is the same to it. Absent where only the agent knows the way. */
   readonly connect?: Connect | undefined
+  /** The same, offering HTTP/2 first; absent where it makes no sense. */
+  readonly share?: Connect | undefined
+  /** Aborted when the gateway reaches the cluster so no more. */
+  readonly retired?: AbortSignal | undefined
 }
 
 /** What a place leads to. `namespace`: a space's. */

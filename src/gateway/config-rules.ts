@@ -10,11 +10,20 @@ const name = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/
 const address = /^(\[[0-9a-fA-F:]+\]|[^:\s]+):(\d{1,4}|[1-5]\d{4}|6[0-4]\d{3}|65[0-4]\d{2}|655[0-2]\d|6553[0-5])$/
 const https = /^https:\/\/[^/?#\s]+(\/[^?#\s]*[^/?#\s])?$/
 
-export function checkRules(config: GatewayConfig): Finding[] {
+type Gaps<List> = List extends readonly (infer One)[] ? readonly (One | undefined)[] : never
+
+/** A file some of which is of the wrong shape: that is left out, and what is undefined here was told already. */
+export type WithGaps = {
+  readonly [key in keyof GatewayConfig]: key extends 'clusters' | 'virtualClusters' | 'spaces'
+    ? Gaps<GatewayConfig[key]>
+    : GatewayConfig[key]
+}
+
+export function checkRules(config: WithGaps): Finding[] {
   return [...checkServer(config), ...checkPlaces(config), ...checkIdentity(config)]
 }
 
-function checkServer({ listen, tls, issuer, service, status, limits }: GatewayConfig): Finding[] {
+function checkServer({ listen, tls, issuer, service, status, limits }: WithGaps): Finding[] {
   const found: Finding[] = []
   const files = [tls?.certificate, tls?.key].filter(Boolean).length
   if (tls && (files === 1 || (files === 2) === Boolean(tls.directory)))
@@ -33,44 +42,50 @@ function checkServer({ listen, tls, issuer, service, status, limits }: GatewayCo
   return found
 }
 
-function checkPlaces({ clusters = [], virtualClusters = [], spaces = [] }: GatewayConfig): Finding[] {
+function checkPlaces({ clusters = [], virtualClusters = [], spaces = [] }: WithGaps): Finding[] {
   const found: Finding[] = []
-  const names = clusters.map(one => one.name ?? '')
+  const names = clusters.map(one => one?.name)
   const seen = new Set<string>()
-  const once = (list: string, index: number, key: string) => {
-    if (seen.has(`${list} ${key}`)) found.push({ at: [list, index], message: `${list}: ${key} is there twice` })
+  const once = (list: string, index: number, names: readonly (string | undefined)[]) => {
+    if (names.includes(undefined)) return
+    const key = names.join('/')
+    if (seen.has(`${list} ${key}`)) found.push({ at: [list, index, 'name'], message: `${list}: ${key} is there twice` })
     seen.add(`${list} ${key}`)
   }
   const named = (list: string, index: number, fields: { readonly [field: string]: string | undefined }) => {
-    for (const [field, value = ''] of Object.entries(fields))
-      if (!name.test(value))
+    for (const [field, value] of Object.entries(fields))
+      if (value !== undefined && !name.test(value))
         found.push({
           at: [list, index, field],
           message: `${list}[${index}].${field} must be lower-case letters, digits, - and .`,
         })
   }
-  for (const [index, one] of clusters.entries()) {
+  for (const [index, one] of present(clusters)) {
     named('clusters', index, { name: one.name })
-    once('clusters', index, one.name ?? '')
+    once('clusters', index, [one.name])
     found.push(...checkReached(one, ['clusters', index]))
   }
-  for (const [index, one] of virtualClusters.entries()) {
+  for (const [index, one] of present(virtualClusters)) {
     named('virtualClusters', index, { name: one.name, project: one.project })
-    once('virtualClusters', index, `${one.project}/${one.name}`)
+    once('virtualClusters', index, [one.project, one.name])
     found.push(...checkReached(one, ['virtualClusters', index]))
   }
-  for (const [index, one] of spaces.entries()) {
-    const { project, cluster = '', namespace } = one
+  for (const [index, one] of present(spaces)) {
+    const { project, cluster, namespace } = one
     named('spaces', index, { name: one.name, project, namespace })
-    once('spaces', index, `${project}/${one.name}`)
-    if (!names.includes(cluster))
+    once('spaces', index, [project, one.name])
+    // One of those whose name is not known may be meant.
+    if (cluster !== undefined && !names.includes(cluster) && !names.includes(undefined))
       found.push({
         at: ['spaces', index, 'cluster'],
-        message: `spaces[${index}].cluster: there is no cluster "${cluster}"${didYouMean(cluster, names)}`,
+        message: `spaces[${index}].cluster: there is no cluster "${cluster}"${didYouMean(cluster, names as string[])}`,
       })
   }
   return found
 }
+
+const present = <T>(list: readonly (T | undefined)[]) =>
+  [...list.entries()].filter((one): one is [number, T] => one[1] !== undefined)
 
 function checkReached({ kubeconfig, context, inCluster }: ReachedBy, at: At): Finding[] {
   const where = `${at[0]}[${at[1]}]`
@@ -80,7 +95,7 @@ function checkReached({ kubeconfig, context, inCluster }: ReachedBy, at: At): Fi
 }
 
 /** What begins with system: is a cluster's own (D33). */
-function checkIdentity({ identity = {} }: GatewayConfig): Finding[] {
+function checkIdentity({ identity = {} }: WithGaps): Finding[] {
   return (['userPrefix', 'groupPrefix'] as const)
     .filter(field => !/^[\w:.@/-]*$/.test(identity[field] ?? '') || identity[field]?.startsWith('system:'))
     .map(field => ({

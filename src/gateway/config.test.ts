@@ -79,6 +79,40 @@ spaces: [{name: s, project: web, cluster: prd, namespace: a}]
   assert.equal(messages.length, 12)
 })
 
+test('what is of the wrong shape hides nothing of what the rest means, and is not judged itself', () => {
+  const problems = load(`${whole.replace('127.0.0.1:8444', 'here').replace('{keyFile: agent.key}', '{keyFile: 7}')}
+limts: {}
+limits: {share: 101, reads: many}
+clusters:
+  - nothing
+  - {name: 5, kubeconfig: a}
+  - {kubeconfig: a, inCluster: true}
+  - {name: Prod, kubeconfig: 3}
+  - {name: dev, kubeconfig: a}
+  - {name: dev, kubeconfig: a}
+spaces:
+  - {name: s, project: web, cluster: prod, namespace: UPPER}
+`)
+  assert.deepEqual(
+    problems.map(({ line, message }) => `${line} ${message.replace(/ \(known.*/, '')}`),
+    [
+      '3 listen must be HOST:PORT',
+      '6 service.keyFile must be a text',
+      '8 limts is no known key; did you mean limits?',
+      '9 limits.share must be a percentage from 1 to 100',
+      '9 limits.reads must be a whole number',
+      '11 clusters[0] must be a map of keys and values',
+      '12 clusters[1].name must be a text',
+      '13 clusters[2].name is missing',
+      '13 clusters[2] needs one way in: kubeconfig, or inCluster: true',
+      '14 clusters[3].name must be lower-case letters, digits, - and .',
+      '14 clusters[3].kubeconfig must be a text',
+      '16 clusters: dev is there twice',
+      '18 spaces[0].namespace must be lower-case letters, digits, - and .',
+    ],
+  )
+})
+
 test('what cannot be read, is twice or too large is a problem and no crash', () => {
   for (const text of ['a: [', '- 1', `${head}kind: GatewayConfig\n`, 'x'.repeat(1024 * 1024 + 1), '\xff'])
     assert.ok(load(text).length > 0, text.slice(0, 20))

@@ -4,12 +4,18 @@ import { type At, type ConfigText, ConfigTextError, type Problem, readConfigText
 import { didYouMean } from '../api/nearest.ts'
 import { isObject, type Json, type JsonObject } from '../api/object.ts'
 import type { Schema } from '../api/schema.ts'
-import { checkRules } from './config-rules.ts'
+import { checkRules, type WithGaps } from './config-rules.ts'
 import { aloneSchema, type GatewayConfig, insideSchema } from './config-schema.ts'
 
-/** Something wrong at a place in the value. `key`: the key is meant and not its value. */
-export type Finding = { readonly at: At; readonly key?: boolean; readonly message: string }
+/** Something wrong at a place in the value. `key`: the key is meant and not its value. `missing`: something that is not there. */
+export type Finding = {
+  readonly at: At
+  readonly key?: boolean
+  readonly missing?: boolean
+  readonly message: string
+}
 
+/** Where there are problems, `config` is what is of the right shape. */
 export type LoadedConfig = { readonly config: GatewayConfig; readonly problems: readonly Problem[] }
 
 /** `alone`: a gateway of its own; otherwise one that `platform serve` serves, which has its own listener, issuer and log. */
@@ -22,14 +28,15 @@ export function loadGatewayConfig(bytes: Uint8Array, alone: boolean): LoadedConf
     return { config: {}, problems: error.problems }
   }
   const findings: Finding[] = []
-  checkShape(text.value, (alone ? aloneSchema : insideSchema) as Schema, [], findings)
+  const sound = soundOf(text.value, { schema: (alone ? aloneSchema : insideSchema) as Schema, at: [], findings })
   if (!alone)
     for (const [index, one] of findings.entries())
       if (one.key && one.at.length === 1 && Object.hasOwn((aloneSchema as Schema).properties ?? {}, String(one.at[0])))
         findings[index] = { ...one, message: `${one.at[0]} is for a gateway of its own; here the service has it` }
-  const config = text.value as unknown as GatewayConfig
-  // The rules read what the shape promises.
-  if (findings.length === 0) findings.push(...checkRules(config))
+  // The rules read what the shape promises; what depends on something of the wrong shape is not judged.
+  const isDoubtful = ({ at }: Finding) => findings.some(one => !one.missing && isWithin(one.at, at))
+  findings.push(...checkRules((sound ?? {}) as WithGaps).filter(one => !isDoubtful(one)))
+  const config = withoutGaps(sound ?? {}) as GatewayConfig
   const problems = findings
     .map(({ at, key, message }) => ({ ...(key ? text.placeOfKey(at) : text.placeOf(at)), message }))
     .toSorted((one, other) => one.line - other.line || one.column - other.column)
@@ -44,29 +51,32 @@ const expected: { readonly [type: string]: string } = {
   boolean: 'true or false',
 }
 
-function checkShape(value: Json, schema: Schema, at: At, findings: Finding[]): void {
+type Shaping = { readonly schema: Schema; readonly at: At; readonly findings: Finding[] }
+
+/** What of it is of the right shape; undefined: it is not. A list keeps the places of its items. */
+function soundOf(value: Json, { schema, at, findings }: Shaping): unknown {
   const { type = '', minimum } = schema
   const name = nameOf(at)
-  if (!isOf(value, type)) {
-    findings.push({ at, message: `${name} must be ${expected[type]}` })
-    return
+  const wrong = (message: string) => {
+    findings.push({ at, message: `${name} must be ${message}` })
+    return type === 'array' ? [undefined] : undefined
   }
+  if (!isOf(value, type)) return wrong(expected[type] ?? '')
   if (schema.enum && !schema.enum.includes(value as string))
-    findings.push({
-      at,
-      message: `${name} must be ${schema.enum.join(' or ')}${didYouMean(String(value), schema.enum)}`,
-    })
-  if (minimum !== undefined && (value as number) < minimum)
-    findings.push({ at, message: `${name} must be at least ${minimum}` })
-  if (isObject(value)) checkKeys(value, schema, at, findings)
-  if (Array.isArray(value) && schema.items)
-    for (const [index, item] of value.entries()) checkShape(item as Json, schema.items, [...at, index], findings)
+    return wrong(`${schema.enum.join(' or ')}${didYouMean(String(value), schema.enum)}`)
+  if (minimum !== undefined && (value as number) < minimum) return wrong(`at least ${minimum}`)
+  if (isObject(value)) return soundMembers(value, { schema, at, findings })
+  const { items } = schema
+  if (!Array.isArray(value) || !items) return value
+  return value.map((item, index) => soundOf(item as Json, { schema: items, at: [...at, index], findings }))
 }
 
-function checkKeys(value: JsonObject, { properties = {}, required = [] }: Schema, at: At, findings: Finding[]): void {
+function soundMembers(value: JsonObject, { schema, at, findings }: Shaping): object {
+  const { properties = {}, required = [] } = schema
+  const sound: { [key: string]: unknown } = Object.create(null)
   for (const [key, member] of Object.entries(value)) {
     const inside = Object.hasOwn(properties, key) ? properties[key] : undefined
-    if (inside) checkShape(member, inside, [...at, key], findings)
+    if (inside) sound[key] = soundOf(member, { schema: inside, at: [...at, key], findings })
     else {
       const known = Object.keys(properties)
       const message = `${nameOf([...at, key])} is no known key${didYouMean(key, known)} (known: ${known.join(', ')})`
@@ -74,7 +84,20 @@ function checkKeys(value: JsonObject, { properties = {}, required = [] }: Schema
     }
   }
   for (const key of required)
-    if (!Object.hasOwn(value, key)) findings.push({ at, message: `${nameOf([...at, key])} is missing` })
+    if (!Object.hasOwn(value, key)) findings.push({ at, missing: true, message: `${nameOf([...at, key])} is missing` })
+  return sound
+}
+
+const isWithin = (at: At, outer: At) => outer.every((step, index) => at[index] === step)
+
+function withoutGaps(value: unknown): unknown {
+  if (Array.isArray(value)) return value.filter(one => one !== undefined).map(withoutGaps)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([, member]) => member !== undefined)
+      .map(([key, member]) => [key, withoutGaps(member)]),
+  )
 }
 
 const nameOf = (at: At): string =>

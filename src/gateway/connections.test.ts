@@ -33,7 +33,7 @@ async function cluster(answer: (socket: Socket, count: number) => void) {
 
 type Heard = { call: Call; body: string; state: 'open' | 'whole' | 'failed' | 'stale'; done: Promise<Heard['state']> }
 
-function get(connect: Connect, isFresh = false): Heard {
+function get(connect: Connect, isFresh = false, retired?: AbortSignal): Heard {
   const heard = { body: '', state: 'open' } as Heard
   heard.done = new Promise(resolve => {
     const end = (state: Heard['state']) => {
@@ -41,7 +41,7 @@ function get(connect: Connect, isFresh = false): Heard {
       heard.state = state
       resolve(state)
     }
-    const asked = { method: 'GET', text: 'GET / HTTP/1.1\r\nHost: x\r\n\r\n', connectWithin: 10_000, isFresh }
+    const asked = { method: 'GET', text: 'GET / HTTP/1.1\r\nHost: x\r\n\r\n', connectWithin: 10_000, isFresh, retired }
     heard.call = ask(connect, asked, {
       head: () => {},
       data: chunk => {
@@ -99,6 +99,23 @@ test('a request that nobody wants any more ends its connection, and hears nothin
   heard.call.drop()
   await eventually('its connection is gone', async () => sockets.size === 0)
   assert.equal(heard.state, 'open')
+})
+
+test('where a cluster is reached so no more, idle connections end at once and the others when they are done', async () => {
+  const held: Socket[] = []
+  const { connect, sockets } = await cluster(socket => (held.length ? socket.write(small) : held.push(socket)))
+  const { signal, abort } = (end => ({ signal: end.signal, abort: () => end.abort() }))(new AbortController())
+  const slow = get(connect, false, signal)
+  await eventually('it is asked', async () => held.length === 1)
+  assert.equal(await get(connect, false, signal).done, 'whole')
+  assert.equal(sockets.size, 2)
+  abort()
+  await eventually('the idle one has ended', async () => sockets.size === 1)
+  held[0]?.write(small)
+  assert.equal(await slow.done, 'whole')
+  await eventually('and the other one', async () => sockets.size === 0)
+  assert.equal(await get(connect, false, signal).done, 'whole')
+  await eventually('none is kept', async () => sockets.size === 0)
 })
 
 test('an answer that is paused waits, and comes whole once it goes on', async () => {

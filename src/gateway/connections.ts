@@ -14,6 +14,8 @@ export type Asked = {
   readonly connectWithin: number
   /** On a new connection: one that was kept turned out to be dead, and those kept for longer are no better. */
   readonly isFresh?: boolean
+  /** Aborted when no connection is to be kept any more. */
+  readonly retired?: AbortSignal | undefined
 }
 
 /** Who hears of an answer. After `end` or `failed` nothing more comes. */
@@ -39,7 +41,7 @@ const mostIdle = 256
 /** A class, against the house's habit: a thousand of them are held at once, and a listener each for all requests is enough. */
 class Connection {
   readonly socket: Socket
-  readonly idle: Connection[]
+  readonly pool: Pool
   listening: Listening | undefined
   reader: AnswerReader | undefined
   isConnected = false
@@ -48,9 +50,9 @@ class Connection {
   error: Error | undefined
   timer: NodeJS.Timeout | undefined
 
-  constructor(socket: Socket, idle: Connection[]) {
+  constructor(socket: Socket, pool: Pool) {
     this.socket = socket
-    this.idle = idle
+    this.pool = pool
     socket.setNoDelay(true)
     socket.setKeepAlive(true, 30_000)
     socket.once('encrypted' in socket ? 'secureConnect' : 'connect', () => {
@@ -95,23 +97,24 @@ class Connection {
   }
 
   done(isReusable: boolean): void {
-    const { listening, socket } = this
+    const { listening, socket, pool } = this
     this.listening = undefined
     this.reader = undefined
     this.isUsed = true
-    if (isReusable && this.idle.length < mostIdle && !socket.destroyed) {
+    if (isReusable && !pool.isRetired && pool.idle.length < mostIdle && !socket.destroyed) {
       socket.resume()
       socket.setTimeout(idleFor)
       socket.unref()
-      this.idle.push(this)
+      pool.idle.push(this)
     } else socket.destroy()
     listening?.end()
   }
 
   closed(): void {
     clearTimeout(this.timer)
-    const at = this.idle.indexOf(this)
-    if (at !== -1) this.idle.splice(at, 1)
+    const { idle } = this.pool
+    const at = idle.indexOf(this)
+    if (at !== -1) idle.splice(at, 1)
     const { listening, isConnected, isUsed, hasAnswered } = this
     if (!listening) return
     // What has no length ends with the connection, but only where the cluster ended it.
@@ -122,20 +125,39 @@ class Connection {
   }
 }
 
+type Pool = { readonly idle: Connection[]; isRetired: boolean }
+
 /** By how they are made: who is somebody else to the cluster has connections of its own. */
-const pools = new WeakMap<Connect, Connection[]>()
+const pools = new WeakMap<Connect, Pool>()
+
+function poolOf(connect: Connect, retired: AbortSignal | undefined): Pool {
+  const known = pools.get(connect)
+  if (known) return known
+  const pool: Pool = { idle: [], isRetired: retired?.aborted === true }
+  pools.set(connect, pool)
+  // Those that are used end with what they are used for.
+  retired?.addEventListener('abort', () => {
+    pool.isRetired = true
+    endIdle(pool)
+  })
+  return pool
+}
+
+const endIdle = ({ idle }: Pool) => {
+  for (const { socket } of idle.splice(0)) socket.destroy()
+}
 
 export function ask(connect: Connect, asked: Asked, listening: Listening): Call {
-  const idle = pools.get(connect) ?? []
-  pools.set(connect, idle)
-  if (asked.isFresh) for (const { socket } of idle.splice(0)) socket.destroy()
+  const pool = poolOf(connect, asked.retired)
+  const { idle } = pool
+  if (asked.isFresh) endIdle(pool)
   let connection = idle.pop() // the one that was used last: the others may grow old
   while (connection && !isWhole(connection.socket)) connection = idle.pop()
   if (connection) {
     connection.socket.setTimeout(0)
     connection.socket.ref()
   }
-  const one = connection ?? new Connection(connect(), idle)
+  const one = connection ?? new Connection(connect(), pool)
   one.ask(asked, listening)
   /** Otherwise the connection is somebody else's by now. */
   const isOurs = () => one.listening === listening

@@ -2,9 +2,10 @@
 
 import type { IncomingMessage } from 'node:http'
 import { brokenOff, notReached, type Ready, redirected, refusedUs, tooLate } from './backend.ts'
-import { ask, type Connect } from './connections.ts'
-import { type Forwarding, hasBody, onTheWay, openRequest, readyOf, textOf } from './outgoing.ts'
+import { ask, type Call, type Connect, type Listening } from './connections.ts'
+import { type Forwarding, hasBody, onTheWay, openRequest, readyOf, streamHeadersOf, textOf } from './outgoing.ts'
 import { begin, openPassing, type Passing, type Sent } from './passing.ts'
+import { takePlace } from './shared.ts'
 
 /** Resolves when the answer is out, or the client is gone. Rejects with an ApiError before anything was sent. */
 export async function forward(forwarding: Forwarding): Promise<void> {
@@ -66,40 +67,67 @@ type How = { readonly isStale: boolean; readonly isConnected: boolean }
 
 async function send(forwarding: Forwarding, isFresh: boolean): Promise<Sent | 'gone'> {
   const ready = await readyOf(forwarding)
-  const { connect } = ready
-  if (forwarding.exchange.closed) return 'gone'
-  return connect && !hasBody(forwarding.exchange.request)
-    ? sendText(forwarding, ready, { connect, isFresh })
-    : sendRequest(forwarding, ready, isFresh)
+  const { exchange, route } = forwarding
+  if (exchange.closed) return 'gone'
+  if (!ready.connect || hasBody(exchange.request)) return sendRequest(forwarding, ready, isFresh)
+  const shared = route.isLong && exchange.request.method === 'GET' ? await share(forwarding, ready, isFresh) : undefined
+  if (shared === 'gone') return shared
+  return sendAlone(forwarding, shared ?? sendText(forwarding, ready, isFresh))
 }
 
-type Way = { readonly connect: Connect; readonly isFresh: boolean }
+type Begin = (listening: Listening) => Call
 
 /** Most requests have no body. They go out on connections of our own: Node's client takes three times as long for them. */
-function sendText(forwarding: Forwarding, ready: Ready, { connect, isFresh }: Way): Promise<Sent | 'gone'> {
-  const { exchange, backend, route, timeouts } = forwarding
+function sendText(forwarding: Forwarding, ready: Ready, isFresh: boolean): Begin {
+  const { exchange, timeouts } = forwarding
   const text = textOf(forwarding, ready)
+  const asked = { method: exchange.request.method ?? 'GET', text, connectWithin: timeouts.connect, isFresh }
+  return listening => ask(ready.connect as Connect, { ...asked, retired: ready.retired }, listening)
+}
+
+/** What may go on for hours shares a connection where it can: two of its own are most of what it costs. undefined: it cannot. */
+async function share(forwarding: Forwarding, ready: Ready, isFresh: boolean): Promise<Begin | 'gone' | undefined> {
+  const { exchange, backend, timeouts } = forwarding
+  if (!ready.share) return undefined
+  const headers = streamHeadersOf(forwarding, ready)
+  const wanted = { server: backend.server, connectWithin: timeouts.connect, isFresh, retired: ready.retired }
+  const place = await takePlace(ready.share, wanted).catch(error => {
+    throw failure(forwarding, error as Error, { isStale: false, isConnected: false })
+  })
+  if (!place) return undefined
+  if (exchange.closed || exchange.response.headersSent) {
+    place.leave()
+    return 'gone'
+  }
+  return listening => {
+    try {
+      return place.ask(headers, listening)
+    } catch {
+      // HTTP/2 says some headers once that a client may say twice.
+      return sendText(forwarding, ready, isFresh)(listening)
+    }
+  }
+}
+
+function sendAlone(forwarding: Forwarding, begin: Begin): Promise<Sent | 'gone'> {
+  const { exchange, backend, route, timeouts } = forwarding
   return new Promise((resolve, reject) => {
     let timer: NodeJS.Timeout | undefined
     let passing: Passing | undefined
-    const call = ask(
-      connect,
-      { method: exchange.request.method ?? 'GET', text, connectWithin: timeouts.connect, isFresh },
-      {
-        head(head) {
-          clearTimeout(timer)
-          passing = openPassing(forwarding, head, call)
-          resolve(passing)
-        },
-        data: chunk => passing?.data(chunk),
-        end: () => passing?.end(),
-        failed(error, { isStale, isConnected }) {
-          clearTimeout(timer)
-          if (passing) return passing.broken()
-          reject(failure(forwarding, error, { isStale, isConnected }))
-        },
+    const call = begin({
+      head(head) {
+        clearTimeout(timer)
+        passing = openPassing(forwarding, head, call)
+        resolve(passing)
       },
-    )
+      data: chunk => passing?.data(chunk),
+      end: () => passing?.end(),
+      failed(error, { isStale, isConnected }) {
+        clearTimeout(timer)
+        if (passing) return passing.broken()
+        reject(failure(forwarding, error, { isStale, isConnected }))
+      },
+    })
     const late = () => {
       call.drop()
       reject(new Failed(tooLate(backend, timeouts.answer), false))

@@ -1,6 +1,5 @@
 // The way of a request through the gateway, in reading order: where to, who, still, may they, is it there, on it goes.
 
-import { ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 import { ApiError, forbiddenPath, tooManyRequests, unauthorized, unavailable } from '../api/errors.ts'
@@ -22,6 +21,9 @@ import type { Revocations } from './revocations.ts'
 import { placeName, questionOf, type Route, routeOf } from './routes.ts'
 import type { Streams } from './streams.ts'
 import { protocolOf, takeLeave, upgrade } from './upgrade.ts'
+
+// Not imported: see kubeconfig/transport.ts.
+const { ServerResponse } = process.getBuiltinModule('node:http')
 
 export type GatewayObservation = {
   readonly exchange: Exchange

@@ -1,6 +1,7 @@
 // A request as a cluster gets it: its address, its headers and its frame, and what can happen to it on its way. forward.ts and upgrade.ts send it.
 
-import { type ClientRequest, type RequestOptions, request as requestHttp } from 'node:http'
+import type { ClientRequest, RequestOptions } from 'node:http'
+import { type OutgoingHttpHeaders, sensitiveHeaders } from 'node:http2'
 import { request as requestHttps } from 'node:https'
 import { badRequest } from '../api/errors.ts'
 import type { Exchange, Request } from '../serving/exchange.ts'
@@ -8,6 +9,9 @@ import { type Backend, noCredentials, type Ready, type Timeouts } from './backen
 import { type Prefixes, requestHeaders } from './headers.ts'
 import type { Principal } from './principal.ts'
 import type { Route } from './routes.ts'
+
+// Not imported: see kubeconfig/transport.ts.
+const { request: requestHttp } = process.getBuiltinModule('node:http')
 
 export type Forwarding = {
   readonly exchange: Exchange
@@ -48,6 +52,25 @@ export function textOf(forwarding: Forwarding, ready: Ready): string {
   if (unspeakable.test(text) || text.split('\r\n').length !== headers.length / 2 + 2)
     throw badRequest('a header has characters that no header has')
   return `${text}\r\n`
+}
+
+/** The same in HTTP/2. HEAD and what has a body go otherwise. */
+export function streamHeadersOf(forwarding: Forwarding, ready: Ready): OutgoingHttpHeaders {
+  const headers = headersOf(forwarding, ready)
+  const { host, protocol } = addressOf(forwarding.backend.server)
+  const sent: { [name: string]: string | string[] } = {
+    ':method': forwarding.exchange.request.method ?? 'GET',
+    ':scheme': protocol.slice(0, -1),
+    ':authority': host,
+    ':path': pathOf(forwarding),
+  }
+  for (let index = 2; index < headers.length; index += 2) {
+    const [name, value] = [(headers[index] as string).toLowerCase(), headers[index + 1] as string]
+    if (unspeakable.test(value)) throw badRequest('a header has characters that no header has')
+    const before = Object.hasOwn(sent, name) ? sent[name] : undefined
+    sent[name] = before === undefined ? value : [before, value].flat()
+  }
+  return { ...sent, [sensitiveHeaders]: ['authorization'] }
 }
 
 /** Everything but tabs, line ends and what can be printed. */

@@ -45,7 +45,7 @@ export type Dial = {
   refuse(): boolean
   /** What went wrong with a request, in words. */
   why(error: Error & { readonly code?: string }): string
-  /** Connections of the agent that nobody uses are ended, the others when they are done. Those of `connect` are their opener's to end. */
+  /** Connections of the agent that nobody uses are ended, the others when they are done. Those of `connect` and `share` are their opener's to end. */
   retire(): void
 }
 
@@ -54,6 +54,10 @@ type Ready = {
   readonly authorization: string | undefined
   /** Opens a connection, for as long as it is made the same way the same one; absent behind a proxy. */
   readonly connect: (() => Socket) | undefined
+  /** The same, over TLS alone: offers HTTP/2 before HTTP/1.1. */
+  readonly share: (() => Socket) | undefined
+  /** Aborted when the cluster is reached so no more, because of another certificate or another file: nothing is to be kept. */
+  readonly retired: AbortSignal
 }
 
 /** Looking at files for every request would be most of the work for a small one. */
@@ -67,7 +71,8 @@ export function openDial(access: Access, { env, now }: Pick<TransportOptions, 'e
   const look = async (): Promise<Ready> => {
     const before = refusals
     const identity = await credentials.now()
-    const ready = { ...agents.at(identity), authorization: identity.authorization }
+    const { agent, connect, share, retired } = agents.at(identity)
+    const ready = { agent, connect, share, retired, authorization: identity.authorization }
     // What was refused while it was looked for is not kept.
     if (refusals === before) kept = { ready, until: now() + readyFor }
     return ready
@@ -127,8 +132,15 @@ function openAgents(access: Access, env: TransportOptions['env'], maxSockets: nu
   const isProxied = Object.entries(proxyEnv).some(([name, value]) => value && /^https?_proxy$/i.test(name))
   const make = ({ ca, certificate, key }: Identity): Way => {
     const common = { keepAlive: true, maxSockets, proxyEnv }
+    const end = new AbortController()
+    const ended = { end, retired: end.signal }
     if (access.server.startsWith('http:'))
-      return { agent: new HttpAgent(common), connect: isProxied ? undefined : connector(access) }
+      return {
+        ...ended,
+        agent: new HttpAgent(common),
+        connect: isProxied ? undefined : connector(access),
+        share: undefined,
+      }
     // One for all connections: each would make its own, which costs memory and time.
     const secureContext = createSecureContext({
       ...(ca ? { ca } : {}),
@@ -140,34 +152,37 @@ function openAgents(access: Access, env: TransportOptions['env'], maxSockets: nu
       secureContext,
       ...(access.serverName ? { servername: access.serverName } : {}),
     })
-    return { agent, connect: isProxied ? undefined : connector(access, secureContext) }
+    const over = (...protocols: string[]) => (isProxied ? undefined : connector(access, { secureContext, protocols }))
+    return { ...ended, agent, connect: over('http/1.1'), share: over('h2', 'http/1.1') }
   }
   const at = (identity: Identity): Way => {
     const stamp = [identity.ca, identity.certificate, identity.key].join('\n')
     if (current?.stamp !== stamp) {
-      const before = current?.agent
+      const before = current
       current = { stamp, ...make(identity) }
       // What is under way may finish; sockets that are free would be reused with the old certificate by nobody.
-      endFree(before)
+      retire(before)
     }
     return current
   }
   return {
-    at: (identity: Identity): Way => (({ agent, connect }) => ({ agent, connect }))(at(identity)),
+    at,
     of: (identity: Identity): Agent => at(identity).agent,
-    retire: () => endFree(current?.agent),
+    retire: () => retire(current),
     close: () => current?.agent.destroy(),
   }
 }
 
-type Way = Pick<Ready, 'agent' | 'connect'>
+type Way = Omit<Ready, 'authorization'> & { readonly end: AbortController }
+type Over = { readonly secureContext: SecureContext; readonly protocols: string[] }
 
 /** Over TLS where there is a context for it. What was negotiated once is taken up again by the next connection. */
-function connector({ server, serverName, insecure }: Access, secureContext?: SecureContext): () => Socket {
+function connector({ server, serverName, insecure }: Access, tls?: Over): () => Socket {
   const url = new URL(server)
   const host = url.hostname.replace(/^\[|\]$/g, '')
-  const port = Number(url.port || (secureContext ? 443 : 80))
-  if (!secureContext) return () => connectTcp({ host, port })
+  const port = Number(url.port || (tls ? 443 : 80))
+  if (!tls) return () => connectTcp({ host, port })
+  const { secureContext, protocols: ALPNProtocols } = tls
   let session: Buffer | undefined
   const servername = serverName ?? (isIP(host) ? '' : host)
   return () => {
@@ -177,7 +192,7 @@ function connector({ server, serverName, insecure }: Access, secureContext?: Sec
       secureContext,
       servername,
       rejectUnauthorized: !insecure,
-      ALPNProtocols: ['http/1.1'],
+      ALPNProtocols,
       ...(session ? { session } : {}),
     })
     return socket.on('session', next => {
@@ -186,8 +201,12 @@ function connector({ server, serverName, insecure }: Access, secureContext?: Sec
   }
 }
 
-function endFree(agent: Agent | undefined): void {
-  for (const sockets of Object.values(agent?.freeSockets ?? {})) for (const socket of sockets ?? []) socket.destroy()
+/** What is free ends at once, the others when they are done. */
+function retire(way: Way | undefined): void {
+  if (!way) return
+  way.agent.maxFreeSockets = 0
+  for (const sockets of Object.values(way.agent.freeSockets)) for (const one of sockets ?? []) one.destroy()
+  way.end.abort()
 }
 
 type SendOptions = {
@@ -220,7 +239,7 @@ function send(url: string, init: RequestInit, { agent, answerWithin, quietFor, c
     sent.on('response', answer => {
       clearTimeout(timer)
       answer.setTimeout(quietFor, () => answer.destroy(new Error('the connection has gone quiet')))
-      if (isWatch(url)) resolve(new Response(Readable.toWeb(answer) as ReadableStream<Uint8Array>, headOf(answer)))
+      if (isWatch(url) && answer.statusCode === 200) resolve(streamedResponse(answer))
       else
         readWhole(answer).then(
           body => resolve(wholeResponse(answer, body)),
@@ -233,32 +252,39 @@ function send(url: string, init: RequestInit, { agent, answerWithin, quietFor, c
 
 const isWatch = (url: string) => /[?&]watch=(true|1)(&|$)/.test(url)
 
-function headOf(answer: IncomingMessage): { readonly status: number; readonly headers: Headers } {
-  const headers = new Headers()
-  for (const [name, value] of Object.entries(answer.headersDistinct)) headers.set(name, (value ?? []).join(', '))
-  return { status: answer.statusCode ?? 500, headers }
-}
-
 async function readWhole(answer: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = []
   for await (const chunk of answer) chunks.push(chunk as Buffer)
   return chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)
 }
 
-/** As much of a Response as is asked of one. A real one brings a stream, and that is most of the work for a small answer. */
-function wholeResponse(answer: IncomingMessage, body: Buffer): Response {
+/**
+ * As much of a Response as is asked of one. A real one brings a stream, and that is most of the work for a small answer;
+ * and all that a browser has for fetch, some megabytes.
+ */
+function lightResponse(answer: IncomingMessage, over: object): Response {
   const status = answer.statusCode ?? 500
+  const headers = { get: (name: string) => answer.headersDistinct[name.toLowerCase()]?.join(', ') ?? null }
+  return { status, headers, ok: status >= 200 && status < 300, body: null, ...over } as unknown as Response
+}
+
+function wholeResponse(answer: IncomingMessage, body: Buffer): Response {
   const text = async () => body.toString()
-  const light = {
-    status,
-    headers: { get: (name: string) => answer.headersDistinct[name.toLowerCase()]?.join(', ') ?? null },
-    ok: status >= 200 && status < 300,
-    body: null,
+  return lightResponse(answer, {
     text,
     json: async () => JSON.parse(await text()) as unknown,
     arrayBuffer: async () => body.buffer.slice(body.byteOffset, body.byteOffset + body.length) as ArrayBuffer,
+  })
+}
+
+function streamedResponse(answer: IncomingMessage): Response {
+  const body = Readable.toWeb(answer)
+  const text = async () => {
+    const chunks: Buffer[] = []
+    for await (const chunk of body) chunks.push(chunk as Buffer)
+    return Buffer.concat(chunks).toString()
   }
-  return light as unknown as Response
+  return lightResponse(answer, { body, text })
 }
 
 const unreachable = (origin: string, error: Error, caIs: string) =>

@@ -1,10 +1,12 @@
 // Answers what is no HTTP, comes too slowly or has too many headers: there is no request yet, so the socket is written to. Called by the listener.
 
 import { randomUUID } from 'node:crypto'
-import { STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { ApiError, badRequest } from '../api/errors.ts'
 import { errorHeaders } from './respond.ts'
+
+// Not imported: see kubeconfig/transport.ts.
+const { STATUS_CODES } = process.getBuiltinModule('node:http')
 
 /** How long a client may take to read the answer. Closing at once, with bytes of it unread, would take the answer back. */
 const linger = 1000

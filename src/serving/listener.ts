@@ -1,6 +1,6 @@
 // The listeners: HTTP/1.1 and HTTP/2 over TLS by ALPN, plain HTTP on loopback, with bounds on what a client may hold (D1).
 
-import { createServer, type Server } from 'node:http'
+import type { Server } from 'node:http'
 import { createSecureServer, type ServerHttp2Session } from 'node:http2'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -8,6 +8,9 @@ import type { ApiError } from '../api/errors.ts'
 import { answerClientErrorWith } from './client-error.ts'
 import type { Request, Response } from './exchange.ts'
 import type { CertificateSource } from './tls.ts'
+
+// Not imported: see kubeconfig/transport.ts.
+const { createServer } = process.getBuiltinModule('node:http')
 
 export type Handle = (request: Request, response: Response) => void
 

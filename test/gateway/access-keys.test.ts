@@ -152,6 +152,7 @@ describe('access keys', () => {
     assert.deepEqual([next.status, next.headers.get('retry-after')], [429, '1'])
     time += 20_000
     assert.equal((await from('plat_good', '10.0.0.1')).status, 200)
+    assert.equal((await from(await gateway.sign(), '10.0.0.1')).status, 200, 'a token does not wait')
     assert.equal((await from('plat_4', '10.0.0.2')).status, 401)
     assert.deepEqual(asked, ['plat_good', 'plat_1', 'plat_2', 'plat_3', 'plat_good', 'plat_4'])
   })

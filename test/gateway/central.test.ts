@@ -8,7 +8,7 @@ import { test } from 'node:test'
 import { keys, must, teams } from '../access/people.ts'
 import { openRequests } from '../support/request.ts'
 import { startServer } from '../support/server.ts'
-import { eventually } from '../support/wire.ts'
+import { eventually, openBare } from '../support/wire.ts'
 import { invite } from './stage.ts'
 
 test('the service leads to clusters itself where gateway.config says so, with the same rules', async () => {
@@ -41,6 +41,14 @@ test('the service leads to clusters itself where gateway.config says so, with th
     }
     assert.equal((await request('GET', '/kubernetes/cluster/prod/api/v1/namespaces', { key: token })).status, 403)
     assert.equal((await request('GET', '/kubernetes/cluster/dev/api', { key: token })).status, 404)
+    const huge = await openBare(service.https, { ca: service.ca })
+    const lines = [
+      'GET /kubernetes/cluster/prod/api HTTP/1.1',
+      'Host: a',
+      `Authorization: Bearer ${'A'.repeat(1024 * 1024)}`,
+    ]
+    huge.socket.write(`${lines.join('\r\n')}\r\n\r\n`)
+    assert.match(await huge.ended(), /^HTTP\/1\.1 401 [\s\S]*"reason":"Unauthorized"/)
     assert.equal((await request('GET', `/kubernetes/management${teams}`, { key: ada.key })).status, 200)
     const rules = { roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'platform-admin' } }
     const subjects = [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'platform-ada' }]

@@ -23,6 +23,7 @@ export type GatewayProcess = {
   readonly status: string
   readonly directory: string
   readonly config: string
+  readonly pid: number
   output(): string
   request(method: string, path: string, options?: RequestOptions): Promise<Answer>
   watch: Server['watch']
@@ -86,6 +87,7 @@ export async function startGateway(service: Server, over: object, starting: Star
     status,
     directory,
     config,
+    pid: child.pid ?? 0,
     output,
     write,
     at,

@@ -1,7 +1,7 @@
 // Starting a gateway: what --check finds, when it says that it is ready, and what it tells while the service is away.
 
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -56,6 +56,96 @@ describe('platform gateway', () => {
       assert.match(stderr, words)
   })
 
+  test('what a file says, what that means and the files it names are told in one round, by --check and by the start', async () => {
+    put('empty.key', '\n')
+    const over = {
+      listen: 'here',
+      lisen: 1,
+      service: { keyFile: 'empty.key' },
+      issuer: { url: service.https, ca: 7 },
+      tls: { certificate: 'missing.crt', key: 'missing.key' },
+      clusters: [{ name: 'Prod', kubeconfig: 'missing.kubeconfig' }, { name: 5 }],
+    }
+    const checked = await check(over)
+    const started = await exec(process.execPath, [program, 'gateway', '--config', join(directory, 'gateway.yaml')])
+    for (const { code, stderr } of [checked, started]) {
+      assert.equal(code, 2, stderr)
+      for (const words of [
+        /gateway\.yaml:1:\d+: listen must be HOST:PORT/,
+        /lisen is no known key/,
+        /service\.keyFile: .*empty\.key is empty/,
+        /issuer\.ca must be a text/,
+        /tls: .*missing\.crt/,
+        /clusters\[0\]\.name must be lower-case/,
+        /cluster Prod: cannot read .*missing\.kubeconfig/,
+        /clusters\[1\]\.name must be a text/,
+      ])
+        assert.match(stderr, words)
+    }
+    assert.equal(started.stderr, checked.stderr)
+  })
+
+  test('--check finds an issuer that calls itself otherwise, or is none', async () => {
+    put('agent.key', await agentKey(service))
+    const { port } = new URL(service.https)
+    const other = await check({
+      issuer: { url: `https://localhost:${port}`, ca: 'service-ca.crt' },
+      service: { keyFile: 'agent.key', url: service.https },
+    })
+    assert.equal(other.code, 2, other.stderr)
+    assert.match(
+      other.stderr,
+      /issuer\.url: the issuer at https:\/\/localhost:\d+ calls itself "https:\/\/127\.0\.0\.1:\d+"/,
+    )
+    const none = await check({
+      issuer: { url: `${service.https}/nowhere`, ca: 'service-ca.crt' },
+      service: { keyFile: 'agent.key', url: service.https },
+    })
+    assert.equal(none.code, 2, none.stderr)
+    assert.match(none.stderr, /issuer\.url: the issuer answered 40[14] for its metadata/)
+    assert.match(none.stderr, /issuer\.keySet: the issuer answered 40[14] for its key set/)
+  })
+
+  test('--check warns of a key that may do more than a gateway does', async () => {
+    put('agent.key', service.adminKey)
+    const { code, stderr, stdout } = await check({})
+    assert.equal(code, 0, stderr)
+    assert.match(stderr, /^warning: .*service\.keyFile: .* may do more than a gateway does/m)
+    assert.match(stdout, /can be used/)
+  })
+
+  test('--check finds clusters that do not take the credentials, let nobody be presented, or cannot be reached', async () => {
+    put('agent.key', await agentKey(service))
+    const clusterAt = (server: string, token: string) => {
+      const user = { name: 'a', user: { token } }
+      const cluster = { name: 'a', cluster: { server, 'certificate-authority': 'service-ca.crt' } }
+      const context = { name: 'a', context: { cluster: 'a', user: 'a' } }
+      const whole = { 'current-context': 'a', clusters: [cluster], users: [user], contexts: [context] }
+      return JSON.stringify({ apiVersion: 'v1', kind: 'Config', ...whole })
+    }
+    const there = `${service.https}/kubernetes/management`
+    put('fine.json', clusterAt(there, service.adminKey))
+    put('refused.json', clusterAt(there, 'plat_nobody'))
+    put('nobody.json', clusterAt(there, (await invite(service, 'nobody')).key))
+    put('away.json', clusterAt('https://127.0.0.1:1', service.adminKey))
+    const away = { name: 'away', kubeconfig: 'away.json' }
+    const fine = { name: 'fine', kubeconfig: 'fine.json' }
+    const ok = await check({ clusters: [fine] })
+    assert.deepEqual([ok.code, ok.stderr], [0, ''])
+    const one = await check({ clusters: [fine, away] })
+    assert.equal(one.code, 1, one.stderr)
+    assert.match(one.stderr, /gateway\.yaml: cluster away: cannot reach https:\/\/127\.0\.0\.1:1: nobody listens there/)
+    assert.equal(one.stdout, '')
+    const refused = { name: 'refused', kubeconfig: 'refused.json' }
+    const nobody = { name: 'nobody', project: 'web', kubeconfig: 'nobody.json' }
+    const all = await check({ clusters: [fine, away, refused], virtualClusters: [nobody] })
+    assert.equal(all.code, 2, all.stderr)
+    assert.match(all.stderr, /cluster refused does not take the gateway’s credentials/)
+    assert.match(all.stderr, /virtual cluster nobody of project web: the gateway may not impersonate users/)
+    assert.match(all.stderr, /cluster away: cannot reach/)
+    assert.ok(!all.stderr.includes('plat_nobody'), all.stderr)
+  })
+
   test('--check asks the service, and tells a key that it does not take or that is no agent’s', async () => {
     put('agent.key', await agentKey(service))
     const fine = await check({})
@@ -86,6 +176,17 @@ describe('platform gateway', () => {
     assert.equal(away.code, 0)
     assert.match(away.stderr, /^warning: .*cannot reach https:\/\/127\.0\.0\.1:\d+: nobody listens there/m)
     assert.match(away.stdout, /can be used/)
+  })
+
+  test('it runs with the memory settings of a gateway, in the process that was started', async () => {
+    const gateway = await startGateway(service, {})
+    const of = (file: string) => readFileSync(`/proc/${gateway.pid}/${file}`, 'utf8').split('\0')
+    try {
+      assert.ok(of('cmdline').includes('--max-semi-space-size=2'), of('cmdline').join(' '))
+      assert.ok(of('environ').includes('MALLOC_MMAP_THRESHOLD_=32768'))
+    } finally {
+      await gateway.stop()
+    }
   })
 
   test('it is ready when it has heard from the service and not before; failures are told in one line, and not again and again', async () => {

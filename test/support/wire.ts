@@ -5,6 +5,7 @@ import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { createConnection, type Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
+import { connect as connectTls } from 'node:tls'
 import { gunzipSync } from 'node:zlib'
 import type { Server } from './server.ts'
 
@@ -85,10 +86,11 @@ export type Bare = {
 }
 
 /** A bare connection to the plain listener. */
-export async function openBare(url: string): Promise<Bare> {
+export async function openBare(url: string, tls?: { readonly ca: string }): Promise<Bare> {
   const { hostname, port } = new URL(url)
-  const socket = createConnection({ host: hostname, port: Number(port) })
-  await once(socket, 'connect')
+  const at = { host: hostname, port: Number(port) }
+  const socket = tls ? connectTls({ ...at, ...tls, ALPNProtocols: ['http/1.1'] }) : createConnection(at)
+  await once(socket, tls ? 'secureConnect' : 'connect')
   let seen = ''
   let closed = false
   let look = () => {}

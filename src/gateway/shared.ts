@@ -1,0 +1,263 @@
+// Connections that the streams of one cluster share, by HTTP/2 where it speaks it: a watch is a stream and no connection. forward.ts takes places.
+
+import {
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  connect as connectHttp2,
+  constants,
+  type OutgoingHttpHeaders,
+} from 'node:http2'
+import type { TLSSocket } from 'node:tls'
+import { BadAnswer } from './answer-reader.ts'
+import type { Call, Connect, Listening } from './connections.ts'
+
+/** For one stream, on a connection that is open. */
+export interface Place {
+  /** Throws where the headers cannot be said in HTTP/2; the place is given back then. */
+  ask(headers: OutgoingHttpHeaders, listening: Listening): Call
+  /** Not needed after all. */
+  leave(): void
+}
+
+export type Wanted = {
+  readonly server: string
+  /** Milliseconds until a connection. */
+  readonly connectWithin: number
+  /** On a new connection: the others turned out to be dead. */
+  readonly isFresh: boolean
+  /** Aborted when none is to be kept any more. */
+  readonly retired?: AbortSignal | undefined
+  /** Milliseconds between two questions whether the cluster is still there. One that does not answer until the next is gone. */
+  readonly askEvery?: number | undefined
+}
+
+const idleFor = 60_000
+/** A cluster may allow fewer. All that share a connection end with it, so not more either. */
+const mostStreams = 250
+/** Some servers take many streams that are broken off for an attack, and end all that share the connection. */
+const mostBrokenOff = 500
+const usuallyAskEvery = 20_000
+/** Of all streams together; each has 64 KiB of its own, so that one who reads slowly does not hold the others back. */
+const window = 4 * 1024 * 1024
+
+type Pool = {
+  readonly connections: Set<Shared>
+  opening: Promise<void> | undefined
+  /** The cluster does not speak HTTP/2. */
+  isPlain: boolean
+  isRetired: boolean
+}
+
+/** By how connections are made: who is somebody else to the cluster has connections of its own. */
+const pools = new WeakMap<Connect, Pool>()
+
+/** undefined: the cluster does not speak HTTP/2. Rejects where it cannot be reached. */
+export async function takePlace(share: Connect, wanted: Wanted): Promise<Place | undefined> {
+  const pool = poolOf(share, wanted.retired)
+  let mayUse = !wanted.isFresh
+  while (!pool.isPlain) {
+    if (mayUse) for (const one of pool.connections) if (one.hasRoom) return one.take()
+    mayUse = true
+    pool.opening ??= add(pool, share, wanted).finally(() => {
+      pool.opening = undefined
+    })
+    await pool.opening
+  }
+  return undefined
+}
+
+function poolOf(share: Connect, retired: AbortSignal | undefined): Pool {
+  const known = pools.get(share)
+  if (known) return known
+  const isRetired = retired?.aborted === true
+  const pool: Pool = { connections: new Set(), opening: undefined, isPlain: false, isRetired }
+  pools.set(share, pool)
+  retired?.addEventListener('abort', () => {
+    pool.isRetired = true
+    for (const one of pool.connections) one.retire()
+  })
+  return pool
+}
+
+async function add(pool: Pool, share: Connect, wanted: Wanted): Promise<void> {
+  const session = await open(share, wanted)
+  if (session) pool.connections.add(new Shared(session, pool, wanted.askEvery))
+  else pool.isPlain = true
+}
+
+/** Resolves once the cluster has said how many streams it takes; undefined: it speaks HTTP/1.1 alone. */
+function open(share: Connect, { server, connectWithin }: Wanted): Promise<ClientHttp2Session | undefined> {
+  const socket = share() as TLSSocket
+  socket.setNoDelay(true)
+  return new Promise((resolve, reject) => {
+    const fail = (error: Error) => {
+      clearTimeout(timer)
+      socket.destroy()
+      reject(error)
+    }
+    const timer = setTimeout(() => fail(failed('it did not answer in time', 'ETIMEDOUT')), connectWithin)
+    socket.on('error', fail)
+    socket.on('close', () => fail(failed('the connection was broken off', 'ECONNRESET')))
+    socket.once('secureConnect', () => {
+      const isPlain = socket.alpnProtocol !== 'h2'
+      const done = (session?: ClientHttp2Session) => {
+        clearTimeout(timer)
+        resolve(session)
+        if (!session) socket.destroy()
+      }
+      if (isPlain) return done()
+      const session = connectHttp2(server, {
+        createConnection: () => socket,
+        settings: { enablePush: false },
+        maxSessionMemory: 64,
+      })
+      session.on('error', fail)
+      session.once('remoteSettings', ({ maxConcurrentStreams }) =>
+        done(maxConcurrentStreams === 0 ? undefined : session),
+      )
+    })
+  })
+}
+
+const failed = (message: string, code: string) => Object.assign(new Error(message), { code })
+
+class Shared {
+  readonly session: ClientHttp2Session
+  readonly pool: Pool
+  taken = 0
+  isUsed = false
+  isOver = false
+  brokenOff = 0
+  timer: NodeJS.Timeout | undefined
+
+  constructor(session: ClientHttp2Session, pool: Pool, askEvery = usuallyAskEvery) {
+    this.session = session
+    this.pool = pool
+    this.isOver = pool.isRetired
+    session.setLocalWindowSize(window)
+    const heartbeat = listenForLife(session, askEvery)
+    session.on('close', () => {
+      clearInterval(heartbeat)
+      clearTimeout(this.timer)
+      pool.connections.delete(this)
+    })
+    this.rest()
+  }
+
+  get hasRoom(): boolean {
+    const { closed, destroyed, remoteSettings } = this.session
+    if (this.isOver || closed || destroyed) return false
+    return this.taken < Math.min(mostStreams, remoteSettings.maxConcurrentStreams ?? mostStreams)
+  }
+
+  take(): Place {
+    this.taken++
+    clearTimeout(this.timer)
+    this.session.ref()
+    return { ask: (headers, listening) => this.ask(headers, listening), leave: () => this.leave() }
+  }
+
+  leave(): void {
+    this.taken--
+    if (this.taken === 0) this.rest()
+  }
+
+  /** Nobody uses it at the moment. */
+  rest(): void {
+    if (this.isOver) return void this.session.close()
+    this.session.unref()
+    this.timer = setTimeout(() => this.session.close(), idleFor).unref()
+  }
+
+  /** What is under way may end. */
+  retire(): void {
+    this.isOver = true
+    if (this.taken === 0) this.session.close()
+  }
+
+  ask(headers: OutgoingHttpHeaders, listening: Listening): Call {
+    const isReused = this.isUsed
+    this.isUsed = true
+    let stream: ClientHttp2Stream
+    try {
+      stream = this.session.request(headers, { endStream: true })
+    } catch (error) {
+      this.leave()
+      throw error
+    }
+    const answer = listenTo(stream, listening, isReused)
+    stream.once('close', () => this.leave())
+    return {
+      pause: () => void (answer.isWanted && stream.pause()),
+      resume: () => void (answer.isWanted && stream.resume()),
+      drop: () => {
+        if (!answer.isWanted) return
+        answer.isWanted = false
+        if (++this.brokenOff > mostBrokenOff) this.isOver = true
+        stream.close(constants.NGHTTP2_CANCEL)
+        stream.destroy()
+      },
+    }
+  }
+}
+
+/** A quiet stream says nothing of whether the other side is there: it is asked. */
+function listenForLife(session: ClientHttp2Session, askEvery: number): NodeJS.Timeout {
+  let isWaiting = false
+  const look = () => {
+    if (isWaiting) return session.destroy(failed('it was not heard any more', 'ETIMEDOUT'))
+    isWaiting = true
+    session.ping(() => {
+      isWaiting = false
+    })
+  }
+  return setInterval(look, askEvery).unref()
+}
+
+function listenTo(stream: ClientHttp2Stream, listening: Listening, isReused: boolean): { isWanted: boolean } {
+  const answer = { isWanted: true }
+  let hasAnswered = false
+  let left: number | undefined
+  let error: Error | undefined
+  stream.on('response', (headers, _flags, raw) => {
+    hasAnswered = true
+    const size = headers['content-length']
+    left = size === undefined ? undefined : Number(size)
+    if (answer.isWanted)
+      listening.head({ status: headers[':status'] ?? 502, rawHeaders: withoutPseudo(raw ?? []), connection: undefined })
+    // Not before: what came in one piece with the head would be told before it.
+    stream.on('data', (chunk: Buffer) => {
+      if (left !== undefined) left -= chunk.length
+      if (answer.isWanted) listening.data(chunk)
+    })
+  })
+  stream.on('end', () => {
+    // A stream that is reset ends, too, and is told of when it closes.
+    if (!answer.isWanted || stream.rstCode !== constants.NGHTTP2_NO_ERROR) return
+    if (left) {
+      error = new BadAnswer('it is shorter than it says')
+      return
+    }
+    answer.isWanted = false
+    listening.end()
+  })
+  stream.on('error', cause => {
+    error ??= cause
+  })
+  stream.on('close', () => {
+    if (!answer.isWanted) return
+    answer.isWanted = false
+    // Refused: the cluster did not look at it.
+    const isRefused = stream.rstCode === constants.NGHTTP2_REFUSED_STREAM
+    const how = { isStale: !hasAnswered && (isReused || isRefused), isConnected: !isRefused }
+    listening.failed(error ?? failed('the connection was broken off', 'ECONNRESET'), how)
+  })
+  return answer
+}
+
+function withoutPseudo(raw: readonly string[]): string[] {
+  const kept: string[] = []
+  for (let index = 0; index < raw.length; index += 2)
+    if (!raw[index]?.startsWith(':')) kept.push(raw[index] as string, raw[index + 1] as string)
+  return kept
+}

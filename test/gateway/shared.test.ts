@@ -1,0 +1,363 @@
+// Watches over connections that they share, by HTTP/2: what holds for a connection of one's own holds for a stream, and neighbours notice nothing.
+
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
+import {
+  constants,
+  createSecureServer,
+  type Http2ServerRequest,
+  type Http2ServerResponse,
+  type ServerHttp2Session,
+  type Settings,
+} from 'node:http2'
+import { createServer as createHttps } from 'node:https'
+import { type AddressInfo, connect as connectTcp, createServer as createTcp, type Socket } from 'node:net'
+import { afterEach, describe, test } from 'node:test'
+import { createServer as createTls } from 'node:tls'
+import { takePlace } from '../../src/gateway/shared.ts'
+import { openDial } from '../../src/kubeconfig/transport.ts'
+import { issueCertificate, makeAuthority } from '../../src/serving/certificate.ts'
+import { eventually } from '../support/wire.ts'
+import { claimsFor, openBackend, openTestGateway, type TestGateway } from './in-process.ts'
+
+const authority = makeAuthority(Date.now())
+const pair = issueCertificate(authority, ['127.0.0.1', 'localhost'], Date.now())
+const tls = { cert: pair.certificate, key: pair.key }
+const watching = '/kubernetes/cluster/prod/api/v1/pods?watch=true'
+const closing: (() => unknown)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close()
+})
+
+type Got = { readonly request: Http2ServerRequest; readonly response: Http2ServerResponse }
+
+/** A cluster that speaks HTTP/2 and begins an answer to everything. */
+async function openCluster(settings: Settings = {}, answer?: (got: Got) => void) {
+  const sessions = new Set<ServerHttp2Session>()
+  const got: Got[] = []
+  const server = createSecureServer({ ...tls, allowHTTP1: true, settings }, (request, response) => {
+    got.push({ request, response })
+    request.on('error', () => {})
+    response.on('error', () => {})
+    if (answer) return answer({ request, response })
+    response.writeHead(200, { 'content-type': 'application/json', 'set-cookie': 'a=b', 'x-kubernetes-pf': 'a' })
+    response.write('first\n')
+  })
+  server.on('session', session => {
+    sessions.add(session)
+    session.on('error', () => {})
+    session.on('close', () => sessions.delete(session))
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  closing.push(() => {
+    for (const session of sessions) session.destroy()
+    server.close()
+  })
+  return { url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`, sessions, got }
+}
+
+const dialTo = (server: string, ca = authority.certificate) =>
+  openDial({ server, namespace: '', insecure: false, ca: { text: ca } }, { env: {}, now: Date.now })
+
+async function openBefore(server: string, dial = dialTo(server)): Promise<TestGateway> {
+  const gateway = await openTestGateway({ backend: await openBackend(), server, dial })
+  closing.push(() => gateway.close())
+  return gateway
+}
+
+type Watch = {
+  readonly status: number
+  readonly answer: IncomingMessage
+  text: string
+  end: 'open' | 'whole' | 'broken'
+}
+
+async function watch(gateway: TestGateway, headers: object = {}, claims = claimsFor()): Promise<Watch> {
+  const Authorization = `Bearer ${await gateway.sign(claims)}`
+  const call = request(`${gateway.url}${watching}`, { headers: { Authorization, ...headers }, agent: false }).end()
+  call.on('error', () => {})
+  const [answer] = (await once(call, 'response')) as [IncomingMessage]
+  const seen: Watch = { status: answer.statusCode ?? 0, answer, text: '', end: 'open' }
+  answer.on('data', chunk => {
+    seen.text += chunk
+  })
+  answer.on('end', () => {
+    seen.end = 'whole'
+  })
+  answer.on('error', () => {
+    seen.end = 'broken'
+  })
+  return seen
+}
+
+const until = (what: string, is: () => boolean) => eventually(what, async () => is())
+
+describe('watches that share a connection', () => {
+  test('many watches are one connection, each arrives as it is made and ends when the cluster ends it', async () => {
+    const cluster = await openCluster()
+    const gateway = await openBefore(cluster.url)
+    const all = await Promise.all(Array.from({ length: 20 }, () => watch(gateway)))
+    assert.equal(cluster.sessions.size, 1)
+    assert.ok(all.every(({ answer }) => !answer.headers['set-cookie'] && answer.headers['x-kubernetes-pf'] === 'a'))
+    for (const { response } of cluster.got) response.write('second\n')
+    await until('all have heard', () => all.every(({ text }) => text === 'first\nsecond\n'))
+    cluster.got[0]?.response.end()
+    await until('one has ended', () => all.filter(({ end }) => end === 'whole').length === 1)
+    assert.equal(all.filter(({ end }) => end === 'open').length, 19)
+  })
+
+  test('the cluster sees whom it is for, and nothing of what the client said of itself', async () => {
+    const cluster = await openCluster()
+    const gateway = await openBefore(cluster.url)
+    await watch(gateway, {
+      'X-Remote-User': 'root',
+      Cookie: 'a=b',
+      Connection: 'X-Secret',
+      'X-Secret': '1',
+      Accept: 'text/x',
+    })
+    const headers = cluster.got[0]?.request.headers ?? {}
+    assert.equal(headers['impersonate-user'], 'ada')
+    assert.equal(headers['impersonate-group'], 'system:authenticated, platform:user:ada, ops')
+    assert.equal(headers[':authority'], new URL(cluster.url).host)
+    assert.equal(headers.accept, 'text/x')
+    for (const name of ['x-remote-user', 'cookie', 'x-secret', 'authorization'])
+      assert.equal(headers[name], undefined, name)
+  })
+
+  test('a client that goes, and a token that is revoked, end one stream; the neighbours stay', async () => {
+    const cluster = await openCluster()
+    const gateway = await openBefore(cluster.url)
+    const claims = claimsFor()
+    const [first, second, third] = [await watch(gateway), await watch(gateway, {}, claims), await watch(gateway)]
+    first.answer.destroy()
+    await until('the cluster hears of it', () => cluster.got[0]?.request.stream.destroyed === true)
+    assert.equal(cluster.got[0]?.request.stream.rstCode, constants.NGHTTP2_CANCEL)
+    await gateway.revoke({ jti: claims.jti })
+    await until('it is cut', () => second.end === 'broken' && cluster.got[1]?.request.stream.destroyed === true)
+    cluster.got[2]?.response.write('still\n')
+    await until('the third goes on', () => third.text.endsWith('still\n'))
+    assert.equal(cluster.sessions.size, 1)
+  })
+
+  test('who reads slowly holds the cluster back and nobody else', async () => {
+    const chunk = Buffer.alloc(16 * 1024)
+    let written = 0
+    const cluster = await openCluster({}, ({ response }) => {
+      response.writeHead(200)
+      response.write('first\n')
+      if (cluster.got.length > 1) return
+      const push = () => {
+        while (written < 64 * 1024 * 1024) {
+          written += chunk.length
+          if (!response.write(chunk)) return void response.once('drain', push)
+        }
+      }
+      push()
+    })
+    const gateway = await openBefore(cluster.url)
+    const slow = await watch(gateway)
+    slow.answer.pause()
+    let before = -1
+    await eventually('the cluster has to wait', async () => {
+      const isStill = written === before
+      before = written
+      await new Promise(resolve => setTimeout(resolve, 50))
+      return isStill
+    })
+    assert.ok(written < 32 * 1024 * 1024, `${written} bytes were taken from the cluster`)
+    const quick = await watch(gateway)
+    await until('the other one hears', () => quick.text === 'first\n')
+    assert.equal(cluster.sessions.size, 1)
+    slow.answer.resume()
+    await until('it goes on', () => slow.text.length > 32 * 1024 * 1024)
+  })
+
+  test('half an answer does not look like a whole one', async () => {
+    const cluster = await openCluster()
+    const gateway = await openBefore(cluster.url)
+    const [one, other] = [await watch(gateway), await watch(gateway)]
+    cluster.got[0]?.response.stream.close(constants.NGHTTP2_INTERNAL_ERROR)
+    await until('the first is broken', () => one.end === 'broken')
+    for (const session of cluster.sessions) session.destroy()
+    await until('the second is broken', () => other.end === 'broken')
+    assert.equal((await watch(gateway)).status, 200, 'the next one has a new connection')
+  })
+
+  test('a cluster that takes few streams on a connection gets more connections', async () => {
+    const cluster = await openCluster({ maxConcurrentStreams: 3 })
+    const gateway = await openBefore(cluster.url)
+    const all = await Promise.all(Array.from({ length: 7 }, () => watch(gateway)))
+    await until('all have begun', () => all.every(({ text }) => text === 'first\n'))
+    assert.equal(cluster.sessions.size, 3)
+  })
+
+  test('a connection that is about to end takes nothing new, and what is under way goes on', async () => {
+    const cluster = await openCluster()
+    const gateway = await openBefore(cluster.url)
+    const old = await watch(gateway)
+    for (const session of cluster.sessions) session.goaway(constants.NGHTTP2_NO_ERROR)
+    await eventually('new ones go elsewhere', async () => {
+      const next = await watch(gateway)
+      next.answer.destroy()
+      return cluster.sessions.size === 2
+    })
+    cluster.got[0]?.response.write('still\n')
+    await until('the old one goes on', () => old.text.endsWith('still\n'))
+  })
+
+  test('a stream that the cluster did not look at is asked for once more', async () => {
+    let refused = 0
+    const cluster = await openCluster({}, ({ response }) => {
+      if (refused++ === 0) return void response.stream.close(constants.NGHTTP2_REFUSED_STREAM)
+      response.end('fine')
+    })
+    const seen = await watch(await openBefore(cluster.url))
+    await until('it is whole', () => seen.end === 'whole')
+    assert.deepEqual([seen.status, seen.text, refused], [200, 'fine', 2])
+  })
+
+  test('redirects and refusals of the gateway itself are its own 502', async () => {
+    let status = 302
+    const cluster = await openCluster({}, ({ response }) => {
+      response.writeHead(status, { location: 'https://evil.example' }).end('evil')
+    })
+    const gateway = await openBefore(cluster.url)
+    for (const [code, words] of [
+      [302, /redirect/],
+      [401, /own credentials/],
+    ] as const) {
+      status = code
+      const seen = await watch(gateway)
+      await until('it is whole', () => seen.end === 'whole')
+      assert.equal(seen.status, 502)
+      assert.match(seen.text, words)
+      assert.ok(!seen.text.includes('evil'))
+    }
+  })
+
+  test('what is said twice and HTTP/2 says once goes by HTTP/1.1, and so do clusters that speak nothing else', async () => {
+    const cluster = await openCluster()
+    const gateway = await openBefore(cluster.url)
+    const twice = await watch(gateway, { 'If-Match': ['a', 'b'] })
+    assert.equal(twice.status, 200)
+    assert.equal(cluster.got[0]?.request.httpVersionMajor, 1)
+    const plain = createHttps(tls, (_, response) => void response.end('plain'))
+    plain.listen(0, '127.0.0.1')
+    await once(plain, 'listening')
+    closing.push(() => {
+      plain.closeAllConnections()
+      plain.close()
+    })
+    const other = await openBefore(`https://127.0.0.1:${(plain.address() as AddressInfo).port}`)
+    for (const _ of [1, 2]) {
+      const seen = await watch(other)
+      await until('it is whole', () => seen.end === 'whole')
+      assert.deepEqual([seen.status, seen.text], [200, 'plain'])
+    }
+  })
+
+  test('nobody there is 503, a certificate that is not trusted 502', async () => {
+    const cluster = await openCluster()
+    for (const [server, ca, code] of [
+      ['https://127.0.0.1:1', authority.certificate, 503],
+      [cluster.url, makeAuthority(Date.now()).certificate, 502],
+    ] as const)
+      assert.equal((await watch(await openBefore(server, dialTo(server, ca)))).status, code)
+  })
+
+  test('a cluster that leads elsewhere now keeps no connection: idle ones end at once, the others with what they carry', async () => {
+    const cluster = await openCluster()
+    const dial = dialTo(cluster.url)
+    const gateway = await openBefore(cluster.url, dial)
+    const seen = await watch(gateway)
+    dial.retire()
+    cluster.got[0]?.response.write('still\n')
+    await until('it goes on', () => seen.text.endsWith('still\n'))
+    assert.equal(cluster.sessions.size, 1)
+    cluster.got[0]?.response.end()
+    await until('the connection ends with it', () => cluster.sessions.size === 0)
+    const idle = dialTo(cluster.url)
+    const next = await watch(await openBefore(cluster.url, idle))
+    next.answer.destroy()
+    await until('nobody uses it', () => cluster.got[1]?.request.stream.destroyed === true)
+    assert.equal(cluster.sessions.size, 1)
+    idle.retire()
+    await until('it ends', () => cluster.sessions.size === 0)
+  })
+
+  test('what comes in one piece with the head is told behind it, and none of it is lost', async () => {
+    const frame = (type: number, flags: number, stream: number, body: Buffer) => {
+      const head = Buffer.alloc(9)
+      head.writeUIntBE(body.length, 0, 3)
+      head.writeUInt8(type, 3)
+      head.writeUInt8(flags, 4)
+      head.writeUInt32BE(stream, 5)
+      return Buffer.concat([head, body])
+    }
+    const none = Buffer.alloc(0)
+    const [settings, ok] = [frame(4, 0, 0, none), Buffer.from([0x88])]
+    const answer = Buffer.concat([frame(1, 4, 1, ok), frame(0, 0, 1, Buffer.from('first')), frame(0, 1, 1, none)])
+    const byHand = createTls({ ...tls, ALPNProtocols: ['h2'] }, socket => {
+      socket.on('error', () => {}).write(settings)
+      let got = none
+      let at = 24 // behind the preface
+      socket.on('data', chunk => {
+        got = Buffer.concat([got, chunk])
+        for (; at + 9 <= got.length; at += 9 + got.readUIntBE(at, 3))
+          if (got.readUInt8(at + 3) === 1) socket.write(answer)
+      })
+    }).listen(0, '127.0.0.1')
+    await once(byHand, 'listening')
+    closing.push(() => byHand.close())
+    const server = `https://127.0.0.1:${(byHand.address() as AddressInfo).port}`
+    const dial = dialTo(server)
+    closing.push(() => dial.retire())
+    const { share, retired } = await dial.now()
+    assert.ok(share)
+    const place = await takePlace(share, { server, connectWithin: 10_000, isFresh: false, retired })
+    const told: string[] = []
+    await new Promise<void>((resolve, reject) =>
+      place?.ask(
+        { ':path': '/' },
+        {
+          head: ({ status }) => void told.push(String(status)),
+          data: chunk => void told.push(String(chunk)),
+          end: resolve,
+          failed: reject,
+        },
+      ),
+    )
+    assert.deepEqual(told, ['200', 'first'])
+  })
+
+  test('a cluster that is not heard any more, though its connection stands, ends its streams', async () => {
+    const cluster = await openCluster()
+    const held: Socket[] = []
+    const { port } = new URL(cluster.url)
+    const between = createTcp(socket => {
+      const other = connectTcp(Number(port), '127.0.0.1')
+      held.push(socket, other)
+      for (const one of [socket, other]) one.on('error', () => {})
+      socket.pipe(other).pipe(socket)
+    }).listen(0, '127.0.0.1')
+    await once(between, 'listening')
+    closing.push(() => {
+      for (const socket of held) socket.destroy()
+      between.close()
+    })
+    const server = `https://127.0.0.1:${(between.address() as AddressInfo).port}`
+    const { share } = await dialTo(server).now()
+    assert.ok(share)
+    const place = await takePlace(share, { server, connectWithin: 10_000, isFresh: false, askEvery: 100 })
+    const failed = new Promise<Error>(resolve => {
+      const nothing = () => {}
+      place?.ask({ ':path': '/' }, { head: nothing, data: nothing, end: nothing, failed: resolve })
+    })
+    await until('it has asked', () => cluster.got.length === 1)
+    for (const socket of held) socket.unpipe().pause()
+    assert.match((await failed).message, /not heard any more/)
+  })
+})
