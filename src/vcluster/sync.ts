@@ -12,7 +12,7 @@ import { addressGuard } from './networks.ts'
 import { objectProblem } from './object-problem.ts'
 import { openPatcher, type Patched, type Patcher } from './patch/apply.ts'
 import type { Patch } from './patch/patch.ts'
-import { openSandbox } from './patch/sandbox.ts'
+import { openSandbox, type Sandbox } from './patch/sandbox.ts'
 import { openReferents } from './referents.ts'
 
 export type OpenSyncOptions = {
@@ -42,14 +42,15 @@ export async function openSync(options: OpenSyncOptions): Promise<EndpointSync> 
   const { endpoints, namespaces, configMaps, secrets } = config.sync.toHost
   const map = namespaces.enabled ? namespaceMap(namespaces.mappings.byName) : undefined
   const vcluster = { name, namespace, mapped: map?.toHost }
-  const known = await retried(options, () => learn(options))
-  const patcher = endpoints.patches.length
+  const known = await retried(options, 'asking the host', () => learn(options))
+  const sandbox = endpoints.patches.length ? await startSandbox(options) : undefined
+  const patcher = sandbox
     ? observed(
         openPatcher({
           patches: endpoints.patches as readonly Patch[],
           vcluster: { name, namespace, config: config as unknown as JsonObject },
           ...(map ? { multiNamespace: map } : {}),
-          sandbox: openSandbox(),
+          sandbox,
           validate: object => [objectProblem(object)].filter(problem => problem !== undefined),
         }),
         options,
@@ -85,6 +86,18 @@ export async function openSync(options: OpenSyncOptions): Promise<EndpointSync> 
       await sync.stop()
       await patcher?.close()
     },
+  }
+}
+
+/** Its threads are there before the first object is, and a machine that does not give them is told of at once. */
+async function startSandbox(options: OpenSyncOptions): Promise<Sandbox> {
+  const sandbox = openSandbox()
+  try {
+    await retried(options, 'starting the sandbox for patches', sandbox.start)
+    return sandbox
+  } catch (error) {
+    await sandbox.close()
+    throw error
   }
 }
 
@@ -129,12 +142,12 @@ async function look(
 
 const slowest = 10_000
 
-async function retried<T>({ wait, observer }: OpenSyncOptions, ask: () => Promise<T>): Promise<T> {
+async function retried<T>({ wait, observer }: OpenSyncOptions, what: string, work: () => Promise<T>): Promise<T> {
   for (let delay = 100; ; delay = Math.min(delay * 2, slowest)) {
     try {
-      return await ask()
+      return await work()
     } catch (error) {
-      observer.failed('asking the host', error)
+      observer.failed(what, error)
       await wait(delay)
     }
   }
