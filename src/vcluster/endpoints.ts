@@ -72,9 +72,12 @@ export function startEndpointSync(options: SyncOptions): EndpointSync {
   const waiting = new Map<string, Set<string>>()
   let isReady = false
 
-  /** Who failed while a side was away need not wait for what its failures earned it. */
+  /** Who failed while a side was away need not wait for what its failures earned it, now or the next time. */
   const tryAgain = () => {
-    for (const name of work.failing.keys()) add(name)
+    for (const [name, { error }] of work.failing) {
+      if (!(error instanceof TroubleError)) work.forgive(name)
+      add(name)
+    }
   }
   const following = (what: string) => (error: unknown) => observer.failed(`following ${what}`, error)
   const virtual = followCopies<EndpointsObject>({
