@@ -12,8 +12,9 @@ export const hostUidMark = `${MARK}host-uid`
 /** Where an object of the virtual cluster came from that is the host's. */
 export const importedMark = `${MARK}imported-from`
 
+export const nameMark = `${MARK}object-name`
 const mark = {
-  name: `${MARK}object-name`,
+  name: nameMark,
   namespace: `${MARK}object-namespace`,
   uid: `${MARK}object-uid`,
   kind: `${MARK}object-kind`,
