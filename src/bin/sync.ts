@@ -98,9 +98,9 @@ async function run(opened: Opened): Promise<number> {
         if (error instanceof ApiError) log.warn({ what }, `failed; trying again: ${error.message}`)
         else log.warn({ err: error, what }, 'failed; trying again')
       },
-      trouble: ({ namespace, name }, { reason, message }) => {
+      trouble: ({ namespace, name }, { reason, message, logged = message }) => {
         trouble(reason)
-        log.warn({ namespace, name, reason }, message)
+        log.warn({ namespace, name, reason }, logged)
       },
     },
   })

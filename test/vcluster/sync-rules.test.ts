@@ -348,7 +348,7 @@ describe('the syncer', { timeout: 60_000 }, () => {
     )
     assert.match(
       told,
-      /"reason":"HostObjectForeign","message":"team\/api-x-default-x-vc on the host belongs to somebody else/,
+      /"reason":"HostObjectForeign","message":"what the host has for default\/api belongs to somebody else"/,
     )
     assert.equal((await onHost('api'))?.subsets?.[0]?.addresses?.[0]?.ip, '10.7.7.7')
     await hostSide().remove(hostAt('api'))

@@ -60,7 +60,7 @@ async function planHost(
   const tools = { vcluster, hostDeletePolicy, owner: undefined, refuses, patcher, now }
   const plan = await planEndpoints({ ref, virtual, service: 'plain', host }, tools)
   const object = (plan.host?.object ?? host ?? virtual) as unknown as JsonObject
-  if (plan.trouble) return { object, problem: `${plan.trouble.reason}: ${plan.trouble.message}` }
+  if (plan.trouble) return { object, problem: `${plan.trouble.reason}: ${plan.trouble.logged ?? plan.trouble.message}` }
   return plan.state === 'synced' ? { object } : { object, problem: `it is not synced: ${plan.state}` }
 }
 
