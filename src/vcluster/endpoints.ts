@@ -74,9 +74,9 @@ export function startEndpointSync(options: SyncOptions): EndpointSync {
   const since = new Map<string, number>()
   /** Who waits for a host object that is somebody else's to go. */
   const waiting = new Map<string, Set<string>>()
-  /** Names that have to be looked at again as they are now, and how often in a row that was so. */
+  /** Names that have to be looked at again as they are now, how often in a row that was so, and not before when. */
   const again = new Set<string>()
-  const turns = new Map<string, number>()
+  const turns = new Map<string, { readonly count: number; readonly until: number }>()
   let isReady = false
 
   /** Who failed while a side was away need not wait for what its failures earned it, now or the next time. */
@@ -161,6 +161,8 @@ export function startEndpointSync(options: SyncOptions): EndpointSync {
   })
 
   async function reconcile(name: string): Promise<number | undefined> {
+    const early = (turns.get(name)?.until ?? 0) - performance.now()
+    if (early > 0) return early
     const started = since.get(name)
     since.delete(name)
     try {
@@ -175,12 +177,12 @@ export function startEndpointSync(options: SyncOptions): EndpointSync {
 
   /** At once the first times; a server that never takes what it is sent is not asked at full speed for ever. */
   function nextTurn(name: string): number | undefined {
-    const turn = again.delete(name) ? (turns.get(name) ?? 0) + 1 : 0
-    if (turn === 0) turns.delete(name)
-    else turns.set(name, turn)
-    if (turn > atOnce) return Math.min(lookAtReferentsEvery, 100 * 2 ** Math.min(turn - atOnce, 20))
-    if (turn > 0) add(name)
-    return undefined
+    const count = again.delete(name) ? (turns.get(name)?.count ?? 0) + 1 : 0
+    if (count === 0) return void turns.delete(name)
+    const delay = count > atOnce ? Math.min(lookAtReferentsEvery, 100 * 2 ** Math.min(count - atOnce, 20)) : 0
+    turns.set(name, { count, until: delay ? performance.now() + delay : 0 })
+    if (!delay) add(name)
+    return delay || undefined
   }
 
   async function bringInOrder(name: string): Promise<Plan> {
