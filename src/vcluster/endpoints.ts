@@ -11,7 +11,7 @@ import { bare, gist, isOnlyCondition, serviceState, slim } from './keep.ts'
 import { Endpoints, type EndpointsObject, Service, type ServiceObject } from './kinds.ts'
 import { startLanes } from './lanes.ts'
 import type { Referent } from './patch/reference.ts'
-import { isAsSent, isConflict, perform, troubleOf } from './perform.ts'
+import { isAsSent, isConflict, perform, referenceTrouble, troubleOf } from './perform.ts'
 import { type Plan, type PlanTools, planEndpoints, type State, type Write } from './plan.ts'
 import { hostRefOf } from './translate.ts'
 
@@ -244,7 +244,8 @@ export function startEndpointSync(options: SyncOptions): EndpointSync {
     try {
       await options.bringAlong?.(referent)
     } catch (error) {
-      if (error instanceof TroubleError) await refuse(ref, current, error.trouble)
+      const trouble = error instanceof TroubleError ? error.trouble : referenceTrouble(error, referent)
+      if (trouble) await refuse(ref, current, trouble)
       throw error
     }
   }

@@ -6,6 +6,7 @@ import type { Json, Ref } from '../api/object.ts'
 import type { Resources } from '../api/resources.ts'
 import type { Trouble } from './condition.ts'
 import { Endpoints, type EndpointsObject } from './kinds.ts'
+import type { Referent } from './patch/reference.ts'
 import type { Write } from './plan.ts'
 
 const manager = { fieldManager: 'platform-vcluster-sync' }
@@ -53,4 +54,12 @@ export function troubleOf(error: unknown, verb: Write['verb'], { host, ref }: Pl
   if (code === 404 && verb === 'create')
     return { reason: 'HostRefused', message: 'the namespace it goes to is not on the host', logged }
   return code === 422 || code === 400 || code === 413 ? { reason: 'HostRefused', message, logged } : undefined
+}
+
+/** The same for an object that a patch refers to, on whichever side it was refused. */
+export function referenceTrouble(error: unknown, referent: Referent): Trouble | undefined {
+  const { namespace, name, hostNamespace, hostName } = referent
+  const place = { host: { namespace: hostNamespace, name: hostName }, ref: { namespace, name } }
+  const trouble = troubleOf(error, 'update', place)
+  return trouble && { ...trouble, reason: 'ReferenceFailed' }
 }

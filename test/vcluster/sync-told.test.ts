@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, test } from 'node:test'
 import { ApiError } from '../../src/api/errors.ts'
-import type { Resource } from '../../src/api/object.ts'
+import type { JsonObject, Resource } from '../../src/api/object.ts'
 import type { Resources } from '../../src/api/resources.ts'
 import { type EndpointSync, type SyncOptions, startEndpointSync } from '../../src/vcluster/endpoints.ts'
 import { type EndpointsObject, Event } from '../../src/vcluster/kinds.ts'
@@ -120,6 +120,26 @@ describe('the syncer tells', { timeout: 60_000 }, () => {
     const told = await until('the condition', conditionOf)
     assert.match(told, /HostForbidden.*endpoints \\"web\\" is forbidden.* in the namespace \\"default\\"/)
     assert.match(logged.join('\n'), /HostForbidden: endpoints "web-x-default-x-vc" is forbidden.*namespace "team"/)
+  })
+
+  test('that what a patch refers to is refused by the host', async () => {
+    await make()
+    const referent = {
+      ...{ apiVersion: 'v1', kind: 'Secret', path: 'metadata.annotations.key', namespace: 'default', name: 'key' },
+      ...{ hostNamespace: 'team', hostName: 'v123' },
+    }
+    const pass = async ({ object }: { readonly object: JsonObject }) => ({ object, trace: [], referents: [referent] })
+    let isRefused = true
+    const bringAlong = async () => {
+      if (isRefused) throw new ApiError(403, 'Forbidden', 'secrets "v123" is forbidden in the namespace "team"')
+    }
+    start({ patcher: { toHost: pass, toVirtual: pass }, bringAlong })
+    const told = await until('the condition', conditionOf)
+    assert.match(told, /"ReferenceFailed","message":"secrets \\"key\\" is forbidden in the namespace \\"default\\"/)
+    assert.match(logged.join('\n'), /ReferenceFailed: secrets "v123" is forbidden in the namespace "team"/)
+    assert.ok(await h().get(hostAt), 'the endpoint itself is synced')
+    isRefused = false
+    await until('its end', async () => (await conditionOf()) === undefined)
   })
 
   test('nobody in circles: a host that changes every write is followed, and ever more slowly', async () => {
