@@ -15,6 +15,7 @@ import { observeSync, servePages } from './sync-metrics.ts'
 import { syncOnce } from './sync-once.ts'
 import { keepSyncing } from './sync-reload.ts'
 import { toldToStop } from './told-to-stop.ts'
+import { boundYoungGeneration } from './young-generation.ts'
 
 export const vclusterSync = defineCommand({
   words: ['vcluster', 'sync'],
@@ -68,6 +69,7 @@ const gather = (problems: string[]) => (error: unknown) => {
 
 async function run(opened: Opened): Promise<number> {
   const { asked, config, io } = opened
+  boundYoungGeneration()
   const log = pino({ level: asked['log-level'], base: null }, pino.destination({ fd: 2, sync: false }))
   const ending = new AbortController()
   void toldToStop().then(() => ending.abort())
@@ -96,9 +98,9 @@ async function run(opened: Opened): Promise<number> {
         if (error instanceof ApiError) log.warn({ what }, `failed; trying again: ${error.message}`)
         else log.warn({ err: error, what }, 'failed; trying again')
       },
-      trouble: ({ namespace, name }, { reason, message }) => {
+      trouble: ({ namespace, name }, { reason, message, logged = message }) => {
         trouble(reason)
-        log.warn({ namespace, name, reason }, message)
+        log.warn({ namespace, name, reason }, logged)
       },
     },
   })

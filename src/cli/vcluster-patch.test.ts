@@ -92,6 +92,36 @@ test('--reverse prints what would come back, and says what cannot', async () => 
   )
 })
 
+test('--reverse of what is no host object of this virtual cluster is told: nothing would come back from it', async () => {
+  const files = {
+    'v.yaml': config(owner),
+    'o.yaml': endpoints('{owner: team-blue}'),
+    'x.yaml': endpoints('{owner: x}'),
+  }
+  const nobody = await patch(files, ' --reverse')
+  assert.deepEqual([nobody.code, nobody.out], [2, ''])
+  assert.match(
+    nobody.err,
+    /o\.yaml: it is no host object of vc: it lacks the annotation vcluster\.platform\.sh\/object-name.*as vcluster patch prints it without --reverse, or .*--virtual-object/,
+  )
+  const told = await patch(files, ' --reverse --virtual-object x.yaml')
+  assert.equal(told.code, 0)
+  assert.deepEqual(metadataOf(told.object())['annotations'], { owner: 'blue' })
+  assert.match(told.err, /note: the host object lacks the syncer's marks: .* would be replaced, and nothing come back/)
+
+  const there = (await run('patch -f v.yaml --object x.yaml', files)).out
+  const stranger = there.replace('managed-by: vc', 'managed-by: other')
+  const foreign = await patch({ ...files, 'o.yaml': stranger }, ' --reverse --virtual-object x.yaml')
+  assert.deepEqual([foreign.code, foreign.out], [1, ''])
+  assert.match(foreign.err, /HostObjectForeign: .*vcluster\.platform\.sh\/managed-by=other/)
+  const another = await patch(
+    { ...files, 'o.yaml': there, 'x.yaml': endpoints('{owner: x}').replace('name: web', 'name: api') },
+    ' --reverse --virtual-object x.yaml',
+  )
+  assert.equal(another.code, 1)
+  assert.match(another.err, /HostObjectForeign: .*it stands for default\/web/)
+})
+
 test('a patch that fails, or an address that is refused, is told with code 1', async () => {
   const broken = {
     'v.yaml': config(`{path: metadata.annotations.owner, expression: value.a.b}`),
@@ -170,6 +200,14 @@ test('test runs every case of a directory: 0 as expected, 1 differs, 2 bad input
   const bad: [Files, RegExp][] = [
     [{ 'd/vcluster.yaml': config(owner) }, /no cases/],
     [{ 'd/vcluster.yaml': config(owner), 'd/a/other.yaml': '' }, /neither input\.yaml nor host\.yaml/],
+    [
+      {
+        'd/vcluster.yaml': config(owner),
+        'd/a/host.yaml': endpoints('{}'),
+        'd/a/expected.yaml': endpoints('{}'),
+      },
+      /d\/a\/host\.yaml: it is no host object of vc/,
+    ],
     [
       { 'd/vcluster.yaml': config(owner), 'd/a/input.yaml': endpoints('{}') },
       /neither expected\.yaml nor expected\.error/,

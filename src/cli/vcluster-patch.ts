@@ -5,10 +5,10 @@ import { dnsLabel } from '../api/names.ts'
 import type { Json, JsonObject } from '../api/object.ts'
 import type { Config } from '../vcluster/config.ts'
 import type { Patch } from '../vcluster/patch/patch.ts'
-import { type Preview, previewToHost, previewToVirtual } from '../vcluster/patch/preview.ts'
+import { type Preview, previewToHost, previewToVirtual, whyNameless } from '../vcluster/patch/preview.ts'
 import { checkRoundTrip, type RoundTrip } from '../vcluster/patch/round-trip.ts'
 import { openSandbox, type Sandbox } from '../vcluster/patch/sandbox.ts'
-import { defineCommand, type Flags, type Io } from './command.ts'
+import { defineCommand, type Flags, type Io, UsageError } from './command.ts'
 import { diffOf } from './diff.ts'
 import { configFlags, readConfig } from './read-config.ts'
 import { readObject } from './read-object.ts'
@@ -65,6 +65,8 @@ export const vclusterPatch = defineCommand({
       flags['host-object'] === undefined ? null : await readObject(flags['host-object'], io),
       flags['virtual-object'] === undefined ? null : await readObject(flags['virtual-object'], io),
     ]
+    const nameless = flags.reverse ? whyNameless({ virtualObject: virtual, hostObject: object }, flags.name) : undefined
+    if (nameless !== undefined) throw new UsageError([`${flags.object}: ${nameless}`])
     const sandbox = openSandbox({ workers: 1 })
     try {
       // Started before, so that the trace tells the time of the patches.

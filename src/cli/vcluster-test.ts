@@ -2,7 +2,7 @@
 
 import { canonical, writeYaml } from '../api/codec.ts'
 import { emptyMap, isObject, type Json, type JsonObject } from '../api/object.ts'
-import { type PreviewOptions, previewToHost, previewToVirtual } from '../vcluster/patch/preview.ts'
+import { type PreviewOptions, previewToHost, previewToVirtual, whyNameless } from '../vcluster/patch/preview.ts'
 import { openSandbox } from '../vcluster/patch/sandbox.ts'
 import { defineCommand, type Io, UsageError } from './command.ts'
 import { diffOf } from './diff.ts'
@@ -78,6 +78,8 @@ async function runCase(path: string, options: PreviewOptions, io: Io): Promise<s
   const [input, host] = [await read('input.yaml'), await read('host.yaml')]
   if (!input && !host) throw new UsageError([`${path}: neither input.yaml nor host.yaml is there`])
   const isReverse = !input || files.includes('reverse')
+  const nameless = isReverse && host && whyNameless({ virtualObject: input, hostObject: host }, options.name)
+  if (nameless) throw new UsageError([`${path}/host.yaml: ${nameless}`])
   const preview =
     isReverse && host
       ? await previewToVirtual({ virtualObject: input, hostObject: host }, options)

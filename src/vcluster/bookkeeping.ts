@@ -12,8 +12,9 @@ export const hostUidMark = `${MARK}host-uid`
 /** Where an object of the virtual cluster came from that is the host's. */
 export const importedMark = `${MARK}imported-from`
 
+export const nameMark = `${MARK}object-name`
 const mark = {
-  name: `${MARK}object-name`,
+  name: nameMark,
   namespace: `${MARK}object-namespace`,
   uid: `${MARK}object-uid`,
   kind: `${MARK}object-kind`,
@@ -67,12 +68,15 @@ export function virtualRefOf({ annotations = {}, labels = {} }: Metadata, vclust
   return { namespace, name }
 }
 
-/** Whose a host object is: ours, of another syncer or another of our objects (a text that says whose), or nobody's. */
-export function whoseIs(metadata: Metadata, { vcluster, ref }: Owner): 'ours' | 'nobody' | { readonly other: string } {
+/** `other` says whose; `isNear`: it is this virtual cluster's own, and no secret to its tenant. */
+export type Somebody = { readonly other: string; readonly isNear: boolean }
+
+/** Whose a host object is: ours, of another syncer or another of our objects, or nobody's. */
+export function whoseIs(metadata: Metadata, { vcluster, ref }: Owner): 'ours' | 'nobody' | Somebody {
   const own = virtualRefOf(metadata, vcluster)
   if (own) {
     if (own.name === ref.name && own.namespace === ref.namespace) return 'ours'
-    return { other: `it stands for ${own.namespace}/${own.name}` }
+    return { other: `it stands for ${own.namespace}/${own.name}`, isNear: true }
   }
   const { labels = {}, annotations = {} } = metadata
   // Somebody took the label away; the annotations still say whose it is.
@@ -83,8 +87,8 @@ export function whoseIs(metadata: Metadata, { vcluster, ref }: Owner): 'ours' | 
   if (isStripped) return 'nobody'
   for (const [key, value] of [...Object.entries(labels), ...Object.entries(annotations)]) {
     if (key.endsWith('/managed-by') && !noSyncer.has(key) && !(key === managedBy && value === vcluster))
-      return { other: `it is marked ${key}=${value}` }
-    if (key.endsWith('/object-name')) return { other: `it is marked ${key}=${value}` }
+      return { other: `it is marked ${key}=${value}`, isNear: false }
+    if (key.endsWith('/object-name')) return { other: `it is marked ${key}=${value}`, isNear: false }
   }
   return 'nobody'
 }

@@ -14,7 +14,13 @@ export const reasons = [
   'ReferenceFailed',
 ] as const
 export type Reason = (typeof reasons)[number]
-export type Trouble = { readonly reason: Reason; readonly message: string }
+export type Trouble = {
+  readonly reason: Reason
+  /** For the tenant, in the names of the virtual cluster. */
+  readonly message: string
+  /** The same for whoever runs the syncer, in the names of the host; absent: there is no difference. */
+  readonly logged?: string
+}
 
 /** The object with the condition, or without one; the very same where nothing changes. */
 export function withCondition<T extends Resource>(object: T, trouble: Trouble | undefined, now: number): T {
@@ -49,7 +55,7 @@ function readCondition({ metadata }: Resource): Condition | undefined {
 export class TroubleError extends Error {
   readonly trouble: Trouble
   constructor(trouble: Trouble) {
-    super(`${trouble.reason}: ${trouble.message}`)
+    super(`${trouble.reason}: ${trouble.logged ?? trouble.message}`)
     this.trouble = trouble
   }
 }

@@ -16,7 +16,7 @@ export type CopiesOptions<T extends Resource> = {
   /** Told of what others changed. */
   readonly changed: (ref: Ref, now: T | undefined, before: T | undefined) => void
   readonly failed: (error: unknown) => void
-  /** The other side answers again after it did not. */
+  /** The other side can be followed again after it could not. */
   readonly isBack: () => void
 }
 
@@ -31,16 +31,40 @@ export interface Copies<T> {
 
 const slotOf = ({ namespace, name }: Ref) => `${namespace}/${name}`
 
+type Written<T> = { readonly ref: Ref; readonly seen: string | undefined; readonly object: T | undefined }
+
+/** Tells of every watch but the first: a server that lets itself be watched again is back, even with nothing to tell. */
+function answering(resources: Resources, isBack: () => void): Resources {
+  let isFirst = true
+  return {
+    ...resources,
+    watch: async (kind, options) => {
+      const watch = await resources.watch(kind, options)
+      if (!isFirst) isBack()
+      isFirst = false
+      return watch
+    },
+  }
+}
+
 export function followCopies<T extends Resource>(options: CopiesOptions<T>): Copies<T> {
   const { resources, kind, namespaces, keep, changed, failed, isBack } = options
-  let isAway = false
   /** `seen` is what the informer had when it was written: once that moves, the informer knows better. */
-  const written = new Map<string, { readonly seen: string | undefined; readonly object: T | undefined }>()
+  const written = new Map<string, Written<T>>()
   /** Writes whose answer is awaited, while the informer has told nothing new. */
   const underWay = new Map<string, object>()
+  /** A list is the whole truth: what it does not have is not there, whatever was written before. */
+  const listed = (namespace: string) => {
+    underWay.clear()
+    for (const [slot, { ref, object }] of written) {
+      if (namespace && ref.namespace !== namespace) continue
+      written.delete(slot)
+      changed(ref, seen(ref), object)
+    }
+  }
   const informers = namespaces.map(namespace =>
     startInformer<T>({
-      resources: within(resources, namespace),
+      resources: answering(within(resources, namespace), isBack),
       kind,
       keep: object => keep(object as T),
       changed: (ref, now, before) => {
@@ -50,14 +74,8 @@ export function followCopies<T extends Resource>(options: CopiesOptions<T>): Cop
         // An echo of our own write is no news.
         if (!own || own.object?.metadata.resourceVersion !== now?.metadata.resourceVersion) changed(ref, now, before)
       },
-      failed: error => {
-        isAway = true
-        failed(error)
-      },
-      heard: () => {
-        if (isAway) isBack()
-        isAway = false
-      },
+      failed,
+      listed: () => listed(namespace),
     }),
   )
   const seen = (ref: Ref): T | undefined => {
@@ -84,8 +102,12 @@ export function followCopies<T extends Resource>(options: CopiesOptions<T>): Cop
         const object = await run()
         // The informer may be faster than the answer; it may know even more by now.
         if (underWay.get(slot) === token)
-          written.set(slot, { seen: seen(ref)?.metadata.resourceVersion, object: object && keep(object) })
+          written.set(slot, { ref, seen: seen(ref)?.metadata.resourceVersion, object: object && keep(object) })
         return object
+      } catch (error) {
+        // It may have gone through all the same, or been refused because what was written before is not there any more.
+        written.delete(slot)
+        throw error
       } finally {
         if (underWay.get(slot) === token) underWay.delete(slot)
       }

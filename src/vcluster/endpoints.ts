@@ -11,7 +11,7 @@ import { bare, gist, isOnlyCondition, serviceState, slim } from './keep.ts'
 import { Endpoints, type EndpointsObject, Service, type ServiceObject } from './kinds.ts'
 import { startLanes } from './lanes.ts'
 import type { Referent } from './patch/reference.ts'
-import { isAsSent, isConflict, perform, troubleOf } from './perform.ts'
+import { isAsSent, isConflict, perform, referenceTrouble, troubleOf } from './perform.ts'
 import { type Plan, type PlanTools, planEndpoints, type State, type Write } from './plan.ts'
 import { hostRefOf } from './translate.ts'
 
@@ -49,6 +49,8 @@ export interface EndpointSync {
   /** Names that failed at their last try, with why. */
   failures(): readonly { readonly name: string; readonly error: unknown; readonly attempts: number }[]
   states(): ReadonlyMap<State, number>
+  /** Everything is looked at again: something that all of it depends on has changed. */
+  lookAtAll(): void
   readonly depth: number
   stop(): Promise<void>
 }
@@ -56,6 +58,8 @@ export interface EndpointSync {
 const lanes = 8
 /** What patches refer to is not followed: that would need rights on every Secret. It is looked at so often. */
 const lookAtReferentsEvery = 30_000
+/** So often in a row. */
+const atOnce = 3
 const nameOf = ({ namespace, name }: Ref) => `${namespace}/${name}`
 const refOf = (name: string): Ref => {
   const [namespace = '', rest = ''] = name.split('/')
@@ -70,11 +74,17 @@ export function startEndpointSync(options: SyncOptions): EndpointSync {
   const since = new Map<string, number>()
   /** Who waits for a host object that is somebody else's to go. */
   const waiting = new Map<string, Set<string>>()
+  /** Names that have to be looked at again as they are now, how often in a row that was so, and not before when. */
+  const again = new Set<string>()
+  const turns = new Map<string, { readonly count: number; readonly until: number }>()
   let isReady = false
 
-  /** Who failed while a side was away need not wait for what its failures earned it. */
+  /** Who failed while a side was away need not wait for what its failures earned it, now or the next time. */
   const tryAgain = () => {
-    for (const name of work.failing.keys()) add(name)
+    for (const [name, { error }] of work.failing) {
+      if (!(error instanceof TroubleError)) work.forgive(name)
+      add(name)
+    }
   }
   const following = (what: string) => (error: unknown) => observer.failed(`following ${what}`, error)
   const virtual = followCopies<EndpointsObject>({
@@ -137,27 +147,42 @@ export function startEndpointSync(options: SyncOptions): EndpointSync {
     if (isReady) work.add(name)
   }
 
-  /** Before all is listed, what is missing may just not be there yet. */
-  const ready = Promise.all([virtual.ready, services.ready, host.ready]).then(() => {
-    isReady = true
+  const addAll = () => {
     for (const object of virtual.values()) add(nameOf(atOf(object)))
     for (const object of host.values()) {
       const own = virtualRefOf(object.metadata, vcluster.name)
       if (own) add(nameOf(own))
     }
+  }
+  /** Before all is listed, what is missing may just not be there yet. */
+  const ready = Promise.all([virtual.ready, services.ready, host.ready]).then(() => {
+    isReady = true
+    addAll()
   })
 
   async function reconcile(name: string): Promise<number | undefined> {
+    const early = (turns.get(name)?.until ?? 0) - performance.now()
+    if (early > 0) return early
     const started = since.get(name)
     since.delete(name)
     try {
       const { host: write, referents } = await bringInOrder(name)
       if (write && started !== undefined) observer.lag((now() - started) / 1000)
-      return referents?.length ? lookAtReferentsEvery : undefined
+      return nextTurn(name) ?? (referents?.length ? lookAtReferentsEvery : undefined)
     } catch (error) {
       if (started !== undefined) since.set(name, started)
       throw error
     }
+  }
+
+  /** At once the first times; a server that never takes what it is sent is not asked at full speed for ever. */
+  function nextTurn(name: string): number | undefined {
+    const count = again.delete(name) ? (turns.get(name)?.count ?? 0) + 1 : 0
+    if (count === 0) return void turns.delete(name)
+    const delay = count > atOnce ? Math.min(lookAtReferentsEvery, 100 * 2 ** Math.min(count - atOnce, 20)) : 0
+    turns.set(name, { count, until: delay ? performance.now() + delay : 0 })
+    if (!delay) add(name)
+    return delay || undefined
   }
 
   async function bringInOrder(name: string): Promise<Plan> {
@@ -175,7 +200,7 @@ export function startEndpointSync(options: SyncOptions): EndpointSync {
     for (const referent of plan.referents ?? []) await bring(referent, ref, current)
     // Last, for it takes the condition away.
     if (plan.first !== 'virtual') await writeVirtual(ref, plan)
-    else if (plan.state === 'synced') add(name) // a condition that may be there goes the next time
+    else if (plan.state === 'synced') again.add(name) // a condition that may be there goes the next time
     if (plan.state === 'gone') states.delete(name)
     else states.set(name, plan.state)
     if (plan.trouble) await report(ref, current, plan.trouble)
@@ -194,7 +219,7 @@ export function startEndpointSync(options: SyncOptions): EndpointSync {
     if (!write) return
     const left = await virtual.write(ref, () => perform(options.virtual, ref, write))
     observer.wrote('virtual', write.verb)
-    if (!isAsSent(write, left)) add(nameOf(ref))
+    if (!isAsSent(write, left)) again.add(nameOf(ref))
   }
 
   async function writeHost(
@@ -207,9 +232,9 @@ export function startEndpointSync(options: SyncOptions): EndpointSync {
       const left = await host.write(hostRef, () => perform(options.host, hostRef, write))
       observer.wrote('host', write.verb)
       const isToMark = write.verb === 'create' && options.hostDeletePolicy === 'Propagate'
-      if (isToMark || !isAsSent(write, left)) add(nameOf(ref))
+      if (isToMark || !isAsSent(write, left)) again.add(nameOf(ref))
     } catch (error) {
-      const trouble = troubleOf(error, hostRef, ref)
+      const trouble = troubleOf(error, write.verb, { host: hostRef, ref })
       if (trouble) await refuse(ref, current, trouble)
       throw error
     }
@@ -219,7 +244,8 @@ export function startEndpointSync(options: SyncOptions): EndpointSync {
     try {
       await options.bringAlong?.(referent)
     } catch (error) {
-      if (error instanceof TroubleError) await refuse(ref, current, error.trouble)
+      const trouble = error instanceof TroubleError ? error.trouble : referenceTrouble(error, referent)
+      if (trouble) await refuse(ref, current, trouble)
       throw error
     }
   }
@@ -250,6 +276,7 @@ export function startEndpointSync(options: SyncOptions): EndpointSync {
       for (const state of states.values()) counts.set(state, (counts.get(state) ?? 0) + 1)
       return counts
     },
+    lookAtAll: addAll,
     get depth() {
       return work.depth
     },

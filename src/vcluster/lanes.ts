@@ -15,6 +15,8 @@ export type LanesOptions = {
 
 export interface Lanes {
   add(name: string): void
+  /** What a name has failed with so far makes it wait no longer, should it fail again. */
+  forgive(name: string): void
   /** Names that wait or are worked on; those that wait for their next try do not count. */
   readonly depth: number
   /** Names whose last try failed. */
@@ -53,6 +55,10 @@ export function startLanes({ lanes, work, failed, random }: LanesOptions): Lanes
     add(name) {
       pending.add(name)
       loops[laneOf(name, lanes)]?.add(name)
+    },
+    forgive(name) {
+      const failure = failing.get(name)
+      if (failure) failure.attempts = 0
     },
     get depth() {
       return pending.size + under

@@ -90,12 +90,16 @@ export async function holdLease(options: LeaseOptions, signal: AbortSignal): Pro
     while (!ending.signal.aborted) {
       await wait(renewEvery, ending.signal)
       if (ending.signal.aborted) break
-      const mine = await take().catch(error => {
+      const asked = ticks()
+      const taking = take().catch(error => {
         failed(error)
         return undefined
       })
-      if (mine) renewed = ticks()
-      if (mine === false || ticks() - renewed > giveUpAfter) stop()
+      // No answer is an answer, too: whoever waits for one may wait for longer than the lease counts.
+      const late = wait(renewed + giveUpAfter - asked, ending.signal).then(() => undefined)
+      const mine = await Promise.race([taking, late])
+      if (mine) renewed = asked
+      if (mine === false || ticks() - renewed >= giveUpAfter) stop()
     }
     signal.removeEventListener('abort', stop)
     await leading

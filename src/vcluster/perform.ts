@@ -6,6 +6,7 @@ import type { Json, Ref } from '../api/object.ts'
 import type { Resources } from '../api/resources.ts'
 import type { Trouble } from './condition.ts'
 import { Endpoints, type EndpointsObject } from './kinds.ts'
+import type { Referent } from './patch/reference.ts'
 import type { Write } from './plan.ts'
 
 const manager = { fieldManager: 'platform-vcluster-sync' }
@@ -41,10 +42,24 @@ const missing = (error: unknown) => {
   throw error
 }
 
-/** What the host will say again next time; everything else may pass. Names in it are the tenant's own. */
-export function troubleOf(error: unknown, host: Ref, ref: Ref): Trouble | undefined {
+type Place = { readonly host: Ref; readonly ref: Ref }
+
+/** What the host will say again next time; everything else may pass. Names in the message are the tenant's own. */
+export function troubleOf(error: unknown, verb: Write['verb'], { host, ref }: Place): Trouble | undefined {
   if (!(error instanceof ApiError)) return undefined
-  const message = error.message.replaceAll(host.name, ref.name)
-  if (error.code === 403) return { reason: 'HostForbidden', message }
-  return error.code === 422 || error.code === 400 || error.code === 413 ? { reason: 'HostRefused', message } : undefined
+  const { code, message: logged } = error
+  const message = logged.replaceAll(host.name, ref.name).replaceAll(`"${host.namespace}"`, `"${ref.namespace}"`)
+  if (code === 403) return { reason: 'HostForbidden', message, logged }
+  // What is not there and was to be made is the place for it, and no object that somebody has just removed.
+  if (code === 404 && verb === 'create')
+    return { reason: 'HostRefused', message: 'the namespace it goes to is not on the host', logged }
+  return code === 422 || code === 400 || code === 413 ? { reason: 'HostRefused', message, logged } : undefined
+}
+
+/** The same for an object that a patch refers to, on whichever side it was refused. */
+export function referenceTrouble(error: unknown, referent: Referent): Trouble | undefined {
+  const { namespace, name, hostNamespace, hostName } = referent
+  const place = { host: { namespace: hostNamespace, name: hostName }, ref: { namespace, name } }
+  const trouble = troubleOf(error, 'update', place)
+  return trouble && { ...trouble, reason: 'ReferenceFailed' }
 }

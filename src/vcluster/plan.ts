@@ -54,22 +54,25 @@ export async function planEndpoints(world: World, tools: PlanTools): Promise<Pla
   const hostRef = hostRefOf(ref, tools.vcluster)
   // The address of the API server itself is nobody's to sync.
   if (ref.namespace === 'default' && ref.name === 'kubernetes') return { state: 'skipped' }
+  const whose = host && whoseIs(host.metadata, { vcluster: tools.vcluster.name, ref })
+  const drop = whose === 'ours' && host && !host.metadata.deletionTimestamp ? { host: remove(host) } : {}
+  const at = hostRef ? { hostRef } : {}
+  if (!virtual || virtual.metadata.deletionTimestamp) return { state: 'gone', ...at, ...drop }
+  if (service !== 'plain') {
+    const state = service === 'none' ? 'waiting' : 'host-owned'
+    // The mark goes before the object does: else its end would look like a deletion on the host.
+    return { state, first: 'virtual', ...at, ...changed(virtual, clean(virtual, undefined, tools)), ...drop }
+  }
   if (!hostRef) {
     const message = `the namespace ${ref.namespace} has no entry in sync.toHost.namespaces.mappings.byName`
     return failed(virtual, { reason: 'NamespaceNotMapped', message }, tools)
   }
-  const whose = host && whoseIs(host.metadata, { vcluster: tools.vcluster.name, ref })
-  const drop = whose === 'ours' && host && !host.metadata.deletionTimestamp ? { host: remove(host) } : {}
-  if (!virtual || virtual.metadata.deletionTimestamp) return { state: 'gone', hostRef, ...drop }
-  if (service !== 'plain') {
-    const state = service === 'none' ? 'waiting' : 'host-owned'
-    // The mark goes before the object does: else its end would look like a deletion on the host.
-    return { state, first: 'virtual', hostRef, ...changed(virtual, clean(virtual, undefined, tools)), ...drop }
-  }
   if (host?.metadata.deletionTimestamp) return { state: 'waiting', hostRef }
   if (typeof whose === 'object') {
-    const message = `${hostRef.namespace}/${hostRef.name} on the host belongs to somebody else: ${whose.other}`
-    return { hostRef, ...failed(virtual, { reason: 'HostObjectForeign', message }, tools) }
+    const [name, hostName] = [ref, hostRef].map(one => `${one.namespace}/${one.name}`)
+    const message = `what the host has for ${name} belongs to somebody else${whose.isNear ? `: ${whose.other}` : ''}`
+    const logged = `${hostName} on the host belongs to somebody else: ${whose.other}`
+    return { hostRef, ...failed(virtual, { reason: 'HostObjectForeign', message, logged }, tools) }
   }
   if (!host && tools.hostDeletePolicy === 'Propagate' && wasMade(virtual))
     return { state: 'gone', hostRef, virtual: remove(virtual) }

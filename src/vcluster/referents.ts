@@ -46,9 +46,9 @@ export function openReferents(options: ReferentsOptions): (referent: Referent) =
     const whose = there && whoseIs(there.metadata, { vcluster: vcluster.name, ref })
     if (here && here.metadata.annotations?.[importedMark] === undefined) {
       if (!options.pushes[kind.kind as 'Secret']) return
-      if (typeof whose === 'object') throw foreign(kind, hostRef, whose.other)
+      if (typeof whose === 'object') throw foreign(kind, { ref, hostRef }, whose.other)
       // Unlike Endpoints, what is nobody's may be what the host's own people put there.
-      if (there && whose !== 'ours') throw foreign(kind, hostRef, 'it was there before')
+      if (there && whose !== 'ours') throw foreign(kind, { ref, hostRef }, 'it was there before')
       const refused = pushRefusal(here)
       if (refused) throw trouble(`the ${kind.kind} ${ref.namespace}/${ref.name} does not go to the host: ${refused}`)
       return push({ kind, here, there, hostRef }, options)
@@ -58,7 +58,7 @@ export function openReferents(options: ReferentsOptions): (referent: Referent) =
     if (whose === 'ours' && !here) return drop(host, kind, hostRef, there)
     const question = { referent, hostObject: there as unknown as JsonObject, virtualExists: false, vcluster }
     const why = importRefusal({ ...question, allow: options.importAllow })
-    if (why) throw trouble(`the ${kind.kind} ${hostRef.namespace}/${hostRef.name} of the host is not imported: ${why}`)
+    if (why) throw notImported(kind, { ref, hostRef }, why)
     return pull({ kind, here, there, ref, hostRef }, options)
   }
 }
@@ -84,9 +84,21 @@ async function read(resources: Resources, kind: Kind, ref: Ref): Promise<Held | 
   }
 }
 
-const trouble = (message: string) => new TroubleError({ reason: 'ReferenceFailed', message })
-const foreign = (kind: Kind, { namespace, name }: Ref, why: string) =>
-  trouble(`the ${kind.kind} ${namespace}/${name} on the host belongs to somebody else: ${why}`)
+type Place = { readonly ref: Ref; readonly hostRef: Ref }
+
+const said = ({ kind }: Kind, { namespace, name }: Ref) => `the ${kind} ${namespace}/${name}`
+const trouble = (message: string, logged = message) => new TroubleError({ reason: 'ReferenceFailed', message, logged })
+const foreign = (kind: Kind, { ref, hostRef }: Place, why: string) =>
+  trouble(
+    `${said(kind, ref)} does not go to the host: what is in its place there belongs to somebody else`,
+    `${said(kind, hostRef)} on the host belongs to somebody else: ${why}`,
+  )
+/** Behind a colon are names of the host. */
+const notImported = (kind: Kind, { ref, hostRef }: Place, why: string) =>
+  trouble(
+    `${said(kind, ref)} is not imported from the host: ${why.split(':')[0]}`,
+    `${said(kind, hostRef)} of the host is not imported: ${why}`,
+  )
 
 const contentOf = ({ data, binaryData, type, immutable }: Held) => ({
   ...(data ? { data } : {}),

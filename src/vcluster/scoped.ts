@@ -3,22 +3,41 @@
 import { ApiError, expired } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
 import type { Ref } from '../api/object.ts'
-import type { Resources } from '../api/resources.ts'
+import type { Document, List, ListOptions, Resources } from '../api/resources.ts'
 
 /**
- * Lists and watches see one namespace alone ('' is all), so that rights in that namespace are enough. A server that
- * was set back, and knows less than was seen of it already, is listed anew, as one that has forgotten is.
+ * Lists and watches see one namespace alone ('' is all), so that rights in that namespace are enough. Lists come page by
+ * page: the text of all objects at once would be most of the memory the syncer ever needs. A server that was set back, and knows less than was seen of it already, is listed anew, as one that has forgotten is.
  */
 export function within(resources: Resources, namespace: string): Resources {
   return {
     ...resources,
-    list: (kind, options) => resources.list(kind, { ...options, namespace }),
+    list: (kind, options) => listByPages(resources, kind, { ...options, namespace }),
     watch: (kind, options) =>
       resources.watch(kind, { ...options, namespace }).catch(error => {
         if (error instanceof ApiError && isTooLarge(error)) throw expired(error.message)
         throw error
       }),
   }
+}
+
+const pageSize = 500
+
+/** All pages of one moment. Where the server has forgotten that moment before the last page, everything at once. */
+async function listByPages(resources: Resources, kind: Kind, options: ListOptions): Promise<List> {
+  const items: Document[] = []
+  let next: string | undefined
+  try {
+    do {
+      const page = await resources.list(kind, { ...options, limit: pageSize, ...(next ? { continue: next } : {}) })
+      items.push(...page.items)
+      if (!page.continue) return { ...page, items }
+      next = page.continue
+    } while (next)
+  } catch (error) {
+    if (!next || !(error instanceof ApiError) || error.code !== 410) throw error
+  }
+  return resources.list(kind, options)
 }
 
 const isTooLarge = ({ status }: ApiError) =>

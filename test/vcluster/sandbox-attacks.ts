@@ -181,6 +181,7 @@ const memory = [
 
 const size = [
   '"a".repeat(2e6)',
+  '"a".repeat(10 * 1024 * 1024)',
   'Array(3e5).fill("abcdefgh")',
   '({ a: "x".repeat(6e5), b: "y".repeat(6e5) })',
   'Array(100).fill("x".repeat(20000))',

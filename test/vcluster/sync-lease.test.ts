@@ -11,6 +11,8 @@ import { openHouse } from '../support/in-process.ts'
 
 const at = { namespace: 'team', name: 'vcluster-sync-vc' }
 
+type Clock = ReturnType<typeof clockwork>
+
 /** Time that tests move; whoever waits is woken when it has come. */
 function clockwork() {
   let time = 0
@@ -91,33 +93,39 @@ test('one leads; when it is told to stop it lets the lease go, and another takes
   await house.close()
 })
 
-test('one that cannot renew gives up before another may take over: never do two lead', async () => {
-  const { house, clock, leading, start } = await open()
-  let isAway = false
-  const flaky: Resources = {
-    ...house.resources,
-    get: async (...args) => {
-      if (isAway) throw new ApiError(503, '', 'away')
-      return house.resources.get(...args)
-    },
-  }
-  const stop = start('a', 0, flaky)
-  await clock.forward(1000)
-  const other = start('b', -7 * 3600_000)
-  await clock.forward(10_000)
-  assert.deepEqual([...leading], ['a'])
-  isAway = true
-  let most = 0
-  for (let n = 0; n < 80; n++) {
-    await clock.forward(500)
-    most = Math.max(most, leading.size)
-  }
-  assert.equal(most, 1)
-  assert.deepEqual([...leading], ['b'])
-  isAway = false
-  await clock.forward(60_000)
-  assert.deepEqual([...leading], ['b'])
-  await stop()
-  await other()
-  await house.close()
-})
+for (const [how, fail] of [
+  ['because it is refused', async () => {}],
+  // As one that is cut off: an answer comes only when somebody loses patience.
+  ['because nobody answers', (clock: Clock) => clock.wait(30_000, new AbortController().signal)],
+] as const)
+  test(`one that cannot renew ${how} gives up before another may take over: never do two lead`, async () => {
+    const { house, clock, leading, start } = await open()
+    let isAway = false
+    const flaky: Resources = {
+      ...house.resources,
+      get: async (...args) => {
+        if (!isAway) return house.resources.get(...args)
+        await fail(clock)
+        throw new ApiError(503, '', 'away')
+      },
+    }
+    const stop = start('a', 0, flaky)
+    await clock.forward(1000)
+    const other = start('b', -7 * 3600_000)
+    await clock.forward(10_000)
+    assert.deepEqual([...leading], ['a'])
+    isAway = true
+    let most = 0
+    for (let n = 0; n < 80; n++) {
+      await clock.forward(500)
+      most = Math.max(most, leading.size)
+    }
+    assert.equal(most, 1)
+    assert.deepEqual([...leading], ['b'])
+    isAway = false
+    await clock.forward(60_000)
+    assert.deepEqual([...leading], ['b'])
+    await stop()
+    await other()
+    await house.close()
+  })

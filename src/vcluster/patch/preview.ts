@@ -1,7 +1,7 @@
 // What the other side would get for one Endpoints, before anything runs: by the syncer's own plan. The command line calls it.
 
 import type { JsonObject, Metadata } from '../../api/object.ts'
-import { mayCross, virtualRefOf } from '../bookkeeping.ts'
+import { mayCross, nameMark, virtualRefOf, whoseIs } from '../bookkeeping.ts'
 import type { Config } from '../config.ts'
 import type { EndpointsObject } from '../kinds.ts'
 import { namespaceMap } from '../namespaces.ts'
@@ -60,15 +60,34 @@ async function planHost(
   const tools = { vcluster, hostDeletePolicy, owner: undefined, refuses, patcher, now }
   const plan = await planEndpoints({ ref, virtual, service: 'plain', host }, tools)
   const object = (plan.host?.object ?? host ?? virtual) as unknown as JsonObject
-  if (plan.trouble) return { object, problem: `${plan.trouble.reason}: ${plan.trouble.message}` }
+  if (plan.trouble) return { object, problem: `${plan.trouble.reason}: ${plan.trouble.logged ?? plan.trouble.message}` }
   return plan.state === 'synced' ? { object } : { object, problem: `it is not synced: ${plan.state}` }
 }
 
+export type ReverseObjects = { readonly virtualObject: JsonObject | null; readonly hostObject: JsonObject }
+
+/** Why nobody can say which virtual object a host object stands for. */
+export function whyNameless({ virtualObject, hostObject }: ReverseObjects, name: string): string | undefined {
+  if (virtualObject || virtualRefOf((hostObject as unknown as EndpointsObject).metadata, name)) return undefined
+  const right = 'give it as vcluster patch prints it without --reverse, or the virtual object beside it'
+  return `it is no host object of ${name}: it lacks the annotation ${nameMark} and what goes with it; ${right} (--virtual-object, input.yaml)`
+}
+
+/** What the syncer would think of a host object before it took anything back from it. */
+function standing({ virtualObject, hostObject }: ReverseObjects, name: string): Pick<Preview, 'problem' | 'notes'> {
+  const { metadata } = hostObject as unknown as EndpointsObject
+  const virtual = (virtualObject as unknown as EndpointsObject | null)?.metadata
+  const ref = virtual ? { namespace: virtual.namespace ?? '', name: virtual.name ?? '' } : virtualRefOf(metadata, name)
+  const whose = ref ? whoseIs(metadata, { vcluster: name, ref }) : 'nobody'
+  if (typeof whose === 'object')
+    return { problem: `HostObjectForeign: it belongs to somebody else: ${whose.other}`, notes: [] }
+  const note = "the host object lacks the syncer's marks: as it is it would be replaced, and nothing come back from it"
+  return { notes: whose === 'ours' ? [] : [note] }
+}
+
 /** Labels and annotations come back from the host; everything else of the virtual object stays. */
-export async function previewToVirtual(
-  { virtualObject, hostObject }: { readonly virtualObject: JsonObject | null; readonly hostObject: JsonObject },
-  options: PreviewOptions,
-): Promise<Preview> {
+export async function previewToVirtual(objects: ReverseObjects, options: PreviewOptions): Promise<Preview> {
+  const { virtualObject, hostObject } = objects
   const { metadata, ...rest } = hostObject as unknown as EndpointsObject
   const virtual = virtualObject as unknown as EndpointsObject | null
   const known = virtualRefOf(metadata, options.name) ?? {}
@@ -80,13 +99,15 @@ export async function previewToVirtual(
   const { labels, annotations } = ((patched?.object ?? plain) as unknown as EndpointsObject).metadata
   const object = { ...plain, metadata: { ...back, ...(labels && { labels }), ...(annotations && { annotations }) } }
   const trace = patched?.trace ?? []
+  const { problem, notes } = standing(objects, options.name)
   return {
     object: object as unknown as JsonObject,
     plain,
     trace,
     referents: patched?.referents ?? [],
     ...(patched?.problem && { problem: problemText(patched) }),
-    notes: trace.flatMap(lostChanges),
+    ...(problem === undefined ? {} : { problem }),
+    notes: [...notes, ...trace.flatMap(lostChanges)],
   }
 }
 

@@ -4,6 +4,8 @@ import type { SandboxThread, TimedJob } from './sandbox-thread.ts'
 import type { Answer } from './sandbox-worker.ts'
 
 export type Pool = {
+  /** All threads, before anybody asks. Rejects where one cannot be had. */
+  start(): Promise<void>
   /** In the order of asking. */
   perform(job: TimedJob): Promise<Answer>
   close(): Promise<void>
@@ -24,12 +26,12 @@ export function openPool(most: number, open: () => Promise<SandboxThread>): Pool
   const busy = new Set<Promise<void>>()
   let isClosed = false
 
-  function start(): void {
+  function serveAll(): void {
     while (asked.length && busy.size < most) {
       const share = Math.ceil(asked.length / (most - busy.size))
       const work = serve(asked.splice(0, Math.min(share, MOST_TOGETHER))).finally(() => {
         busy.delete(work)
-        start()
+        serveAll()
       })
       busy.add(work)
     }
@@ -52,16 +54,25 @@ export function openPool(most: number, open: () => Promise<SandboxThread>): Pool
   /** Before its turn is over, so that who comes next does not wait for a start. */
   async function replace(thread: SandboxThread): Promise<void> {
     await thread.close()
-    if (!isClosed) idle.push(await open())
+    if (!isClosed) await add()
+  }
+
+  async function add(): Promise<void> {
+    const thread = await open()
+    if (isClosed) await thread.close()
+    else idle.push(thread)
   }
 
   return {
+    async start() {
+      await Promise.all(Array.from({ length: most - busy.size - idle.length }, add))
+    },
     perform: job =>
       new Promise((resolve, reject) => {
         if (isClosed) return reject(new Error('the sandbox is closed'))
         asked.push({ job, resolve, reject })
         // Once all have asked who are about to.
-        queueMicrotask(start)
+        queueMicrotask(serveAll)
       }),
     async close() {
       isClosed = true

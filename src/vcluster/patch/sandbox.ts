@@ -30,6 +30,8 @@ export type Batch = Omit<RealmInput, 'values'> & {
 export type Evaluated = { readonly value: Json } | { readonly reason: Reason; readonly message: string }
 
 export type Sandbox = {
+  /** Has its threads before the first batch comes; without it they start when they are needed. */
+  start(): Promise<void>
   /** A result for every value, in order. Never rejects for what a program does. */
   evaluate(batch: Batch): Promise<readonly Evaluated[]>
   close(): Promise<void>
@@ -53,7 +55,10 @@ export function openSandbox(options: { readonly workers?: number; readonly limit
   const limits = { ...usual, ...options.limits }
   let data: Promise<WorkerData> | undefined
   const pool = openPool(options.workers ?? 2, async () => {
-    data ??= dataOf(limits)
+    data ??= dataOf(limits).catch(error => {
+      data = undefined // what was missing may be there the next time
+      throw error
+    })
     return openSandboxThread(await data)
   })
 
@@ -89,6 +94,7 @@ export function openSandbox(options: { readonly workers?: number; readonly limit
       const parts = await Promise.all(split(batch).map(evaluateSome))
       return parts.flat()
     },
+    start: pool.start,
     close: pool.close,
   }
 }

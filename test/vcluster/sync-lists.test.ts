@@ -1,0 +1,68 @@
+// How the syncer lists: page by page, and whole where a page got too old.
+
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { expired } from '../../src/api/errors.ts'
+import type { Json } from '../../src/api/object.ts'
+import type { Resources } from '../../src/api/resources.ts'
+import { Endpoints } from '../../src/vcluster/kinds.ts'
+import { within } from '../../src/vcluster/scoped.ts'
+import { endpoints, openCluster } from '../support/cluster.ts'
+
+const cluster = await openCluster()
+after(() => cluster.close())
+const { resources } = cluster
+const names = Array.from({ length: 1100 }, (_, index) => `app-${String(index).padStart(4, '0')}`)
+for (let at = 0; at < names.length; at += 50)
+  await Promise.all(
+    names.slice(at, at + 50).map(name => resources.create(Endpoints, 'default', endpoints(name) as unknown as Json)),
+  )
+await resources.create(Endpoints, 'other', endpoints('not-asked-for', {}, 'other') as unknown as Json)
+
+type Asked = { readonly limit?: number; readonly continue?: string }
+
+/** Tells how it was asked, and breaks off where it is told to. */
+function listing(failsAt?: number): { readonly asked: Asked[]; readonly resources: Resources } {
+  const asked: Asked[] = []
+  const list: Resources['list'] = async (kind, options = {}) => {
+    asked.push(options)
+    if (asked.length === failsAt) throw expired('the list is too old')
+    return resources.list(kind, options)
+  }
+  return { asked, resources: { ...resources, list } }
+}
+const namesOf = (items: Awaited<ReturnType<Resources['list']>>['items']) =>
+  items.map(({ object }) => object.metadata.name).filter(name => name?.startsWith('app-'))
+
+test('a long list is read in pages, all of one moment and of one namespace', async () => {
+  const { asked, resources: told } = listing()
+  const { items, resourceVersion } = await within(told, 'default').list(Endpoints)
+  assert.deepEqual(namesOf(items).toSorted(), names)
+  assert.equal(items.filter(({ object }) => object.metadata.namespace !== 'default').length, 0)
+  assert.deepEqual(
+    asked.map(({ limit }) => limit),
+    [500, 500, 500],
+  )
+  const watch = await within(resources, 'default').watch(Endpoints, { resourceVersion })
+  watch.stop()
+})
+
+test('a list whose next page is too old is read again, whole', async () => {
+  const { asked, resources: told } = listing(2)
+  const { items } = await within(told, 'default').list(Endpoints)
+  assert.deepEqual(namesOf(items).toSorted(), names)
+  assert.deepEqual(
+    asked.map(({ limit, continue: next }) => [limit, next !== undefined]),
+    [
+      [500, false],
+      [500, true],
+      [undefined, false],
+    ],
+  )
+})
+
+test('what is wrong with the first page is told, and not asked again', async () => {
+  const { asked, resources: told } = listing(1)
+  await assert.rejects(within(told, 'default').list(Endpoints), /too old/)
+  assert.equal(asked.length, 1)
+})

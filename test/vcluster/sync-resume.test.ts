@@ -1,0 +1,185 @@
+// A side goes away and comes back: what the syncer believed is held against the new list, and who failed is tried again.
+
+import assert from 'node:assert/strict'
+import { afterEach, beforeEach, describe, test } from 'node:test'
+import { ApiError, expired } from '../../src/api/errors.ts'
+import type { Resources, Watch } from '../../src/api/resources.ts'
+import { type EndpointSync, startEndpointSync } from '../../src/vcluster/endpoints.ts'
+import { Endpoints } from '../../src/vcluster/kinds.ts'
+import { hostName } from '../../src/vcluster/names.ts'
+import { type Cluster, endpoints, openCluster, people, until } from '../support/cluster.ts'
+
+let clusters: Cluster[] = []
+let running: EndpointSync | undefined
+const side = (which: 0 | 1) => clusters[which] as Cluster
+const hostAt = { namespace: 'team', name: hostName('web', 'default', 'vc') }
+const at = { namespace: 'default', name: 'web' }
+const onHost = () => people(side(1)).get(hostAt)
+
+function start(over: { readonly virtual?: Resources; readonly host?: Resources }): EndpointSync {
+  running = startEndpointSync({
+    virtual: side(0).resources,
+    host: side(1).resources,
+    hostNamespaces: ['team'],
+    vcluster: { name: 'vc', namespace: 'team' },
+    hostDeletePolicy: 'Recreate',
+    owner: undefined,
+    refuses: () => undefined,
+    now: Date.now,
+    tell: true,
+    instance: 'test',
+    random: () => 0,
+    observer: { wrote: () => {}, lag: () => {}, failed: () => {}, trouble: () => {} },
+    ...over,
+  })
+  return running
+}
+
+async function make(): Promise<void> {
+  await people(side(0)).service('web')
+  await people(side(0)).create(endpoints('web'))
+}
+
+/** A watch that tells nothing and ends when it is told to. */
+function silent(lost: Promise<void>, like: Watch): Watch {
+  return {
+    next: async () => {
+      await lost
+      return undefined
+    },
+    bookmark: () => like.bookmark(),
+    stop: () => like.stop(),
+  }
+}
+
+describe('a side that goes away and comes back', { timeout: 60_000 }, () => {
+  beforeEach(async () => {
+    clusters = await Promise.all([openCluster(), openCluster()])
+  })
+  afterEach(async () => {
+    await running?.stop()
+    running = undefined
+    await Promise.all(clusters.map(cluster => cluster.close()))
+  })
+
+  test('what was made, not yet told by the watch, and deleted before the new list, is made again', async () => {
+    await make()
+    const { resources } = side(1)
+    const lost = Promise.withResolvers<void>()
+    let watches = 0
+    const host: Resources = {
+      ...resources,
+      watch: async (kind, options) => {
+        watches++
+        if (watches === 2) throw expired('too old')
+        const watch = await resources.watch(kind, options)
+        return watches === 1 ? silent(lost.promise, watch) : watch
+      },
+    }
+    const sync = start({ host })
+    const made = await until('the object', onHost)
+    await until('its end', async () => sync.states().get('synced') === 1)
+    await people(side(1)).remove(hostAt)
+    lost.resolve()
+    await until('another one', async () => {
+      const again = await onHost()
+      return again && again.metadata.uid !== made.metadata.uid
+    })
+  })
+
+  test('what was changed, not yet told by the watch, and deleted by then, is not changed for ever', async () => {
+    await make()
+    const { resources } = side(1)
+    let isDeaf = false
+    const lost = Promise.withResolvers<void>()
+    const host: Resources = {
+      ...resources,
+      watch: async (kind, options) => {
+        const watch = await resources.watch(kind, options)
+        return {
+          ...silent(lost.promise, watch),
+          next: async () => {
+            const events = await watch.next()
+            if (isDeaf) await lost.promise
+            return isDeaf ? undefined : events
+          },
+        }
+      },
+    }
+    const sync = start({ host })
+    await until('the object', onHost)
+    await sync.settled()
+    isDeaf = true
+    const subsets = [{ addresses: [{ ip: '10.0.0.9' }], ports: [{ port: 1 }] }]
+    await people(side(0)).patch(at, { subsets })
+    await until('the change', async () => (await onHost())?.subsets?.[0]?.addresses?.[0]?.ip === '10.0.0.9')
+    await people(side(1)).remove(hostAt)
+    await people(side(0)).patch(at, { metadata: { labels: { again: 'yes' } } })
+    isDeaf = false
+    lost.resolve()
+    await until('another one', onHost)
+  })
+
+  test('who failed while the host was away is tried as soon as it answers, though it has nothing to tell', async () => {
+    const { resources } = side(1)
+    let isAway = false
+    let refused = 0
+    const gone = Promise.withResolvers<void>()
+    const away = () => {
+      if (isAway) throw new ApiError(503, '', 'away', { details: { retryAfterSeconds: 3600 } })
+    }
+    const host: Resources = {
+      ...resources,
+      create: async (...args) => {
+        if (isAway) refused++
+        away()
+        return resources.create(...args)
+      },
+      watch: async (kind, options) => {
+        away()
+        const watch = await resources.watch(kind, options)
+        return refused ? watch : silent(gone.promise, watch)
+      },
+    }
+    const sync = start({ host })
+    await sync.ready
+    isAway = true
+    gone.resolve()
+    await make()
+    await until('a failure', async () => refused > 0)
+    isAway = false
+    await until('the object', onHost)
+  })
+
+  test('the virtual side, too', async () => {
+    await make()
+    const { resources } = side(0)
+    let isAway = false
+    let refused = 0
+    const gone = Promise.withResolvers<void>()
+    const virtual: Resources = {
+      ...resources,
+      update: async (...args) => {
+        if (isAway) {
+          refused++
+          throw new ApiError(503, '', 'away', { details: { retryAfterSeconds: 3600 } })
+        }
+        return resources.update(...args)
+      },
+      watch: async (kind, options) => {
+        if (isAway) throw new ApiError(503, '', 'away')
+        const watch = await resources.watch(kind, options)
+        return refused || kind !== Endpoints ? watch : silent(gone.promise, watch)
+      },
+    }
+    start({ virtual })
+    await until('the object', onHost)
+    isAway = true
+    await people(side(1)).patch(hostAt, { metadata: { labels: { edited: 'yes' } } })
+    await until('a failure', async () => refused > 0)
+    gone.resolve()
+    isAway = false
+    await until('the edit', async () => (await people(side(0)).get(at))?.metadata.labels?.['edited'] === 'yes')
+    assert.ok(refused > 0)
+  })
+})

@@ -1,0 +1,165 @@
+// What is told to the tenant and what to the operator, and that nothing fails in silence or for ever at full speed.
+
+import assert from 'node:assert/strict'
+import { afterEach, beforeEach, describe, test } from 'node:test'
+import { ApiError } from '../../src/api/errors.ts'
+import type { JsonObject, Resource } from '../../src/api/object.ts'
+import type { Resources } from '../../src/api/resources.ts'
+import { type EndpointSync, type SyncOptions, startEndpointSync } from '../../src/vcluster/endpoints.ts'
+import { type EndpointsObject, Event } from '../../src/vcluster/kinds.ts'
+import { hostName } from '../../src/vcluster/names.ts'
+import { type Cluster, endpoints, openCluster, people, until } from '../support/cluster.ts'
+
+const mark = 'vcluster.platform.sh'
+let clusters: Cluster[] = []
+let running: EndpointSync | undefined
+let logged: string[] = []
+let writes = 0
+const side = (which: 0 | 1) => clusters[which] as Cluster
+const [v, h] = [() => people(side(0)), () => people(side(1))]
+const at = { namespace: 'default', name: 'web' }
+const hostAt = { namespace: 'team', name: hostName('web', 'default', 'vc') }
+const annotation = (object: Resource | undefined, key: string) => object?.metadata.annotations?.[key]
+const conditionOf = async (ref = at) => annotation(await v().get(ref), `${mark}/conditions`)
+
+function start(over: Partial<SyncOptions> = {}): EndpointSync {
+  running = startEndpointSync({
+    virtual: side(0).resources,
+    host: side(1).resources,
+    hostNamespaces: ['team'],
+    vcluster: { name: 'vc', namespace: 'team' },
+    hostDeletePolicy: 'Recreate',
+    owner: undefined,
+    refuses: () => undefined,
+    now: Date.now,
+    tell: true,
+    instance: 'test',
+    random: () => 0,
+    observer: {
+      wrote: () => void writes++,
+      lag: () => {},
+      failed: (_, error) => void logged.push((error as Error).message),
+      trouble: (_, { reason, message, logged: more = message }) => void logged.push(`${reason}: ${more}`),
+    },
+    ...over,
+  })
+  return running
+}
+
+async function make(name = 'web', selector?: object, namespace = 'default'): Promise<void> {
+  await v().service(name, selector, namespace)
+  await v().create(endpoints(name, {}, namespace))
+}
+
+describe('the syncer tells', { timeout: 60_000 }, () => {
+  beforeEach(async () => {
+    clusters = await Promise.all([openCluster(), openCluster()])
+    logged = []
+    writes = 0
+  })
+  afterEach(async () => {
+    await running?.stop()
+    running = undefined
+    await Promise.all(clusters.map(cluster => cluster.close()))
+  })
+
+  test('that the namespace is not on the host, where a create finds nothing to create in', async () => {
+    await make()
+    const { resources } = side(1)
+    const host: Resources = {
+      ...resources,
+      create: () => Promise.reject(new ApiError(404, 'NotFound', 'namespaces "team" not found')),
+    }
+    const sync = start({ host })
+    const told = await until('the condition', conditionOf)
+    assert.match(told, /"reason":"HostRefused","message":"the namespace it goes to is not on the host"/)
+    await until('the state', async () => sync.states().get('failed') === 1)
+    assert.match(logged.join('\n'), /HostRefused: namespaces "team" not found/)
+  })
+
+  test('of a namespace that is not mapped only where something would have been synced from it', async () => {
+    await make('web', undefined, 'other')
+    await make('dns', { app: 'dns' }, 'other')
+    await v().create(endpoints('lonely', {}, 'other'))
+    const sync = start({ vcluster: { name: 'vc', namespace: 'team', mapped: () => undefined }, hostNamespaces: [] })
+    const told = await until('the condition', () => conditionOf({ namespace: 'other', name: 'web' }))
+    assert.match(told, /NamespaceNotMapped/)
+    await sync.settled()
+    assert.deepEqual(
+      sync.failures().map(({ name }) => name),
+      ['other/web'],
+    )
+    for (const name of ['dns', 'lonely']) assert.equal(await conditionOf({ namespace: 'other', name }), undefined)
+    assert.deepEqual(
+      [sync.states().get('failed'), sync.states().get('host-owned'), sync.states().get('waiting')],
+      [1, 1, 1],
+    )
+  })
+
+  test('the tenant in its own names, and nobody else’s; the operator in those of the host', async () => {
+    await make()
+    const labels = { 'vcluster.example.org/managed-by': 'a-neighbour' }
+    await h().create(endpoints(hostAt.name, { metadata: { labels } }, 'team'))
+    start()
+    const told = await until('the condition', conditionOf)
+    const event = await until('the Event', async () => (await v().list(Event))[0])
+    for (const text of [told, (event as unknown as { message: string }).message]) {
+      assert.match(text, /HostObjectForeign/)
+      assert.match(text, /default\/web/)
+      assert.doesNotMatch(text, /team|-x-|a-neighbour/)
+    }
+    assert.match(logged.join('\n'), /HostObjectForeign: team\/web-x-default-x-vc .*managed-by=a-neighbour/)
+  })
+
+  test('the same of what the host refuses', async () => {
+    await make()
+    const { resources } = side(1)
+    const message = `endpoints "${hostAt.name}" is forbidden: User "u" cannot create endpoints in the namespace "team"`
+    const host: Resources = { ...resources, create: () => Promise.reject(new ApiError(403, 'Forbidden', message)) }
+    start({ host })
+    const told = await until('the condition', conditionOf)
+    assert.match(told, /HostForbidden.*endpoints \\"web\\" is forbidden.* in the namespace \\"default\\"/)
+    assert.match(logged.join('\n'), /HostForbidden: endpoints "web-x-default-x-vc" is forbidden.*namespace "team"/)
+  })
+
+  test('that what a patch refers to is refused by the host', async () => {
+    await make()
+    const referent = {
+      ...{ apiVersion: 'v1', kind: 'Secret', path: 'metadata.annotations.key', namespace: 'default', name: 'key' },
+      ...{ hostNamespace: 'team', hostName: 'v123' },
+    }
+    const pass = async ({ object }: { readonly object: JsonObject }) => ({ object, trace: [], referents: [referent] })
+    let isRefused = true
+    const bringAlong = async () => {
+      if (isRefused) throw new ApiError(403, 'Forbidden', 'secrets "v123" is forbidden in the namespace "team"')
+    }
+    start({ patcher: { toHost: pass, toVirtual: pass }, bringAlong })
+    const told = await until('the condition', conditionOf)
+    assert.match(told, /"ReferenceFailed","message":"secrets \\"key\\" is forbidden in the namespace \\"default\\"/)
+    assert.match(logged.join('\n'), /ReferenceFailed: secrets "v123" is forbidden in the namespace "team"/)
+    assert.ok(await h().get(hostAt), 'the endpoint itself is synced')
+    isRefused = false
+    await until('its end', async () => (await conditionOf()) === undefined)
+  })
+
+  test('nobody in circles: a host that changes every write is followed, and ever more slowly', async () => {
+    await make()
+    const { resources } = side(1)
+    let stamps = 0
+    const stamped = (object: unknown) => {
+      const one = object as EndpointsObject
+      const annotations = { ...one.metadata.annotations, stamp: String(stamps++) }
+      return { ...one, metadata: { ...one.metadata, annotations } } as never
+    }
+    const host: Resources = {
+      ...resources,
+      create: (kind, namespace, object, options) => resources.create(kind, namespace, stamped(object), options),
+      update: (kind, ref, object, options) => resources.update(kind, ref, stamped(object), options),
+    }
+    start({ host })
+    const begin = performance.now()
+    // At once three times, then after 200, 400 and 800 ms.
+    await until('some stamps', async () => stamps > 6)
+    assert.ok(performance.now() - begin > 1000, `${stamps} writes in a moment`)
+  })
+})
