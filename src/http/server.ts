@@ -131,8 +131,7 @@ async function handle(
   const work: Work = { settled: undefined }
   try {
     const turn = options.turns()
-    if (turn) await turn
-    if (turn && exchange.closed) throw badRequest('the client went away before it was its turn')
+    if (turn) await inTurn(turn, exchange)
     const resources = options.resourcesFor(caller)
     const service = { resources, view, standing, question, work, recorded }
     if (info.verb === 'watch') await serveWatch(options, exchange, info, service)
@@ -142,6 +141,12 @@ async function handle(
     if (work.settled) void work.settled.then(leave)
     else leave()
   }
+}
+
+/** Whoever goes away while they wait makes room at once: others may be refused for it. */
+async function inTurn(turn: Promise<void>, exchange: Exchange): Promise<void> {
+  await Promise.race([turn, new Promise<void>(resolve => exchange.onClosed(resolve))])
+  if (exchange.closed) throw badRequest('the client went away before it was its turn')
 }
 
 /** Work that goes on behind an answer; undefined: none. */
