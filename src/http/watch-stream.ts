@@ -29,8 +29,8 @@ const bookmarkEvery = 60_000
 const usualPatience = 30_000
 /** As much is written before the client has to have taken it: what nobody reads must not pile up. */
 const chunkSize = 1024 * 1024
-/** Milliseconds that writing to one watch takes, about. */
-const writeTakes = 0.1
+/** Milliseconds that writing to one watch takes, about. Each rests for itself: all at once would be too much at once for who reads. */
+const writeTakes = 0.05
 const longestBreath = 50
 
 export async function streamWatch(exchange: Exchange, watch: Watch, options: StreamOptions): Promise<void> {
@@ -73,7 +73,7 @@ export async function streamWatch(exchange: Exchange, watch: Watch, options: Str
       // Meanwhile the others are written to. What happens until it is this one's turn again goes out in one piece:
       // many watches of much that happens would otherwise cost a write an event each.
       const breath = Math.min(Math.floor(options.crowd() * writeTakes), longestBreath)
-      if (breath > 0) await nextRound(breath)
+      if (breath > 0) await new Promise(resolve => setTimeout(resolve, breath))
     }
     if (isChunked) response.chunkedEncoding = true // for the chunk that says there are no more
     response.end()
@@ -83,19 +83,6 @@ export async function streamWatch(exchange: Exchange, watch: Watch, options: Str
     stop()
     options.ending.removeEventListener('abort', stop)
   }
-}
-
-let round: Promise<void> | undefined
-
-/** One for all who wait: whoever goes on together is told the same, which is put together once. */
-function nextRound(milliseconds: number): Promise<void> {
-  round ??= new Promise(resolve => {
-    setTimeout(() => {
-      round = undefined
-      resolve()
-    }, milliseconds)
-  })
-  return round
 }
 
 /** How an event is written: as it is, shared by all who watch, or in the view this client asked for. */
