@@ -10,7 +10,7 @@ export interface Newest<K, V> {
 export function openNewest<K, V>(most: number, sizeOf: (key: K) => number): Newest<K, V> {
   const known = new Map<K, V>()
   /** Keys in the order they came: a map is slow to tell its first once many have left it. */
-  const order: K[] = []
+  const order: (K | undefined)[] = []
   let first = 0
   let size = 0
   return {
@@ -20,7 +20,8 @@ export function openNewest<K, V>(most: number, sizeOf: (key: K) => number): Newe
       order.push(key)
       size += sizeOf(key)
       while (size > most && first < order.length - 1) {
-        const oldest = order[first++] as K
+        const oldest = order[first] as K
+        order[first++] = undefined
         known.delete(oldest)
         size -= sizeOf(oldest)
       }

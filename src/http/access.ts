@@ -29,15 +29,35 @@ export type Standing = { readonly caller: Caller | undefined; readonly verdict: 
 /** Throws 401, 403, or 404 where even the name is not theirs to know. */
 export function judge(access: Access, exchange: Exchange, question: Question, find: KindFinder): Standing {
   const holder = holderOf(access, exchange, question)
-  const trail = access.audit.begin(exchange, question, holder)
-  exchange.trail = trail
-  const caller = actingAs(access, exchange, holder)
-  if (caller !== holder) trail.impersonated = caller
-  const warning = caller && access.warningFor(caller)
+  exchange.trail = access.audit.begin(exchange, question, holder)
+  const standing = standingOf(access, exchange, question, find, holder)
+  const warning = standing.caller && access.warningFor(standing.caller)
   if (warning) exchange.warn(warning)
+  return standing
+}
+
+/** For whoever had to wait since: what they may do may be less by now. */
+export function judgeAgain(access: Access, exchange: Exchange, question: Question, find: KindFinder): Standing {
+  const { request } = exchange
+  const holder = access.authenticate(request.headers.authorization, true, connectionOf(request))
+  return standingOf(access, exchange, question, find, holder)
+}
+
+function standingOf(
+  access: Access,
+  exchange: Exchange,
+  question: Question,
+  find: KindFinder,
+  holder: Caller | undefined,
+): Standing {
+  const { trail } = exchange
+  const caller = actingAs(access, exchange, holder)
   const verdict = access.authorizer.authorize(caller, question)
-  trail.allowed = verdict.answer !== 'no'
-  trail.reason = verdict.reason
+  if (trail) {
+    if (caller !== holder) trail.impersonated = caller
+    trail.allowed = verdict.answer !== 'no'
+    trail.reason = verdict.reason
+  }
   if (verdict.answer !== 'no') return { caller, verdict }
   throw caller ? refusal(caller, question, verdict.reason, find) : missingKey()
 }

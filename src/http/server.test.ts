@@ -23,13 +23,17 @@ const thing = documentOf({ apiVersion: kind.apiVersion, kind: 'Thing', metadata:
 type Wanted = Pick<ServerOptions, 'turns' | 'observe'> & {
   readonly create: () => Promise<Document>
   readonly closed?: () => void
+  readonly may?: () => boolean
 }
 
-async function listen({ create, closed = () => {}, ...wanted }: Wanted) {
+async function listen({ create, closed = () => {}, may = () => true, ...wanted }: Wanted) {
   const limits = openFairLimits({ most: { read: 1, write: 1, watch: 1 }, share: 1, rate: 0, burst: 0, now: Date.now })
   const access = {
     authenticate: () => ({ identity: 'User', username: 'ada', groups: [] }),
-    authorizer: { authorize: () => ({ answer: 'yes', reason: '' }), judge: () => ({ allowed: true, reason: '' }) },
+    authorizer: {
+      authorize: () => ({ answer: may() ? 'yes' : 'no', reason: '' }),
+      judge: () => ({ allowed: true, reason: '' }),
+    },
     rightsChanged: () => () => {},
     warningFor: () => undefined,
     audit: { begin: () => ({}), started: () => {}, complete: () => {}, failure: undefined },
@@ -116,5 +120,31 @@ test('whoever goes away before it is their turn has nothing done, and is on reco
   assert.deepEqual(codes, [400])
   assert.equal(limits.current.write, 0, 'others have its place before its turn has come')
   go()
+  await listener.close(0)
+})
+
+test('whoever loses the right while they wait for their turn is refused', async () => {
+  let go = () => {}
+  const turn = new Promise<void>(resolve => {
+    go = resolve
+  })
+  let may = true
+  const { limits, listener } = await listen({
+    create: async () => assert.fail('it was created'),
+    turns: () => {
+      may = false
+      setImmediate(go)
+      return turn
+    },
+    observe: () => {},
+    may: () => may,
+  })
+  const code = await new Promise<number | undefined>(resolve => {
+    request(`${listener.url}${path}`, { method: 'POST', agent: false }, answer => {
+      answer.resume().on('end', () => resolve(answer.statusCode))
+    }).end('{}')
+  })
+  assert.equal(code, 403)
+  assert.equal(limits.current.write, 0)
   await listener.close(0)
 })

@@ -19,7 +19,7 @@ import type { FairLimits } from '../serving/fair-limits.ts'
 import { isLoopback } from '../serving/listener.ts'
 import { type Answer, respond, statusOf } from '../serving/respond.ts'
 import type { Turns } from '../serving/turns.ts'
-import { type Access, judge, keepJudging, type Standing } from './access.ts'
+import { type Access, judge, judgeAgain, keepJudging, type Standing } from './access.ts'
 import { negotiate, type View } from './negotiate.ts'
 import { timeoutOf } from './options.ts'
 import { refuse } from './refuse.ts'
@@ -132,8 +132,9 @@ async function handle(
   try {
     const turn = options.turns()
     if (turn) await inTurn(turn, exchange)
-    const resources = options.resourcesFor(caller)
-    const service = { resources, view, standing, question, work, recorded }
+    const current = turn ? judgeAgain(options.access, exchange, question, find) : standing
+    const resources = options.resourcesFor(current.caller as Caller)
+    const service = { resources, view, standing: current, question, work, recorded }
     if (info.verb === 'watch') await serveWatch(options, exchange, info, service)
     else await serve(options, exchange, info, service)
   } finally {
