@@ -8,11 +8,14 @@ const decoder = new TextDecoder()
 const largest = 64 * 1024
 const known = openNewest<Uint8Array, Resource>(4 * 1024 * 1024, json => json.length)
 
+/** For bytes that nobody else has. */
+export const parseOnce = (json: Uint8Array): Resource => JSON.parse(decoder.decode(json)) as Resource
+
 /** The bytes must never change. */
 export function parseStored(json: Uint8Array): Resource {
   const there = known.get(json)
   if (there !== undefined) return there
-  const object = JSON.parse(decoder.decode(json)) as Resource
+  const object = parseOnce(json)
   if (json.length < largest) known.add(json, object)
   return object
 }

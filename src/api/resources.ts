@@ -5,7 +5,7 @@ import { canonical } from './encode.ts'
 import type { Status } from './errors.ts'
 import type { Kind } from './kind.ts'
 import type { Json, Metadata, Ref, Resource } from './object.ts'
-import { parseStored } from './parsed.ts'
+import { parseOnce, parseStored } from './parsed.ts'
 
 /** An object, its JSON and its place; what is not there yet is made when first asked for. None is ever written to. */
 export type Document = {
@@ -158,8 +158,10 @@ class Stored implements Document {
   #ref: Ref | undefined
   #uid: string | undefined
   #object: Resource | undefined
-  constructor(json: Uint8Array, ref: Ref | undefined, uid: string | undefined) {
+  #parse: (json: Uint8Array) => Resource
+  constructor(json: Uint8Array, ref: Ref | undefined, uid: string | undefined, parse: (json: Uint8Array) => Resource) {
     this.json = json
+    this.#parse = parse
     this.#ref = ref
     this.#uid = uid
   }
@@ -170,7 +172,7 @@ class Stored implements Document {
     return this.#ref ?? refOf(this.object)
   }
   get object(): Resource {
-    this.#object ??= parseStored(this.json)
+    this.#object ??= this.#parse(this.json)
     return this.#object
   }
 }
@@ -193,7 +195,10 @@ class Event implements WatchEvent {
 export const documentOf = (object: Resource, write: (object: Json) => string = canonical): Document =>
   new Made(object, write)
 /** `ref`, `uid`: its place and identity, where they are known without parsing it. */
-export const documentFrom = (json: Uint8Array, ref?: Ref, uid?: string): Document => new Stored(json, ref, uid)
+export const documentFrom = (json: Uint8Array, ref?: Ref, uid?: string): Document =>
+  new Stored(json, ref, uid, parseOnce)
+/** Of bytes that lie in a store and are read by many. */
+export const storedDocument = (json: Uint8Array, ref: Ref): Document => new Stored(json, ref, undefined, parseStored)
 export const watchEvent = (type: WatchEvent['type'], document: Document): WatchEvent => new Event(type, document)
 
 /** A Status where an object is expected, as in the ERROR event of a watch. */

@@ -15,7 +15,7 @@ import {
 } from './field-owners.ts'
 import { type FieldSchema, type Shape, shapeOf } from './field-schema.ts'
 import { isEmpty, union } from './field-set.ts'
-import { changedFields, hasPath, hasSameFields, skeletonOf } from './same-fields.ts'
+import { changedFields, hasPath, hasSameFields, isAbout, ownsNothing, skeletonOf } from './same-fields.ts'
 import { problemsOf, TypedError } from './typed.ts'
 import { type Comparison, compareTyped, isEqual } from './typed-compare.ts'
 import { fitToSchema } from './typed-remove.ts'
@@ -79,8 +79,7 @@ function trackInPlace(
     withoutManagedFields(input.after),
   )?.filter(path => isTracked(path, input))
   if (!changed?.every(path => hasPath(mine, path))) return undefined
-  // Who owns nothing goes with the next change.
-  const isTouched = (entry: ManagedFieldsEntry) => hasPath(entry, []) || changed.some(path => hasPath(entry, path))
+  const isTouched = (entry: ManagedFieldsEntry) => ownsNothing(entry) || changed.some(path => isAbout(entry, path))
   if (stored.some(entry => entry !== mine && isTouched(entry))) return undefined
   return changed.length === 0 ? stored : [...stored.slice(0, -1), { ...mine, time: input.now }]
 }

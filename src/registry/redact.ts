@@ -5,7 +5,7 @@ import { sealBroken } from '../api/errors.ts'
 import type { Kind, Shown } from '../api/kind.ts'
 import { isObject, type Json, type JsonObject, type Resource } from '../api/object.ts'
 import { parseStored } from '../api/parsed.ts'
-import { type Document, documentFrom, documentOf } from '../api/resources.ts'
+import { type Document, documentFrom, documentOf, storedDocument } from '../api/resources.ts'
 import { SealError } from '../storage/sealed.ts'
 import type { Entry, Value } from '../storage/store.ts'
 import type { Context, Place } from './context.ts'
@@ -65,7 +65,7 @@ function place(kind: Kind, object: JsonObject, path: string): Place {
 /** A stored object as anyone may see it who may get it. */
 export function present(ctx: Context, kind: Kind, entry: Entry): Document {
   return ctx.inside || isPlain(kind)
-    ? documentFrom(entry.text, entry.key)
+    ? storedDocument(entry.text, entry.key)
     : documentOf(visible(ctx, kind, load(ctx, kind, entry)))
 }
 

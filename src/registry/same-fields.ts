@@ -72,12 +72,25 @@ export function skeletonOf(shape: Shape, value: Json): Json {
   return bare
 }
 
-/** Whether an entry, as it is stored, has this very path; of no path at all: whether it has none. */
-export function hasPath({ fieldsV1 }: ManagedFieldsEntry, path: FieldPath): boolean {
+/** Whether an entry, as it is stored, has this very path. */
+export function hasPath(entry: ManagedFieldsEntry, path: FieldPath): boolean {
+  const node = nodeAt(entry, path)
+  return node !== undefined && (Object.hasOwn(node, '.') || isBare(node))
+}
+
+/** Whether an entry says anything of this path or of what is below it. */
+export const isAbout = (entry: ManagedFieldsEntry, path: FieldPath): boolean => nodeAt(entry, path) !== undefined
+
+/** Such an entry goes with the next change. */
+export const ownsNothing = ({ fieldsV1 }: ManagedFieldsEntry): boolean => !isObject(fieldsV1) || isBare(fieldsV1)
+
+function nodeAt({ fieldsV1 }: ManagedFieldsEntry, path: FieldPath): JsonObject | undefined {
   let node: Json | undefined = fieldsV1
   for (const element of path) {
-    if (!isObject(node) || !Object.hasOwn(node, element)) return false
+    if (!isObject(node) || !Object.hasOwn(node, element)) return undefined
     node = node[element]
   }
-  return isObject(node) && (Object.hasOwn(node, '.') || Object.keys(node).length === 0)
+  return isObject(node) ? node : undefined
 }
+
+const isBare = (node: JsonObject) => Object.keys(node).length === 0
