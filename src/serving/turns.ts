@@ -29,6 +29,7 @@ export function openTurns(now: () => number): Turns {
       waiting = waiting.slice(next)
       next = 0
     }
+    begin() // what comes from here on is of the next turn
     isUnderWay = waiting.length > 0
     if (!isUnderWay) return
     setImmediate(begin)
