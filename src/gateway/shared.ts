@@ -27,11 +27,15 @@ export type Wanted = {
   readonly isFresh: boolean
   /** Aborted when none is to be kept any more. */
   readonly retired?: AbortSignal | undefined
+  /** Nobody waits for it any more. */
+  readonly isGone?: (() => boolean) | undefined
   /** Milliseconds between two questions whether the cluster is still there. One that does not answer until the next is gone. */
   readonly askEvery?: number | undefined
 }
 
 const idleFor = 60_000
+/** Connections that were over as soon as they were open. HTTP/1.1 is no worse then. */
+const mostInVain = 2
 /** A cluster may allow fewer. All that share a connection end with it, so not more either. */
 const mostStreams = 250
 /** Some servers take many streams that are broken off for an attack, and end all that share the connection. */
@@ -42,7 +46,8 @@ const window = 4 * 1024 * 1024
 
 type Pool = {
   readonly connections: Set<Shared>
-  opening: Promise<void> | undefined
+  /** undefined: there is none, or it is over already. */
+  opening: Promise<Shared | undefined> | undefined
   /** The cluster does not speak HTTP/2. */
   isPlain: boolean
   isRetired: boolean
@@ -51,17 +56,20 @@ type Pool = {
 /** By how connections are made: who is somebody else to the cluster has connections of its own. */
 const pools = new WeakMap<Connect, Pool>()
 
-/** undefined: the cluster does not speak HTTP/2. Rejects where it cannot be reached. */
+/** undefined: the cluster does not speak HTTP/2, or ends what it is asked by it. Rejects where it cannot be reached. */
 export async function takePlace(share: Connect, wanted: Wanted): Promise<Place | undefined> {
   const pool = poolOf(share, wanted.retired)
   let mayUse = !wanted.isFresh
-  while (!pool.isPlain) {
+  for (let inVain = 0; inVain < mostInVain; ) {
+    if (pool.isPlain || pool.isRetired || wanted.isGone?.()) return undefined
     if (mayUse) for (const one of pool.connections) if (one.hasRoom) return one.take()
     mayUse = true
     pool.opening ??= add(pool, share, wanted).finally(() => {
       pool.opening = undefined
     })
-    await pool.opening
+    const opened = await pool.opening
+    // One that others have filled was not in vain.
+    if (!opened?.hasRoom && !opened?.taken) inVain++
   }
   return undefined
 }
@@ -79,14 +87,22 @@ function poolOf(share: Connect, retired: AbortSignal | undefined): Pool {
   return pool
 }
 
-async function add(pool: Pool, share: Connect, wanted: Wanted): Promise<void> {
-  const session = await open(share, wanted)
-  if (session) pool.connections.add(new Shared(session, pool, wanted.askEvery))
-  else pool.isPlain = true
+async function add(pool: Pool, share: Connect, wanted: Wanted): Promise<Shared | undefined> {
+  const opened = await open(share, wanted)
+  if (!opened) pool.isPlain = true
+  else if (opened.session.closed || opened.session.destroyed) opened.socket.destroy()
+  else {
+    const one = new Shared(opened.session, pool, wanted.askEvery)
+    pool.connections.add(one)
+    return one
+  }
+  return undefined
 }
 
+type Opened = { readonly session: ClientHttp2Session; readonly socket: TLSSocket }
+
 /** Resolves once the cluster has said how many streams it takes; undefined: it speaks HTTP/1.1 alone. */
-function open(share: Connect, { server, connectWithin }: Wanted): Promise<ClientHttp2Session | undefined> {
+function open(share: Connect, { server, connectWithin }: Wanted): Promise<Opened | undefined> {
   const socket = share() as TLSSocket
   socket.setNoDelay(true)
   return new Promise((resolve, reject) => {
@@ -102,7 +118,7 @@ function open(share: Connect, { server, connectWithin }: Wanted): Promise<Client
       const isPlain = socket.alpnProtocol !== 'h2'
       const done = (session?: ClientHttp2Session) => {
         clearTimeout(timer)
-        resolve(session)
+        resolve(session && { session, socket })
         if (!session) socket.destroy()
       }
       if (isPlain) return done()
@@ -113,7 +129,8 @@ function open(share: Connect, { server, connectWithin }: Wanted): Promise<Client
       })
       session.on('error', fail)
       session.once('remoteSettings', ({ maxConcurrentStreams }) =>
-        done(maxConcurrentStreams === 0 ? undefined : session),
+        // Not at once: some say goodbye in the same breath.
+        setImmediate(() => done(maxConcurrentStreams === 0 ? undefined : session)),
       )
     })
   })
