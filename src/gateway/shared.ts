@@ -1,15 +1,9 @@
 // Connections that the streams of one cluster share, by HTTP/2 where it speaks it: a watch is a stream and no connection. forward.ts takes places.
 
-import {
-  type ClientHttp2Session,
-  type ClientHttp2Stream,
-  connect as connectHttp2,
-  constants,
-  type OutgoingHttpHeaders,
-} from 'node:http2'
-import type { TLSSocket } from 'node:tls'
-import { BadAnswer } from './answer-reader.ts'
+import { type ClientHttp2Session, type ClientHttp2Stream, constants, type OutgoingHttpHeaders } from 'node:http2'
 import type { Call, Connect, Listening } from './connections.ts'
+import { listenForLife, type Opened, open } from './shared-opening.ts'
+import { listenTo } from './shared-stream.ts'
 
 /** For one stream, on a connection that is open. */
 export interface Place {
@@ -92,51 +86,12 @@ async function add(pool: Pool, share: Connect, wanted: Wanted): Promise<Shared |
   if (!opened) pool.isPlain = true
   else if (opened.session.closed || opened.session.destroyed) opened.socket.destroy()
   else {
-    const one = new Shared(opened.session, pool, wanted.askEvery)
+    const one = new Shared(opened, pool, wanted.askEvery)
     pool.connections.add(one)
     return one
   }
   return undefined
 }
-
-type Opened = { readonly session: ClientHttp2Session; readonly socket: TLSSocket }
-
-/** Resolves once the cluster has said how many streams it takes; undefined: it speaks HTTP/1.1 alone. */
-function open(share: Connect, { server, connectWithin }: Wanted): Promise<Opened | undefined> {
-  const socket = share() as TLSSocket
-  socket.setNoDelay(true)
-  return new Promise((resolve, reject) => {
-    const fail = (error: Error) => {
-      clearTimeout(timer)
-      socket.destroy()
-      reject(error)
-    }
-    const timer = setTimeout(() => fail(failed('it did not answer in time', 'ETIMEDOUT')), connectWithin)
-    socket.on('error', fail)
-    socket.on('close', () => fail(failed('the connection was broken off', 'ECONNRESET')))
-    socket.once('secureConnect', () => {
-      const isPlain = socket.alpnProtocol !== 'h2'
-      const done = (session?: ClientHttp2Session) => {
-        clearTimeout(timer)
-        resolve(session && { session, socket })
-        if (!session) socket.destroy()
-      }
-      if (isPlain) return done()
-      const session = connectHttp2(server, {
-        createConnection: () => socket,
-        settings: { enablePush: false },
-        maxSessionMemory: 64,
-      })
-      session.on('error', fail)
-      session.once('remoteSettings', ({ maxConcurrentStreams }) =>
-        // Not at once: some say goodbye in the same breath.
-        setImmediate(() => done(maxConcurrentStreams === 0 ? undefined : session)),
-      )
-    })
-  })
-}
-
-const failed = (message: string, code: string) => Object.assign(new Error(message), { code })
 
 class Shared {
   readonly session: ClientHttp2Session
@@ -147,14 +102,14 @@ class Shared {
   brokenOff = 0
   timer: NodeJS.Timeout | undefined
 
-  constructor(session: ClientHttp2Session, pool: Pool, askEvery = usuallyAskEvery) {
+  constructor(opened: Opened, pool: Pool, askEvery = usuallyAskEvery) {
+    const { session } = opened
     this.session = session
     this.pool = pool
     this.isOver = pool.isRetired
     session.setLocalWindowSize(window)
-    const heartbeat = listenForLife(session, askEvery)
+    listenForLife(opened, askEvery)
     session.on('close', () => {
-      clearInterval(heartbeat)
       clearTimeout(this.timer)
       pool.connections.delete(this)
     })
@@ -216,65 +171,4 @@ class Shared {
       },
     }
   }
-}
-
-/** A quiet stream says nothing of whether the other side is there: it is asked. */
-function listenForLife(session: ClientHttp2Session, askEvery: number): NodeJS.Timeout {
-  let isWaiting = false
-  const look = () => {
-    if (isWaiting) return session.destroy(failed('it was not heard any more', 'ETIMEDOUT'))
-    isWaiting = true
-    session.ping(() => {
-      isWaiting = false
-    })
-  }
-  return setInterval(look, askEvery).unref()
-}
-
-function listenTo(stream: ClientHttp2Stream, listening: Listening, isReused: boolean): { isWanted: boolean } {
-  const answer = { isWanted: true }
-  let hasAnswered = false
-  let left: number | undefined
-  let error: Error | undefined
-  stream.on('response', (headers, _flags, raw) => {
-    hasAnswered = true
-    const size = headers['content-length']
-    left = size === undefined ? undefined : Number(size)
-    if (answer.isWanted)
-      listening.head({ status: headers[':status'] ?? 502, rawHeaders: withoutPseudo(raw ?? []), connection: undefined })
-    // Not before: what came in one piece with the head would be told before it.
-    stream.on('data', (chunk: Buffer) => {
-      if (left !== undefined) left -= chunk.length
-      if (answer.isWanted) listening.data(chunk)
-    })
-  })
-  stream.on('end', () => {
-    // A stream that is reset ends, too, and is told of when it closes.
-    if (!answer.isWanted || stream.rstCode !== constants.NGHTTP2_NO_ERROR) return
-    if (left) {
-      error = new BadAnswer('it is shorter than it says')
-      return
-    }
-    answer.isWanted = false
-    listening.end()
-  })
-  stream.on('error', cause => {
-    error ??= cause
-  })
-  stream.on('close', () => {
-    if (!answer.isWanted) return
-    answer.isWanted = false
-    // Refused: the cluster did not look at it.
-    const isRefused = stream.rstCode === constants.NGHTTP2_REFUSED_STREAM
-    const how = { isStale: !hasAnswered && (isReused || isRefused), isConnected: !isRefused }
-    listening.failed(error ?? failed('the connection was broken off', 'ECONNRESET'), how)
-  })
-  return answer
-}
-
-function withoutPseudo(raw: readonly string[]): string[] {
-  const kept: string[] = []
-  for (let index = 0; index < raw.length; index += 2)
-    if (!raw[index]?.startsWith(':')) kept.push(raw[index] as string, raw[index + 1] as string)
-  return kept
 }

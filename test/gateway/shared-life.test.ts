@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { createSecureServer, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2'
+import { constants, createSecureServer, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2'
 import { type AddressInfo, connect as connectTcp, createServer as createTcp, type Server, type Socket } from 'node:net'
 import { afterEach, describe, test } from 'node:test'
 import { createServer as createTls } from 'node:tls'
@@ -77,7 +77,7 @@ async function wayTo(cluster: Server) {
     return socket
   }
   closing.push(() => dial.retire())
-  const wanted = { server, connectWithin: 10_000, isFresh: false, retired, askEvery: 100 }
+  const wanted = { server, connectWithin: 10_000, isFresh: false, retired, askEvery: 250 }
   const silence = () => {
     for (const socket of held) socket.unpipe().pause()
   }
@@ -128,5 +128,45 @@ describe('a place on a shared connection', { timeout: 60_000 }, () => {
     const way = await openBrief()
     await way.take({ isGone: () => way.sockets.length > 0 }).catch(() => {})
     assert.equal(way.sockets.length, 1)
+  })
+})
+
+describe('a shared connection that ends', { timeout: 60_000 }, () => {
+  test('does not wait for a cluster that says nothing to that, and harms nobody', async () => {
+    const way = await openWay()
+    const place = await way.take()
+    assert.ok(place)
+    way.silence()
+    way.dial.retire()
+    place.leave()
+    await until('the gateway has let go of it', () => way.sockets[0]?.destroyed === true)
+  })
+
+  test('ends what it carries where the cluster is not heard any more after its goodbye', async () => {
+    const way = await openWay()
+    const heard = listen(await way.take())
+    await until('it has begun', () => heard.text === 'first')
+    way.sessions[0]?.goaway(constants.NGHTTP2_NO_ERROR)
+    await eventually('it takes nothing new', async () => {
+      ;(await way.take())?.leave()
+      return way.sockets.length === 2
+    })
+    way.silence()
+    await until('it is given up', () => heard.error !== undefined)
+    assert.match(heard.error?.message ?? '', /not heard any more/)
+    await until('the gateway has let go of it', () => way.sockets[0]?.destroyed === true)
+  })
+
+  test('carries on what is quiet for as long as the cluster is there, after its goodbye, too', async () => {
+    const way = await openWay()
+    const heard = listen(await way.take({ askEvery: 500 }))
+    await until('it has begun', () => heard.text === 'first')
+    let answered = 0
+    way.sessions[0]?.on('remoteSettings', () => answered++)
+    way.sessions[0]?.goaway(constants.NGHTTP2_NO_ERROR)
+    await until('the cluster was asked a few times', () => answered > 3)
+    way.streams[0]?.end('last')
+    await until('all has come', () => heard.text === 'firstlast')
+    assert.equal(heard.error, undefined)
   })
 })
