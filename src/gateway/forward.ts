@@ -90,6 +90,7 @@ async function share(forwarding: Forwarding, ready: Ready, isFresh: boolean): Pr
   const { exchange, backend, timeouts } = forwarding
   if (!ready.share) return undefined
   const headers = streamHeadersOf(forwarding, ready)
+  if (!headers) return undefined
   const isGone = () => exchange.closed || exchange.response.headersSent
   const wanted = { server: backend.server, connectWithin: timeouts.connect, isFresh, retired: ready.retired }
   const place = await takePlace(ready.share, { ...wanted, isGone }).catch(error => {

@@ -12,10 +12,10 @@ export function listenTo(stream: ClientHttp2Stream, listening: Listening, isReus
   let error: Error | undefined
   stream.on('response', (headers, _flags, raw) => {
     hasAnswered = true
-    const size = headers['content-length']
-    left = size === undefined ? undefined : Number(size)
-    if (answer.isWanted)
-      listening.head({ status: headers[':status'] ?? 502, rawHeaders: withoutPseudo(raw ?? []), connection: undefined })
+    const { ':status': status = 502, 'content-length': size } = headers
+    // These have no body; the length is that of what is not sent.
+    left = size === undefined || status === 204 || status === 304 ? undefined : Number(size)
+    if (answer.isWanted) listening.head({ status, rawHeaders: withoutPseudo(raw ?? []), connection: undefined })
     // Not before: what came in one piece with the head would be told before it.
     stream.on('data', (chunk: Buffer) => {
       if (left !== undefined) left -= chunk.length
