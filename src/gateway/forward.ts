@@ -90,15 +90,17 @@ async function share(forwarding: Forwarding, ready: Ready, isFresh: boolean): Pr
   const { exchange, backend, timeouts } = forwarding
   if (!ready.share) return undefined
   const headers = streamHeadersOf(forwarding, ready)
+  if (!headers) return undefined
+  const isGone = () => exchange.closed || exchange.response.headersSent
   const wanted = { server: backend.server, connectWithin: timeouts.connect, isFresh, retired: ready.retired }
-  const place = await takePlace(ready.share, wanted).catch(error => {
+  const place = await takePlace(ready.share, { ...wanted, isGone }).catch(error => {
     throw failure(forwarding, error as Error, { isStale: false, isConnected: false })
   })
-  if (!place) return undefined
-  if (exchange.closed || exchange.response.headersSent) {
-    place.leave()
+  if (isGone()) {
+    place?.leave()
     return 'gone'
   }
+  if (!place) return undefined
   return listening => {
     try {
       return place.ask(headers, listening)

@@ -54,19 +54,21 @@ export function textOf(forwarding: Forwarding, ready: Ready): string {
   return `${text}\r\n`
 }
 
-/** The same in HTTP/2. HEAD and what has a body go otherwise. */
-export function streamHeadersOf(forwarding: Forwarding, ready: Ready): OutgoingHttpHeaders {
+/** The same in HTTP/2. HEAD and what has a body go otherwise. undefined: as text it would be refused, so it goes there. */
+export function streamHeadersOf(forwarding: Forwarding, ready: Ready): OutgoingHttpHeaders | undefined {
   const headers = headersOf(forwarding, ready)
   const { host, protocol } = addressOf(forwarding.backend.server)
+  const path = pathOf(forwarding)
+  // Nobody else looks: HTTP/2 carries what would be the end of a line elsewhere.
+  if (offTheLine.test(path) || headers.some(text => offTheLine.test(text))) return undefined
   const sent: { [name: string]: string | string[] } = {
     ':method': forwarding.exchange.request.method ?? 'GET',
     ':scheme': protocol.slice(0, -1),
     ':authority': host,
-    ':path': pathOf(forwarding),
+    ':path': path,
   }
   for (let index = 2; index < headers.length; index += 2) {
     const [name, value] = [(headers[index] as string).toLowerCase(), headers[index + 1] as string]
-    if (unspeakable.test(value)) throw badRequest('a header has characters that no header has')
     const before = Object.hasOwn(sent, name) ? sent[name] : undefined
     sent[name] = before === undefined ? value : [before, value].flat()
   }
@@ -75,6 +77,9 @@ export function streamHeadersOf(forwarding: Forwarding, ready: Ready): OutgoingH
 
 /** Everything but tabs, line ends and what can be printed. */
 const unspeakable = /[^\t\r\n\x20-\x7e\x80-\xff]|\r(?!\n)|(?<!\r)\n/
+
+/** The same, and line ends. */
+const offTheLine = /[^\t\x20-\x7e\x80-\xff]/
 
 /** The request, not sent yet. `more`: further headers. */
 export function openRequest(forwarding: Forwarding, ready: Ready, more: readonly string[] = []): ClientRequest {

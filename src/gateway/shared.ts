@@ -1,15 +1,9 @@
 // Connections that the streams of one cluster share, by HTTP/2 where it speaks it: a watch is a stream and no connection. forward.ts takes places.
 
-import {
-  type ClientHttp2Session,
-  type ClientHttp2Stream,
-  connect as connectHttp2,
-  constants,
-  type OutgoingHttpHeaders,
-} from 'node:http2'
-import type { TLSSocket } from 'node:tls'
-import { BadAnswer } from './answer-reader.ts'
+import { type ClientHttp2Session, type ClientHttp2Stream, constants, type OutgoingHttpHeaders } from 'node:http2'
 import type { Call, Connect, Listening } from './connections.ts'
+import { listenForLife, type Opened, open } from './shared-opening.ts'
+import { listenTo } from './shared-stream.ts'
 
 /** For one stream, on a connection that is open. */
 export interface Place {
@@ -27,11 +21,15 @@ export type Wanted = {
   readonly isFresh: boolean
   /** Aborted when none is to be kept any more. */
   readonly retired?: AbortSignal | undefined
+  /** Nobody waits for it any more. */
+  readonly isGone?: (() => boolean) | undefined
   /** Milliseconds between two questions whether the cluster is still there. One that does not answer until the next is gone. */
   readonly askEvery?: number | undefined
 }
 
 const idleFor = 60_000
+/** Connections that were over as soon as they were open. HTTP/1.1 is no worse then. */
+const mostInVain = 2
 /** A cluster may allow fewer. All that share a connection end with it, so not more either. */
 const mostStreams = 250
 /** Some servers take many streams that are broken off for an attack, and end all that share the connection. */
@@ -42,7 +40,8 @@ const window = 4 * 1024 * 1024
 
 type Pool = {
   readonly connections: Set<Shared>
-  opening: Promise<void> | undefined
+  /** undefined: there is none, or it is over already. */
+  opening: Promise<Shared | undefined> | undefined
   /** The cluster does not speak HTTP/2. */
   isPlain: boolean
   isRetired: boolean
@@ -51,17 +50,20 @@ type Pool = {
 /** By how connections are made: who is somebody else to the cluster has connections of its own. */
 const pools = new WeakMap<Connect, Pool>()
 
-/** undefined: the cluster does not speak HTTP/2. Rejects where it cannot be reached. */
+/** undefined: the cluster does not speak HTTP/2, or ends what it is asked by it. Rejects where it cannot be reached. */
 export async function takePlace(share: Connect, wanted: Wanted): Promise<Place | undefined> {
   const pool = poolOf(share, wanted.retired)
   let mayUse = !wanted.isFresh
-  while (!pool.isPlain) {
+  for (let inVain = 0; inVain < mostInVain; ) {
+    if (pool.isPlain || pool.isRetired || wanted.isGone?.()) return undefined
     if (mayUse) for (const one of pool.connections) if (one.hasRoom) return one.take()
     mayUse = true
     pool.opening ??= add(pool, share, wanted).finally(() => {
       pool.opening = undefined
     })
-    await pool.opening
+    const opened = await pool.opening
+    // One that others have filled was not in vain.
+    if (!opened?.hasRoom && !opened?.taken) inVain++
   }
   return undefined
 }
@@ -79,47 +81,17 @@ function poolOf(share: Connect, retired: AbortSignal | undefined): Pool {
   return pool
 }
 
-async function add(pool: Pool, share: Connect, wanted: Wanted): Promise<void> {
-  const session = await open(share, wanted)
-  if (session) pool.connections.add(new Shared(session, pool, wanted.askEvery))
-  else pool.isPlain = true
+async function add(pool: Pool, share: Connect, wanted: Wanted): Promise<Shared | undefined> {
+  const opened = await open(share, wanted)
+  if (!opened) pool.isPlain = true
+  else if (opened.session.closed || opened.session.destroyed) opened.socket.destroy()
+  else {
+    const one = new Shared(opened, pool, wanted.askEvery)
+    pool.connections.add(one)
+    return one
+  }
+  return undefined
 }
-
-/** Resolves once the cluster has said how many streams it takes; undefined: it speaks HTTP/1.1 alone. */
-function open(share: Connect, { server, connectWithin }: Wanted): Promise<ClientHttp2Session | undefined> {
-  const socket = share() as TLSSocket
-  socket.setNoDelay(true)
-  return new Promise((resolve, reject) => {
-    const fail = (error: Error) => {
-      clearTimeout(timer)
-      socket.destroy()
-      reject(error)
-    }
-    const timer = setTimeout(() => fail(failed('it did not answer in time', 'ETIMEDOUT')), connectWithin)
-    socket.on('error', fail)
-    socket.on('close', () => fail(failed('the connection was broken off', 'ECONNRESET')))
-    socket.once('secureConnect', () => {
-      const isPlain = socket.alpnProtocol !== 'h2'
-      const done = (session?: ClientHttp2Session) => {
-        clearTimeout(timer)
-        resolve(session)
-        if (!session) socket.destroy()
-      }
-      if (isPlain) return done()
-      const session = connectHttp2(server, {
-        createConnection: () => socket,
-        settings: { enablePush: false },
-        maxSessionMemory: 64,
-      })
-      session.on('error', fail)
-      session.once('remoteSettings', ({ maxConcurrentStreams }) =>
-        done(maxConcurrentStreams === 0 ? undefined : session),
-      )
-    })
-  })
-}
-
-const failed = (message: string, code: string) => Object.assign(new Error(message), { code })
 
 class Shared {
   readonly session: ClientHttp2Session
@@ -130,14 +102,14 @@ class Shared {
   brokenOff = 0
   timer: NodeJS.Timeout | undefined
 
-  constructor(session: ClientHttp2Session, pool: Pool, askEvery = usuallyAskEvery) {
+  constructor(opened: Opened, pool: Pool, askEvery = usuallyAskEvery) {
+    const { session } = opened
     this.session = session
     this.pool = pool
     this.isOver = pool.isRetired
     session.setLocalWindowSize(window)
-    const heartbeat = listenForLife(session, askEvery)
+    listenForLife(opened, askEvery)
     session.on('close', () => {
-      clearInterval(heartbeat)
       clearTimeout(this.timer)
       pool.connections.delete(this)
     })
@@ -199,65 +171,4 @@ class Shared {
       },
     }
   }
-}
-
-/** A quiet stream says nothing of whether the other side is there: it is asked. */
-function listenForLife(session: ClientHttp2Session, askEvery: number): NodeJS.Timeout {
-  let isWaiting = false
-  const look = () => {
-    if (isWaiting) return session.destroy(failed('it was not heard any more', 'ETIMEDOUT'))
-    isWaiting = true
-    session.ping(() => {
-      isWaiting = false
-    })
-  }
-  return setInterval(look, askEvery).unref()
-}
-
-function listenTo(stream: ClientHttp2Stream, listening: Listening, isReused: boolean): { isWanted: boolean } {
-  const answer = { isWanted: true }
-  let hasAnswered = false
-  let left: number | undefined
-  let error: Error | undefined
-  stream.on('response', (headers, _flags, raw) => {
-    hasAnswered = true
-    const size = headers['content-length']
-    left = size === undefined ? undefined : Number(size)
-    if (answer.isWanted)
-      listening.head({ status: headers[':status'] ?? 502, rawHeaders: withoutPseudo(raw ?? []), connection: undefined })
-    // Not before: what came in one piece with the head would be told before it.
-    stream.on('data', (chunk: Buffer) => {
-      if (left !== undefined) left -= chunk.length
-      if (answer.isWanted) listening.data(chunk)
-    })
-  })
-  stream.on('end', () => {
-    // A stream that is reset ends, too, and is told of when it closes.
-    if (!answer.isWanted || stream.rstCode !== constants.NGHTTP2_NO_ERROR) return
-    if (left) {
-      error = new BadAnswer('it is shorter than it says')
-      return
-    }
-    answer.isWanted = false
-    listening.end()
-  })
-  stream.on('error', cause => {
-    error ??= cause
-  })
-  stream.on('close', () => {
-    if (!answer.isWanted) return
-    answer.isWanted = false
-    // Refused: the cluster did not look at it.
-    const isRefused = stream.rstCode === constants.NGHTTP2_REFUSED_STREAM
-    const how = { isStale: !hasAnswered && (isReused || isRefused), isConnected: !isRefused }
-    listening.failed(error ?? failed('the connection was broken off', 'ECONNRESET'), how)
-  })
-  return answer
-}
-
-function withoutPseudo(raw: readonly string[]): string[] {
-  const kept: string[] = []
-  for (let index = 0; index < raw.length; index += 2)
-    if (!raw[index]?.startsWith(':')) kept.push(raw[index] as string, raw[index + 1] as string)
-  return kept
 }

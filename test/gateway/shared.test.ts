@@ -238,6 +238,42 @@ describe('watches that share a connection', () => {
     }
   })
 
+  test('"not modified" is whole without the body whose length it names, and nothing else is', async () => {
+    let status = 304
+    const cluster = await openCluster({}, ({ response }) => {
+      response.stream.respond({ ':status': status, 'content-length': '5' }, { endStream: true })
+    })
+    const dial = dialTo(cluster.url)
+    closing.push(() => dial.retire())
+    const { share, retired } = await dial.now()
+    assert.ok(share)
+    const outcome = async (code: number) => {
+      status = code
+      const place = await takePlace(share, { server: cluster.url, connectWithin: 10_000, isFresh: false, retired })
+      return new Promise<string>(resolve => {
+        const nothing = () => {}
+        const failed = () => resolve('broken')
+        place?.ask({ ':path': '/' }, { head: nothing, data: nothing, end: () => resolve('whole'), failed })
+      })
+    }
+    assert.equal(await outcome(304), 'whole')
+    assert.equal(await outcome(200), 'broken')
+  })
+
+  for (const [what, text] of [
+    ['a line end', 'Bearer a\r\nX-Remote-User: root'],
+    ['a zero', 'Bearer a\0b'],
+  ] as const)
+    test(`a header with ${what} in it is not sent`, async () => {
+      const cluster = await openCluster()
+      const dial = dialTo(cluster.url)
+      const now = async () => ({ ...(await dial.now()), authorization: text })
+      const seen = await watch(await openBefore(cluster.url, { ...dial, now }))
+      assert.equal(seen.status, 400)
+      assert.equal(cluster.got.length, 0)
+      assert.equal(cluster.sessions.size, 0)
+    })
+
   test('what is said twice and HTTP/2 says once goes by HTTP/1.1, and so do clusters that speak nothing else', async () => {
     const cluster = await openCluster()
     const gateway = await openBefore(cluster.url)

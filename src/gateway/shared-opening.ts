@@ -1,0 +1,82 @@
+// A connection by HTTP/2 to a cluster: how it is opened, and how it is noticed that nobody is there any more. shared.ts keeps them.
+
+import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2'
+import type { TLSSocket } from 'node:tls'
+import type { Connect } from './connections.ts'
+
+const settings = { enablePush: false }
+
+export type Opened = { readonly session: ClientHttp2Session; readonly socket: TLSSocket }
+
+type Where = { readonly server: string; readonly connectWithin: number }
+
+/** Resolves once the cluster has said how many streams it takes; undefined: it speaks HTTP/1.1 alone. */
+export function open(share: Connect, { server, connectWithin }: Where): Promise<Opened | undefined> {
+  const socket = share() as TLSSocket
+  socket.setNoDelay(true)
+  socket.setKeepAlive(true, 30_000)
+  return new Promise((resolve, reject) => {
+    const fail = (error: Error) => {
+      clearTimeout(timer)
+      socket.destroy()
+      reject(error)
+    }
+    const timer = setTimeout(() => fail(failed('it did not answer in time', 'ETIMEDOUT')), connectWithin)
+    socket.on('error', fail)
+    socket.on('close', () => fail(failed('the connection was broken off', 'ECONNRESET')))
+    socket.once('secureConnect', () => {
+      const isPlain = socket.alpnProtocol !== 'h2'
+      const done = (session?: ClientHttp2Session) => {
+        clearTimeout(timer)
+        resolve(session && { session, socket })
+        if (!session) socket.destroy()
+      }
+      if (isPlain) return done()
+      const session = connectHttp2(server, {
+        createConnection: () => socket,
+        settings,
+        maxSessionMemory: 64,
+      })
+      session.on('error', fail)
+      session.once('remoteSettings', ({ maxConcurrentStreams }) =>
+        // Not at once: some say goodbye in the same breath.
+        setImmediate(() => done(maxConcurrentStreams === 0 ? undefined : session)),
+      )
+    })
+  })
+}
+
+export const failed = (message: string, code: string) => Object.assign(new Error(message), { code })
+
+/** A quiet stream says nothing of whether the other side is there: it is asked, and whatever comes is a sign of life. */
+export function listenForLife({ session, socket }: Opened, askEvery: number): void {
+  let read = -1
+  let isEnding = false
+  const look = () => {
+    if (session.destroyed) {
+      // It waits for the cluster to end its side as well, but not for ever.
+      if (isEnding) socket.destroy()
+      isEnding = true
+      return
+    }
+    if (socket.bytesRead === read) {
+      session.destroy(failed('it was not heard any more', 'ETIMEDOUT'))
+      return void socket.destroy()
+    }
+    read = socket.bytesRead
+    question(session)
+  }
+  const timer = setInterval(look, askEvery).unref()
+  socket.once('close', () => clearInterval(timer))
+}
+
+/** Something that the other side has to answer. */
+function question(session: ClientHttp2Session): void {
+  try {
+    // After a goodbye Node sends no ping any more, but settings; these change nothing.
+    if (session.closed) session.settings(settings)
+    else session.ping(() => {})
+  } catch {
+    // It ended in this moment, and the next look sees that.
+  }
+}

@@ -1,0 +1,172 @@
+// How a connection that watches share begins and ends where the cluster does not play along: it retires, says goodbye at once, or falls silent.
+
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { constants, createSecureServer, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2'
+import { type AddressInfo, connect as connectTcp, createServer as createTcp, type Server, type Socket } from 'node:net'
+import { afterEach, describe, test } from 'node:test'
+import { createServer as createTls } from 'node:tls'
+import type { Connect } from '../../src/gateway/connections.ts'
+import { type Place, takePlace } from '../../src/gateway/shared.ts'
+import { openDial } from '../../src/kubeconfig/transport.ts'
+import { issueCertificate, makeAuthority } from '../../src/serving/certificate.ts'
+import { eventually } from '../support/wire.ts'
+
+const authority = makeAuthority(Date.now())
+const { certificate, key } = issueCertificate(authority, ['127.0.0.1'], Date.now())
+const closing: (() => unknown)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close()
+})
+const until = (what: string, is: () => boolean) => eventually(what, async () => is())
+
+/** A cluster behind something that can fall silent, and the way to it. `sockets`: what was opened to it. */
+async function openWay(greet: (session: ServerHttp2Session) => void = () => {}) {
+  const sessions: ServerHttp2Session[] = []
+  const streams: ServerHttp2Stream[] = []
+  const cluster = createSecureServer({ cert: certificate, key })
+  cluster.on('session', session => {
+    sessions.push(session)
+    session.on('error', () => {})
+    greet(session)
+  })
+  cluster.on('stream', stream => {
+    streams.push(stream)
+    stream.on('error', () => {})
+    stream.respond({ ':status': 200 })
+    stream.write('first')
+  })
+  closing.push(() => {
+    for (const session of sessions) session.destroy()
+  })
+  return { ...(await wayTo(cluster)), sessions, streams }
+}
+
+/** A cluster that says in one piece how many streams it takes, and that it takes no more. */
+function openBrief() {
+  const [settings, goaway] = ['000000040000000000', '000008070000000000' + '0000000000000000']
+  const cluster = createTls({ cert: certificate, key, ALPNProtocols: ['h2'] }, socket => {
+    socket.on('error', () => {}).resume()
+    socket.write(Buffer.from(`${settings}${goaway}`, 'hex'))
+  })
+  return wayTo(cluster)
+}
+
+async function wayTo(cluster: Server) {
+  const held: Socket[] = []
+  const between = createTcp({ allowHalfOpen: true }, socket => {
+    const other = connectTcp((cluster.address() as AddressInfo).port, '127.0.0.1')
+    held.push(socket, other)
+    for (const one of [socket, other]) one.on('error', () => {})
+    socket.pipe(other).pipe(socket)
+  })
+  for (const server of [cluster, between]) await once(server.listen(0, '127.0.0.1'), 'listening')
+  closing.push(() => {
+    for (const socket of held) socket.destroy()
+    cluster.close()
+    between.close()
+  })
+  const server = `https://127.0.0.1:${(between.address() as AddressInfo).port}`
+  const access = { server, namespace: '', insecure: false, ca: { text: authority.certificate } }
+  const dial = openDial(access, { env: {}, now: Date.now })
+  const { share, retired } = await dial.now()
+  const sockets: Socket[] = []
+  const tapped: Connect = () => {
+    const socket = (share as Connect)()
+    sockets.push(socket)
+    return socket
+  }
+  closing.push(() => dial.retire())
+  const wanted = { server, connectWithin: 10_000, isFresh: false, retired, askEvery: 250 }
+  const silence = () => {
+    for (const socket of held) socket.unpipe().pause()
+  }
+  return { take: (more = {}) => takePlace(tapped, { ...wanted, ...more }), dial, sockets, silence }
+}
+
+function listen(place: Place | undefined) {
+  const heard = { text: '', error: undefined as Error | undefined }
+  place?.ask(
+    { ':path': '/' },
+    {
+      head: () => {},
+      data: chunk => {
+        heard.text += chunk
+      },
+      end: () => {},
+      failed: error => {
+        heard.error = error
+      },
+    },
+  )
+  return heard
+}
+
+describe('a place on a shared connection', { timeout: 60_000 }, () => {
+  test('there is none where no connection is to be kept any more, and none is opened', async () => {
+    const way = await openWay()
+    way.dial.retire()
+    assert.equal(await way.take(), undefined)
+    assert.equal(way.sockets.length, 0)
+  })
+
+  test('there is none where the way retires while the connection is made', async () => {
+    const way = await openWay(() => way.dial.retire())
+    assert.equal(await way.take(), undefined)
+    assert.equal(way.sockets.length, 1)
+    await until('the connection ends', () => way.sockets[0]?.destroyed === true)
+  })
+
+  test('a cluster that says goodbye at once is tried twice, however many wait', async () => {
+    const way = await openBrief()
+    const outcomes = await Promise.allSettled(Array.from({ length: 5 }, () => way.take()))
+    assert.ok(outcomes.every(one => one.status === 'rejected' || one.value === undefined))
+    assert.ok(way.sockets.length <= 2, `${way.sockets.length} connections`)
+  })
+
+  test('who left meanwhile opens no further connection', async () => {
+    const way = await openBrief()
+    await way.take({ isGone: () => way.sockets.length > 0 }).catch(() => {})
+    assert.equal(way.sockets.length, 1)
+  })
+})
+
+describe('a shared connection that ends', { timeout: 60_000 }, () => {
+  test('does not wait for a cluster that says nothing to that, and harms nobody', async () => {
+    const way = await openWay()
+    const place = await way.take()
+    assert.ok(place)
+    way.silence()
+    way.dial.retire()
+    place.leave()
+    await until('the gateway has let go of it', () => way.sockets[0]?.destroyed === true)
+  })
+
+  test('ends what it carries where the cluster is not heard any more after its goodbye', async () => {
+    const way = await openWay()
+    const heard = listen(await way.take())
+    await until('it has begun', () => heard.text === 'first')
+    way.sessions[0]?.goaway(constants.NGHTTP2_NO_ERROR)
+    await eventually('it takes nothing new', async () => {
+      ;(await way.take())?.leave()
+      return way.sockets.length === 2
+    })
+    way.silence()
+    await until('it is given up', () => heard.error !== undefined)
+    assert.match(heard.error?.message ?? '', /not heard any more/)
+    await until('the gateway has let go of it', () => way.sockets[0]?.destroyed === true)
+  })
+
+  test('carries on what is quiet for as long as the cluster is there, after its goodbye, too', async () => {
+    const way = await openWay()
+    const heard = listen(await way.take({ askEvery: 500 }))
+    await until('it has begun', () => heard.text === 'first')
+    let answered = 0
+    way.sessions[0]?.on('remoteSettings', () => answered++)
+    way.sessions[0]?.goaway(constants.NGHTTP2_NO_ERROR)
+    await until('the cluster was asked a few times', () => answered > 3)
+    way.streams[0]?.end('last')
+    await until('all has come', () => heard.text === 'firstlast')
+    assert.equal(heard.error, undefined)
+  })
+})
