@@ -111,16 +111,65 @@ describe('the syncer tells', { timeout: 60_000 }, () => {
     assert.match(logged.join('\n'), /HostObjectForeign: team\/web-x-default-x-vc .*managed-by=a-neighbour/)
   })
 
-  test('the same of what the host refuses', async () => {
+  const refusing = (error: ApiError): Resources => ({ ...side(1).resources, create: () => Promise.reject(error) })
+
+  test('the tenant what the syncer may not do, and no name of the host; the operator all of it', async () => {
     await make()
-    const { resources } = side(1)
-    const message = `endpoints "${hostAt.name}" is forbidden: User "u" cannot create endpoints in the namespace "team"`
-    const host: Resources = { ...resources, create: () => Promise.reject(new ApiError(403, 'Forbidden', message)) }
-    start({ host })
+    const message = `endpoints "${hostAt.name}" is forbidden: User "system:serviceaccount:team:syncer" cannot create resource "endpoints" in the namespace "team"`
+    start({ host: refusing(new ApiError(403, 'Forbidden', message)) })
     const told = await until('the condition', conditionOf)
-    assert.match(told, /HostForbidden.*endpoints \\"web\\" is forbidden.* in the namespace \\"default\\"/)
-    assert.match(logged.join('\n'), /HostForbidden: endpoints "web-x-default-x-vc" is forbidden.*namespace "team"/)
+    const event = await until('the Event', async () => (await v().list(Event))[0])
+    for (const text of [told, (event as unknown as { message: string }).message]) {
+      assert.match(
+        text,
+        /HostForbidden.*the syncer may not create it: ask whoever runs the host; the log of the syncer/,
+      )
+      assert.doesNotMatch(text, /team|-x-|serviceaccount/)
+    }
+    assert.ok(logged.includes(`HostForbidden: ${message}`), logged.join('\n'))
   })
+
+  const port = {
+    reason: 'FieldValueInvalid',
+    field: 'subsets[0].ports[0].port',
+    message: 'Invalid value: 0: too small',
+  }
+  const name = { reason: 'FieldValueInvalid', field: 'metadata.name', message: `Invalid value: "${hostAt.name}": no` }
+  const refusals: readonly (readonly [what: string, error: ApiError, told: RegExp])[] = [
+    [
+      'the fields that the host does not take',
+      new ApiError(422, 'Invalid', `Endpoints "${hostAt.name}" is invalid`, { details: { causes: [port, name] } }),
+      /"the host does not take it: subsets\[0\]\.ports\[0\]\.port: Invalid value: 0: too small, metadata\.name: Invalid value: \\"web\\": no"/,
+    ],
+    [
+      'nothing of a field whose message names the host',
+      new ApiError(422, 'Invalid', 'no', { details: { causes: [port, { ...port, message: 'not in team' }] } }),
+      /"the host does not take it: ask whoever runs the host; the log of the syncer says why"/,
+    ],
+    [
+      'nothing of the words of a webhook',
+      new ApiError(400, 'BadRequest', 'admission webhook "guard.team.svc" denied the request: not in team', {
+        details: { causes: [port] },
+      }),
+      /"the host does not take it: ask whoever runs the host; the log of the syncer says why"/,
+    ],
+    [
+      'nothing of words without a field',
+      new ApiError(422, 'Invalid', 'the neighbours of team have no room'),
+      /"the host does not take it: ask whoever runs the host; the log of the syncer says why"/,
+    ],
+    ['that it is too large', new ApiError(413, 'TooLarge', 'limit of team: 1 MiB'), /"it is too large for the host"/],
+  ]
+  for (const [what, error, expected] of refusals)
+    test(`the tenant ${what}`, async () => {
+      await make()
+      start({ host: refusing(error) })
+      const told = await until('the condition', conditionOf)
+      assert.match(told, /"reason":"HostRefused"/)
+      assert.match(told, expected)
+      assert.doesNotMatch(told, /team|-x-|webhook/)
+      await until('the log', async () => logged.includes(`HostRefused: ${error.message}`))
+    })
 
   test('that what a patch refers to is refused by the host', async () => {
     await make()
@@ -135,7 +184,11 @@ describe('the syncer tells', { timeout: 60_000 }, () => {
     }
     start({ patcher: { toHost: pass, toVirtual: pass }, bringAlong })
     const told = await until('the condition', conditionOf)
-    assert.match(told, /"ReferenceFailed","message":"secrets \\"key\\" is forbidden in the namespace \\"default\\"/)
+    assert.match(
+      told,
+      /"ReferenceFailed","message":"Secret default\/key: the syncer may not read or write it: ask whoever/,
+    )
+    assert.doesNotMatch(told, /team|v123/)
     assert.match(logged.join('\n'), /ReferenceFailed: secrets "v123" is forbidden in the namespace "team"/)
     assert.ok(await h().get(hostAt), 'the endpoint itself is synced')
     isRefused = false
