@@ -96,6 +96,7 @@ async function run(opened: Opened): Promise<number> {
     instance: hostname(),
     now: io.now,
     random: Math.random,
+    ticks: () => performance.now(),
     wait: milliseconds => setTimeout(milliseconds, undefined, { signal }),
     observer: {
       ...observer,

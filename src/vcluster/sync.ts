@@ -28,6 +28,7 @@ export type OpenSyncOptions = {
   readonly instance: string
   readonly now: () => number
   readonly random: () => number
+  readonly ticks: () => number
   readonly wait: (milliseconds: number) => Promise<void>
   /** Milliseconds between two looks at what is known of the host; default: a minute. */
   readonly learnEvery?: number

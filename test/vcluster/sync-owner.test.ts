@@ -40,6 +40,7 @@ async function start(over: Over = {}): Promise<void> {
     instance: 'test',
     now: Date.now,
     random: () => 0,
+    ticks: () => performance.now(),
     wait: () => Promise.resolve(),
     learnEvery: 20,
     observer: { wrote: () => {}, lag: () => {}, failed: () => {}, trouble: () => {}, patched: () => {} },

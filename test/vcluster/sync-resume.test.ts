@@ -30,6 +30,7 @@ function start(over: Partial<SyncOptions>): EndpointSync {
     tell: true,
     instance: 'test',
     random: () => 0,
+    ticks: () => performance.now(),
     observer: { wrote: () => {}, lag: () => {}, failed: () => {}, trouble: () => {} },
     ...over,
   })

@@ -37,6 +37,7 @@ function start(over: Partial<SyncOptions> = {}): EndpointSync {
     tell: true,
     instance: 'test',
     random: () => 0.5,
+    ticks: () => performance.now(),
     observer: {
       wrote: () => {},
       lag: () => {},

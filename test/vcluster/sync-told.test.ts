@@ -35,6 +35,7 @@ function start(over: Partial<SyncOptions> = {}): EndpointSync {
     tell: true,
     instance: 'test',
     random: () => 0,
+    ticks: () => performance.now(),
     observer: {
       wrote: () => void writes++,
       lag: () => {},
@@ -49,6 +50,23 @@ function start(over: Partial<SyncOptions> = {}): EndpointSync {
 async function make(name = 'web', selector?: object, namespace = 'default'): Promise<void> {
   await v().service(name, selector, namespace)
   await v().create(endpoints(name, {}, namespace))
+}
+
+/** A host that puts another stamp on whatever is written. */
+function stamping(): { readonly host: Resources; readonly stamps: () => number } {
+  const { resources } = side(1)
+  let stamps = 0
+  const stamped = (object: unknown) => {
+    const one = object as EndpointsObject
+    const annotations = { ...one.metadata.annotations, stamp: String(stamps++) }
+    return { ...one, metadata: { ...one.metadata, annotations } } as never
+  }
+  const host: Resources = {
+    ...resources,
+    create: (kind, namespace, object, options) => resources.create(kind, namespace, stamped(object), options),
+    update: (kind, ref, object, options) => resources.update(kind, ref, stamped(object), options),
+  }
+  return { host, stamps: () => stamps }
 }
 
 describe('the syncer tells', { timeout: 60_000 }, () => {
@@ -197,22 +215,25 @@ describe('the syncer tells', { timeout: 60_000 }, () => {
 
   test('nobody in circles: a host that changes every write is followed, and ever more slowly', async () => {
     await make()
-    const { resources } = side(1)
-    let stamps = 0
-    const stamped = (object: unknown) => {
-      const one = object as EndpointsObject
-      const annotations = { ...one.metadata.annotations, stamp: String(stamps++) }
-      return { ...one, metadata: { ...one.metadata, annotations } } as never
-    }
-    const host: Resources = {
-      ...resources,
-      create: (kind, namespace, object, options) => resources.create(kind, namespace, stamped(object), options),
-      update: (kind, ref, object, options) => resources.update(kind, ref, stamped(object), options),
-    }
+    const { host, stamps } = stamping()
     start({ host })
     const begin = performance.now()
     // At once three times, then after 200, 400 and 800 ms.
-    await until('some stamps', async () => stamps > 6)
-    assert.ok(performance.now() - begin > 1000, `${stamps} writes in a moment`)
+    await until('some stamps', async () => stamps() > 6)
+    assert.ok(performance.now() - begin > 1000, `${stamps()} writes in a moment`)
+  })
+
+  test('a host that changes every write of what the tenant changes, at once, however slowly it is followed by then', async () => {
+    await make()
+    const { host, stamps } = stamping()
+    // A clock that stands still: whoever has to wait does so for ever.
+    const sync = start({ host, ticks: () => 0 })
+    await until('some stamps', async () => stamps() > 3)
+    await sync.settled()
+    for (const port of [81, 82, 83]) {
+      await v().patch(at, { subsets: [{ addresses: [{ ip: '10.0.0.1' }], ports: [{ port }] }] })
+      await until('the change', async () => (await h().get(hostAt))?.subsets?.[0]?.ports?.[0]?.port === port)
+      await sync.settled()
+    }
   })
 })
