@@ -8,6 +8,7 @@ import { ApiError } from '../api/errors.ts'
 import { defineCommand, UsageError } from '../cli/command.ts'
 import { readConfig } from '../cli/read-config.ts'
 import type { EndpointSync } from '../vcluster/endpoints.ts'
+import { openLearner } from '../vcluster/learn.ts'
 import { holdLease } from '../vcluster/lease.ts'
 import { reachCluster } from './reach.ts'
 import { flags, type Opened, type OptionsFor } from './sync-flags.ts'
@@ -76,19 +77,26 @@ async function run(opened: Opened): Promise<number> {
   if (!config.sync.toHost.endpoints.enabled) log.warn('endpoint sync is off: there is nothing to do')
   let current: EndpointSync | undefined
   const { metrics, observer, failed, trouble } = observeSync(() => current)
+  const learn = openLearner({
+    host: opened.host.resources,
+    hostServer: opened.host.server,
+    lookup: async name => (await lookup(name, { all: true })).map(({ address }) => address),
+    name: asked.name,
+    namespace: asked.namespace,
+  })
   const options: OptionsFor = (next, signal) => ({
     config: next,
     name: asked.name,
     namespace: asked.namespace,
     virtual: opened.virtual.resources,
     host: opened.host.resources,
-    hostServer: opened.host.server,
-    lookup: async name => (await lookup(name, { all: true })).map(({ address }) => address),
+    learn,
     importAllow: asked['import-allow'],
     tell: !asked['dry-run'],
     instance: hostname(),
     now: io.now,
     random: Math.random,
+    ticks: () => performance.now(),
     wait: milliseconds => setTimeout(milliseconds, undefined, { signal }),
     observer: {
       ...observer,

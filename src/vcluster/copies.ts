@@ -1,5 +1,6 @@
 // What is known of one kind on one side: what the informer follows, and, until it has caught up, what was just written.
 
+import { ApiError } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
 import type { Ref, Resource } from '../api/object.ts'
 import type { Resources } from '../api/resources.ts'
@@ -31,13 +32,26 @@ export interface Copies<T> {
 
 const slotOf = ({ namespace, name }: Ref) => `${namespace}/${name}`
 
-type Written<T> = { readonly ref: Ref; readonly seen: string | undefined; readonly object: T | undefined }
+type Written<T> = {
+  readonly ref: Ref
+  readonly seen: string | undefined
+  readonly object: T | undefined
+  /** Its place in the order of lists asked for and writes answered. */
+  readonly place: number
+}
 
-/** Tells of every watch but the first: a server that lets itself be watched again is back, even with nothing to tell. */
-function answering(resources: Resources, isBack: () => void): Resources {
+/**
+ * Tells of every list before it is asked for, and of every watch but the first: a server that lets itself be watched again
+ * is back, even with nothing to tell.
+ */
+function answering(resources: Resources, asks: () => void, isBack: () => void): Resources {
   let isFirst = true
   return {
     ...resources,
+    list: (kind, options) => {
+      asks()
+      return resources.list(kind, options)
+    },
     watch: async (kind, options) => {
       const watch = await resources.watch(kind, options)
       if (!isFirst) isBack()
@@ -53,31 +67,64 @@ export function followCopies<T extends Resource>(options: CopiesOptions<T>): Cop
   const written = new Map<string, Written<T>>()
   /** Writes whose answer is awaited, while the informer has told nothing new. */
   const underWay = new Map<string, object>()
-  /** A list is the whole truth: what it does not have is not there, whatever was written before. */
-  const listed = (namespace: string) => {
-    underWay.clear()
-    for (const [slot, { ref, object }] of written) {
-      if (namespace && ref.namespace !== namespace) continue
-      written.delete(slot)
-      changed(ref, seen(ref), object)
+  let places = 0
+  let isStopped = false
+  /** A list is the whole truth of what was written before it was asked for; what was written since may be missing in it. */
+  const listed = (namespace: string, asked: number) => {
+    const isOf = (other: string) => !namespace || other === namespace
+    for (const slot of underWay.keys()) if (isOf(slot.slice(0, slot.indexOf('/')))) underWay.delete(slot)
+    for (const [slot, own] of written) {
+      if (!isOf(own.ref.namespace)) continue
+      if (own.object && own.place > asked) void ask(slot, own)
+      else forget(slot, own)
     }
   }
-  const informers = namespaces.map(namespace =>
-    startInformer<T>({
-      resources: answering(within(resources, namespace), isBack),
+  const forget = (slot: string, own: Written<T>) => {
+    if (written.get(slot) !== own) return
+    written.delete(slot)
+    changed(own.ref, seen(own.ref), own.object)
+  }
+  /** Made after the list, which the watch is about to tell, or gone before it, which nobody will: only the server knows. */
+  const ask = async (slot: string, own: Written<T>): Promise<void> => {
+    for (let delay = 100; !isStopped && written.get(slot) === own; delay = Math.min(delay * 2, 10_000)) {
+      try {
+        await resources.get(kind, own.ref)
+        return
+      } catch (error) {
+        if (error instanceof ApiError && error.code === 404) return forget(slot, own)
+        failed(error)
+      }
+      await new Promise<void>(resolve => setTimeout(resolve, delay).unref())
+    }
+  }
+  const follow = (namespace: string) => {
+    /** The place of the list that is under way; nothing else is told meanwhile. */
+    let asked: number | undefined
+    const asks = () => {
+      asked = ++places
+    }
+    return startInformer<T>({
+      resources: answering(within(resources, namespace), asks, isBack),
       kind,
       keep: object => keep(object as T),
       changed: (ref, now, before) => {
-        const own = written.get(slotOf(ref))
-        written.delete(slotOf(ref))
-        underWay.delete(slotOf(ref))
+        const slot = slotOf(ref)
+        const own = written.get(slot)
+        if (own?.object && !now && asked !== undefined && own.place > asked)
+          return void written.set(slot, { ...own, seen: undefined }) // `listed` looks into it
+        written.delete(slot)
+        underWay.delete(slot)
         // An echo of our own write is no news.
         if (!own || own.object?.metadata.resourceVersion !== now?.metadata.resourceVersion) changed(ref, now, before)
       },
       failed,
-      listed: () => listed(namespace),
-    }),
-  )
+      listed: () => {
+        listed(namespace, asked ?? places)
+        asked = undefined
+      },
+    })
+  }
+  const informers = namespaces.map(follow)
   const seen = (ref: Ref): T | undefined => {
     for (const informer of informers) {
       const found = informer.get(ref)
@@ -102,7 +149,10 @@ export function followCopies<T extends Resource>(options: CopiesOptions<T>): Cop
         const object = await run()
         // The informer may be faster than the answer; it may know even more by now.
         if (underWay.get(slot) === token)
-          written.set(slot, { ref, seen: seen(ref)?.metadata.resourceVersion, object: object && keep(object) })
+          written.set(slot, {
+            ...{ ref, seen: seen(ref)?.metadata.resourceVersion },
+            ...{ object: object && keep(object), place: ++places },
+          })
         return object
       } catch (error) {
         // It may have gone through all the same, or been refused because what was written before is not there any more.
@@ -113,6 +163,7 @@ export function followCopies<T extends Resource>(options: CopiesOptions<T>): Cop
       }
     },
     stop() {
+      isStopped = true
       for (const informer of informers) informer.stop()
     },
   }

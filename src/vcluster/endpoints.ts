@@ -14,6 +14,7 @@ import type { Referent } from './patch/reference.ts'
 import { isAsSent, isConflict, perform, referenceTrouble, troubleOf } from './perform.ts'
 import { type Plan, type PlanTools, planEndpoints, type State, type Write } from './plan.ts'
 import { hostRefOf } from './translate.ts'
+import { openTurns } from './turns.ts'
 
 export type Side = 'virtual' | 'host'
 
@@ -38,6 +39,8 @@ export type SyncOptions = PlanTools & {
   readonly tell: boolean
   readonly instance: string
   readonly random: () => number
+  /** Milliseconds that never jump, for how long something is ago. */
+  readonly ticks: () => number
   readonly observer: Observer
 }
 
@@ -58,14 +61,14 @@ export interface EndpointSync {
 const lanes = 8
 /** What patches refer to is not followed: that would need rights on every Secret. It is looked at so often. */
 const lookAtReferentsEvery = 30_000
-/** So often in a row. */
-const atOnce = 3
 const nameOf = ({ namespace, name }: Ref) => `${namespace}/${name}`
 const refOf = (name: string): Ref => {
   const [namespace = '', rest = ''] = name.split('/')
   return { namespace, name: rest }
 }
 const atOf = ({ metadata: { namespace = '', name = '' } }: EndpointsObject): Ref => ({ namespace, name })
+
+const versionOf = (object: EndpointsObject | undefined) => object?.metadata.resourceVersion
 
 export function startEndpointSync(options: SyncOptions): EndpointSync {
   const { vcluster, observer, now } = options
@@ -74,9 +77,9 @@ export function startEndpointSync(options: SyncOptions): EndpointSync {
   const since = new Map<string, number>()
   /** Who waits for a host object that is somebody else's to go. */
   const waiting = new Map<string, Set<string>>()
-  /** Names that have to be looked at again as they are now, how often in a row that was so, and not before when. */
+  /** Names that have to be looked at again as they are now. */
   const again = new Set<string>()
-  const turns = new Map<string, { readonly count: number; readonly until: number }>()
+  const turns = openTurns(options.ticks)
   let isReady = false
 
   /** Who failed while a side was away need not wait for what its failures earned it, now or the next time. */
@@ -161,31 +164,24 @@ export function startEndpointSync(options: SyncOptions): EndpointSync {
   })
 
   async function reconcile(name: string): Promise<number | undefined> {
-    const early = (turns.get(name)?.until ?? 0) - performance.now()
+    const early = turns.early(name, versionOf(virtual.get(refOf(name))))
     if (early > 0) return early
     const started = since.get(name)
     since.delete(name)
     try {
-      const { host: write, referents } = await bringInOrder(name)
+      const { host: write, referents, version } = await bringInOrder(name)
       if (write && started !== undefined) observer.lag((now() - started) / 1000)
-      return nextTurn(name) ?? (referents?.length ? lookAtReferentsEvery : undefined)
+      const next = turns.next(name, again.delete(name), version)
+      if (next === 0) add(name)
+      return next || (referents?.length ? lookAtReferentsEvery : undefined)
     } catch (error) {
       if (started !== undefined) since.set(name, started)
       throw error
     }
   }
 
-  /** At once the first times; a server that never takes what it is sent is not asked at full speed for ever. */
-  function nextTurn(name: string): number | undefined {
-    const count = again.delete(name) ? (turns.get(name)?.count ?? 0) + 1 : 0
-    if (count === 0) return void turns.delete(name)
-    const delay = count > atOnce ? Math.min(lookAtReferentsEvery, 100 * 2 ** Math.min(count - atOnce, 20)) : 0
-    turns.set(name, { count, until: delay ? performance.now() + delay : 0 })
-    if (!delay) add(name)
-    return delay || undefined
-  }
-
-  async function bringInOrder(name: string): Promise<Plan> {
+  /** With the version of the virtual object that was seen, or left. */
+  async function bringInOrder(name: string): Promise<Plan & { readonly version: string | undefined }> {
     const ref = refOf(name)
     const service = services.get(ref)
     const current = virtual.get(ref)
@@ -195,16 +191,16 @@ export function startEndpointSync(options: SyncOptions): EndpointSync {
       options,
     )
     wait(name, plan)
-    if (plan.first === 'virtual') await writeVirtual(ref, plan)
+    let left = plan.first === 'virtual' ? await writeVirtual(ref, plan) : undefined
     await writeHost(ref, plan, current)
     for (const referent of plan.referents ?? []) await bring(referent, ref, current)
     // Last, for it takes the condition away.
-    if (plan.first !== 'virtual') await writeVirtual(ref, plan)
+    if (plan.first !== 'virtual') left = await writeVirtual(ref, plan)
     else if (plan.state === 'synced') again.add(name) // a condition that may be there goes the next time
     if (plan.state === 'gone') states.delete(name)
     else states.set(name, plan.state)
     if (plan.trouble) await report(ref, current, plan.trouble)
-    return plan
+    return { ...plan, version: versionOf(plan.virtual ? left : current) }
   }
 
   function wait(name: string, { trouble, hostRef }: Plan): void {
@@ -215,11 +211,12 @@ export function startEndpointSync(options: SyncOptions): EndpointSync {
     else if (others?.delete(name) && others.size === 0) waiting.delete(slot)
   }
 
-  async function writeVirtual(ref: Ref, { virtual: write }: Plan): Promise<void> {
-    if (!write) return
+  async function writeVirtual(ref: Ref, { virtual: write }: Plan): Promise<EndpointsObject | undefined> {
+    if (!write) return undefined
     const left = await virtual.write(ref, () => perform(options.virtual, ref, write))
     observer.wrote('virtual', write.verb)
     if (!isAsSent(write, left)) again.add(nameOf(ref))
+    return left
   }
 
   async function writeHost(

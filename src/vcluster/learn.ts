@@ -18,39 +18,62 @@ export type LearnOptions = {
 
 export type Known = { readonly addresses: readonly string[]; readonly owner: OwnerReference | undefined }
 
-/** Where the host's API server is, and which Service is the virtual cluster's own. */
-export async function learn({ host, hostServer, lookup, name, namespace }: LearnOptions): Promise<Known> {
+/** Addresses that are remembered though the host does not name them any more. */
+const most = 256
+
+/**
+ * Answers where the host's API server is, and which Service is the virtual cluster's own. What cannot be asked just now is
+ * as it was: a guard that forgets for a moment lets in for ever. An address that was the API server's stays one.
+ */
+export function openLearner({ host, hostServer, lookup, name, namespace }: LearnOptions): () => Promise<Known> {
   const own = new URL(hostServer).hostname.replace(/^\[|\]$/g, '')
-  const [named, listed, service, owner] = await Promise.all([
-    isIP(own) ? [own] : lookup(own).catch(() => []),
-    look(host, Endpoints, 'default', 'kubernetes'),
-    look(host, Service, 'default', 'kubernetes'),
-    look(host, Service, namespace, name),
-  ])
-  const subsets = (listed as EndpointsObject | undefined)?.subsets ?? []
-  const { clusterIPs = [] } = (service?.spec ?? {}) as { readonly clusterIPs?: readonly string[] }
-  const uid = owner?.metadata.uid
-  return {
-    addresses: [
-      ...named,
-      ...subsets.flatMap(({ addresses = [] }) => addresses.map(({ ip = '' }) => ip)),
-      ...clusterIPs,
-    ],
-    owner: uid ? { apiVersion: 'v1', kind: 'Service', name, uid } : undefined,
+  /** Last seen last. */
+  const addresses = new Set<string>()
+  let owner: OwnerReference | undefined
+  const remember = (seen: ReadonlySet<string>) => {
+    for (const one of seen) {
+      addresses.delete(one)
+      addresses.add(one)
+    }
+    for (const one of addresses) {
+      if (addresses.size <= most || seen.has(one)) break
+      addresses.delete(one)
+    }
+  }
+  return async () => {
+    const [named, listed, service, ours] = await Promise.all([
+      isIP(own) ? [own] : lookup(own).catch(() => []),
+      look(host, Endpoints, 'default', 'kubernetes'),
+      look(host, Service, 'default', 'kubernetes'),
+      look(host, Service, namespace, name),
+    ])
+    remember(new Set([...named, ...endpointsOf(listed), ...clusterIPsOf(service)]))
+    if (ours !== 'forbidden') owner = ownerOf(ours)
+    return { addresses: [...addresses].toSorted(), owner }
   }
 }
 
-/** undefined: it is not there, or not ours to see. */
-async function look(
-  resources: Resources,
-  kind: typeof Service,
-  namespace: string,
-  name: string,
-): Promise<Resource | undefined> {
+type Looked = Resource | 'forbidden' | undefined
+
+const endpointsOf = (found: Looked): readonly string[] =>
+  typeof found === 'object'
+    ? ((found as EndpointsObject).subsets ?? []).flatMap(({ addresses = [] }) => addresses.map(({ ip = '' }) => ip))
+    : []
+const clusterIPsOf = (found: Looked): readonly string[] =>
+  (typeof found === 'object' && (found.spec as { clusterIPs?: readonly string[] } | undefined)?.clusterIPs) || []
+const ownerOf = (service: Resource | undefined): OwnerReference | undefined => {
+  const { uid, name = '' } = service?.metadata ?? {}
+  return uid ? { apiVersion: 'v1', kind: 'Service', name, uid } : undefined
+}
+
+/** undefined: it is not there. */
+async function look(resources: Resources, kind: typeof Service, namespace: string, name: string): Promise<Looked> {
   try {
     return (await resources.get(kind, { namespace, name })).object
   } catch (error) {
-    if (error instanceof ApiError && (error.code === 404 || error.code === 403)) return undefined
+    if (!(error instanceof ApiError)) throw error
+    if (error.code === 404) return undefined
+    if (error.code === 403) return 'forbidden'
     throw error
   }
 }

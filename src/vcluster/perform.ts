@@ -44,22 +44,50 @@ const missing = (error: unknown) => {
 
 type Place = { readonly host: Ref; readonly ref: Ref }
 
-/** What the host will say again next time; everything else may pass. Names in the message are the tenant's own. */
-export function troubleOf(error: unknown, verb: Write['verb'], { host, ref }: Place): Trouble | undefined {
-  if (!(error instanceof ApiError)) return undefined
-  const { code, message: logged } = error
-  const message = logged.replaceAll(host.name, ref.name).replaceAll(`"${host.namespace}"`, `"${ref.namespace}"`)
-  if (code === 403) return { reason: 'HostForbidden', message, logged }
+/** What the host will say again next time; everything else may pass. */
+export function troubleOf(error: unknown, verb: Write['verb'], place: Place): Trouble | undefined {
   // What is not there and was to be made is the place for it, and no object that somebody has just removed.
-  if (code === 404 && verb === 'create')
-    return { reason: 'HostRefused', message: 'the namespace it goes to is not on the host', logged }
-  return code === 422 || code === 400 || code === 413 ? { reason: 'HostRefused', message, logged } : undefined
+  if (error instanceof ApiError && error.code === 404 && verb === 'create')
+    return { reason: 'HostRefused', message: 'the namespace it goes to is not on the host', logged: error.message }
+  return refusal(error, verb, place)
 }
 
 /** The same for an object that a patch refers to, on whichever side it was refused. */
 export function referenceTrouble(error: unknown, referent: Referent): Trouble | undefined {
-  const { namespace, name, hostNamespace, hostName } = referent
+  const { kind, namespace, name, hostNamespace, hostName } = referent
   const place = { host: { namespace: hostNamespace, name: hostName }, ref: { namespace, name } }
-  const trouble = troubleOf(error, 'update', place)
-  return trouble && { ...trouble, reason: 'ReferenceFailed' }
+  const trouble = refusal(error, 'read or write', place)
+  return (
+    trouble && { ...trouble, reason: 'ReferenceFailed', message: `${kind} ${namespace}/${name}: ${trouble.message}` }
+  )
+}
+
+const askOperator = 'ask whoever runs the host; the log of the syncer says why'
+
+/** A server's own words name users, namespaces and webhooks of the host: they are for the log. */
+function refusal(error: unknown, doing: string, place: Place): Trouble | undefined {
+  if (!(error instanceof ApiError)) return undefined
+  const { code, message: logged } = error
+  if (code === 403)
+    return { reason: 'HostForbidden', message: `the syncer may not ${doing} it: ${askOperator}`, logged }
+  if (code === 413) return { reason: 'HostRefused', message: 'it is too large for the host', logged }
+  if (code !== 422 && code !== 400) return undefined
+  return {
+    reason: 'HostRefused',
+    message: `the host does not take it: ${fieldsOf(error, place) ?? askOperator}`,
+    logged,
+  }
+}
+
+const ofTheHost = /webhook|admission|system:|ownerReferences/i
+
+/** What is wrong with which field, in the tenant's own names; undefined: that is not said, or not without names of the host. */
+function fieldsOf({ status, message: whole }: ApiError, { host, ref }: Place): string | undefined {
+  const causes = (status.details?.causes ?? []).filter(({ field }) => field)
+  const text = causes
+    .map(({ field, message }) => `${field}: ${message}`)
+    .join(', ')
+    .replaceAll(host.name, ref.name)
+  const isNamed = host.namespace !== ref.namespace && text.includes(host.namespace)
+  return text === '' || isNamed || ofTheHost.test(whole) || ofTheHost.test(text) ? undefined : text
 }

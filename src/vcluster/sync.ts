@@ -4,7 +4,7 @@ import type { JsonObject } from '../api/object.ts'
 import type { Resources } from '../api/resources.ts'
 import type { Config } from './config.ts'
 import { type EndpointSync, type Observer, startEndpointSync } from './endpoints.ts'
-import { type Known, type LearnOptions, learn } from './learn.ts'
+import type { Known } from './learn.ts'
 import { namespaceMap } from './namespaces.ts'
 import { addressGuard } from './networks.ts'
 import { objectProblem } from './object-problem.ts'
@@ -13,9 +13,14 @@ import type { Patch } from './patch/patch.ts'
 import { openSandbox, type Sandbox } from './patch/sandbox.ts'
 import { openReferents } from './referents.ts'
 
-export type OpenSyncOptions = LearnOptions & {
+export type OpenSyncOptions = {
   readonly config: Config
+  readonly name: string
+  readonly namespace: string
   readonly virtual: Resources
+  readonly host: Resources
+  /** Asks the host; it outlives a change of the configuration, so that what was learned does, too. */
+  readonly learn: () => Promise<Known>
   /** Kinds, or kind/name, that may be imported from the host. */
   readonly importAllow: readonly string[]
   /** Whether Events and conditions are written. */
@@ -23,6 +28,7 @@ export type OpenSyncOptions = LearnOptions & {
   readonly instance: string
   readonly now: () => number
   readonly random: () => number
+  readonly ticks: () => number
   readonly wait: (milliseconds: number) => Promise<void>
   /** Milliseconds between two looks at what is known of the host; default: a minute. */
   readonly learnEvery?: number
@@ -35,7 +41,7 @@ export async function openSync(options: OpenSyncOptions): Promise<EndpointSync> 
   const { endpoints, namespaces, configMaps, secrets } = config.sync.toHost
   const map = namespaces.enabled ? namespaceMap(namespaces.mappings.byName) : undefined
   const vcluster = { name, namespace, mapped: map?.toHost }
-  let known = await retried(options, 'asking the host', () => learn(options))
+  let known = await retried(options, 'asking the host', options.learn)
   const sandbox = endpoints.patches.length ? await startSandbox(options) : undefined
   const patcher = sandbox
     ? observed(
@@ -81,7 +87,7 @@ export async function openSync(options: OpenSyncOptions): Promise<EndpointSync> 
     sync.lookAtAll()
   }
   const away = (error: unknown) => options.observer.failed('asking the host', error)
-  const learning = setInterval(() => void learn(options).then(hear).catch(away), options.learnEvery ?? 60_000).unref()
+  const learning = setInterval(() => void options.learn().then(hear).catch(away), options.learnEvery ?? 60_000).unref()
   return {
     ...sync,
     get depth() {

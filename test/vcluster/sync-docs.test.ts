@@ -98,6 +98,7 @@ test('the rights of the examples are enough for everything, and none is unused',
     tell: true,
     instance: 'test',
     random: () => 0,
+    ticks: () => performance.now(),
     observer,
   })
   const hostAt = (name: string) => ({ namespace: 'team', name: `${name}-x-default-x-vc` })

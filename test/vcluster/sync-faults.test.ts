@@ -160,6 +160,7 @@ async function run(seed: string): Promise<void> {
       tell: true,
       instance: 'test',
       random: () => roll(100) / 100,
+      ticks: () => performance.now(),
       observer: { wrote: () => {}, lag: () => {}, failed: () => {}, trouble: () => {} },
     })
   let sync: EndpointSync = start()

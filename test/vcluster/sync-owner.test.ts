@@ -2,10 +2,13 @@
 
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, test } from 'node:test'
+import { ApiError } from '../../src/api/errors.ts'
 import type { Resource } from '../../src/api/object.ts'
+import type { Resources } from '../../src/api/resources.ts'
 import { defaultConfig } from '../../src/vcluster/config.ts'
 import type { EndpointSync } from '../../src/vcluster/endpoints.ts'
-import { Service } from '../../src/vcluster/kinds.ts'
+import { Endpoints, Service } from '../../src/vcluster/kinds.ts'
+import { openLearner } from '../../src/vcluster/learn.ts'
 import { hostName } from '../../src/vcluster/names.ts'
 import { openSync } from '../../src/vcluster/sync.ts'
 import { type Cluster, endpoints, openCluster, people, until } from '../support/cluster.ts'
@@ -18,24 +21,34 @@ const onHost = (name: string) => h().get({ namespace: 'team', name: hostName(nam
 const ownersOf = (object: Resource | undefined) => object?.metadata.ownerReferences?.map(({ uid }) => uid)
 const own = { namespace: 'team', name: 'vc' }
 
-async function start(): Promise<void> {
+type Over = {
+  readonly host?: Resources
+  readonly hostServer?: string
+  readonly lookup?: (name: string) => Promise<readonly string[]>
+}
+
+async function start(over: Over = {}): Promise<void> {
+  const asked = { host: side(1).resources, hostServer: 'https://192.0.2.1:6443', lookup: async () => [], ...over }
   running = await openSync({
     config: defaultConfig(),
     ...own,
     virtual: side(0).resources,
-    host: side(1).resources,
-    hostServer: 'https://192.0.2.1:6443',
-    lookup: async () => [],
+    host: asked.host,
+    learn: openLearner({ ...asked, ...own }),
     importAllow: [],
     tell: true,
     instance: 'test',
     now: Date.now,
     random: () => 0,
+    ticks: () => performance.now(),
     wait: () => Promise.resolve(),
     learnEvery: 20,
     observer: { wrote: () => {}, lag: () => {}, failed: () => {}, trouble: () => {}, patched: () => {} },
   })
 }
+
+const told = async (name: string) =>
+  (await v().get({ namespace: 'default', name }))?.metadata.annotations?.['vcluster.platform.sh/conditions']
 
 async function make(name: string, ip = '10.0.0.1'): Promise<void> {
   await v().service(name)
@@ -77,9 +90,64 @@ describe('the syncer follows', { timeout: 60_000 }, () => {
       await h().patch({ namespace: 'default', name: 'kubernetes' }, { subsets: kubernetes.subsets as never })
     else await h().create(kubernetes)
     await make('first', '10.7.7.7')
-    const told = async (name: string) =>
-      (await v().get({ namespace: 'default', name }))?.metadata.annotations?.['vcluster.platform.sh/conditions']
     const condition = await until('the condition', () => told('first'))
     assert.match(condition, /AddressRefused.*the address of the host API server \(10\.7\.7\.7\)/)
+  })
+
+  test('the addresses of the API server: one that cannot be looked up, or not be seen, just now is refused on', async () => {
+    let looks = 0
+    let forbidden = 0
+    let isAway = false
+    const { resources } = side(1)
+    const { metadata } = await h().service('vc', undefined, 'team')
+    const host: Resources = {
+      ...resources,
+      get: async (kind, ref, options) => {
+        const isLearned = kind === Service || (kind === Endpoints && ref.name === 'kubernetes')
+        if (!isAway || !isLearned) return resources.get(kind, ref, options)
+        forbidden++
+        throw new ApiError(403, 'Forbidden', 'not now')
+      },
+    }
+    const lookup = async () => {
+      if (!isAway) return ['10.8.8.8']
+      looks++
+      throw new Error('no answer')
+    }
+    await start({ host, hostServer: 'https://api.example.org:6443', lookup })
+    await make('first', '10.8.8.8')
+    await until('the condition', () => told('first'))
+    isAway = true
+    await until('some failures', async () => looks > 2 && forbidden > 6)
+    await make('second', '10.8.8.8')
+    await make('third')
+    assert.deepEqual(ownersOf(await until('the third', () => onHost('third'))), [metadata.uid])
+    assert.match(await until('the condition', () => told('second')), /the address of the host API server/)
+    assert.equal(await onHost('first'), undefined)
+    assert.equal(await onHost('second'), undefined)
+  })
+})
+
+describe('what is learned of the host', () => {
+  const nothing = { get: () => Promise.reject(new ApiError(404, 'NotFound', 'no')) } as unknown as Resources
+  const learner = (lookup: () => Promise<readonly string[]>) =>
+    openLearner({ host: nothing, hostServer: 'https://api.example.org', lookup, ...own })
+
+  test('is the same in whatever order, and however often, a name gives its addresses; one that was its stays', async () => {
+    const answers = [['10.0.0.2', '10.0.0.1', '10.0.0.2'], ['10.0.0.1'], ['10.0.0.1', '10.0.0.2']]
+    const learn = learner(async () => answers.shift() ?? [])
+    for (let round = 0; round < 4; round++) assert.deepEqual((await learn()).addresses, ['10.0.0.1', '10.0.0.2'])
+  })
+
+  test('is bounded: the addresses that were not seen for longest go, and none that is there', async () => {
+    const names = (round: number) => Array.from({ length: 100 }, (_, index) => `10.0.${round}.${index}`)
+    let round = 0
+    const learn = learner(async () => ['10.9.9.9', ...names(round++)])
+    for (let times = 0; times < 3; times++) await learn()
+    const { addresses } = await learn()
+    assert.equal(addresses.length, 256)
+    for (const one of ['10.9.9.9', ...names(3), ...names(2)]) assert.ok(addresses.includes(one), one)
+    const many = Array.from({ length: 300 }, (_, index) => `10.1.${index >> 8}.${index & 255}`)
+    assert.equal((await learner(async () => many)()).addresses.length, 300)
   })
 })

@@ -155,6 +155,7 @@ const options = (scenario: Scenario, wrote: () => void): Omit<SyncOptions, 'virt
   tell: true,
   instance: 'test',
   random: () => 0,
+  ticks: () => performance.now(),
   observer: { wrote, lag: () => {}, failed: () => {}, trouble: () => {} },
 })
 

@@ -4,7 +4,8 @@ import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, test } from 'node:test'
 import { ApiError, expired } from '../../src/api/errors.ts'
 import type { Resources, Watch } from '../../src/api/resources.ts'
-import { type EndpointSync, startEndpointSync } from '../../src/vcluster/endpoints.ts'
+import { hostUidMark } from '../../src/vcluster/bookkeeping.ts'
+import { type EndpointSync, type SyncOptions, startEndpointSync } from '../../src/vcluster/endpoints.ts'
 import { Endpoints } from '../../src/vcluster/kinds.ts'
 import { hostName } from '../../src/vcluster/names.ts'
 import { type Cluster, endpoints, openCluster, people, until } from '../support/cluster.ts'
@@ -16,7 +17,7 @@ const hostAt = { namespace: 'team', name: hostName('web', 'default', 'vc') }
 const at = { namespace: 'default', name: 'web' }
 const onHost = () => people(side(1)).get(hostAt)
 
-function start(over: { readonly virtual?: Resources; readonly host?: Resources }): EndpointSync {
+function start(over: Partial<SyncOptions>): EndpointSync {
   running = startEndpointSync({
     virtual: side(0).resources,
     host: side(1).resources,
@@ -29,6 +30,7 @@ function start(over: { readonly virtual?: Resources; readonly host?: Resources }
     tell: true,
     instance: 'test',
     random: () => 0,
+    ticks: () => performance.now(),
     observer: { wrote: () => {}, lag: () => {}, failed: () => {}, trouble: () => {} },
     ...over,
   })
@@ -51,6 +53,38 @@ function silent(lost: Promise<void>, like: Watch): Watch {
     stop: () => like.stop(),
   }
 }
+
+/** The host's first watch is lost when told; the list after it waits before or after it is read, until it is told to go on. */
+function slowList(resources: Resources, waits: 'before' | 'after') {
+  const [lost, asked, goOn] = [0, 1, 2].map(() => Promise.withResolvers<void>()) as [Told, Told, Told]
+  let [watches, lists] = [0, 0]
+  const host: Resources = {
+    ...resources,
+    list: async (kind, options) => {
+      if (++lists !== 2) return resources.list(kind, options)
+      if (waits === 'after') {
+        const early = await resources.list(kind, options)
+        asked.resolve()
+        await goOn.promise
+        return early
+      }
+      asked.resolve()
+      await goOn.promise
+      return resources.list(kind, options)
+    },
+    watch: async (kind, options) => {
+      watches++
+      if (watches === 2) throw expired('too old')
+      const watch = await resources.watch(kind, options)
+      return watches === 1 ? silent(lost.promise, watch) : watch
+    },
+  }
+  return { host, lost, asked, goOn, watches: () => watches }
+}
+type Told = PromiseWithResolvers<void>
+
+const marked = async () =>
+  Object.keys((await people(side(0)).get(at))?.metadata.annotations ?? {}).some(key => key === hostUidMark)
 
 describe('a side that goes away and comes back', { timeout: 60_000 }, () => {
   beforeEach(async () => {
@@ -119,6 +153,50 @@ describe('a side that goes away and comes back', { timeout: 60_000 }, () => {
     lost.resolve()
     await until('another one', onHost)
   })
+
+  test('what was made while the list was on its way was not deleted on the host, though the list has it not', async () => {
+    const { host, lost, asked, goOn, watches } = slowList(side(1).resources, 'after')
+    const sync = start({ host, hostDeletePolicy: 'Propagate' })
+    await sync.ready
+    lost.resolve()
+    await asked.promise
+    await make()
+    const made = await until('the object', onHost)
+    await until('the mark', marked)
+    await sync.settled()
+    goOn.resolve()
+    await until('the next watch', async () => watches() === 3)
+    await sync.settled()
+    assert.ok(await people(side(0)).get(at), 'the tenant’s object')
+    await people(side(0)).patch(at, { metadata: { labels: { later: 'yes' } } })
+    const later = await until('a change', async () => {
+      const object = await onHost()
+      return object?.metadata.labels?.['later'] === 'yes' && object
+    })
+    assert.equal(later.metadata.uid, made.metadata.uid)
+  })
+
+  for (const policy of ['Recreate', 'Propagate'] as const)
+    test(`what was made after the list was asked for and deleted before it was read is known to be gone: ${policy}`, async () => {
+      const { host, lost, asked, goOn } = slowList(side(1).resources, 'before')
+      const sync = start({ host, hostDeletePolicy: policy })
+      await sync.ready
+      lost.resolve()
+      await asked.promise
+      await make()
+      const made = await until('the object', onHost)
+      if (policy === 'Propagate') await until('the mark', marked)
+      await sync.settled()
+      await people(side(1)).remove(hostAt)
+      goOn.resolve()
+      if (policy === 'Propagate')
+        await until('the end of the other, too', async () => (await people(side(0)).get(at)) === undefined)
+      else
+        await until('another one', async () => {
+          const again = await onHost()
+          return again && again.metadata.uid !== made.metadata.uid
+        })
+    })
 
   test('who failed while the host was away is tried as soon as it answers, though it has nothing to tell', async () => {
     const { resources } = side(1)

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, test } from 'node:test'
-import { ApiError, expired, futureRevision } from '../../src/api/errors.ts'
+import { ApiError, expired, futureRevision, invalid, invalidValue } from '../../src/api/errors.ts'
 import type { Resource } from '../../src/api/object.ts'
 import type { Resources } from '../../src/api/resources.ts'
 import { type EndpointSync, type SyncOptions, startEndpointSync } from '../../src/vcluster/endpoints.ts'
@@ -37,6 +37,7 @@ function start(over: Partial<SyncOptions> = {}): EndpointSync {
     tell: true,
     instance: 'test',
     random: () => 0.5,
+    ticks: () => performance.now(),
     observer: {
       wrote: () => {},
       lag: () => {},
@@ -403,7 +404,7 @@ describe('the syncer', { timeout: 60_000 }, () => {
       create: async (kind, namespace, object, options) => {
         const { name } = (object as unknown as Resource).metadata
         if (name?.startsWith('bad') && refused++ < 3)
-          throw new ApiError(422, 'Invalid', `endpoints "${name}" is invalid: no`)
+          throw invalid(Endpoints, name, [invalidValue('metadata.name', name, 'no')])
         return resources.create(kind, namespace, object, options)
       },
     }
@@ -412,7 +413,7 @@ describe('the syncer', { timeout: 60_000 }, () => {
     const told = await until('the condition', async () =>
       annotation(await virtualSide().get(at('bad')), `${mark}/conditions`),
     )
-    assert.match(told, /HostRefused.*endpoints \\"bad\\" is invalid: no/)
+    assert.match(told, /HostRefused.*metadata\.name: Invalid value: \\+"bad\\+": no/)
     await synced('bad')
     await until(
       'the condition gone',

@@ -35,6 +35,7 @@ function start(over: Partial<SyncOptions> = {}): EndpointSync {
     tell: true,
     instance: 'test',
     random: () => 0,
+    ticks: () => performance.now(),
     observer: {
       wrote: () => void writes++,
       lag: () => {},
@@ -49,6 +50,23 @@ function start(over: Partial<SyncOptions> = {}): EndpointSync {
 async function make(name = 'web', selector?: object, namespace = 'default'): Promise<void> {
   await v().service(name, selector, namespace)
   await v().create(endpoints(name, {}, namespace))
+}
+
+/** A host that puts another stamp on whatever is written. */
+function stamping(): { readonly host: Resources; readonly stamps: () => number } {
+  const { resources } = side(1)
+  let stamps = 0
+  const stamped = (object: unknown) => {
+    const one = object as EndpointsObject
+    const annotations = { ...one.metadata.annotations, stamp: String(stamps++) }
+    return { ...one, metadata: { ...one.metadata, annotations } } as never
+  }
+  const host: Resources = {
+    ...resources,
+    create: (kind, namespace, object, options) => resources.create(kind, namespace, stamped(object), options),
+    update: (kind, ref, object, options) => resources.update(kind, ref, stamped(object), options),
+  }
+  return { host, stamps: () => stamps }
 }
 
 describe('the syncer tells', { timeout: 60_000 }, () => {
@@ -111,16 +129,65 @@ describe('the syncer tells', { timeout: 60_000 }, () => {
     assert.match(logged.join('\n'), /HostObjectForeign: team\/web-x-default-x-vc .*managed-by=a-neighbour/)
   })
 
-  test('the same of what the host refuses', async () => {
+  const refusing = (error: ApiError): Resources => ({ ...side(1).resources, create: () => Promise.reject(error) })
+
+  test('the tenant what the syncer may not do, and no name of the host; the operator all of it', async () => {
     await make()
-    const { resources } = side(1)
-    const message = `endpoints "${hostAt.name}" is forbidden: User "u" cannot create endpoints in the namespace "team"`
-    const host: Resources = { ...resources, create: () => Promise.reject(new ApiError(403, 'Forbidden', message)) }
-    start({ host })
+    const message = `endpoints "${hostAt.name}" is forbidden: User "system:serviceaccount:team:syncer" cannot create resource "endpoints" in the namespace "team"`
+    start({ host: refusing(new ApiError(403, 'Forbidden', message)) })
     const told = await until('the condition', conditionOf)
-    assert.match(told, /HostForbidden.*endpoints \\"web\\" is forbidden.* in the namespace \\"default\\"/)
-    assert.match(logged.join('\n'), /HostForbidden: endpoints "web-x-default-x-vc" is forbidden.*namespace "team"/)
+    const event = await until('the Event', async () => (await v().list(Event))[0])
+    for (const text of [told, (event as unknown as { message: string }).message]) {
+      assert.match(
+        text,
+        /HostForbidden.*the syncer may not create it: ask whoever runs the host; the log of the syncer/,
+      )
+      assert.doesNotMatch(text, /team|-x-|serviceaccount/)
+    }
+    assert.ok(logged.includes(`HostForbidden: ${message}`), logged.join('\n'))
   })
+
+  const port = {
+    reason: 'FieldValueInvalid',
+    field: 'subsets[0].ports[0].port',
+    message: 'Invalid value: 0: too small',
+  }
+  const name = { reason: 'FieldValueInvalid', field: 'metadata.name', message: `Invalid value: "${hostAt.name}": no` }
+  const refusals: readonly (readonly [what: string, error: ApiError, told: RegExp])[] = [
+    [
+      'the fields that the host does not take',
+      new ApiError(422, 'Invalid', `Endpoints "${hostAt.name}" is invalid`, { details: { causes: [port, name] } }),
+      /"the host does not take it: subsets\[0\]\.ports\[0\]\.port: Invalid value: 0: too small, metadata\.name: Invalid value: \\"web\\": no"/,
+    ],
+    [
+      'nothing of a field whose message names the host',
+      new ApiError(422, 'Invalid', 'no', { details: { causes: [port, { ...port, message: 'not in team' }] } }),
+      /"the host does not take it: ask whoever runs the host; the log of the syncer says why"/,
+    ],
+    [
+      'nothing of the words of a webhook',
+      new ApiError(400, 'BadRequest', 'admission webhook "guard.team.svc" denied the request: not in team', {
+        details: { causes: [port] },
+      }),
+      /"the host does not take it: ask whoever runs the host; the log of the syncer says why"/,
+    ],
+    [
+      'nothing of words without a field',
+      new ApiError(422, 'Invalid', 'the neighbours of team have no room'),
+      /"the host does not take it: ask whoever runs the host; the log of the syncer says why"/,
+    ],
+    ['that it is too large', new ApiError(413, 'TooLarge', 'limit of team: 1 MiB'), /"it is too large for the host"/],
+  ]
+  for (const [what, error, expected] of refusals)
+    test(`the tenant ${what}`, async () => {
+      await make()
+      start({ host: refusing(error) })
+      const told = await until('the condition', conditionOf)
+      assert.match(told, /"reason":"HostRefused"/)
+      assert.match(told, expected)
+      assert.doesNotMatch(told, /team|-x-|webhook/)
+      await until('the log', async () => logged.includes(`HostRefused: ${error.message}`))
+    })
 
   test('that what a patch refers to is refused by the host', async () => {
     await make()
@@ -135,7 +202,11 @@ describe('the syncer tells', { timeout: 60_000 }, () => {
     }
     start({ patcher: { toHost: pass, toVirtual: pass }, bringAlong })
     const told = await until('the condition', conditionOf)
-    assert.match(told, /"ReferenceFailed","message":"secrets \\"key\\" is forbidden in the namespace \\"default\\"/)
+    assert.match(
+      told,
+      /"ReferenceFailed","message":"Secret default\/key: the syncer may not read or write it: ask whoever/,
+    )
+    assert.doesNotMatch(told, /team|v123/)
     assert.match(logged.join('\n'), /ReferenceFailed: secrets "v123" is forbidden in the namespace "team"/)
     assert.ok(await h().get(hostAt), 'the endpoint itself is synced')
     isRefused = false
@@ -144,22 +215,25 @@ describe('the syncer tells', { timeout: 60_000 }, () => {
 
   test('nobody in circles: a host that changes every write is followed, and ever more slowly', async () => {
     await make()
-    const { resources } = side(1)
-    let stamps = 0
-    const stamped = (object: unknown) => {
-      const one = object as EndpointsObject
-      const annotations = { ...one.metadata.annotations, stamp: String(stamps++) }
-      return { ...one, metadata: { ...one.metadata, annotations } } as never
-    }
-    const host: Resources = {
-      ...resources,
-      create: (kind, namespace, object, options) => resources.create(kind, namespace, stamped(object), options),
-      update: (kind, ref, object, options) => resources.update(kind, ref, stamped(object), options),
-    }
+    const { host, stamps } = stamping()
     start({ host })
     const begin = performance.now()
     // At once three times, then after 200, 400 and 800 ms.
-    await until('some stamps', async () => stamps > 6)
-    assert.ok(performance.now() - begin > 1000, `${stamps} writes in a moment`)
+    await until('some stamps', async () => stamps() > 6)
+    assert.ok(performance.now() - begin > 1000, `${stamps()} writes in a moment`)
+  })
+
+  test('a host that changes every write of what the tenant changes, at once, however slowly it is followed by then', async () => {
+    await make()
+    const { host, stamps } = stamping()
+    // A clock that stands still: whoever has to wait does so for ever.
+    const sync = start({ host, ticks: () => 0 })
+    await until('some stamps', async () => stamps() > 3)
+    await sync.settled()
+    for (const port of [81, 82, 83]) {
+      await v().patch(at, { subsets: [{ addresses: [{ ip: '10.0.0.1' }], ports: [{ port }] }] })
+      await until('the change', async () => (await h().get(hostAt))?.subsets?.[0]?.ports?.[0]?.port === port)
+      await sync.settled()
+    }
   })
 })
