@@ -127,10 +127,14 @@ async function handle(
     caller.impersonator ?? caller.username,
     info.verb === 'get' || info.verb === 'list' ? 'read' : info.verb === 'watch' ? 'watch' : 'write',
   )
-  if (!leave) throw tooManyRequests()
+  const turn = options.turns()
+  if (!leave) {
+    // They come back together: answered in turn, they do so one after the other.
+    if (turn) await inTurn(turn, exchange)
+    throw tooManyRequests()
+  }
   const work: Work = { settled: undefined }
   try {
-    const turn = options.turns()
     if (turn) await inTurn(turn, exchange)
     const current = turn ? judgeAgain(options.access, exchange, question, find) : standing
     const resources = options.resourcesFor(current.caller as Caller)

@@ -6,8 +6,6 @@ export type Turns = () => Promise<void> | undefined
 
 /** Milliseconds of a turn of the event loop after which the rest waits for the next one. */
 const longest = 10
-/** So many are looked at in one turn. */
-const most = 64
 
 export function openTurns(now: () => number): Turns {
   let waiting: (() => void)[] = []
@@ -15,33 +13,28 @@ export function openTurns(now: () => number): Turns {
   let begun = 0
   let isUnderWay = false
 
-  const begin = () => {
+  function begin(): void {
     begun = now()
-  }
-
-  /** Each in a task of its own: what it does is done before the next one is looked at, and counts. */
-  const letOneGo = () => {
-    if (next < waiting.length && now() - begun < longest) waiting[next++]?.()
-  }
-
-  function end(): void {
     if (next > 0) {
       waiting = waiting.slice(next)
       next = 0
     }
-    begin() // what comes from here on is of the next turn
     isUnderWay = waiting.length > 0
-    if (!isUnderWay) return
-    setImmediate(begin)
-    for (let count = Math.min(waiting.length, most); count > 0; count--) setImmediate(letOneGo)
-    setImmediate(end)
+    if (isUnderWay) step()
+  }
+
+  /** What goes on is done soon after, so that the steps after it see how long it took; a few may go on before they do. */
+  function step(): void {
+    if (next === waiting.length || now() - begun >= longest) return void setImmediate(begin)
+    waiting[next++]?.()
+    queueMicrotask(step)
   }
 
   return () => {
     if (!isUnderWay) {
       isUnderWay = true
-      begin()
-      setImmediate(end)
+      begun = now()
+      setImmediate(begin)
     }
     if (next === waiting.length && now() - begun < longest) return undefined
     return new Promise(resolve => waiting.push(resolve))
