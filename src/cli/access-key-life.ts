@@ -6,7 +6,7 @@ import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
 import { printSecret } from './access-keys.ts'
 import { defineCommand, type Io } from './command.ts'
 import { confirm } from './confirm.ts'
-import { type Context, changeContexts, keepKey, readContexts } from './contexts.ts'
+import { type Context, changeContexts, forgetCopies, keepKey, readContexts } from './contexts.ts'
 import { readDuration } from './duration.ts'
 import { contextFlag, dryRunFlag, yesFlag } from './flags.ts'
 import { type GetFlags, getFlags, show } from './get.ts'
@@ -128,6 +128,7 @@ async function keepOwn(io: Io, { context }: Session, name: string, key: string):
   await changeContexts(io, async before => {
     const own = before.contexts[context]
     if (!isOwn(own)) return before
+    await forgetCopies(io, context, own, key)
     return {
       ...before,
       contexts: { ...before.contexts, [context]: { ...own, keyIn: await keepKey(io, context, key) } },

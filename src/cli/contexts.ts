@@ -2,6 +2,7 @@
 
 import { isObject } from '../api/object.ts'
 import type { Io } from './command.ts'
+import { dropCopies } from './last-known.ts'
 import { contextsFile, keyFile } from './paths.ts'
 
 export type Context = {
@@ -77,9 +78,16 @@ export async function keepKey(io: Io, name: string, key: string): Promise<Contex
   return 'file'
 }
 
+/** What was read with the key that a context has is nobody's once it has another, or none. */
+export async function forgetCopies(io: Io, name: string, context: Context, next?: string): Promise<void> {
+  const key = await readKey(io, name, context).catch(() => undefined)
+  if (key !== undefined && key !== next) await dropCopies(io, { server: context.server, key })
+}
+
 export async function forgetContext(io: Io, name: string): Promise<void> {
   await changeContexts(io, async ({ current, contexts }) => {
     const { [name]: context, ...rest } = contexts
+    if (context) await forgetCopies(io, name, context)
     if (context?.keyIn === 'keychain') await (await io.keychain())?.remove(name)
     await io.files.remove(keyFile(io.env, name))
     return { contexts: rest, ...(current !== undefined && current !== name ? { current } : {}) }

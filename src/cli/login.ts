@@ -4,7 +4,7 @@ import { ApiError } from '../api/errors.ts'
 import { isMistyped } from '../kinds/key-format.ts'
 import { SelfSubjectReview } from '../kinds/reviews.ts'
 import { defineCommand, type Io, UsageError } from './command.ts'
-import { type Context, changeContexts, keepKey, readContexts } from './contexts.ts'
+import { type Context, changeContexts, forgetCopies, keepKey, readContexts } from './contexts.ts'
 import { namespaceProblems } from './flags.ts'
 import { refusedScope } from './refused.ts'
 import { openWay, readConnection } from './session.ts'
@@ -42,7 +42,7 @@ export const login = defineCommand({
     'ca-fingerprint': {
       type: 'text',
       value: 'SHA256',
-      what: 'Trust the CA with this fingerprint; the server’s first start prints it.',
+      what: 'Trust the CA with this fingerprint; the server’s first start prints it. With --ca-file both must hold.',
     },
     yes: { type: 'switch', short: 'y', what: 'Replace a context of that name without asking. Never trusts a CA.' },
   },
@@ -101,6 +101,7 @@ async function keep(io: Io, name: string, { before, isSure, context, key }: Kept
         'Conflict',
         `another sign-in made the context "${name}" meanwhile, for ${now.user ?? 'somebody'} at ${now.server}; --context gives this one another name, --yes replaces it`,
       )
+    if (now) await forgetCopies(io, name, now, key)
     keyIn = await keepKey(io, name, key)
     const namespace = context.namespace ?? (now?.server === context.server ? now?.namespace : undefined)
     const made = Object.fromEntries(Object.entries({ ...context, namespace, keyIn }).filter(([, value]) => value))
@@ -118,9 +119,9 @@ type Trust = {
 /** The CA to hold the server to; undefined where the machine trusts it anyway. No key has been sent when this answers. */
 async function trusted(io: Io, server: string, { known, ...flags }: Trust): Promise<string | undefined> {
   const file = flags['ca-file']
-  if (file) return certificateIn(new TextDecoder().decode(await io.readFile(file)), file)
-  const seen = await lookAt(server, io.env)
   const wanted = flags['ca-fingerprint']
+  if (file) return certificateIn(new TextDecoder().decode(await io.readFile(file)), file, wanted)
+  const seen = await lookAt(server, io.env)
   if (wanted) return withFingerprint(seen, server, wanted).toString()
   if (seen.isTrusted) return undefined
   const authority = authorityIn(seen)

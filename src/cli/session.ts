@@ -8,7 +8,7 @@ import { rowsFrom } from '../client/rows.ts'
 import { openTransport } from '../kubeconfig/transport.ts'
 import { type Io, UsageError } from './command.ts'
 import { type Context, readContexts, readKey } from './contexts.ts'
-import { certificateIn, lookAt, serverOf, withFingerprint } from './trust.ts'
+import { certificateIn, lookAt, serverOf, untrusted, withFingerprint } from './trust.ts'
 
 export type Session = {
   /** Name of the context; empty where the environment says it all. */
@@ -33,10 +33,10 @@ type Way = Pick<Session, 'context' | 'server' | 'ca' | 'key' | 'namespace'> & {
 /** Which server, and how its CA is to be had: that may need to ask the server itself. */
 type Place = Omit<Way, 'ca'> & { readonly trust: () => Promise<string | undefined> }
 
-/** The server and namespace that a session would have, found out without asking anybody. Throws as `openSession` does. */
-export async function whereTo(io: Io, flags: SessionFlags): Promise<Pick<Session, 'server' | 'namespace'>> {
-  const { server, namespace } = await findPlace(io, flags.context)
-  return { server, namespace: flags.namespace ?? namespace }
+/** What a session would have, found out without asking anybody. Throws as `openSession` does. */
+export async function whereTo(io: Io, flags: SessionFlags): Promise<Pick<Session, 'server' | 'key' | 'namespace'>> {
+  const { server, key, namespace } = await findPlace(io, flags.context)
+  return { server, key, namespace: flags.namespace ?? namespace }
 }
 
 /** Throws ApiError 401 where one is not signed in: exit code 4. */
@@ -59,7 +59,10 @@ export function openWay(io: Io, way: Pick<Way, 'server' | 'ca' | 'key' | 'caFile
 }
 
 /** Not of a CA that is known; a time or a name that does not fit is told as that. */
-const isUntrusted = (error: Error) => /certificate is not (?:trusted|of the CA)/.test(error.message)
+const isUnknown = (error: Error) => /certificate is not (?:trusted|of the CA)/.test(error.message)
+/** The certificate does not fit the server; that is told as it is. */
+const isOfOthers = (error: Error) =>
+  /certificate (?:has ended|is not valid yet|is for another name)/.test(error.message)
 /** The next try would end as this one did. */
 const isFinal = (error: unknown) =>
   error instanceof Error && /cannot trust|not speak TLS|speaks TLS/.test(error.message)
@@ -74,14 +77,15 @@ const plainly =
       (await speaksTls(io, server))
     )
       throw unavailable(`cannot reach ${server}: what listens there speaks TLS; it may be the port for https://`)
-    if (!isUntrusted(error)) throw error
+    if (isOfOthers(error)) throw untrusted(error.message)
+    if (!isUnknown(error)) throw error
     const why = caFile
       ? `its certificate is not of the CA in ${caFile}; nothing was sent`
       : ca
         ? 'its certificate is not of the CA that was trusted at sign-in; nothing was sent'
         : 'nobody this machine trusts vouches for its certificate; nothing was sent'
     const hint = caFile ? '' : `. If the server was set up anew: platform login ${server}`
-    throw unavailable(`cannot trust ${server}: ${why}${hint}`)
+    throw untrusted(`cannot trust ${server}: ${why}${hint}`)
   }
 
 const unavailable = (message: string) => new ApiError(503, 'ServiceUnavailable', message)
@@ -127,7 +131,7 @@ function fromEnvironment(io: Io, key: string, at: string, fingerprint: string | 
   const { PLATFORM_CA_FILE: file, PLATFORM_CA_FINGERPRINT: other, PLATFORM_NAMESPACE: namespace = 'default' } = io.env
   const wanted = fingerprint ?? other
   const trust = async () => {
-    if (file) return certificateIn(new TextDecoder().decode(await io.readFile(file)), file)
+    if (file) return certificateIn(new TextDecoder().decode(await io.readFile(file)), file, wanted)
     if (!wanted || !server.startsWith('https:')) return undefined
     return withFingerprint(await lookAt(server, io.env), server, wanted).toString()
   }
