@@ -1,7 +1,9 @@
 // The contexts file: which servers one is signed in to, and which is the current one. No key is in it. session.ts and the commands read it.
 
+import { ApiError } from '../api/errors.ts'
+import { didYouMean } from '../api/nearest.ts'
 import { isObject } from '../api/object.ts'
-import type { Io } from './command.ts'
+import { type Io, UsageError } from './command.ts'
 import { dropCopies } from './last-known.ts'
 import { contextsFile, keyFile } from './paths.ts'
 
@@ -13,6 +15,8 @@ export type Context = {
   readonly user?: string
   /** Name of the access key, to revoke it at the end. */
   readonly keyName?: string
+  /** Its type, where that could be read: a key of type Login ends with its session. */
+  readonly keyType?: string
   readonly keyIn: 'keychain' | 'file'
 }
 export type Contexts = { readonly current?: string; readonly contexts: { readonly [name: string]: Context } }
@@ -43,6 +47,21 @@ function parsed(text: string, broken: (why: string) => Error): unknown {
   } catch {
     throw broken('it is not JSON')
   }
+}
+
+/** The one that is asked for, else the current one. Throws what says which there are. */
+export function contextNamed({ current, contexts }: Contexts, asked: string | undefined): string {
+  const names = Object.keys(contexts)
+  const name = asked ?? current
+  if (name !== undefined && contexts[name]) return name
+  if (name !== undefined)
+    throw new UsageError([
+      `there is no context "${name}"${didYouMean(name, names)}; there are: ${names.join(', ') || 'none'}`,
+    ])
+  const why = names.length
+    ? `no context is the current one: platform context use NAME; there are: ${names.join(', ')}`
+    : 'not signed in: platform login URL'
+  throw new ApiError(401, 'Unauthorized', why)
 }
 
 /** One at a time, with the keys that belong to it: two sign-ins at once both count, and no context gets another's key. */

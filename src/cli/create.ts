@@ -5,6 +5,7 @@ import { ApiError } from '../api/errors.ts'
 import { DecodeError } from '../api/json-reader.ts'
 import type { Kind } from '../api/kind.ts'
 import { isObject, type JsonObject, type Resource } from '../api/object.ts'
+import { DirectClusterEndpointToken } from '../kinds/direct-cluster-endpoint-token.ts'
 import { kinds } from '../kinds/index.ts'
 import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
 import { defineCommand, type Io, SeveralErrors, UsageError } from './command.ts'
@@ -39,6 +40,13 @@ export const create = defineCommand({
     const problems = read.flatMap(one => one.problems)
     if (problems.length) throw new UsageError(problems)
     const objects = read.flatMap(one => one.found)
+    const without = flags.output === 'value' ? objects.filter(({ kind }) => !hasValue(kind)) : []
+    if (without.length)
+      throw new UsageError(
+        without.map(
+          ({ kind, object }) => `-o value is for keys and tokens: ${kind.singular}/${nameIn(object)} has none`,
+        ),
+      )
     const session = await openSession(io, flags)
     const dryRun = flags['dry-run'] === 'server'
     const failures: unknown[] = []
@@ -132,6 +140,8 @@ function objectsIn(text: string, file: string): Found[] {
   }
 }
 
+const hasValue = (kind: Kind) => kind === OwnedAccessKey || kind === DirectClusterEndpointToken
+
 /** What a write answered. What is shown once, a key or a token, is shown: alone with `value`, else behind the name. */
 export function printMade(
   io: Io,
@@ -145,8 +155,7 @@ export function printMade(
     io.out(`${nameOf(kind, made)}\n`)
     if (secret !== undefined) io.err(lostBy('name', made))
   } else if (output === 'value') {
-    if (secret === undefined) throw new UsageError(['-o value is for keys and tokens'])
-    io.out(`${secret}\n`)
+    io.out(`${secret ?? ''}\n`)
   } else io.out(`${nameOf(kind, made)} ${done}${secret === undefined ? '' : `; shown this once: ${secret}`}\n`)
 }
 

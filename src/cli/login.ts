@@ -1,7 +1,9 @@
 // `platform login`: trusts the server first, then sends it the key, then remembers both.
 
 import { ApiError } from '../api/errors.ts'
+import type { Resources } from '../api/resources.ts'
 import { isMistyped } from '../kinds/key-format.ts'
+import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
 import { SelfSubjectReview } from '../kinds/reviews.ts'
 import { defineCommand, type Io, UsageError } from './command.ts'
 import { type Context, changeContexts, forgetCopies, keepKey, readContexts } from './contexts.ts'
@@ -25,7 +27,13 @@ export const login = defineCommand({
     },
   ],
   flags: {
-    context: { type: 'text', value: 'NAME', what: 'Name of the context; by default the server’s host.' },
+    context: {
+      type: 'text',
+      value: 'NAME',
+      what: 'Name of the context; by default the server’s host.',
+      check: one =>
+        /^(?!\.+$)[^\s/\\]{1,100}$/.test(one) ? [] : ['is no name of a context: no /, \\ or space, not . or ..'],
+    },
     namespace: {
       type: 'text',
       short: 'n',
@@ -85,7 +93,7 @@ type Kept = {
   /** What was there when it was asked about. */
   readonly before: Context | undefined
   readonly isSure: boolean
-  readonly context: { [field in 'server' | 'ca' | 'namespace' | 'user' | 'keyName']?: string | undefined }
+  readonly context: { [field in 'server' | 'ca' | 'namespace' | 'user' | 'keyName' | 'keyType']?: string | undefined }
   readonly key: string
 }
 
@@ -151,7 +159,7 @@ async function keyFrom(io: Io, server: string, isStdin: boolean): Promise<string
   if (given === undefined && !io.ask)
     throw new UsageError(['there is no key: give it on standard input with --access-key -, or in PLATFORM_ACCESS_KEY'])
   const text = (given ?? (await io.ask?.('Access key: ', 'hidden')) ?? '').trim()
-  const { key, server: its } = readConnection(text)
+  const { key, server: its } = readConnection(text, 'that')
   if (its !== undefined && serverOf(its) !== server)
     throw new UsageError([`that key is for ${serverOf(its)}: it is not sent to ${server}`])
   if (!key) throw new UsageError(['the key is empty'])
@@ -160,6 +168,13 @@ async function keyFrom(io: Io, server: string, isStdin: boolean): Promise<string
   if (isMistyped(key)) throw new ApiError(401, 'Unauthorized', 'the key is mistyped: its checksum does not fit')
   return key
 }
+
+/** Known now, it need not be asked when one signs out. A key that may not look at itself is asked about then. */
+const typeOf = (resources: Resources, name: string) =>
+  resources.get(OwnedAccessKey, { namespace: '', name }).then(
+    ({ object }) => String(object.spec?.['type'] ?? 'User'),
+    () => undefined,
+  )
 
 /** Who the server says one is. A key with a narrow scope may not ask, and is good all the same. */
 async function introduce(io: Io, way: Parameters<typeof openWay>[1]) {
@@ -171,7 +186,8 @@ async function introduce(io: Io, way: Parameters<typeof openWay>[1]) {
       extra?: { [key: string]: string[] }
     }
     const keyName = extra?.['authentication.platform.sh/key']?.[0]
-    return { ...(username ? { user: username } : {}), ...(keyName ? { keyName } : {}) }
+    const keyType = keyName && (await typeOf(resources, keyName))
+    return { ...(username ? { user: username } : {}), ...(keyName ? { keyName } : {}), ...(keyType ? { keyType } : {}) }
   } catch (error) {
     const refused = refusedScope(error)
     if (refused) return { user: refused.user, keyName: refused.key }
