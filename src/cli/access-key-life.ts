@@ -27,19 +27,21 @@ export const listAccessKeys = defineCommand({
   examples: [{ what: 'Which keys should go', command: 'platform list accesskeys' }],
   flags: listFlags,
   run: async ({ flags }, io) => {
-    if (flags.watch || (flags.output && flags.output !== 'table'))
-      return show(io, { ...flags, 'all-namespaces': false } as GetFlags, OwnedAccessKey.plural, [])
+    const isWide = flags.output === 'wide'
+    if (flags.watch || (flags.output && flags.output !== 'table' && !isWide))
+      return show(io, { ...flags, 'all-namespaces': false } as GetFlags, [OwnedAccessKey.plural])
     const session = await openSession(io, flags)
     try {
       const selection = flags.selector ? { labelSelector: flags.selector } : {}
       const keys = await Array.fromAsync(listAll(session.resources, OwnedAccessKey, selection))
       if (!keys.length) printObjects(io, OwnedAccessKey, keys, { ...flags, isList: true })
       else {
-        const header = ['NAME', 'OWNER', 'LAST-USE', 'EXPIRES', 'SCOPE', 'FLAGS']
+        const more = isWide ? ['TYPE', 'DISPLAY-NAME', 'AGE'] : []
+        const header = ['NAME', 'OWNER', 'LAST-USE', 'EXPIRES', 'SCOPE', 'FLAGS', ...more]
         printTable(
           io,
           header,
-          keys.map(key => rowOf(io, key)),
+          keys.map(key => [...rowOf(io, key), ...(isWide ? moreOf(io, key) : [])]),
           flags['no-headers'],
         )
       }
@@ -62,6 +64,12 @@ function rowOf(io: Io, key: Resource): string[] {
     flagsOf(key, io.now()).join(','),
   ]
 }
+
+const moreOf = (io: Io, { metadata, spec }: Resource): string[] => [
+  String(spec?.['type'] ?? ''),
+  String(spec?.['displayName'] ?? ''),
+  ago(metadata.creationTimestamp, io.now()),
+]
 
 export function flagsOf(key: Resource, now: number): string[] {
   const last = key.status?.['lastActivity'] ?? key.metadata.creationTimestamp

@@ -1,4 +1,4 @@
-// `platform create -f` and `platform delete`: objects of every kind from files, and away again.
+// `platform create -f`: objects of every kind from files.
 
 import { decode } from '../api/codec.ts'
 import { ApiError } from '../api/errors.ts'
@@ -9,11 +9,8 @@ import { DirectClusterEndpointToken } from '../kinds/direct-cluster-endpoint-tok
 import { kinds } from '../kinds/index.ts'
 import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
 import { defineCommand, type Io, SeveralErrors, UsageError } from './command.ts'
-import { confirm } from './confirm.ts'
-import { contextFlag, dryRunFlag, namespaceFlag, outputFlag, projectFlag, yesFlag } from './flags.ts'
-import { kindNamed } from './kind-named.ts'
+import { contextFlag, dryRunFlag, namespaceFlag, outputFlag } from './flags.ts'
 import { namespaceFor } from './namespace-for.ts'
-import { ownKeyWarning } from './own-key.ts'
 import { nameOf, printJson } from './print.ts'
 import { openSession } from './session.ts'
 import { lostBy, shownOnce, warnings } from './shown-once.ts'
@@ -158,44 +155,3 @@ export function printMade(
     io.out(`${secret ?? ''}\n`)
   } else io.out(`${nameOf(kind, made)} ${done}${secret === undefined ? '' : `; shown this once: ${secret}`}\n`)
 }
-
-export const remove = defineCommand({
-  words: ['delete'],
-  what: 'Delete objects by name.',
-  asksBefore: 'deletes anything',
-  examples: [
-    { what: 'Asks first', command: 'platform delete team web' },
-    { what: 'In a script', command: 'platform delete accesskey ci old-ci --yes' },
-  ],
-  flags: { ...contextFlag, ...namespaceFlag, ...projectFlag, ...dryRunFlag, ...yesFlag },
-  positionals: [
-    { name: 'KIND', what: 'such as team, secret, accesskey' },
-    { name: 'NAME', what: 'which of them', many: true },
-  ],
-  run: async ({ flags, words: [word = '', ...names] }, io) => {
-    const kind = kindNamed(word, 'delete', flags.project)
-    const dryRun = flags['dry-run'] === 'server'
-    const session = await openSession(io, flags)
-    try {
-      const shown = names.map(name => `${kind.singular}/${name}`).join(', ')
-      const isSure = flags.yes || dryRun
-      const warning = kind === OwnedAccessKey && !dryRun ? await ownKeyWarning(session, names, io.now()) : ''
-      if (warning && isSure) io.err(`platform: warning: ${warning}\n`)
-      await confirm(io, `Delete ${shown} on ${session.server}${warning && `; ${warning}`}?`, isSure)
-      const namespace = namespaceFor(kind, flags, session.namespace)
-      const failures: unknown[] = []
-      for (const name of names)
-        try {
-          const answer = await session.resources.delete(kind, { namespace, name }, { dryRun })
-          const done = 'document' in answer ? 'is being deleted' : 'deleted'
-          io.out(`${kind.singular}/${name} ${done}${dryRun ? ' (dry run)' : ''}\n`)
-        } catch (error) {
-          failures.push(error)
-        }
-      if (failures.length) throw new SeveralErrors(failures)
-      return 0
-    } finally {
-      session.close()
-    }
-  },
-})

@@ -114,6 +114,11 @@ async function startWith(io: Io, { values, files, words, isMasked }: Wanted) {
       missing.map(key => `--file ${key}: no secret has that key; there are: ${[...values.keys()].join(', ')}`),
     )
   const inEnv = new Map([...values].filter(([key]) => !files.has(key)))
+  const unseen = [...inEnv.keys()].filter(key => !/^[A-Za-z_]\w*$/.test(key))
+  if (unseen.length)
+    io.err(
+      `platform: warning: no names of variables, so that shells do not see them: ${unseen.join(', ')}; --secret NAME.KEY=ENV gives one a name\n`,
+    )
   const variables = variablesOf(inEnv)
   // Our own key is not the child's: it asked for these secrets, not for all that we may read.
   const { PLATFORM_ACCESS_KEY: _, PLATFORM_PASSPHRASE: __, ...env } = io.env

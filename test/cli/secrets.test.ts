@@ -227,7 +227,7 @@ suite('run', () => {
       /user comes from db.user and from other.user: map one/,
     )
     assert.match(await home.fails(2, 'run -s web=PORT -- true'), /one variable takes one key/)
-    assert.match(await home.fails(1, 'run -s web -- no-such-program'), /there is no such program/)
+    assert.match(await home.fails(127, 'run -s web -- no-such-program'), /there is no such program/)
     assert.match(await home.fails(2, 'run -s web'), /COMMAND is missing/)
     assert.match(await home.fails(2, ['run', '-s', 'web', '--', '']), /there is no program to run/)
     assert.match(await home.fails(3, 'run -s nothing -- true'), /not found/)
