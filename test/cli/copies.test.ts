@@ -79,7 +79,22 @@ test('a server that cannot be trusted is no server that is away: nothing is run'
   assert.match(wrong.stderr, /is not the server that was meant/)
 })
 
-test('logout, context delete and another sign-in under its name take the copies of a key along', async () => {
+test('a no is a no, and takes the copy along', async () => {
+  const key = (await home.ok('create accesskey ended')).trim()
+  await loginAs('ended', key)
+  await home.ok('context use 127.0.0.1')
+  assert.equal((await home.exec(args, { env })).code, 0)
+  const before = copies()
+  const ended = ['--context', 'ended', ...args]
+  assert.equal((await home.exec(ended, { env })).stdout, 'canary-one')
+  assert.equal(copies().length, before.length + 1)
+  await home.ok('disable accesskey ended')
+  const { code, stdout, stderr } = await home.exec(ended, { env })
+  assert.deepEqual([code, stdout], [4, ''], stderr)
+  assert.deepEqual(copies(), before)
+})
+
+test('logout, context delete, another sign-in under its name and a rotation take the copies of a key along', async () => {
   const key = (await home.ok('create accesskey passing')).trim()
   const next = (await home.ok('create accesskey next')).trim()
   assert.equal((await home.exec(args, { env })).code, 0)
@@ -88,6 +103,7 @@ test('logout, context delete and another sign-in under its name take the copies 
     () => home.ok('logout --context passing'),
     () => home.ok('context delete passing --yes'),
     () => loginAs('passing', next),
+    () => home.ok('rotate accesskey passing --yes --context passing'),
   ]) {
     await loginAs('passing', key)
     await home.ok('context use 127.0.0.1')

@@ -245,6 +245,13 @@ await withTerminal(() => {
     assert.equal(await home.ok('get secret asked.password'), 'hunter2é')
     const shown = await home.terminal('get secret asked.password').ended
     assert.equal(shown.text, 'hunter2é\r\n')
+    const nothing = home.terminal('set secret asked password')
+    await nothing.sees(/Value of password: $/)
+    nothing.type('\r')
+    const refused = await nothing.ended
+    assert.equal(refused.code, 2, refused.text)
+    assert.match(refused.text, /the value of password is empty/)
+    assert.equal(await home.ok('get secret asked.password'), 'hunter2é')
     const binary = await home.terminal('get secret db.blob').ended
     assert.equal(binary.code, 2)
     assert.match(binary.text, /not text for a terminal/)
