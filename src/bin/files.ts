@@ -47,6 +47,8 @@ export const openFiles = (env: NodeJS.ProcessEnv): Files => ({
 
   remove: path => rm(path, { force: true }),
 
+  removeAll: path => rm(path, { force: true, recursive: true }),
+
   async locked(path, work) {
     const lock = `${path}.lock`
     await mkdir(dirname(path), { recursive: true, mode: 0o700 })

@@ -3,6 +3,7 @@
 import { spawn } from 'node:child_process'
 import { constants } from 'node:os'
 import type { Readable, Writable } from 'node:stream'
+import { StartError } from '../cli/command.ts'
 import type { Start, Through } from '../cli/world.ts'
 
 const passedOn = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'] as const
@@ -21,7 +22,10 @@ export const start: Start = ([command = '', ...args], { env, through }) => {
     ? [pipe(child.stdout, process.stdout, through.out), pipe(child.stderr, process.stderr, through.err)]
     : []
   const ended = new Promise<number>((resolve, reject) => {
-    child.on('error', error => reject(new Error(`cannot start ${command}: ${told(error)}`)))
+    child.on('error', (error: NodeJS.ErrnoException) => {
+      const exitCode = error.code === 'ENOENT' ? 127 : 126
+      reject(new StartError(`cannot start ${command}: ${told(error)}`, exitCode))
+    })
     child.on('close', (code, signal) => resolve(signal ? 128 + (constants.signals[signal] ?? 0) : (code ?? 1)))
   }).finally(() => {
     for (const stop of listeners) stop()

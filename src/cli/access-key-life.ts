@@ -6,7 +6,7 @@ import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
 import { printSecret } from './access-keys.ts'
 import { defineCommand, type Io } from './command.ts'
 import { confirm } from './confirm.ts'
-import { type Context, changeContexts, keepKey, readContexts } from './contexts.ts'
+import { type Context, changeContexts, forgetCopies, keepKey, readContexts } from './contexts.ts'
 import { readDuration } from './duration.ts'
 import { contextFlag, dryRunFlag, yesFlag } from './flags.ts'
 import { type GetFlags, getFlags, show } from './get.ts'
@@ -27,19 +27,21 @@ export const listAccessKeys = defineCommand({
   examples: [{ what: 'Which keys should go', command: 'platform list accesskeys' }],
   flags: listFlags,
   run: async ({ flags }, io) => {
-    if (flags.watch || (flags.output && flags.output !== 'table'))
-      return show(io, { ...flags, 'all-namespaces': false } as GetFlags, OwnedAccessKey.plural, [])
+    const isWide = flags.output === 'wide'
+    if (flags.watch || (flags.output && flags.output !== 'table' && !isWide))
+      return show(io, { ...flags, 'all-namespaces': false } as GetFlags, [OwnedAccessKey.plural])
     const session = await openSession(io, flags)
     try {
       const selection = flags.selector ? { labelSelector: flags.selector } : {}
       const keys = await Array.fromAsync(listAll(session.resources, OwnedAccessKey, selection))
       if (!keys.length) printObjects(io, OwnedAccessKey, keys, { ...flags, isList: true })
       else {
-        const header = ['NAME', 'OWNER', 'LAST-USE', 'EXPIRES', 'SCOPE', 'FLAGS']
+        const more = isWide ? ['TYPE', 'DISPLAY-NAME', 'AGE'] : []
+        const header = ['NAME', 'OWNER', 'LAST-USE', 'EXPIRES', 'SCOPE', 'FLAGS', ...more]
         printTable(
           io,
           header,
-          keys.map(key => rowOf(io, key)),
+          keys.map(key => [...rowOf(io, key), ...(isWide ? moreOf(io, key) : [])]),
           flags['no-headers'],
         )
       }
@@ -62,6 +64,12 @@ function rowOf(io: Io, key: Resource): string[] {
     flagsOf(key, io.now()).join(','),
   ]
 }
+
+const moreOf = (io: Io, { metadata, spec }: Resource): string[] => [
+  String(spec?.['type'] ?? ''),
+  String(spec?.['displayName'] ?? ''),
+  ago(metadata.creationTimestamp, io.now()),
+]
 
 export function flagsOf(key: Resource, now: number): string[] {
   const last = key.status?.['lastActivity'] ?? key.metadata.creationTimestamp
@@ -128,6 +136,7 @@ async function keepOwn(io: Io, { context }: Session, name: string, key: string):
   await changeContexts(io, async before => {
     const own = before.contexts[context]
     if (!isOwn(own)) return before
+    await forgetCopies(io, context, own, key)
     return {
       ...before,
       contexts: { ...before.contexts, [context]: { ...own, keyIn: await keepKey(io, context, key) } },

@@ -2,13 +2,14 @@
 
 import { X509Certificate } from 'node:crypto'
 import { ApiError } from '../api/errors.ts'
-import type { JsonObject } from '../api/object.ts'
+import type { Json, JsonObject } from '../api/object.ts'
 import { DirectClusterEndpointToken } from '../kinds/direct-cluster-endpoint-token.ts'
 import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
 import { Team } from '../kinds/team.ts'
 import { type Command, defineCommand, type Given, type Io, UsageError } from './command.ts'
 import { readLifetime } from './duration.ts'
 import { contextFlag, dryRunFlag } from './flags.ts'
+import { readsEverything } from './key-facts.ts'
 import { nameOf, printJson } from './print.ts'
 import { openSession, type Session } from './session.ts'
 import { lostBy, shownOnce, warnings } from './shown-once.ts'
@@ -19,7 +20,11 @@ const scopeFlags = {
   'scope-space': { type: 'list', value: 'PROJECT/SPACE', what: 'Only this space.' },
   'scope-virtualcluster': { type: 'list', value: 'PROJECT/NAME', what: 'Only this virtual cluster.' },
   'scope-cluster': { type: 'list', value: 'CLUSTER', what: 'Only this connected cluster.' },
-  'scope-role': { type: 'list', value: 'ROLE', what: 'And this managed permission, such as platform-cli.' },
+  'scope-role': {
+    type: 'list',
+    value: 'ROLE',
+    what: `And what this role opens. ${readsEverything}`,
+  },
 } as const
 
 const secretOutput = {
@@ -56,6 +61,13 @@ function scopeOf(flags: ScopeFlags): JsonObject | undefined {
   return set.length ? Object.fromEntries(set) : undefined
 }
 
+/** Entries add up: a narrow one beside a wide one confines nothing. */
+function warnOfRole(io: Io, { roles = [], ...narrow }: { readonly [field: string]: Json }): void {
+  const isWide = (roles as { readonly role: string }[]).some(({ role }) => role === 'platform-cli')
+  if (!isWide || !Object.keys(narrow).length) return
+  io.err(`platform: warning: ${readsEverything} What stands beside it does not confine it.\n`)
+}
+
 export const createAccessKey: Command = defineCommand({
   words: ['create', 'accesskey'],
   what: 'Make an access key and print it; it is shown this once.',
@@ -85,6 +97,7 @@ export const createAccessKey: Command = defineCommand({
   run: async ({ flags, words: [name = ''] }, io) => {
     if (flags['for-team'] && flags['for-user']) throw new UsageError(['--for-team and --for-user exclude each other'])
     const scope = scopeOf(flags)
+    warnOfRole(io, scope ?? {})
     const spec = {
       ...(flags['for-team'] ? { team: flags['for-team'] } : {}),
       ...(flags['for-user'] ? { user: flags['for-user'] } : {}),
@@ -150,6 +163,7 @@ export const createToken = defineCommand({
   },
   run: async ({ flags }, io) => {
     const scope = scopeOf(flags)
+    warnOfRole(io, scope ?? {})
     const ttl = flags.ttl === undefined ? undefined : readLifetime(flags.ttl, 'it lives for an hour')
     const spec = { ...(ttl === undefined ? {} : { ttl }), ...(scope ? { scope } : {}) }
     const session = await openSession(io, flags)

@@ -6,6 +6,7 @@ import { SelfSubjectAccessReview } from '../kinds/reviews.ts'
 import { AccessExplanation } from '../kinds/reviews-of-others.ts'
 import { defineCommand, type Given, type Io } from './command.ts'
 import { contextFlag, namespaceFlag, projectFlag } from './flags.ts'
+import { readsEverything } from './key-facts.ts'
 import { anyKind } from './kind-named.ts'
 import { namespaceFor } from './namespace-for.ts'
 import { paint, printJson } from './print.ts'
@@ -45,9 +46,11 @@ async function answer({ given, io, more = {}, kind }: Asked): Promise<JsonObject
     const refused = refusedScope(error)
     if (!refused) throw error
     const who =
-      kind === SelfSubjectAccessReview ? 'a key made with --scope-role platform-cli' : 'only a key without a scope'
+      kind === SelfSubjectAccessReview
+        ? `a key without a scope, or one made with --scope-role platform-cli, may ask it. ${readsEverything}`
+        : 'only a key without a scope may ask it'
     const why = `the scope of access key "${refused.key}" does not cover this question`
-    throw new ApiError(403, 'Forbidden', `${why}: ${who} may ask it`)
+    throw new ApiError(403, 'Forbidden', `${why}: ${who}`)
   } finally {
     session.close()
   }

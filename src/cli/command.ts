@@ -110,6 +110,16 @@ export class SeveralErrors extends Error {
   }
 }
 
+/** A program that could not be started: what a shell would end with. */
+export class StartError extends Error {
+  readonly exitCode: 126 | 127
+  constructor(message: string, exitCode: 126 | 127) {
+    super(message)
+    this.name = 'StartError'
+    this.exitCode = exitCode
+  }
+}
+
 /** Everything that is wrong with what was asked, exit code 2; each line says where and what would be right. */
 export class UsageError extends Error {
   readonly problems: readonly string[]

@@ -1,7 +1,10 @@
 // The contexts file: which servers one is signed in to, and which is the current one. No key is in it. session.ts and the commands read it.
 
+import { ApiError } from '../api/errors.ts'
+import { didYouMean } from '../api/nearest.ts'
 import { isObject } from '../api/object.ts'
-import type { Io } from './command.ts'
+import { type Io, UsageError } from './command.ts'
+import { dropCopies } from './last-known.ts'
 import { contextsFile, keyFile } from './paths.ts'
 
 export type Context = {
@@ -12,6 +15,8 @@ export type Context = {
   readonly user?: string
   /** Name of the access key, to revoke it at the end. */
   readonly keyName?: string
+  /** Its type, where that could be read: a key of type Login ends with its session. */
+  readonly keyType?: string
   readonly keyIn: 'keychain' | 'file'
 }
 export type Contexts = { readonly current?: string; readonly contexts: { readonly [name: string]: Context } }
@@ -42,6 +47,21 @@ function parsed(text: string, broken: (why: string) => Error): unknown {
   } catch {
     throw broken('it is not JSON')
   }
+}
+
+/** The one that is asked for, else the current one. Throws what says which there are. */
+export function contextNamed({ current, contexts }: Contexts, asked: string | undefined): string {
+  const names = Object.keys(contexts)
+  const name = asked ?? current
+  if (name !== undefined && contexts[name]) return name
+  if (name !== undefined)
+    throw new UsageError([
+      `there is no context "${name}"${didYouMean(name, names)}; there are: ${names.join(', ') || 'none'}`,
+    ])
+  const why = names.length
+    ? `no context is the current one: platform context use NAME; there are: ${names.join(', ')}`
+    : 'not signed in: platform login URL'
+  throw new ApiError(401, 'Unauthorized', why)
 }
 
 /** One at a time, with the keys that belong to it: two sign-ins at once both count, and no context gets another's key. */
@@ -77,9 +97,16 @@ export async function keepKey(io: Io, name: string, key: string): Promise<Contex
   return 'file'
 }
 
+/** What was read with the key that a context has is nobody's once it has another, or none. */
+export async function forgetCopies(io: Io, name: string, context: Context, next?: string): Promise<void> {
+  const key = await readKey(io, name, context).catch(() => undefined)
+  if (key !== undefined && key !== next) await dropCopies(io, { server: context.server, key })
+}
+
 export async function forgetContext(io: Io, name: string): Promise<void> {
   await changeContexts(io, async ({ current, contexts }) => {
     const { [name]: context, ...rest } = contexts
+    if (context) await forgetCopies(io, name, context)
     if (context?.keyIn === 'keychain') await (await io.keychain())?.remove(name)
     await io.files.remove(keyFile(io.env, name))
     return { contexts: rest, ...(current !== undefined && current !== name ? { current } : {}) }

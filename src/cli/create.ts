@@ -1,18 +1,16 @@
-// `platform create -f` and `platform delete`: objects of every kind from files, and away again.
+// `platform create -f`: objects of every kind from files.
 
 import { decode } from '../api/codec.ts'
 import { ApiError } from '../api/errors.ts'
 import { DecodeError } from '../api/json-reader.ts'
 import type { Kind } from '../api/kind.ts'
 import { isObject, type JsonObject, type Resource } from '../api/object.ts'
+import { DirectClusterEndpointToken } from '../kinds/direct-cluster-endpoint-token.ts'
 import { kinds } from '../kinds/index.ts'
 import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
 import { defineCommand, type Io, SeveralErrors, UsageError } from './command.ts'
-import { confirm } from './confirm.ts'
-import { contextFlag, dryRunFlag, namespaceFlag, outputFlag, projectFlag, yesFlag } from './flags.ts'
-import { kindNamed } from './kind-named.ts'
+import { contextFlag, dryRunFlag, namespaceFlag, outputFlag } from './flags.ts'
 import { namespaceFor } from './namespace-for.ts'
-import { ownKeyWarning } from './own-key.ts'
 import { nameOf, printJson } from './print.ts'
 import { openSession } from './session.ts'
 import { lostBy, shownOnce, warnings } from './shown-once.ts'
@@ -39,6 +37,13 @@ export const create = defineCommand({
     const problems = read.flatMap(one => one.problems)
     if (problems.length) throw new UsageError(problems)
     const objects = read.flatMap(one => one.found)
+    const without = flags.output === 'value' ? objects.filter(({ kind }) => !hasValue(kind)) : []
+    if (without.length)
+      throw new UsageError(
+        without.map(
+          ({ kind, object }) => `-o value is for keys and tokens: ${kind.singular}/${nameIn(object)} has none`,
+        ),
+      )
     const session = await openSession(io, flags)
     const dryRun = flags['dry-run'] === 'server'
     const failures: unknown[] = []
@@ -132,6 +137,8 @@ function objectsIn(text: string, file: string): Found[] {
   }
 }
 
+const hasValue = (kind: Kind) => kind === OwnedAccessKey || kind === DirectClusterEndpointToken
+
 /** What a write answered. What is shown once, a key or a token, is shown: alone with `value`, else behind the name. */
 export function printMade(
   io: Io,
@@ -145,48 +152,6 @@ export function printMade(
     io.out(`${nameOf(kind, made)}\n`)
     if (secret !== undefined) io.err(lostBy('name', made))
   } else if (output === 'value') {
-    if (secret === undefined) throw new UsageError(['-o value is for keys and tokens'])
-    io.out(`${secret}\n`)
+    io.out(`${secret ?? ''}\n`)
   } else io.out(`${nameOf(kind, made)} ${done}${secret === undefined ? '' : `; shown this once: ${secret}`}\n`)
 }
-
-export const remove = defineCommand({
-  words: ['delete'],
-  what: 'Delete objects by name.',
-  asksBefore: 'deletes anything',
-  examples: [
-    { what: 'Asks first', command: 'platform delete team web' },
-    { what: 'In a script', command: 'platform delete accesskey ci old-ci --yes' },
-  ],
-  flags: { ...contextFlag, ...namespaceFlag, ...projectFlag, ...dryRunFlag, ...yesFlag },
-  positionals: [
-    { name: 'KIND', what: 'such as team, secret, accesskey' },
-    { name: 'NAME', what: 'which of them', many: true },
-  ],
-  run: async ({ flags, words: [word = '', ...names] }, io) => {
-    const kind = kindNamed(word, 'delete', flags.project)
-    const dryRun = flags['dry-run'] === 'server'
-    const session = await openSession(io, flags)
-    try {
-      const shown = names.map(name => `${kind.singular}/${name}`).join(', ')
-      const isSure = flags.yes || dryRun
-      const warning = kind === OwnedAccessKey && !dryRun ? await ownKeyWarning(session, names, io.now()) : ''
-      if (warning && isSure) io.err(`platform: warning: ${warning}\n`)
-      await confirm(io, `Delete ${shown} on ${session.server}${warning && `; ${warning}`}?`, isSure)
-      const namespace = namespaceFor(kind, flags, session.namespace)
-      const failures: unknown[] = []
-      for (const name of names)
-        try {
-          const answer = await session.resources.delete(kind, { namespace, name }, { dryRun })
-          const done = 'document' in answer ? 'is being deleted' : 'deleted'
-          io.out(`${kind.singular}/${name} ${done}${dryRun ? ' (dry run)' : ''}\n`)
-        } catch (error) {
-          failures.push(error)
-        }
-      if (failures.length) throw new SeveralErrors(failures)
-      return 0
-    } finally {
-      session.close()
-    }
-  },
-})

@@ -1,12 +1,14 @@
 // `platform get` and `platform list`: objects of every kind, once or as they change.
 
 import type { Kind } from '../api/kind.ts'
-import { follow, listAll } from '../client/follow.ts'
-import { type Command, defineCommand, type Given, type Io, UsageError } from './command.ts'
+import { listAll } from '../client/follow.ts'
+import { type Command, defineCommand, type Given, type Io, SeveralErrors, UsageError } from './command.ts'
 import { contextFlag, headersFlag, namespaceFlag, outputFlag, projectFlag, selectorFlags } from './flags.ts'
-import { kindNamed } from './kind-named.ts'
+import { type Source, watchObjects } from './get-watch.ts'
+import { kindNamed, readNames } from './kind-named.ts'
 import { namespaceFor } from './namespace-for.ts'
-import { cellsOf, headerOf, nameOf, type PrintOptions, printJson, printObjects, printTable } from './print.ts'
+import { printObjects } from './print.ts'
+import { tellOfScope } from './refused.ts'
 import { openSession, type Session } from './session.ts'
 
 export const getFlags = {
@@ -30,10 +32,10 @@ export const get = defineCommand({
   ],
   flags: getFlags,
   positionals: [
-    { name: 'KIND', what: 'such as team, sharedsecret, accesskey, clusterrole' },
+    { name: 'KIND', what: 'such as team, sharedsecret, accesskey, clusterrole; or KIND/NAME, such as team/web' },
     { name: 'NAME', what: 'which of them; none: all', optional: true, many: true },
   ],
-  run: async ({ flags, words: [word = '', ...names] }, io) => show(io, flags, word, names),
+  run: async ({ flags, words }, io) => show(io, flags, words),
 })
 
 export const list: Command = defineCommand({
@@ -46,10 +48,11 @@ export const list: Command = defineCommand({
   ],
   flags: getFlags,
   positionals: [{ name: 'KIND', what: 'such as teams, sharedsecrets, accesskeys, clusterroles' }],
-  run: async ({ flags, words: [word = ''] }, io) => show(io, flags, word, []),
+  run: async ({ flags, words: [word = ''] }, io) => show(io, flags, [word]),
 })
 
-export async function show(io: Io, flags: GetFlags, word: string, names: readonly string[]): Promise<number> {
+export async function show(io: Io, flags: GetFlags, words: readonly string[]): Promise<number> {
+  const { word, names } = readNames(words, flags.project)
   const kind = kindNamed(word, names.length ? 'get' : 'list', flags.project)
   if (flags.output === 'value') return showValue(io, flags, kind, names)
   if (names.length && (flags.selector || flags['all-namespaces']))
@@ -59,16 +62,36 @@ export async function show(io: Io, flags: GetFlags, word: string, names: readonl
     const namespace = namespaceFor(kind, flags, session.namespace)
     const options = { ...flags, namespace, withNamespace: kind.namespaced && flags['all-namespaces'] }
     const from = sourceOf(session, kind, flags)
-    if (flags.watch)
+    if (flags.watch) {
+      await byName(session.rows, kind, names, namespace).then(({ failures }) => fail(failures))
       return await watchObjects(io, from, { kind, names, options, selection: selectionOf(session, kind, flags) })
-    const objects = names.length
-      ? await Promise.all(names.map(async name => (await from.get(kind, { namespace, name })).object))
-      : await Array.fromAsync(listAll(from, kind, selectionOf(session, kind, flags)))
-    printObjects(io, kind, objects, { ...options, isList: names.length !== 1 })
+    }
+    if (names.length) {
+      const { objects, failures } = await byName(from, kind, names, namespace)
+      if (objects.length) printObjects(io, kind, objects, { ...options, isList: names.length !== 1 })
+      fail(failures)
+      return 0
+    }
+    const objects = await Array.fromAsync(listAll(from, kind, selectionOf(session, kind, flags)))
+    printObjects(io, kind, objects, { ...options, isList: true })
+    if (!objects.length) await tellOfScope(io, session)
     return 0
   } finally {
     session.close()
   }
+}
+
+/** Those that are there are shown, whatever is not. */
+async function byName(from: Pick<Source, 'get'>, kind: Kind, names: readonly string[], namespace: string) {
+  const found = await Promise.allSettled(names.map(name => from.get(kind, { namespace, name })))
+  return {
+    objects: found.flatMap(one => (one.status === 'fulfilled' ? [one.value.object] : [])),
+    failures: found.flatMap(one => (one.status === 'rejected' ? [one.reason as unknown] : [])),
+  }
+}
+
+function fail(failures: readonly unknown[]): void {
+  if (failures.length) throw new SeveralErrors(failures)
 }
 
 /** What a table of secrets shows is had without reading them. */
@@ -95,30 +118,3 @@ export const selectionOf = (session: Session, kind: Kind, flags: GetFlags) => ({
   namespace: flags['all-namespaces'] ? '' : namespaceFor(kind, flags, session.namespace),
   ...(flags.selector ? { labelSelector: flags.selector } : {}),
 })
-
-type Watched = {
-  readonly kind: Kind
-  readonly names: readonly string[]
-  readonly options: GetFlags & PrintOptions
-  readonly selection: ReturnType<typeof selectionOf>
-}
-type Source = ReturnType<typeof sourceOf>
-
-/** A line a change, with what happened; JSON is a line an object, for programs. */
-async function watchObjects(io: Io, from: Source, { kind, names, options, selection }: Watched): Promise<number> {
-  const { output } = options
-  const changes = follow(from, kind, selection)
-  const header = ['EVENT', ...headerOf(kind, options)]
-  let isFirst = !options['no-headers']
-  for await (const { type, object } of changes) {
-    if (names.length && !names.includes(object.metadata.name ?? '')) continue
-    if (output === 'json') io.out(`${JSON.stringify({ type, object })}\n`)
-    else if (output === 'yaml') {
-      io.out('---\n')
-      printJson(io, object, 'yaml')
-    } else if (output === 'name') io.out(`${nameOf(kind, object)}\n`)
-    else printTable(io, header, [[type, ...cellsOf(kind, object, options, io.now())]], !isFirst)
-    isFirst = false
-  }
-  return 0
-}

@@ -11,7 +11,6 @@ const signOut = () => import('./logout.ts')
 const me = () => import('./whoami.ts')
 const forKubectl = () => import('./kubeconfig.ts')
 const objects = () => import('./get.ts')
-const files = () => import('./create.ts')
 const tokens = () => import('./token.ts')
 const changes = () => import('./secret-set.ts')
 const versions = () => import('./secret-history.ts')
@@ -45,8 +44,8 @@ export const commands: readonly Row[] = [
   row('rollback secret', versions, 'rollbackSecret'),
   row('get', objects, 'get'),
   row('list', objects, 'list'),
-  row('create', files, 'create'),
-  row('delete', files, 'remove'),
+  row('create', () => import('./create.ts'), 'create'),
+  row('delete', () => import('./delete.ts'), 'remove'),
   row('create team', teams, 'createTeam'),
   row('team add-user', teams, 'addUser'),
   row('team remove-user', teams, 'removeUser'),

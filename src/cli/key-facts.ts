@@ -34,3 +34,7 @@ const entryText = (entry: JsonObject) =>
   Object.values(entry)
     .map(value => (typeof value === 'string' ? value : JSON.stringify(value)))
     .join('/')
+
+/** D25: it is not confined by the projects beside it. */
+export const readsEverything =
+  'The role platform-cli reads everything that its owner may read, secrets of all projects included.'

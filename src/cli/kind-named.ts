@@ -41,6 +41,18 @@ export function anyKind(word: string, project?: string): Kind {
   return look(word, project) ?? kindNamed(word, 'create', project)
 }
 
+/** KIND NAME…, or KIND/NAME…, as people copy it from what was printed: then all of them, and of one kind. Throws UsageError. */
+export function readNames([word = '', ...rest]: readonly string[], project: string | undefined) {
+  if (!word.includes('/')) return { word, names: rest }
+  const all = [word, ...rest]
+  const wrong = all.filter(one => !/^[^/]+\/[^/]+$/.test(one))
+  if (wrong.length) throw new UsageError(wrong.map(one => `"${one}" must be KIND/NAME, as the others are`))
+  const [kind = ''] = word.split('/')
+  const other = rest.find(one => look(one.split('/')[0] ?? '', project) !== look(kind, project))
+  if (other !== undefined) throw new UsageError([`one kind at a time: ${word} and ${other} are of two`])
+  return { word: kind, names: all.map(one => one.split('/')[1] ?? '') }
+}
+
 /** Throws UsageError. */
 export function kindNamed(word: string, verb: Verb, project?: string): Kind {
   const found = look(word, project)

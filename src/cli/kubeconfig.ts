@@ -2,22 +2,24 @@
 
 import { type Document, isMap, isSeq, parseDocument } from 'yaml'
 import { writeYaml } from '../api/encode.ts'
-import { ApiError } from '../api/errors.ts'
 import type { Json } from '../api/object.ts'
 import { defineCommand, type Io, UsageError } from './command.ts'
-import { readContexts } from './contexts.ts'
+import { type Context, contextNamed, readContexts } from './contexts.ts'
 import { contextFlag } from './flags.ts'
 import { passingFile } from './paths.ts'
-import { openSession } from './session.ts'
+import { openSession, withoutKey } from './session.ts'
 
 type Named = { readonly name: string; readonly [field: string]: Json }
 
 /** The user is a program that is asked for the key when it is needed. */
 async function kubeconfigOf(io: Io, context: string | undefined) {
-  const { current, contexts } = await readContexts(io)
-  const name = context ?? current
-  const found = name === undefined ? undefined : contexts[name]
-  if (name === undefined || !found) throw new ApiError(401, 'Unauthorized', 'not signed in: platform login URL')
+  if (io.env['PLATFORM_ACCESS_KEY'] !== undefined)
+    throw new UsageError([
+      'a kubeconfig is made of a context, and PLATFORM_ACCESS_KEY is none: platform login URL signs in with it, or unset it',
+    ])
+  const all = await readContexts(io)
+  const name = contextNamed(all, context)
+  const found = all.contexts[name] as Context
   if (found.server.startsWith('http:'))
     throw new UsageError([
       `kubectl sends keys over TLS only, and the context "${name}" is for ${found.server}: sign in to its https address`,
@@ -106,7 +108,8 @@ export const credential = defineCommand({
   flags: contextFlag,
   run: async ({ flags }, io) => {
     if (io.isTerminal) throw new UsageError(['this prints the key: it is for programs, not for a terminal'])
-    const session = await openSession(io, flags)
+    // The kubeconfig that runs it says whose key is meant.
+    const session = await openSession(flags.context === undefined ? io : withoutKey(io), flags)
     session.close()
     const answer = {
       apiVersion: 'client.authentication.k8s.io/v1',

@@ -2,13 +2,17 @@
 
 import { createCipheriv, createDecipheriv, createHash, scryptSync } from 'node:crypto'
 import type { Io } from './command.ts'
-import { copyFile } from './paths.ts'
+import { copiesDirectory } from './paths.ts'
 
-/** What the copy is of: other secrets, servers or people have other copies. */
-export type CopyOf = { readonly server: string; readonly asked: readonly string[]; readonly place: string }
+type Owner = { readonly server: string; readonly key: string }
+/** What the copy is of: other secrets, servers and keys have other copies. */
+export type CopyOf = Owner & { readonly asked: readonly string[]; readonly place: string }
 
-const digest = (text: string) => createHash('sha256').update(text).digest('hex')
-const textOf = (of: CopyOf) => JSON.stringify([of.server, of.place, of.asked])
+const digest = (...parts: readonly string[]) => createHash('sha256').update(JSON.stringify(parts)).digest('hex')
+/** Says nothing of the key: that has more chance in it than anybody could try. */
+const ownerOf = ({ server, key }: Owner) => digest('copies of', server, key)
+const textOf = (of: CopyOf) => JSON.stringify([ownerOf(of), of.server, of.place, of.asked])
+const fileOf = (io: Io, of: CopyOf) => `${copiesDirectory(io.env, ownerOf(of))}/${digest(textOf(of))}`
 
 /** From the keychain, or of a passphrase; undefined: then there is no copy, for a key beside it would seal nothing. */
 async function keyOf(io: Io, salt: Uint8Array): Promise<Buffer | undefined> {
@@ -34,10 +38,7 @@ export async function keepCopy(io: Io, of: CopyOf, values: ReadonlyMap<string, B
     const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(textOf(of)))
     const entries = [...values].map(([name, value]) => [name, value.toString('base64')])
     const sealed = Buffer.concat([cipher.update(JSON.stringify({ time: io.now(), entries })), cipher.final()])
-    await io.files.write(
-      copyFile(io.env, digest(textOf(of))),
-      Buffer.concat([salt, nonce, cipher.getAuthTag(), sealed]),
-    )
+    await io.files.write(fileOf(io, of), Buffer.concat([salt, nonce, cipher.getAuthTag(), sealed]))
   } catch (error) {
     io.err(`platform: warning: no copy was kept for when the service is away: ${(error as Error).message}\n`)
   }
@@ -45,12 +46,18 @@ export async function keepCopy(io: Io, of: CopyOf, values: ReadonlyMap<string, B
 
 export type Copy = { readonly time: number; readonly values: ReadonlyMap<string, Buffer> }
 
-/** undefined where there is none, or none that this key opens, which is said. */
+/** undefined where there is none, or none that opens; which it is is said. */
 export async function readCopy(io: Io, of: CopyOf): Promise<Copy | undefined> {
-  const bytes = Buffer.from((await io.files.read(copyFile(io.env, digest(textOf(of))))) ?? [])
-  if (bytes.length < 44) return undefined
+  const none = (why: string) => {
+    io.err(`platform: there is no copy of ${of.asked.join(', ')} to fall back to${why}\n`)
+    return undefined
+  }
+  if (!io.env['PLATFORM_PASSPHRASE'] && !(await io.keychain()))
+    return none(': without a keychain or PLATFORM_PASSPHRASE none is made')
+  const bytes = Buffer.from((await io.files.read(fileOf(io, of))) ?? [])
+  if (bytes.length < 44) return none(': this key has not read just these from this server')
   const key = await keyOf(io, bytes.subarray(0, 16))
-  if (!key) return undefined
+  if (!key) return none(': the keychain does not open')
   try {
     const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(16, 28)).setAAD(Buffer.from(textOf(of)))
     decipher.setAuthTag(bytes.subarray(28, 44))
@@ -69,4 +76,8 @@ export async function readCopy(io: Io, of: CopyOf): Promise<Copy | undefined> {
 }
 
 /** Whoever may not read a secret any more has no copy of it either. */
-export const dropCopy = (io: Io, of: CopyOf): Promise<void> => io.files.remove(copyFile(io.env, digest(textOf(of))))
+export const dropCopy = (io: Io, of: CopyOf): Promise<void> => io.files.remove(fileOf(io, of))
+
+/** Whoever signs out leaves no copies behind. */
+export const dropCopies = (io: Io, owner: Owner): Promise<void> =>
+  io.files.removeAll(copiesDirectory(io.env, ownerOf(owner)))

@@ -1,10 +1,12 @@
 // `platform login`: trusts the server first, then sends it the key, then remembers both.
 
 import { ApiError } from '../api/errors.ts'
+import type { Resources } from '../api/resources.ts'
 import { isMistyped } from '../kinds/key-format.ts'
+import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
 import { SelfSubjectReview } from '../kinds/reviews.ts'
 import { defineCommand, type Io, UsageError } from './command.ts'
-import { type Context, changeContexts, keepKey, readContexts } from './contexts.ts'
+import { type Context, changeContexts, forgetCopies, keepKey, readContexts } from './contexts.ts'
 import { namespaceProblems } from './flags.ts'
 import { refusedScope } from './refused.ts'
 import { openWay, readConnection } from './session.ts'
@@ -25,7 +27,13 @@ export const login = defineCommand({
     },
   ],
   flags: {
-    context: { type: 'text', value: 'NAME', what: 'Name of the context; by default the server’s host.' },
+    context: {
+      type: 'text',
+      value: 'NAME',
+      what: 'Name of the context; by default the server’s host.',
+      check: one =>
+        /^(?!\.+$)[^\s/\\]{1,100}$/.test(one) ? [] : ['is no name of a context: no /, \\ or space, not . or ..'],
+    },
     namespace: {
       type: 'text',
       short: 'n',
@@ -42,7 +50,7 @@ export const login = defineCommand({
     'ca-fingerprint': {
       type: 'text',
       value: 'SHA256',
-      what: 'Trust the CA with this fingerprint; the server’s first start prints it.',
+      what: 'Trust the CA with this fingerprint; the server’s first start prints it. With --ca-file both must hold.',
     },
     yes: { type: 'switch', short: 'y', what: 'Replace a context of that name without asking. Never trusts a CA.' },
   },
@@ -85,7 +93,7 @@ type Kept = {
   /** What was there when it was asked about. */
   readonly before: Context | undefined
   readonly isSure: boolean
-  readonly context: { [field in 'server' | 'ca' | 'namespace' | 'user' | 'keyName']?: string | undefined }
+  readonly context: { [field in 'server' | 'ca' | 'namespace' | 'user' | 'keyName' | 'keyType']?: string | undefined }
   readonly key: string
 }
 
@@ -101,6 +109,7 @@ async function keep(io: Io, name: string, { before, isSure, context, key }: Kept
         'Conflict',
         `another sign-in made the context "${name}" meanwhile, for ${now.user ?? 'somebody'} at ${now.server}; --context gives this one another name, --yes replaces it`,
       )
+    if (now) await forgetCopies(io, name, now, key)
     keyIn = await keepKey(io, name, key)
     const namespace = context.namespace ?? (now?.server === context.server ? now?.namespace : undefined)
     const made = Object.fromEntries(Object.entries({ ...context, namespace, keyIn }).filter(([, value]) => value))
@@ -118,9 +127,9 @@ type Trust = {
 /** The CA to hold the server to; undefined where the machine trusts it anyway. No key has been sent when this answers. */
 async function trusted(io: Io, server: string, { known, ...flags }: Trust): Promise<string | undefined> {
   const file = flags['ca-file']
-  if (file) return certificateIn(new TextDecoder().decode(await io.readFile(file)), file)
-  const seen = await lookAt(server, io.env)
   const wanted = flags['ca-fingerprint']
+  if (file) return certificateIn(new TextDecoder().decode(await io.readFile(file)), file, wanted)
+  const seen = await lookAt(server, io.env)
   if (wanted) return withFingerprint(seen, server, wanted).toString()
   if (seen.isTrusted) return undefined
   const authority = authorityIn(seen)
@@ -150,7 +159,7 @@ async function keyFrom(io: Io, server: string, isStdin: boolean): Promise<string
   if (given === undefined && !io.ask)
     throw new UsageError(['there is no key: give it on standard input with --access-key -, or in PLATFORM_ACCESS_KEY'])
   const text = (given ?? (await io.ask?.('Access key: ', 'hidden')) ?? '').trim()
-  const { key, server: its } = readConnection(text)
+  const { key, server: its } = readConnection(text, 'that')
   if (its !== undefined && serverOf(its) !== server)
     throw new UsageError([`that key is for ${serverOf(its)}: it is not sent to ${server}`])
   if (!key) throw new UsageError(['the key is empty'])
@@ -159,6 +168,13 @@ async function keyFrom(io: Io, server: string, isStdin: boolean): Promise<string
   if (isMistyped(key)) throw new ApiError(401, 'Unauthorized', 'the key is mistyped: its checksum does not fit')
   return key
 }
+
+/** Known now, it need not be asked when one signs out. A key that may not look at itself is asked about then. */
+const typeOf = (resources: Resources, name: string) =>
+  resources.get(OwnedAccessKey, { namespace: '', name }).then(
+    ({ object }) => String(object.spec?.['type'] ?? 'User'),
+    () => undefined,
+  )
 
 /** Who the server says one is. A key with a narrow scope may not ask, and is good all the same. */
 async function introduce(io: Io, way: Parameters<typeof openWay>[1]) {
@@ -170,7 +186,8 @@ async function introduce(io: Io, way: Parameters<typeof openWay>[1]) {
       extra?: { [key: string]: string[] }
     }
     const keyName = extra?.['authentication.platform.sh/key']?.[0]
-    return { ...(username ? { user: username } : {}), ...(keyName ? { keyName } : {}) }
+    const keyType = keyName && (await typeOf(resources, keyName))
+    return { ...(username ? { user: username } : {}), ...(keyName ? { keyName } : {}), ...(keyType ? { keyType } : {}) }
   } catch (error) {
     const refused = refusedScope(error)
     if (refused) return { user: refused.user, keyName: refused.key }

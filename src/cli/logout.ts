@@ -1,14 +1,13 @@
 // `platform logout` and `platform context use|list|delete`: the contexts of this machine.
 
 import { ApiError } from '../api/errors.ts'
-import { didYouMean } from '../api/nearest.ts'
 import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
-import { defineCommand, type Io, UsageError } from './command.ts'
+import { defineCommand, type Io } from './command.ts'
 import { confirm } from './confirm.ts'
-import { type Contexts, changeContexts, forgetContext, readContexts } from './contexts.ts'
+import { type Context, changeContexts, contextNamed, forgetContext, readContexts } from './contexts.ts'
 import { contextFlag, headersFlag, namespaceProblems, yesFlag } from './flags.ts'
 import { printTable } from './print.ts'
-import { openSession } from './session.ts'
+import { openSession, withoutKey } from './session.ts'
 
 export const logout = defineCommand({
   words: ['logout'],
@@ -17,9 +16,13 @@ export const logout = defineCommand({
   flags: contextFlag,
   run: async ({ flags }, io) => {
     const contexts = await readContexts(io)
-    const name = known(contexts, flags.context ?? contexts.current)
-    const revoked = await revoke(io, name, contexts.contexts[name]?.keyName).catch((error: Error) => {
-      io.err(`platform: warning: the key could not be revoked: ${error.message}\n`)
+    const name = contextNamed(contexts, flags.context)
+    const context = contexts.contexts[name]
+    const revoked = await revoke(io, name, context).catch((error: Error) => {
+      const what = context?.keyType
+        ? 'the key could not be revoked'
+        : 'whether its key is to be revoked could not be asked'
+      io.err(`platform: warning: ${what}: ${error.message}\n`)
       return false
     })
     await forgetContext(io, name)
@@ -29,9 +32,10 @@ export const logout = defineCommand({
 })
 
 /** Only a key of type Login goes with its session: others were made for more than that. */
-async function revoke(io: Io, context: string, keyName: string | undefined): Promise<boolean> {
-  if (keyName === undefined) return false
-  const session = await openSession(io, { context })
+async function revoke(io: Io, name: string, context: Context | undefined): Promise<boolean> {
+  const { keyName, keyType = 'Login' } = context ?? {}
+  if (keyName === undefined || keyType !== 'Login') return false
+  const session = await openSession(withoutKey(io), { context: name })
   const ref = { namespace: '', name: keyName }
   try {
     const { object } = await session.resources.get(OwnedAccessKey, ref)
@@ -45,15 +49,6 @@ async function revoke(io: Io, context: string, keyName: string | undefined): Pro
   } finally {
     session.close()
   }
-}
-
-function known({ contexts }: Contexts, name: string | undefined): string {
-  if (name === undefined) throw new ApiError(401, 'Unauthorized', 'not signed in: platform login URL')
-  if (contexts[name]) return name
-  const names = Object.keys(contexts)
-  throw new UsageError([
-    `there is no context "${name}"${didYouMean(name, names)}; there are: ${names.join(', ') || 'none'}`,
-  ])
 }
 
 const contextName = [{ name: 'NAME', what: 'the context' }]
@@ -74,7 +69,7 @@ export const contextUse = defineCommand({
   positionals: contextName,
   run: async ({ flags, words: [asked] }, io) => {
     await changeContexts(io, before => {
-      const name = known(before, asked)
+      const name = contextNamed(before, asked)
       const context = before.contexts[name]
       const changed = context && flags.namespace ? { ...context, namespace: flags.namespace } : context
       return { current: name, contexts: { ...before.contexts, ...(changed ? { [name]: changed } : {}) } }
@@ -113,7 +108,7 @@ export const contextDelete = defineCommand({
   flags: yesFlag,
   positionals: contextName,
   run: async ({ flags, words: [asked] }, io) => {
-    const name = known(await readContexts(io), asked)
+    const name = contextNamed(await readContexts(io), asked)
     await confirm(io, `Forget the context "${name}" and its key?`, flags.yes)
     await forgetContext(io, name)
     io.err(`The context ${name} is forgotten.\n`)

@@ -15,7 +15,9 @@ function directory(env: Env, variable: string, usual: string): string {
 export const contextsFile = (env: Env) => `${directory(env, 'XDG_CONFIG_HOME', '.config')}/contexts.json`
 export const keyFile = (env: Env, context: string) =>
   `${directory(env, 'XDG_DATA_HOME', '.local/share')}/keys/${encodeURIComponent(context)}`
-export const copyFile = (env: Env, name: string) => `${directory(env, 'XDG_STATE_HOME', '.local/state')}/copies/${name}`
+/** Of one key at one server, so that they can go together. */
+export const copiesDirectory = (env: Env, owner: string) =>
+  `${directory(env, 'XDG_STATE_HOME', '.local/state')}/copies/${owner}`
 /** For what lives as long as one command. */
 export const passingFile = (env: Env, name: string) =>
   env['XDG_RUNTIME_DIR']?.startsWith('/')

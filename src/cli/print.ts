@@ -26,10 +26,24 @@ export function printTable(
   rows: readonly (readonly string[])[],
   bare = false,
 ): void {
-  const lines = [...(bare ? [] : [header]), ...rows].map(row => row.map(plain))
-  const widths = header.map((_, at) => Math.max(...lines.map(line => [...(line[at] ?? '')].length), 0))
-  const pad = (cell: string, at: number) => cell + ' '.repeat(Math.max(0, (widths[at] ?? 0) - [...cell].length))
-  for (const line of lines) io.out(`${line.map(pad).join('   ').trimEnd()}\n`)
+  const lines = [...(bare ? [] : [header]), ...rows]
+  const widths = widthsOf(lines)
+  for (const line of lines) printRow(io, line, widths)
+}
+
+const widthOf = (cell: string) => [...plain(cell)].length
+
+export function widthsOf(rows: readonly (readonly string[])[]): number[] {
+  const columns = Math.max(0, ...rows.map(row => row.length))
+  return Array.from({ length: columns }, (_, at) =>
+    rows.reduce((most, row) => Math.max(most, widthOf(row[at] ?? '')), 0),
+  )
+}
+
+/** A cell that is too wide for its column moves the others, and stands apart from them all the same. */
+export function printRow(io: Io, row: readonly string[], widths: readonly number[]): void {
+  const padded = row.map((cell, at) => plain(cell) + ' '.repeat(Math.max(0, (widths[at] ?? 0) - widthOf(cell))))
+  io.out(`${padded.join('   ').trimEnd()}\n`)
 }
 
 const plain = (text: string) => text.replace(/[\x00-\x1f\x7f-\x9f]/g, '�')

@@ -2,7 +2,7 @@
 
 import { ApiError } from '../api/errors.ts'
 import { didYouMean } from '../api/nearest.ts'
-import { type Command, type Io, loaded, type Row, SeveralErrors, UsageError } from './command.ts'
+import { type Command, type Io, loaded, type Row, SeveralErrors, StartError, UsageError } from './command.ts'
 import { helpOf, overviewOf } from './help.ts'
 import { readFlags } from './read-flags.ts'
 
@@ -110,5 +110,6 @@ function linesOf(error: unknown): readonly string[] {
 function exitCodeOf(error: unknown): number {
   if (error instanceof SeveralErrors) return exitCodeOf(error.errors[0])
   if (error instanceof UsageError) return 2
+  if (error instanceof StartError) return error.exitCode
   return error instanceof ApiError ? (exitCodes[error.code] ?? 1) : 1
 }

@@ -10,6 +10,7 @@ import { span } from './print.ts'
 import { followed } from './run-watch.ts'
 import { secretFlags } from './secret.ts'
 import { openSession, whereTo } from './session.ts'
+import { isUntrusted } from './trust.ts'
 
 const flags = {
   ...secretFlags,
@@ -69,7 +70,7 @@ async function valuesNow(io: Io, asked: RunFlags): Promise<Values> {
   try {
     return await liveValues(io, asked)
   } catch (error) {
-    const isAway = error instanceof ApiError && error.code >= 500
+    const isAway = error instanceof ApiError && error.code >= 500 && !isUntrusted(error)
     if (!isAway || asked['no-fallback']) throw error
     const copy = await readCopy(io, await copyOf(io, asked))
     if (!copy) throw error
@@ -80,8 +81,8 @@ async function valuesNow(io: Io, asked: RunFlags): Promise<Values> {
 }
 
 async function copyOf(io: Io, asked: RunFlags): Promise<CopyOf> {
-  const { server, namespace } = await whereTo(io, asked)
-  return { server, asked: asked.secret, place: `${asked.project ?? ''}/${namespace}` }
+  const { server, key, namespace } = await whereTo(io, asked)
+  return { server, key, asked: asked.secret, place: `${asked.project ?? ''}/${namespace}` }
 }
 
 /** From the service alone; what may not be read any more leaves no copy. */
@@ -113,6 +114,11 @@ async function startWith(io: Io, { values, files, words, isMasked }: Wanted) {
       missing.map(key => `--file ${key}: no secret has that key; there are: ${[...values.keys()].join(', ')}`),
     )
   const inEnv = new Map([...values].filter(([key]) => !files.has(key)))
+  const unseen = [...inEnv.keys()].filter(key => !/^[A-Za-z_]\w*$/.test(key))
+  if (unseen.length)
+    io.err(
+      `platform: warning: no names of variables, so that shells do not see them: ${unseen.join(', ')}; --secret NAME.KEY=ENV gives one a name\n`,
+    )
   const variables = variablesOf(inEnv)
   // Our own key is not the child's: it asked for these secrets, not for all that we may read.
   const { PLATFORM_ACCESS_KEY: _, PLATFORM_PASSPHRASE: __, ...env } = io.env

@@ -64,10 +64,11 @@ export function readForm(form: Form, bytes: Uint8Array, file: string): Map<strin
   if (!isObject(value)) throw new UsageError([`${file}: expected a map of keys and values`])
   const entries = Object.entries(value).map(([key, one]): [string, Uint8Array] => {
     if (typeof one === 'string') return [key, Buffer.from(one)]
-    if (typeof one === 'number' || typeof one === 'boolean') return [key, Buffer.from(String(one))]
     const base64 = isObject(one) && Object.keys(one).length === 1 ? one['base64'] : undefined
     if (typeof base64 === 'string' && isBase64(base64)) return [key, Buffer.from(base64, 'base64')]
-    problems.push(`${file}: ${key} must be text, or {base64: …} in standard base64 with padding`)
+    if (typeof one === 'number' || typeof one === 'boolean')
+      problems.push(`${file}: ${key} is a ${typeof one}, and values are text, kept letter by letter: quote it`)
+    else problems.push(`${file}: ${key} must be text, or {base64: …} in standard base64 with padding`)
     return [key, Buffer.alloc(0)]
   })
   if (problems.length) throw new UsageError(problems)

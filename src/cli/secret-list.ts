@@ -35,7 +35,7 @@ export const listSecrets = defineCommand({
     if (watch && isEverywhere && project === undefined)
       io.err('platform: shared secrets alone are followed; --project PROJECT follows those of a project\n')
     if (flags.output === 'value' || watch || (those.length === 1 && unused === undefined)) {
-      const code = await show(io, flags, kind.plural, [])
+      const code = await show(io, flags, [kind.plural])
       const [, place] = /^p-(.+)$/.exec(project === undefined ? (flags.namespace ?? '') : '') ?? []
       if (place) io.err(`Secrets of a project: platform list secrets --project ${place}\n`)
       return code

@@ -16,7 +16,11 @@ export const setSecret = defineCommand({
     { what: 'From files', command: 'platform set secret tls crt=@tls.crt key=@tls.key' },
     { what: 'As an argument, which your shell keeps in its history', command: 'platform set secret db user=shop' },
   ],
-  flags: { ...secretFlags, ...dryRunFlag },
+  flags: {
+    ...secretFlags,
+    ...dryRunFlag,
+    'allow-empty': { type: 'switch', what: 'Take a value that came out empty; KEY= alone says it too.' },
+  },
   positionals: [
     { name: 'NAME', what: 'the secret' },
     { name: 'KEY[=VALUE]', what: 'a key, and VALUE, @FILE or - for standard input; without: asks', many: true },
@@ -24,6 +28,7 @@ export const setSecret = defineCommand({
   run: async ({ flags, words: [name = '', ...pairs] }, io) => {
     const entries = await readPairs(io, pairs)
     checkEntries(entries)
+    if (!flags['allow-empty']) checkFilled(entries, pairs)
     const session = await openSession(io, flags)
     try {
       const done = await writeData(session, name, flags, entries)
@@ -34,6 +39,15 @@ export const setSecret = defineCommand({
     }
   },
 })
+
+/** What a pipe, a file or a prompt did not give was hardly meant to be nothing. */
+function checkFilled(entries: ReadonlyMap<string, Uint8Array>, pairs: readonly string[]): void {
+  const empty = [...entries].filter(([key, value]) => !value.length && !pairs.includes(`${key}=`))
+  if (!empty.length) return
+  throw new UsageError(
+    empty.map(([key]) => `the value of ${key} is empty: KEY= or --allow-empty says that it is meant`),
+  )
+}
 
 async function readPairs(io: Io, pairs: readonly string[]): Promise<Map<string, Uint8Array>> {
   const entries = new Map<string, Uint8Array>()

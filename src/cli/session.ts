@@ -7,8 +7,8 @@ import { retrying } from '../client/retrying.ts'
 import { rowsFrom } from '../client/rows.ts'
 import { openTransport } from '../kubeconfig/transport.ts'
 import { type Io, UsageError } from './command.ts'
-import { type Context, readContexts, readKey } from './contexts.ts'
-import { certificateIn, lookAt, serverOf, withFingerprint } from './trust.ts'
+import { type Context, contextNamed, readContexts, readKey } from './contexts.ts'
+import { certificateIn, lookAt, serverOf, untrusted, withFingerprint } from './trust.ts'
 
 export type Session = {
   /** Name of the context; empty where the environment says it all. */
@@ -30,13 +30,15 @@ type Way = Pick<Session, 'context' | 'server' | 'ca' | 'key' | 'namespace'> & {
   readonly caFile?: string | undefined
 }
 
+type Reached = Pick<Way, 'server' | 'ca' | 'caFile'> & Partial<Pick<Way, 'context'>>
+
 /** Which server, and how its CA is to be had: that may need to ask the server itself. */
 type Place = Omit<Way, 'ca'> & { readonly trust: () => Promise<string | undefined> }
 
-/** The server and namespace that a session would have, found out without asking anybody. Throws as `openSession` does. */
-export async function whereTo(io: Io, flags: SessionFlags): Promise<Pick<Session, 'server' | 'namespace'>> {
-  const { server, namespace } = await findPlace(io, flags.context)
-  return { server, namespace: flags.namespace ?? namespace }
+/** What a session would have, found out without asking anybody. Throws as `openSession` does. */
+export async function whereTo(io: Io, flags: SessionFlags): Promise<Pick<Session, 'server' | 'key' | 'namespace'>> {
+  const { server, key, namespace } = await findPlace(io, flags.context)
+  return { server, key, namespace: flags.namespace ?? namespace }
 }
 
 /** Throws ApiError 401 where one is not signed in: exit code 4. */
@@ -47,7 +49,7 @@ export async function openSession(io: Io, flags: SessionFlags = {}): Promise<Ses
 }
 
 /** For a server that is trusted already. */
-export function openWay(io: Io, way: Pick<Way, 'server' | 'ca' | 'key' | 'caFile'>) {
+export function openWay(io: Io, way: Reached & Pick<Way, 'key'>) {
   const { server, ca, key } = way
   const access = { server, namespace: '', insecure: false, token: key, ...(ca ? { ca: { text: ca } } : {}) }
   const transport = openTransport(access, { env: io.env, now: io.now })
@@ -59,14 +61,17 @@ export function openWay(io: Io, way: Pick<Way, 'server' | 'ca' | 'key' | 'caFile
 }
 
 /** Not of a CA that is known; a time or a name that does not fit is told as that. */
-const isUntrusted = (error: Error) => /certificate is not (?:trusted|of the CA)/.test(error.message)
+const isUnknown = (error: Error) => /certificate is not (?:trusted|of the CA)/.test(error.message)
+/** The certificate does not fit the server; that is told as it is. */
+const isOfOthers = (error: Error) =>
+  /certificate (?:has ended|is not valid yet|is for another name)/.test(error.message)
 /** The next try would end as this one did. */
 const isFinal = (error: unknown) =>
   error instanceof Error && /cannot trust|not speak TLS|speaks TLS/.test(error.message)
 
 /** What is wrong with the way itself is told as what it may be. A key is not sent to a server whose certificate does not fit. */
 const plainly =
-  (io: Io, { server, ca, caFile }: Pick<Way, 'server' | 'ca' | 'caFile'>) =>
+  (io: Io, { server, ca, caFile, context }: Reached) =>
   async (error: Error): Promise<never> => {
     if (
       server.startsWith('http:') &&
@@ -74,14 +79,19 @@ const plainly =
       (await speaksTls(io, server))
     )
       throw unavailable(`cannot reach ${server}: what listens there speaks TLS; it may be the port for https://`)
-    if (!isUntrusted(error)) throw error
+    if (isOfOthers(error)) throw untrusted(error.message)
+    if (!isUnknown(error)) throw error
     const why = caFile
       ? `its certificate is not of the CA in ${caFile}; nothing was sent`
       : ca
         ? 'its certificate is not of the CA that was trusted at sign-in; nothing was sent'
         : 'nobody this machine trusts vouches for its certificate; nothing was sent'
-    const hint = caFile ? '' : `. If the server was set up anew: platform login ${server}`
-    throw unavailable(`cannot trust ${server}: ${why}${hint}`)
+    const hint = caFile
+      ? ''
+      : context === ''
+        ? '. PLATFORM_CA_FILE or PLATFORM_CA_FINGERPRINT says which CA is to be trusted'
+        : `. If the server was set up anew: platform login ${server}`
+    throw untrusted(`cannot trust ${server}: ${why}${hint}`)
   }
 
 const unavailable = (message: string) => new ApiError(503, 'ServiceUnavailable', message)
@@ -95,31 +105,53 @@ const speaksTls = (io: Io, server: string) =>
 const notSignedIn = (why: string) => new ApiError(401, 'Unauthorized', `${why}: platform login URL`)
 
 async function findPlace(io: Io, asked: string | undefined): Promise<Place> {
-  const { PLATFORM_ACCESS_KEY: given = '', PLATFORM_SERVER: at = '' } = io.env
-  // A variable that is set and empty is one that somebody meant to fill: nobody acts as somebody else by mistake.
-  if (io.env['PLATFORM_ACCESS_KEY'] === '')
-    throw new UsageError(['PLATFORM_ACCESS_KEY is set, and empty: fill or unset it'])
-  const { key, server = at, fingerprint } = readConnection(given)
-  if (key && server && asked === undefined) return fromEnvironment(io, key, server, fingerprint)
-  const { current, contexts } = await readContexts(io)
-  const name = asked ?? current
-  if (name === undefined) throw notSignedIn('not signed in')
-  const context = contexts[name]
-  if (!context)
-    throw new UsageError([`there is no context "${name}"; there are: ${Object.keys(contexts).join(', ') || 'none'}`])
-  const own = asked === undefined && key ? key : await readKey(io, name, context)
+  const { PLATFORM_ACCESS_KEY: given, PLATFORM_SERVER: at = '' } = io.env
+  if (given !== undefined) checkAlone(io, given, asked)
+  const { key, server = at, fingerprint } = readConnection(given ?? '', 'PLATFORM_ACCESS_KEY')
+  if (key && server) return fromEnvironment(io, key, server, fingerprint)
+  const all = await readContexts(io)
+  if (key && all.current === undefined)
+    throw new UsageError([
+      'PLATFORM_ACCESS_KEY is set, and no server: set PLATFORM_SERVER, or put both into the one: KEY@URL#sha256:FINGERPRINT',
+    ])
+  const name = contextNamed(all, asked)
+  const context = all.contexts[name] as Context
+  const own = key || (await readKey(io, name, context))
   if (!own) throw notSignedIn(`the key of context "${name}" is gone`)
   return { context: name, key: own, ...placeOf(context) }
+}
+
+/** Nobody acts as somebody else by mistake: a variable that is empty was meant to be filled, and two keys are one too many. */
+function checkAlone({ env }: Io, given: string, asked: string | undefined): void {
+  if (given === '') throw new UsageError(['PLATFORM_ACCESS_KEY is set, and empty: fill or unset it'])
+  if (asked === undefined) return
+  const isVariable = env['PLATFORM_CONTEXT'] === asked
+  const [by, mend] = isVariable
+    ? ['PLATFORM_CONTEXT', 'unset one of them']
+    : ['--context', 'unset PLATFORM_ACCESS_KEY, or leave out --context']
+  throw new UsageError([`PLATFORM_ACCESS_KEY is set, and ${by} names the context "${asked}": each has a key; ${mend}`])
+}
+
+/** For what goes by the key of a context, whatever key the environment has. */
+export function withoutKey(io: Io): Io {
+  const { PLATFORM_ACCESS_KEY: _, ...env } = io.env
+  return { ...io, env }
 }
 
 const placeOf = ({ server, ca, namespace = 'default' }: Context) => ({ server, trust: async () => ca, namespace })
 
 type Connection = { readonly key: string; readonly server?: string; readonly fingerprint?: string }
 
-/** A key, or everything a pipeline needs in one variable: KEY@URL#sha256:FINGERPRINT. */
-export function readConnection(text: string): Connection {
+/** A key, or everything a pipeline needs in one variable: KEY@URL#sha256:FINGERPRINT. Throws UsageError. */
+export function readConnection(text: string, from: string): Connection {
   const [, key, server, fingerprint] = /^([^@]+)@(https?:\/\/[^#]+)(?:#(sha256:[0-9a-f]{64}))?$/i.exec(text) ?? []
-  return key && server ? { key, server, ...(fingerprint ? { fingerprint } : {}) } : { key: text }
+  if (key && server) return { key, server, ...(fingerprint ? { fingerprint } : {}) }
+  // Keys that people bring may have such characters in them; what looks like an address is one.
+  if (/^plat_\w*[@#]|@https?:|#sha256:/i.test(text))
+    throw new UsageError([
+      `${from} is no key, and no KEY@URL#sha256:FINGERPRINT either: the URL begins with https://, and a fingerprint has 64 hexadecimal digits`,
+    ])
+  return { key: text }
 }
 
 function fromEnvironment(io: Io, key: string, at: string, fingerprint: string | undefined): Place {
@@ -127,7 +159,7 @@ function fromEnvironment(io: Io, key: string, at: string, fingerprint: string | 
   const { PLATFORM_CA_FILE: file, PLATFORM_CA_FINGERPRINT: other, PLATFORM_NAMESPACE: namespace = 'default' } = io.env
   const wanted = fingerprint ?? other
   const trust = async () => {
-    if (file) return certificateIn(new TextDecoder().decode(await io.readFile(file)), file)
+    if (file) return certificateIn(new TextDecoder().decode(await io.readFile(file)), file, wanted)
     if (!wanted || !server.startsWith('https:')) return undefined
     return withFingerprint(await lookAt(server, io.env), server, wanted).toString()
   }

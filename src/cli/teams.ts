@@ -19,7 +19,7 @@ export const createTeam = defineCommand({
   ],
   flags: {
     ...contextFlag,
-    ...outputFlag,
+    output: { ...outputFlag.output, choices: ['table', 'json', 'yaml', 'name'] },
     ...dryRunFlag,
     user: { type: 'list', value: 'USER', what: 'A user who belongs to it.' },
     group: { type: 'list', value: 'GROUP', what: 'A group whose members belong to it.' },

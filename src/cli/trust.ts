@@ -80,30 +80,53 @@ const isAuthority = (one: X509Certificate) => one.ca || one.checkIssued(one)
 /** What a person is asked to trust; undefined where the server sends its own certificate and nobody's above it. */
 export const authorityIn = ({ chain }: Seen) => chain.findLast(isAuthority)
 
+const notTrusted = 'Untrusted'
+
+/** One rule wherever it shows: exit code 7, and whoever answers there is not somebody who is away. */
+export const untrusted = (message: string) => new ApiError(503, notTrusted, message)
+export const isUntrusted = (error: ApiError) => error.status.reason === notTrusted
+
 /** Throws where the server has no certificate with this fingerprint. */
 export function withFingerprint(seen: Seen, server: string, wanted: string): X509Certificate {
-  const plain = wanted
-    .toLowerCase()
-    .replace(/^sha256:/, '')
-    .replaceAll(':', '')
-  if (!/^[0-9a-f]{64}$/.test(plain))
-    throw new UsageError([
-      'the fingerprint of a CA is sha256: and 64 hexadecimal digits, as the server prints it at its first start',
-    ])
-  const found = seen.chain.filter(isAuthority).find(one => fingerprintOf(one) === `sha256:${plain}`)
+  const expected = readFingerprint(wanted)
+  const found = seen.chain.filter(isAuthority).find(one => fingerprintOf(one) === expected)
   if (found) return found
   const shown = authorityIn(seen)
-  throw new Error(
-    `${server} is not the server that was meant: its CA is ${shown ? fingerprintOf(shown) : 'not sent along'}, expected sha256:${plain}; nothing was sent to it`,
+  throw untrusted(
+    `${server} is not the server that was meant: its CA is ${shown ? fingerprintOf(shown) : 'not sent along'}, expected ${expected}; nothing was sent to it`,
   )
 }
 
-/** Throws UsageError where a file has no certificate in it. */
-export function certificateIn(text: string, from: string): string {
+function readFingerprint(text: string): string {
+  const plain = text
+    .toLowerCase()
+    .replace(/^sha256:/, '')
+    .replaceAll(':', '')
+  if (/^[0-9a-f]{64}$/.test(plain)) return `sha256:${plain}`
+  throw new UsageError([
+    'the fingerprint of a CA is sha256: and 64 hexadecimal digits, as the server prints it at its first start',
+  ])
+}
+
+const pem = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g
+
+/** Throws UsageError where a file has no certificate in it. With a fingerprint, the one that has it: both must hold. */
+export function certificateIn(text: string, from: string, wanted?: string): string {
+  const expected = wanted === undefined ? undefined : readFingerprint(wanted)
+  const all = certificatesIn(text)
+  if (!all.length) throw new UsageError([`${from} is no certificate in PEM form (-----BEGIN CERTIFICATE-----)`])
+  if (expected === undefined) return text
+  const found = all.find(one => fingerprintOf(one) === expected)
+  if (found) return found.toString()
+  throw untrusted(
+    `${from} is not the CA that was meant: it has ${all.map(fingerprintOf).join(', ')}, expected ${expected}; nothing was sent`,
+  )
+}
+
+function certificatesIn(text: string): X509Certificate[] {
   try {
-    void new X509Certificate(text)
-    return text
+    return (text.match(pem) ?? []).map(one => new X509Certificate(one))
   } catch {
-    throw new UsageError([`${from} is no certificate in PEM form (-----BEGIN CERTIFICATE-----)`])
+    return []
   }
 }

@@ -85,7 +85,7 @@ async function meOf(session: Session, now: number): Promise<Me> {
   } catch (error) {
     const refused = refusedScope(error)
     if (!refused) throw error
-    const unknown = 'too narrow to be told; --scope-role platform-cli lets a key ask'
+    const unknown = 'too narrow to be told; its owner sees it in platform list accesskeys'
     return {
       user: refused.user,
       groups: [],

@@ -9,6 +9,8 @@ export interface Files {
   make(path: string, data: string | Uint8Array): Promise<boolean>
   /** Gone afterwards, whether it was there or not. */
   remove(path: string): Promise<void>
+  /** The same for a directory and all that is in it. */
+  removeAll(path: string): Promise<void>
   /** One program at a time: others that want the same path wait. */
   locked<T>(path: string, work: () => Promise<T>): Promise<T>
   /** The program of that name, as a shell would find it. */

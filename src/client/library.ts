@@ -50,9 +50,23 @@ export type Client = {
 
 /** Reads are tried again with growing pauses; writes only where the server says that nothing happened. */
 export function connect(url: string, key: string, options: Options = {}): Client {
+  checkPlace(url, key)
   const { fetch = globalThis.fetch as Fetch, retry = {}, warn } = options
   const resources = connectResources({ url, key, fetch: retrying(fetch, retry), ...(warn ? { warn } : {}) })
   return { resources, of: kind => collection(resources, kind) }
+}
+
+/** What a variable that was not filled, or filled with something else, would fail of later and less plainly. No key is repeated. */
+function checkPlace(url: string, key: string): void {
+  // In a browser an address without a host is one of the page's own server.
+  const { location } = globalThis as { readonly location?: { readonly href: string } }
+  if (!URL.canParse(url, location?.href) || (!location && !/^https?:/i.test(url)))
+    throw new TypeError('the server must be a URL, such as https://plane.example:8443')
+  if (/@https?:|#sha256:/i.test(key))
+    throw new TypeError(
+      'the key is a connection, KEY@URL#sha256:FINGERPRINT, as the command line takes it: hand over URL and KEY apart, and the CA with NODE_EXTRA_CA_CERTS or an own fetch',
+    )
+  if (!key) throw new TypeError('the key is empty')
 }
 
 function collection<O>(resources: Resources, kind: Kind): Collection<O> {

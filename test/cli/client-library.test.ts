@@ -53,6 +53,20 @@ test('objects have the types of their kind, and errors are the server’s own', 
   await assert.rejects(teams.get('typed'), (error: ApiError) => error.code === 404)
 })
 
+test('an address or a key that cannot be right is told at once, and a key is not repeated', () => {
+  for (const url of ['', 'plane.example', 'ftp://plane.example'])
+    assert.throws(() => connect(url, server.adminKey), /^TypeError: the server must be a URL, such as https:/)
+  assert.throws(() => connect(server.https, ''), /^TypeError: the key is empty/)
+  for (const key of [
+    `${server.adminKey}@${server.https}#sha256:${'0'.repeat(64)}`,
+    `${server.adminKey}@${server.https}`,
+  ])
+    assert.throws(
+      () => connect(server.https, key),
+      (error: Error) => /hand over URL and KEY apart/.test(error.message) && !error.message.includes(server.adminKey),
+    )
+})
+
 test('a watch goes on after the connection broke, and lists anew where its place is not known any more', async () => {
   let breaks = 0
   const fetch: Fetch = async (url, init) => {

@@ -58,7 +58,7 @@ test('--mask says which values are too short to be masked, by their keys', async
   await home.ok('set secret pins pin=-', { stdin: '123' })
   await home.ok('set secret pins pad=-', { stdin: '45\n' })
   await home.ok('set secret pins long=-', { stdin: 'canary-that-is-long' })
-  await home.ok('set secret pins none=@/dev/null')
+  await home.ok('set secret pins none=@/dev/null --allow-empty')
   const { stdout, stderr } = await home.exec(['run', '-s', 'pins', '--mask', '--', 'sh', '-c', 'echo $pin $long'])
   assert.equal(stdout, '123 ***\n')
   assert.equal(stderr, 'platform: warning: --mask leaves what is shorter than 4 bytes: pad, pin\n')
@@ -174,4 +174,39 @@ test('a file that cannot be read is named with the reason, and the code is 2', a
     /cannot write .*no\/where: there is no such directory/,
   )
   assert.deepEqual(readdirSync(data), ['master.key'])
+})
+
+test('-o value of what has no value is refused before anything is made', async () => {
+  writeFileSync(join(home.directory, 'no-value.yaml'), team('no-value'))
+  assert.match(await home.fails(2, 'create -f no-value.yaml -o value'), /-o value is for keys and tokens/)
+  assert.match(await home.fails(2, 'create team no-value -o value'), /--output: "value" must be/)
+  await home.fails(3, 'get team no-value')
+})
+
+test('a value of a file that is no text there is refused by its key: what it was written as is lost', async () => {
+  const yaml = 'mode: 0o17\nversion: 1.10\nagent: 007\non: yes\nright: "1.10"\ntrue: canary\nso: true\nnone:\n'
+  writeFileSync(join(home.directory, 'numbers.yaml'), yaml)
+  const said = await home.fails(2, 'import secret numbers -f numbers.yaml')
+  for (const key of ['mode', 'version', 'agent', 'so'])
+    assert.match(said, new RegExp(`numbers\\.yaml: ${key} is a (number|boolean), .*: quote it`))
+  assert.doesNotMatch(said, /right/)
+  writeFileSync(join(home.directory, 'numbers.json'), '{"port": 5432, "on": false, "name": "x"}')
+  assert.match(
+    await home.fails(2, 'import secret numbers -f numbers.json'),
+    /numbers\.json: port is a number, .*\n.*numbers\.json: on is a boolean/,
+  )
+  await home.fails(3, 'get secret numbers')
+})
+
+test('a value that came out empty is refused; KEY= and --allow-empty mean it', async () => {
+  writeFileSync(join(home.directory, 'nothing'), '')
+  for (const value of ['-', '@nothing'])
+    assert.match(
+      await home.fails(2, `set secret hollow key=${value}`, { stdin: '' }),
+      /the value of key is empty: KEY= or --allow-empty says that it is meant/,
+    )
+  await home.fails(3, 'get secret hollow')
+  await home.ok('set secret hollow key=', { stdin: '' })
+  await home.ok('set secret hollow key=- other=@nothing --allow-empty', { stdin: '' })
+  assert.match(await home.ok('get secret hollow'), /^key +0\nother +0$/m)
 })

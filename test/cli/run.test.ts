@@ -163,7 +163,9 @@ test('while the service is away the last known values are used, encrypted on dis
   const args = ['run', '-s', 'app', '--', node, '-e', 'process.stdout.write(process.env.token)']
   assert.equal((await home.exec(args, { env })).stdout, 'canary-two')
   const copies = join(home.directory, '.local/state/platform/copies')
-  const [name = ''] = readdirSync(copies)
+  const files = () =>
+    readdirSync(copies, { recursive: true, encoding: 'utf8' }).filter(one => statSync(join(copies, one)).isFile())
+  const [name = ''] = files()
   assert.equal(statSync(join(copies, name)).mode & 0o777, 0o600)
   assert.equal(readFileSync(join(copies, name)).includes('canary'), false)
   const ca = new X509Certificate(readFileSync(join(server.directory, 'ca.crt')))
@@ -184,7 +186,7 @@ test('while the service is away the last known values are used, encrypted on dis
   })
   await home.ok('delete secret app --yes')
   assert.equal((await home.exec(args, { env })).code, 3)
-  assert.deepEqual(readdirSync(copies), [], 'what is gone leaves no copy')
+  assert.deepEqual(files(), [], 'what is gone leaves no copy')
 })
 
 /** A copy that is there, and a new value that is to replace it while `how` lets no disk take it. */
@@ -196,10 +198,9 @@ async function keepsCopy(name: string, how: Parameters<CliHome['exec']>[1], why:
   const args = ['run', '-s', name, '--', node, '-e', 'process.stdout.write(process.env.token)']
   assert.equal((await home.exec(args, { env })).stdout, `canary-first${more}`)
   const copies = () =>
-    readdirSync(join(state, 'platform/copies')).map(file => [
-      file,
-      readFileSync(join(state, 'platform/copies', file), 'base64'),
-    ])
+    readdirSync(join(state, 'platform/copies'), { recursive: true, withFileTypes: true })
+      .filter(one => one.isFile())
+      .map(({ parentPath, name: file }) => [file, readFileSync(join(parentPath, file), 'base64')])
   const before = copies()
   await home.ok(`set secret ${name} token=-`, { stdin: `canary-second${more}` })
   const { code, stdout, stderr } = await home.exec(args, { ...how, env: { ...env, ...how?.env } })

@@ -31,12 +31,29 @@ test('whoami tells user and key of a narrow one, and what is not told to it', as
       'User:      ada',
       `Server:    ${server.https}`,
       'Key:       ci',
-      'Scope:     too narrow to be told; --scope-role platform-cli lets a key ask',
-      'Expires:   too narrow to be told; --scope-role platform-cli lets a key ask',
+      'Scope:     too narrow to be told; its owner sees it in platform list accesskeys',
+      'Expires:   too narrow to be told; its owner sees it in platform list accesskeys',
       '',
     ].join('\n'),
   )
   assert.match(await home.ok('status', { env }), /^User: +ada\nKey: +ci, /m)
+})
+
+test('platform-cli beside a project reads everything that its owner may, and whoever makes such a key or token is told', async () => {
+  const wide =
+    /warning: The role platform-cli reads everything that its owner may read, secrets of all projects included\./
+  const scope = '--scope-project shop --scope-role platform-cli'
+  const key = await home.run(`create accesskey wide --ttl 7d ${scope} -o connection`)
+  assert.match(key.stderr, wide)
+  const env = { PLATFORM_ACCESS_KEY: key.stdout.trim() }
+  assert.equal(
+    await home.ok('get secret app.a -o value', { env }),
+    'canary-shared',
+    'which is no secret of that project',
+  )
+  assert.match((await home.run(`create token --scope-virtualcluster shop/dev --scope-role platform-cli`)).stderr, wide)
+  for (const alone of ['--scope-project shop', '--scope-role platform-cli'])
+    assert.doesNotMatch((await home.run(`create accesskey ${alone.slice(-4)} ${alone}`)).stderr, wide)
 })
 
 test('with platform-cli beside it the same key is told everything', async () => {
@@ -49,7 +66,7 @@ test('questions that its scope does not cover end with 5 and the way out', async
   const env = { PLATFORM_ACCESS_KEY: await keyWith('asks', '--scope-project shop') }
   assert.equal(
     await home.fails(5, 'can-i get secrets --project shop', { env }),
-    'platform: the scope of access key "asks" does not cover this question: a key made with --scope-role platform-cli may ask it\n',
+    'platform: the scope of access key "asks" does not cover this question: a key without a scope, or one made with --scope-role platform-cli, may ask it. The role platform-cli reads everything that its owner may read, secrets of all projects included.\n',
   )
   for (const args of ['why get secrets --project shop', 'who-can get secrets'])
     assert.equal(

@@ -227,7 +227,7 @@ suite('run', () => {
       /user comes from db.user and from other.user: map one/,
     )
     assert.match(await home.fails(2, 'run -s web=PORT -- true'), /one variable takes one key/)
-    assert.match(await home.fails(1, 'run -s web -- no-such-program'), /there is no such program/)
+    assert.match(await home.fails(127, 'run -s web -- no-such-program'), /there is no such program/)
     assert.match(await home.fails(2, 'run -s web'), /COMMAND is missing/)
     assert.match(await home.fails(2, ['run', '-s', 'web', '--', '']), /there is no program to run/)
     assert.match(await home.fails(3, 'run -s nothing -- true'), /not found/)
@@ -245,6 +245,13 @@ await withTerminal(() => {
     assert.equal(await home.ok('get secret asked.password'), 'hunter2é')
     const shown = await home.terminal('get secret asked.password').ended
     assert.equal(shown.text, 'hunter2é\r\n')
+    const nothing = home.terminal('set secret asked password')
+    await nothing.sees(/Value of password: $/)
+    nothing.type('\r')
+    const refused = await nothing.ended
+    assert.equal(refused.code, 2, refused.text)
+    assert.match(refused.text, /the value of password is empty/)
+    assert.equal(await home.ok('get secret asked.password'), 'hunter2é')
     const binary = await home.terminal('get secret db.blob').ended
     assert.equal(binary.code, 2)
     assert.match(binary.text, /not text for a terminal/)

@@ -46,7 +46,7 @@ suite('sign-in', { concurrency: 2 }, () => {
         stdin: `${server.adminKey}\n`,
       })
       assert.equal(await home.ok('whoami -o name'), 'admin\n')
-      const other = await home.fails(1, ['login', server.https, '--ca-fingerprint', `sha256:${'0'.repeat(64)}`], {
+      const other = await home.fails(7, ['login', server.https, '--ca-fingerprint', `sha256:${'0'.repeat(64)}`], {
         env: { PLATFORM_ACCESS_KEY: server.adminKey },
       })
       assert.match(other, /is not the server that was meant: .*nothing was sent/)
@@ -263,7 +263,7 @@ esac
       }
       assert.equal(await home.ok('whoami -o name', { env: three }), 'admin\n')
       const wrong = `${server.adminKey}@${server.https}#sha256:${'0'.repeat(64)}`
-      assert.match(await home.fails(1, 'whoami', { env: { PLATFORM_ACCESS_KEY: wrong } }), /nothing was sent/)
+      assert.match(await home.fails(7, 'whoami', { env: { PLATFORM_ACCESS_KEY: wrong } }), /nothing was sent/)
       assert.deepEqual(readdirSync(home.directory), [], 'and it leaves no file')
     }))
 

@@ -147,3 +147,27 @@ await withTerminal(() => {
     assert.equal((await home.exec('whoami')).stdout.includes(coloured), false)
   })
 })
+
+test('a CA file and a fingerprint must both hold, at the sign-in and in a pipeline', async () => {
+  const own = await openHome()
+  const file = join(server.directory, 'ca.crt')
+  const right = /sha256:[0-9a-f]{64}/.exec(server.output())?.[0] ?? ''
+  const wrong = `sha256:${'0'.repeat(64)}`
+  const words = (fingerprint: string) => [...login(server.https, file), '--ca-fingerprint', fingerprint]
+  const refused = /ca\.crt is not the CA that was meant: it has sha256:[0-9a-f]{64}, expected sha256:0{64}/
+  assert.match(await own.fails(7, words(wrong), { stdin: server.adminKey }), refused)
+  assert.match(await own.fails(2, words('abc'), { stdin: server.adminKey }), /64 hexadecimal digits/)
+  const env = {
+    PLATFORM_ACCESS_KEY: server.adminKey,
+    PLATFORM_SERVER: server.https,
+    PLATFORM_CA_FILE: file,
+    PLATFORM_CA_FINGERPRINT: wrong,
+  }
+  assert.match(await own.fails(7, 'whoami', { env }), refused)
+  const { PLATFORM_CA_FINGERPRINT: _, ...without } = env
+  const connection = { ...without, PLATFORM_ACCESS_KEY: `${server.adminKey}@${server.https}#${wrong}` }
+  assert.match(await own.fails(7, 'whoami', { env: connection }), refused)
+  await own.ok('whoami', { env: { ...env, PLATFORM_CA_FINGERPRINT: right } })
+  await own.ok(words(right), { stdin: server.adminKey })
+  await own.close()
+})

@@ -30,6 +30,7 @@ export function fakeIo(files: { readonly [path: string]: string } = {}, over: Pa
       write: async path => Promise.reject(new Error(`cannot write ${path}`)),
       make: async path => Promise.reject(new Error(`cannot write ${path}`)),
       remove: async () => {},
+      removeAll: async () => {},
       locked: async (_, work) => work(),
       find: async () => undefined,
     },

@@ -1,0 +1,53 @@
+// `platform delete`: objects of every kind by name, after a question.
+
+import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
+import { defineCommand, SeveralErrors, UsageError } from './command.ts'
+import { confirm } from './confirm.ts'
+import { contextFlag, dryRunFlag, namespaceFlag, projectFlag, yesFlag } from './flags.ts'
+import { kindNamed, readNames } from './kind-named.ts'
+import { namespaceFor } from './namespace-for.ts'
+import { ownKeyWarning } from './own-key.ts'
+import { openSession } from './session.ts'
+
+export const remove = defineCommand({
+  words: ['delete'],
+  what: 'Delete objects by name.',
+  asksBefore: 'deletes anything',
+  examples: [
+    { what: 'Asks first', command: 'platform delete team web' },
+    { what: 'In a script', command: 'platform delete accesskey ci old-ci --yes' },
+  ],
+  flags: { ...contextFlag, ...namespaceFlag, ...projectFlag, ...dryRunFlag, ...yesFlag },
+  positionals: [
+    { name: 'KIND', what: 'such as team, secret, accesskey; or KIND/NAME, such as team/web' },
+    { name: 'NAME', what: 'which of them', optional: true, many: true },
+  ],
+  run: async ({ flags, words }, io) => {
+    const { word, names } = readNames(words, flags.project)
+    const kind = kindNamed(word, 'delete', flags.project)
+    if (!names.length) throw new UsageError([`NAME is missing: which ${kind.plural}?`])
+    const dryRun = flags['dry-run'] === 'server'
+    const session = await openSession(io, flags)
+    try {
+      const shown = names.map(name => `${kind.singular}/${name}`).join(', ')
+      const isSure = flags.yes || dryRun
+      const warning = kind === OwnedAccessKey && !dryRun ? await ownKeyWarning(session, names, io.now()) : ''
+      if (warning && isSure) io.err(`platform: warning: ${warning}\n`)
+      await confirm(io, `Delete ${shown} on ${session.server}${warning && `; ${warning}`}?`, isSure)
+      const namespace = namespaceFor(kind, flags, session.namespace)
+      const failures: unknown[] = []
+      for (const name of names)
+        try {
+          const answer = await session.resources.delete(kind, { namespace, name }, { dryRun })
+          const done = 'document' in answer ? 'is being deleted' : 'deleted'
+          io.out(`${kind.singular}/${name} ${done}${dryRun ? ' (dry run)' : ''}\n`)
+        } catch (error) {
+          failures.push(error)
+        }
+      if (failures.length) throw new SeveralErrors(failures)
+      return 0
+    } finally {
+      session.close()
+    }
+  },
+})

@@ -1,0 +1,115 @@
+// To whom the copies of `platform run` belong: one key at one server, and nobody else.
+
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { type CliHome, openHome } from '../support/cli-home.ts'
+import { type Server, startServer } from '../support/server.ts'
+
+let server: Server
+let other: Server
+let home: CliHome
+before(async () => {
+  server = await startServer()
+  other = await startServer({ storage: 'memory' })
+  home = await openHome()
+  await home.signIn(server)
+  await home.ok('set secret app token=-', { stdin: 'canary-one' })
+})
+after(async () => {
+  await home.close()
+  await other.stop()
+  await server.stop()
+})
+
+const env = { PLATFORM_PASSPHRASE: 'correct horse' }
+const args = ['run', '-s', 'app', '--', process.execPath, '-e', 'process.stdout.write(process.env.token)']
+const copies = () =>
+  readdirSync(join(home.directory, '.local/state/platform/copies'), { recursive: true, withFileTypes: true })
+    .filter(one => one.isFile())
+    .map(one => one.name)
+const loginAs = (name: string, key: string) =>
+  home.ok(['login', server.https, '--context', name, '--ca-file', `${server.directory}/ca.crt`, '--access-key', '-'], {
+    stdin: key,
+  })
+
+test('a copy belongs to the key that fetched it: another key has none, however often it was made', async () => {
+  const narrow = (await home.ok('create accesskey narrow --scope-project shop')).trim()
+  await loginAs('narrow', narrow)
+  await home.ok('context use 127.0.0.1')
+  assert.equal((await home.exec(['--context', 'narrow', ...args], { env })).code, 5)
+  assert.equal((await home.exec(args, { env })).stdout, 'canary-one')
+  const unknown = { ...env, PLATFORM_ACCESS_KEY: 'no-key-at-all' }
+  await server.restart(async () => {
+    for (const [words, more] of [
+      [['--context', 'narrow', ...args], env],
+      [args, unknown],
+    ] as const) {
+      const { code, stdout, stderr } = await home.exec(words, { env: more })
+      assert.deepEqual([code, stdout], [7, ''], stderr)
+      assert.match(stderr, /there is no copy of app to fall back to/)
+    }
+    assert.equal((await home.exec(args, { env })).stdout, 'canary-one', 'whose it is has it')
+    const nothing = await home.exec(['run', '-s', 'app.other', ...args.slice(3)], { env })
+    assert.match(nothing.stderr, /there is no copy of app\.other to fall back to/)
+    const keyless = await home.exec(args)
+    assert.match(
+      keyless.stderr,
+      /no copy of app to fall back to: without a keychain or PLATFORM_PASSPHRASE none is made/,
+    )
+  })
+})
+
+test('a server that cannot be trusted is no server that is away: nothing is run', async () => {
+  assert.equal((await home.exec(args, { env })).stdout, 'canary-one')
+  const file = join(home.directory, '.config/platform/contexts.json')
+  const kept = readFileSync(file, 'utf8')
+  const changed = JSON.parse(kept) as { contexts: { [name: string]: { ca: string } } }
+  for (const one of Object.values(changed.contexts)) one.ca = other.ca
+  writeFileSync(file, JSON.stringify(changed))
+  const { code, stdout, stderr } = await home.exec(args, { env })
+  writeFileSync(file, kept)
+  assert.deepEqual([code, stdout], [7, ''], stderr)
+  assert.match(stderr, /cannot trust .*nothing was sent/)
+  const fingerprint = `sha256:${'0'.repeat(64)}`
+  const pipeline = { ...env, PLATFORM_ACCESS_KEY: `${server.adminKey}@${server.https}#${fingerprint}` }
+  const wrong = await home.exec(args, { env: pipeline })
+  assert.deepEqual([wrong.code, wrong.stdout], [7, ''], wrong.stderr)
+  assert.match(wrong.stderr, /is not the server that was meant/)
+})
+
+test('a no is a no, and takes the copy along', async () => {
+  const key = (await home.ok('create accesskey ended')).trim()
+  await loginAs('ended', key)
+  await home.ok('context use 127.0.0.1')
+  assert.equal((await home.exec(args, { env })).code, 0)
+  const before = copies()
+  const ended = ['--context', 'ended', ...args]
+  assert.equal((await home.exec(ended, { env })).stdout, 'canary-one')
+  assert.equal(copies().length, before.length + 1)
+  await home.ok('disable accesskey ended')
+  const { code, stdout, stderr } = await home.exec(ended, { env })
+  assert.deepEqual([code, stdout], [4, ''], stderr)
+  assert.deepEqual(copies(), before)
+})
+
+test('logout, context delete, another sign-in under its name and a rotation take the copies of a key along', async () => {
+  const key = (await home.ok('create accesskey passing')).trim()
+  const next = (await home.ok('create accesskey next')).trim()
+  assert.equal((await home.exec(args, { env })).code, 0)
+  const before = copies()
+  for (const end of [
+    () => home.ok('logout --context passing'),
+    () => home.ok('context delete passing --yes'),
+    () => loginAs('passing', next),
+    () => home.ok('rotate accesskey passing --yes --context passing'),
+  ]) {
+    await loginAs('passing', key)
+    await home.ok('context use 127.0.0.1')
+    assert.equal((await home.exec(['--context', 'passing', ...args], { env })).code, 0)
+    assert.equal(copies().length, before.length + 1)
+    await end()
+    assert.deepEqual(copies(), before, 'those of others stay')
+  }
+})

@@ -1,0 +1,125 @@
+// Objects by name: those that are there are shown whatever is not, KIND/NAME is a name too, and a watch keeps its columns.
+
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { chmodSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { type CliHome, openHome } from '../support/cli-home.ts'
+import { type Server, startServer } from '../support/server.ts'
+
+let server: Server
+let home: CliHome
+before(async () => {
+  server = await startServer()
+  home = await openHome()
+  await home.signIn(server)
+  for (const name of ['web', 'x1']) await home.ok(`create team ${name} --user ada`)
+})
+after(async () => {
+  await home.close()
+  await server.stop()
+})
+
+test('of several names those that are there are printed, the others told, and the code is 3', async () => {
+  const { code, stdout, stderr } = await home.run('get teams web nope x1 -o name')
+  assert.deepEqual([code, stdout], [3, 'team/web\nteam/x1\n'])
+  assert.match(stderr, /"nope" not found/)
+  const none = await home.run('get teams no nope')
+  assert.deepEqual([none.code, none.stdout], [3, ''])
+  assert.equal(none.stderr.split('\n').length, 3)
+})
+
+test('KIND/NAME names an object, for get and delete, of one kind at a time', async () => {
+  assert.equal(await home.ok('get team/web teams/x1 -o name'), 'team/web\nteam/x1\n')
+  assert.match(
+    await home.fails(2, 'get team/web secret/app'),
+    /one kind at a time: team\/web and secret\/app are of two/,
+  )
+  assert.match(await home.fails(2, 'get team/web x1'), /"x1" must be KIND\/NAME, as the others are/)
+  assert.match(await home.fails(2, 'get team/'), /"team\/" must be KIND\/NAME/)
+  await home.ok('create team gone')
+  assert.equal(await home.ok('delete team/gone --yes'), 'team/gone deleted\n')
+  assert.match(await home.fails(2, 'delete team --yes'), /NAME is missing/)
+})
+
+test('a watch of a name that is not there ends with 3; else its columns stay and what is deleted is said', async () => {
+  assert.match(await home.fails(3, 'get team nope -w'), /"nope" not found/)
+  assert.match(await home.fails(3, 'get team web nope -w -o json'), /"nope" not found/)
+  const follow = (...args: string[]) => {
+    const child = home.start(['get', ...args])
+    let text = ''
+    child.stdout?.on('data', chunk => {
+      text += chunk
+    })
+    return {
+      until: async (wanted: RegExp) => {
+        while (!wanted.test(text)) await once(child.stdout as NodeJS.ReadableStream, 'data')
+        return text
+      },
+      end: async () => {
+        child.kill('SIGINT')
+        await once(child, 'exit')
+      },
+    }
+  }
+  const table = follow('teams', '-w')
+  const names = follow('teams', '-w', '-o', 'name')
+  await table.until(/x1/)
+  await names.until(/team\/x1\n/)
+  await home.ok(['create', 'team', 'g1', '--display-name', 'G one'])
+  await home.ok('create team a-name-that-is-longer-than-any-before')
+  await home.ok('delete team g1 --yes')
+  await names.until(/team\/g1\n(.*\n)*team\/g1 deleted\n/)
+  const [header = '', ...rows] = (await table.until(/DELETED.*\n/)).trimEnd().split('\n')
+  const starts = [...header.matchAll(/\S+/g)].map(({ index }) => index)
+  for (const row of rows.filter(one => !one.includes('longer')))
+    for (const start of starts.slice(1))
+      assert.match(row.slice(start - 2, start + 1), /^ {2}(\S|$| )/, `${header}\n${row}`)
+  const last = header.lastIndexOf('AGE')
+  for (const row of rows.filter(one => !one.includes('longer')))
+    assert.match(row.slice(last), /^\d+s$/, `${header}\n${row}`)
+  assert.match(rows.find(one => one.includes('longer')) ?? '', /before {2,}\S/)
+  await table.end()
+  await names.end()
+})
+
+test('a list that is empty for a key with a scope says that the scope may hide what is there', async () => {
+  const key = (await home.ok('create accesskey narrow --scope-project shop -o connection')).trim()
+  const { code, stderr } = await home.run('list teams', { env: { PLATFORM_ACCESS_KEY: key } })
+  assert.equal(code, 0)
+  assert.equal(
+    stderr,
+    'No teams found.\nThe scope of access key "narrow" may hide some: it is shown what the scope covers.\n',
+  )
+  assert.equal((await home.run('list teams -l no=body')).stderr, 'No teams found.\n')
+})
+
+test('list accesskeys -o wide has the columns of the usual list, and more', async () => {
+  const [usual = ''] = (await home.ok('list accesskeys')).split('\n')
+  const [wide = ''] = (await home.ok('list accesskeys -o wide')).split('\n')
+  assert.ok(wide.replace(/ +/g, ' ').startsWith(usual.replace(/ +/g, ' ')), wide)
+  assert.match(wide, /TYPE +DISPLAY-NAME +AGE$/)
+})
+
+test('run tells keys that are no names of variables, and ends with 127 and 126 as a shell does', async () => {
+  await home.ok(['set', 'secret', 'tls', 'tls.crt=-'], { stdin: 'canary-crt' })
+  await home.ok(['set', 'secret', 'tls', 'user=-'], { stdin: 'canary-user' })
+  const { code, stderr } = await home.exec('run -s tls -- true')
+  assert.equal(code, 0)
+  assert.match(
+    stderr,
+    /warning: no names of variables, so that shells do not see them: tls\.crt; --secret NAME\.KEY=ENV/,
+  )
+  assert.doesNotMatch((await home.exec('run -s tls.user -- true')).stderr, /names of variables/)
+  const renamed = await home.exec('run -s tls.tls.crt=CERT -- true')
+  assert.doesNotMatch(renamed.stderr, /names of variables/)
+  assert.match(
+    await home.fails(127, 'run -s tls.user -- /no/such'),
+    /cannot start \/no\/such: there is no such program/,
+  )
+  const file = join(home.directory, 'no-program')
+  writeFileSync(file, 'text')
+  chmodSync(file, 0o600)
+  assert.match(await home.fails(126, ['run', '-s', 'tls.user', '--', file]), /it may not be run/)
+})

@@ -1,0 +1,109 @@
+// Which key counts where there are several, or none: nobody acts as somebody else by mistake, and each message names what is missing.
+
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { type CliHome, openHome } from '../support/cli-home.ts'
+import { type Server, startServer } from '../support/server.ts'
+
+let server: Server
+let home: CliHome
+before(async () => {
+  server = await startServer()
+  home = await openHome()
+  await home.signIn(server)
+})
+after(async () => {
+  await home.close()
+  await server.stop()
+})
+
+const fingerprint = () => /sha256:[0-9a-f]{64}/.exec(server.output())?.[0] ?? ''
+const connection = () => `${server.adminKey}@${server.https}#${fingerprint()}`
+
+test('a key in the environment and a context by name are refused together, and it is said which to leave out', async () => {
+  for (const key of [server.adminKey, connection()]) {
+    const env = { PLATFORM_ACCESS_KEY: key }
+    assert.match(
+      await home.fails(2, 'whoami --context 127.0.0.1', { env }),
+      /PLATFORM_ACCESS_KEY is set, and --context names the context "127\.0\.0\.1": each has a key; unset PLATFORM_ACCESS_KEY, or leave out --context/,
+    )
+    assert.match(
+      await home.fails(2, 'whoami', { env: { ...env, PLATFORM_CONTEXT: '127.0.0.1' } }),
+      /PLATFORM_ACCESS_KEY is set, and PLATFORM_CONTEXT names the context .*unset one of them/,
+    )
+  }
+  const { status } = JSON.parse(
+    await home.ok('credential --context 127.0.0.1', { env: { PLATFORM_ACCESS_KEY: 'x'.repeat(40) } }),
+  )
+  assert.equal(status.token, server.adminKey, 'a kubeconfig says whose key it goes by')
+})
+
+test('a connection that is written wrongly is told as that, and not repeated', async () => {
+  for (const wrong of [
+    `${server.adminKey}@${server.https}#sha256:12`,
+    `${server.adminKey}@plane.example`,
+    `${server.adminKey}#${fingerprint()}`,
+    `@${server.https}`,
+  ]) {
+    const env = { PLATFORM_ACCESS_KEY: wrong }
+    assert.match(
+      await home.fails(2, 'whoami', { env }),
+      /^platform: PLATFORM_ACCESS_KEY is no key, and no KEY@URL#sha256:FINGERPRINT either/,
+    )
+  }
+})
+
+test('what is missing is named: a server, a CA, a context, or which of the contexts', async () => {
+  const own = await openHome()
+  const key = { PLATFORM_ACCESS_KEY: server.adminKey }
+  assert.match(
+    await own.fails(2, 'whoami', { env: key }),
+    /PLATFORM_ACCESS_KEY is set, and no server: set PLATFORM_SERVER/,
+  )
+  const said = await own.fails(7, 'whoami', { env: { ...key, PLATFORM_SERVER: server.https } })
+  assert.match(said, /cannot trust .*PLATFORM_CA_FILE or PLATFORM_CA_FINGERPRINT/)
+  for (const args of ['kubeconfig', 'kubeconfig --merge'])
+    assert.match(
+      await own.fails(2, args, { env: { PLATFORM_ACCESS_KEY: connection() } }),
+      /a kubeconfig is made of a context, and PLATFORM_ACCESS_KEY is none: platform login/,
+    )
+  assert.match(await own.fails(4, 'kubeconfig'), /not signed in: platform login URL/)
+  await own.signIn(server)
+  await own.ok(
+    ['login', server.https, '--context', 'second', '--ca-file', join(server.directory, 'ca.crt'), '--access-key', '-'],
+    { stdin: server.adminKey },
+  )
+  await own.ok('logout')
+  for (const args of ['whoami', 'kubeconfig', 'logout'])
+    assert.match(
+      await own.fails(4, args),
+      /no context is the current one: platform context use NAME; there are: 127\.0\.0\.1/,
+    )
+  for (const args of ['whoami --context nope', 'kubeconfig --context nope', 'logout --context nope'])
+    assert.match(await own.fails(2, args), /there is no context "nope"; there are: 127\.0\.0\.1/, args)
+  await own.close()
+})
+
+test('a context has a name that is one: no way to another file', async () => {
+  for (const name of ['.', '..', 'a/b', '../x', 'a\\b', ' '])
+    assert.match(
+      await home.fails(2, ['login', server.https, '--context', name, '--access-key', '-'], { stdin: server.adminKey }),
+      /--context: ".*" is no name of a context/,
+    )
+})
+
+test('logout while the server is away speaks of revoking only where the key would have been', async () => {
+  const at = '/apis/management.platform.sh/v1/ownedaccesskeys'
+  for (const [type, wanted] of [
+    ['Login', /^platform: warning: the key could not be revoked: .*nobody listens there.*\nSigned out of /],
+    ['User', /^Signed out of 127\.0\.0\.1\.\n$/],
+  ] as const) {
+    const name = `away-${type.toLowerCase()}`
+    const { body } = await server.request('POST', at, { body: { metadata: { name }, spec: { user: 'eve', type } } })
+    const own = await openHome()
+    await own.signIn(server, body.spec.key)
+    await server.restart(async () => assert.match((await own.run('logout')).stderr, wanted))
+    await own.close()
+  }
+})
