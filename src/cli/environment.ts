@@ -24,7 +24,7 @@ export async function readValues(session: Session, asked: readonly string[], whe
     from.set(variable, word)
     values.set(variable, value)
   }
-  const wrong = asked.filter(one => one.includes('=') && !/=[A-Za-z_][A-Za-z0-9_]*$/.test(one))
+  const wrong = asked.filter(one => one.includes('=') && !/^[^=]*=[A-Za-z_][A-Za-z0-9_]*$/.test(one))
   if (wrong.length)
     throw new UsageError(
       wrong.map(
