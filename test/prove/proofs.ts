@@ -21,7 +21,7 @@ import { operationsIn, runTraffic, strangeIn } from './traffic.ts'
 export type Line = { readonly what: string; readonly wanted: string; readonly found: string; readonly kept: boolean }
 /** What is long is cut into pieces, which are proven side by side. */
 export type Proof = { readonly part: string; readonly name: string; run(seed: string): Promise<readonly Line[]> }
-/** How much of the usual: 1 takes twenty minutes on two cores, 20 takes hours, 0.1 is for a look. */
+/** How much of the usual: 1 took 24 minutes on two cores, 20 takes hours, 0.1 is for a look. */
 export type Scale = number
 
 const count = new Intl.NumberFormat('en')
