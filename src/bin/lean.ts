@@ -1,6 +1,7 @@
 // Starts the program anew, once, in a process that takes little memory: malloc and V8 read how at their start alone. gateway.ts calls it.
 
 import { getCompileCacheDir } from 'node:module'
+import { dirname } from 'node:path'
 
 type Env = { readonly [name: string]: string | undefined }
 
@@ -23,6 +24,11 @@ export function startLean(env: Env): void {
   if (isSet || !isOurs || process.platform !== 'linux' || !process.execve) return
   const hasYoung = [...process.execArgv, env['NODE_OPTIONS'] ?? ''].some(one => one.includes('semi-space'))
   const args = [process.execPath, ...process.execArgv, ...(hasYoung ? [] : young), ...process.argv.slice(1)]
+  // Below the directory that was asked for.
   const cache = getCompileCacheDir()
-  process.execve(process.execPath, args, { ...env, ...malloc, ...(cache ? { NODE_COMPILE_CACHE: cache } : {}) })
+  process.execve(process.execPath, args, {
+    ...env,
+    ...malloc,
+    ...(cache ? { NODE_COMPILE_CACHE: dirname(cache) } : {}),
+  })
 }

@@ -1,6 +1,7 @@
 // The main thread's end of sqlite-worker.ts: starts it, sends requests, gives back its answers. Used by sqlite.ts.
 
-import { extname } from 'node:path'
+import { getCompileCacheDir } from 'node:module'
+import { dirname, extname } from 'node:path'
 import { type Transferable, Worker } from 'node:worker_threads'
 import type { Answer, Ready, Request, WorkerData } from './sqlite-worker.ts'
 
@@ -16,10 +17,7 @@ export type SqliteThread = Ready & {
 type Waiting = { readonly resolve: () => void; readonly reject: (error: Error) => void }
 
 export function openSqliteThread(data: WorkerData): Promise<SqliteThread> {
-  // The file's own ending, because the published sources are compiled.
-  const worker = new Worker(new URL(`./sqlite-worker${extname(import.meta.url)}`, import.meta.url), {
-    workerData: data,
-  })
+  const worker = startWorker(data)
   const calls = new Map<number, Waiting>()
   let lastId = 0
   let lost: Error | undefined
@@ -59,6 +57,20 @@ export function openSqliteThread(data: WorkerData): Promise<SqliteThread> {
       reject(lost ?? new Error(`exit ${code}`))
     })
   })
+}
+
+function startWorker(workerData: WorkerData): Worker {
+  // The file's own ending, because the published sources are compiled.
+  const program = new URL(`./sqlite-worker${extname(import.meta.url)}`, import.meta.url)
+  const cache = getCompileCacheDir()
+  if (cache === undefined) return new Worker(program, { workerData })
+  // A thread does not inherit the cache of what was compiled before, and is most of a start without it. The directory is
+  // below the one that was asked for.
+  const starter = `import('node:module').then(module => {
+    module.enableCompileCache(${JSON.stringify(dirname(cache))})
+    return import(${JSON.stringify(program.href)})
+  })`
+  return new Worker(starter, { eval: true, workerData })
 }
 
 async function closeThread(call: SqliteThread['call']): Promise<void> {

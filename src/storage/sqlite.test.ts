@@ -9,6 +9,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { after, afterEach, describe, test } from 'node:test'
 import { storeSuite } from '../../test/conformance/store.ts'
 import { key, refused, value } from '../../test/conformance/store-samples.ts'
+import { exec } from '../../test/support/exec.ts'
 import { openSqliteStore, type SqliteOptions, type SqliteStore } from './sqlite.ts'
 import { openTable, UnclearError } from './sqlite-table.ts'
 import { openSqliteThread, ThreadLostError } from './sqlite-thread.ts'
@@ -30,6 +31,19 @@ const put = (name: string, note = '', expect?: number) =>
 storeSuite('sqlite', options => open({ ...options, file: scratch() }), 40)
 
 describe('sqlite: restarts', () => {
+  test('what the storage thread compiled once, the next start takes from the cache', async () => {
+    const program = `
+      import { openSqliteStore } from ${JSON.stringify(new URL('./sqlite.ts', import.meta.url).href)}
+      const store = await openSqliteStore({ file: ${JSON.stringify(scratch())} })
+      await store.close()`
+    const env = { ...process.env, NODE_COMPILE_CACHE: join(room, 'compiled'), NODE_DEBUG_NATIVE: 'COMPILE_CACHE' }
+    const start = () => exec(process.execPath, ['--input-type=module', '-e', program], { env })
+    assert.equal((await start()).code, 0)
+    const { code, stderr } = await start()
+    assert.equal(code, 0, stderr)
+    assert.match(stderr, /code cache for ESM \S*sqlite-worker\.ts was accepted/)
+  })
+
   test('a store opened again has the same values, revisions and events, and goes on counting', async () => {
     const file = scratch()
     const first = await open({ file })

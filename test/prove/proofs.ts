@@ -34,7 +34,7 @@ export function proofsOf(scale: Scale): readonly Proof[] {
     // What takes longest comes first, or one core would wait for the other in the end.
     { part: 'Malice', name: 'programs', run: seed => programs(seed, of(20_000)) },
     ...pieces(of(5), index => crashes(index, scale < 1 ? of(500) : 100)),
-    { part: 'Crashes', name: 'store', run: seed => storeCrashes(seed, of(500)) },
+    { part: 'Crashes', name: 'store', run: seed => storeCrashes(seed, of(300)) },
     { part: 'Crashes', name: 'power', run: async seed => powerLoss(seed, of(120)) },
     ...Object.keys(faults).map(name => diskFault(name)),
     ...pieces(of(10), index => consistency(index)),
