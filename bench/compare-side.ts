@@ -135,7 +135,7 @@ export async function removeAll(way: Way, { collection }: Stock, selector: strin
 export async function removeNamespace(way: Way, name: string): Promise<void> {
   const path = `/api/v1/namespaces/${name}`
   await way.send('DELETE', path)
-  const problem = `${way.server}: the namespace ${name} is not gone after ${goneWithin / 1000} s`
+  const problem = `${way.server}: the namespace ${name} is empty and marked for deletion, but not gone after ${goneWithin / 1000} s: does its controller manager run?`
   await until(problem, async () => (await way.send('GET', path)).status === 404)
 }
 
