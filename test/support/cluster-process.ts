@@ -15,6 +15,7 @@ const serverProgram = fileURLToPath(new URL('./cluster-server.ts', import.meta.u
 const within = 20_000
 
 export type ClusterProcess = {
+  readonly server: string
   readonly kubeconfig: string
   readonly resources: Resources
   /** Without warning. */
@@ -33,6 +34,7 @@ async function startKubeCluster(binaries: KubeBinaries): Promise<ClusterProcess>
   const { access, kubeconfig, kill, start, close: end } = await startKube(binaries)
   const { resources, close } = reachWith(access)
   return {
+    server: access.server,
     kubeconfig,
     resources,
     kill,
@@ -64,6 +66,7 @@ export async function startOwnCluster(): Promise<ClusterProcess> {
   writeFileSync(kubeconfig, kubeconfigOf(server))
   const { resources, close } = reachWith({ server, namespace: 'default', insecure: false })
   return {
+    server,
     kubeconfig,
     resources,
     kill: () => killProgram(child),
