@@ -10,7 +10,13 @@ import { inClusterAccess } from '../kubeconfig/in-cluster.ts'
 import { KubeconfigError, readKubeconfig } from '../kubeconfig/kubeconfig.ts'
 import { openTransport } from '../kubeconfig/transport.ts'
 
-export type Reached = { readonly server: string; readonly resources: Resources; close(): void }
+export type Reached = {
+  readonly server: string
+  /** Whether its name may be one that only a proxy can look up. */
+  readonly isProxied: boolean
+  readonly resources: Resources
+  close(): void
+}
 
 /** `file` absent: the cluster this runs in. Throws UsageError. */
 export async function reachCluster(file: string | undefined, context: string | undefined, io: Io): Promise<Reached> {
@@ -19,7 +25,9 @@ export async function reachCluster(file: string | undefined, context: string | u
   })
   const transport = openTransport(access, { env: io.env, now: io.now })
   const resources = connect({ url: access.server, below: '', fetch: transport.fetch })
-  return { server: access.server, resources, close: transport.close }
+  const isProxied =
+    Boolean(access.proxy) || Object.entries(io.env).some(([key, url]) => url && /^https?_proxy$/i.test(key))
+  return { server: access.server, isProxied, resources, close: transport.close }
 }
 
 async function accessOf(file: string | undefined, context: string | undefined, io: Io): Promise<Access> {

@@ -80,7 +80,13 @@ async function run(opened: Opened): Promise<number> {
   const learn = openLearner({
     host: opened.host.resources,
     hostServer: opened.host.server,
-    lookup: async name => (await lookup(name, { all: true })).map(({ address }) => address),
+    lookup: async name => {
+      const found = await lookup(name, { all: true }).catch(error => {
+        if (opened.host.isProxied) return []
+        throw error
+      })
+      return found.map(({ address }) => address)
+    },
     name: asked.name,
     namespace: asked.namespace,
   })

@@ -10,7 +10,7 @@ export type LearnOptions = {
   readonly host: Resources
   /** URL of the host's API server. */
   readonly hostServer: string
-  /** Addresses of a name. */
+  /** Addresses of a name; none where others look it up, such as a proxy. */
   readonly lookup: (name: string) => Promise<readonly string[]>
   readonly name: string
   readonly namespace: string
@@ -23,13 +23,26 @@ const most = 256
 
 /**
  * Answers where the host's API server is, and which Service is the virtual cluster's own. What cannot be asked just now is
- * as it was: a guard that forgets for a moment lets in for ever. An address that was the API server's stays one.
+ * as it was: a guard that forgets for a moment lets in for ever. An address that was the API server's stays one. Rejects
+ * while its name has never been looked up: nothing is synced before there is a guard.
  */
 export function openLearner({ host, hostServer, lookup, name, namespace }: LearnOptions): () => Promise<Known> {
   const own = new URL(hostServer).hostname.replace(/^\[|\]$/g, '')
   /** Last seen last. */
   const addresses = new Set<string>()
   let owner: OwnerReference | undefined
+  let wasNamed = false
+  const lookUp = async (): Promise<readonly string[]> => {
+    try {
+      const found = isIP(own) ? [own] : await lookup(own)
+      wasNamed = true
+      return found
+    } catch (error) {
+      if (wasNamed) return []
+      const why = `cannot look up ${own}, where the host's API server is: ${(error as Error).message}`
+      throw new ApiError(503, 'ServiceUnavailable', why)
+    }
+  }
   const remember = (seen: ReadonlySet<string>) => {
     for (const one of seen) {
       addresses.delete(one)
@@ -42,7 +55,7 @@ export function openLearner({ host, hostServer, lookup, name, namespace }: Learn
   }
   return async () => {
     const [named, listed, service, ours] = await Promise.all([
-      isIP(own) ? [own] : lookup(own).catch(() => []),
+      lookUp(),
       look(host, Endpoints, 'default', 'kubernetes'),
       look(host, Service, 'default', 'kubernetes'),
       look(host, Service, namespace, name),

@@ -12,14 +12,14 @@ import { test } from 'node:test'
 import type { TLSSocket } from 'node:tls'
 import { issueCertificate, makeAuthority } from '../../src/serving/certificate.ts'
 import { ConfigMap } from '../../src/vcluster/kinds.ts'
-import { startCluster } from '../support/cluster-process.ts'
+import { startOwnCluster } from '../support/cluster-process.ts'
 import { exec } from '../support/exec.ts'
 
 const program = join(import.meta.dirname, '../../bench/compare.ts')
 const small = ['--seconds', '0.1', '--rounds', '1', '--objects', '30', '--watchers', '5', '--events', '10']
 
 test('ConfigMaps are made in a namespace that is made for them and goes with them, by a client certificate', async () => {
-  const [cluster, directory] = [await startCluster(), mkdtempSync(join(tmpdir(), 'platform-compare-foreign-'))]
+  const [cluster, directory] = [await startOwnCluster(), mkdtempSync(join(tmpdir(), 'platform-compare-foreign-'))]
   const inner = JSON.parse(readFileSync(cluster.kubeconfig, 'utf8')).clusters[0].cluster.server as string
   const front = await startFront(inner)
   try {

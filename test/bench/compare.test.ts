@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { ConfigMap } from '../../src/vcluster/kinds.ts'
-import { startCluster } from '../support/cluster-process.ts'
+import { startOwnCluster } from '../support/cluster-process.ts'
 import { exec } from '../support/exec.ts'
 import { type Server, startServer } from '../support/server.ts'
 
@@ -68,7 +68,7 @@ suite('against a second server of ours', () => {
 })
 
 test('a server with ConfigMaps is compared by them, in a namespace of the run', async () => {
-  const cluster = await startCluster()
+  const cluster = await startOwnCluster()
   try {
     const { code, stdout, stderr } = await run(['--kubeconfig', cluster.kubeconfig, ...small])
     assert.equal(code, 0, stderr)

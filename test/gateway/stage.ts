@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { issueCertificate, makeAuthority } from '../../src/serving/certificate.ts'
 import { keys, must, ours } from '../access/people.ts'
-import { kubeconfigOf } from '../support/cluster-process.ts'
+import { kubeconfigOf } from '../support/kubeconfig.ts'
 import { type Answer, openRequests, type RequestOptions } from '../support/request.ts'
 import { type Server, startServer } from '../support/server.ts'
 

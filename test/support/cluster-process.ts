@@ -7,12 +7,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Resources } from '../../src/api/resources.ts'
-import { reach } from './cluster.ts'
+import { reachWith } from './cluster.ts'
+import { type KubeBinaries, kubeBinaries, startKube } from './kube-cluster.ts'
+import { kubeconfigOf } from './kubeconfig.ts'
 
 const serverProgram = fileURLToPath(new URL('./cluster-server.ts', import.meta.url))
 const within = 20_000
 
 export type ClusterProcess = {
+  readonly server: string
   readonly kubeconfig: string
   readonly resources: Resources
   /** Without warning. */
@@ -23,7 +26,27 @@ export type ClusterProcess = {
   close(): Promise<void>
 }
 
-export async function startCluster(): Promise<ClusterProcess> {
+/** A real one, where KUBE_APISERVER and ETCD name binaries. */
+export const startCluster = (): Promise<ClusterProcess> =>
+  kubeBinaries ? startKubeCluster(kubeBinaries) : startOwnCluster()
+
+async function startKubeCluster(binaries: KubeBinaries): Promise<ClusterProcess> {
+  const { access, kubeconfig, kill, start, close: end } = await startKube(binaries)
+  const { resources, close } = reachWith(access)
+  return {
+    server: access.server,
+    kubeconfig,
+    resources,
+    kill,
+    start,
+    async close() {
+      close()
+      await end()
+    },
+  }
+}
+
+export async function startOwnCluster(): Promise<ClusterProcess> {
   const directory = mkdtempSync(join(tmpdir(), 'platform-cluster-'))
   let child: ChildProcess | undefined
   let server = ''
@@ -41,8 +64,9 @@ export async function startCluster(): Promise<ClusterProcess> {
   await start()
   const kubeconfig = join(directory, 'kubeconfig')
   writeFileSync(kubeconfig, kubeconfigOf(server))
-  const { resources, close } = reach(server)
+  const { resources, close } = reachWith({ server, namespace: 'default', insecure: false })
   return {
+    server,
     kubeconfig,
     resources,
     kill: () => killProgram(child),
@@ -55,16 +79,6 @@ export async function startCluster(): Promise<ClusterProcess> {
     },
   }
 }
-
-export const kubeconfigOf = (server: string): string =>
-  JSON.stringify({
-    apiVersion: 'v1',
-    kind: 'Config',
-    'current-context': 'here',
-    contexts: [{ name: 'here', context: { cluster: 'here', user: 'me' } }],
-    clusters: [{ name: 'here', cluster: { server } }],
-    users: [{ name: 'me', user: { token: 'any' } }],
-  })
 
 export async function killProgram(child: ChildProcess | undefined, signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
   if (!child || child.exitCode !== null || child.signalCode !== null) return

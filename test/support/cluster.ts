@@ -1,6 +1,8 @@
 // A cluster for the syncer: this project's server with Kubernetes' own kinds, in this process, over real sockets; or, where
 // KUBE_APISERVER and ETCD name binaries, a real one.
 
+import { readFileSync } from 'node:fs'
+import type { Kind } from '../../src/api/kind.ts'
 import type { Json, Ref, Resource } from '../../src/api/object.ts'
 import { prefix } from '../../src/api/paths.ts'
 import type { Resources } from '../../src/api/resources.ts'
@@ -9,53 +11,61 @@ import type { Access } from '../../src/kubeconfig/access.ts'
 import { openTransport } from '../../src/kubeconfig/transport.ts'
 import { clusterKinds, Endpoints, type EndpointsObject, Service } from '../../src/vcluster/kinds.ts'
 import { openFront, openHouse } from './in-process.ts'
-import { isKube, startKube } from './kube-cluster.ts'
+import { type KubeBinaries, type KubeCluster, kubeBinaries, kubeNamespaces, startKube } from './kube-cluster.ts'
+import { kubeconfigOf } from './kubeconfig.ts'
 
 export type Cluster = {
   /** As a kubeconfig names it. */
   readonly server: string
+  /** The text of one. */
+  readonly kubeconfig: string
   /** Through the transport that kubeconfigs open. */
   readonly resources: Resources
   close(): Promise<void>
 }
 
-/** Real ones are used again, emptied: starting one takes seconds. */
-const idle: Access[] = []
+/** Real ones are large and slow to start. */
+export const sideBySide = (wanted: number): number => (kubeBinaries ? 1 : wanted)
 
-async function openKube(): Promise<Cluster> {
-  const access = idle.pop() ?? (await startKube())
-  const { resources, close } = reachWith(access)
+/** Real ones are used again, emptied: starting one takes seconds. */
+const idle: KubeCluster[] = []
+
+async function openKube(binaries: KubeBinaries): Promise<Cluster> {
+  const kube = idle.pop() ?? (await startKube(binaries))
+  const { resources, close } = reachWith(kube.access)
   return {
-    server: access.server,
+    server: kube.access.server,
+    kubeconfig: readFileSync(kube.kubeconfig, 'utf8'),
     resources,
     async close() {
-      for (const kind of clusterKinds)
-        for (const { object } of (await resources.list(kind)).items) {
-          const { namespace = '', name = '', finalizers } = object.metadata
-          if (namespace === 'default' && name === 'kubernetes') continue
-          if (finalizers)
-            await resources.patch(
-              kind,
-              { namespace, name },
-              { type: 'merge', body: { metadata: { finalizers: null } } },
-            )
-          await resources.delete(kind, { namespace, name }).catch(() => {})
-        }
+      for (const kind of clusterKinds) for (const namespace of kubeNamespaces) await empty(resources, kind, namespace)
       close()
-      idle.push(access)
+      idle.push(kube)
     },
   }
 }
 
+/** As it was when it was new: with the Service that leads to the server itself. */
+async function empty(resources: Resources, kind: Kind, namespace: string): Promise<void> {
+  for (const { object } of (await resources.list(kind, { namespace })).items) {
+    const { name = '', finalizers } = object.metadata
+    if (kind === Service && namespace === 'default' && name === 'kubernetes') continue
+    const body = { metadata: { finalizers: null } }
+    if (finalizers) await resources.patch(kind, { namespace, name }, { type: 'merge', body })
+    await resources.delete(kind, { namespace, name }).catch(() => {})
+  }
+}
+
 export async function openCluster(): Promise<Cluster> {
-  if (isKube) return openKube()
+  if (kubeBinaries) return openKube(kubeBinaries)
   const clock = { now: Date.now, forward: () => {} }
   const house = await openHouse({ kinds: clusterKinds, clock })
   const front = await openFront(house)
   const server = `${front.url}${prefix}`
-  const { resources, close } = reach(server)
+  const { resources, close } = reachWith({ server, namespace: 'default', insecure: false })
   return {
     server,
+    kubeconfig: kubeconfigOf(server),
     resources,
     async close() {
       close()
@@ -65,9 +75,7 @@ export async function openCluster(): Promise<Cluster> {
   }
 }
 
-export const reach = (server: string) => reachWith({ server, namespace: 'default', insecure: false })
-
-function reachWith(access: Access): { readonly resources: Resources; close(): void } {
+export function reachWith(access: Access): { readonly resources: Resources; close(): void } {
   const transport = openTransport(access, { env: {}, now: Date.now })
   return { resources: connect({ url: access.server, below: '', fetch: transport.fetch }), close: transport.close }
 }

@@ -1,98 +1,148 @@
-// Real Kubernetes API servers for the syncer's suites, where KUBE_APISERVER and ETCD name binaries. cluster.ts asks for them.
+// A real Kubernetes API server and its etcd, where KUBE_APISERVER and ETCD name binaries: started in order, killed without
+// warning, started again on the same data. cluster.ts and cluster-process.ts ask for them.
 
 import { type ChildProcess, spawn } from 'node:child_process'
-import { generateKeyPairSync, randomUUID } from 'node:crypto'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer, type Socket } from 'node:net'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import type { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Access } from '../../src/kubeconfig/access.ts'
 import { openTransport } from '../../src/kubeconfig/transport.ts'
+import { prepareKube } from './kube-arguments.ts'
 
-const [apiserver, etcd] = [process.env['KUBE_APISERVER'], process.env['ETCD']]
+export type KubeBinaries = { readonly apiserver: string; readonly etcd: string }
+
+const { KUBE_APISERVER: apiserver, ETCD: etcd, KUBE_WITHIN: within = '60000' } = process.env
 /** Without them the suites run against this project's own server. */
-export const isKube = Boolean(apiserver && etcd)
+export const kubeBinaries: KubeBinaries | undefined = apiserver && etcd ? { apiserver, etcd } : undefined
 
 /** Namespaces that the suites speak of; real servers want them made first. */
-const namespaces = ['team', 'team-default', 'other', 'c', 'b-x-c']
-const within = Number(process.env['KUBE_WITHIN'] ?? 60_000)
+export const kubeNamespaces = ['default', 'team', 'team-default', 'other', 'c', 'b-x-c']
 const mostSaid = 40
 
-/** Lives until the test process ends. */
-export async function startKube(): Promise<Access> {
+export type KubeCluster = {
+  readonly access: Access
+  readonly kubeconfig: string
+  /** Of what runs now, etcd first. */
+  pids(): readonly number[]
+  /** Again, at the same address and on the same data. Rejects with what they said where one ends or is not ready in time. */
+  start(): Promise<void>
+  /** Both, without warning. */
+  kill(): Promise<void>
+  /** Ends it and removes its data. */
+  close(): Promise<void>
+}
+
+/** Lives no longer than the test process, and does not keep it alive. */
+export async function startKube(binaries: KubeBinaries): Promise<KubeCluster> {
   const directory = mkdtempSync(join(tmpdir(), 'platform-kube-'))
-  const children: ChildProcess[] = []
-  process.once('exit', () => {
-    for (const child of children) child.kill('SIGKILL')
-    rmSync(directory, { recursive: true, force: true })
-  })
-  const said: string[] = []
-  const run = (file: string, args: readonly string[]) => {
-    const child = spawn(file, args, { stdio: ['ignore', 'ignore', 'pipe'] })
-    child.stderr.on('data', (chunk: Buffer) => {
-      said.push(...chunk.toString().split('\n').filter(Boolean))
-      said.splice(0, said.length - mostSaid)
-    })
-    child.on('error', error => said.push(error.message))
-    child.on('exit', code => said.push(`${file} ended with ${code}`))
-    child.unref()
-    ;(child.stderr as Socket).unref()
-    children.push(child)
+  const { access, kubeconfig, etcdArgs, apiserverArgs, store } = await prepareKube(directory)
+  let running: Running[] = []
+  const kill = async () => {
+    const ending = running.splice(0)
+    await Promise.all(ending.map(one => one.kill()))
   }
-  const [client, peer, port] = [await freePort(), await freePort(), await freePort()]
-  const store = `http://127.0.0.1:${client}`
-  const own = `http://127.0.0.1:${peer}`
-  run(etcd as string, [
-    `--data-dir=${join(directory, 'etcd')}`,
-    ...[`--listen-client-urls=${store}`, `--advertise-client-urls=${store}`],
-    ...[`--listen-peer-urls=${own}`, `--initial-advertise-peer-urls=${own}`, `--initial-cluster=default=${own}`],
-  ])
-  const token = randomUUID()
-  const [tokens, key] = [join(directory, 'tokens.csv'), join(directory, 'service-account.key')]
-  writeFileSync(tokens, `${token},admin,admin,"system:masters"\n`, { mode: 0o600 })
-  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
-  writeFileSync(key, privateKey.export({ type: 'pkcs1', format: 'pem' }), { mode: 0o600 })
-  run(apiserver as string, [
-    `--etcd-servers=${store}`,
-    // Told where it is: where there is only loopback it finds no address of its own. And as that is no address for
-    // endpoints, it makes none for itself.
-    ...['--bind-address=127.0.0.1', '--advertise-address=127.0.0.1', '--endpoint-reconciler-type=none'],
-    ...[`--secure-port=${port}`, `--cert-dir=${join(directory, 'certificates')}`],
-    ...[`--token-auth-file=${tokens}`, '--authorization-mode=AlwaysAllow'],
-    ...[`--service-account-key-file=${key}`, `--service-account-signing-key-file=${key}`],
-    ...['--service-account-issuer=https://kubernetes.default.svc', '--service-cluster-ip-range=10.96.0.0/16'],
-    '--disable-admission-plugins=ServiceAccount',
-  ])
-  const access = { server: `https://127.0.0.1:${port}`, namespace: 'default', insecure: true, token }
-  await makeNamespaces(access).catch(error => {
-    throw new Error(`${(error as Error).message}; what they said last:\n${said.join('\n')}`)
-  })
-  return access
-}
-
-async function makeNamespaces(access: Access): Promise<void> {
-  const transport = openTransport(access, { env: {}, now: Date.now })
-  const end = Date.now() + within
-  for (const name of ['default', ...namespaces])
-    for (;;) {
-      const body = JSON.stringify({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })
-      const init = { method: 'POST', body, headers: { 'Content-Type': 'application/json' } }
-      const status = await transport.fetch(`${access.server}/api/v1/namespaces`, init).then(
-        answer => answer.status,
-        () => 0,
-      )
-      if (status === 201 || status === 409) break
-      if (Date.now() > end) throw new Error(`the API server was not ready in time; its last answer was ${status}`)
-      await pause(200)
+  const leave = () => {
+    for (const { child } of running) child.kill('SIGKILL')
+    rmSync(directory, { recursive: true, force: true })
+  }
+  const start = async () => {
+    const run = async (file: string, args: readonly string[], isReady: () => Promise<boolean>) => {
+      const one = runProgram(file, args)
+      running = [...running, one]
+      await ready(one, isReady)
     }
-  transport.close()
+    try {
+      await run(binaries.etcd, etcdArgs, async () => (await fetch(`${store}/health`)).ok)
+      await run(binaries.apiserver, apiserverArgs, () => isOk(access, 'GET', '/readyz'))
+      for (const name of kubeNamespaces) await makeNamespace(access, name)
+    } catch (error) {
+      const said = running.map(one => one.said()).join('\n')
+      await kill()
+      throw new Error(`${(error as Error).message}; what they said last:\n${said}`)
+    }
+  }
+  const close = async () => {
+    await kill()
+    process.off('exit', leave)
+    rmSync(directory, { recursive: true, force: true })
+  }
+  process.once('exit', leave)
+  await start().catch(async error => {
+    await close()
+    throw error
+  })
+  return { access, kubeconfig, pids: () => running.map(({ child }) => child.pid ?? 0), start, kill, close }
 }
 
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as { port: number }
-  await new Promise<void>(resolve => server.close(() => resolve()))
-  return port
+type Running = {
+  readonly child: ChildProcess
+  readonly ended: () => string | undefined
+  said(): string
+  kill(): Promise<void>
+}
+
+function runProgram(file: string, args: readonly string[]): Running {
+  const said: string[] = []
+  let ended: string | undefined
+  const child = spawn(file, args, { stdio: ['ignore', 'ignore', 'pipe'] })
+  child.stderr.on('data', (chunk: Buffer) => {
+    said.push(...chunk.toString().split('\n').filter(Boolean))
+    said.splice(0, said.length - mostSaid)
+  })
+  child.on('error', error => {
+    ended ??= `${file} could not be started: ${error.message}`
+  })
+  child.on('exit', (code, signal) => {
+    ended ??= `${file} ended with ${code ?? signal}`
+  })
+  child.unref()
+  ;(child.stderr as Socket).unref()
+  return {
+    child,
+    ended: () => ended,
+    said: () => said.join('\n'),
+    async kill() {
+      if (ended !== undefined) return
+      child.ref()
+      child.kill('SIGKILL')
+      await once(child, 'exit')
+    },
+  }
+}
+
+async function ready({ ended }: Running, isReady: () => Promise<boolean>): Promise<void> {
+  const end = Date.now() + Number(within)
+  while (!(await isReady().catch(() => false))) {
+    const why = ended()
+    if (why !== undefined) throw new Error(`${why} before it was ready`)
+    if (Date.now() > end) throw new Error(`not ready within ${within} ms`)
+    await pause(50)
+  }
+}
+
+async function isOk(access: Access, method: string, path: string, body?: object): Promise<boolean> {
+  return (await ask(access, method, path, body)) === 200
+}
+
+async function ask(access: Access, method: string, path: string, body?: object): Promise<number> {
+  const transport = openTransport(access, { env: {}, now: Date.now })
+  const headers = { 'Content-Type': 'application/json' }
+  try {
+    const answer = await transport.fetch(`${access.server}${path}`, {
+      ...{ method, headers },
+      ...(body ? { body: JSON.stringify(body) } : {}),
+    })
+    return answer.status
+  } finally {
+    transport.close()
+  }
+}
+
+async function makeNamespace(access: Access, name: string): Promise<void> {
+  const body = { apiVersion: 'v1', kind: 'Namespace', metadata: { name } }
+  const status = await ask(access, 'POST', '/api/v1/namespaces', body)
+  if (status !== 201 && status !== 409) throw new Error(`the namespace ${name} could not be made: ${status}`)
 }

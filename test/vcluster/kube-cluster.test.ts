@@ -1,18 +1,20 @@
-// The way to real Kubernetes, as far as it goes without one: the binaries are started as their documentation says, and a
-// suite of the syncer runs against what they serve.
+// The way to real Kubernetes, as far as it goes without one: the binaries are started as their documentation says, in order,
+// killed, started again on the same data, and the syncer's suites run against what they serve.
 
 import assert from 'node:assert/strict'
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { after, test } from 'node:test'
+import { dirname, join } from 'node:path'
+import { after, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { Endpoints } from '../../src/vcluster/kinds.ts'
+import { endpoints, people, reachWith } from '../support/cluster.ts'
 import { exec } from '../support/exec.ts'
+import { startKube } from '../support/kube-cluster.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'platform-fake-kube-'))
 after(() => rmSync(directory, { recursive: true }))
 const program = fileURLToPath(new URL('../support/fake-kube.ts', import.meta.url))
-const suite = join(import.meta.dirname, 'sync-owner.test.ts')
 
 function binary(role: string): string {
   const file = join(directory, role)
@@ -20,19 +22,83 @@ function binary(role: string): string {
   chmodSync(file, 0o755)
   return file
 }
+const binaries = { apiserver: binary('apiserver'), etcd: binary('etcd') }
+const at = { namespace: 'team', name: 'web' }
 
-test('where KUBE_APISERVER and ETCD name binaries, a suite runs against them', { timeout: 120_000 }, async () => {
-  const env = { PATH: process.env['PATH'], KUBE_APISERVER: binary('apiserver'), ETCD: binary('etcd') }
-  const { code, stdout, stderr } = await exec(process.execPath, ['--test', suite], { env, timeout: 110_000 })
-  assert.equal(code, 0, stdout + stderr)
-  const [, tests = '0'] = /^ℹ tests (\d+)$/m.exec(stdout) ?? []
-  assert.ok(Number(tests) >= 2, stdout)
-  assert.match(stdout, new RegExp(`^ℹ pass ${tests}$`, 'm'), 'none of them was left out')
+const isAlive = (pid: number) => {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+test('etcd comes first, then the API server; killed without warning both come back, with their data, where they were', async () => {
+  const kube = await startKube(binaries)
+  const { resources, close } = reachWith(kube.access)
+  try {
+    const web = await people({ resources }).create(endpoints('web', {}, 'team'))
+    const before = kube.pids()
+    assert.equal(before.length, 2)
+    await kube.kill()
+    assert.deepEqual(before.map(isAlive), [false, false])
+    await assert.rejects(resources.get(Endpoints, at), /cannot reach/)
+    await kube.start()
+    assert.equal(kube.pids().length, 2)
+    assert.deepEqual(await people({ resources }).get(at), web)
+    assert.match(readFileSync(kube.kubeconfig, 'utf8'), new RegExp(`"server":"${kube.access.server}"`))
+    const after = kube.pids()
+    await kube.close()
+    assert.deepEqual(after.map(isAlive), [false, false])
+    assert.ok(!existsSync(dirname(kube.kubeconfig)), 'nothing is left of it')
+  } finally {
+    close()
+    await kube.close()
+  }
 })
 
-test('binaries that end are told of with what they said', { timeout: 120_000 }, async () => {
-  const env = { PATH: process.env['PATH'], KUBE_APISERVER: '/bin/false', ETCD: binary('etcd'), KUBE_WITHIN: '500' }
-  const { code, stdout } = await exec(process.execPath, ['--test', suite], { env, timeout: 110_000 })
-  assert.equal(code, 1)
-  assert.match(stdout, /the API server was not ready in time; [\s\S]*\/bin\/false ended with 1/)
+for (const [what, file, why] of [
+  ['ends', '/bin/false', /\/bin\/false ended with 1 before it was ready/],
+  ['is none', join(directory, 'nothing'), /nothing could not be started: .*ENOENT/],
+] as const)
+  test(`a binary that ${what} is told of at once, and the other is not left running`, async () => {
+    await assert.rejects(startKube({ ...binaries, apiserver: file }), why)
+    await assert.rejects(startKube({ ...binaries, etcd: file }), why)
+  })
+
+test('one that ends is told of with what it said', async () => {
+  const file = join(directory, 'complaining')
+  writeFileSync(file, '#!/bin/sh\necho "no such flag" >&2\nexit 3\n')
+  chmodSync(file, 0o755)
+  await assert.rejects(
+    startKube({ ...binaries, apiserver: file }),
+    /ended with 3 before it was ready; [\s\S]*no such flag/,
+  )
+})
+
+/** Of each, which part runs here; all of it does where there is a real one. */
+const suites = [
+  { file: 'vcluster/sync-restarts.test.ts', only: '^(create|update|delete)$', tests: 3 },
+  { file: 'e2e/sync.test.ts', only: '--dry-run prints', tests: 1 },
+  { file: 'e2e/sync-chaos.test.ts', tests: 1, starts: 3 },
+]
+
+describe('where KUBE_APISERVER and ETCD name binaries, the same suite runs against them', { concurrency: 2 }, () => {
+  for (const { file, only, tests, starts = 2 } of suites)
+    test(file, { timeout: 180_000 }, async () => {
+      const log = join(directory, `${file.replaceAll('/', '-')}.log`)
+      const env = {
+        ...{ PATH: process.env['PATH'], KUBE_APISERVER: binaries.apiserver, ETCD: binaries.etcd, FAKE_KUBE_LOG: log },
+        ...{ SYNC_CHAOS_SECONDS: '1', SYNC_CHAOS_KILLS: '3' },
+      }
+      const args = ['--test', ...(only ? [`--test-name-pattern=${only}`] : []), join(import.meta.dirname, '..', file)]
+      const { code, stdout, stderr } = await exec(process.execPath, args, { env, timeout: 170_000 })
+      assert.equal(code, 0, stdout + stderr)
+      assert.ok(Number(/^ℹ pass (\d+)$/m.exec(stdout)?.[1]) >= tests, stdout)
+      assert.match(stdout, /^ℹ skipped 0$/m)
+      const started = readFileSync(log, 'utf8')
+        .split('\n')
+        .filter(line => line === 'apiserver')
+      assert.ok(started.length >= starts, `${started.length} API servers were started`)
+    })
 })

@@ -25,6 +25,7 @@ type Over = {
   readonly host?: Resources
   readonly hostServer?: string
   readonly lookup?: (name: string) => Promise<readonly string[]>
+  readonly failed?: (error: unknown) => void
 }
 
 async function start(over: Over = {}): Promise<void> {
@@ -43,7 +44,10 @@ async function start(over: Over = {}): Promise<void> {
     ticks: () => performance.now(),
     wait: () => Promise.resolve(),
     learnEvery: 20,
-    observer: { wrote: () => {}, lag: () => {}, failed: () => {}, trouble: () => {}, patched: () => {} },
+    observer: {
+      ...{ wrote: () => {}, lag: () => {}, trouble: () => {}, patched: () => {} },
+      failed: (_, error) => over.failed?.(error),
+    },
   })
 }
 
@@ -125,6 +129,26 @@ describe('the syncer follows', { timeout: 60_000 }, () => {
     assert.match(await until('the condition', () => told('second')), /the address of the host API server/)
     assert.equal(await onHost('first'), undefined)
     assert.equal(await onHost('second'), undefined)
+  })
+
+  test('the addresses of the API server: while its name cannot be looked up for the first time, nothing is let through', async () => {
+    await make('first', '10.8.8.8')
+    await make('second')
+    const failed: unknown[] = []
+    let looks = 0
+    const lookup = async () => {
+      if (++looks < 4) throw new Error('no answer')
+      return ['10.8.8.8']
+    }
+    await start({ hostServer: 'https://api.example.org:6443', lookup, failed: error => failed.push(error) })
+    assert.equal(looks, 4)
+    assert.match(String(failed), /cannot look up api\.example\.org, where the host's API server is: no answer/)
+    await until('the second', () => onHost('second'))
+    assert.match(
+      await until('the condition', () => told('first')),
+      /the address of the host API server \(10\.8\.8\.8\)/,
+    )
+    assert.equal(await onHost('first'), undefined)
   })
 })
 

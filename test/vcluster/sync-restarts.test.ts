@@ -8,7 +8,7 @@ import type { Resources } from '../../src/api/resources.ts'
 import { type SyncOptions, startEndpointSync } from '../../src/vcluster/endpoints.ts'
 import { type EndpointsObject, Service } from '../../src/vcluster/kinds.ts'
 import { hostName } from '../../src/vcluster/names.ts'
-import { type Cluster, endpoints, openCluster, people, until } from '../support/cluster.ts'
+import { type Cluster, endpoints, openCluster, people, sideBySide, until } from '../support/cluster.ts'
 
 type People = ReturnType<typeof people>
 type Scenario = {
@@ -194,7 +194,7 @@ function bare(object: EndpointsObject): unknown {
   return { ...object, metadata: { ...metadata, annotations } }
 }
 
-describe('a restart in the middle of', { timeout: 120_000, concurrency: 4 }, () => {
+describe('a restart in the middle of', { timeout: 600_000, concurrency: sideBySide(4) }, () => {
   for (const scenario of scenarios)
     test(scenario.name, async () => {
       const { writes, state } = await run(scenario)

@@ -1,0 +1,87 @@
+// The API server of fake-kube.ts: wants what a real one wants, and serves the syncer's kinds much as one does, on data that etcd keeps.
+
+import { createPrivateKey } from 'node:crypto'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { type IncomingMessage, type ServerResponse, request as send } from 'node:http'
+import { createServer } from 'node:https'
+import { isIP } from 'node:net'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { prefix } from '../../src/api/paths.ts'
+import { openFront, openHouse } from './in-process.ts'
+import { kubeKinds, withoutLeftEndpoints } from './like-kube.ts'
+
+/** A real one would try for a while, and end. */
+async function directoryOfEtcd(store: string, refuse: Refuse): Promise<string> {
+  const answer = await fetch(`${store}/health`).catch(() => refuse('etcd does not answer'))
+  const { since, directory } = (await answer.json()) as { readonly since: number; readonly directory: string }
+  if (performance.timeOrigin < since) refuse('this was started before etcd was ready')
+  return directory
+}
+
+type Refuse = (why: string) => never
+
+export async function serveApi(flag: (name: string) => string, refuse: Refuse): Promise<void> {
+  // Without one it looks for the machine's own, and there is none where only loopback is.
+  if (!isIP(flag('advertise-address'))) refuse('--advertise-address must be an address')
+  if (!/^\d+\.\d+\.\d+\.\d+\/\d+$/.test(flag('service-cluster-ip-range'))) refuse('--service-cluster-ip-range')
+  if (new URL(flag('service-account-issuer')).protocol !== 'https:') refuse('--service-account-issuer must be https')
+  for (const name of ['service-account-key-file', 'service-account-signing-key-file'])
+    if (createPrivateKey(readFileSync(flag(name))).asymmetricKeyType !== 'rsa') refuse(`--${name} is no key`)
+  const [token = '', user, uid, groups] = readFileSync(flag('token-auth-file'), 'utf8').trim().split(',')
+  if (!token || !user || !uid || !groups) refuse('--token-auth-file needs token, user, uid and groups')
+  if (flag('authorization-mode') !== 'AlwaysAllow') refuse('nobody here has rights')
+  const [cert, key] = [readFileSync(flag('tls-cert-file')), readFileSync(flag('tls-private-key-file'))]
+  const directory = await directoryOfEtcd(flag('etcd-servers'), refuse)
+
+  const clock = { now: Date.now, forward: () => {} }
+  const house = await openHouse({ kinds: kubeKinds, clock, engine: 'sqlite', directory })
+  const front = await openFront({ ...house, as: caller => withoutLeftEndpoints(house.as(caller)) })
+  const namespaces = openNamespaces(join(directory, 'namespaces'))
+  /** Real ones say so a while after they listen, and refuse some things until then. */
+  let asked = 0
+  const isReady = () => asked > 2
+  const serve = async (request: IncomingMessage, response: ServerResponse) => {
+    const { url = '', method = '', headers } = request
+    const answer = (code: number, body: object) =>
+      response.writeHead(code, { 'Content-Type': 'application/json' }).end(JSON.stringify(body))
+    const status = (code: number, reason: string, message = '') =>
+      answer(code, { kind: 'Status', apiVersion: 'v1', status: 'Failure', code, reason, message })
+    if (headers.authorization !== `Bearer ${token}`) return status(401, 'Unauthorized')
+    if (url === '/readyz') {
+      asked++
+      return isReady() ? answer(200, {}) : status(500, 'InternalError', 'not yet')
+    }
+    if (!isReady()) return status(403, 'Forbidden', 'not yet ready to handle request')
+    if (url === '/api/v1/namespaces' && method === 'POST') {
+      const body = JSON.parse(await text(request)) as { readonly metadata: { readonly name: string } }
+      return namespaces.make(body.metadata.name) ? answer(201, body) : status(409, 'AlreadyExists')
+    }
+    const namespace = /\/namespaces\/([^/?]+)\//.exec(`${url}/`)?.[1]
+    if (method === 'POST' && namespace && !namespaces.has(namespace))
+      return status(404, 'NotFound', `namespaces "${namespace}" not found`)
+    const passed = send(`${front.url}${prefix}${url}`, { method, headers }, got => {
+      response.writeHead(got.statusCode ?? 500, got.headers)
+      response.flushHeaders()
+      got.pipe(response)
+    })
+    passed.on('error', () => response.destroy())
+    response.on('close', () => passed.destroy())
+    return request.pipe(passed)
+  }
+  const server = createServer({ cert, key }, (request, response) => void serve(request, response))
+  server.listen(Number(flag('secure-port')), flag('bind-address'))
+}
+
+function openNamespaces(file: string) {
+  const known = new Set(existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n') : ['default', 'kube-system'])
+  return {
+    has: (name: string) => known.has(name),
+    make(name: string): boolean {
+      if (known.has(name)) return false
+      known.add(name)
+      writeFileSync(file, [...known].join('\n'))
+      return true
+    },
+  }
+}

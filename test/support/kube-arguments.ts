@@ -1,0 +1,58 @@
+// How etcd and a Kubernetes API server are started, as their documentation says, and how one reaches them. kube-cluster.ts asks.
+
+import { generateKeyPairSync, randomUUID } from 'node:crypto'
+import { writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import type { Access } from '../../src/kubeconfig/access.ts'
+import { issueCertificate, makeAuthority } from '../../src/serving/certificate.ts'
+import { kubeconfigOf } from './kubeconfig.ts'
+
+/** What outlives a restart: places, keys and who one is. */
+export async function prepareKube(directory: string) {
+  const [client, peer, port] = [await freePort(), await freePort(), await freePort()]
+  const [store, own] = [`http://127.0.0.1:${client}`, `http://127.0.0.1:${peer}`]
+  const write = (name: string, text: string) => {
+    const file = join(directory, name)
+    writeFileSync(file, text, { mode: 0o600 })
+    return file
+  }
+  const token = randomUUID()
+  const now = Date.now()
+  const authority = makeAuthority(now)
+  const { certificate, key } = issueCertificate(authority, ['127.0.0.1'], now)
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const account = write('service-account.key', privateKey.export({ type: 'pkcs1', format: 'pem' }).toString())
+  const server = `https://127.0.0.1:${port}`
+  const etcdArgs = [
+    `--data-dir=${join(directory, 'etcd')}`,
+    ...[`--listen-client-urls=${store}`, `--advertise-client-urls=${store}`],
+    ...[`--listen-peer-urls=${own}`, `--initial-advertise-peer-urls=${own}`, `--initial-cluster=default=${own}`],
+  ]
+  const apiserverArgs = [
+    `--etcd-servers=${store}`,
+    // Told where it is: where there is only loopback it finds no address of its own. And as that is no address for
+    // endpoints, it makes none for itself.
+    ...['--bind-address=127.0.0.1', '--advertise-address=127.0.0.1', '--endpoint-reconciler-type=none'],
+    `--secure-port=${port}`,
+    ...[`--tls-cert-file=${write('tls.crt', certificate)}`, `--tls-private-key-file=${write('tls.key', key)}`],
+    `--token-auth-file=${write('tokens.csv', `${token},admin,admin,"system:masters"\n`)}`,
+    '--authorization-mode=AlwaysAllow',
+    ...[`--service-account-key-file=${account}`, `--service-account-signing-key-file=${account}`],
+    ...['--service-account-issuer=https://kubernetes.default.svc', '--service-cluster-ip-range=10.96.0.0/16'],
+    // Nobody here makes the accounts that it would look for.
+    '--disable-admission-plugins=ServiceAccount',
+  ]
+  const ca = authority.certificate
+  const access: Access = { server, namespace: 'default', insecure: false, ca: { text: ca }, token }
+  const kubeconfig = write('kubeconfig', kubeconfigOf(server, { token, ca }))
+  return { store, access, kubeconfig, etcdArgs, apiserverArgs }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as { port: number }
+  await new Promise<void>(resolve => server.close(() => resolve()))
+  return port
+}
