@@ -8,8 +8,11 @@ import type { Access } from '../../src/kubeconfig/access.ts'
 import { issueCertificate, makeAuthority } from '../../src/serving/certificate.ts'
 import { kubeconfigOf } from './kubeconfig.ts'
 
+/** How its API server differs from one that lets everybody do everything. */
+export type KubeWishes = { readonly authorization?: 'AlwaysAllow' | 'RBAC'; readonly flags?: readonly string[] }
+
 /** What outlives a restart: places, keys and who one is. */
-export async function prepareKube(directory: string) {
+export async function prepareKube(directory: string, { authorization = 'AlwaysAllow', flags = [] }: KubeWishes = {}) {
   const [client, peer, port] = [await freePort(), await freePort(), await freePort()]
   const [store, own] = [`http://127.0.0.1:${client}`, `http://127.0.0.1:${peer}`]
   const write = (name: string, text: string) => {
@@ -37,11 +40,12 @@ export async function prepareKube(directory: string) {
     `--secure-port=${port}`,
     ...[`--tls-cert-file=${write('tls.crt', certificate)}`, `--tls-private-key-file=${write('tls.key', key)}`],
     `--token-auth-file=${write('tokens.csv', `${token},admin,admin,"system:masters"\n`)}`,
-    '--authorization-mode=AlwaysAllow',
+    `--authorization-mode=${authorization}`,
     ...[`--service-account-key-file=${account}`, `--service-account-signing-key-file=${account}`],
     ...['--service-account-issuer=https://kubernetes.default.svc', '--service-cluster-ip-range=10.96.0.0/16'],
     // Nobody here makes the accounts that it would look for.
     '--disable-admission-plugins=ServiceAccount',
+    ...flags,
   ]
   const ca = authority.certificate
   const access: Access = { server, namespace: 'default', insecure: false, ca: { text: ca }, token }

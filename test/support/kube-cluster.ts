@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Access } from '../../src/kubeconfig/access.ts'
 import { openTransport } from '../../src/kubeconfig/transport.ts'
-import { prepareKube } from './kube-arguments.ts'
+import { type KubeWishes, prepareKube } from './kube-arguments.ts'
 
 export type KubeBinaries = { readonly apiserver: string; readonly etcd: string }
 
@@ -36,9 +36,9 @@ export type KubeCluster = {
 }
 
 /** Lives no longer than the test process, and does not keep it alive. */
-export async function startKube(binaries: KubeBinaries): Promise<KubeCluster> {
+export async function startKube(binaries: KubeBinaries, wishes?: KubeWishes): Promise<KubeCluster> {
   const directory = mkdtempSync(join(tmpdir(), 'platform-kube-'))
-  const { access, kubeconfig, etcdArgs, apiserverArgs, store } = await prepareKube(directory)
+  const { access, kubeconfig, etcdArgs, apiserverArgs, store } = await prepareKube(directory, wishes)
   let running: Running[] = []
   const kill = async () => {
     const ending = running.splice(0)
