@@ -201,7 +201,7 @@ export function invalid(
   if (isEnough(errors)) texts.push(`and more than these ${mostErrors}`)
   const list = texts.length === 1 ? texts[0] : `[${texts.join(', ')}]`
   return new ApiError(422, 'Invalid', `${dotted(of.group, of.kind)} "${name.slice(0, 512)}" is invalid: ${list}`, {
-    details: { name: name.slice(0, 512), group: of.group, kind: of.kind, causes: told },
+    details: { ...(name ? { name: name.slice(0, 512) } : {}), group: of.group, kind: of.kind, causes: told },
   })
 }
 

@@ -63,10 +63,12 @@ export const struct = <P extends TProperties>(
   description: string,
   properties: P,
   needs: readonly (keyof P & string)[] = [],
+  extra: Extra = {},
 ) =>
   Type.Unsafe<{ [K in keyof P]?: Static<P[K]> | undefined }>({
     type: 'object',
     description,
     properties,
     ...(needs.length ? { required: needs } : {}),
+    ...extra,
   })

@@ -42,6 +42,7 @@ const roleRef = struct(
   'The role that is bound; cannot be changed.',
   { apiGroup: text(`${rbacGroup}.`), kind: text('Role or ClusterRole.'), name: text('Name of the role.') },
   ['kind', 'name'],
+  { 'x-kubernetes-map-type': 'atomic' },
 )
 const subjects = list(
   struct(
