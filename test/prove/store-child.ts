@@ -2,6 +2,7 @@
 
 import { Buffer } from 'node:buffer'
 import { openSync, writeSync } from 'node:fs'
+import { flushCompileCache } from 'node:module'
 import { openSqliteStore } from '../../src/storage/sqlite.ts'
 import type { Entry, Key } from '../../src/storage/store.ts'
 
@@ -21,6 +22,8 @@ const seen = ({ key, revision, text }: Entry) => ({
 
 const store = await openSqliteStore({ file, history: { minEvents: 50, minAgeMs: 0 } })
 say({ state: store.list({ bucket: 'things' }).entries.map(seen), revision: store.revision })
+// Nobody who is killed does it at the end.
+flushCompileCache()
 console.log('open')
 
 /** Each on names of its own; a name that is there is changed, or now and then deleted. */
