@@ -25,7 +25,7 @@ import { openAuditLog } from './audit-log.ts'
 import { openComplaints } from './complaints.ts'
 import { checkFiles, checkGateway } from './gateway-check.ts'
 import { auditOf, certificatesOf } from './gateway-files.ts'
-import { observeGateway, recordGateway } from './gateway-metrics.ts'
+import { observeBroken, observeGateway, recordGateway } from './gateway-metrics.ts'
 import { type FollowedSetup, followSetup } from './gateway-reload.ts'
 import { openService, type Service } from './gateway-service.ts'
 import { openSetupLoader } from './gateway-setup.ts'
@@ -151,6 +151,7 @@ async function run({ file, io, log, setup, service }: Running): Promise<void> {
       ...addressOf(config.listen ?? ''),
       bounds: { requestWithin },
       tooLarge: headTooLarge,
+      broken: observeBroken(metrics, log, now),
       upgrades: { wanted: ({ url }) => isGatewayPath(url), take: entrance.upgrade },
     },
     certificatesOf(config, file, { now, failed: failed('reading the new certificate') }),
