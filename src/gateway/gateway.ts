@@ -7,7 +7,7 @@ import { allows, type Place } from '../auth/scope.ts'
 import type { Audit } from '../serving/audit.ts'
 import { type Exchange, openExchange, type Request, type Response } from '../serving/exchange.ts'
 import type { FairLimits, Traffic } from '../serving/fair-limits.ts'
-import type { Guard } from '../serving/guard.ts'
+import { checkGuess, type Guard } from '../serving/guard.ts'
 import { errorHeaders, respond, statusOf } from '../serving/respond.ts'
 import type { Found, Timeouts } from './backend.ts'
 import { confine } from './confine.ts'
@@ -145,7 +145,7 @@ async function authenticate(options: GatewayOptions, exchange: Exchange, route: 
   try {
     const blind = options.whyBlind()
     if (blind !== undefined) throw unavailable(blind)
-    const found = credentials.principalOf(request, () => guard.mayTry(guard.addressOf(request)))
+    const found = credentials.principalOf(request, () => checkGuess(guard, guard.addressOf(request)))
     let principal = found instanceof Promise ? await found : found
     let revoked = revocations.whyNot(principal)
     // What the service said of a key was overtaken by a revocation: it is asked again, and its word counts.
@@ -167,7 +167,7 @@ async function authenticate(options: GatewayOptions, exchange: Exchange, route: 
     exchange.trail ??= audit.begin(exchange, question, undefined)
     if (error instanceof UnknownAccessKey) {
       const address = guard.addressOf(request)
-      if (!guard.mayTry(address)) throw tooManyRequests()
+      checkGuess(guard, address)
       guard.failed(address)
     }
     throw error
