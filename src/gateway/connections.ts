@@ -23,8 +23,16 @@ export type Listening = {
   head(head: Head): void
   data(chunk: Buffer): void
   end(): void
-  /** `isStale`: on a connection that had been used before, and nothing came. `isConnected`: it may have been carried out. */
-  failed(error: Error, how: { readonly isStale: boolean; readonly isConnected: boolean }): void
+  failed(error: Error, how: How): void
+}
+
+export type How = {
+  /** On a connection that had been used before, and nothing came. */
+  readonly isStale: boolean
+  /** It may have been carried out. */
+  readonly isConnected: boolean
+  /** The cluster said that it did not look at it. */
+  readonly isRefused?: boolean
 }
 
 /** A request under way. */
