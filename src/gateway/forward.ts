@@ -2,6 +2,7 @@
 
 import type { IncomingMessage } from 'node:http'
 import { type Ready, redirected, refusedUs, tooLate } from './backend.ts'
+import { breakOff } from './break-off.ts'
 import { ask, type Call, type Connect, type Listening } from './connections.ts'
 import { Failed, failure } from './failed.ts'
 import { type Forwarding, hasBody, onTheWay, openRequest, readyOf, streamHeadersOf, textOf } from './outgoing.ts'
@@ -160,7 +161,7 @@ function sendRequest(forwarding: Forwarding, ready: Ready, isFresh: boolean): Pr
     outgoing.on('response', (answer: IncomingMessage) => {
       answered()
       const drop = () => void outgoing.destroy()
-      outgoing.on('error', () => exchange.response.destroy())
+      outgoing.on('error', () => breakOff(exchange.response))
       resolve({ status: answer.statusCode ?? 502, drop, pass: () => passOn(forwarding, answer, drop) })
     })
     if (hasBody(exchange.request)) exchange.request.pipe(outgoing)
@@ -177,7 +178,7 @@ function passOn(forwarding: Forwarding, answer: IncomingMessage, drop: () => voi
       if (!answer.readableEnded) drop()
       resolve()
     })
-    answer.on('error', () => exchange.response.destroy())
+    answer.on('error', () => breakOff(exchange.response))
     answer.pipe(exchange.response)
   })
 }

@@ -10,6 +10,7 @@ import type { FairLimits, Traffic } from '../serving/fair-limits.ts'
 import { checkGuess, type Guard } from '../serving/guard.ts'
 import { errorHeaders, respond, statusOf } from '../serving/respond.ts'
 import type { Found, Timeouts } from './backend.ts'
+import { breakOff } from './break-off.ts'
 import { confine } from './confine.ts'
 import type { Credentials } from './credentials.ts'
 import { forward } from './forward.ts'
@@ -199,14 +200,14 @@ function cut(exchange: Exchange, why: ApiError): void {
   if (!response.headersSent && response.socket) return void refuse(exchange, why)
   // Whole already: the connection may be the next request's by now.
   if (response.headersSent && response.writableEnded) return
-  response.destroy()
+  breakOff(response)
   if (request.httpVersionMajor === 1) request.socket.destroy()
 }
 
 function refuse(exchange: Exchange, error: unknown): void {
   const { request, response } = exchange
   // Half an answer is broken off. A whole one is none of this error's: its connection may be the next request's by now.
-  if (response.headersSent) return void (response.writableEnded || response.destroy())
+  if (response.headersSent) return void (response.writableEnded || breakOff(response))
   const status = statusOf(error)
   const body = new TextEncoder().encode(`${JSON.stringify(status)}\n`)
   // A body that nobody reads must not keep the connection.

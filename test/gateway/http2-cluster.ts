@@ -14,7 +14,7 @@ import { afterEach } from 'node:test'
 import { openDial } from '../../src/kubeconfig/transport.ts'
 import { issueCertificate, makeAuthority } from '../../src/serving/certificate.ts'
 import { eventually } from '../support/wire.ts'
-import { claimsFor, openBackend, openTestGateway, type TestGateway } from './in-process.ts'
+import { claimsFor, type Options, openBackend, openTestGateway, type TestGateway } from './in-process.ts'
 
 export const authority = makeAuthority(Date.now())
 const pair = issueCertificate(authority, ['127.0.0.1', 'localhost'], Date.now())
@@ -56,8 +56,12 @@ export async function openCluster(settings: Settings = {}, answer?: (got: Got) =
 export const dialTo = (server: string, ca = authority.certificate) =>
   openDial({ server, namespace: '', insecure: false, ca: { text: ca } }, { env: {}, now: Date.now })
 
-export async function openBefore(server: string, dial = dialTo(server)): Promise<TestGateway> {
-  const gateway = await openTestGateway({ backend: await openBackend(), server, dial })
+export async function openBefore(
+  server: string,
+  dial = dialTo(server),
+  more: Partial<Options> = {},
+): Promise<TestGateway> {
+  const gateway = await openTestGateway({ backend: await openBackend(), server, dial, ...more })
   closing.push(() => gateway.close())
   return gateway
 }
