@@ -78,9 +78,10 @@ type Begin = (listening: Listening) => Call
 
 /** Most requests have no body. They go out on connections of our own: Node's client takes three times as long for them. */
 function sendText(forwarding: Forwarding, ready: Ready, isFresh: boolean): Begin {
-  const { exchange, timeouts } = forwarding
+  const { exchange, route, timeouts } = forwarding
   const text = textOf(forwarding, ready)
-  const asked = { method: exchange.request.method ?? 'GET', text, connectWithin: timeouts.connect, isFresh }
+  const { method = 'GET' } = exchange.request
+  const asked = { method, text, connectWithin: timeouts.connect, isFresh, isLong: route.isLong }
   return listening => ask(ready.connect as Connect, { ...asked, retired: ready.retired }, listening)
 }
 
