@@ -5,7 +5,16 @@ import { type Ready, redirected, refusedUs, tooLate } from './backend.ts'
 import { breakOff } from './break-off.ts'
 import { ask, type Call, type Connect, type Listening } from './connections.ts'
 import { Failed, failure } from './failed.ts'
-import { type Forwarding, hasBody, onTheWay, openRequest, readyOf, streamHeadersOf, textOf } from './outgoing.ts'
+import {
+  type Forwarding,
+  hasBody,
+  onTheWay,
+  openRequest,
+  passUp,
+  readyOf,
+  streamHeadersOf,
+  textOf,
+} from './outgoing.ts'
 import { begin, openPassing, type Passing, type Sent } from './passing.ts'
 import { takePlace } from './shared.ts'
 
@@ -165,7 +174,7 @@ function sendRequest(forwarding: Forwarding, ready: Ready, isFresh: boolean): Pr
       outgoing.on('error', () => breakOff(exchange.response))
       resolve({ status: answer.statusCode ?? 502, drop, pass: () => passOn(forwarding, answer, drop) })
     })
-    if (hasBody(exchange.request)) exchange.request.pipe(outgoing)
+    if (hasBody(exchange.request)) passUp(exchange.request, outgoing)
     else outgoing.end()
   })
 }

@@ -6,18 +6,9 @@ import { constants, type Http2ServerResponse } from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import { describe, test } from 'node:test'
 import { createServer as createTls, type TLSSocket } from 'node:tls'
-import { closing, openBefore, openCluster, tls, until, watch } from './http2-cluster.ts'
+import { closing, frame, openBefore, openCluster, tls, until, watch } from './http2-cluster.ts'
 
 const { NGHTTP2_REFUSED_STREAM, NGHTTP2_NO_ERROR, NGHTTP2_ENHANCE_YOUR_CALM } = constants
-
-function frame(type: number, flags: number, stream: number, body: Buffer): Buffer {
-  const head = Buffer.alloc(9)
-  head.writeUIntBE(body.length, 0, 3)
-  head.writeUInt8(type, 3)
-  head.writeUInt8(flags, 4)
-  head.writeUInt32BE(stream, 5)
-  return Buffer.concat([head, body])
-}
 
 function goaway(last: number, code: number): Buffer {
   const body = Buffer.alloc(8)

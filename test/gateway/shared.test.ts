@@ -10,7 +10,7 @@ import { createServer as createTls } from 'node:tls'
 import { takePlace } from '../../src/gateway/shared.ts'
 import { makeAuthority } from '../../src/serving/certificate.ts'
 import { eventually } from '../support/wire.ts'
-import { authority, closing, dialTo, openBefore, openCluster, tls, until, watch } from './http2-cluster.ts'
+import { authority, closing, dialTo, frame, openBefore, openCluster, tls, until, watch } from './http2-cluster.ts'
 import { claimsFor } from './in-process.ts'
 
 describe('watches that share a connection', () => {
@@ -244,14 +244,6 @@ describe('watches that share a connection', () => {
   })
 
   test('what comes in one piece with the head is told behind it, and none of it is lost', async () => {
-    const frame = (type: number, flags: number, stream: number, body: Buffer) => {
-      const head = Buffer.alloc(9)
-      head.writeUIntBE(body.length, 0, 3)
-      head.writeUInt8(type, 3)
-      head.writeUInt8(flags, 4)
-      head.writeUInt32BE(stream, 5)
-      return Buffer.concat([head, body])
-    }
     const none = Buffer.alloc(0)
     const [settings, ok] = [frame(4, 0, 0, none), Buffer.from([0x88])]
     const answer = Buffer.concat([frame(1, 4, 1, ok), frame(0, 0, 1, Buffer.from('first')), frame(0, 1, 1, none)])
