@@ -92,6 +92,11 @@ export const tooManyRequests = () =>
   new ApiError(429, 'TooManyRequests', 'Too many requests, please try again later.', {
     details: { retryAfterSeconds: 1 },
   })
+/** `seconds`: until it may be tried again; coming sooner is in vain. */
+export const tooManyGuesses = (seconds: number) =>
+  new ApiError(429, 'TooManyRequests', `too many unknown keys came from there: come again in ${seconds} s`, {
+    details: { retryAfterSeconds: seconds },
+  })
 export const futureRevision = (asked: string, current: string) =>
   new ApiError(504, 'Timeout', `Timeout: Too large resource version: ${asked}, current: ${current}`, {
     details: {

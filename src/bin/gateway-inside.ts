@@ -15,7 +15,7 @@ import type { FairLimits } from '../serving/fair-limits.ts'
 import type { Guard } from '../serving/guard.ts'
 import type { Metrics } from '../serving/metrics.ts'
 import { openComplaints } from './complaints.ts'
-import { observeGateway, recordGateway } from './gateway-metrics.ts'
+import { observeBroken, observeGateway, recordGateway } from './gateway-metrics.ts'
 import { followSetup } from './gateway-reload.ts'
 import { openSetupLoader } from './gateway-setup.ts'
 import type { House } from './house.ts'
@@ -35,11 +35,18 @@ export type InsideOptions = {
   readonly used: (keyUid: string) => void
 }
 
+export type Inside = Gateway & {
+  /** Told of connections that were ended for what was sent over them. */
+  readonly broken: (why: string) => void
+  endStreams(): void
+  stop(): void
+}
+
 /** The issuer is here: its keys are looked at every second. */
 const lookEvery = 1000
 
 /** Throws UsageError where the file cannot be used. */
-export async function openInside(options: InsideOptions): Promise<Gateway & { endStreams(): void; stop(): void }> {
+export async function openInside(options: InsideOptions): Promise<Inside> {
   const { file, house, issuer, limits, guard, audit, metrics, log, env, now, used } = options
   const failed = openComplaints(log, now)
   const setup = followSetup(openSetupLoader(file, false, { env, now }), log)
@@ -86,6 +93,7 @@ export async function openInside(options: InsideOptions): Promise<Gateway & { en
   })
   return {
     ...gateway,
+    broken: observeBroken(metrics, log, now),
     endStreams: streams.endLong,
     stop() {
       setup.stop()

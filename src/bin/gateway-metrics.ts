@@ -77,3 +77,27 @@ function reasonOf(error: Error | undefined): object {
   const cause = error?.cause instanceof Error ? error.cause.message.slice(0, 1024) : undefined
   return { why: error?.message, ...(cause === undefined ? {} : { cause }) }
 }
+
+const sayEvery = 60_000
+
+/** Connections by HTTP/2 that were ended for what was sent over them: there was no request to answer, so they are told of here. */
+export function observeBroken(metrics: Metrics, log: Pick<Logger, 'warn'>, now: () => number) {
+  const broken = metrics.counter(
+    'gateway_broken_connections_total',
+    'HTTP/2 connections ended for what was sent, by why.',
+  )
+  const seen = new Map<string, { readonly count: (by: number) => void; said: number; untold: number }>()
+  return (why: string) => {
+    const one = seen.get(why) ?? { count: broken({ why }), said: Number.NEGATIVE_INFINITY, untold: 0 }
+    seen.set(why, one)
+    one.count(1)
+    // Anybody can do it, and as often as they like.
+    if (now() - one.said < sayEvery) return void one.untold++
+    log.warn(
+      { why, ...(one.untold ? { untold: one.untold } : {}) },
+      'a connection by HTTP/2 was ended for what was sent over it, such as headers that are too large',
+    )
+    one.said = now()
+    one.untold = 0
+  }
+}

@@ -12,7 +12,7 @@ import type { Access } from '../kubeconfig/access.ts'
 import { inClusterAccess } from '../kubeconfig/in-cluster.ts'
 import { KubeconfigError, readKubeconfig } from '../kubeconfig/kubeconfig.ts'
 import { type Dial, openDial } from '../kubeconfig/transport.ts'
-import { unreadable } from './file-problem.ts'
+import { fileProblem, unreadable } from './file-problem.ts'
 
 export type LoadedSetup = {
   readonly config: GatewayConfig
@@ -103,9 +103,15 @@ function open(config: GatewayConfig, { file, world, before }: Opening): Opened {
 function accessOf({ kubeconfig, context }: ReachedBy, file: string, { env }: World): Access {
   if (!kubeconfig) return inClusterAccess({ env, readText })
   const path = resolve(dirname(file), kubeconfig)
-  const bytes = readText(path)
-  if (bytes === undefined) throw new Error(`cannot read ${path}`)
-  return readKubeconfig(Buffer.from(bytes), { file: path, directory: dirname(path), context })
+  return readKubeconfig(bytesOf(path), { file: path, directory: dirname(path), context })
+}
+
+function bytesOf(path: string): Uint8Array {
+  try {
+    return readFileSync(path)
+  } catch (error) {
+    throw new Error(fileProblem(path, error))
+  }
 }
 
 function readText(file: string): string | undefined {

@@ -3,7 +3,6 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
 import pino, { type Logger } from 'pino'
-import { unknownPath } from '../api/errors.ts'
 import { defineCommand, type Io, UsageError } from '../cli/command.ts'
 import { headTooLarge } from '../gateway/bearer.ts'
 import { openCredentials } from '../gateway/credentials.ts'
@@ -11,7 +10,7 @@ import { openGateway } from '../gateway/gateway.ts'
 import { openKeySet } from '../gateway/key-set.ts'
 import { openReports } from '../gateway/reports.ts'
 import { openRevocations, type Revocations } from '../gateway/revocations.ts'
-import { isGatewayPath } from '../gateway/routes.ts'
+import { isGatewayPath, noPlace } from '../gateway/routes.ts'
 import { openStreams } from '../gateway/streams.ts'
 import { TokenRevocation } from '../kinds/token-revocation.ts'
 import { openExchange, type Request, type Response } from '../serving/exchange.ts'
@@ -25,7 +24,7 @@ import { openAuditLog } from './audit-log.ts'
 import { openComplaints } from './complaints.ts'
 import { checkFiles, checkGateway } from './gateway-check.ts'
 import { auditOf, certificatesOf } from './gateway-files.ts'
-import { observeGateway, recordGateway } from './gateway-metrics.ts'
+import { observeBroken, observeGateway, recordGateway } from './gateway-metrics.ts'
 import { type FollowedSetup, followSetup } from './gateway-reload.ts'
 import { openService, type Service } from './gateway-service.ts'
 import { openSetupLoader } from './gateway-setup.ts'
@@ -151,6 +150,7 @@ async function run({ file, io, log, setup, service }: Running): Promise<void> {
       ...addressOf(config.listen ?? ''),
       bounds: { requestWithin },
       tooLarge: headTooLarge,
+      broken: observeBroken(metrics, log, now),
       upgrades: { wanted: ({ url }) => isGatewayPath(url), take: entrance.upgrade },
     },
     certificatesOf(config, file, { now, failed: failed('reading the new certificate') }),
@@ -196,7 +196,7 @@ function blindness(age: number, serveWithout: number): string | undefined {
 }
 
 const missing = () => {
-  const status = statusOf(unknownPath())
+  const status = statusOf(noPlace())
   return { code: 404, type: 'application/json', body: new TextEncoder().encode(`${JSON.stringify(status)}\n`) }
 }
 

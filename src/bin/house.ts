@@ -2,7 +2,6 @@
 
 import { generateKeyPairSync, hash, randomBytes, randomUUID } from 'node:crypto'
 import { type Caller, type Scope, systemCaller } from '../api/caller.ts'
-import { tooManyRequests } from '../api/errors.ts'
 import type { Kind, Question } from '../api/kind.ts'
 import type { JsonObject } from '../api/object.ts'
 import type { Document, Resources } from '../api/resources.ts'
@@ -30,7 +29,7 @@ import { readId } from '../kinds/last-read.ts'
 import { SigningKey } from '../kinds/signing-key.ts'
 import { Team } from '../kinds/team.ts'
 import { openRegistry, type Registry } from '../registry/registry.ts'
-import type { Guard } from '../serving/guard.ts'
+import { checkGuess, type Guard } from '../serving/guard.ts'
 import type { Storage } from '../storage/index.ts'
 import type { RingKey } from '../storage/key-ring.ts'
 import { openSealer, type Place, type SealError, type Sealer } from '../storage/sealed.ts'
@@ -72,7 +71,7 @@ export type HouseOptions = {
   readonly baseUrl?: () => string
   readonly failed: (what: string, error: unknown) => void
   /** Counts unknown keys that are asked about, by who asks. */
-  readonly guard?: Pick<Guard, 'mayTry' | 'failed'>
+  readonly guard?: Pick<Guard, 'mayTry' | 'secondsLeft' | 'failed'>
   /** Told of every sealed value that did not open. */
   readonly sealBroken?: (place: Place, error: SealError) => void
   /** Records what the server writes of its own accord. */
@@ -206,7 +205,7 @@ export function openHouse(options: HouseOptions): House {
     } catch (error) {
       if (!(error instanceof UnknownKey) || !guard) throw error
       const source = `reviews by ${impersonator ?? username}`
-      if (!guard.mayTry(source)) throw tooManyRequests()
+      checkGuess(guard, source)
       guard.failed(source)
       throw error
     }

@@ -7,13 +7,14 @@ import { requestHandler, type ServerOptions } from '../http/server.ts'
 import type { Request } from '../serving/exchange.ts'
 import { type Handle, type Listener, listenHttp, listenHttps } from '../serving/listener.ts'
 import type { CertificateSource } from '../serving/tls.ts'
+import type { Inside } from './gateway-inside.ts'
 import { addressOf, isLoopback, type Settings } from './settings.ts'
 
 export type Listening = {
   readonly settings: Settings
   readonly options: Omit<ServerOptions, 'loopbackOnly'>
   readonly certificates: CertificateSource | undefined
-  readonly gateway: Gateway | undefined
+  readonly gateway: Inside | undefined
 }
 
 export async function listen({ settings, options, certificates, gateway }: Listening): Promise<Listener[]> {
@@ -26,10 +27,11 @@ export async function listen({ settings, options, certificates, gateway }: Liste
   const upgrades = gateway && { wanted: ({ url }: Request) => isGatewayPath(url), take: gateway.upgrade }
   /** What they were for was not read: a token for a cluster may have been among them. */
   const tooLarge = gateway && headTooLarge
+  const broken = gateway?.broken
   const listeners: Listener[] = []
   if (certificates)
     listeners.push(
-      await listenHttps({ ...addressOf(settings.https), upgrades, tooLarge }, certificates, secure).catch(
+      await listenHttps({ ...addressOf(settings.https), upgrades, tooLarge, broken }, certificates, secure).catch(
         inUse('https', settings.https),
       ),
     )

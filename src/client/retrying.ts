@@ -32,6 +32,8 @@ export function retrying(fetch: Fetch, options: RetryOptions = {}): Fetch {
       })
       if (response && (isLast || !isPassing(response, isRead))) return response
       const asked = Number(response?.headers.get('retry-after') ?? 0) * 1000
+      // Coming sooner is in vain, and nobody waits for minutes without a word.
+      if (response && asked > longest) return response
       void response?.body?.cancel().catch(() => {})
       // Half of it by chance, so that many who were sent away together do not come back together.
       const wait = first * 2 ** at * (0.5 + chance() / 2)

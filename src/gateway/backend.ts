@@ -51,6 +51,15 @@ export const notReached = ({ name, why }: Backend, error: Failure): ApiError =>
         }),
       )
 
+/** It said so itself. */
+export const refusedUnread = ({ name }: Backend, error: Failure): ApiError =>
+  because(
+    error,
+    new ApiError(503, 'ServiceUnavailable', `${name} takes no more at the moment: it refused the request unread`, {
+      details: { retryAfterSeconds: 1 },
+    }),
+  )
+
 export const brokenOff = ({ name, why }: Backend, error: Failure): ApiError =>
   because(
     error,

@@ -6,8 +6,10 @@ import type { Request } from '../serving/exchange.ts'
 const longest = 16 * 1024
 
 /** Throws 401. */
-export function bearerOf({ headers, rawHeaders }: Request): string {
+export function bearerOf({ headers, rawHeaders, httpVersionMajor }: Request): string {
   const { authorization } = headers
+  // Of HTTP/1.1 the listener reads no more; both are answered alike, and no cluster is shown what it would not read either.
+  if (httpVersionMajor === 2 && sizeOf(rawHeaders) > longest) throw headTooLarge
   if (authorization === undefined)
     throw unauthorized(
       'no token was sent: send Authorization: Bearer <TOKEN>, with a direct-cluster token or an access key',
@@ -36,6 +38,12 @@ export const headTooLarge = unauthorized(
 
 /** Whether it is to be read as a token; access keys look otherwise. */
 export const isToken = (secret: string): boolean => secret.startsWith('eyJ') || secret.split('.').length === 3
+
+function sizeOf(rawHeaders: readonly string[]): number {
+  let size = 0
+  for (const text of rawHeaders) size += text.length
+  return size
+}
 
 function isDoubled(rawHeaders: readonly string[]): boolean {
   let found = 0

@@ -14,6 +14,11 @@ export type Asked = {
   readonly connectWithin: number
   /** On a new connection: one that was kept turned out to be dead, and those kept for longer are no better. */
   readonly isFresh?: boolean
+  /**
+   * It may wait for hours. On a new connection as well, which shows that the cluster is there: what is sent on one that has died unseen
+   * is sent again and again by the kernel, for a quarter of an hour, before that says so.
+   */
+  readonly isLong?: boolean
   /** Aborted when no connection is to be kept any more. */
   readonly retired?: AbortSignal | undefined
 }
@@ -23,8 +28,16 @@ export type Listening = {
   head(head: Head): void
   data(chunk: Buffer): void
   end(): void
-  /** `isStale`: on a connection that had been used before, and nothing came. `isConnected`: it may have been carried out. */
-  failed(error: Error, how: { readonly isStale: boolean; readonly isConnected: boolean }): void
+  failed(error: Error, how: How): void
+}
+
+export type How = {
+  /** On a connection that had been used before, and nothing came. */
+  readonly isStale: boolean
+  /** It may have been carried out. */
+  readonly isConnected: boolean
+  /** The cluster said that it did not look at it. */
+  readonly isRefused?: boolean
 }
 
 /** A request under way. */
@@ -151,7 +164,7 @@ export function ask(connect: Connect, asked: Asked, listening: Listening): Call 
   const pool = poolOf(connect, asked.retired)
   const { idle } = pool
   if (asked.isFresh) endIdle(pool)
-  let connection = idle.pop() // the one that was used last: the others may grow old
+  let connection = asked.isLong ? undefined : idle.pop() // the one that was used last: the others may grow old
   while (connection && !isWhole(connection.socket)) connection = idle.pop()
   if (connection) {
     connection.socket.setTimeout(0)

@@ -10,8 +10,8 @@ import type { Principal } from './principal.ts'
 import { keep, openReviews, type ReviewsOptions } from './reviews.ts'
 
 export interface Credentials {
-  /** At once where it is known already. `mayAsk`: whether the service may be asked about a key that nobody knows here. Throws 401 for what does not count, 429 and 503 where the service cannot be asked. */
-  principalOf(request: Request, mayAsk?: () => boolean): Principal | Promise<Principal>
+  /** At once where it is known already. `checkGuess`: throws 429 where the service is not to be asked about a key that nobody knows here. Throws 401 for what does not count, 429 and 503 where the service cannot be asked. */
+  principalOf(request: Request, checkGuess?: () => void): Principal | Promise<Principal>
   readonly known: number
 }
 
@@ -46,7 +46,7 @@ export function openCredentials(options: CredentialsOptions): Credentials {
   }
 
   return {
-    principalOf(request, mayAsk) {
+    principalOf(request, checkGuess) {
       const secret = bearerOf(request)
       const digest = hash('sha256', secret, 'base64')
       const kept = tokens.get(digest)
@@ -55,7 +55,7 @@ export function openCredentials(options: CredentialsOptions): Credentials {
         tokens.delete(digest)
       }
       if (isToken(secret)) return verify(secret, digest).catch(refuse)
-      return reviews.of(secret, digest, { address: addressOf(request), mayAsk })
+      return reviews.of(secret, digest, { address: addressOf(request), checkGuess })
     },
     get known() {
       return tokens.size + reviews.known

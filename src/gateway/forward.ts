@@ -1,9 +1,20 @@
 // Hands a request on to a cluster and its answer back, as they come: nothing is gathered, and nobody is sent more than they take.
 
 import type { IncomingMessage } from 'node:http'
-import { brokenOff, notReached, type Ready, redirected, refusedUs, tooLate } from './backend.ts'
+import { type Ready, redirected, refusedUs, tooLate } from './backend.ts'
+import { breakOff } from './break-off.ts'
 import { ask, type Call, type Connect, type Listening } from './connections.ts'
-import { type Forwarding, hasBody, onTheWay, openRequest, readyOf, streamHeadersOf, textOf } from './outgoing.ts'
+import { Failed, failure } from './failed.ts'
+import {
+  type Forwarding,
+  hasBody,
+  onTheWay,
+  openRequest,
+  passUp,
+  readyOf,
+  streamHeadersOf,
+  textOf,
+} from './outgoing.ts'
 import { begin, openPassing, type Passing, type Sent } from './passing.ts'
 import { takePlace } from './shared.ts'
 
@@ -17,18 +28,30 @@ export async function forward(forwarding: Forwarding): Promise<void> {
   if (!exchange.request.complete) exchange.request.resume() // answered early: what still comes is let go
 }
 
-/** Tries once more where that can do no harm: on a connection that had ended, and with fresh credentials. */
+/** A cluster that is about to end refuses what it gets, on one connection after the other perhaps. Then HTTP/1.1 is tried. */
+const mostRefused = 3
+
+/**
+ * Tries once more where that can do no harm: on a connection that had ended, and with fresh credentials. What the cluster did
+ * not look at, as it said itself, is tried a few times.
+ */
 async function answerOf(forwarding: Forwarding): Promise<Sent | undefined> {
   const { exchange, backend } = forwarding
   const isRepeatable = exchange.method === 'GET' && !hasBody(exchange.request)
   let isFresh = false
-  for (let attempt = 0; ; attempt++) {
-    const mayRepeat = isRepeatable && attempt === 0
-    const sent = await send(forwarding, isFresh).catch(error => {
+  let refusal: Error | undefined
+  for (let [attempt, refused] = [0, 0]; ; attempt++) {
+    const mayRepeat = isRepeatable && attempt === refused
+    const sent = await send(forwarding, { isFresh, isAlone: refused === mostRefused }).catch(error => {
       if (!(error instanceof Failed)) throw error
       isFresh = error.isStale
+      if (error.isRefused && isRepeatable && refused < mostRefused) {
+        refused++
+        refusal = error.told
+        return undefined
+      }
       if (mayRepeat && error.isStale) return undefined
-      throw error.told
+      throw refusal ?? error.told
     })
     if (sent === 'gone') return undefined
     if (!sent) continue
@@ -46,31 +69,16 @@ async function answerOf(forwarding: Forwarding): Promise<Sent | undefined> {
   }
 }
 
-class Failed extends Error {
-  readonly told: Error
-  /** The connection had been used before, and nothing came of this request. */
-  readonly isStale: boolean
-  constructor(told: Error, isStale: boolean) {
-    super(told.message)
-    this.told = told
-    this.isStale = isStale
-  }
-}
+/** `isAlone`: on no shared connection. */
+type Sending = { readonly isFresh: boolean; readonly isAlone: boolean }
 
-/** A connection that had ended takes no request; but who broke it off in that moment may have heard a write. */
-function failure({ exchange, backend }: Forwarding, error: Error, how: How): Failed {
-  const isHarmless = !how.isConnected || (how.isStale && exchange.method === 'GET')
-  return new Failed(isHarmless ? notReached(backend, error) : brokenOff(backend, error), how.isStale)
-}
-
-type How = { readonly isStale: boolean; readonly isConnected: boolean }
-
-async function send(forwarding: Forwarding, isFresh: boolean): Promise<Sent | 'gone'> {
+async function send(forwarding: Forwarding, { isFresh, isAlone }: Sending): Promise<Sent | 'gone'> {
   const ready = await readyOf(forwarding)
   const { exchange, route } = forwarding
   if (exchange.closed) return 'gone'
   if (!ready.connect || hasBody(exchange.request)) return sendRequest(forwarding, ready, isFresh)
-  const shared = route.isLong && exchange.request.method === 'GET' ? await share(forwarding, ready, isFresh) : undefined
+  const mayShare = route.isLong && !isAlone && exchange.request.method === 'GET'
+  const shared = mayShare ? await share(forwarding, ready, isFresh) : undefined
   if (shared === 'gone') return shared
   return sendAlone(forwarding, shared ?? sendText(forwarding, ready, isFresh))
 }
@@ -79,9 +87,10 @@ type Begin = (listening: Listening) => Call
 
 /** Most requests have no body. They go out on connections of our own: Node's client takes three times as long for them. */
 function sendText(forwarding: Forwarding, ready: Ready, isFresh: boolean): Begin {
-  const { exchange, timeouts } = forwarding
+  const { exchange, route, timeouts } = forwarding
   const text = textOf(forwarding, ready)
-  const asked = { method: exchange.request.method ?? 'GET', text, connectWithin: timeouts.connect, isFresh }
+  const { method = 'GET' } = exchange.request
+  const asked = { method, text, connectWithin: timeouts.connect, isFresh, isLong: route.isLong }
   return listening => ask(ready.connect as Connect, { ...asked, retired: ready.retired }, listening)
 }
 
@@ -124,15 +133,15 @@ function sendAlone(forwarding: Forwarding, begin: Begin): Promise<Sent | 'gone'>
       },
       data: chunk => passing?.data(chunk),
       end: () => passing?.end(),
-      failed(error, { isStale, isConnected }) {
+      failed(error, how) {
         clearTimeout(timer)
         if (passing) return passing.broken()
-        reject(failure(forwarding, error, { isStale, isConnected }))
+        reject(failure(forwarding, error, how))
       },
     })
     const late = () => {
       call.drop()
-      reject(new Failed(tooLate(backend, timeouts.answer), false))
+      reject(new Failed(tooLate(backend, timeouts.answer)))
     }
     if (!route.isLong) timer = setTimeout(late, timeouts.answer)
     exchange.onClosed(() => {
@@ -153,7 +162,7 @@ function sendRequest(forwarding: Forwarding, ready: Ready, isFresh: boolean): Pr
   return new Promise((resolve, reject) => {
     const answered = onTheWay(outgoing, forwarding, {
       within: route.isLong ? undefined : timeouts.answer,
-      late: () => reject(new Failed(tooLate(backend, timeouts.answer), false)),
+      late: () => reject(new Failed(tooLate(backend, timeouts.answer))),
       gone: () => resolve('gone'),
       failed(error, isConnected) {
         reject(failure(forwarding, error, { isStale: outgoing.reusedSocket, isConnected }))
@@ -162,10 +171,10 @@ function sendRequest(forwarding: Forwarding, ready: Ready, isFresh: boolean): Pr
     outgoing.on('response', (answer: IncomingMessage) => {
       answered()
       const drop = () => void outgoing.destroy()
-      outgoing.on('error', () => exchange.response.destroy())
+      outgoing.on('error', () => breakOff(exchange.response))
       resolve({ status: answer.statusCode ?? 502, drop, pass: () => passOn(forwarding, answer, drop) })
     })
-    if (hasBody(exchange.request)) exchange.request.pipe(outgoing)
+    if (hasBody(exchange.request)) passUp(exchange.request, outgoing)
     else outgoing.end()
   })
 }
@@ -179,7 +188,7 @@ function passOn(forwarding: Forwarding, answer: IncomingMessage, drop: () => voi
       if (!answer.readableEnded) drop()
       resolve()
     })
-    answer.on('error', () => exchange.response.destroy())
+    answer.on('error', () => breakOff(exchange.response))
     answer.pipe(exchange.response)
   })
 }

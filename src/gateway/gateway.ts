@@ -7,9 +7,10 @@ import { allows, type Place } from '../auth/scope.ts'
 import type { Audit } from '../serving/audit.ts'
 import { type Exchange, openExchange, type Request, type Response } from '../serving/exchange.ts'
 import type { FairLimits, Traffic } from '../serving/fair-limits.ts'
-import type { Guard } from '../serving/guard.ts'
+import { checkGuess, type Guard } from '../serving/guard.ts'
 import { errorHeaders, respond, statusOf } from '../serving/respond.ts'
 import type { Found, Timeouts } from './backend.ts'
+import { breakOff } from './break-off.ts'
 import { confine } from './confine.ts'
 import type { Credentials } from './credentials.ts'
 import { forward } from './forward.ts'
@@ -145,7 +146,7 @@ async function authenticate(options: GatewayOptions, exchange: Exchange, route: 
   try {
     const blind = options.whyBlind()
     if (blind !== undefined) throw unavailable(blind)
-    const found = credentials.principalOf(request, () => guard.mayTry(guard.addressOf(request)))
+    const found = credentials.principalOf(request, () => checkGuess(guard, guard.addressOf(request)))
     let principal = found instanceof Promise ? await found : found
     let revoked = revocations.whyNot(principal)
     // What the service said of a key was overtaken by a revocation: it is asked again, and its word counts.
@@ -167,7 +168,7 @@ async function authenticate(options: GatewayOptions, exchange: Exchange, route: 
     exchange.trail ??= audit.begin(exchange, question, undefined)
     if (error instanceof UnknownAccessKey) {
       const address = guard.addressOf(request)
-      if (!guard.mayTry(address)) throw tooManyRequests()
+      checkGuess(guard, address)
       guard.failed(address)
     }
     throw error
@@ -199,14 +200,14 @@ function cut(exchange: Exchange, why: ApiError): void {
   if (!response.headersSent && response.socket) return void refuse(exchange, why)
   // Whole already: the connection may be the next request's by now.
   if (response.headersSent && response.writableEnded) return
-  response.destroy()
+  breakOff(response)
   if (request.httpVersionMajor === 1) request.socket.destroy()
 }
 
 function refuse(exchange: Exchange, error: unknown): void {
   const { request, response } = exchange
   // Half an answer is broken off. A whole one is none of this error's: its connection may be the next request's by now.
-  if (response.headersSent) return void (response.writableEnded || response.destroy())
+  if (response.headersSent) return void (response.writableEnded || breakOff(response))
   const status = statusOf(error)
   const body = new TextEncoder().encode(`${JSON.stringify(status)}\n`)
   // A body that nobody reads must not keep the connection.

@@ -163,6 +163,16 @@ export function hasBody(request: Request): boolean {
   return request.httpVersionMajor === 2 && stream?.endAfterHeaders === false
 }
 
+/** A body on its way up, at the pace of the cluster. HTTP/2 tells of one whose stream was reset without an error as if it had ended. */
+export function passUp(request: Request, outgoing: ClientRequest): void {
+  const { stream } = request as { stream?: { readonly closed: boolean } }
+  request.pipe(outgoing, { end: false })
+  request.on('end', () => {
+    if (stream?.closed) outgoing.destroy()
+    else outgoing.end()
+  })
+}
+
 /** A connection that does not come about is given up; its failure is the request's. */
 function whenConnected(outgoing: ClientRequest, within: number, connected: () => void): void {
   outgoing.on('socket', socket => {

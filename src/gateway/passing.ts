@@ -2,6 +2,7 @@
 
 import type { Response } from '../serving/exchange.ts'
 import type { Head } from './answer-reader.ts'
+import { breakOff } from './break-off.ts'
 import type { Call } from './connections.ts'
 import { answerHeaders } from './headers.ts'
 import type { Forwarding } from './outgoing.ts'
@@ -49,12 +50,12 @@ export function openPassing(forwarding: Forwarding, head: Head, call: Call): Pas
       if (isPassing) response.end()
     },
     broken() {
-      if (isPassing && state === 'open') response.destroy()
+      if (isPassing && state === 'open') breakOff(response)
       if (state === 'open') state = 'broken'
       done()
     },
     pass() {
-      if (state === 'broken') response.destroy()
+      if (state === 'broken') breakOff(response)
       else begin(forwarding, head)
       isPassing = true
       const first = waiting.length > 1 ? Buffer.concat(waiting) : waiting[0]

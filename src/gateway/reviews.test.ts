@@ -2,8 +2,12 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { tooManyRequests } from '../api/errors.ts'
 import { openReviews } from './reviews.ts'
 
+const refuse = (is: boolean) => {
+  if (is) throw tooManyRequests()
+}
 const ada = { caller: { username: 'ada', groups: [] }, keyUid: 'uid' }
 
 test('unknown keys are remembered for a while, only so many, and push out no key that counts', async () => {
@@ -65,7 +69,7 @@ test('a key that has counted is asked about again while invented ones hold every
     order: () => 0,
     now: () => time,
   })
-  const good = () => reviews.of('good', 'good', { address: '10.0.0.1', mayAsk: () => false })
+  const good = () => reviews.of('good', 'good', { address: '10.0.0.1', checkGuess: () => refuse(true) })
   await assert.rejects(good(), /Too many requests/, 'it is not known yet')
   await reviews.of('good', 'good', { address: '10.0.0.1' })
   for (let index = 0; index < 64; index++)
@@ -87,7 +91,8 @@ test('keys that have counted wait for a place, and one that counts no more is a 
     order: () => 0,
     now: () => time,
   })
-  const of = (index: number) => reviews.of(`k${index}`, `k${index}`, { address: '', mayAsk: () => time === 0 })
+  const of = (index: number) =>
+    reviews.of(`k${index}`, `k${index}`, { address: '', checkGuess: () => refuse(time > 0) })
   for (let index = 0; index < 100; index++) await of(index)
   time += 60_000
   isSlow = true

@@ -13,8 +13,8 @@ export interface Reviews {
 export type From = {
   /** '' is not counted. */
   readonly address: string
-  /** Whether the service may be asked about a key from there that has not counted before. */
-  readonly mayAsk?: (() => boolean) | undefined
+  /** Throws 429 where the service is not to be asked about a key from there that has not counted before. */
+  readonly checkGuess?: (() => void) | undefined
 }
 
 /** What the service says of an access key; undefined: it does not count. */
@@ -70,11 +70,13 @@ export function openReviews({ review, order, now }: ReviewsOptions): Reviews {
   }
 
   return {
-    async of(key, digest, { address, mayAsk }) {
+    async of(key, digest, { address, checkGuess }) {
       const before = kept.get(digest)
       if (before?.order === order() && now() < before.until) return before.answer
       if (now() < (refused.get(digest) ?? 0)) throw new UnknownAccessKey()
-      const place = good.has(digest) ? askingAgain.enter() : mayAsk?.() === false ? undefined : asking.enter(address)
+      const isGood = good.has(digest)
+      if (!isGood) checkGuess?.()
+      const place = isGood ? askingAgain.enter() : asking.enter(address)
       if (!place) throw tooManyRequests()
       const answer = Promise.resolve(place).then(leave => ask(key).finally(leave))
       const one: Kept = { answer, order: order(), until: now() + keptFor }

@@ -1,6 +1,6 @@
 // Where a request goes and what it does there (D33): from its path alone, before anyone asks who it is from. gateway.ts calls it.
 
-import { ApiError, badRequest, unknownPath } from '../api/errors.ts'
+import { ApiError, badRequest } from '../api/errors.ts'
 import type { Question } from '../api/kind.ts'
 import { parsePath } from '../api/paths.ts'
 import type { Act, Place } from '../auth/scope.ts'
@@ -26,6 +26,15 @@ const doubtful = /%(?:2f|5c|2e|[01][0-9a-f]|7f)|[^\x21-\x7e]|[\\#]/i
 const escapes = /%(?![0-9a-f]{2})/i
 const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 
+/** Whoever sent it may have left out where to, or misspelt it. */
+export const noPlace = () =>
+  new ApiError(
+    404,
+    'NotFound',
+    'the paths of a gateway are /kubernetes/cluster/<cluster>/…, /kubernetes/project/<project>/virtualcluster/<name>/… and /kubernetes/project/<project>/space/<name>/…',
+    { details: {} },
+  )
+
 /** For a listener that has other paths too. */
 export const isGatewayPath = (url: string | undefined): boolean => root.test(url ?? '')
 
@@ -33,7 +42,7 @@ export const isGatewayPath = (url: string | undefined): boolean => root.test(url
 export function routeOf({ request, path, query, method }: Exchange): Route {
   checkSpelling(request, path)
   const found = shape.exec(path)
-  if (!found) throw unknownPath()
+  if (!found) throw noPlace()
   const [, cluster, project, virtualCluster, itsProject, space, rest = '/'] = found
   for (const one of [cluster, project, virtualCluster, itsProject, space])
     if (one !== undefined && !name.test(one)) throw badRequest(`the path names "${one}", which nothing is called`)

@@ -5,7 +5,13 @@ import { BadAnswer } from './answer-reader.ts'
 import type { Listening } from './connections.ts'
 import { failed } from './shared-opening.ts'
 
-export function listenTo(stream: ClientHttp2Stream, listening: Listening, isReused: boolean): { isWanted: boolean } {
+type Carrier = {
+  readonly isReused: boolean
+  /** The last stream that the cluster looked at, or will: it says so when it says goodbye. */
+  readonly lastSeen: () => number
+}
+
+export function listenTo(stream: ClientHttp2Stream, listening: Listening, carrier: Carrier): { isWanted: boolean } {
   const answer = { isWanted: true }
   let hasAnswered = false
   let left: number | undefined
@@ -38,9 +44,9 @@ export function listenTo(stream: ClientHttp2Stream, listening: Listening, isReus
   stream.on('close', () => {
     if (!answer.isWanted) return
     answer.isWanted = false
-    // Refused: the cluster did not look at it.
-    const isRefused = stream.rstCode === constants.NGHTTP2_REFUSED_STREAM
-    const how = { isStale: !hasAnswered && (isReused || isRefused), isConnected: !isRefused }
+    const isBehind = stream.id === undefined || stream.id > carrier.lastSeen()
+    const isRefused = !hasAnswered && (isBehind || stream.rstCode === constants.NGHTTP2_REFUSED_STREAM)
+    const how = { isStale: !hasAnswered && (carrier.isReused || isRefused), isConnected: !isRefused, isRefused }
     listening.failed(error ?? failed('the connection was broken off', 'ECONNRESET'), how)
   })
   return answer

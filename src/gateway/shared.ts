@@ -100,6 +100,7 @@ class Shared {
   isUsed = false
   isOver = false
   brokenOff = 0
+  lastSeen = Number.POSITIVE_INFINITY
   timer: NodeJS.Timeout | undefined
 
   constructor(opened: Opened, pool: Pool, askEvery = usuallyAskEvery) {
@@ -109,6 +110,9 @@ class Shared {
     this.isOver = pool.isRetired
     session.setLocalWindowSize(window)
     listenForLife(opened, askEvery)
+    session.on('goaway', (_, last = 0) => {
+      this.lastSeen = Math.min(this.lastSeen, last)
+    })
     session.on('close', () => {
       clearTimeout(this.timer)
       pool.connections.delete(this)
@@ -157,7 +161,7 @@ class Shared {
       this.leave()
       throw error
     }
-    const answer = listenTo(stream, listening, isReused)
+    const answer = listenTo(stream, listening, { isReused, lastSeen: () => this.lastSeen })
     stream.once('close', () => this.leave())
     return {
       pause: () => void (answer.isWanted && stream.pause()),

@@ -1,7 +1,7 @@
 // Who asks and may they: once for a request, and again for as long as a watch is open (D18, D27).
 
 import type { Caller } from '../api/caller.ts'
-import { type ApiError, forbidden, forbiddenPath, notFound, tooManyRequests, unauthorized } from '../api/errors.ts'
+import { type ApiError, forbidden, forbiddenPath, notFound, unauthorized } from '../api/errors.ts'
 import type { Question } from '../api/kind.ts'
 import type { Filter, Selection } from '../api/resources.ts'
 import { type Authenticate, missingKey, UnknownKey } from '../auth/authenticate.ts'
@@ -9,7 +9,7 @@ import type { Authorizer, Verdict } from '../auth/authorize.ts'
 import { impersonate, isImpersonating } from '../auth/impersonate.ts'
 import type { Audit } from '../serving/audit.ts'
 import type { Exchange, Request } from '../serving/exchange.ts'
-import type { Guard } from '../serving/guard.ts'
+import { checkGuess, type Guard } from '../serving/guard.ts'
 import type { KindFinder } from './request-info.ts'
 
 export type Access = {
@@ -73,7 +73,7 @@ function holderOf({ authenticate, guard, audit }: Access, exchange: Exchange, qu
     exchange.trail = audit.begin(exchange, question, undefined)
     if (error instanceof UnknownKey) {
       const address = guard.addressOf(request)
-      if (!guard.mayTry(address)) throw tooManyRequests()
+      checkGuess(guard, address)
       guard.failed(address)
     }
     throw error

@@ -15,10 +15,15 @@ test('after 20 unknown keys in 5 minutes an address waits, until the first of th
   }
   assert.equal(guard.mayTry('a'), false)
   assert.equal(guard.mayTry('b'), true, 'others are not concerned')
+  assert.deepEqual([guard.secondsLeft('a'), guard.secondsLeft('b')], [280, 0])
+  time = 200_001
+  assert.equal(guard.secondsLeft('a'), 100)
   time = 299_999
   assert.equal(guard.mayTry('a'), false)
+  assert.equal(guard.secondsLeft('a'), 1)
   time = 300_000
   assert.equal(guard.mayTry('a'), true)
+  assert.equal(guard.secondsLeft('a'), 0)
   assert.deepEqual({ ...guard.stats }, { failed: 20, refused: 2, addresses: 1 })
 })
 

@@ -1,5 +1,6 @@
 // Against guessing keys: an address that sent many unknown ones is told to wait before its next unknown one. A key that is known never gets here.
 
+import { tooManyGuesses } from '../api/errors.ts'
 import { type Addresses, openAddresses } from './client-address.ts'
 import type { Request } from './exchange.ts'
 
@@ -8,9 +9,16 @@ export interface Guard extends Pick<Addresses, 'sourcesOf'> {
   addressOf(request: Pick<Request, 'headers' | 'socket'>): string
   /** Whether a request with an unknown key is to be told so; false: 429, and nothing is counted against it. */
   mayTry(address: string): boolean
+  /** Until the next unknown key from there is told so; 0: now. */
+  secondsLeft(address: string): number
   /** An unknown or mistyped key came from there. */
   failed(address: string): void
   readonly stats: { readonly failed: number; readonly refused: number; readonly addresses: number }
+}
+
+/** Throws 429 that says how long to wait. */
+export function checkGuess(guard: Pick<Guard, 'mayTry' | 'secondsLeft'>, address: string): void {
+  if (!guard.mayTry(address)) throw tooManyGuesses(guard.secondsLeft(address))
 }
 
 export type GuardOptions = {
@@ -44,17 +52,21 @@ export function openGuard(options: GuardOptions): Guard {
       known.delete(address)
     }
   }
+  /** Milliseconds to wait; the ring's next place holds the oldest of the last `limit` failures. */
+  const left = (address: string): number => {
+    const failures = known.get(address)
+    return failures ? (failures.times[failures.next] as number) + window - now() : 0
+  }
   return {
     stats,
     sourcesOf: addresses.sourcesOf,
     addressOf: addresses.counted,
     mayTry(address) {
-      const failures = known.get(address)
-      // The ring's next place holds the oldest of the last `limit` failures.
-      if (!failures || (failures.times[failures.next] as number) <= now() - window) return true
+      if (left(address) <= 0) return true
       stats.refused++
       return false
     },
+    secondsLeft: address => Math.ceil(Math.max(0, left(address)) / 1000),
     failed(address) {
       stats.failed++
       if (address === '' || limit === 0) return

@@ -38,6 +38,11 @@ const maxConnections = 20_000
 /** After so long without a byte the other side is asked whether it is still there. */
 const probeAfter = 30_000
 const lookEvery = 30_000
+/**
+ * What clients by HTTP/2 are told to send at most; Go's do not send more. Somewhat more ends the stream; a header of 64 KiB, or a head of
+ * more than nine frames, the connection: Node's library gives up reading there, and nothing can be answered.
+ */
+const mostHead = 64 * 1024
 
 export async function listenHttps(at: Address, certificates: CertificateSource, handle: Handle): Promise<Listener> {
   const { certificate: cert, key } = certificates.current
@@ -50,14 +55,18 @@ export async function listenHttps(at: Address, certificates: CertificateSource, 
     minVersion: 'TLSv1.2',
     handshakeTimeout: bounds.headersWithin,
     maxSessionMemory: 32,
-    settings: { maxConcurrentStreams: 1000, maxHeaderListSize: 64 * 1024 },
+    settings: { maxConcurrentStreams: 1000, maxHeaderListSize: mostHead },
   })
   certificates.follow(pair => server.setSecureContext({ cert: pair.certificate, key: pair.key }))
   const sessions = new Set<ServerHttp2Session>()
   server.on('session', session => {
     sessions.add(session)
     session.on('close', () => sessions.delete(session))
-    session.on('error', () => session.destroy())
+    session.on('error', (error: Error & { readonly code?: string }) => {
+      // Those of the network are nobody's concern.
+      if (error.code === 'ERR_HTTP2_ERROR') at.broken?.(error.message)
+      session.destroy()
+    })
     closeWhenIdle(session, bounds.keepAlive)
   })
   server.on('tlsClientError', (_, socket) => socket.destroy())
@@ -105,8 +114,10 @@ export type Address = {
   readonly port: number
   readonly bounds?: Partial<Bounds>
   readonly upgrades?: Upgrades | undefined
-  /** What is said where headers are larger than Node reads (16 KiB); default 431. HTTP/2 ends the stream without a word. */
+  /** What is said where headers are larger than Node reads (16 KiB); default 431. For HTTP/2 see `mostHead`. */
   readonly tooLarge?: ApiError | undefined
+  /** A connection by HTTP/2 was ended for what was sent over it. Why is one of the sentences of Node's library for it. */
+  readonly broken?: ((why: string) => void) | undefined
 }
 
 /** Requests without a body have one that has ended already. Node's types do not know these for HTTP/1.1 beside HTTP/2. */

@@ -125,4 +125,7 @@ test('reads are tried again, writes only where the server says that nothing happ
   assert.deepEqual(await tried('POST', busy, fine), [503, 1, []])
   assert.deepEqual(await tried('POST', new Error('broken'), fine), ['failed', 1, []])
   assert.deepEqual(await tried('POST', later, fine), [200, 2, [1000]])
+  const muchLater = new Response('', { status: 429, headers: { 'retry-after': '287' } })
+  for (const method of ['GET', 'POST'])
+    assert.deepEqual(await tried(method, muchLater, fine), [429, 1, []], 'coming sooner is in vain, and said at once')
 })

@@ -37,7 +37,10 @@ describe('guessing keys behind a trusted proxy', () => {
     const refused = await wire(`${group}/teams`, { key: unknown(), headers: from(address) })
     assert.equal(refused.code, 429)
     assert.equal(refused.json.reason, 'TooManyRequests')
-    assert.ok(refused.headers['retry-after'])
+    const left = Number(refused.headers['retry-after'])
+    assert.ok(left > 200 && left <= 300, `it has to wait for nearly five minutes, and is told ${left} s`)
+    assert.equal(refused.json.details.retryAfterSeconds, left)
+    assert.match(refused.json.message, new RegExp(`unknown keys.* ${left} s`))
   })
 
   test('a key that is known is never refused for it, nor is one that is missing, disabled or malformed', async () => {
@@ -79,7 +82,10 @@ describe('guessing keys behind a trusted proxy', () => {
       const { code, json } = await ask(unknown())
       assert.deepEqual([code, json.status.authenticated], [201, false])
     }
-    assert.equal((await ask(unknown())).code, 429)
+    const refused = await ask(unknown())
+    assert.equal(refused.code, 429)
+    const left = Number(refused.headers['retry-after'])
+    assert.ok(left > 200 && left <= 300, `it is told ${left} s`)
     assert.equal((await ask(server.adminKey)).json.status.authenticated, true)
   })
 })

@@ -149,8 +149,11 @@ describe('access keys', () => {
     assert.equal((await from('plat_good', '10.0.0.1')).status, 200)
     for (const key of ['plat_1', 'plat_2', 'plat_3']) assert.equal((await from(key, '10.0.0.1')).status, 401)
     const next = await from('plat_4', '10.0.0.1')
-    assert.deepEqual([next.status, next.headers.get('retry-after')], [429, '1'])
+    assert.deepEqual([next.status, next.headers.get('retry-after')], [429, '300'])
     time += 20_000
+    const later = await from('plat_5', '10.0.0.1')
+    assert.deepEqual([later.status, later.headers.get('retry-after')], [429, '280'])
+    assert.match(await later.text(), /too many unknown keys[^"]* 280 s/)
     assert.equal((await from('plat_good', '10.0.0.1')).status, 200)
     assert.equal((await from(await gateway.sign(), '10.0.0.1')).status, 200, 'a token does not wait')
     assert.equal((await from('plat_4', '10.0.0.2')).status, 401)

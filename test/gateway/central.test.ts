@@ -9,7 +9,7 @@ import { keys, must, teams } from '../access/people.ts'
 import { openRequests } from '../support/request.ts'
 import { startServer } from '../support/server.ts'
 import { eventually, openBare } from '../support/wire.ts'
-import { invite } from './stage.ts'
+import { invite, sendTooMuch } from './stage.ts'
 
 test('the service leads to clusters itself where gateway.config says so, with the same rules', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'platform-central-'))
@@ -64,6 +64,11 @@ test('the service leads to clusters itself where gateway.config says so, with th
     await eventually('key and token are refused', async () => {
       const codes = await Promise.all([token, ada.key].map(key => request('POST', review, { key, body: { spec: {} } })))
       return codes.every(({ status }) => status === 401)
+    })
+    await sendTooMuch(service.https, service.ca)
+    await eventually('it is counted', async () => {
+      const { text } = await request('GET', '/metrics', { key: service.adminKey })
+      return /^gateway_broken_connections_total{why="Protocol error"} 1$/m.test(text)
     })
     const metrics = await request('GET', '/metrics', { key: service.adminKey })
     assert.match(metrics.text, /^gateway_requests_total{target="Cluster",code="401"} \d+$/m)

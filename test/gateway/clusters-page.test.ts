@@ -57,6 +57,22 @@ test('it has the fields that kube-apiserver knows, and no others', () => {
     assert.match(expression, /"platform:" \+/)
 })
 
+/** To kube-apiserver a claim is of the type any, over which nothing ranges until it was made dyn; what is inside one is dyn already. */
+const overAny = /(?<!dyn\()\bclaims(?:\.\w+|\["[^"]*"\])(?:\.(?:map|filter|all|exists|exists_one)\()/
+
+test('no rule ranges over a claim itself, which kube-apiserver does not compile', () => {
+  assert.match('claims.groups.map(group, group)', overAny)
+  assert.match('claims["groups"].all(group, true)', overAny)
+  const [{ claimValidationRules, claimMappings }] = config.jwt
+  for (const { expression, valueExpression = expression } of [
+    ...claimValidationRules,
+    claimMappings.username,
+    claimMappings.groups,
+    ...claimMappings.extra,
+  ])
+    assert.doesNotMatch(valueExpression, overAny)
+})
+
 test('it accepts the audience of one cluster alone, which the token of the page has and no wider one has', () => {
   const [{ issuer }] = config.jwt
   const { ttl, scope } = asked.spec

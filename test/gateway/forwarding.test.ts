@@ -384,9 +384,10 @@ test('HTTP/2 clients are served too: reads, bodies of unknown length, and stream
   const watch = call('/api/v1/pods?watch=1', 'GET')
   watch.on('error', () => {})
   await once(watch, 'response')
-  const closed = once(watch, 'close')
+  const closed = new Promise(resolve => watch.on('close', resolve))
   await gateway.revoke({ jti: claims.jti })
   await closed
+  assert.notEqual(watch.rstCode, 0, 'what is cut does not look whole')
   session.destroy()
   await gateway.close()
 })

@@ -70,7 +70,13 @@ describe('a gateway', () => {
     await refused(ask('GET', `/kubernetes/cluster/nowhere${teams}`, narrow), 403)
     await refused(ask('GET', `/kubernetes/cluster/dev${teams}`, narrow), 404, /leads to no cluster dev/)
     await refused(ask('GET', `/kubernetes/cluster/nowhere${teams}`, token), 404)
-    await refused(ask('GET', `/kubernetes/elsewhere${teams}`, token), 404)
+    for (const path of [
+      '/api',
+      '/kubernetes/elsewhere/api',
+      '/kubernetes/cluster',
+      '/kubernetes/project/web/vcluster/vc',
+    ])
+      await refused(ask('GET', path, token), 404, /paths of a gateway are \/kubernetes\/cluster\/<cluster>/)
     const project = await ada.mint({ scope: { virtualClusters: [{ project: 'web', virtualCluster: 'vc' }] } })
     await must(ask('GET', `/kubernetes/project/web/virtualcluster/vc${teams}`, project))
     await refused(ask('GET', `/kubernetes/project/web/space/room/api`, project), 403)

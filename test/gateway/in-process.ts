@@ -39,6 +39,8 @@ export type TestGateway = {
   /** Lines of the audit log. */
   readonly lines: string[]
   readonly used: string[]
+  /** Why connections by HTTP/2 were ended. */
+  readonly broken: string[]
   sign(claims?: object, header?: object): Promise<string>
   revoke(spec: object): Promise<void>
   /** Milliseconds that the service was not heard for. */
@@ -118,6 +120,7 @@ export async function openTestGateway(options: Options): Promise<TestGateway> {
   const seen: GatewayObservation[] = []
   const lines: string[] = []
   const used: string[] = []
+  const broken: string[] = []
   const state = { feedAge: 0 }
   const isBlind = () => state.feedAge > 900_000
   const revocations: Revocations = openRevocations({
@@ -167,7 +170,13 @@ export async function openTestGateway(options: Options): Promise<TestGateway> {
     observe: one => void seen.push(one),
   })
   const upgrades = { wanted: ({ url }: IncomingMessage) => isGatewayPath(url), take: gateway.upgrade }
-  const at = { host: '127.0.0.1', port: 0, upgrades, tooLarge: headTooLarge }
+  const at = {
+    host: '127.0.0.1',
+    port: 0,
+    upgrades,
+    tooLarge: headTooLarge,
+    broken: (why: string) => void broken.push(why),
+  }
   const listener: Listener = certificates
     ? await listenHttps(at, certificates, gateway.handle)
     : await listenHttp(at, gateway.handle)
@@ -181,6 +190,7 @@ export async function openTestGateway(options: Options): Promise<TestGateway> {
     seen,
     lines,
     used,
+    broken,
     sign: (claims = claimsFor(), header = {}) =>
       new SignJWT(claims as never).setProtectedHeader({ alg: 'ES256', typ: 'JWT', kid, ...header }).sign(privateKey),
     async revoke(spec) {

@@ -19,6 +19,7 @@ import {
   type GatewayStage,
   openGatewayStage,
   type Person,
+  sendTooMuch,
   startGateway,
 } from './stage.ts'
 
@@ -218,6 +219,18 @@ describe('gateways', () => {
     await first.stop()
     const shown = await lastActivity()
     assert.ok(Date.parse(shown ?? '') > began, `${minted} ${shown}`)
+  })
+
+  test('a connection that is ended for its headers is counted and told in a line, and not again and again', async () => {
+    for (let count = 0; count < 3; count++) await sendTooMuch(second.url, authority.certificate)
+    await eventually('all are counted', async () => {
+      const metrics = await (await fetch(`${second.status}/metrics`)).text()
+      return /^gateway_broken_connections_total{why="Protocol error"} 3$/m.test(metrics)
+    })
+    const told = () => second.output().match(/"why":"Protocol error".*headers that are too large/g)?.length ?? 0
+    await eventually('it is told', async () => told() > 0)
+    assert.equal(told(), 1)
+    assert.ok(!second.output().includes('AAAA'))
   })
 
   test('with the service gone, tokens that are out go on working; readiness and metrics show the feed', async () => {

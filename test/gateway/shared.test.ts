@@ -2,97 +2,16 @@
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { type IncomingMessage, request } from 'node:http'
-import {
-  constants,
-  createSecureServer,
-  type Http2ServerRequest,
-  type Http2ServerResponse,
-  type ServerHttp2Session,
-  type Settings,
-} from 'node:http2'
+import { constants } from 'node:http2'
 import { createServer as createHttps } from 'node:https'
 import { type AddressInfo, connect as connectTcp, createServer as createTcp, type Socket } from 'node:net'
-import { afterEach, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { createServer as createTls } from 'node:tls'
 import { takePlace } from '../../src/gateway/shared.ts'
-import { openDial } from '../../src/kubeconfig/transport.ts'
-import { issueCertificate, makeAuthority } from '../../src/serving/certificate.ts'
+import { makeAuthority } from '../../src/serving/certificate.ts'
 import { eventually } from '../support/wire.ts'
-import { claimsFor, openBackend, openTestGateway, type TestGateway } from './in-process.ts'
-
-const authority = makeAuthority(Date.now())
-const pair = issueCertificate(authority, ['127.0.0.1', 'localhost'], Date.now())
-const tls = { cert: pair.certificate, key: pair.key }
-const watching = '/kubernetes/cluster/prod/api/v1/pods?watch=true'
-const closing: (() => unknown)[] = []
-afterEach(async () => {
-  for (const close of closing.splice(0).reverse()) await close()
-})
-
-type Got = { readonly request: Http2ServerRequest; readonly response: Http2ServerResponse }
-
-/** A cluster that speaks HTTP/2 and begins an answer to everything. */
-async function openCluster(settings: Settings = {}, answer?: (got: Got) => void) {
-  const sessions = new Set<ServerHttp2Session>()
-  const got: Got[] = []
-  const server = createSecureServer({ ...tls, allowHTTP1: true, settings }, (request, response) => {
-    got.push({ request, response })
-    request.on('error', () => {})
-    response.on('error', () => {})
-    if (answer) return answer({ request, response })
-    response.writeHead(200, { 'content-type': 'application/json', 'set-cookie': 'a=b', 'x-kubernetes-pf': 'a' })
-    response.write('first\n')
-  })
-  server.on('session', session => {
-    sessions.add(session)
-    session.on('error', () => {})
-    session.on('close', () => sessions.delete(session))
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  closing.push(() => {
-    for (const session of sessions) session.destroy()
-    server.close()
-  })
-  return { url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`, sessions, got }
-}
-
-const dialTo = (server: string, ca = authority.certificate) =>
-  openDial({ server, namespace: '', insecure: false, ca: { text: ca } }, { env: {}, now: Date.now })
-
-async function openBefore(server: string, dial = dialTo(server)): Promise<TestGateway> {
-  const gateway = await openTestGateway({ backend: await openBackend(), server, dial })
-  closing.push(() => gateway.close())
-  return gateway
-}
-
-type Watch = {
-  readonly status: number
-  readonly answer: IncomingMessage
-  text: string
-  end: 'open' | 'whole' | 'broken'
-}
-
-async function watch(gateway: TestGateway, headers: object = {}, claims = claimsFor()): Promise<Watch> {
-  const Authorization = `Bearer ${await gateway.sign(claims)}`
-  const call = request(`${gateway.url}${watching}`, { headers: { Authorization, ...headers }, agent: false }).end()
-  call.on('error', () => {})
-  const [answer] = (await once(call, 'response')) as [IncomingMessage]
-  const seen: Watch = { status: answer.statusCode ?? 0, answer, text: '', end: 'open' }
-  answer.on('data', chunk => {
-    seen.text += chunk
-  })
-  answer.on('end', () => {
-    seen.end = 'whole'
-  })
-  answer.on('error', () => {
-    seen.end = 'broken'
-  })
-  return seen
-}
-
-const until = (what: string, is: () => boolean) => eventually(what, async () => is())
+import { authority, closing, dialTo, frame, openBefore, openCluster, tls, until, watch } from './http2-cluster.ts'
+import { claimsFor } from './in-process.ts'
 
 describe('watches that share a connection', () => {
   test('many watches are one connection, each arrives as it is made and ends when the cluster ends it', async () => {
@@ -325,14 +244,6 @@ describe('watches that share a connection', () => {
   })
 
   test('what comes in one piece with the head is told behind it, and none of it is lost', async () => {
-    const frame = (type: number, flags: number, stream: number, body: Buffer) => {
-      const head = Buffer.alloc(9)
-      head.writeUIntBE(body.length, 0, 3)
-      head.writeUInt8(type, 3)
-      head.writeUInt8(flags, 4)
-      head.writeUInt32BE(stream, 5)
-      return Buffer.concat([head, body])
-    }
     const none = Buffer.alloc(0)
     const [settings, ok] = [frame(4, 0, 0, none), Buffer.from([0x88])]
     const answer = Buffer.concat([frame(1, 4, 1, ok), frame(0, 0, 1, Buffer.from('first')), frame(0, 1, 1, none)])

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:http2'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { issueCertificate, makeAuthority } from '../../src/serving/certificate.ts'
@@ -190,4 +191,13 @@ export async function invite(service: Server, user: string, spec: object = {}): 
       (await must(service.request('POST', `${ours}/directclusterendpointtokens`, { key, body: { spec: wanted } })))
         .status.token,
   }
+}
+
+/** A header of 1 MiB, which ends the connection. */
+export function sendTooMuch(url: string, ca: string): Promise<void> {
+  const session = connect(url, { ca, servername: 'localhost', maxSendHeaderBlockLength: 2 * 1024 * 1024 })
+  session.on('error', () => {})
+  const authorization = `Bearer ${'A'.repeat(1024 * 1024)}`
+  session.request({ ':path': '/kubernetes/cluster/prod/api', authorization }).on('error', () => {})
+  return new Promise(resolve => session.on('close', resolve))
 }

@@ -51,7 +51,7 @@ describe('platform gateway', () => {
       /service\.keyFile: .*empty\.key is empty/,
       /tls: .*missing\.crt/,
       /audit\.policy: /,
-      /cluster prod: cannot read .*missing\.kubeconfig/,
+      /cluster prod: cannot read .*missing\.kubeconfig: there is no such file/,
     ])
       assert.match(stderr, words)
   })

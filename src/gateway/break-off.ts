@@ -1,0 +1,11 @@
+// Ends an answer that is not whole so that nobody takes it for one. Called wherever the cluster, or a token, ends before the answer does.
+
+import { constants, type ServerHttp2Stream } from 'node:http2'
+import type { Response } from '../serving/exchange.ts'
+
+/** Over HTTP/1.1 the connection ends before the last chunk. Over HTTP/2 Node would say that a stream ended without an error. */
+export function breakOff(response: Response): void {
+  const { stream } = response as { readonly stream?: ServerHttp2Stream }
+  if (stream && !stream.closed) stream.close(constants.NGHTTP2_INTERNAL_ERROR)
+  response.destroy()
+}

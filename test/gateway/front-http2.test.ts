@@ -1,0 +1,101 @@
+// A client by HTTP/2, as kubectl is: what it gets of an answer is what one by HTTP/1.1 gets, and half of what it sends is never taken for a whole.
+
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect, constants } from 'node:http2'
+import { describe, test } from 'node:test'
+import { connect as connectTls, type TLSSocket } from 'node:tls'
+import { closing, dialTo, frame, openBefore, openCluster, tls, until } from './http2-cluster.ts'
+import { openBackend, openTestGateway } from './in-process.ts'
+
+const certificates = { current: { certificate: tls.cert, key: tls.key }, follow: () => {}, stop: () => {} }
+
+describe('an answer to a client by HTTP/2', { timeout: 60_000 }, () => {
+  for (const path of ['/api/v1/pods', '/api/v1/pods?watch=true'])
+    test(`has every header that the cluster says more than once: ${path}`, async () => {
+      const cluster = await openCluster({}, ({ response }) => {
+        response.setHeader('warning', ['299 - "first"', '299 - "second"'])
+        response.setHeader('vary', ['Accept', 'Accept-Encoding'])
+        response.end('{}')
+      })
+      const gateway = await openBefore(cluster.url, dialTo(cluster.url), { certificates })
+      const session = connect(gateway.url, { rejectUnauthorized: false })
+      closing.push(() => session.destroy())
+      const authorization = `Bearer ${await gateway.sign()}`
+      const stream = session.request({ ':path': `/kubernetes/cluster/prod${path}`, authorization })
+      const [headers] = await once(stream, 'response')
+      stream.resume()
+      assert.equal(headers[':status'], 200)
+      assert.equal(headers['warning'], '299 - "first", 299 - "second"')
+      assert.equal(headers['vary'], 'Accept, Accept-Encoding')
+    })
+})
+
+/** By hand: Node's client ends a body before it resets the stream. */
+async function openFrames(url: string): Promise<TLSSocket> {
+  const socket = connectTls({
+    port: Number(new URL(url).port),
+    host: '127.0.0.1',
+    ALPNProtocols: ['h2'],
+    rejectUnauthorized: false,
+  })
+  socket.on('error', () => {}).resume()
+  closing.push(() => socket.destroy())
+  await once(socket, 'secureConnect')
+  socket.write(Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), frame(4, 0, 0, Buffer.alloc(0))]))
+  return socket
+}
+
+/** Every name and value as it is, and none remembered. */
+const headOf = (headers: { readonly [name: string]: string }) =>
+  Buffer.concat(Object.entries(headers).flatMap(([name, value]) => [Buffer.from([0]), textOf(name), textOf(value)]))
+
+function textOf(text: string): Buffer {
+  const size: number[] = []
+  let left = text.length
+  if (left < 127) size.push(left)
+  else {
+    size.push(127)
+    for (left -= 127; left >= 128; left = Math.floor(left / 128)) size.push((left % 128) + 128)
+    size.push(left)
+  }
+  return Buffer.concat([Buffer.from(size), Buffer.from(text, 'latin1')])
+}
+
+describe('a body of a client by HTTP/2 that breaks off', { timeout: 60_000 }, () => {
+  for (const [how, code] of [
+    ['cancelled', constants.NGHTTP2_CANCEL],
+    ['reset without an error', constants.NGHTTP2_NO_ERROR],
+    ['ended with its connection', undefined],
+  ] as const)
+    test(`never looks whole to the cluster: ${how}`, async () => {
+      const outcomes: string[] = []
+      let begun = 0
+      const backend = await openBackend((request, response) => {
+        request.once('data', () => begun++)
+        request.on('data', () => {})
+        request.on('end', () => response.end('{}'))
+        request.on('error', () => {})
+        request.on('close', () => outcomes.push(request.complete ? 'whole' : 'broken'))
+      })
+      const gateway = await openTestGateway({ backend, certificates })
+      closing.push(() => gateway.close())
+      const head = headOf({
+        ':method': 'POST',
+        ':scheme': 'https',
+        ':path': '/kubernetes/cluster/prod/api/v1/pods',
+        ':authority': 'gateway',
+        authorization: `Bearer ${await gateway.sign()}`,
+      })
+      for (let count = 0; count < 20; count++) {
+        const socket = await openFrames(gateway.url)
+        socket.write(Buffer.concat([frame(1, 4, 1, head), frame(0, 0, 1, Buffer.from('apiVersion: v1\nkind: Pod\n'))]))
+        await until('the cluster has a part of it', () => begun === count + 1)
+        if (code === undefined) socket.destroy()
+        else socket.write(frame(3, 0, 1, Buffer.from([0, 0, 0, code])))
+        await until('the cluster hears of it', () => outcomes.length === count + 1)
+        socket.destroy()
+      }
+      assert.deepEqual([...new Set(outcomes)], ['broken'])
+    })
+})

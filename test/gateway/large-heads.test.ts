@@ -1,0 +1,110 @@
+// Headers over HTTP/2 that are larger than anybody needs: what is answered, what ends a stream, and what ends a connection.
+
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { type ClientHttp2Session, connect, constants, type OutgoingHttpHeaders } from 'node:http2'
+import { after, before, describe, test } from 'node:test'
+import { issueCertificate, makeAuthority } from '../../src/serving/certificate.ts'
+import { eventually } from '../support/wire.ts'
+import { openBackend, openTestGateway, type TestGateway } from './in-process.ts'
+
+const path = '/kubernetes/cluster/prod/api/v1/pods'
+const KiB = 1024
+
+describe('large heads over HTTP/2', { timeout: 60_000 }, () => {
+  let gateway: TestGateway
+  let good: string
+  const sessions: ClientHttp2Session[] = []
+  before(async () => {
+    const pair = issueCertificate(makeAuthority(Date.now()), ['127.0.0.1'], Date.now())
+    const backend = await openBackend(({ url }, response) => {
+      response.write('first\n')
+      if (!url?.includes('watch')) response.end()
+    })
+    gateway = await openTestGateway({ backend, certificates: { current: pair, follow: () => {}, stop: () => {} } })
+    good = `Bearer ${await gateway.sign()}`
+  })
+  after(async () => {
+    for (const session of sessions) session.destroy()
+    await gateway.close()
+  })
+
+  function open(): ClientHttp2Session {
+    const session = connect(gateway.url, { rejectUnauthorized: false, maxSendHeaderBlockLength: 4 * KiB * KiB })
+    sessions.push(session.on('error', () => {}))
+    return session
+  }
+
+  type Outcome = { readonly status: number | undefined; readonly reset: number | undefined; readonly text: string }
+
+  async function ask(on: ClientHttp2Session, headers: OutgoingHttpHeaders): Promise<Outcome> {
+    const stream = on.request({ ':path': path, ...headers }).on('error', () => {})
+    let [status, text]: [number | undefined, string] = [undefined, '']
+    stream.on('response', answer => {
+      status = answer[':status']
+    })
+    stream.on('data', chunk => {
+      text += chunk
+    })
+    await new Promise(resolve => stream.on('close', resolve))
+    return { status, reset: stream.rstCode, text }
+  }
+
+  /** A watch beside it, and how that goes. */
+  async function neighbour(on: ClientHttp2Session) {
+    const stream = on.request({ ':path': `${path}?watch=true`, authorization: good }).on('error', () => {})
+    await once(stream, 'data')
+    return stream
+  }
+
+  const parts = (count: number) =>
+    Object.fromEntries(Array.from({ length: count }, (_, index) => [`x-part-${index}`, 'A'.repeat(4 * KiB)]))
+
+  test('more than 16 KiB are 401 whichever header has them, as over HTTP/1.1, and nothing of it reaches the cluster', async () => {
+    const reached = gateway.backend.got.length
+    const session = open()
+    for (const headers of [
+      { authorization: `Bearer ${'A'.repeat(17 * KiB)}` },
+      { authorization: `Bearer ${'A'.repeat(40 * KiB)}` },
+      { authorization: good, 'x-other': 'A'.repeat(17 * KiB) },
+      { authorization: good, ...parts(10) },
+    ]) {
+      const { status, text } = await ask(session, headers)
+      assert.equal(status, 401)
+      assert.equal(JSON.parse(text).reason, 'Unauthorized')
+      assert.match(text, /16 KiB/)
+    }
+    assert.equal(gateway.backend.got.length, reached)
+    assert.equal((await ask(session, { authorization: good, 'x-other': 'A'.repeat(12 * KiB) })).status, 200)
+  })
+
+  test('more than 64 KiB end the stream without an answer, and the neighbours on its connection go on', async () => {
+    const session = open()
+    const beside = await neighbour(session)
+    const reached = gateway.backend.got.length
+    const { status, reset } = await ask(session, { authorization: good, ...parts(20) })
+    assert.deepEqual([status, reset], [undefined, constants.NGHTTP2_ENHANCE_YOUR_CALM])
+    assert.equal(gateway.backend.got.length, reached)
+    assert.equal((await ask(session, { authorization: good })).status, 200)
+    assert.ok(!beside.destroyed)
+  })
+
+  for (const [what, headers, why] of [
+    ['a token of 1 MiB', { authorization: `Bearer ${'A'.repeat(KiB * KiB)}` }, /^Protocol error$/],
+    ['1 MiB of headers', parts(256), /CONTINUATION/],
+  ] as const)
+    test(`${what} ends its connection: nothing is forwarded, it is told why, and the next one is served`, async () => {
+      const session = open()
+      const before = gateway.streams.open
+      const beside = await neighbour(session)
+      const [reached, told] = [gateway.backend.got.length, gateway.broken.length]
+      const { status } = await ask(session, headers)
+      assert.equal(status, undefined)
+      await eventually('the connection has ended', async () => session.destroyed && beside.destroyed)
+      await eventually('it was told', async () => gateway.broken.length === told + 1)
+      assert.match(gateway.broken.at(-1) ?? '', why)
+      assert.equal(gateway.backend.got.length, reached)
+      await eventually('what it carried has ended', async () => gateway.streams.open === before)
+      assert.equal((await ask(open(), { authorization: good })).status, 200)
+    })
+})

@@ -1,0 +1,130 @@
+// Streams that a cluster did not look at: it said so, by refusing them or by a goodbye that does not count them. They are asked for again, and not for ever.
+
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { constants, type Http2ServerResponse } from 'node:http2'
+import type { AddressInfo } from 'node:net'
+import { describe, test } from 'node:test'
+import { createServer as createTls, type TLSSocket } from 'node:tls'
+import { closing, frame, openBefore, openCluster, tls, until, watch } from './http2-cluster.ts'
+
+const { NGHTTP2_REFUSED_STREAM, NGHTTP2_NO_ERROR, NGHTTP2_ENHANCE_YOUR_CALM } = constants
+
+function goaway(last: number, code: number): Buffer {
+  const body = Buffer.alloc(8)
+  body.writeUInt32BE(last, 0)
+  body.writeUInt32BE(code, 4)
+  return frame(7, 0, 0, body)
+}
+
+const none = Buffer.alloc(0)
+const settings = frame(4, 0, 0, none)
+const answer = (stream: number) =>
+  Buffer.concat([frame(1, 4, stream, Buffer.from([0x88])), frame(0, 1, stream, Buffer.from('fine'))])
+
+/** A cluster of frames by hand, over HTTP/2 alone. `asked`: told of each head, with the number of its connection, from 1. */
+async function openByHand(asked: (socket: TLSSocket, stream: number, connection: number) => void, protocols = ['h2']) {
+  let connections = 0
+  let heads = 0
+  const server = createTls({ ...tls, ALPNProtocols: protocols }, socket => {
+    const number = ++connections
+    socket.on('error', () => {}).write(settings)
+    let got = none
+    let at = 24 // behind the preface
+    socket.on('data', chunk => {
+      got = Buffer.concat([got, chunk])
+      for (; at + 9 <= got.length; at += 9 + got.readUIntBE(at, 3))
+        if (got.readUInt8(at + 3) === 1) {
+          heads++
+          asked(socket, got.readUInt32BE(at + 5), number)
+        }
+    })
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  closing.push(() => server.close())
+  const seen = {
+    get connections() {
+      return connections
+    },
+    get heads() {
+      return heads
+    },
+  }
+  return { url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`, seen }
+}
+
+describe('a stream that the cluster did not look at', { timeout: 60_000 }, () => {
+  test('is asked for again when it is refused twice', async () => {
+    let refused = 0
+    const cluster = await openCluster({}, ({ response }) => {
+      if (refused++ < 2) return void response.stream.close(NGHTTP2_REFUSED_STREAM)
+      response.end('fine')
+    })
+    const seen = await watch(await openBefore(cluster.url))
+    await until('it is whole', () => seen.end === 'whole')
+    assert.deepEqual([seen.status, seen.text, refused], [200, 'fine', 3])
+  })
+
+  for (const [what, code] of [
+    ['a goodbye', NGHTTP2_NO_ERROR],
+    ['an angry goodbye', NGHTTP2_ENHANCE_YOUR_CALM],
+  ] as const)
+    test(`is asked for again where ${what} comes after the settings, on one connection after the other`, async () => {
+      const { url, seen } = await openByHand((socket, stream, connection) => {
+        if (connection > 2) return void socket.write(answer(stream))
+        socket.end(goaway(0, code))
+      })
+      const watched = await watch(await openBefore(url))
+      await until('it has ended', () => watched.end !== 'open')
+      assert.deepEqual([watched.status, watched.text, watched.end], [200, 'fine', 'whole'])
+      assert.deepEqual([seen.connections, seen.heads], [3, 3])
+    })
+
+  test('goes by HTTP/1.1 where streams are refused again and again, and is served there', async () => {
+    const versions: number[] = []
+    const cluster = await openCluster({}, ({ request, response }) => {
+      versions.push(request.httpVersionMajor)
+      const { stream } = response as Http2ServerResponse & { stream?: Http2ServerResponse['stream'] }
+      if (request.httpVersionMajor === 2) return void stream?.close(NGHTTP2_REFUSED_STREAM)
+      response.end('fine')
+    })
+    const seen = await watch(await openBefore(cluster.url))
+    await until('it is whole', () => seen.end === 'whole')
+    assert.deepEqual([seen.status, seen.text, versions], [200, 'fine', [2, 2, 2, 1]])
+  })
+
+  test('is 503 with Retry-After in the end, and the cluster is not asked for ever', async () => {
+    const { url, seen } = await openByHand(socket => void socket.end(goaway(0, NGHTTP2_NO_ERROR)))
+    const watched = await watch(await openBefore(url))
+    await until('it has ended', () => watched.end === 'whole')
+    assert.deepEqual([watched.status, watched.answer.headers['retry-after']], [503, '1'])
+    assert.match(watched.text, /cluster prod takes no more at the moment: it refused the request unread/)
+    assert.equal(seen.heads, 3)
+    assert.equal(seen.connections, 3, 'and one more that could not agree on HTTP/1.1')
+  })
+
+  test('many of them need few new connections, and all are served', async () => {
+    const { url, seen } = await openByHand((socket, stream, connection) => {
+      if (connection === 1) {
+        if (seen.heads === 20) socket.end(goaway(0, NGHTTP2_NO_ERROR))
+      } else socket.write(answer(stream))
+    })
+    const gateway = await openBefore(url)
+    const all = await Promise.all(Array.from({ length: 20 }, () => watch(gateway)))
+    await until('all have ended', () => all.every(({ end }) => end !== 'open'))
+    assert.ok(all.every(({ status, text }) => status === 200 && text === 'fine'))
+    assert.equal(seen.heads, 40)
+    assert.ok(seen.connections <= 3, `${seen.connections} connections`)
+  })
+
+  test('what it did look at is not asked for again: 502 that says so', async () => {
+    const { url, seen } = await openByHand(
+      (socket, stream) => void socket.end(goaway(stream, NGHTTP2_ENHANCE_YOUR_CALM)),
+    )
+    const watched = await watch(await openBefore(url))
+    await until('it has ended', () => watched.end === 'whole')
+    assert.equal(watched.status, 502)
+    assert.match(watched.text, /cluster prod broke off before it answered/)
+    assert.equal(seen.heads, 1)
+  })
+})
