@@ -4,7 +4,7 @@ import type { JsonObject } from '../api/object.ts'
 import type { Resources } from '../api/resources.ts'
 import type { Config } from './config.ts'
 import { type EndpointSync, type Observer, startEndpointSync } from './endpoints.ts'
-import type { Known } from './learn.ts'
+import type { Known, Learn } from './learn.ts'
 import { namespaceMap } from './namespaces.ts'
 import { addressGuard } from './networks.ts'
 import { objectProblem } from './object-problem.ts'
@@ -19,8 +19,8 @@ export type OpenSyncOptions = {
   readonly namespace: string
   readonly virtual: Resources
   readonly host: Resources
-  /** Asks the host; it outlives a change of the configuration, so that what was learned does, too. */
-  readonly learn: () => Promise<Known>
+  /** Outlives a change of the configuration, so that what was learned does, too. */
+  readonly learn: Learn
   /** Kinds, or kind/name, that may be imported from the host. */
   readonly importAllow: readonly string[]
   /** Whether Events and conditions are written. */
@@ -41,7 +41,7 @@ export async function openSync(options: OpenSyncOptions): Promise<EndpointSync> 
   const { endpoints, namespaces, configMaps, secrets } = config.sync.toHost
   const map = namespaces.enabled ? namespaceMap(namespaces.mappings.byName) : undefined
   const vcluster = { name, namespace, mapped: map?.toHost }
-  let known = await retried(options, 'asking the host', options.learn)
+  let known = await retried(options, 'asking the host', () => options.learn(host))
   const sandbox = endpoints.patches.length ? await startSandbox(options) : undefined
   const patcher = sandbox
     ? observed(
@@ -87,7 +87,10 @@ export async function openSync(options: OpenSyncOptions): Promise<EndpointSync> 
     sync.lookAtAll()
   }
   const away = (error: unknown) => options.observer.failed('asking the host', error)
-  const learning = setInterval(() => void options.learn().then(hear).catch(away), options.learnEvery ?? 60_000).unref()
+  const learning = setInterval(
+    () => void options.learn(host).then(hear).catch(away),
+    options.learnEvery ?? 60_000,
+  ).unref()
   return {
     ...sync,
     get depth() {
