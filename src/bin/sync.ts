@@ -113,6 +113,11 @@ async function run(opened: Opened): Promise<number> {
         if (error instanceof ApiError) log.warn({ what }, `failed; trying again: ${error.message}`)
         else log.warn({ err: error, what }, 'failed; trying again')
       },
+      leftBehind: found => {
+        observer.leftBehind(found)
+        for (const one of found)
+          log.warn(one, 'objects on the host are left behind: their namespace goes elsewhere now')
+      },
       trouble: ({ namespace, name }, { reason, message, logged = message }) => {
         trouble(reason)
         log.warn({ namespace, name, reason }, logged)

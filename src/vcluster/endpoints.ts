@@ -55,6 +55,11 @@ export interface EndpointSync {
   /** Everything is looked at again: something that all of it depends on has changed. */
   lookAtAll(): void
   readonly depth: number
+  /** What is known of either side, once it is ready. */
+  readonly known: {
+    virtual(ref: Ref): EndpointsObject | undefined
+    host(): Iterable<EndpointsObject>
+  }
   stop(): Promise<void>
 }
 
@@ -274,6 +279,7 @@ export function startEndpointSync(options: SyncOptions): EndpointSync {
       return counts
     },
     lookAtAll: addAll,
+    known: { virtual: virtual.get, host: host.values },
     get depth() {
       return work.depth
     },

@@ -5,6 +5,7 @@ import type { Resources } from '../api/resources.ts'
 import type { Config } from './config.ts'
 import { type EndpointSync, type Observer, startEndpointSync } from './endpoints.ts'
 import type { Known, Learn } from './learn.ts'
+import { findLeft, type Left } from './left-behind.ts'
 import { namespaceMap } from './namespaces.ts'
 import { addressGuard } from './networks.ts'
 import { objectProblem } from './object-problem.ts'
@@ -32,7 +33,11 @@ export type OpenSyncOptions = {
   readonly wait: (milliseconds: number) => Promise<void>
   /** Milliseconds between two looks at what is known of the host; default: a minute. */
   readonly learnEvery?: number
-  readonly observer: Observer & { readonly patched: (result: Patched, seconds: number) => void }
+  readonly observer: Observer & {
+    readonly patched: (result: Patched, seconds: number) => void
+    /** Told once, after both sides were listed. */
+    readonly leftBehind: (found: readonly Left[]) => void
+  }
 }
 
 /** Resolves once the host has answered what must be known of it first; tries for as long as it is away. */
@@ -91,12 +96,24 @@ export async function openSync(options: OpenSyncOptions): Promise<EndpointSync> 
     () => void options.learn(host).then(hear).catch(away),
     options.learnEvery ?? 60_000,
   ).unref()
+  let isStopped = false
+  const lookForLeft = async () => {
+    await sync.ready
+    const what = 'looking for what was left behind'
+    const found = await retried(options, what, async () =>
+      isStopped ? [] : findLeft({ host, known: sync.known, vcluster }),
+    )
+    if (!isStopped) options.observer.leftBehind(found)
+  }
+  // Told to stop while it waits to try again.
+  lookForLeft().catch(() => {})
   return {
     ...sync,
     get depth() {
       return sync.depth
     },
     async stop() {
+      isStopped = true
       clearInterval(learning)
       await sync.stop()
       await patcher?.close()

@@ -45,7 +45,7 @@ async function start(over: Over = {}): Promise<void> {
     wait: () => Promise.resolve(),
     learnEvery: 20,
     observer: {
-      ...{ wrote: () => {}, lag: () => {}, trouble: () => {}, patched: () => {} },
+      ...{ wrote: () => {}, lag: () => {}, trouble: () => {}, patched: () => {}, leftBehind: () => {} },
       failed: (_, error) => over.failed?.(error),
     },
   })

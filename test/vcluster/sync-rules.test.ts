@@ -394,6 +394,16 @@ describe('the syncer', { timeout: 60_000 }, () => {
     await synced('bad')
   })
 
+  test('an address that is refused later: nothing is written, and what was synced before stays as it was', async () => {
+    await make('web', { metadata: { labels: { a: '1' } } })
+    start()
+    const before = await synced('web')
+    await virtualSide().patch(at('web'), { subsets: ips('10.0.0.2', '239.0.0.1'), metadata: { labels: { a: '2' } } })
+    await until('the condition', async () => annotation(await virtualSide().get(at('web')), `${mark}/conditions`))
+    await running?.settled()
+    assert.deepEqual(await onHost('web'), before)
+  })
+
   test('what the host refuses is told with the virtual name, retried, and does not hold up the rest', async () => {
     await make('bad')
     await make('web')
