@@ -146,11 +146,11 @@ async function retried<T>({ wait, observer }: OpenSyncOptions, what: string, wor
   }
 }
 
-function observed(patcher: Patcher, { observer, now }: OpenSyncOptions): Patcher {
+function observed(patcher: Patcher, { observer, ticks }: OpenSyncOptions): Patcher {
   const timed = async (run: Promise<Patched>): Promise<Patched> => {
-    const start = now()
+    const start = ticks()
     const result = await run
-    observer.patched(result, (now() - start) / 1000)
+    observer.patched(result, (ticks() - start) / 1000)
     return result
   }
   return {
