@@ -2,9 +2,10 @@
 
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
+import { ApiError } from '../api/errors.ts'
 import type { Resources } from '../api/resources.ts'
 import { type Io, UsageError } from '../cli/command.ts'
-import { connect } from '../client/connect.ts'
+import { connect, type Fetch } from '../client/connect.ts'
 import type { Access } from '../kubeconfig/access.ts'
 import { inClusterAccess } from '../kubeconfig/in-cluster.ts'
 import { KubeconfigError, readKubeconfig } from '../kubeconfig/kubeconfig.ts'
@@ -15,6 +16,8 @@ export type Reached = {
   /** Whether its name may be one that only a proxy can look up. */
   readonly isProxied: boolean
   readonly resources: Resources
+  /** The same, for as long as somebody may: then what is under way is broken off, and nothing new is begun. */
+  until(signal: AbortSignal): Resources
   close(): void
 }
 
@@ -24,10 +27,25 @@ export async function reachCluster(file: string | undefined, context: string | u
     throw new UsageError(error instanceof KubeconfigError ? error.problems : [(error as Error).message])
   })
   const transport = openTransport(access, { env: io.env, now: io.now })
-  const resources = connect({ url: access.server, below: '', fetch: transport.fetch })
-  const isProxied =
-    Boolean(access.proxy) || Object.entries(io.env).some(([key, url]) => url && /^https?_proxy$/i.test(key))
-  return { server: access.server, isProxied, resources, close: transport.close }
+  const through = (fetch: Fetch) => connect({ url: access.server, below: '', fetch })
+  return {
+    server: access.server,
+    isProxied: Boolean(access.proxy) || Object.entries(io.env).some(([key, url]) => url && /^https?_proxy$/i.test(key)),
+    resources: through(transport.fetch),
+    until: signal => through(endingWith(signal, transport.fetch)),
+    close: transport.close,
+  }
+}
+
+function endingWith(signal: AbortSignal, fetch: Fetch): Fetch {
+  return async (url, init) => {
+    try {
+      return await fetch(url, { ...init, signal: init.signal ? AbortSignal.any([init.signal, signal]) : signal })
+    } catch (error) {
+      if (!signal.aborted) throw error
+      throw new ApiError(503, 'ServiceUnavailable', 'it was not done when it was time to end')
+    }
+  }
 }
 
 async function accessOf(file: string | undefined, context: string | undefined, io: Io): Promise<Access> {

@@ -8,6 +8,7 @@ import { type Listener, listenHttp } from '../serving/listener.ts'
 import { type Metrics, openMetrics } from '../serving/metrics.ts'
 import { respond, textAnswer } from '../serving/respond.ts'
 import type { EndpointSync } from '../vcluster/endpoints.ts'
+import type { Left } from '../vcluster/left-behind.ts'
 import type { OpenSyncOptions } from '../vcluster/sync.ts'
 import { addressOf } from './settings.ts'
 
@@ -39,9 +40,16 @@ export function observeSync(running: () => EndpointSync | undefined): {
   )
   metrics.gauge('vcluster_sync_queue_depth', 'Objects that wait or are worked on.', () => [[{}, running()?.depth ?? 0]])
   metrics.gauge('vcluster_sync_leader', 'Whether this one works.', () => [[{}, running() ? 1 : 0]])
+  let left: readonly Left[] = []
+  metrics.gauge('vcluster_sync_left_behind', 'Objects on the host that were left behind, by namespace there.', () =>
+    left.map(({ namespace, from, count }) => [{ namespace, from }, count] as const),
+  )
   return {
     metrics,
     observer: {
+      leftBehind: found => {
+        left = found
+      },
       wrote: (side, verb) => writes({ side, verb })(1),
       lag,
       patched: ({ trace, problem }, seconds) => {

@@ -1,5 +1,6 @@
 // `platform vcluster sync`: reads the configuration, opens both clusters, leads or waits, and syncs until it is told to stop.
 
+import { randomUUID } from 'node:crypto'
 import { lookup } from 'node:dns/promises'
 import { hostname } from 'node:os'
 import { setTimeout } from 'node:timers/promises'
@@ -78,7 +79,6 @@ async function run(opened: Opened): Promise<number> {
   let current: EndpointSync | undefined
   const { metrics, observer, failed, trouble } = observeSync(() => current)
   const learn = openLearner({
-    host: opened.host.resources,
     hostServer: opened.host.server,
     lookup: async name => {
       const found = await lookup(name, { all: true }).catch(error => {
@@ -94,8 +94,8 @@ async function run(opened: Opened): Promise<number> {
     config: next,
     name: asked.name,
     namespace: asked.namespace,
-    virtual: opened.virtual.resources,
-    host: opened.host.resources,
+    virtual: opened.virtual.until(signal),
+    host: opened.host.until(signal),
     learn,
     importAllow: asked['import-allow'],
     tell: !asked['dry-run'],
@@ -107,10 +107,16 @@ async function run(opened: Opened): Promise<number> {
     observer: {
       ...observer,
       failed: (what, error) => {
+        if (signal.aborted) return // it was broken off, and nobody tries again
         failed(error)
         // What the other side says is a sentence; where it was read in our own sources helps nobody.
         if (error instanceof ApiError) log.warn({ what }, `failed; trying again: ${error.message}`)
         else log.warn({ err: error, what }, 'failed; trying again')
+      },
+      leftBehind: found => {
+        observer.leftBehind(found)
+        for (const one of found)
+          log.warn(one, 'objects on the host are left behind: their namespace goes elsewhere now')
       },
       trouble: ({ namespace, name }, { reason, message, logged = message }) => {
         trouble(reason)
@@ -144,7 +150,8 @@ async function run(opened: Opened): Promise<number> {
       {
         resources: opened.host.resources,
         at: { namespace: asked.namespace, name: `vcluster-sync-${asked.name}`.slice(0, 253) },
-        identity: `${hostname()}_${process.pid}`,
+        // Replicas may share the name of a machine, and each is the first process of its container.
+        identity: `${hostname()}_${randomUUID()}`,
         now: io.now,
         ticks: () => performance.now(),
         wait: (milliseconds, signal) => setTimeout(milliseconds, undefined, { signal }).catch(() => {}),

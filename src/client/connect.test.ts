@@ -46,6 +46,18 @@ test('the address is the base, the prefix and the path, whatever the base ends i
   }
 })
 
+test('how long to wait is told by the answer, too, where there is no Status: that is how Kubernetes says 429', async () => {
+  const said = async (after: string) => {
+    const headers = { 'Retry-After': after, 'Content-Type': 'text/plain' }
+    const { fetch } = answering('Too many requests, please try again later.', { status: 429, headers })
+    const error = await thrown(connect({ url: 'https://a', fetch }).get(Thing, { namespace: '', name: 'a' }))
+    assert.equal(error.code, 429)
+    return error.status.details?.retryAfterSeconds
+  }
+  assert.equal(await said('7'), 7)
+  for (const unusable of ['soon', '-1', 'Wed, 21 Oct 2026 07:28:00 GMT']) assert.equal(await said(unusable), undefined)
+})
+
 test("an error is the server's own: code, reason, message, details and continue", async () => {
   const status = {
     kind: 'Status',

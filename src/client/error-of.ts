@@ -8,7 +8,8 @@ export async function errorOf(response: Response): Promise<ApiError> {
   const status = await readStatus(response)
   if (!status) {
     const message = `the answer was ${response.status} without a Status: it may come from a proxy`
-    return new ApiError(response.status, '', message)
+    const [after] = /^\d{1,6}$/.exec(response.headers.get('retry-after') ?? '') ?? []
+    return new ApiError(response.status, '', message, after ? { details: { retryAfterSeconds: Number(after) } } : {})
   }
   const { reason = '', message = '', details, metadata } = status
   return new ApiError(status.code ?? response.status, reason, message, {

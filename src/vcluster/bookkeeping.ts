@@ -22,7 +22,7 @@ const mark = {
   hostNamespace: `${MARK}object-host-namespace`,
   managed: `${MARK}managed-annotations`,
 }
-const managedBy = `${MARK}managed-by`
+export const managedBy = `${MARK}managed-by`
 const namespaceLabel = `${MARK}namespace`
 
 type Map = { readonly [key: string]: string }

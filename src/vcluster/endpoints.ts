@@ -55,6 +55,11 @@ export interface EndpointSync {
   /** Everything is looked at again: something that all of it depends on has changed. */
   lookAtAll(): void
   readonly depth: number
+  /** What is known of either side, once it is ready. */
+  readonly known: {
+    virtual(ref: Ref): EndpointsObject | undefined
+    host(): Iterable<EndpointsObject>
+  }
   stop(): Promise<void>
 }
 
@@ -75,7 +80,7 @@ export function startEndpointSync(options: SyncOptions): EndpointSync {
   const states = new Map<string, State>()
   /** When the oldest change was seen that the host does not have yet. */
   const since = new Map<string, number>()
-  /** Who waits for a host object that is somebody else's to go. */
+  /** Who waits for a host object that is not ours to go. */
   const waiting = new Map<string, Set<string>>()
   /** Names that have to be looked at again as they are now. */
   const again = new Set<string>()
@@ -97,7 +102,7 @@ export function startEndpointSync(options: SyncOptions): EndpointSync {
     keep: slim,
     changed: (ref, next, before) => {
       if (next && before && isOnlyCondition(next, before)) return
-      since.set(nameOf(ref), since.get(nameOf(ref)) ?? now())
+      since.set(nameOf(ref), since.get(nameOf(ref)) ?? options.ticks())
       add(nameOf(ref))
     },
     failed: following('virtual endpoints'),
@@ -170,7 +175,7 @@ export function startEndpointSync(options: SyncOptions): EndpointSync {
     since.delete(name)
     try {
       const { host: write, referents, version } = await bringInOrder(name)
-      if (write && started !== undefined) observer.lag((now() - started) / 1000)
+      if (write && started !== undefined) observer.lag((options.ticks() - started) / 1000)
       const next = turns.next(name, again.delete(name), version)
       if (next === 0) add(name)
       return next || (referents?.length ? lookAtReferentsEvery : undefined)
@@ -203,11 +208,13 @@ export function startEndpointSync(options: SyncOptions): EndpointSync {
     return { ...plan, version: versionOf(plan.virtual ? left : current) }
   }
 
-  function wait(name: string, { trouble, hostRef }: Plan): void {
+  /** Until what is in the way has gone: it is not ours, so nothing else would tell. */
+  function wait(name: string, { trouble, hostRef, state }: Plan): void {
     if (!hostRef) return
     const slot = nameOf(hostRef)
     const others = waiting.get(slot)
-    if (trouble?.reason === 'HostObjectForeign') waiting.set(slot, (others ?? new Set()).add(name))
+    const isLeaving = state === 'waiting' && host.get(hostRef)?.metadata.deletionTimestamp !== undefined
+    if (isLeaving || trouble?.reason === 'HostObjectForeign') waiting.set(slot, (others ?? new Set()).add(name))
     else if (others?.delete(name) && others.size === 0) waiting.delete(slot)
   }
 
@@ -274,6 +281,7 @@ export function startEndpointSync(options: SyncOptions): EndpointSync {
       return counts
     },
     lookAtAll: addAll,
+    known: { virtual: virtual.get, host: host.values },
     get depth() {
       return work.depth
     },

@@ -2,6 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
+import { ApiError } from '../api/errors.ts'
 import { startLanes } from './lanes.ts'
 
 test('failures that are forgiven do not make the next one wait', { timeout: 20_000 }, async () => {
@@ -33,5 +35,36 @@ test('failures that are forgiven do not make the next one wait', { timeout: 20_0
   await done.promise
   await lanes.idle()
   assert.equal(lanes.failing.size, 0)
+  await lanes.stop()
+})
+
+test('a server is left alone for as long as it asks, and for five minutes at most', async t => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  let tries = 0
+  let asks = 20
+  const lanes = startLanes({
+    lanes: 1,
+    work: async () => {
+      tries++
+      throw new ApiError(429, '', 'not now', { details: { retryAfterSeconds: asks } })
+    },
+    failed: () => {},
+    random: () => 0,
+  })
+  const pass = async (milliseconds: number) => {
+    t.mock.timers.tick(milliseconds)
+    for (let n = 0; n < 10; n++) await turn()
+  }
+  lanes.add('a')
+  await pass(0)
+  await pass(19_999)
+  assert.equal(tries, 1)
+  asks = 999_999
+  await pass(1)
+  assert.equal(tries, 2)
+  await pass(299_999)
+  assert.equal(tries, 2)
+  await pass(1)
+  assert.equal(tries, 3)
   await lanes.stop()
 })

@@ -27,6 +27,8 @@ export interface Lanes {
 
 const first = 100
 const slowest = 60_000
+/** A server that asks to be left alone for longer is asked all the same. */
+const longestAsked = 300_000
 
 export function startLanes({ lanes, work, failed, random }: LanesOptions): Lanes {
   const failing = new Map<string, { attempts: number; error: unknown }>()
@@ -44,7 +46,7 @@ export function startLanes({ lanes, work, failed, random }: LanesOptions): Lanes
       failed(name, error, attempts)
       const asked = error instanceof ApiError ? (error.status.details?.retryAfterSeconds ?? 0) * 1000 : 0
       const wait = Math.min(slowest, first * 2 ** Math.min(attempts - 1, 20))
-      return Math.max(asked, wait * (0.5 + random()))
+      return Math.max(Math.min(asked, longestAsked), wait * (0.5 + random()))
     } finally {
       under--
     }

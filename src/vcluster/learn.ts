@@ -7,7 +7,6 @@ import type { Resources } from '../api/resources.ts'
 import { Endpoints, type EndpointsObject, Service } from './kinds.ts'
 
 export type LearnOptions = {
-  readonly host: Resources
   /** URL of the host's API server. */
   readonly hostServer: string
   /** Addresses of a name; none where others look it up, such as a proxy. */
@@ -16,6 +15,8 @@ export type LearnOptions = {
   readonly namespace: string
 }
 
+/** Asks the host. */
+export type Learn = (host: Resources) => Promise<Known>
 export type Known = { readonly addresses: readonly string[]; readonly owner: OwnerReference | undefined }
 
 /** Addresses that are remembered though the host does not name them any more. */
@@ -26,7 +27,7 @@ const most = 256
  * as it was: a guard that forgets for a moment lets in for ever. An address that was the API server's stays one. Rejects
  * while its name has never been looked up: nothing is synced before there is a guard.
  */
-export function openLearner({ host, hostServer, lookup, name, namespace }: LearnOptions): () => Promise<Known> {
+export function openLearner({ hostServer, lookup, name, namespace }: LearnOptions): Learn {
   const own = new URL(hostServer).hostname.replace(/^\[|\]$/g, '')
   /** Last seen last. */
   const addresses = new Set<string>()
@@ -53,7 +54,7 @@ export function openLearner({ host, hostServer, lookup, name, namespace }: Learn
       addresses.delete(one)
     }
   }
-  return async () => {
+  return async host => {
     const [named, listed, service, ours] = await Promise.all([
       lookUp(),
       look(host, Endpoints, 'default', 'kubernetes'),

@@ -3,7 +3,7 @@
 
 import { canonical } from '../api/codec.ts'
 import type { Json, JsonObject, OwnerReference, Ref } from '../api/object.ts'
-import { hostUidMark, marksOf, readBase, virtualUidOf, whoseIs, writeBase } from './bookkeeping.ts'
+import { hashOf, hostUidMark, marksOf, readBase, virtualUidOf, whoseIs, writeBase } from './bookkeeping.ts'
 import { type Trouble, withCondition } from './condition.ts'
 import type { EndpointsObject } from './kinds.ts'
 import { adoptedFrom, isEmpty, keptOnHost, baseOf as seenNow, withChanges } from './merge-metadata.ts'
@@ -74,7 +74,7 @@ export async function planEndpoints(world: World, tools: PlanTools): Promise<Pla
     const logged = `${hostName} on the host belongs to somebody else: ${whose.other}`
     return { hostRef, ...failed(virtual, { reason: 'HostObjectForeign', message, logged }, tools) }
   }
-  if (!host && tools.hostDeletePolicy === 'Propagate' && wasMade(virtual))
+  if (!host && tools.hostDeletePolicy === 'Propagate' && wasMade(virtual, hostRef))
     return { state: 'gone', hostRef, virtual: remove(virtual) }
   return { hostRef, ...(await bring(virtual, whose === 'ours' ? host : undefined, { replaced: host, hostRef, tools })) }
 }
@@ -113,7 +113,8 @@ async function bring(
   const owner = hostRef.namespace === tools.vcluster.namespace ? tools.owner : undefined
   const write = hostWrite(finish(wanted, { merged, host, hostRef, tools }), replaced, owner)
   // An edit of the host is on the virtual side before the host says that it is; its condition goes the next time.
-  const next = merged === virtual ? clean(merged, host?.metadata.uid, tools) : merged
+  const { uid } = host?.metadata ?? {}
+  const next = merged === virtual ? clean(merged, uid === undefined ? undefined : { uid, hostRef }, tools) : merged
   return {
     state: 'synced',
     ...(merged === virtual ? {} : { first: 'virtual' as const }),
@@ -210,16 +211,22 @@ function hostWrite(
 
 const same = (a: unknown, b: unknown) => a === b || canonical((a ?? null) as Json) === canonical((b ?? null) as Json)
 
-const madeMark = (virtual: EndpointsObject, hostUid: string) => `${virtual.metadata.uid}/${hostUid}`
-/** A copy of an object carries its annotations, and is another object: its mark says nothing. */
-const wasMade = (virtual: EndpointsObject): boolean =>
-  virtual.metadata.annotations?.[hostUidMark]?.startsWith(madeMark(virtual, '')) ?? false
+/** Which object was made of which, and where; hashed, for the tenant sees it. */
+const madeMark = ({ metadata: { uid } }: EndpointsObject, hostUid: string, { namespace, name }: Ref) =>
+  `${uid}/${hostUid}/${hashOf(`${namespace}/${name}`)}`
+/** A copy of an object carries its annotations, and is another object; one that goes elsewhere by now was never made there. */
+function wasMade(virtual: EndpointsObject, hostRef: Ref): boolean {
+  const mark = virtual.metadata.annotations?.[hostUidMark]
+  return mark !== undefined && mark === madeMark(virtual, mark.split('/')[1] ?? '', hostRef)
+}
+
+type Made = { readonly uid: string; readonly hostRef: Ref }
 
 /** In sync: without a condition, and with the mark that tells a deletion on the host from what was never made. */
-function clean(virtual: EndpointsObject, hostUid: string | undefined, tools: PlanTools): EndpointsObject {
+function clean(virtual: EndpointsObject, made: Made | undefined, tools: PlanTools): EndpointsObject {
   const fine = withCondition(virtual, undefined, tools.now())
   const { annotations = {} } = fine.metadata
-  const mark = tools.hostDeletePolicy === 'Propagate' && hostUid !== undefined ? madeMark(virtual, hostUid) : undefined
+  const mark = tools.hostDeletePolicy === 'Propagate' && made ? madeMark(virtual, made.uid, made.hostRef) : undefined
   if (annotations[hostUidMark] === mark) return fine
   return {
     ...fine,

@@ -3,7 +3,7 @@
 import { ApiError, expired } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
 import type { Ref } from '../api/object.ts'
-import type { Document, List, ListOptions, Resources } from '../api/resources.ts'
+import { type Document, documentOf, type List, type ListOptions, type Resources } from '../api/resources.ts'
 
 /**
  * Lists and watches see one namespace alone ('' is all), so that rights in that namespace are enough. Lists come page by
@@ -12,13 +12,21 @@ import type { Document, List, ListOptions, Resources } from '../api/resources.ts
 export function within(resources: Resources, namespace: string): Resources {
   return {
     ...resources,
-    list: (kind, options) => listByPages(resources, kind, { ...options, namespace }),
+    list: async (kind, options) => {
+      const { items, ...rest } = await listByPages(resources, kind, { ...options, namespace })
+      return { ...rest, items: items.map(document => named(document, kind)) }
+    },
     watch: (kind, options) =>
       resources.watch(kind, { ...options, namespace }).catch(error => {
         if (error instanceof ApiError && isTooLarge(error)) throw expired(error.message)
         throw error
       }),
   }
+}
+
+/** In lists of Kubernetes the objects do not say what they are; in watches they do. That is no difference. */
+function named(document: Document, { apiVersion, kind }: Kind): Document {
+  return document.object.kind ? document : documentOf({ ...document.object, apiVersion, kind })
 }
 
 const pageSize = 500

@@ -4,7 +4,8 @@ import type { JsonObject } from '../api/object.ts'
 import type { Resources } from '../api/resources.ts'
 import type { Config } from './config.ts'
 import { type EndpointSync, type Observer, startEndpointSync } from './endpoints.ts'
-import type { Known } from './learn.ts'
+import type { Known, Learn } from './learn.ts'
+import { findLeft, type Left } from './left-behind.ts'
 import { namespaceMap } from './namespaces.ts'
 import { addressGuard } from './networks.ts'
 import { objectProblem } from './object-problem.ts'
@@ -19,8 +20,8 @@ export type OpenSyncOptions = {
   readonly namespace: string
   readonly virtual: Resources
   readonly host: Resources
-  /** Asks the host; it outlives a change of the configuration, so that what was learned does, too. */
-  readonly learn: () => Promise<Known>
+  /** Outlives a change of the configuration, so that what was learned does, too. */
+  readonly learn: Learn
   /** Kinds, or kind/name, that may be imported from the host. */
   readonly importAllow: readonly string[]
   /** Whether Events and conditions are written. */
@@ -32,7 +33,11 @@ export type OpenSyncOptions = {
   readonly wait: (milliseconds: number) => Promise<void>
   /** Milliseconds between two looks at what is known of the host; default: a minute. */
   readonly learnEvery?: number
-  readonly observer: Observer & { readonly patched: (result: Patched, seconds: number) => void }
+  readonly observer: Observer & {
+    readonly patched: (result: Patched, seconds: number) => void
+    /** Told once, after both sides were listed. */
+    readonly leftBehind: (found: readonly Left[]) => void
+  }
 }
 
 /** Resolves once the host has answered what must be known of it first; tries for as long as it is away. */
@@ -41,7 +46,7 @@ export async function openSync(options: OpenSyncOptions): Promise<EndpointSync> 
   const { endpoints, namespaces, configMaps, secrets } = config.sync.toHost
   const map = namespaces.enabled ? namespaceMap(namespaces.mappings.byName) : undefined
   const vcluster = { name, namespace, mapped: map?.toHost }
-  let known = await retried(options, 'asking the host', options.learn)
+  let known = await retried(options, 'asking the host', () => options.learn(host))
   const sandbox = endpoints.patches.length ? await startSandbox(options) : undefined
   const patcher = sandbox
     ? observed(
@@ -87,13 +92,28 @@ export async function openSync(options: OpenSyncOptions): Promise<EndpointSync> 
     sync.lookAtAll()
   }
   const away = (error: unknown) => options.observer.failed('asking the host', error)
-  const learning = setInterval(() => void options.learn().then(hear).catch(away), options.learnEvery ?? 60_000).unref()
+  const learning = setInterval(
+    () => void options.learn(host).then(hear).catch(away),
+    options.learnEvery ?? 60_000,
+  ).unref()
+  let isStopped = false
+  const lookForLeft = async () => {
+    await sync.ready
+    const what = 'looking for what was left behind'
+    const found = await retried(options, what, async () =>
+      isStopped ? [] : findLeft({ host, known: sync.known, vcluster }),
+    )
+    if (!isStopped) options.observer.leftBehind(found)
+  }
+  // Told to stop while it waits to try again.
+  lookForLeft().catch(() => {})
   return {
     ...sync,
     get depth() {
       return sync.depth
     },
     async stop() {
+      isStopped = true
       clearInterval(learning)
       await sync.stop()
       await patcher?.close()
@@ -126,11 +146,11 @@ async function retried<T>({ wait, observer }: OpenSyncOptions, what: string, wor
   }
 }
 
-function observed(patcher: Patcher, { observer, now }: OpenSyncOptions): Patcher {
+function observed(patcher: Patcher, { observer, ticks }: OpenSyncOptions): Patcher {
   const timed = async (run: Promise<Patched>): Promise<Patched> => {
-    const start = now()
+    const start = ticks()
     const result = await run
-    observer.patched(result, (now() - start) / 1000)
+    observer.patched(result, (ticks() - start) / 1000)
     return result
   }
   return {

@@ -60,17 +60,32 @@ export async function serveApi(flag: (name: string) => string, refuse: Refuse): 
     const namespace = /\/namespaces\/([^/?]+)\//.exec(`${url}/`)?.[1]
     if (method === 'POST' && namespace && !namespaces.has(namespace))
       return status(404, 'NotFound', `namespaces "${namespace}" not found`)
-    const passed = send(`${front.url}${prefix}${url}`, { method, headers }, got => {
-      response.writeHead(got.statusCode ?? 500, got.headers)
+    const pass = async (got: IncomingMessage) => {
+      const code = got.statusCode ?? 500
+      if (method === 'GET' && !/[?&]watch=/.test(url)) return answer(code, listed(await text(got)))
+      response.writeHead(code, got.headers)
       response.flushHeaders()
-      got.pipe(response)
-    })
+      return got.pipe(response)
+    }
+    const passed = send(
+      `${front.url}${prefix}${url}`,
+      { method, headers },
+      got => void pass(got).catch(() => response.destroy()),
+    )
     passed.on('error', () => response.destroy())
     response.on('close', () => passed.destroy())
     return request.pipe(passed)
   }
   const server = createServer({ cert, key }, (request, response) => void serve(request, response))
   server.listen(Number(flag('secure-port')), flag('bind-address'))
+}
+
+type Listed = { readonly items?: readonly { readonly kind?: string; readonly apiVersion?: string }[] }
+
+/** What is in a list does not say what it is: the list does. */
+function listed(body: string): object {
+  const answer = JSON.parse(body) as Listed
+  return answer.items ? { ...answer, items: answer.items.map(({ kind: _, apiVersion: __, ...item }) => item) } : answer
 }
 
 function openNamespaces(file: string) {

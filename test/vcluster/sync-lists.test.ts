@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { expired } from '../../src/api/errors.ts'
-import type { Json } from '../../src/api/object.ts'
-import type { Resources } from '../../src/api/resources.ts'
+import type { Json, Resource } from '../../src/api/object.ts'
+import { documentOf, type Resources } from '../../src/api/resources.ts'
 import { Endpoints } from '../../src/vcluster/kinds.ts'
 import { within } from '../../src/vcluster/scoped.ts'
 import { endpoints, openCluster } from '../support/cluster.ts'
@@ -65,4 +65,20 @@ test('what is wrong with the first page is told, and not asked again', async () 
   const { asked, resources: told } = listing(1)
   await assert.rejects(within(told, 'default').list(Endpoints), /too old/)
   assert.equal(asked.length, 1)
+})
+
+test('what is in a list is what was asked for, though it does not say so: in lists of Kubernetes nothing does', async () => {
+  const list: Resources['list'] = async (kind, options) => {
+    const { items, ...rest } = await resources.list(kind, options)
+    const bare = items.map(({ object: { apiVersion: _, kind: __, ...object } }) => documentOf(object as Resource))
+    return { ...rest, items: bare }
+  }
+  for (const failsAt of [undefined, 2]) {
+    const { resources: told } = listing(failsAt)
+    const { items } = await within(
+      { ...told, list: (...args) => told.list(...args).then(() => list(...args)) },
+      '',
+    ).list(Endpoints)
+    assert.deepEqual([...new Set(items.map(({ object }) => `${object.apiVersion} ${object.kind}`))], ['v1 Endpoints'])
+  }
 })

@@ -272,6 +272,30 @@ describe('the syncer', { timeout: 60_000 }, () => {
     await synced('web')
   })
 
+  test('with Propagate an object that goes elsewhere by now was not deleted: it is made there, and the virtual one stays', async () => {
+    await make('web')
+    const to = (namespace: string) => ({
+      ...{ hostDeletePolicy: 'Propagate' as const, hostNamespaces: [namespace] },
+      vcluster: { ...vcluster, mapped: () => namespace },
+    })
+    const marked = (before?: string) =>
+      until('the mark', async () => {
+        const found = annotation(await virtualSide().get(at('web')), `${mark}/host-uid`)
+        return found !== before && found
+      })
+    const sync = start(to('team-default'))
+    const first = await marked()
+    const { metadata } = (await virtualSide().get(at('web'))) ?? endpoints('none')
+    await sync.stop()
+    start(to('other'))
+    await until('the object', () => hostSide().get({ namespace: 'other', name: 'web' }))
+    await marked(first)
+    assert.equal((await virtualSide().get(at('web')))?.metadata.uid, metadata.uid)
+    assert.doesNotMatch(first, /team-default/, 'the tenant is told no name of the host')
+    await hostSide().remove({ namespace: 'other', name: 'web' })
+    await until('web gone', async () => (await virtualSide().get(at('web'))) === undefined)
+  })
+
   test('subsets edited on the host are put right', async () => {
     await make('web')
     start()
@@ -360,6 +384,19 @@ describe('the syncer', { timeout: 60_000 }, () => {
     )
   })
 
+  test('an object of nobody that is about to go is waited for, and ours comes when it has gone', async () => {
+    await make('web')
+    const { namespace, name } = hostAt('web')
+    await hostSide().create(endpoints(name, { metadata: { finalizers: ['example.org/f'] } }, namespace))
+    await hostSide().remove(hostAt('web'))
+    const sync = start()
+    await sync.ready
+    await sync.settled()
+    assert.equal(sync.states().get('waiting'), 1)
+    await hostSide().patch(hostAt('web'), { metadata: { finalizers: null } })
+    await until('ours', async () => annotation(await onHost('web'), `${mark}/object-name`) === 'web')
+  })
+
   test('two objects whose host names are the same: the second is told, and comes when the first goes', async () => {
     await virtualSide().service('a-x-b', undefined, 'c')
     await virtualSide().service('a', undefined, 'b-x-c')
@@ -392,6 +429,16 @@ describe('the syncer', { timeout: 60_000 }, () => {
     assert.equal((event as unknown as { reason: string }).reason, 'SyncError')
     await virtualSide().patch(at('bad'), { subsets: ips('10.0.0.1') })
     await synced('bad')
+  })
+
+  test('an address that is refused later: nothing is written, and what was synced before stays as it was', async () => {
+    await make('web', { metadata: { labels: { a: '1' } } })
+    start()
+    const before = await synced('web')
+    await virtualSide().patch(at('web'), { subsets: ips('10.0.0.2', '239.0.0.1'), metadata: { labels: { a: '2' } } })
+    await until('the condition', async () => annotation(await virtualSide().get(at('web')), `${mark}/conditions`))
+    await running?.settled()
+    assert.deepEqual(await onHost('web'), before)
   })
 
   test('what the host refuses is told with the virtual name, retried, and does not hold up the rest', async () => {
@@ -475,6 +522,23 @@ describe('the syncer', { timeout: 60_000 }, () => {
     start({ now: () => Date.now() + 10 * 365 * 86_400_000 })
     await virtualSide().patch(at('bad'), { subsets: ips('10.0.0.1') })
     await synced('bad')
+  })
+
+  test('a clock that is set back makes no lag less than none', async () => {
+    let time = Date.now()
+    const lags: number[] = []
+    const observer = {
+      wrote: () => {},
+      lag: (seconds: number) => void lags.push(seconds),
+      failed: () => {},
+      trouble: () => {},
+    }
+    const sync = start({ now: () => (time -= 3_600_000), observer })
+    await sync.ready
+    await make('web')
+    await synced('web')
+    await until('a lag', async () => lags.length > 0)
+    for (const lag of lags) assert.ok(lag >= 0 && lag < 3600, String(lag))
   })
 
   test('a change between reading and writing is a conflict that ends well', async () => {
