@@ -6,8 +6,9 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { shownCommands } from '../../docs/generate.ts'
 import { helpOf } from '../../src/cli/help.ts'
-import { type CliHome, openHome, withTerminal } from '../support/cli-home.ts'
+import { type CliHome, openHome } from '../support/cli-home.ts'
 import { type Server, startServer } from '../support/server.ts'
+import { withTerminal } from '../support/terminal.ts'
 
 let server: Server
 let home: CliHome

@@ -6,8 +6,9 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { kinds } from '../../src/kinds/index.ts'
-import { type CliHome, openHome, withTerminal } from '../support/cli-home.ts'
+import { type CliHome, openHome } from '../support/cli-home.ts'
 import { type Server, startServer } from '../support/server.ts'
+import { withTerminal } from '../support/terminal.ts'
 
 let server: Server
 let home: CliHome

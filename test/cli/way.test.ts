@@ -8,8 +8,9 @@ import { connect as connectSocket } from 'node:net'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { after, before, test } from 'node:test'
-import { type CliHome, openHome, withTerminal } from '../support/cli-home.ts'
+import { type CliHome, openHome } from '../support/cli-home.ts'
 import { type Server, startServer } from '../support/server.ts'
+import { withTerminal } from '../support/terminal.ts'
 
 let server: Server
 let home: CliHome
