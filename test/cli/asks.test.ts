@@ -161,6 +161,17 @@ test('who deletes the key they are signed in with is told so, and whether it is 
   await ada.close()
 })
 
+test('of several keys, the one that is signed in with goes last: the others go while it still counts', async () => {
+  const bob = await openHome()
+  await bob.signIn(server, (await home.ok('create accesskey mine --for-user bob')).trim())
+  await home.ok('create accesskey other --for-user bob')
+  const { code, stdout, stderr } = await bob.run('delete accesskey mine other --yes')
+  assert.deepEqual([code, stdout], [0, 'ownedaccesskey/other deleted\nownedaccesskey/mine deleted\n'], stderr)
+  assert.match(stderr, /it is the key that you are signed in with, and the last one of bob/)
+  assert.match(await bob.fails(4, 'whoami'), /deleted/)
+  await bob.close()
+})
+
 test('a key does not disable itself, and is told why', async () => {
   assert.match(await home.fails(5, 'disable accesskey admin'), /own/)
 })
