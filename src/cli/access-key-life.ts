@@ -12,6 +12,7 @@ import { contextFlag, dryRunFlag, yesFlag } from './flags.ts'
 import { type GetFlags, getFlags, show } from './get.ts'
 import { expiryOf, expiryText, scopeText } from './key-facts.ts'
 import { ago, paint, printObjects, printTable } from './print.ts'
+import { tellOfScope } from './refused.ts'
 import { openSession, type Session } from './session.ts'
 import { warnings } from './shown-once.ts'
 
@@ -34,8 +35,10 @@ export const listAccessKeys = defineCommand({
     try {
       const selection = flags.selector ? { labelSelector: flags.selector } : {}
       const keys = await Array.fromAsync(listAll(session.resources, OwnedAccessKey, selection))
-      if (!keys.length) printObjects(io, OwnedAccessKey, keys, { ...flags, isList: true })
-      else {
+      if (!keys.length) {
+        printObjects(io, OwnedAccessKey, keys, { ...flags, isList: true })
+        await tellOfScope(io, session)
+      } else {
         const more = isWide ? ['TYPE', 'DISPLAY-NAME', 'AGE'] : []
         const header = ['NAME', 'OWNER', 'LAST-USE', 'EXPIRES', 'SCOPE', 'FLAGS', ...more]
         printTable(

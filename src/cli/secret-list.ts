@@ -13,6 +13,7 @@ import { readDuration } from './duration.ts'
 import { contextFlag, projectFlag } from './flags.ts'
 import { type GetFlags, getFlags, selectionOf, show } from './get.ts'
 import { type PrintOptions, printJson, printObjects } from './print.ts'
+import { tellOfScope } from './refused.ts'
 import { secretKind } from './secret.ts'
 import { openSession, type Session } from './session.ts'
 
@@ -56,6 +57,7 @@ export const listSecrets = defineCommand({
       )
       const { namespace } = selectionOf(session, kind, flags)
       printFound(io, found, { ...flags, namespace, withNamespace: isEverywhere })
+      if (!found.some(({ objects }) => objects.length)) await tellOfScope(io, session)
       return 0
     } finally {
       session.close()
