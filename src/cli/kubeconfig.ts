@@ -7,7 +7,7 @@ import { defineCommand, type Io, UsageError } from './command.ts'
 import { type Context, contextNamed, readContexts } from './contexts.ts'
 import { contextFlag } from './flags.ts'
 import { passingFile } from './paths.ts'
-import { openSession, withoutKey } from './session.ts'
+import { checkServer, openSession, withoutKey } from './session.ts'
 
 type Named = { readonly name: string; readonly [field: string]: Json }
 
@@ -20,6 +20,7 @@ async function kubeconfigOf(io: Io, context: string | undefined) {
   const all = await readContexts(io)
   const name = contextNamed(all, context)
   const found = all.contexts[name] as Context
+  checkServer(io, { name, server: found.server, asked: context })
   if (found.server.startsWith('http:'))
     throw new UsageError([
       `kubectl sends keys over TLS only, and the context "${name}" is for ${found.server}: sign in to its https address`,

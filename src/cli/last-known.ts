@@ -2,7 +2,7 @@
 
 import { createCipheriv, createDecipheriv, createHash, scryptSync } from 'node:crypto'
 import type { Io } from './command.ts'
-import { copiesDirectory } from './paths.ts'
+import { allCopies, copiesDirectory } from './paths.ts'
 
 type Owner = { readonly server: string; readonly key: string }
 /** What the copy is of: other secrets, servers and keys have other copies. */
@@ -39,6 +39,7 @@ export async function keepCopy(io: Io, of: CopyOf, values: ReadonlyMap<string, B
     const entries = [...values].map(([name, value]) => [name, value.toString('base64')])
     const sealed = Buffer.concat([cipher.update(JSON.stringify({ time: io.now(), entries })), cipher.final()])
     await io.files.write(fileOf(io, of), Buffer.concat([salt, nonce, cipher.getAuthTag(), sealed]))
+    await sweep(io)
   } catch (error) {
     io.err(`platform: warning: no copy was kept for when the service is away: ${(error as Error).message}\n`)
   }
@@ -79,5 +80,14 @@ export async function readCopy(io: Io, of: CopyOf): Promise<Copy | undefined> {
 export const dropCopy = (io: Io, of: CopyOf): Promise<void> => io.files.remove(fileOf(io, of))
 
 /** Whoever signs out leaves no copies behind. */
-export const dropCopies = (io: Io, owner: Owner): Promise<void> =>
-  io.files.removeAll(copiesDirectory(io.env, ownerOf(owner)))
+export async function dropCopies(io: Io, owner: Owner): Promise<void> {
+  await io.files.removeAll(copiesDirectory(io.env, ownerOf(owner)))
+  await sweep(io)
+}
+
+/** Copies once lay side by side, whosever they were: nobody reads those any more. */
+async function sweep(io: Io): Promise<void> {
+  const all = allCopies(io.env)
+  const names = await io.listDirectory(all).catch(() => [])
+  for (const name of names) if (/^[0-9a-f]{64}$/.test(name)) await io.files.remove(`${all}/${name}`)
+}
