@@ -9,6 +9,7 @@ import { openTransport } from '../kubeconfig/transport.ts'
 import { type Io, UsageError } from './command.ts'
 import { type Context, contextNamed, readContexts, readKey } from './contexts.ts'
 import { namespaceProblems } from './flags.ts'
+import { proxyEnv } from './proxy-env.ts'
 import { certificateIn, isNoTls, isUntrusted, lookAt, serverOf, untrusted, withFingerprint } from './trust.ts'
 
 export type Session = {
@@ -53,7 +54,7 @@ export async function openSession(io: Io, flags: SessionFlags = {}): Promise<Ses
 export function openWay(io: Io, way: Reached & Pick<Way, 'key'>) {
   const { server, ca, key } = way
   const access = { server, namespace: '', insecure: false, token: key, ...(ca ? { ca: { text: ca } } : {}) }
-  const transport = openTransport(access, { env: io.env, now: io.now })
+  const transport = openTransport(access, { env: proxyEnv(io.env), now: io.now })
   const mayPass = (error: unknown) => !isFinal(error)
   const fetch = retrying((url, init) => transport.fetch(url, init).catch(plainly(io, way)), { mayPass })
   const warn = (text: string) => io.err(`platform: warning: ${text}\n`)

@@ -6,6 +6,7 @@ import type { DetailedPeerCertificate, TLSSocket } from 'node:tls'
 import { ApiError } from '../api/errors.ts'
 import { whyNot } from '../kubeconfig/why-not.ts'
 import { UsageError } from './command.ts'
+import { proxyEnv } from './proxy-env.ts'
 
 type Env = { readonly [name: string]: string | undefined }
 export type Seen = {
@@ -40,8 +41,8 @@ const tooMuchIn = ({ username, password, pathname, search, hash }: URL): string[
 ]
 
 /** One request without a key, whose answer does not matter: proxies are used as later, and the handshake is what is looked at. */
-export function lookAt(server: string, env: Env): Promise<Seen> {
-  const agent = new Agent({ rejectUnauthorized: false, proxyEnv: env as NodeJS.ProcessEnv })
+export async function lookAt(server: string, env: Env): Promise<Seen> {
+  const agent = new Agent({ rejectUnauthorized: false, proxyEnv: proxyEnv(env) as NodeJS.ProcessEnv })
   return new Promise<Seen>((resolve, reject) => {
     const sent = request(`${server}/livez`, { agent, method: 'HEAD', timeout: within })
     sent.on('timeout', () => sent.destroy(new Error('it did not answer in time')))

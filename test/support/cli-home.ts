@@ -16,7 +16,7 @@ import { openTerminal, type Terminal } from './terminal.ts'
 type Options = Pick<ExecOptions, 'stdin' | 'env'> & {
   /** For `exec`: a script of sh that ends by running "$@", which is the program. */
   readonly within?: string
-  /** For `exec`: modules that are loaded before the program. */
+  /** For `exec` and `start`: modules that are loaded before the program. */
   readonly imports?: readonly string[]
 }
 
@@ -139,7 +139,7 @@ export async function openHome({ mayHold = keyFiles, program: own = ofCheckout }
     start: (args, options = {}) => {
       noteKeys(options)
       const all = { ...env, ...options.env }
-      const child = spawn(process.execPath, command(args), { cwd: directory, env: all, stdio: 'pipe' })
+      const child = spawn(process.execPath, command(args, options.imports), { cwd: directory, env: all, stdio: 'pipe' })
       child.stderr.on('data', chunk => said.push(chunk))
       // A server tells on its standard output.
       if (args[0] === 'serve') child.stdout.on('data', chunk => said.push(chunk))
