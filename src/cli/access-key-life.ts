@@ -11,7 +11,7 @@ import { readDuration } from './duration.ts'
 import { contextFlag, dryRunFlag, yesFlag } from './flags.ts'
 import { type GetFlags, getFlags, show } from './get.ts'
 import { expiryOf, expiryText, scopeText } from './key-facts.ts'
-import { ago, paint, printObjects, printTable } from './print.ts'
+import { ago, nameOf, paint, printObjects, printTable } from './print.ts'
 import { tellOfScope } from './refused.ts'
 import { openSession, type Session } from './session.ts'
 import { warnings } from './shown-once.ts'
@@ -115,15 +115,16 @@ export const rotateAccessKey = defineCommand({
   positionals: keyName,
   run: async ({ flags, words: [name = ''] }, io) => {
     const overlapSeconds = flags.overlap === undefined ? 0 : readDuration('--overlap', flags.overlap)
-    if (!overlapSeconds) await confirm(io, `Rotate ${name}, so that its old key ends at once?`, flags.yes)
     const session = await openSession(io, flags)
     try {
+      const question = `Rotate ownedaccesskey/${name} on ${session.server}, so that its old key ends at once?`
+      if (!overlapSeconds) await confirm(io, question, flags.yes)
       const body = { kind: 'KeyRotation', spec: { overlapSeconds } }
       const { object } = await session.resources.act(OwnedAccessKey, { namespace: '', name }, 'rotate', body, {
         warn: warnings(io),
       })
       await keepOwn(io, session, name, String(object.spec?.['key'] ?? ''))
-      io.err(`${name} rotated; its key is shown this once\n`)
+      io.err(`${nameOf(OwnedAccessKey, object)} rotated; its key is shown this once\n`)
       printSecret(io, session, object, flags.output)
       return 0
     } finally {

@@ -32,6 +32,10 @@ export const create = defineCommand({
     ...dryRunFlag,
     file: { type: 'list', short: 'f', value: 'FILE', what: 'The file; - is standard input.', required: true },
   },
+  instead: ([word = '']) =>
+    /^(shared|project)?secrets?$/i.test(word)
+      ? 'a secret is made by setting a key: platform set secret NAME KEY'
+      : undefined,
   run: async ({ flags }, io) => {
     const read = await Promise.all(flags.file.map(file => readObjects(io, file)))
     const problems = read.flatMap(one => one.problems)

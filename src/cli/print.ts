@@ -13,6 +13,8 @@ export type PrintOptions = {
   readonly withNamespace?: boolean
   /** Where it was looked, for when nothing is there; empty: in every namespace. */
   readonly namespace?: string | undefined
+  /** What else was wanted of them, for the same. */
+  readonly besides?: string
 }
 
 export function printJson(io: Io, value: unknown, output: string | undefined): void {
@@ -71,11 +73,12 @@ export function printObjects(
     )
 }
 
-function nothingFound({ plural, namespaced }: Kind, { namespace, withNamespace }: PrintOptions): string {
+function nothingFound({ plural, namespaced }: Kind, options: PrintOptions): string {
+  const { namespace, withNamespace, besides = '' } = options
   if (!namespaced) return `No ${plural} found.`
   return withNamespace || !namespace
-    ? `No ${plural} found in any namespace.`
-    : `No ${plural} found in namespace ${namespace}.`
+    ? `No ${plural} found in any namespace${besides}.`
+    : `No ${plural} found in namespace ${namespace}${besides}.`
 }
 
 const shownColumns = (kind: Kind, { output }: PrintOptions) =>

@@ -31,16 +31,22 @@ after(async () => {
 const acts: { readonly [command: string]: readonly [args: string, question: RegExp] } = {
   login: ['login http://127.0.0.1:1 --context 127.0.0.1', /the context "127.0.0.1" is for https:/],
   'context delete': ['context delete 127.0.0.1', /Forget the context "127.0.0.1" and its key\?/],
-  'unset secret': ['unset secret app A -n asks', /Remove A from sharedsecret\/app/],
+  'unset secret': ['unset secret app A -n asks', /Remove A from sharedsecret\/app in namespace asks on https:\S+\?/],
   'import secret': [
     'import secret app -f app.json --replace -n asks',
-    /Set C of sharedsecret\/app on https:\S+ and remove A, B\?/,
+    /Set C of sharedsecret\/app in namespace asks on https:\S+ and remove A, B\?/,
   ],
-  'rollback secret': ['rollback secret app@1 -n asks', /as in version 1: B removed\?/],
-  delete: ['delete team web', /Delete team\/web/],
+  'rollback secret': [
+    'rollback secret app@1 -n asks',
+    /Make sharedsecret\/app in namespace asks on https:\S+ as in version 1: B removed\?/,
+  ],
+  delete: ['delete secret app -n asks', /Delete sharedsecret\/app in namespace asks on https:\S+\?/],
   'team remove-user': ['team remove-user web ada', /Take the user ada out of team\/web on https:\S+\?/],
   'team remove-group': ['team remove-group web front', /Take the group front out of team\/web on https:\S+\?/],
-  'rotate accesskey': ['rotate accesskey ci', /its old key ends at once\?/],
+  'rotate accesskey': [
+    'rotate accesskey ci',
+    /Rotate ownedaccesskey\/ci on https:\S+, so that its old key ends at once\?/,
+  ],
   'token revoke': ['token revoke --user ada --group front', /tokens of the user ada, and with the group front/],
 }
 
