@@ -123,9 +123,16 @@ export const rotateAccessKey = defineCommand({
       const { object } = await session.resources.act(OwnedAccessKey, { namespace: '', name }, 'rotate', body, {
         warn: warnings(io),
       })
-      await keepOwn(io, session, name, String(object.spec?.['key'] ?? ''))
+      const unkept = await keepOwn(io, session, name, String(object.spec?.['key'] ?? '')).then(
+        () => undefined,
+        (error: Error) => error,
+      )
       io.err(`${nameOf(OwnedAccessKey, object)} rotated; its key is shown this once\n`)
       printSecret(io, session, object, flags.output)
+      if (unkept)
+        throw new Error(
+          `the context "${session.context}" still has the old key: ${unkept.message}; platform login ${session.server} takes the new one`,
+        )
       return 0
     } finally {
       session.close()

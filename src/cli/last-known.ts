@@ -18,9 +18,15 @@ const fileOf = (io: Io, of: CopyOf) => `${copiesDirectory(io.env, ownerOf(of))}/
 async function keyOf(io: Io, salt: Uint8Array): Promise<Buffer | undefined> {
   const { PLATFORM_PASSPHRASE: passphrase } = io.env
   if (passphrase) return scryptSync(passphrase, salt, 32)
+  const known = await (await io.keychain())?.get('last-known')
+  return known ? Buffer.from(known, 'base64') : undefined
+}
+
+/** Another one where there is none: only who keeps a copy may make it, for what was sealed with the one of before is lost then. */
+async function keyFor(io: Io, salt: Uint8Array): Promise<Buffer | undefined> {
+  const known = await keyOf(io, salt)
+  if (known) return known
   const keychain = await io.keychain()
-  const known = await keychain?.get('last-known')
-  if (known) return Buffer.from(known, 'base64')
   const made = Buffer.from(io.random(32))
   const isKept = await keychain?.set('last-known', made.toString('base64')).then(
     () => true,
@@ -33,7 +39,7 @@ async function keyOf(io: Io, salt: Uint8Array): Promise<Buffer | undefined> {
 export async function keepCopy(io: Io, of: CopyOf, values: ReadonlyMap<string, Buffer>): Promise<void> {
   try {
     const [salt, nonce] = [Buffer.from(io.random(16)), Buffer.from(io.random(12))]
-    const key = await keyOf(io, salt)
+    const key = await keyFor(io, salt)
     if (!key) return
     const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(textOf(of)))
     const entries = [...values].map(([name, value]) => [name, value.toString('base64')])

@@ -5,6 +5,7 @@ import type { Kind } from '../api/kind.ts'
 import type { Json, Resource } from '../api/object.ts'
 import { cellsIn } from '../client/rows.ts'
 import type { Io } from './command.ts'
+import { plain } from './plain.ts'
 
 export type PrintOptions = {
   readonly output?: string | undefined
@@ -47,8 +48,6 @@ export function printRow(io: Io, row: readonly string[], widths: readonly number
   const padded = row.map((cell, at) => plain(cell) + ' '.repeat(Math.max(0, (widths[at] ?? 0) - widthOf(cell))))
   io.out(`${padded.join('   ').trimEnd()}\n`)
 }
-
-const plain = (text: string) => text.replace(/[\x00-\x1f\x7f-\x9f]/g, '�')
 
 export const nameOf = (kind: Kind, object: Resource) => `${kind.singular}/${object.metadata.name ?? ''}`
 

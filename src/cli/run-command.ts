@@ -3,6 +3,7 @@
 import { ApiError } from '../api/errors.ts'
 import { type Command, type Io, loaded, type Row, SeveralErrors, StartError, UsageError } from './command.ts'
 import { helpOf, overviewOf } from './help.ts'
+import { plainLines } from './plain.ts'
 import { readFlags } from './read-flags.ts'
 
 /** 0: done. 1: failed, or differs. 2: wrongly asked. The rest say what a script may want to know. */
@@ -30,7 +31,7 @@ export async function runCommand(commands: readonly Row[], args: readonly string
     const given = command.ownFlags ? { flags: {}, words: [], args: rest } : readFlags(command, rest, io.env)
     return await command.run(given, io)
   } catch (error) {
-    for (const line of linesOf(error)) io.err(`platform: ${line}\n`)
+    for (const line of linesOf(error)) io.err(`platform: ${plainLines(line)}\n`)
     return exitCodeOf(error)
   }
 }

@@ -55,7 +55,6 @@ export function openWay(io: Io, way: Reached & Pick<Way, 'key'>) {
   const { server, ca, key } = way
   const access = { server, namespace: '', insecure: false, token: key, ...(ca ? { ca: { text: ca } } : {}) }
   const transport = openTransport(access, { env: proxyEnv(io.env), now: io.now })
-  const mayPass = (error: unknown) => !isFinal(error)
   const fetch = retrying((url, init) => transport.fetch(url, init).catch(plainly(io, way)), { mayPass })
   const warn = (text: string) => io.err(`platform: warning: ${text}\n`)
   const options = { url: server, fetch, warn }
@@ -67,8 +66,9 @@ const isUnknown = (error: Error) => /certificate is not (?:trusted|of the CA)/.t
 /** The certificate does not fit the server; that is told as it is. */
 const isOfOthers = (error: Error) =>
   /certificate (?:has ended|is not valid yet|is for another name)/.test(error.message)
-/** The next try would end as this one did. */
-const isFinal = (error: unknown) => error instanceof ApiError && isUntrusted(error)
+/** Whether the next try may end otherwise. Who was let wait for so long is not let wait five times as long. */
+export const mayPass = (error: unknown) =>
+  !(error instanceof ApiError && (isUntrusted(error) || /no answer within|not answer in time/.test(error.message)))
 
 /** What is wrong with the way itself is told as what it may be. A key is not sent to a server whose certificate does not fit. */
 const plainly =
