@@ -53,6 +53,15 @@ test('--merge keeps what others have in the file, comments included, and can be 
   }
 })
 
+test('--merge without a home has no place, and makes none of that name', async () => {
+  const env = {
+    HOME: undefined,
+    XDG_CONFIG_HOME: join(home.directory, '.config'),
+    XDG_DATA_HOME: join(home.directory, '.local/share'),
+  }
+  assert.match(await home.fails(2, 'kubeconfig --merge', { env }), /neither HOME nor KUBECONFIG is set/)
+})
+
 test('without kubectl, platform kubectl says where to get it', async () => {
   assert.match(await home.fails(1, 'kubectl get teams', { env: { PATH: '/nonexistent' } }), /kubectl is not installed/)
 })

@@ -146,6 +146,13 @@ test('--watch ends a program that ignores SIGTERM, and starts the next one', asy
   await home.ok('set secret app token=-', { stdin: 'canary-two' })
 })
 
+test('a key of any name is a variable of the program, whatever it means elsewhere', async () => {
+  for (const key of ['__proto__', 'constructor'])
+    await home.ok(['set', 'secret', 'odd', `${key}=-`], { stdin: `canary-${key}` })
+  const { stdout, stderr } = await home.exec(['run', '-s', 'odd', '--', 'sh', '-c', 'echo $__proto__ $constructor'])
+  assert.equal(stdout, 'canary-__proto__ canary-constructor\n', stderr)
+})
+
 test('signals go through where an older Node hands over to the pinned one', async () => {
   const older = join(home.directory, 'older.mjs')
   writeFileSync(older, "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.0.0' } })")
