@@ -25,7 +25,8 @@ if (major > 24 || (major === 24 && minor >= 12)) {
     process.exit(1)
   }
   const child = spawn(node, [program, ...process.argv.slice(2)], { stdio: 'inherit' })
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, forward(child, signal))
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'])
+    process.on(signal, forward(child, signal))
   child.on('error', error => {
     console.error(`platform could not start ${node}: ${error.message}`)
     process.exit(1)

@@ -9,9 +9,20 @@ import { openFiles } from './files.ts'
 import { start } from './start.ts'
 
 const { stdin, stdout, stderr, env } = process
-// Whoever reads our output may have seen enough.
+/** Whoever reads our output may have seen enough; a disk that takes no more is a failure. */
 for (const stream of [stdout, stderr])
-  stream.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') process.exit(0)
+    const why = error.code === 'ENOSPC' ? 'no space left on device' : error.message
+    if (stream === stdout) stderr.write(`platform: cannot write to standard output: ${why}\n`)
+    process.exit(1)
+  })
+
+/** Resolves when everything has gone out; what could not has ended the program by then. */
+export const printed = async () => {
+  // A write that failed is told behind this one, as an event.
+  for (const stream of [stdout, stderr]) await new Promise(resolve => stream.write('', () => setImmediate(resolve)))
+}
 
 export const io: Io = {
   out: data => void stdout.write(data),

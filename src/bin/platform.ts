@@ -2,7 +2,9 @@
 
 import { runCommand } from '../cli/run-command.ts'
 import { commands } from './commands.ts'
-import { io } from './io.ts'
+import { io, printed } from './io.ts'
 
+const code = await runCommand(commands, process.argv.slice(2), io)
+await printed()
 // Ends the process even where a command that failed left a store or a watch open.
-process.exit(await runCommand(commands, process.argv.slice(2), io))
+process.exit(code)

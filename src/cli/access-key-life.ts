@@ -11,7 +11,8 @@ import { readDuration } from './duration.ts'
 import { contextFlag, dryRunFlag, yesFlag } from './flags.ts'
 import { type GetFlags, getFlags, show } from './get.ts'
 import { expiryOf, expiryText, scopeText } from './key-facts.ts'
-import { ago, paint, printObjects, printTable } from './print.ts'
+import { ago, nameOf, paint, printObjects, printTable } from './print.ts'
+import { tellOfScope } from './refused.ts'
 import { openSession, type Session } from './session.ts'
 import { warnings } from './shown-once.ts'
 
@@ -34,8 +35,10 @@ export const listAccessKeys = defineCommand({
     try {
       const selection = flags.selector ? { labelSelector: flags.selector } : {}
       const keys = await Array.fromAsync(listAll(session.resources, OwnedAccessKey, selection))
-      if (!keys.length) printObjects(io, OwnedAccessKey, keys, { ...flags, isList: true })
-      else {
+      if (!keys.length) {
+        printObjects(io, OwnedAccessKey, keys, { ...flags, isList: true })
+        await tellOfScope(io, session)
+      } else {
         const more = isWide ? ['TYPE', 'DISPLAY-NAME', 'AGE'] : []
         const header = ['NAME', 'OWNER', 'LAST-USE', 'EXPIRES', 'SCOPE', 'FLAGS', ...more]
         printTable(
@@ -112,16 +115,24 @@ export const rotateAccessKey = defineCommand({
   positionals: keyName,
   run: async ({ flags, words: [name = ''] }, io) => {
     const overlapSeconds = flags.overlap === undefined ? 0 : readDuration('--overlap', flags.overlap)
-    if (!overlapSeconds) await confirm(io, `Rotate ${name}, so that its old key ends at once?`, flags.yes)
     const session = await openSession(io, flags)
     try {
+      const question = `Rotate ownedaccesskey/${name} on ${session.server}, so that its old key ends at once?`
+      if (!overlapSeconds) await confirm(io, question, flags.yes)
       const body = { kind: 'KeyRotation', spec: { overlapSeconds } }
       const { object } = await session.resources.act(OwnedAccessKey, { namespace: '', name }, 'rotate', body, {
         warn: warnings(io),
       })
-      await keepOwn(io, session, name, String(object.spec?.['key'] ?? ''))
-      io.err(`${name} rotated; its key is shown this once\n`)
+      const unkept = await keepOwn(io, session, name, String(object.spec?.['key'] ?? '')).then(
+        () => undefined,
+        (error: Error) => error,
+      )
+      io.err(`${nameOf(OwnedAccessKey, object)} rotated; its key is shown this once\n`)
       printSecret(io, session, object, flags.output)
+      if (unkept)
+        throw new Error(
+          `the context "${session.context}" still has the old key: ${unkept.message}; platform login ${session.server} takes the new one`,
+        )
       return 0
     } finally {
       session.close()

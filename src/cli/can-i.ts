@@ -9,6 +9,7 @@ import { contextFlag, namespaceFlag, projectFlag } from './flags.ts'
 import { readsEverything } from './key-facts.ts'
 import { anyKind } from './kind-named.ts'
 import { namespaceFor } from './namespace-for.ts'
+import { plain } from './plain.ts'
 import { paint, printJson } from './print.ts'
 import { refusedScope } from './refused.ts'
 import { openSession } from './session.ts'
@@ -83,7 +84,7 @@ export const canI = defineCommand({
     if (given.flags.output) printJson(io, status, given.flags.output)
     else {
       io.out(`${allowed ? paint(io, 'green', 'yes') : paint(io, 'red', 'no')}\n`)
-      if (status['reason']) io.err(`${status['reason']}\n`)
+      if (status['reason']) io.err(`${plain(String(status['reason']))}\n`)
     }
     return allowed ? 0 : 1
   },
@@ -105,7 +106,7 @@ export const why = defineCommand({
     if (given.flags.output) printJson(io, status, given.flags.output)
     else {
       const said = allowed ? paint(io, 'green', 'allowed') : paint(io, 'red', 'denied')
-      io.out(`${said}${status['reason'] ? `: ${status['reason']}` : ''}\n`)
+      io.out(`${said}${status['reason'] ? `: ${plain(String(status['reason']))}` : ''}\n`)
       for (const step of texts(status['steps'])) io.out(`  ${step}\n`)
       for (const near of texts(status['nearMisses'])) io.out(`  near: ${near}\n`)
     }
@@ -127,4 +128,4 @@ export const whoCan = defineCommand({
   },
 })
 
-const texts = (value: unknown): string[] => (Array.isArray(value) ? value.map(String) : [])
+const texts = (value: unknown): string[] => (Array.isArray(value) ? value.map(one => plain(String(one))) : [])

@@ -82,6 +82,8 @@ export type Command<F extends Flags = Flags> = {
   readonly examples: readonly Example[]
   readonly flags: F
   readonly positionals?: readonly Positional[]
+  /** For words too many that people type here: what they may have meant, such as another command. */
+  readonly instead?: (words: readonly string[]) => string | undefined
   /** The command reads `args` itself: flags are for the help alone. */
   readonly ownFlags?: boolean
   /** What it takes away, such as 'deletes anything': then it has --yes and calls `confirm`. docs/CLI.md has the rule. */

@@ -4,6 +4,8 @@ import { listAll } from '../client/follow.ts'
 import { type Command, defineCommand, type Flag, type Io, loaded, type Row, UsageError } from './command.ts'
 import { readContexts } from './contexts.ts'
 import { anyKind, kindWords } from './kind-named.ts'
+import { namespaceFor } from './namespace-for.ts'
+import { readTokens } from './read-flags.ts'
 import { openSession } from './session.ts'
 
 const most = 200
@@ -40,20 +42,35 @@ async function offers(rows: readonly Row[], words: readonly string[], io: Io): P
 
 async function within(command: Command, words: readonly string[], typed: string, io: Io): Promise<string[]> {
   const last = flagNamed(command, words.at(-1))
-  if (last && last.flag.type !== 'switch') return valuesOf(last.name, last.flag, io)
+  const place = placeIn(command, words)
+  if (last && last.flag.type !== 'switch') return valuesOf(last.name, last.flag, { io, place })
   if (typed.startsWith('-')) return Object.keys(command.flags).map(name => `--${name}`)
   const given = words.filter(
     (word, at) => !word.startsWith('-') && (flagNamed(command, words[at - 1])?.flag.type ?? 'switch') === 'switch',
   )
   const positionals = command.positionals ?? []
-  const place = positionals[given.length] ?? (positionals.at(-1)?.many ? positionals.at(-1) : undefined)
-  if (!place || given.length > positionals.length + 20) return []
-  if (/^(KIND|RESOURCE)$/.test(place.name)) return kindWords()
+  const next = positionals[given.length] ?? (positionals.at(-1)?.many ? positionals.at(-1) : undefined)
+  if (!next || given.length > positionals.length + 20) return []
+  if (/^(KIND|RESOURCE)$/.test(next.name)) return kindWords()
   if (command.words[0] === 'context') return Object.keys((await readContexts(io)).contexts)
-  if (place.name.startsWith('TEAM')) return namesOf('team', io)
-  if (!place.name.startsWith('NAME')) return []
+  if (next.name.startsWith('TEAM')) return namesOf('team', { io, place })
+  if (!next.name.startsWith('NAME')) return []
   const ofKind = command.words[1] ?? given.find((_, at) => /^(KIND|RESOURCE)$/.test(positionals[at]?.name ?? ''))
-  return ofKind && !command.words.includes('create') ? namesOf(ofKind, io) : []
+  return ofKind && !command.words.includes('create') ? namesOf(ofKind, { io, place }) : []
+}
+
+type Place = { readonly [flag in 'context' | 'namespace' | 'project']?: string }
+type Asked = { readonly io: Io; readonly place: Place }
+
+/** Where the names are to be had: as the flags say that are typed already. */
+function placeIn(command: Command, words: readonly string[]): Place {
+  const { read } = readTokens(words, command.flags, [])
+  return Object.fromEntries(
+    (['context', 'namespace', 'project'] as const).flatMap(flag => {
+      const value = read.get(flag)?.at(-1)
+      return value ? [[flag, value]] : []
+    }),
+  )
 }
 
 function flagNamed({ flags }: Command, word = ''): { readonly name: string; readonly flag: Flag } | undefined {
@@ -63,20 +80,20 @@ function flagNamed({ flags }: Command, word = ''): { readonly name: string; read
   return found && { name: found[0], flag: found[1] }
 }
 
-async function valuesOf(name: string, flag: Flag, io: Io): Promise<string[]> {
+async function valuesOf(name: string, flag: Flag, asked: Asked): Promise<string[]> {
   if (flag.type !== 'switch' && flag.choices) return [...flag.choices]
-  if (name === 'context') return Object.keys((await readContexts(io)).contexts)
-  if (name === 'secret') return namesOf('secret', io)
-  return name === 'for-team' ? namesOf('team', io) : []
+  if (name === 'context') return Object.keys((await readContexts(asked.io)).contexts)
+  if (name === 'secret') return namesOf('secret', asked)
+  return name === 'for-team' ? namesOf('team', asked) : []
 }
 
-async function namesOf(word: string, io: Io): Promise<string[]> {
-  const session = await openSession(io)
+async function namesOf(word: string, { io, place }: Asked): Promise<string[]> {
+  const session = await openSession(io, place)
   try {
-    const kind = anyKind(word)
+    const kind = anyKind(word, place.project)
     const names: string[] = []
     for await (const { metadata } of listAll(session.rows, kind, {
-      namespace: kind.namespaced ? session.namespace : '',
+      namespace: namespaceFor(kind, place, session.namespace),
     }))
       if (names.push(metadata.name ?? '') >= most) break
     return names

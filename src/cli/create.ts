@@ -32,6 +32,10 @@ export const create = defineCommand({
     ...dryRunFlag,
     file: { type: 'list', short: 'f', value: 'FILE', what: 'The file; - is standard input.', required: true },
   },
+  instead: ([word = '']) =>
+    /^(shared|project)?secrets?$/i.test(word)
+      ? 'a secret is made by setting a key: platform set secret NAME KEY'
+      : undefined,
   run: async ({ flags }, io) => {
     const read = await Promise.all(flags.file.map(file => readObjects(io, file)))
     const problems = read.flatMap(one => one.problems)
@@ -44,17 +48,25 @@ export const create = defineCommand({
           ({ kind, object }) => `-o value is for keys and tokens: ${kind.singular}/${nameIn(object)} has none`,
         ),
       )
+    const elsewhere = objects.filter(
+      ({ kind, object }) =>
+        kind.namespaced &&
+        flags.namespace !== undefined &&
+        (ownNamespace(object) ?? flags.namespace) !== flags.namespace,
+    )
+    if (elsewhere.length)
+      throw new UsageError(
+        elsewhere.map(
+          ({ kind, object }) =>
+            `${kind.singular}/${nameIn(object)} names the namespace ${ownNamespace(object)}, and -n says ${flags.namespace}`,
+        ),
+      )
     const session = await openSession(io, flags)
     const dryRun = flags['dry-run'] === 'server'
     const failures: unknown[] = []
     try {
       for (const { kind, object, place } of objects) {
-        const own = isObject(object['metadata']) ? object['metadata']['namespace'] : undefined
-        const namespace = namespaceFor(
-          kind,
-          { namespace: typeof own === 'string' ? own : undefined },
-          session.namespace,
-        )
+        const namespace = namespaceFor(kind, { namespace: ownNamespace(object) }, session.namespace)
         try {
           const { object: made } = await session.resources.create(kind, namespace, object, {
             dryRun,
@@ -77,6 +89,11 @@ export const create = defineCommand({
     return 0
   },
 })
+
+function ownNamespace({ metadata }: JsonObject): string | undefined {
+  const own = isObject(metadata) ? metadata['namespace'] : undefined
+  return typeof own === 'string' && own ? own : undefined
+}
 
 function nameIn({ metadata }: JsonObject): string {
   const { name, generateName } = isObject(metadata) ? metadata : {}

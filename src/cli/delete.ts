@@ -5,8 +5,8 @@ import { defineCommand, SeveralErrors, UsageError } from './command.ts'
 import { confirm } from './confirm.ts'
 import { contextFlag, dryRunFlag, namespaceFlag, projectFlag, yesFlag } from './flags.ts'
 import { kindNamed, readNames } from './kind-named.ts'
-import { namespaceFor } from './namespace-for.ts'
-import { ownKeyWarning } from './own-key.ts'
+import { namespaceFor, placeText } from './namespace-for.ts'
+import { ownKeyOf, ownKeyWarning } from './own-key.ts'
 import { openSession } from './session.ts'
 
 export const remove = defineCommand({
@@ -29,14 +29,17 @@ export const remove = defineCommand({
     const dryRun = flags['dry-run'] === 'server'
     const session = await openSession(io, flags)
     try {
+      const namespace = namespaceFor(kind, flags, session.namespace)
       const shown = names.map(name => `${kind.singular}/${name}`).join(', ')
       const isSure = flags.yes || dryRun
-      const warning = kind === OwnedAccessKey && !dryRun ? await ownKeyWarning(session, names, io.now()) : ''
+      const key = kind === OwnedAccessKey && !dryRun ? await ownKeyOf(session) : undefined
+      const warning = key ? await ownKeyWarning(session, { ...key, names, now: io.now() }) : ''
       if (warning && isSure) io.err(`platform: warning: ${warning}\n`)
-      await confirm(io, `Delete ${shown} on ${session.server}${warning && `; ${warning}`}?`, isSure)
-      const namespace = namespaceFor(kind, flags, session.namespace)
+      const place = placeText(session, namespace)
+      await confirm(io, `Delete ${shown}${place}${warning && `; ${warning}`}?`, isSure)
       const failures: unknown[] = []
-      for (const name of names)
+      // Without the own key nothing more could be deleted.
+      for (const name of names.toSorted((a, b) => Number(a === key?.own) - Number(b === key?.own)))
         try {
           const answer = await session.resources.delete(kind, { namespace, name }, { dryRun })
           const done = 'document' in answer ? 'is being deleted' : 'deleted'

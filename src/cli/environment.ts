@@ -50,7 +50,7 @@ export async function readValues(session: Session, asked: readonly string[], whe
 /** The operating system ends a variable at its first NUL: a value with one would be cut without a word. */
 export function variablesOf(values: ReadonlyMap<string, Buffer>): { [name: string]: string } {
   const problems: string[] = []
-  const env: { [name: string]: string } = {}
+  const env: { [name: string]: string } = Object.create(null)
   for (const [name, value] of values) {
     if (value.includes(0))
       problems.push(

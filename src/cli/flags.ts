@@ -1,11 +1,21 @@
 // Flags that many commands share, so that they are called alike and mean the same. Commands spread them into their own.
 
 import { dnsLabel } from '../api/names.ts'
+import { parseLabelSelector } from '../api/selector.ts'
 import type { Flags } from './command.ts'
 
 /** The rule of the server (D7), in words for people. */
 export const namespaceProblems = (name: string): string[] =>
   dnsLabel(name).length ? ['must be letters, digits and -, all small, 63 at most, such as shop-1'] : []
+
+function selectorProblems(text: string): string[] {
+  try {
+    parseLabelSelector(text)
+    return []
+  } catch (error) {
+    return [`is no selector: ${(error as Error).message}`]
+  }
+}
 
 export const contextFlag = {
   context: {
@@ -68,6 +78,7 @@ export const selectorFlags = {
     value: 'SELECTOR',
     what: 'Only what has these labels, such as tier=front.',
     mayBeEmpty: true,
+    check: selectorProblems,
   },
   'all-namespaces': { type: 'switch', short: 'A', what: 'In every namespace.' },
 } as const satisfies Flags

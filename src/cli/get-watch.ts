@@ -4,6 +4,7 @@ import type { Kind } from '../api/kind.ts'
 import type { Resources, Selection } from '../api/resources.ts'
 import { follow } from '../client/follow.ts'
 import type { Io } from './command.ts'
+import { lostTo } from './lost.ts'
 import { cellsOf, headerOf, nameOf, type PrintOptions, printJson, printRow, widthsOf } from './print.ts'
 
 export type Source = Pick<Resources, 'get' | 'list' | 'watch'>
@@ -36,7 +37,8 @@ export async function watchObjects(io: Io, from: Source, watched: Watched): Prom
     return page
   }
   let isFirst = !options['no-headers']
-  for await (const { type, object } of follow({ list, watch: from.watch }, kind, selection)) {
+  const lost = lostTo(io, 'seen')
+  for await (const { type, object } of follow({ list, watch: from.watch }, kind, { ...selection, lost })) {
     if (!isWanted(object.metadata.name)) continue
     if (output === 'json') io.out(`${JSON.stringify({ type, object })}\n`)
     else if (output === 'yaml') {

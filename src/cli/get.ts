@@ -48,6 +48,7 @@ export const list: Command = defineCommand({
   ],
   flags: getFlags,
   positionals: [{ name: 'KIND', what: 'such as teams, sharedsecrets, accesskeys, clusterroles' }],
+  instead: ([word = '']) => `list shows all of a kind: platform get ${word} NAME shows one`,
   run: async ({ flags, words: [word = ''] }, io) => show(io, flags, [word]),
 })
 

@@ -53,6 +53,12 @@ export function readNames([word = '', ...rest]: readonly string[], project: stri
   return { word: kind, names: all.map(one => one.split('/')[1] ?? '') }
 }
 
+/** What is made for who asks, and kept by nobody, has nothing else to offer. */
+const unasked = ({ plural, stored, verbs, kind }: Kind, verb: Verb) =>
+  stored || !verbs.includes('create')
+    ? `${plural} cannot be asked to ${verb}`
+    : `${plural} are not kept, so that there is nothing to ${verb}${kind === 'DirectClusterEndpointToken' ? ': platform create token makes one' : ''}`
+
 /** Throws UsageError. */
 export function kindNamed(word: string, verb: Verb, project?: string): Kind {
   const found = look(word, project)
@@ -61,8 +67,6 @@ export function kindNamed(word: string, verb: Verb, project?: string): Kind {
   const known = [...those.flatMap(wordsOf), ...Object.keys(alsoCalled)]
   const names = those.map(({ plural }) => plural).join(', ')
   throw new UsageError([
-    found
-      ? `${found.plural} cannot be asked to ${verb}`
-      : `"${word}" is no kind${didYouMean(word, known)}; there are: ${names}`,
+    found ? unasked(found, verb) : `"${word}" is no kind${didYouMean(word, known)}; there are: ${names}`,
   ])
 }

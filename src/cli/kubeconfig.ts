@@ -7,7 +7,7 @@ import { defineCommand, type Io, UsageError } from './command.ts'
 import { type Context, contextNamed, readContexts } from './contexts.ts'
 import { contextFlag } from './flags.ts'
 import { passingFile } from './paths.ts'
-import { openSession, withoutKey } from './session.ts'
+import { checkServer, openSession, withoutKey } from './session.ts'
 
 type Named = { readonly name: string; readonly [field: string]: Json }
 
@@ -20,6 +20,7 @@ async function kubeconfigOf(io: Io, context: string | undefined) {
   const all = await readContexts(io)
   const name = contextNamed(all, context)
   const found = all.contexts[name] as Context
+  checkServer(io, { name, server: found.server, asked: context })
   if (found.server.startsWith('http:'))
     throw new UsageError([
       `kubectl sends keys over TLS only, and the context "${name}" is for ${found.server}: sign in to its https address`,
@@ -65,7 +66,7 @@ export const kubeconfig = defineCommand({
     const config = await kubeconfigOf(io, flags.context)
     if (!flags.merge) io.out(writeYaml(config as unknown as Json))
     else {
-      const file = (io.env['KUBECONFIG'] ?? '').split(':').find(Boolean) ?? `${io.env['HOME']}/.kube/config`
+      const file = kubectlsFile(io.env)
       await io.files.locked(file, async () => {
         await io.files.write(file, merged(await io.files.read(file), file, config))
       })
@@ -74,6 +75,14 @@ export const kubeconfig = defineCommand({
     return 0
   },
 })
+
+/** The one that kubectl writes to. */
+function kubectlsFile({ KUBECONFIG: files = '', HOME: home }: Io['env']): string {
+  const first = files.split(':').find(Boolean)
+  if (first === undefined && !home)
+    throw new UsageError(['neither HOME nor KUBECONFIG is set: there is no place for a kubeconfig'])
+  return first ?? `${home}/.kube/config`
+}
 
 /** Comments and everything of others stay as they are. Throws where the file is none that could be merged into. */
 function merged(bytes: Uint8Array | undefined, file: string, config: Awaited<ReturnType<typeof kubeconfigOf>>): string {

@@ -2,7 +2,7 @@
 
 import { createCipheriv, createDecipheriv, createHash, scryptSync } from 'node:crypto'
 import type { Io } from './command.ts'
-import { copiesDirectory } from './paths.ts'
+import { allCopies, copiesDirectory } from './paths.ts'
 
 type Owner = { readonly server: string; readonly key: string }
 /** What the copy is of: other secrets, servers and keys have other copies. */
@@ -18,9 +18,15 @@ const fileOf = (io: Io, of: CopyOf) => `${copiesDirectory(io.env, ownerOf(of))}/
 async function keyOf(io: Io, salt: Uint8Array): Promise<Buffer | undefined> {
   const { PLATFORM_PASSPHRASE: passphrase } = io.env
   if (passphrase) return scryptSync(passphrase, salt, 32)
+  const known = await (await io.keychain())?.get('last-known')
+  return known ? Buffer.from(known, 'base64') : undefined
+}
+
+/** Another one where there is none: only who keeps a copy may make it, for what was sealed with the one of before is lost then. */
+async function keyFor(io: Io, salt: Uint8Array): Promise<Buffer | undefined> {
+  const known = await keyOf(io, salt)
+  if (known) return known
   const keychain = await io.keychain()
-  const known = await keychain?.get('last-known')
-  if (known) return Buffer.from(known, 'base64')
   const made = Buffer.from(io.random(32))
   const isKept = await keychain?.set('last-known', made.toString('base64')).then(
     () => true,
@@ -33,12 +39,13 @@ async function keyOf(io: Io, salt: Uint8Array): Promise<Buffer | undefined> {
 export async function keepCopy(io: Io, of: CopyOf, values: ReadonlyMap<string, Buffer>): Promise<void> {
   try {
     const [salt, nonce] = [Buffer.from(io.random(16)), Buffer.from(io.random(12))]
-    const key = await keyOf(io, salt)
+    const key = await keyFor(io, salt)
     if (!key) return
     const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(textOf(of)))
     const entries = [...values].map(([name, value]) => [name, value.toString('base64')])
     const sealed = Buffer.concat([cipher.update(JSON.stringify({ time: io.now(), entries })), cipher.final()])
     await io.files.write(fileOf(io, of), Buffer.concat([salt, nonce, cipher.getAuthTag(), sealed]))
+    await sweep(io)
   } catch (error) {
     io.err(`platform: warning: no copy was kept for when the service is away: ${(error as Error).message}\n`)
   }
@@ -79,5 +86,14 @@ export async function readCopy(io: Io, of: CopyOf): Promise<Copy | undefined> {
 export const dropCopy = (io: Io, of: CopyOf): Promise<void> => io.files.remove(fileOf(io, of))
 
 /** Whoever signs out leaves no copies behind. */
-export const dropCopies = (io: Io, owner: Owner): Promise<void> =>
-  io.files.removeAll(copiesDirectory(io.env, ownerOf(owner)))
+export async function dropCopies(io: Io, owner: Owner): Promise<void> {
+  await io.files.removeAll(copiesDirectory(io.env, ownerOf(owner)))
+  await sweep(io)
+}
+
+/** Copies once lay side by side, whosever they were: nobody reads those any more. */
+async function sweep(io: Io): Promise<void> {
+  const all = allCopies(io.env)
+  const names = await io.listDirectory(all).catch(() => [])
+  for (const name of names) if (/^[0-9a-f]{64}$/.test(name)) await io.files.remove(`${all}/${name}`)
+}

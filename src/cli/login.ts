@@ -10,7 +10,8 @@ import { type Context, changeContexts, forgetCopies, keepKey, readContexts } fro
 import { namespaceProblems } from './flags.ts'
 import { refusedScope } from './refused.ts'
 import { openWay, readConnection } from './session.ts'
-import { authorityIn, certificateIn, fingerprintOf, lookAt, type Seen, serverOf, withFingerprint } from './trust.ts'
+import { serverOf } from './trust.ts'
+import { trusted } from './trusted.ts'
 
 export const login = defineCommand({
   words: ['login'],
@@ -116,42 +117,6 @@ async function keep(io: Io, name: string, { before, isSure, context, key }: Kept
     return { current: name, contexts: { ...contexts, [name]: made as unknown as Context } }
   })
   return keyIn
-}
-
-type Trust = {
-  readonly 'ca-file'?: string | undefined
-  readonly 'ca-fingerprint'?: string | undefined
-  readonly known: string | undefined
-}
-
-/** The CA to hold the server to; undefined where the machine trusts it anyway. No key has been sent when this answers. */
-async function trusted(io: Io, server: string, { known, ...flags }: Trust): Promise<string | undefined> {
-  const file = flags['ca-file']
-  const wanted = flags['ca-fingerprint']
-  if (file) return certificateIn(new TextDecoder().decode(await io.readFile(file)), file, wanted)
-  const seen = await lookAt(server, io.env)
-  if (wanted) return withFingerprint(seen, server, wanted).toString()
-  if (seen.isTrusted) return undefined
-  const authority = authorityIn(seen)
-  if (known && authority?.toString().trim() === known.trim()) return known
-  return asked(io, server, seen, known !== undefined)
-}
-
-async function asked(io: Io, server: string, seen: Seen, hasChanged: boolean): Promise<string> {
-  const authority = authorityIn(seen)
-  if (!authority) throw new UsageError([`${server} does not send its CA along: give it with --ca-file FILE`])
-  const changed = hasChanged ? `The CA of ${server} is not the one that you trusted before.\n` : ''
-  const fingerprint = fingerprintOf(authority)
-  if (!io.ask)
-    throw new UsageError([
-      ...(changed ? [changed.trim()] : []),
-      `nobody can be asked whether ${server} is to be trusted: give --ca-file FILE or --ca-fingerprint sha256:…`,
-    ])
-  io.err(`${changed}${server} is not known here. The fingerprint of its CA:\n  ${fingerprint}\n`)
-  io.err('Its first start printed one; they must be the same.\n')
-  const answer = await io.ask('Trust it? [y/N] ')
-  if (!/^y(es)?$/i.test(answer.trim())) throw new Error('not trusted; nothing was sent')
-  return authority.toString()
 }
 
 async function keyFrom(io: Io, server: string, isStdin: boolean): Promise<string> {

@@ -1,4 +1,4 @@
-// Whether a key that is to go is the one that one is signed in with, and the last of its owner. `platform delete` says so before it asks.
+// Which key one is signed in with: where it is to go, `platform delete` says so before it asks, and lets it go last.
 
 import type { Resource } from '../api/object.ts'
 import { listAll } from '../client/follow.ts'
@@ -10,9 +10,11 @@ import type { Session } from './session.ts'
 
 type UserInfo = { readonly username?: string; readonly extra?: { readonly [name: string]: readonly string[] } }
 
-/** Empty where it is not, or where this key may not ask: a warning that cannot be had is no reason not to go on. */
-export async function ownKeyWarning({ resources }: Session, names: readonly string[], now: number): Promise<string> {
-  const { username, own } = await resources.create(SelfSubjectReview, '', {}).then(
+export type OwnKey = { readonly username: string | undefined; readonly own: string | undefined }
+
+/** undefined fields where this key may not ask: what cannot be known is no reason not to go on. */
+export const ownKeyOf = ({ resources }: Session): Promise<OwnKey> =>
+  resources.create(SelfSubjectReview, '', {}).then(
     ({ object }) => {
       const { username, extra } = (object.status?.['userInfo'] ?? {}) as UserInfo
       return { username, own: extra?.['authentication.platform.sh/key']?.[0] }
@@ -22,6 +24,11 @@ export async function ownKeyWarning({ resources }: Session, names: readonly stri
       return { username: refused?.user, own: refused?.key }
     },
   )
+
+type Going = OwnKey & { readonly names: readonly string[]; readonly now: number }
+
+/** Empty where the own key stays. */
+export async function ownKeyWarning({ resources }: Session, { username, own, names, now }: Going): Promise<string> {
   if (own === undefined || !names.includes(own)) return ''
   const text = 'it is the key that you are signed in with'
   const keys = await Array.fromAsync(listAll(resources, OwnedAccessKey)).catch(() => undefined)

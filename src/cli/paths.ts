@@ -16,8 +16,8 @@ export const contextsFile = (env: Env) => `${directory(env, 'XDG_CONFIG_HOME', '
 export const keyFile = (env: Env, context: string) =>
   `${directory(env, 'XDG_DATA_HOME', '.local/share')}/keys/${encodeURIComponent(context)}`
 /** Of one key at one server, so that they can go together. */
-export const copiesDirectory = (env: Env, owner: string) =>
-  `${directory(env, 'XDG_STATE_HOME', '.local/state')}/copies/${owner}`
+export const copiesDirectory = (env: Env, owner: string) => `${allCopies(env)}/${owner}`
+export const allCopies = (env: Env) => `${directory(env, 'XDG_STATE_HOME', '.local/state')}/copies`
 /** For what lives as long as one command. */
 export const passingFile = (env: Env, name: string) =>
   env['XDG_RUNTIME_DIR']?.startsWith('/')

@@ -5,6 +5,7 @@ import type { Kind } from '../api/kind.ts'
 import type { Json, Resource } from '../api/object.ts'
 import { cellsIn } from '../client/rows.ts'
 import type { Io } from './command.ts'
+import { plain } from './plain.ts'
 
 export type PrintOptions = {
   readonly output?: string | undefined
@@ -13,6 +14,8 @@ export type PrintOptions = {
   readonly withNamespace?: boolean
   /** Where it was looked, for when nothing is there; empty: in every namespace. */
   readonly namespace?: string | undefined
+  /** What else was wanted of them, for the same. */
+  readonly besides?: string
 }
 
 export function printJson(io: Io, value: unknown, output: string | undefined): void {
@@ -46,8 +49,6 @@ export function printRow(io: Io, row: readonly string[], widths: readonly number
   io.out(`${padded.join('   ').trimEnd()}\n`)
 }
 
-const plain = (text: string) => text.replace(/[\x00-\x1f\x7f-\x9f]/g, '�')
-
 export const nameOf = (kind: Kind, object: Resource) => `${kind.singular}/${object.metadata.name ?? ''}`
 
 /** One object as itself, several as a List, tables for both. */
@@ -71,11 +72,12 @@ export function printObjects(
     )
 }
 
-function nothingFound({ plural, namespaced }: Kind, { namespace, withNamespace }: PrintOptions): string {
+function nothingFound({ plural, namespaced }: Kind, options: PrintOptions): string {
+  const { namespace, withNamespace, besides = '' } = options
   if (!namespaced) return `No ${plural} found.`
   return withNamespace || !namespace
-    ? `No ${plural} found in any namespace.`
-    : `No ${plural} found in namespace ${namespace}.`
+    ? `No ${plural} found in any namespace${besides}.`
+    : `No ${plural} found in namespace ${namespace}${besides}.`
 }
 
 const shownColumns = (kind: Kind, { output }: PrintOptions) =>

@@ -8,7 +8,11 @@ type Env = { readonly [name: string]: string | undefined }
 type Read = Map<string, string[]>
 
 /** Throws UsageError. */
-export function readFlags({ words: name, flags, positionals = [] }: Command, args: readonly string[], env: Env): Given {
+export function readFlags(
+  { words: name, flags, positionals = [], instead }: Command,
+  args: readonly string[],
+  env: Env,
+): Given {
   const problems: string[] = []
   const { read, words } = readTokens(args, flags, problems)
   const values = Object.fromEntries(
@@ -17,6 +21,8 @@ export function readFlags({ words: name, flags, positionals = [] }: Command, arg
   const needed = positionals.filter(({ optional }) => !optional)
   for (const missing of needed.slice(words.length)) problems.push(`${missing.name} is missing: ${missing.what}`)
   const room = positionals.at(-1)?.many ? words.length : positionals.length
+  const meant = words.length > room ? instead?.(words) : undefined
+  if (meant !== undefined) throw new UsageError([meant])
   problems.push(...tooMany(words.slice(room)))
   if (problems.length) throw new UsageError([...problems, `platform ${name.join(' ')} --help shows how it is used`])
   return { flags: values as Given['flags'], words, args }

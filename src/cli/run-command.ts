@@ -1,9 +1,9 @@
 // Finds the command that is meant, reads its flags, runs it, and turns whatever goes wrong into words and an exit code.
 
 import { ApiError } from '../api/errors.ts'
-import { didYouMean } from '../api/nearest.ts'
 import { type Command, type Io, loaded, type Row, SeveralErrors, StartError, UsageError } from './command.ts'
 import { helpOf, overviewOf } from './help.ts'
+import { plainLines } from './plain.ts'
 import { readFlags } from './read-flags.ts'
 
 /** 0: done. 1: failed, or differs. 2: wrongly asked. The rest say what a script may want to know. */
@@ -31,7 +31,7 @@ export async function runCommand(commands: readonly Row[], args: readonly string
     const given = command.ownFlags ? { flags: {}, words: [], args: rest } : readFlags(command, rest, io.env)
     return await command.run(given, io)
   } catch (error) {
-    for (const line of linesOf(error)) io.err(`platform: ${line}\n`)
+    for (const line of linesOf(error)) io.err(`platform: ${plainLines(line)}\n`)
     return exitCodeOf(error)
   }
 }
@@ -89,15 +89,14 @@ async function withoutCommand(rows: readonly Row[], args: readonly string[], hel
     return help ? 0 : 2
   }
   const names = commands.map(command => command.words.join(' '))
-  const hints = [words.join(' '), words.slice(0, 2).join(' '), words[0] ?? '']
-    .map(one => didYouMean(one, names, name => `platform ${name}`))
-    .filter(Boolean)
+  const { hintFor } = await import('./unknown-command.ts')
+  const hint = await hintFor(words, names)
   // What is no word of a command may be a secret.
   const shown = words
     .slice(0, 3)
     .filter(one => /^[a-z][a-z0-9-]{0,31}$/.test(one))
     .join(' ')
-  io.err(`platform: no command "${shown}"${hints[0] ?? ''}\nplatform --help lists the commands\n`)
+  io.err(`platform: no command "${shown}"${hint}\nplatform --help lists the commands\n`)
   return 2
 }
 

@@ -3,6 +3,7 @@
 import { follow } from '../client/follow.ts'
 import type { Io } from './command.ts'
 import type { Source, Values } from './environment.ts'
+import { lostTo } from './lost.ts'
 import { secretKind, type Where } from './secret.ts'
 import { openSession, type SessionFlags } from './session.ts'
 import type { Started } from './world.ts'
@@ -68,12 +69,17 @@ async function watchAll(io: Io, asked: Asked, { sources, signal, look }: Watched
     told = message
     await new Promise(resolve => setTimeout(resolve, tryAgain).unref())
   }
+  const lost = lostTo(io, 'followed')
   const watchOne = async ({ name, namespace }: Source) => {
     while (!signal.aborted)
       try {
         const session = await openSession(io, asked)
-        const selection = { namespace, fieldSelector: `metadata.name=${name}`, signal }
-        for await (const { type } of follow(session.resources, kind, selection)) if (type !== 'DELETED') await look()
+        const selection = { namespace, fieldSelector: `metadata.name=${name}`, signal, lost }
+        try {
+          for await (const { type } of follow(session.resources, kind, selection)) if (type !== 'DELETED') await look()
+        } finally {
+          session.close()
+        }
       } catch (error) {
         await failed(error)
       }

@@ -3,6 +3,7 @@
 import { defineCommand, UsageError } from './command.ts'
 import { confirm } from './confirm.ts'
 import { dryRunFlag, yesFlag } from './flags.ts'
+import { placeText } from './namespace-for.ts'
 import { checkEntries, dataOf, findSecret, mostBytes, secretFlags, secretKind, secretRef, writeData } from './secret.ts'
 import { formOf, forms, readForm, writeForm } from './secret-forms.ts'
 import { openSession } from './session.ts'
@@ -50,7 +51,8 @@ export const importSecret = defineCommand({
       const what = `${secretKind(flags).singular}/${name}`
       // A script is told at its first run, not at the first one that would take something away.
       if (gone.length || (flags.replace && !io.ask)) {
-        const question = `Set ${[...entries.keys()].join(', ')} of ${what} on ${session.server} and remove ${gone.join(', ') || 'every other key'}?`
+        const place = placeText(session, secretRef(session, name, flags).namespace)
+        const question = `Set ${[...entries.keys()].join(', ')} of ${what}${place} and remove ${gone.join(', ') || 'every other key'}?`
         await confirm(io, question, flags.yes || flags['dry-run'] === 'server')
       }
       const done = await writeData(

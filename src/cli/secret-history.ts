@@ -4,6 +4,7 @@ import type { Resource } from '../api/object.ts'
 import { defineCommand, type Io, UsageError } from './command.ts'
 import { confirm } from './confirm.ts'
 import { dryRunFlag, headersFlag, yesFlag } from './flags.ts'
+import { placeText } from './namespace-for.ts'
 import { ago, paint, printJson, printTable } from './print.ts'
 import { dataOf, secretFlags, secretKind, secretRef, type Where } from './secret.ts'
 import { openSession, type Session } from './session.ts'
@@ -165,7 +166,8 @@ export const rollbackSecret = defineCommand({
       }
       const told = keys.map(({ key, change }) => `${key} ${change}`).join(', ')
       const dryRun = flags['dry-run'] === 'server'
-      const question = `Make ${what} on ${session.server} as in version ${place.version}: ${told}?`
+      const at = placeText(session, secretRef(session, place.name, flags).namespace)
+      const question = `Make ${what}${at} as in version ${place.version}: ${told}?`
       await confirm(io, question, flags.yes || dryRun)
       await write(session, now, old.data, { where: flags, dryRun })
       io.out(`${what} ${dryRun ? 'would be' : paint(io, 'green', 'is')} as in version ${place.version}: ${told}\n`)

@@ -13,6 +13,7 @@ import { readDuration } from './duration.ts'
 import { contextFlag, projectFlag } from './flags.ts'
 import { type GetFlags, getFlags, selectionOf, show } from './get.ts'
 import { type PrintOptions, printJson, printObjects } from './print.ts'
+import { tellOfScope } from './refused.ts'
 import { secretKind } from './secret.ts'
 import { openSession, type Session } from './session.ts'
 
@@ -55,7 +56,9 @@ export const listSecrets = defineCommand({
         ),
       )
       const { namespace } = selectionOf(session, kind, flags)
-      printFound(io, found, { ...flags, namespace, withNamespace: isEverywhere })
+      const besides = unused === undefined ? '' : ` that nobody has read for ${unused}`
+      printFound(io, found, { ...flags, namespace, withNamespace: isEverywhere, besides })
+      if (!found.some(({ objects }) => objects.length)) await tellOfScope(io, session)
       return 0
     } finally {
       session.close()
@@ -86,7 +89,7 @@ function printFound(io: Io, found: readonly Found[], options: PrintOptions): voi
   if (options.output === 'json' || options.output === 'yaml')
     printJson(io, { apiVersion: 'v1', kind: 'List', items: found.flatMap(one => one.objects) }, options.output)
   else if (!filled.length && found.length > 1)
-    io.err(`No ${found.map(({ kind }) => kind.plural).join(' or ')} found in any namespace.\n`)
+    io.err(`No ${found.map(({ kind }) => kind.plural).join(' or ')} found in any namespace${options.besides ?? ''}.\n`)
   else
     for (const [at, { kind, objects }] of (filled.length ? filled : found).entries()) {
       if (at > 0 && options.output !== 'name' && !options['no-headers']) io.out('\n')

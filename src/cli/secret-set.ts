@@ -4,7 +4,8 @@ import { ApiError } from '../api/errors.ts'
 import { defineCommand, type Io, UsageError } from './command.ts'
 import { confirm } from './confirm.ts'
 import { dryRunFlag, yesFlag } from './flags.ts'
-import { checkEntries, findSecret, secretFlags, secretKind, secretValue, writeData } from './secret.ts'
+import { placeText } from './namespace-for.ts'
+import { checkEntries, findSecret, secretFlags, secretKind, secretRef, secretValue, writeData } from './secret.ts'
 import { openSession } from './session.ts'
 
 export const setSecret = defineCommand({
@@ -103,7 +104,8 @@ export const unsetSecret = defineCommand({
       })
       if (object) for (const key of keys) secretValue(object, key, kind)
       const isSure = flags.yes || flags['dry-run'] === 'server'
-      await confirm(io, `Remove ${keys.join(', ')} from ${kind.singular}/${name} on ${session.server}?`, isSure)
+      const place = placeText(session, secretRef(session, name, flags).namespace)
+      await confirm(io, `Remove ${keys.join(', ')} from ${kind.singular}/${name}${place}?`, isSure)
       const done = await writeData(session, name, flags, new Map(keys.map(key => [key, null])))
       io.out(`${kind.singular}/${name} ${done}\n`)
       return 0

@@ -8,7 +8,9 @@ import { rowsFrom } from '../client/rows.ts'
 import { openTransport } from '../kubeconfig/transport.ts'
 import { type Io, UsageError } from './command.ts'
 import { type Context, contextNamed, readContexts, readKey } from './contexts.ts'
-import { certificateIn, lookAt, serverOf, untrusted, withFingerprint } from './trust.ts'
+import { namespaceProblems } from './flags.ts'
+import { proxyEnv } from './proxy-env.ts'
+import { certificateIn, isNoTls, isUntrusted, lookAt, serverOf, untrusted, withFingerprint } from './trust.ts'
 
 export type Session = {
   /** Name of the context; empty where the environment says it all. */
@@ -52,8 +54,7 @@ export async function openSession(io: Io, flags: SessionFlags = {}): Promise<Ses
 export function openWay(io: Io, way: Reached & Pick<Way, 'key'>) {
   const { server, ca, key } = way
   const access = { server, namespace: '', insecure: false, token: key, ...(ca ? { ca: { text: ca } } : {}) }
-  const transport = openTransport(access, { env: io.env, now: io.now })
-  const mayPass = (error: unknown) => !isFinal(error)
+  const transport = openTransport(access, { env: proxyEnv(io.env), now: io.now })
   const fetch = retrying((url, init) => transport.fetch(url, init).catch(plainly(io, way)), { mayPass })
   const warn = (text: string) => io.err(`platform: warning: ${text}\n`)
   const options = { url: server, fetch, warn }
@@ -65,9 +66,9 @@ const isUnknown = (error: Error) => /certificate is not (?:trusted|of the CA)/.t
 /** The certificate does not fit the server; that is told as it is. */
 const isOfOthers = (error: Error) =>
   /certificate (?:has ended|is not valid yet|is for another name)/.test(error.message)
-/** The next try would end as this one did. */
-const isFinal = (error: unknown) =>
-  error instanceof Error && /cannot trust|not speak TLS|speaks TLS/.test(error.message)
+/** Whether the next try may end otherwise. Who was let wait for so long is not let wait five times as long. */
+export const mayPass = (error: unknown) =>
+  !(error instanceof ApiError && (isUntrusted(error) || /no answer within|not answer in time/.test(error.message)))
 
 /** What is wrong with the way itself is told as what it may be. A key is not sent to a server whose certificate does not fit. */
 const plainly =
@@ -78,8 +79,8 @@ const plainly =
       /broken off|hang up|Parse Error/.test(error.message) &&
       (await speaksTls(io, server))
     )
-      throw unavailable(`cannot reach ${server}: what listens there speaks TLS; it may be the port for https://`)
-    if (isOfOthers(error)) throw untrusted(error.message)
+      throw untrusted(`cannot reach ${server}: what listens there speaks TLS; it may be the port for https://`)
+    if (isOfOthers(error) || isNoTls(error.cause)) throw untrusted(error.message)
     if (!isUnknown(error)) throw error
     const why = caFile
       ? `its certificate is not of the CA in ${caFile}; nothing was sent`
@@ -93,8 +94,6 @@ const plainly =
         : `. If the server was set up anew: platform login ${server}`
     throw untrusted(`cannot trust ${server}: ${why}${hint}`)
   }
-
-const unavailable = (message: string) => new ApiError(503, 'ServiceUnavailable', message)
 
 const speaksTls = (io: Io, server: string) =>
   lookAt(server.replace(/^http:/, 'https:'), io.env).then(
@@ -114,11 +113,31 @@ async function findPlace(io: Io, asked: string | undefined): Promise<Place> {
     throw new UsageError([
       'PLATFORM_ACCESS_KEY is set, and no server: set PLATFORM_SERVER, or put both into the one: KEY@URL#sha256:FINGERPRINT',
     ])
+  if (at && !key && all.current === undefined && asked === undefined) throw keyless(serverOf(at))
   const name = contextNamed(all, asked)
   const context = all.contexts[name] as Context
+  if (!key) checkServer(io, { name, server: context.server, asked })
   const own = key || (await readKey(io, name, context))
   if (!own) throw notSignedIn(`the key of context "${name}" is gone`)
-  return { context: name, key: own, ...placeOf(context) }
+  return { context: name, key: own, ...placeOf(io, context) }
+}
+
+const keyless = (server: string) =>
+  new ApiError(
+    401,
+    'Unauthorized',
+    `PLATFORM_SERVER is set, and no key: set PLATFORM_ACCESS_KEY, or platform login ${server}`,
+  )
+
+type Meant = { readonly name: string; readonly server: string; readonly asked: string | undefined }
+
+/** A key is for its own server: another one in the environment is a mistake, unless the context is named. */
+export function checkServer({ env }: Io, { name, server, asked }: Meant): void {
+  const { PLATFORM_SERVER: at } = env
+  if (!at || asked !== undefined || serverOf(at) === server) return
+  throw new UsageError([
+    `PLATFORM_SERVER is ${serverOf(at)}, and the key of the context "${name}" is for ${server}: set PLATFORM_ACCESS_KEY too, or unset PLATFORM_SERVER; --context ${name} says that the context is meant`,
+  ])
 }
 
 /** Nobody acts as somebody else by mistake: a variable that is empty was meant to be filled, and two keys are one too many. */
@@ -138,7 +157,18 @@ export function withoutKey(io: Io): Io {
   return { ...io, env }
 }
 
-const placeOf = ({ server, ca, namespace = 'default' }: Context) => ({ server, trust: async () => ca, namespace })
+const placeOf = (io: Io, { server, ca, namespace = 'default' }: Context) => ({
+  server,
+  trust: async () => ca,
+  namespace: namespaceIn(io) ?? namespace,
+})
+
+/** undefined: the environment names none. */
+function namespaceIn({ env: { PLATFORM_NAMESPACE: name } }: Io): string | undefined {
+  const problems = name ? namespaceProblems(name) : []
+  if (problems.length) throw new UsageError(problems.map(one => `PLATFORM_NAMESPACE: "${name}" ${one}`))
+  return name || undefined
+}
 
 type Connection = { readonly key: string; readonly server?: string; readonly fingerprint?: string }
 
@@ -156,12 +186,12 @@ export function readConnection(text: string, from: string): Connection {
 
 function fromEnvironment(io: Io, key: string, at: string, fingerprint: string | undefined): Place {
   const server = serverOf(at)
-  const { PLATFORM_CA_FILE: file, PLATFORM_CA_FINGERPRINT: other, PLATFORM_NAMESPACE: namespace = 'default' } = io.env
+  const { PLATFORM_CA_FILE: file, PLATFORM_CA_FINGERPRINT: other } = io.env
   const wanted = fingerprint ?? other
   const trust = async () => {
     if (file) return certificateIn(new TextDecoder().decode(await io.readFile(file)), file, wanted)
     if (!wanted || !server.startsWith('https:')) return undefined
     return withFingerprint(await lookAt(server, io.env), server, wanted).toString()
   }
-  return { context: '', server, trust, key, namespace, caFile: file }
+  return { context: '', server, trust, key, namespace: namespaceIn(io) ?? 'default', caFile: file }
 }

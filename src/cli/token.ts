@@ -12,6 +12,7 @@ import { openTransport } from '../kubeconfig/transport.ts'
 import { defineCommand, type Flags, type Io, UsageError } from './command.ts'
 import { confirm } from './confirm.ts'
 import { contextFlag, yesFlag } from './flags.ts'
+import { proxyEnv } from './proxy-env.ts'
 import { openSession } from './session.ts'
 
 const service = {
@@ -124,7 +125,7 @@ async function byKubeconfig(io: Io, file: string, context: string | undefined) {
   const bytes = await io.readFile(file)
   try {
     const access = readKubeconfig(bytes, { file, directory: dirname(resolve(file)), context })
-    const { fetch, close } = openTransport(access, { env: io.env, now: io.now })
+    const { fetch, close } = openTransport(access, { env: proxyEnv(io.env), now: io.now })
     return { resources: connect({ url: access.server, below: '', fetch }), close }
   } catch (error) {
     throw error instanceof KubeconfigError ? new UsageError(error.problems) : error

@@ -6,6 +6,7 @@ import type { DetailedPeerCertificate, TLSSocket } from 'node:tls'
 import { ApiError } from '../api/errors.ts'
 import { whyNot } from '../kubeconfig/why-not.ts'
 import { UsageError } from './command.ts'
+import { proxyEnv } from './proxy-env.ts'
 
 type Env = { readonly [name: string]: string | undefined }
 export type Seen = {
@@ -40,14 +41,15 @@ const tooMuchIn = ({ username, password, pathname, search, hash }: URL): string[
 ]
 
 /** One request without a key, whose answer does not matter: proxies are used as later, and the handshake is what is looked at. */
-export function lookAt(server: string, env: Env): Promise<Seen> {
-  const agent = new Agent({ rejectUnauthorized: false, proxyEnv: env as NodeJS.ProcessEnv })
+export async function lookAt(server: string, env: Env): Promise<Seen> {
+  const agent = new Agent({ rejectUnauthorized: false, proxyEnv: proxyEnv(env) as NodeJS.ProcessEnv })
   return new Promise<Seen>((resolve, reject) => {
     const sent = request(`${server}/livez`, { agent, method: 'HEAD', timeout: within })
     sent.on('timeout', () => sent.destroy(new Error('it did not answer in time')))
-    sent.on('error', error =>
-      reject(new ApiError(503, 'ServiceUnavailable', `cannot reach ${server}${whyNot(error, server)}`)),
-    )
+    sent.on('error', error => {
+      const message = `cannot reach ${server}${whyNot(error, server)}`
+      reject(isNoTls(error) ? untrusted(message) : new ApiError(503, 'ServiceUnavailable', message))
+    })
     sent.on('response', answer => {
       const socket = answer.socket as TLSSocket
       resolve({ isTrusted: socket.authorized, chain: chainOf(socket.getPeerCertificate(true)) })
@@ -84,6 +86,9 @@ const notTrusted = 'Untrusted'
 
 /** One rule wherever it shows: exit code 7, and whoever answers there is not somebody who is away. */
 export const untrusted = (message: string) => new ApiError(503, notTrusted, message)
+/** Somebody answered, and not with TLS as it should be: the proof of who it is failed. */
+export const isNoTls = (error: unknown) =>
+  error instanceof Error && /^(ERR_SSL_|ERR_TLS_|EPROTO$)/.test((error as NodeJS.ErrnoException).code ?? '')
 export const isUntrusted = (error: ApiError) => error.status.reason === notTrusted
 
 /** Throws where the server has no certificate with this fingerprint. */

@@ -10,6 +10,7 @@ import { Team } from '../kinds/team.ts'
 import { defineCommand } from './command.ts'
 import { contextFlag } from './flags.ts'
 import { expiryOf, expiryText, scopeText } from './key-facts.ts'
+import { plain } from './plain.ts'
 import { paint, printJson } from './print.ts'
 import { refusedScope } from './refused.ts'
 import { openSession, type Session } from './session.ts'
@@ -53,7 +54,8 @@ export const whoami = defineCommand({
       else if (flags.output === 'json' || flags.output === 'yaml')
         printJson(io, { server: session.server, ...me }, flags.output)
       else
-        for (const [name, text] of linesOf(me, session)) io.out(`${paint(io, 'bold', `${name}:`.padEnd(10))} ${text}\n`)
+        for (const [name, text] of linesOf(me, session))
+          io.out(`${paint(io, 'bold', `${name}:`.padEnd(10))} ${plain(text)}\n`)
       return 0
     } finally {
       session.close()
@@ -117,7 +119,13 @@ async function reviewed({ resources }: Session, now: number): Promise<Me> {
   const keyName = extra['authentication.platform.sh/key']?.[0]
   const [key, ...teams] = await Promise.all([
     keyName === undefined ? undefined : read(OwnedAccessKey, keyName),
-    ...names.map(async name => ({ name, because: becauseOf(await read(Team, name), username, groups) })),
+    ...names.map(async name => ({
+      name,
+      because:
+        username === `platform:team:${name}`
+          ? 'this is a key of the team'
+          : becauseOf(await read(Team, name), username, groups),
+    })),
   ])
   return {
     user: username,

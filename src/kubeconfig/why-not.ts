@@ -48,8 +48,14 @@ export function whyNot(error: Failure, server: string, caIs = usualCa): string {
     return `: the proxy refused to pass on: ${refusal.trim()}${refusal.startsWith('407') ? hint : ''}`
   const why = /wrong version number|packet length too long|record overflow/.test(error.message)
     ? 'what listens there does not speak TLS; it may be the port for http://'
-    : (causeOf(error, caIs) ?? error.message)
+    : (causeOf(error, caIs) ?? ofTls(error) ?? error.message)
   return `${proxyOf(error, server)}: ${why}`
+}
+
+/** What OpenSSL says is one word of many, between the places in its own source. */
+function ofTls({ message }: Failure): string | undefined {
+  const [, reason] = /:error:[0-9A-F]+:[^:]*:[^:]*:([^:]+):/.exec(message) ?? []
+  return reason === undefined ? undefined : `TLS failed: ${reason}`
 }
 
 const hint = '; HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT tells it who you are'

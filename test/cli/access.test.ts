@@ -2,6 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { mkdirSync, utimesSync } from 'node:fs'
+import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import type { Resource } from '../../src/api/object.ts'
 import { flagsOf } from '../../src/cli/access-key-life.ts'
@@ -121,6 +123,43 @@ test('whoever rotates the key they are signed in with stays signed in', async ()
   await own.ok('rotate accesskey own --yes')
   assert.equal(await own.ok('whoami -o name'), 'admin\n')
   await own.close()
+})
+
+test('a new key that could not be kept is printed all the same: nobody is shut out by a disk', async () => {
+  const own = await openHome()
+  await own.signIn(server, (await home.ok('create accesskey unkept')).trim())
+  const lock = join(own.directory, '.config/platform/contexts.json.lock')
+  mkdirSync(lock)
+  utimesSync(lock, 0, 0)
+  const { code, stdout, stderr } = await own.run('rotate accesskey unkept --yes')
+  assert.equal(code, 1, stderr)
+  assert.match(
+    stderr,
+    /the context "127\.0\.0\.1" still has the old key: .*; platform login https:\S+ takes the new one/,
+  )
+  assert.equal((await whoami(stdout.trim())).status, 201)
+  await own.close()
+})
+
+test('whoami of a key of a team says that it is one', async () => {
+  await home.ok('create team keyed')
+  const env = { PLATFORM_ACCESS_KEY: (await home.ok('create accesskey of-team --for-team keyed -o connection')).trim() }
+  assert.match(await home.ok('whoami', { env }), /^Team: +keyed \(this is a key of the team\)$/m)
+})
+
+test('what others have written moves no cursor: control characters are shown as marks', async () => {
+  const group = 'a\x1b[2Jb\rc'
+  await home.ok(['create', 'team', 'escapes', '--group', group])
+  const at = '/apis/management.platform.sh/v1/ownedaccesskeys'
+  const { body } = await server.request('POST', at, {
+    body: { metadata: { name: 'escapes' }, spec: { user: 'eva', groups: [group] } },
+  })
+  const env = { PLATFORM_ACCESS_KEY: body.spec.key }
+  for (const args of [['whoami'], ['why', 'get', 'team', 'escapes'], ['why', 'get', 'team', group]]) {
+    const { stdout, stderr } = await home.run(args, { env })
+    assert.equal(/[\x00-\x08\x0b-\x1f]/.test(stdout + stderr), false, JSON.stringify(stdout + stderr))
+  }
+  assert.match(await home.ok('whoami', { env }), /through group a�\[2Jb�c/)
 })
 
 test('disable and enable count for the next request', async () => {

@@ -6,8 +6,9 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { shownCommands } from '../../docs/generate.ts'
 import { helpOf } from '../../src/cli/help.ts'
-import { type CliHome, openHome, withTerminal } from '../support/cli-home.ts'
+import { type CliHome, openHome } from '../support/cli-home.ts'
 import { type Server, startServer } from '../support/server.ts'
+import { withTerminal } from '../support/terminal.ts'
 
 let server: Server
 let home: CliHome
@@ -30,16 +31,22 @@ after(async () => {
 const acts: { readonly [command: string]: readonly [args: string, question: RegExp] } = {
   login: ['login http://127.0.0.1:1 --context 127.0.0.1', /the context "127.0.0.1" is for https:/],
   'context delete': ['context delete 127.0.0.1', /Forget the context "127.0.0.1" and its key\?/],
-  'unset secret': ['unset secret app A -n asks', /Remove A from sharedsecret\/app/],
+  'unset secret': ['unset secret app A -n asks', /Remove A from sharedsecret\/app in namespace asks on https:\S+\?/],
   'import secret': [
     'import secret app -f app.json --replace -n asks',
-    /Set C of sharedsecret\/app on https:\S+ and remove A, B\?/,
+    /Set C of sharedsecret\/app in namespace asks on https:\S+ and remove A, B\?/,
   ],
-  'rollback secret': ['rollback secret app@1 -n asks', /as in version 1: B removed\?/],
-  delete: ['delete team web', /Delete team\/web/],
+  'rollback secret': [
+    'rollback secret app@1 -n asks',
+    /Make sharedsecret\/app in namespace asks on https:\S+ as in version 1: B removed\?/,
+  ],
+  delete: ['delete secret app -n asks', /Delete sharedsecret\/app in namespace asks on https:\S+\?/],
   'team remove-user': ['team remove-user web ada', /Take the user ada out of team\/web on https:\S+\?/],
   'team remove-group': ['team remove-group web front', /Take the group front out of team\/web on https:\S+\?/],
-  'rotate accesskey': ['rotate accesskey ci', /its old key ends at once\?/],
+  'rotate accesskey': [
+    'rotate accesskey ci',
+    /Rotate ownedaccesskey\/ci on https:\S+, so that its old key ends at once\?/,
+  ],
   'token revoke': ['token revoke --user ada --group front', /tokens of the user ada, and with the group front/],
 }
 
@@ -158,6 +165,17 @@ test('who deletes the key they are signed in with is told so, and whether it is 
   assert.match(stderr, new RegExp(`warning: ${own}`))
   assert.match(await ada.fails(4, 'whoami'), /deleted/)
   await ada.close()
+})
+
+test('of several keys, the one that is signed in with goes last: the others go while it still counts', async () => {
+  const bob = await openHome()
+  await bob.signIn(server, (await home.ok('create accesskey mine --for-user bob')).trim())
+  await home.ok('create accesskey other --for-user bob')
+  const { code, stdout, stderr } = await bob.run('delete accesskey mine other --yes')
+  assert.deepEqual([code, stdout], [0, 'ownedaccesskey/other deleted\nownedaccesskey/mine deleted\n'], stderr)
+  assert.match(stderr, /it is the key that you are signed in with, and the last one of bob/)
+  assert.match(await bob.fails(4, 'whoami'), /deleted/)
+  await bob.close()
 })
 
 test('a key does not disable itself, and is told why', async () => {

@@ -7,19 +7,17 @@ import type { Fetch } from '../../src/client/connect.ts'
 import { ApiError, connect } from '../../src/client/library.ts'
 import { retrying } from '../../src/client/retrying.ts'
 import { Team } from '../../src/kinds/team.ts'
-import { openCanaries } from '../support/canary.ts'
-import { exec } from '../support/exec.ts'
+import { type CliHome, openHome } from '../support/cli-home.ts'
 import { type Server, startServer } from '../support/server.ts'
 
 let server: Server
+let home: CliHome
 before(async () => {
   server = await startServer({ storage: 'memory' })
+  home = await openHome()
 })
 after(async () => {
-  const canaries = openCanaries()
-  canaries.note(server.adminKey)
-  assert.deepEqual(canaries.below(server.directory), ['admin.key', 'admin.kubeconfig'])
-  assert.equal(canaries.in(server.output()), undefined)
+  await home.close()
   await server.stop()
 })
 
@@ -27,13 +25,12 @@ const root = join(import.meta.dirname, '../..')
 
 test('the example of the documentation runs', async () => {
   const env = {
-    PATH: process.env['PATH'],
     PLATFORM_SERVER: server.https,
     PLATFORM_ACCESS_KEY: server.adminKey,
     NODE_EXTRA_CA_CERTS: join(server.directory, 'ca.crt'),
   }
-  const args = ['--conditions=platform-plane-source', 'examples/client.ts']
-  const { code, stdout, stderr } = await exec(process.execPath, args, { cwd: root, env })
+  const command = [process.execPath, '--conditions=platform-plane-source', 'examples/client.ts']
+  const { code, stdout, stderr } = await home.by(command, { cwd: root, env })
   assert.equal(code, 0, stderr)
   assert.equal(stdout, "[ 'ada' ]\nlibrary\nADDED library [ 'user' ]\nMODIFIED library [ 'password', 'user' ]\n")
 })

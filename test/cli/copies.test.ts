@@ -1,9 +1,13 @@
 // To whom the copies of `platform run` belong: one key at one server, and nobody else.
 
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { X509Certificate } from 'node:crypto'
+import { once } from 'node:events'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { fingerprintOf } from '../../src/cli/trust.ts'
 import { type CliHome, openHome } from '../support/cli-home.ts'
 import { type Server, startServer } from '../support/server.ts'
 
@@ -23,6 +27,7 @@ after(async () => {
   await server.stop()
 })
 
+const fingerprint = () => fingerprintOf(new X509Certificate(server.ca))
 const env = { PLATFORM_PASSPHRASE: 'correct horse' }
 const args = ['run', '-s', 'app', '--', process.execPath, '-e', 'process.stdout.write(process.env.token)']
 const copies = () =>
@@ -72,11 +77,63 @@ test('a server that cannot be trusted is no server that is away: nothing is run'
   writeFileSync(file, kept)
   assert.deepEqual([code, stdout], [7, ''], stderr)
   assert.match(stderr, /cannot trust .*nothing was sent/)
-  const fingerprint = `sha256:${'0'.repeat(64)}`
-  const pipeline = { ...env, PLATFORM_ACCESS_KEY: `${server.adminKey}@${server.https}#${fingerprint}` }
+  const zeros = `sha256:${'0'.repeat(64)}`
+  const pipeline = { ...env, PLATFORM_ACCESS_KEY: `${server.adminKey}@${server.https}#${zeros}` }
   const wrong = await home.exec(args, { env: pipeline })
   assert.deepEqual([wrong.code, wrong.stdout], [7, ''], wrong.stderr)
   assert.match(wrong.stderr, /is not the server that was meant/)
+})
+
+test('who answers without TLS, or with a broken one, cannot be trusted either: nothing is run', async () => {
+  assert.equal((await home.exec(args, { env })).stdout, 'canary-one')
+  const pipeline = { ...env, PLATFORM_ACCESS_KEY: `${server.adminKey}@${server.https}#${fingerprint()}` }
+  assert.equal((await home.exec(args, { env: pipeline })).stdout, 'canary-one')
+  await server.restart(async () => {
+    for (const [answer, said] of [
+      ['HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n', /does not speak TLS/],
+      // An alert of TLS: the handshake has failed.
+      [
+        Buffer.from([21, 3, 3, 0, 2, 2, 40]),
+        /^platform: cannot reach \S+: TLS failed: ssl\/tls alert handshake failure$/m,
+      ],
+    ] as const) {
+      const stranger = createServer(socket => socket.on('error', () => {}).once('data', () => socket.end(answer)))
+      stranger.listen(Number(new URL(server.https).port), '127.0.0.1')
+      await once(stranger, 'listening')
+      try {
+        for (const one of [env, pipeline]) {
+          const { code, stdout, stderr } = await home.exec(args, { env: one })
+          assert.deepEqual([code, stdout], [7, ''], stderr)
+          assert.match(stderr, said)
+        }
+      } finally {
+        stranger.close()
+        await once(stranger, 'close')
+      }
+    }
+    assert.equal((await home.exec(args, { env })).stdout, 'canary-one', 'where nobody answers the copy counts')
+  })
+})
+
+test('copies of a layout that no release reads any more are swept, and nothing else is', async () => {
+  const directory = join(home.directory, '.local/state/platform/copies')
+  const old = ['0', 'f'].map(one => join(directory, one.repeat(64)))
+  const others = join(directory, 'notes.txt')
+  writeFileSync(others, 'of somebody')
+  for (const end of [
+    () => home.exec(args, { env }),
+    async () => {
+      await loginAs('sweeping', server.adminKey)
+      await home.ok('logout --context sweeping')
+      await home.ok('context use 127.0.0.1')
+    },
+  ]) {
+    for (const one of old) writeFileSync(one, 'sealed')
+    await end()
+    assert.deepEqual(old.filter(existsSync), [])
+    assert.equal(readFileSync(others, 'utf8'), 'of somebody')
+  }
+  assert.equal((await home.exec(args, { env })).stdout, 'canary-one')
 })
 
 test('a no is a no, and takes the copy along', async () => {

@@ -76,6 +76,15 @@ test('completion offers commands, flags, values, kinds, contexts and live names'
   assert.deepEqual(await offered('team', 'add-user', ''), ['web'])
   assert.deepEqual(await offered('run', '--secret', ''), ['db'])
   assert.deepEqual(await offered('list', 'te'), ['teams'])
+  await home.ok('set secret there a=- -n stage', { stdin: 'x' })
+  await home.ok('set secret ours a=- --project shop', { stdin: 'x' })
+  for (const place of [['-n', 'stage'], ['--namespace', 'stage'], ['--namespace=stage']])
+    assert.deepEqual(await offered('get', 'secret', ...place, ''), ['there'], `${place}`)
+  for (const place of [['--project', 'shop'], ['--project=shop']]) {
+    assert.deepEqual(await offered('get', 'secret', ...place, ''), ['ours'])
+    assert.deepEqual(await offered('run', ...place, '-s', ''), ['ours'])
+  }
+  assert.deepEqual(await offered('get', 'team', '--context', 'nowhere', ''), [])
   await home.ok('context delete 127.0.0.1 --yes')
   assert.deepEqual(await offered('get', 'team', ''), [], 'and nothing, without a word, where nobody is signed in')
   await home.signIn(server)

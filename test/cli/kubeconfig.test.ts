@@ -5,7 +5,6 @@ import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'n
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { type CliHome, openHome } from '../support/cli-home.ts'
-import { exec } from '../support/exec.ts'
 import { findKubectls } from '../support/kubectl.ts'
 import { notRun } from '../support/missing.ts'
 import { type Server, startServer } from '../support/server.ts'
@@ -54,6 +53,15 @@ test('--merge keeps what others have in the file, comments included, and can be 
   }
 })
 
+test('--merge without a home has no place, and makes none of that name', async () => {
+  const env = {
+    HOME: undefined,
+    XDG_CONFIG_HOME: join(home.directory, '.config'),
+    XDG_DATA_HOME: join(home.directory, '.local/share'),
+  }
+  assert.match(await home.fails(2, 'kubeconfig --merge', { env }), /neither HOME nor KUBECONFIG is set/)
+})
+
 test('without kubectl, platform kubectl says where to get it', async () => {
   assert.match(await home.fails(1, 'kubectl get teams', { env: { PATH: '/nonexistent' } }), /kubectl is not installed/)
 })
@@ -66,12 +74,14 @@ else {
     writeFileSync(join(home.directory, 'bin/kubectl'), `#!/bin/sh\nexec ${kubectl.file} "$@"\n`, { mode: 0o755 })
     const file = join(home.directory, 'platform.kubeconfig')
     writeFileSync(file, await home.ok('kubeconfig'))
-    const direct = await exec(
-      kubectl.file,
-      ['--kubeconfig', file, 'auth', 'whoami', '-o', 'jsonpath={.status.userInfo.username}'],
-      { env: home.env },
-    )
-    assert.equal(direct.stdout, 'admin', direct.stderr)
+    const whoami = ['auth', 'whoami', '-o', 'jsonpath={.status.userInfo.username}']
+    // kubectl asks the program that its own platform names, and that is told on.
+    const { stdout: its } = await home.by(['platform', 'kubeconfig'])
+    writeFileSync(`${file}-by`, its)
+    for (const one of [file, `${file}-by`]) {
+      const direct = await home.by([kubectl.file, '--kubeconfig', one, ...whoami])
+      assert.equal(direct.stdout, 'admin', direct.stderr)
+    }
     const through = await home.exec('kubectl auth whoami -o jsonpath={.status.userInfo.username}', { env: env() })
     assert.equal(through.stdout, 'admin', through.stderr)
     const left = readdirSync(join(home.directory, '.local/state/platform'))

@@ -22,6 +22,76 @@ after(async () => {
 const team = (name: string) =>
   `apiVersion: management.platform.sh/v1\nkind: Team\nmetadata: {name: ${name}}\nspec: {users: [ada]}\n`
 
+test('a command that is none leads to the one that is meant: the words turned round, a kind alone, or kubectl', async () => {
+  for (const [typed, wanted] of [
+    ['secret get db', 'platform get secret'],
+    ['accesskey create ci', 'platform create accesskey'],
+    ['secrets', 'platform list secrets'],
+    ['accesskeys', 'platform list accesskeys'],
+    ['teams', 'platform list teams'],
+    ['apply -f team.yaml', 'platform kubectl apply'],
+    ['describe team web', 'platform kubectl describe'],
+    ['edit team web', 'platform kubectl edit'],
+    ['exec web -- env', undefined],
+  ] as const)
+    assert.equal(
+      (await home.fails(2, typed)).split('\n')[0],
+      `platform: no command "${typed.replace(/ -.*/, '')}"${wanted ? `; did you mean ${wanted}?` : ''}`,
+    )
+})
+
+test('what a kind cannot be asked leads to what it can: secrets are set, tokens are not kept', async () => {
+  for (const typed of ['create secret db', 'create secret db a=b', 'create secrets', 'create sharedsecret db'])
+    assert.match(
+      await home.fails(2, typed),
+      /: a secret is made by setting a key: platform set secret NAME KEY\n/,
+      typed,
+    )
+  for (const typed of ['get token', 'list tokens', 'delete token x'])
+    assert.match(
+      await home.fails(2, typed),
+      /directclusterendpointtokens are not kept, so that there is nothing to (get|list|delete): platform create token makes one/,
+    )
+  assert.match(await home.fails(2, 'delete namespace x --yes'), /namespaces cannot be asked to delete/)
+})
+
+test('list with a name leads to get', async () => {
+  assert.equal(
+    await home.fails(2, 'list teams web'),
+    'platform: list shows all of a kind: platform get teams NAME shows one\n',
+  )
+})
+
+test('a selector that is none is a mistake of who asks, told by its flag', async () => {
+  for (const wrong of ['a=b,', '=', 'a in b'])
+    assert.match(await home.fails(2, ['list', 'teams', '-l', wrong]), /^platform: --selector: ".*" is no selector: /)
+})
+
+test('a project and another namespace are two places: --project and -n are refused together', async () => {
+  for (const args of [
+    'get secret db',
+    'set secret db a=b',
+    'run -s db',
+    'list secrets',
+    'delete secret db',
+    'history secret db',
+  ])
+    assert.match(
+      await home.fails(2, [
+        ...args.split(' '),
+        '--project',
+        'shop',
+        '-n',
+        'other',
+        ...(args.startsWith('run') ? ['--', 'true'] : []),
+      ]),
+      /: --project shop is the namespace p-shop, and -n says other: leave out one of them\n/,
+      args,
+    )
+  const same = await home.run('list secrets --project shop -n p-shop')
+  assert.equal(same.code, 0)
+})
+
 test('a time needs its unit, and a life of no time is none', async () => {
   for (const args of ['create accesskey x --ttl 7', 'create token --ttl 7', 'rotate accesskey admin --overlap 7'])
     assert.match(await home.fails(2, args), /: "7" must be a time with its unit: say 7s, 7m, 7h, 7d or 7w/, args)

@@ -6,8 +6,9 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { kinds } from '../../src/kinds/index.ts'
-import { type CliHome, openHome, withTerminal } from '../support/cli-home.ts'
+import { type CliHome, openHome } from '../support/cli-home.ts'
 import { type Server, startServer } from '../support/server.ts'
+import { withTerminal } from '../support/terminal.ts'
 
 let server: Server
 let home: CliHome
@@ -62,12 +63,24 @@ test('a file may have many objects; all are tried, and each that fails is told',
   assert.match(await home.ok('get team one -o yaml'), /^apiVersion: management.platform.sh\/v1\nkind: Team\n/)
 })
 
+test('create -f with -n takes no object that names another namespace; nothing is made', async () => {
+  const of = (name: string, namespace: string) =>
+    `apiVersion: management.platform.sh/v1\nkind: SharedSecret\nmetadata: {name: ${name}, namespace: ${namespace}}\n`
+  const stdin = `${of('one', 'here')}---\n${of('two', 'there')}`
+  assert.match(
+    await home.fails(2, 'create -f - -n here', { stdin }),
+    /sharedsecret\/two names the namespace there, and -n says here/,
+  )
+  assert.equal(await home.ok('list sharedsecrets -n here -o name'), '')
+  await home.ok('create -f - -n here', { stdin: of('one', 'here') })
+})
+
 test('exit codes tell what went wrong: 2 usage, 3 not found, 5 forbidden, 7 unavailable', async () => {
   assert.match(await home.fails(2, 'get teem x'), /"teem" is no kind; did you mean team\?/)
   assert.match(await home.fails(2, 'gett team'), /did you mean platform get/)
   assert.match(await home.fails(2, 'get team one --outptu json'), /--outptu is no flag; did you mean --output\?/)
   assert.match(await home.fails(2, 'get team one -o value'), /-o value is for/)
-  assert.match(await home.fails(2, 'get tokens'), /cannot be asked to list/)
+  assert.match(await home.fails(2, 'get tokens'), /are not kept, so that there is nothing to list/)
   assert.match(await home.fails(2, 'create -f -', { stdin: 'kind: Team' }), /apiVersion and a kind/)
   assert.match(await home.fails(2, 'create -f -', { stdin: 'a: [' }), /^platform: -: /)
   assert.match(await home.fails(2, 'create -f nothing.yaml'), /there is no such file/)

@@ -146,6 +146,32 @@ test('--watch ends a program that ignores SIGTERM, and starts the next one', asy
   await home.ok('set secret app token=-', { stdin: 'canary-two' })
 })
 
+test('a key of any name is a variable of the program, whatever it means elsewhere', async () => {
+  for (const key of ['__proto__', 'constructor'])
+    await home.ok(['set', 'secret', 'odd', `${key}=-`], { stdin: `canary-${key}` })
+  const { stdout, stderr } = await home.exec(['run', '-s', 'odd', '--', 'sh', '-c', 'echo $__proto__ $constructor'])
+  assert.equal(stdout, 'canary-__proto__ canary-constructor\n', stderr)
+})
+
+test('signals go through where an older Node hands over to the pinned one', async () => {
+  const older = join(home.directory, 'older.mjs')
+  writeFileSync(older, "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.0.0' } })")
+  const names = ['SIGUSR1', 'SIGUSR2', 'SIGQUIT', 'SIGHUP', 'SIGTERM']
+  const code = `for (const one of ${JSON.stringify(names)}) process.on(one, () => console.log(one)); ${stay}`
+  const child = home.start(['run', '-s', 'app', '--', node, '-e', code.replace('process.exit(9)', '0')], {
+    imports: [older],
+  })
+  const until = reading(child)
+  await until(/canary-/)
+  for (const name of names) {
+    child.kill(name as NodeJS.Signals)
+    await until(new RegExp(`${name}\n`))
+  }
+  assert.ok(/node-linux-\w+\/bin\/node/.test(home.told()), 'it was handed over')
+  child.kill('SIGINT')
+  assert.deepEqual(await once(child, 'exit'), [130, null])
+})
+
 test('a program that ignores SIGTERM is left to itself without --watch, and its end is still its own', async () => {
   const code = `process.on('SIGTERM', () => console.log('ignored')); ${stay}`
   const child = home.start(['run', '-s', 'app', '--', node, '-e', code])

@@ -83,6 +83,24 @@ test('signed in with a narrow key, one knows who one is, and whose the key is th
   await own.close()
 })
 
+test('a list with nothing in it says that a narrow key may be shown less, whichever list it is', async () => {
+  const env = { PLATFORM_ACCESS_KEY: await keyWith('shown', '--scope-project empty') }
+  const note = 'The scope of access key "shown" may hide some: it is shown what the scope covers.\n'
+  for (const list of [
+    'list teams',
+    'list secrets',
+    'list secrets -A',
+    'list secrets --unused 0s',
+    'list secrets -A --unused 0s',
+    'list secrets --project empty --unused 0s',
+    'list accesskeys',
+  ]) {
+    const { stdout, stderr } = await home.run(list, { env })
+    assert.equal(stdout, '', list)
+    assert.ok(stderr.endsWith(note), `${list}: ${stderr}`)
+  }
+})
+
 test('list secrets -A has those of projects too; elsewhere it is said where they are', async () => {
   assert.match(
     await home.ok('list secrets -A'),

@@ -1,13 +1,13 @@
 // Completion in real shells: bash, zsh and fish load the script that `platform completion` prints, and offer live names.
 
 import assert from 'node:assert/strict'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { type CliHome, openHome, openTerminal, withTerminal } from '../support/cli-home.ts'
+import { type CliHome, openHome } from '../support/cli-home.ts'
 import { findDesktop, withDesktop } from '../support/desktop.ts'
-import { exec } from '../support/exec.ts'
 import { type Server, startServer } from '../support/server.ts'
+import { withTerminal } from '../support/terminal.ts'
 
 // Before any test: what is fetched may take longer than the tests that are there already.
 const desktop = await findDesktop()
@@ -20,23 +20,17 @@ before(async () => {
   await home.ok('create team web')
   await home.ok('create team worker')
   await home.ok('set secret db a=-', { stdin: 'x' })
-  mkdirSync(join(home.directory, 'bin'))
-  const program = join(import.meta.dirname, '../../bin/platform.js')
-  const starter = `#!/bin/sh\nunset LD_LIBRARY_PATH\nexec ${process.execPath} ${program} "$@"\n`
-  writeFileSync(join(home.directory, 'bin/platform'), starter, { mode: 0o755 })
 })
 after(async () => {
   await home.close()
   await server.stop()
 })
 
-const path = () => `${join(home.directory, 'bin')}:${process.env['PATH']}`
-
 test('bash completes commands, flags, their values and live names', async () => {
   const offered = async (...words: string[]) => {
     const quoted = words.map(word => `'${word}'`).join(' ')
     const script = `source <(platform completion bash); COMP_WORDS=(platform ${quoted}); COMP_CWORD=${words.length}; _platform; printf '%s,' "\${COMPREPLY[@]}"`
-    const { stdout, stderr } = await exec('bash', ['-c', script], { env: { ...home.env, PATH: path() } })
+    const { stdout, stderr } = await home.by(['bash', '-c', script])
     assert.equal(stderr, '')
     return stdout
   }
@@ -50,10 +44,7 @@ withDesktop(desktop, 'fish', ({ tree, env }) => {
   test('fish completes commands, flags, their values and live names', async () => {
     const offered = async (line: string) => {
       const script = `platform completion fish | source; complete -C '${line}'`
-      const { stdout, stderr } = await exec(join(tree, 'usr/bin/fish'), ['--no-config', '-c', script], {
-        env: { ...home.env, ...env, PATH: `${join(home.directory, 'bin')}:${env.PATH}` },
-        cwd: home.directory,
-      })
+      const { stdout, stderr } = await home.by([join(tree, 'usr/bin/fish'), '--no-config', '-c', script], { env })
       assert.equal(stderr, '')
       return stdout
     }
@@ -72,11 +63,7 @@ await withTerminal(() =>
 autoload -Uz compinit; compinit -u -D; source <(platform completion zsh); setopt no_beep
 shown() { zle -M "<$BUFFER>" }; zle -N shown; bindkey '^X' shown\n`
       writeFileSync(join(home.directory, '.zshrc'), start)
-      const zsh = openTerminal(
-        [join(tree, 'bin/zsh'), '-i'],
-        { ...home.env, ...env, ZDOTDIR: home.directory, PATH: `${join(home.directory, 'bin')}:${env.PATH}` },
-        home.directory,
-      )
+      const zsh = home.terminalBy([join(tree, 'bin/zsh'), '-i'], { env: { ...env, ZDOTDIR: home.directory } })
       await zsh.sees(/ready> /)
       for (const [typed, completed] of [
         ['platform hist\t', '<platform history >'],

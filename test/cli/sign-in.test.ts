@@ -4,8 +4,9 @@ import assert from 'node:assert/strict'
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
-import { type CliHome, openHome, withTerminal } from '../support/cli-home.ts'
+import { type CliHome, openHome } from '../support/cli-home.ts'
 import { type Server, startServer } from '../support/server.ts'
+import { withTerminal } from '../support/terminal.ts'
 
 let server: Server
 before(async () => {

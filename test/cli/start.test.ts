@@ -5,10 +5,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { type CliHome, openHome } from '../support/cli-home.ts'
-import { exec } from '../support/exec.ts'
 import { startServer } from '../support/server.ts'
-
-const program = join(import.meta.dirname, '../../bin/platform.js')
 
 /** Told at the end, on standard error: files by their paths, and what of Node itself was loaded. */
 const telling = `import { registerHooks } from 'node:module'
@@ -20,7 +17,7 @@ process.on('exit', () => console.error('loaded ' + [...files, ...process.moduleL
 async function loadedBy(home: CliHome, ...args: string[]): Promise<string> {
   const hook = join(home.directory, 'telling.mjs')
   writeFileSync(hook, telling)
-  const { stderr } = await exec(process.execPath, ['--import', hook, program, ...args], { env: home.env })
+  const { stderr } = await home.exec(args, { imports: [hook] })
   const [, loaded = ''] = /loaded (.*)/.exec(stderr) ?? []
   assert.match(loaded, /run-command\.ts/, stderr)
   return loaded

@@ -74,7 +74,10 @@ test('--unused finds what was read long ago, and not what was read since', async
   const [item] = JSON.parse(await home.ok('list secrets --unused 90d -o json')).items
   assert.deepEqual(Object.keys(item).toSorted(), ['apiVersion', 'kind', 'metadata', 'status'])
   assert.match(item.status.lastRead, /^\d{4}-/)
-  assert.equal((await home.run('list secrets --unused 92d')).stderr, 'No sharedsecrets found in namespace default.\n')
+  assert.equal(
+    (await home.run('list secrets --unused 92d')).stderr,
+    'No sharedsecrets found in namespace default that nobody has read for 92d.\n',
+  )
   await home.ok('get secret old.a')
   assert.equal(await home.ok('list secrets --unused 90d -o name'), '')
   assert.match(await home.fails(2, 'list secrets --unused soon'), /must be a time such as/)

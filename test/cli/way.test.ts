@@ -8,8 +8,9 @@ import { connect as connectSocket } from 'node:net'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { after, before, test } from 'node:test'
-import { type CliHome, openHome, withTerminal } from '../support/cli-home.ts'
+import { type CliHome, openHome } from '../support/cli-home.ts'
 import { type Server, startServer } from '../support/server.ts'
+import { withTerminal } from '../support/terminal.ts'
 
 let server: Server
 let home: CliHome
@@ -104,6 +105,35 @@ test('a proxy with a password gets it; one that refuses, or is not there, is nam
   const gone = await home.fails(7, 'whoami', { env: { HTTPS_PROXY: proxy.url } })
   assert.match(gone, /cannot reach .* through the proxy 127\.0\.0\.1:\d+: nobody listens there/)
   assert.equal(gone.includes('horse'), false)
+})
+
+test('a proxy is a URL or HOST:PORT; what is neither is refused by the name of its variable, and never passed by', async t => {
+  const proxy = await openProxy()
+  t.after(proxy.close)
+  await home.signIn(server)
+  for (const name of ['HTTPS_PROXY', 'https_proxy']) {
+    const before = proxy.asked.length
+    assert.equal(await home.ok('whoami -o name', { env: { [name]: proxy.url.replace('http://', '') } }), 'admin\n')
+    assert.ok(proxy.asked.length > before, 'HOST:PORT alone, as curl takes it')
+    for (const wrong of ['nonsense', 'socks5://127.0.0.1:1', 'http://:horse-battery@', 'me:horse-battery@', 'a b:1'])
+      for (const args of [['whoami'], login(server.https, ca()), ['login', server.https, '--access-key', '-']]) {
+        const said = await home.fails(2, args, { env: { [name]: wrong }, stdin: server.adminKey })
+        assert.match(said, new RegExp(`^platform: ${name} must be a URL such as http://proxy\\.example:3128`), wrong)
+        assert.equal(said.includes('horse'), false)
+      }
+    assert.equal(await home.ok('whoami -o name', { env: { [name]: '' } }), 'admin\n')
+  }
+})
+
+test('what could not be printed is no success: a full disk is told, a reader who has seen enough is not', async () => {
+  await home.signIn(server)
+  await home.ok('set secret printed a=-', { stdin: 'canary-printed' })
+  for (const args of ['get secret printed.a -o value', 'list secrets', 'export secret printed']) {
+    const { code, stderr } = await home.exec(args, { within: '"$@" > /dev/full' })
+    assert.deepEqual([code, stderr], [1, 'platform: cannot write to standard output: no space left on device\n'], args)
+  }
+  const { code, stderr } = await home.exec('list clusterroles -o yaml', { within: '"$@" | head -1' })
+  assert.deepEqual([code, stderr], [0, ''])
 })
 
 test('https at the port of http, and http at the port of https, are told', async () => {

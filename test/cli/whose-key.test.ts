@@ -85,6 +85,38 @@ test('what is missing is named: a server, a CA, a context, or which of the conte
   await own.close()
 })
 
+test('a server in the environment without a key is no other server for the key of a context: that is refused', async () => {
+  const elsewhere = { PLATFORM_SERVER: 'https://elsewhere.test:8443' }
+  const said = new RegExp(
+    `^platform: PLATFORM_SERVER is https://elsewhere\\.test:8443, and the key of the context "127\\.0\\.0\\.1" is for ${server.https}: set PLATFORM_ACCESS_KEY too, or unset PLATFORM_SERVER; --context 127\\.0\\.0\\.1 says that the context is meant\n$`,
+  )
+  for (const args of ['whoami', 'list secrets', 'credential', 'kubeconfig'])
+    assert.match(await home.fails(2, args, { env: elsewhere }), said, args)
+  await home.ok('whoami --context 127.0.0.1', { env: elsewhere })
+  await home.ok('whoami', { env: { ...elsewhere, PLATFORM_CONTEXT: '127.0.0.1' } })
+  await home.ok('whoami', { env: { PLATFORM_SERVER: `${server.https}/` } })
+  assert.match(await home.fails(2, 'whoami', { env: { PLATFORM_SERVER: 'ftp://x' } }), /the server must be a URL/)
+  const own = await openHome()
+  assert.equal(
+    await own.fails(4, 'whoami', { env: elsewhere }),
+    'platform: PLATFORM_SERVER is set, and no key: set PLATFORM_ACCESS_KEY, or platform login https://elsewhere.test:8443\n',
+  )
+  await own.close()
+})
+
+test('PLATFORM_NAMESPACE counts beside a context as it does beside a key; a flag counts more', async () => {
+  await home.ok('set secret here a=- -n stage', { stdin: 'x' })
+  for (const env of [{}, { PLATFORM_ACCESS_KEY: connection() }]) {
+    const stage = { ...env, PLATFORM_NAMESPACE: 'stage' }
+    assert.equal(await home.ok('list secrets -o name', { env: stage }), 'sharedsecret/here\n')
+    assert.equal(await home.ok('list secrets -o name -n default', { env: stage }), '')
+    assert.match(
+      await home.fails(2, 'list secrets', { env: { ...env, PLATFORM_NAMESPACE: 'Stage!' } }),
+      /^platform: PLATFORM_NAMESPACE: "Stage!" must be letters/,
+    )
+  }
+})
+
 test('a context has a name that is one: no way to another file', async () => {
   for (const name of ['.', '..', 'a/b', '../x', 'a\\b', ' '])
     assert.match(

@@ -8,10 +8,10 @@ import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { must, ours, secrets, soon } from '../access/people.ts'
-import { openTerminal } from '../support/cli-home.ts'
 import { exec } from '../support/exec.ts'
 import { notRun } from '../support/missing.ts'
 import { type Server, startServer } from '../support/server.ts'
+import { openTerminal } from '../support/terminal.ts'
 
 const hasTerminal = (await exec('script', ['--version'])).code === 0
 const base64 = (text: string) => Buffer.from(text).toString('base64')

@@ -1,33 +1,23 @@
-// One person at one command line: a home of their own, the real program, and a terminal where a command asks. Every test in test/cli types into it.
+// One person at one command line: a home of their own and the real program, by whatever starts it. The one door of test/cli: no value or key that goes through it may be left behind (canary.test.ts).
 
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
+import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { dirname, join, resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { commands } from '../../src/bin/commands.ts'
-import { openFiles } from '../../src/bin/files.ts'
-import { io as ownIo } from '../../src/bin/io.ts'
-import { openKeychain } from '../../src/bin/keychain.ts'
-import type { Io } from '../../src/cli/command.ts'
-import { runCommand } from '../../src/cli/run-command.ts'
 import { openCanaries } from './canary.ts'
 import { type ExecOptions, exec, type Output } from './exec.ts'
-import { notRun } from './missing.ts'
-import type { Server } from './server.ts'
+import { runHere } from './run-here.ts'
+import { type Server, startedServers } from './server.ts'
+import { openTerminal, type Terminal } from './terminal.ts'
 
-const program = join(import.meta.dirname, '../../bin/platform.js')
-
-export type Terminal = {
-  /** Resolves once it has printed that, looking only at what came after the last answer. */
-  sees(text: RegExp): Promise<string>
-  type(text: string): void
-  readonly ended: Promise<{ readonly code: number; readonly text: string }>
-}
 type Options = Pick<ExecOptions, 'stdin' | 'env'> & {
   /** For `exec`: a script of sh that ends by running "$@", which is the program. */
   readonly within?: string
+  /** For `exec` and `start`: modules that are loaded before the program. */
+  readonly imports?: readonly string[]
 }
 
 export type CliHome = {
@@ -45,6 +35,12 @@ export type CliHome = {
   start(args: readonly string[], options?: Options): ChildProcess
   /** In a terminal. Needs `script`. */
   terminal(args: string | readonly string[], options?: Options): Terminal
+  /** By another program, such as a shell or kubectl: the `platform` that it finds first is this one. */
+  by(command: readonly string[], options?: ExecOptions): Promise<Output>
+  /** The same in a terminal. */
+  terminalBy(command: readonly string[], options?: ExecOptions): Terminal
+  /** Every command that was started so far and that nobody typed, a line each. */
+  told(): string
   signIn(server: Server, key?: string): Promise<void>
   close(): Promise<void>
 }
@@ -52,49 +48,72 @@ export type CliHome = {
 type HomeOptions = {
   /** Files below the home in which a secret may be at the end: the keys of the contexts, unless a test says otherwise. */
   readonly mayHold?: RegExp
+  /** The program, where it is not the one of this checkout; a path from the home on. */
+  readonly program?: string
 }
 
 const keyFiles = /^\.local\/share\/platform\/keys\//
+const ofCheckout = join(import.meta.dirname, '../../bin/platform.js')
 
-/** Its end is a check: no value and no key that was handed to it is left in a file, nor was it said or an argument. */
-export async function openHome({ mayHold = keyFiles }: HomeOptions = {}): Promise<CliHome> {
+/** Its end is a check: no value and no key that was handed to it is left in a file, here or at a server, nor was it said or an argument. */
+export async function openHome({ mayHold = keyFiles, program: own = ofCheckout }: HomeOptions = {}): Promise<CliHome> {
   const directory = await mkdtemp(join(tmpdir(), 'platform-cli-'))
+  const program = resolve(directory, own)
   const env: NodeJS.ProcessEnv = { PATH: process.env['PATH'], HOME: directory, TERM: 'xterm', KUBERC: 'off' }
   const canaries = openCanaries()
-  const servers = new Set<Server>()
   const started: ChildProcess[] = []
+  const said: Buffer[] = []
   // A test that fails before it has ended them leaves nothing behind.
   const leave = () => {
     for (const child of started) if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
   }
   process.once('exit', leave)
-  const spawns = join(await mkdtemp(join(tmpdir(), 'platform-cli-spawns-')), 'argv')
-  const command = (args: readonly string[]) => [
-    '--import',
-    `${pathToFileURL(join(import.meta.dirname, 'told-spawns.mjs'))}?log=${spawns}`,
+  const aside = await mkdtemp(join(tmpdir(), 'platform-cli-aside-'))
+  const argv = join(aside, 'argv')
+  const tell = (command: readonly string[]) => appendFileSync(argv, `${JSON.stringify(command)}\n`)
+  const teller = pathToFileURL(join(import.meta.dirname, 'told-spawns.mjs'))
+  const command = (args: readonly string[], imports: readonly string[] = []) => [
+    ...[`${teller}?log=${argv}`, ...imports].flatMap(one => ['--import', one]),
     program,
     ...args,
   ]
+  const bin = join(aside, 'bin')
+  mkdirSync(bin)
+  // What others give it as arguments nobody typed.
+  const line = [process.execPath, '--import', `${teller}?log=${argv}&own`, program]
+  const starter = `#!/bin/sh\nexec ${line.map(one => `'${one}'`).join(' ')} "$@"\n`
+  writeFileSync(join(bin, 'platform'), starter, { mode: 0o755 })
+  const withBin = (more: NodeJS.ProcessEnv = {}) => ({ ...env, ...more, PATH: `${bin}:${more['PATH'] ?? env['PATH']}` })
   const told = (args: string | readonly string[], { code, stdout, stderr }: Output) =>
     `platform ${words(args).join(' ')} ended with ${code}:\n${stdout}${stderr}`
-  /** What comes in by standard input or environment is a secret; what is printed as a key is one as well. */
-  const watched = async (
-    args: string | readonly string[],
-    { stdin = '', env: more = {} }: Options,
-    ended: Promise<Output>,
-  ) => {
-    if (/^(login|set|import)/.test(words(args)[0] ?? '')) canaries.note(stdin)
-    for (const [value] of stdin.matchAll(/canary-[\w-]+/g)) canaries.note(value)
+  const noteCanaries = (text: string) => {
+    for (const [value] of text.matchAll(/canary-[\w-]+/g)) canaries.note(value)
+  }
+  const noteKeys = ({ env: more = {}, stdin = '' }: Options) => {
+    for (const { adminKey } of startedServers) canaries.note(adminKey)
+    noteCanaries(stdin)
     canaries.note(more['PLATFORM_ACCESS_KEY']?.replace(/[@#].*/, '') ?? '')
     canaries.note(more['PLATFORM_PASSPHRASE'] ?? '')
+  }
+  /** What comes in by standard input or environment is a secret; what is printed as a key is one as well. */
+  const watched = async (args: string | readonly string[], options: Options, ended: Promise<Output>) => {
+    noteKeys(options)
+    if (/^(login|set|import)/.test(words(args)[0] ?? '')) canaries.note(options.stdin ?? '')
     const output = await ended
     for (const [key] of output.stdout.matchAll(/\bplat_\w{49}\b/g)) canaries.note(key)
     assert.equal(canaries.in(output.stderr), undefined, `a secret was said: ${told(args, output)}`)
     return output
   }
+  const noted = (terminal: Terminal, note: (typed: string) => void): Terminal => ({
+    ...terminal,
+    type: text => {
+      note(text)
+      terminal.type(text)
+    },
+  })
   const run: CliHome['run'] = (args, options = {}) => {
     const { env: more, stdin = '' } = options
-    return watched(args, options, runHere(words(args), { ...env, ...more }, directory, stdin))
+    return watched(args, options, runHere(words(args), { env: { ...env, ...more }, directory, stdin, tell }))
   }
   const home: CliHome = {
     directory,
@@ -111,33 +130,41 @@ export async function openHome({ mayHold = keyFiles }: HomeOptions = {}): Promis
       return output.stderr
     },
     exec: (args, options = {}) => {
-      const { env: more, within, ...rest } = options
-      const line = [process.execPath, ...command(words(args))]
-      const [file = '', ...others] = within === undefined ? line : ['sh', '-c', within, 'sh', ...line]
+      const { env: more, within, imports, ...rest } = options
+      const all = [process.execPath, ...command(words(args), imports)]
+      const [file = '', ...others] = within === undefined ? all : ['sh', '-c', within, 'sh', ...all]
       const ended = exec(file, others, { cwd: directory, ...rest, env: { ...env, ...more } })
       return watched(args, options, ended)
     },
-    start: (args, { env: more } = {}) => {
-      const child = spawn(process.execPath, command(args), { cwd: directory, env: { ...env, ...more }, stdio: 'pipe' })
+    start: (args, options = {}) => {
+      noteKeys(options)
+      const all = { ...env, ...options.env }
+      const child = spawn(process.execPath, command(args, options.imports), { cwd: directory, env: all, stdio: 'pipe' })
+      child.stderr.on('data', chunk => said.push(chunk))
+      // A server tells on its standard output.
+      if (args[0] === 'serve') child.stdout.on('data', chunk => said.push(chunk))
       started.push(child)
       return child
     },
-    terminal: (args, { env: more } = {}) => {
-      const { type, ...terminal } = openTerminal(
-        [process.execPath, ...command(words(args))],
-        { ...env, ...more },
-        directory,
-      )
-      return {
-        ...terminal,
-        type: text => {
-          canaries.note(text)
-          type(text)
-        },
-      }
+    terminal: (args, options = {}) => {
+      noteKeys(options)
+      const all = [process.execPath, ...command(words(args))]
+      return noted(openTerminal(all, { ...env, ...options.env }, directory), canaries.note)
     },
+    by: ([file = '', ...args], options = {}) => {
+      tell([file, ...args])
+      canaries.note(options.stdin ?? '')
+      const ended = exec(file, args, { cwd: directory, ...options, env: withBin(options.env) })
+      return watched([file, ...args], options, ended)
+    },
+    terminalBy: (all, options = {}) => {
+      tell(all)
+      noteKeys(options)
+      // Most of what is typed into a shell are commands.
+      return noted(openTerminal(all, withBin(options.env), options.cwd ?? directory), noteCanaries)
+    },
+    told: () => readFileSync(argv, 'utf8'),
     async signIn(server, key = server.adminKey) {
-      servers.add(server)
       const ca = join(server.directory, 'ca.crt')
       await home.ok(['login', server.https, '--ca-file', ca, '--access-key', '-', '--yes'], { stdin: key })
     },
@@ -145,15 +172,16 @@ export async function openHome({ mayHold = keyFiles }: HomeOptions = {}): Promis
       leave()
       process.off('exit', leave)
       const left = canaries.below(directory).filter(name => !mayHold.test(name))
-      const atServers = [...servers].map(one => [
+      const atServers = [...startedServers].map(one => [
         ...canaries.below(one.directory).filter(name => !/^admin\.(key|kubeconfig)$/.test(name)),
         ...(canaries.in(one.output()) === undefined ? [] : ['its output']),
       ])
-      const asArguments = canaries.below(dirname(spawns))
-      for (const one of [directory, dirname(spawns)]) await rm(one, { recursive: true, force: true })
+      const asArguments = canaries.below(aside)
+      const inBackground = canaries.in(Buffer.concat(said)) === undefined ? [] : ['standard error']
+      for (const one of [directory, aside]) await rm(one, { recursive: true, force: true })
       assert.deepEqual(
-        { left, atServers, asArguments },
-        { left: [], atServers: atServers.map(() => []), asArguments: [] },
+        { left, atServers, asArguments, inBackground },
+        { left: [], atServers: atServers.map(() => []), asArguments: [], inBackground: [] },
       )
     },
   }
@@ -161,69 +189,3 @@ export async function openHome({ mayHold = keyFiles }: HomeOptions = {}): Promis
 }
 
 const words = (args: string | readonly string[]) => (typeof args === 'string' ? args.split(' ') : args)
-
-async function runHere(
-  args: readonly string[],
-  env: NodeJS.ProcessEnv,
-  directory: string,
-  stdin: string,
-): Promise<Output> {
-  const [out, err]: [Buffer[], string[]] = [[], []]
-  const io: Io = {
-    ...ownIo,
-    out: data => void out.push(Buffer.from(data as string)),
-    err: text => void err.push(text),
-    readFile: path => (path === '-' ? Promise.resolve(Buffer.from(stdin)) : ownIo.readFile(resolve(directory, path))),
-    env,
-    isTerminal: false,
-    hasColour: false,
-    files: openFiles(env),
-    keychain: () => openKeychain(env),
-  }
-  const { ask: _, ...rest } = io
-  const code = await runCommand(commands, args, rest)
-  return { code, stdout: Buffer.concat(out).toString(), stderr: err.join('') }
-}
-
-/** `script` gives the program a terminal; what is typed into its input is typed there. */
-export function openTerminal(command: readonly string[], env: NodeJS.ProcessEnv, cwd: string): Terminal {
-  const line = command.map(word => `'${word.replaceAll("'", "'\\''")}'`).join(' ')
-  const child = spawn('script', ['-qec', line, '/dev/null'], { env: { ...env, SHELL: '/bin/sh' }, cwd })
-  let text = ''
-  let seen = 0
-  let look = () => {}
-  child.stdout.on('data', chunk => {
-    text += chunk
-    look()
-  })
-  const timer = setTimeout(() => child.kill('SIGKILL'), 60_000)
-  const ended = new Promise<{ code: number; text: string }>(resolve =>
-    child.on('close', code => {
-      clearTimeout(timer)
-      look()
-      resolve({ code: code ?? 1, text })
-    }),
-  )
-  return {
-    sees: wanted =>
-      new Promise((resolve, reject) => {
-        look = () => {
-          if (wanted.test(text.slice(seen))) resolve(text.slice(seen))
-          else if (child.exitCode !== null || child.signalCode) reject(new Error(`it ended, and printed:\n${text}`))
-        }
-        look()
-      }),
-    type: typed => {
-      seen = text.length
-      child.stdin.write(typed)
-    },
-    ended,
-  }
-}
-
-/** Declares tests that need a terminal, or the one that says why not. */
-export async function withTerminal(declare: () => void): Promise<void> {
-  const { code } = await exec('script', ['--version'])
-  if (code === 0) declare()
-  else notRun('script')
-}

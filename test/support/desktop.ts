@@ -3,7 +3,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { exec } from './exec.ts'
+import type { CliHome } from './cli-home.ts'
 import { fetchDebian } from './fetch-debian.ts'
 import { notRun } from './missing.ts'
 
@@ -52,8 +52,8 @@ export function withDesktop(desktop: Desktop | undefined, program: string, decla
   else notRun(program)
 }
 
-/** A session bus with an unlocked keyring behind it, for as long as `commands` run; answers what they printed. */
-export function inSession({ tree, env }: Desktop, home: string, commands: string) {
+/** A session bus with an unlocked keyring behind it, for as long as `commands` run in a home, reading `stdin`; answers what they printed. */
+export function inSession({ tree, env }: Desktop, { directory: home, by }: CliHome, commands: string, stdin: string) {
   const run = join(home, 'run')
   mkdirSync(run, { recursive: true, mode: 0o700 })
   const policy = '<allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/>'
@@ -68,9 +68,9 @@ ${commands}
 `
   writeFileSync(join(home, 'session.sh'), script)
   const bus = ['--config-file', join(home, 'bus.conf'), '--dbus-daemon', join(tree, 'usr/bin/dbus-daemon')]
-  return exec(join(tree, 'usr/bin/dbus-run-session'), [...bus, '--', 'sh', join(home, 'session.sh')], {
-    env: { ...env, HOME: home, XDG_RUNTIME_DIR: run, XDG_DATA_HOME: join(home, 'data') },
-    cwd: home,
+  return by([join(tree, 'usr/bin/dbus-run-session'), ...bus, '--', 'sh', join(home, 'session.sh')], {
+    env: { ...env, XDG_RUNTIME_DIR: run, XDG_DATA_HOME: join(home, 'data') },
+    stdin,
     timeout: 60_000,
   })
 }

@@ -50,6 +50,10 @@ export type Again = { readonly imports?: readonly string[]; readonly env?: Reado
 const program = join(import.meta.dirname, '../../bin/platform.js')
 const within = 20_000
 
+/** Those of this process that have not been stopped: who looks for what was left behind looks at all of them. */
+export const startedServers: ReadonlySet<Server> = new Set()
+const started = startedServers as Set<Server>
+
 export async function startServer(options: ServerOptions = {}): Promise<Server> {
   const directory = options.directory ?? (await mkdtemp(join(tmpdir(), 'platform-test-')))
   let running: Running | undefined
@@ -64,6 +68,7 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
   const end = async (how: (one: Running) => Promise<void>, keep = false) => {
     const one = running
     running = undefined
+    if (!keep) started.delete(server)
     try {
       if (one) await how(one)
     } finally {
@@ -82,7 +87,7 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
   const read = (name: string) => readFileSync(join(directory, name), 'utf8')
   const adminKey = read('admin.key').trim()
   const ca = read('ca.crt')
-  return {
+  const server: Server = {
     https,
     http,
     directory,
@@ -108,6 +113,8 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
       running = await start(new URL(https).host, new URL(http).host)
     },
   }
+  started.add(server)
+  return server
 }
 
 const extra = ({ storage, args = [] }: ServerOptions) => [...(storage ? ['--storage', storage] : []), ...args]

@@ -1,0 +1,41 @@
+// A command in this very process, with the program's own table, files and keychain, in the home of somebody. cli-home.ts calls it.
+
+import { resolve } from 'node:path'
+import { commands } from '../../src/bin/commands.ts'
+import { openFiles } from '../../src/bin/files.ts'
+import { io as ownIo } from '../../src/bin/io.ts'
+import { openKeychain } from '../../src/bin/keychain.ts'
+import type { Io } from '../../src/cli/command.ts'
+import { runCommand } from '../../src/cli/run-command.ts'
+import type { Output } from './exec.ts'
+
+type Here = {
+  readonly env: NodeJS.ProcessEnv
+  readonly directory: string
+  readonly stdin: string
+  /** Told of what it starts. */
+  readonly tell: (command: readonly string[]) => void
+}
+
+/** Answers as a process of its own would. */
+export async function runHere(args: readonly string[], { env, directory, stdin, tell }: Here): Promise<Output> {
+  const [out, err]: [Buffer[], string[]] = [[], []]
+  const io: Io = {
+    ...ownIo,
+    out: data => void out.push(Buffer.from(data as string)),
+    err: text => void err.push(text),
+    readFile: path => (path === '-' ? Promise.resolve(Buffer.from(stdin)) : ownIo.readFile(resolve(directory, path))),
+    env,
+    isTerminal: false,
+    hasColour: false,
+    files: openFiles(env),
+    keychain: () => openKeychain(env),
+    start: (command, options) => {
+      tell(command)
+      return ownIo.start(command, options)
+    },
+  }
+  const { ask: _, ...rest } = io
+  const code = await runCommand(commands, args, rest)
+  return { code, stdout: Buffer.concat(out).toString(), stderr: err.join('') }
+}

@@ -1,0 +1,55 @@
+// A terminal for a program that asks: what it shows can be waited for, and what is typed goes to it. cli-home.ts and the tests of `storage` open one.
+
+import { spawn } from 'node:child_process'
+import { exec } from './exec.ts'
+import { notRun } from './missing.ts'
+
+export type Terminal = {
+  /** Resolves once it has printed that, looking only at what came after the last answer. */
+  sees(text: RegExp): Promise<string>
+  type(text: string): void
+  readonly ended: Promise<{ readonly code: number; readonly text: string }>
+}
+
+/** `script` gives the program a terminal; what is typed into its input is typed there. */
+export function openTerminal(command: readonly string[], env: NodeJS.ProcessEnv, cwd: string): Terminal {
+  const line = command.map(word => `'${word.replaceAll("'", "'\\''")}'`).join(' ')
+  const child = spawn('script', ['-qec', line, '/dev/null'], { env: { ...env, SHELL: '/bin/sh' }, cwd })
+  let text = ''
+  let seen = 0
+  let look = () => {}
+  child.stdout.on('data', chunk => {
+    text += chunk
+    look()
+  })
+  const timer = setTimeout(() => child.kill('SIGKILL'), 60_000)
+  const ended = new Promise<{ code: number; text: string }>(resolve =>
+    child.on('close', code => {
+      clearTimeout(timer)
+      look()
+      resolve({ code: code ?? 1, text })
+    }),
+  )
+  return {
+    sees: wanted =>
+      new Promise((resolve, reject) => {
+        look = () => {
+          if (wanted.test(text.slice(seen))) resolve(text.slice(seen))
+          else if (child.exitCode !== null || child.signalCode) reject(new Error(`it ended, and printed:\n${text}`))
+        }
+        look()
+      }),
+    type: typed => {
+      seen = text.length
+      child.stdin.write(typed)
+    },
+    ended,
+  }
+}
+
+/** Declares tests that need a terminal, or the one that says why not. */
+export async function withTerminal(declare: () => void): Promise<void> {
+  const { code } = await exec('script', ['--version'])
+  if (code === 0) declare()
+  else notRun('script')
+}
