@@ -27,7 +27,9 @@ export function readBytes(request: Request): Promise<Buffer> {
       reject(tooMuch())
     })
     let ended = false
+    const { stream } = request as { stream?: { readonly closed: boolean } }
     request.on('end', () => {
+      if (stream?.closed) return // reset without an error, of which HTTP/2 tells as if it had ended
       ended = true
       resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks))
     })

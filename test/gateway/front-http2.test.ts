@@ -4,8 +4,8 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, constants } from 'node:http2'
 import { describe, test } from 'node:test'
-import { connect as connectTls, type TLSSocket } from 'node:tls'
-import { closing, dialTo, frame, openBefore, openCluster, tls, until } from './http2-cluster.ts'
+import { frame, headOf, openFrames } from '../support/http2-frames.ts'
+import { closing, dialTo, openBefore, openCluster, tls, until } from './http2-cluster.ts'
 import { openBackend, openTestGateway } from './in-process.ts'
 
 const certificates = { current: { certificate: tls.cert, key: tls.key }, follow: () => {}, stop: () => {} }
@@ -30,37 +30,6 @@ describe('an answer to a client by HTTP/2', { timeout: 60_000 }, () => {
       assert.equal(headers['vary'], 'Accept, Accept-Encoding')
     })
 })
-
-/** By hand: Node's client ends a body before it resets the stream. */
-async function openFrames(url: string): Promise<TLSSocket> {
-  const socket = connectTls({
-    port: Number(new URL(url).port),
-    host: '127.0.0.1',
-    ALPNProtocols: ['h2'],
-    rejectUnauthorized: false,
-  })
-  socket.on('error', () => {}).resume()
-  closing.push(() => socket.destroy())
-  await once(socket, 'secureConnect')
-  socket.write(Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), frame(4, 0, 0, Buffer.alloc(0))]))
-  return socket
-}
-
-/** Every name and value as it is, and none remembered. */
-const headOf = (headers: { readonly [name: string]: string }) =>
-  Buffer.concat(Object.entries(headers).flatMap(([name, value]) => [Buffer.from([0]), textOf(name), textOf(value)]))
-
-function textOf(text: string): Buffer {
-  const size: number[] = []
-  let left = text.length
-  if (left < 127) size.push(left)
-  else {
-    size.push(127)
-    for (left -= 127; left >= 128; left = Math.floor(left / 128)) size.push((left % 128) + 128)
-    size.push(left)
-  }
-  return Buffer.concat([Buffer.from(size), Buffer.from(text, 'latin1')])
-}
 
 describe('a body of a client by HTTP/2 that breaks off', { timeout: 60_000 }, () => {
   for (const [how, code] of [
@@ -89,6 +58,7 @@ describe('a body of a client by HTTP/2 that breaks off', { timeout: 60_000 }, ()
       })
       for (let count = 0; count < 20; count++) {
         const socket = await openFrames(gateway.url)
+        closing.push(() => socket.destroy())
         socket.write(Buffer.concat([frame(1, 4, 1, head), frame(0, 0, 1, Buffer.from('apiVersion: v1\nkind: Pod\n'))]))
         await until('the cluster has a part of it', () => begun === count + 1)
         if (code === undefined) socket.destroy()

@@ -97,13 +97,3 @@ export async function watch(
 }
 
 export const until = (what: string, is: () => boolean) => eventually(what, async () => is())
-
-/** A frame of HTTP/2, for what no library sends. */
-export function frame(type: number, flags: number, stream: number, body: Buffer): Buffer {
-  const head = Buffer.alloc(9)
-  head.writeUIntBE(body.length, 0, 3)
-  head.writeUInt8(type, 3)
-  head.writeUInt8(flags, 4)
-  head.writeUInt32BE(stream, 5)
-  return Buffer.concat([head, body])
-}

@@ -6,7 +6,8 @@ import { constants, type Http2ServerResponse } from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import { describe, test } from 'node:test'
 import { createServer as createTls, type TLSSocket } from 'node:tls'
-import { closing, frame, openBefore, openCluster, tls, until, watch } from './http2-cluster.ts'
+import { frame } from '../support/http2-frames.ts'
+import { closing, openBefore, openCluster, tls, until, watch } from './http2-cluster.ts'
 
 const { NGHTTP2_REFUSED_STREAM, NGHTTP2_NO_ERROR, NGHTTP2_ENHANCE_YOUR_CALM } = constants
 

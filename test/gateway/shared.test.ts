@@ -9,8 +9,9 @@ import { describe, test } from 'node:test'
 import { createServer as createTls } from 'node:tls'
 import { takePlace } from '../../src/gateway/shared.ts'
 import { makeAuthority } from '../../src/serving/certificate.ts'
+import { frame } from '../support/http2-frames.ts'
 import { eventually } from '../support/wire.ts'
-import { authority, closing, dialTo, frame, openBefore, openCluster, tls, until, watch } from './http2-cluster.ts'
+import { authority, closing, dialTo, openBefore, openCluster, tls, until, watch } from './http2-cluster.ts'
 import { claimsFor } from './in-process.ts'
 
 describe('watches that share a connection', () => {
