@@ -138,7 +138,7 @@ async function run({ file, io, log, setup, service }: Running): Promise<void> {
       recordGateway(log, observation)
     },
   })
-  const checks = checksOf({ keysAge: keySet.age, whyBlind, leaving: leaving.signal })
+  const checks = checksOf({ keysAge: keySet.age, feedAge: revocations.age, whyBlind, leaving: leaving.signal })
   const pages = healthPages(checks)
   const other = (request: Request, response: Response) => {
     const exchange = openExchange(request, response, randomUUID)
@@ -200,19 +200,25 @@ const missing = () => {
   return { code: 404, type: 'application/json', body: new TextEncoder().encode(`${JSON.stringify(status)}\n`) }
 }
 
+/** How long ago the service was last heard about something (D33). */
+const heard = (age: number) =>
+  age === Number.POSITIVE_INFINITY ? 'never heard' : `heard ${Math.round(age / 1000)} s ago`
+
 type Checked = {
   readonly keysAge: () => number
+  readonly feedAge: () => number
   readonly whyBlind: () => string | undefined
   readonly leaving: AbortSignal
 }
 
-function checksOf({ keysAge, whyBlind, leaving }: Checked): { livez: Check[]; readyz: Check[] } {
+function checksOf({ keysAge, feedAge, whyBlind, leaving }: Checked): { livez: Check[]; readyz: Check[] } {
   const ping = { name: 'ping', failure: () => undefined }
   const keys = {
     name: 'keys',
     failure: () => (keysAge() === Number.POSITIVE_INFINITY ? 'no keys of the issuer yet' : undefined),
+    about: () => heard(keysAge()),
   }
-  const feed = { name: 'revocations', failure: whyBlind }
+  const feed = { name: 'revocations', failure: whyBlind, about: () => heard(feedAge()) }
   const shutdown = { name: 'shutdown', failure: () => (leaving.aborted ? 'shutting down' : undefined) }
   return { livez: [ping], readyz: [ping, keys, feed, shutdown] }
 }

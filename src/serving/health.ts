@@ -3,8 +3,13 @@
 import type { Exchange, Query } from './exchange.ts'
 import { type Answer, textAnswer } from './respond.ts'
 
-/** undefined: fine. A text: why not; told to the log, withheld from the answer. */
-export type Check = { readonly name: string; readonly failure: () => string | undefined }
+export type Check = {
+  readonly name: string
+  /** undefined: fine. A text: why not; withheld from the answer. */
+  readonly failure: () => string | undefined
+  /** What everybody may know of it, whether it is fine or not. */
+  readonly about?: () => string
+}
 
 export type Checks = { readonly livez: readonly Check[]; readonly readyz: readonly Check[] }
 
@@ -24,7 +29,9 @@ function report(page: string, checks: readonly Check[], query: Query): Answer {
   const failed = checks.filter(check => !excluded.has(check.name) && check.failure() !== undefined)
   const lines = checks.map(check => {
     if (excluded.has(check.name)) return `[+]${check.name} excluded: ok`
-    return failed.includes(check) ? `[-]${check.name} failed: reason withheld` : `[+]${check.name} ok`
+    const about = check.about?.()
+    if (failed.includes(check)) return `[-]${check.name} failed: ${about ?? 'reason withheld'}`
+    return `[+]${check.name} ok${about === undefined ? '' : `: ${about}`}`
   })
   if (failed.length) return textAnswer(500, `${[...lines, `${page} check failed`].join('\n')}\n`)
   return textAnswer(200, query.has('verbose') ? `${[...lines, `${page} check passed`].join('\n')}\n` : 'ok')

@@ -240,6 +240,8 @@ describe('gateways', () => {
     for (let count = 0; count < 10; count++) assert.equal((await asks(second, dev, token)).status, 200)
     assert.equal((await asks(second, dev, ada.key)).status, 503, 'a key has to be asked about')
     assert.equal((await asks(second, '/readyz', '')).status, 200)
+    const ready = await (await fetch(`${second.status}/readyz?verbose`)).text()
+    assert.match(ready, /^\[\+\]revocations ok: heard \d+ s ago$/m)
     const metrics = await (await fetch(`${second.status}/metrics`)).text()
     assert.match(metrics, /^gateway_revocations_age_seconds \d+(\.\d+)?$/m)
     assert.match(metrics, /^gateway_requests_total{target="Cluster",code="200"} \d+$/m)
