@@ -163,7 +163,7 @@ const endIdle = ({ idle }: Pool) => {
 export function ask(connect: Connect, asked: Asked, listening: Listening): Call {
   const pool = poolOf(connect, asked.retired)
   const { idle } = pool
-  if (asked.isFresh) endIdle(pool)
+  if (asked.isFresh && !asked.isLong) endIdle(pool)
   let connection = asked.isLong ? undefined : idle.pop() // the one that was used last: the others may grow old
   while (connection && !isWhole(connection.socket)) connection = idle.pop()
   if (connection) {

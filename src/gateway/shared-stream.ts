@@ -16,6 +16,13 @@ export function listenTo(stream: ClientHttp2Stream, listening: Listening, carrie
   let hasAnswered = false
   let left: number | undefined
   let error: Error | undefined
+  // Node tells of a stream that was reset without an error as of one that has ended, but only when it has closed.
+  let isWhole = false
+  const push = stream.push.bind(stream)
+  stream.push = (chunk, encoding) => {
+    if (chunk === null && !stream.closed) isWhole = true
+    return push(chunk, encoding)
+  }
   stream.on('response', (headers, _flags, raw) => {
     hasAnswered = true
     const { ':status': status = 502, 'content-length': size } = headers
@@ -29,8 +36,8 @@ export function listenTo(stream: ClientHttp2Stream, listening: Listening, carrie
     })
   })
   stream.on('end', () => {
-    // A stream that is reset ends, too, and is told of when it closes.
-    if (!answer.isWanted || stream.rstCode !== constants.NGHTTP2_NO_ERROR) return
+    // One that is reset is told of when it closes.
+    if (!answer.isWanted || !hasAnswered || !isWhole || stream.rstCode !== constants.NGHTTP2_NO_ERROR) return
     if (left) {
       error = new BadAnswer('it is shorter than it says')
       return

@@ -62,6 +62,7 @@ export async function takePlace(share: Connect, wanted: Wanted): Promise<Place |
       pool.opening = undefined
     })
     const opened = await pool.opening
+    if (wanted.isFresh && opened?.hasRoom) return opened.take()
     // One that others have filled was not in vain.
     if (!opened?.hasRoom && !opened?.taken) inVain++
   }
@@ -162,7 +163,11 @@ class Shared {
       throw error
     }
     const answer = listenTo(stream, listening, { isReused, lastSeen: () => this.lastSeen })
-    stream.once('close', () => this.leave())
+    stream.once('close', () => {
+      // Who refuses one stream refuses the next: what is under way may end, and nothing new is put there.
+      if (stream.rstCode === constants.NGHTTP2_REFUSED_STREAM) this.isOver = true
+      this.leave()
+    })
     return {
       pause: () => void (answer.isWanted && stream.pause()),
       resume: () => void (answer.isWanted && stream.resume()),

@@ -118,6 +118,30 @@ describe('a stream that the cluster did not look at', { timeout: 60_000 }, () =>
     assert.ok(seen.connections <= 3, `${seen.connections} connections`)
   })
 
+  test('is asked for on another connection than the one that refused it, which gets nothing new', async () => {
+    let isFull = false
+    const asked: { session: unknown; refused: boolean }[] = []
+    const cluster = await openCluster({}, ({ response }) => {
+      const { stream } = response
+      const refused = isFull && stream.session === asked[0]?.session
+      asked.push({ session: stream.session, refused })
+      if (refused) return void stream.close(NGHTTP2_REFUSED_STREAM)
+      response.write('first')
+    })
+    const gateway = await openBefore(cluster.url)
+    const first = await watch(gateway)
+    await until('the first is there', () => first.text === 'first')
+    isFull = true
+    const others = [await watch(gateway), await watch(gateway)]
+    await until('they are there', () => others.every(({ text }) => text === 'first'))
+    assert.deepEqual(
+      asked.map(({ refused }) => refused),
+      [false, true, false, false],
+    )
+    assert.equal(new Set(asked.map(({ session }) => session)).size, 2)
+    assert.equal(first.end, 'open')
+  })
+
   test('what it did look at is not asked for again: 502 that says so', async () => {
     const { url, seen } = await openByHand(
       (socket, stream) => void socket.end(goaway(stream, NGHTTP2_ENHANCE_YOUR_CALM)),
@@ -127,5 +151,40 @@ describe('a stream that the cluster did not look at', { timeout: 60_000 }, () =>
     assert.equal(watched.status, 502)
     assert.match(watched.text, /cluster prod broke off before it answered/)
     assert.equal(seen.heads, 1)
+  })
+})
+
+const reset = (stream: number, code: number) => frame(3, 0, stream, Buffer.from([0, 0, 0, code]))
+
+describe('a stream that the cluster resets', { timeout: 60_000 }, () => {
+  for (const code of [NGHTTP2_NO_ERROR, constants.NGHTTP2_INTERNAL_ERROR, constants.NGHTTP2_CANCEL]) {
+    test(`before it has answered is 502, with code ${code}, too`, async () => {
+      const { url } = await openByHand((socket, stream) => void socket.write(reset(stream, code)))
+      const watched = await watch(await openBefore(url))
+      await until('it has ended', () => watched.end === 'whole')
+      assert.equal(watched.status, 502)
+      assert.match(watched.text, /cluster prod broke off before it answered/)
+    })
+
+    test(`in the middle of an answer is broken off, with code ${code}, too`, async () => {
+      const { url } = await openByHand((socket, stream) => {
+        socket.write(
+          Buffer.concat([frame(1, 4, stream, Buffer.from([0x88])), frame(0, 0, stream, Buffer.from('half'))]),
+        )
+        setImmediate(() => socket.write(reset(stream, code)))
+      })
+      const watched = await watch(await openBefore(url))
+      await until('it has ended', () => watched.end !== 'open')
+      assert.equal(watched.end, 'broken')
+    })
+  }
+
+  test('after its end has ended all the same', async () => {
+    const { url } = await openByHand(
+      (socket, stream) => void socket.write(Buffer.concat([answer(stream), reset(stream, NGHTTP2_NO_ERROR)])),
+    )
+    const watched = await watch(await openBefore(url))
+    await until('it has ended', () => watched.end !== 'open')
+    assert.deepEqual([watched.status, watched.text, watched.end], [200, 'fine', 'whole'])
   })
 })
