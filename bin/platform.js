@@ -37,7 +37,7 @@ if (major > 24 || (major === 24 && minor >= 12)) {
 // A terminal sends Ctrl-C and its own end to the child too, and a second signal would break off its orderly end. So the
 // first one is not passed on there; whoever sends another, to this process alone perhaps, is heard.
 function forward(child, signal) {
-  let known = signal !== 'SIGTERM' && Boolean(process.stdin.isTTY)
+  let known = ['SIGINT', 'SIGQUIT', 'SIGHUP'].includes(signal) && Boolean(process.stdin.isTTY)
   return () => {
     if (!known) child.kill(signal)
     known = false

@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Io } from '../cli/command.ts'
+import { plainLines } from '../cli/plain.ts'
 import { unreadable } from './file-problem.ts'
 import { openFiles } from './files.ts'
 import { start } from './start.ts'
@@ -26,7 +27,8 @@ export const printed = async () => {
 
 export const io: Io = {
   out: data => void stdout.write(data),
-  err: text => void stderr.write(text),
+  // What others say is in it: nothing of that may move the cursor.
+  err: text => void stderr.write(plainLines(text)),
   readFile: path => (path === '-' ? readAll(stdin) : readFile(path)).catch(named(path)),
   listDirectory: async path => {
     const entries = await readdir(path, { withFileTypes: true }).catch(named(path))

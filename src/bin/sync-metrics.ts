@@ -42,7 +42,7 @@ export function observeSync(running: () => EndpointSync | undefined): {
   metrics.gauge('vcluster_sync_leader', 'Whether this one works.', () => [[{}, running() ? 1 : 0]])
   let left: readonly Left[] = []
   metrics.gauge('vcluster_sync_left_behind', 'Objects on the host that were left behind, by namespace there.', () =>
-    left.map(({ namespace, from, count }) => [{ namespace, from }, count] as const),
+    running() ? left.map(({ namespace, from, count }) => [{ namespace, from }, count] as const) : [],
   )
   return {
     metrics,

@@ -25,3 +25,17 @@ test('-w tells that the connection is lost, once for each reason, and ends where
   )
   assert.equal(io.said(), 'platform: warning: changes are not seen at the moment: nobody listens there; tried again\n')
 })
+
+test('-w says nothing of history that is too old, and tells again of a server that was back meanwhile', async () => {
+  const away = () => new ApiError(503, 'ServiceUnavailable', 'nobody listens there')
+  const busy = () => new ApiError(503, 'ServiceUnavailable', 'not ready')
+  const steps = [away(), busy(), away(), new ApiError(410, 'Expired', 'too old'), away(), untrusted('cannot trust it')]
+  const from = {
+    list: async () => ({ items: [], resourceVersion: '1' }),
+    watch: async () => Promise.reject(steps.shift()),
+  } as unknown as Source
+  const io = fakeIo()
+  await assert.rejects(watchObjects(io, from, { kind: Team, names: [], options: {}, selection: {} }), /cannot trust it/)
+  const why = (text: string) => `platform: warning: changes are not seen at the moment: ${text}; tried again\n`
+  assert.equal(io.said(), [why('nobody listens there'), why('not ready'), why('nobody listens there')].join(''))
+})

@@ -38,7 +38,7 @@ export async function watchObjects(io: Io, from: Source, watched: Watched): Prom
   }
   let isFirst = !options['no-headers']
   const lost = lostTo(io, 'seen')
-  for await (const { type, object } of follow({ list, watch: from.watch }, kind, { ...selection, lost })) {
+  for await (const { type, object } of follow({ list, watch: from.watch }, kind, { ...selection, ...lost })) {
     if (!isWanted(object.metadata.name)) continue
     if (output === 'json') io.out(`${JSON.stringify({ type, object })}\n`)
     else if (output === 'yaml') {

@@ -91,9 +91,9 @@ export async function dropCopies(io: Io, owner: Owner): Promise<void> {
   await sweep(io)
 }
 
-/** Copies once lay side by side, whosever they were: nobody reads those any more. */
+/** Copies once lay side by side, whosever they were: nobody reads those any more. Directories, listed with a slash, are of today. What cannot be removed stays. */
 async function sweep(io: Io): Promise<void> {
   const all = allCopies(io.env)
   const names = await io.listDirectory(all).catch(() => [])
-  for (const name of names) if (/^[0-9a-f]{64}$/.test(name)) await io.files.remove(`${all}/${name}`)
+  for (const name of names) if (/^[0-9a-f]{64}$/.test(name)) await io.files.remove(`${all}/${name}`).catch(() => {})
 }

@@ -3,5 +3,5 @@
 /** Nothing but what can be seen. */
 export const plain = (text: string) => text.replace(/[\x00-\x1f\x7f-\x9f]/g, '�')
 
-/** The same for a message of several lines. */
-export const plainLines = (text: string) => text.split('\n').map(plain).join('\n')
+/** The same for a message of several lines, which may have tabs. */
+export const plainLines = (text: string) => text.replace(/[\x00-\x08\x0b-\x1f\x7f-\x9f]/g, '�')

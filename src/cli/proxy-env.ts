@@ -4,11 +4,18 @@ import { UsageError } from './command.ts'
 
 type Env = { readonly [name: string]: string | undefined }
 
-/** HOST:PORT alone is meant for http://. Throws UsageError for what would be passed by without a word; a proxy's password is not repeated. */
-export function proxyEnv(env: Env): Env {
+/**
+ * HOST:PORT alone is meant for http://. Throws UsageError where the way to this server would be passed by without a word; a proxy's
+ * password is not repeated.
+ */
+export function proxyEnv(env: Env, server: string): Env {
   const given = Object.entries(env).filter(([name, value]) => value && /^https?_proxy$/i.test(name))
   const read = given.map(([name, value = '']) => [name, value.includes('://') ? value : `http://${value}`] as const)
-  const wrong = read.filter(([, value]) => !isProxy(value))
+  const { protocol, hostname } = new URL(server)
+  const variable = protocol === 'https:' ? 'https_proxy' : 'http_proxy'
+  const wrong = isWithout(env, hostname)
+    ? []
+    : read.filter(([name, value]) => name.toLowerCase() === variable && !isProxy(value))
   if (wrong.length)
     throw new UsageError(
       wrong.map(
@@ -19,7 +26,17 @@ export function proxyEnv(env: Env): Env {
 }
 
 function isProxy(text: string): boolean {
-  const { protocol = '', hostname = '', port = '' } = URL.canParse(text) ? new URL(text) : {}
-  // A name alone is a mistake rather than a proxy at port 80.
-  return /^https?:$/.test(protocol) && hostname !== '' && (port !== '' || /[.:]|^localhost$/.test(hostname))
+  const { protocol = '', hostname = '' } = URL.canParse(text) ? new URL(text) : {}
+  // A name alone is a mistake rather than a proxy at port 80. Which port is usual is not looked at: a URL forgets it.
+  return /^https?:$/.test(protocol) && hostname !== '' && /:\d+\/*$|[.:]|^localhost$/.test(`${hostname}${portIn(text)}`)
+}
+
+const portIn = (text: string) => /:\d+(?=\/*$)/.exec(text)?.[0] ?? ''
+
+/** Whether NO_PROXY names the server: by its name, by the end of it, or by a star. */
+function isWithout(env: Env, hostname: string): boolean {
+  const names = (env['NO_PROXY'] ?? env['no_proxy'] ?? '').split(/[\s,]+/).map(one => one.replace(/:\d+$/, ''))
+  return names.some(
+    one => one === '*' || one === hostname || (one && hostname.endsWith(`.${one.replace(/^\*?\./, '')}`)),
+  )
 }

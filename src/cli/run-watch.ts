@@ -74,7 +74,7 @@ async function watchAll(io: Io, asked: Asked, { sources, signal, look }: Watched
     while (!signal.aborted)
       try {
         const session = await openSession(io, asked)
-        const selection = { namespace, fieldSelector: `metadata.name=${name}`, signal, lost }
+        const selection = { namespace, fieldSelector: `metadata.name=${name}`, signal, ...lost }
         try {
           for await (const { type } of follow(session.resources, kind, selection)) if (type !== 'DELETED') await look()
         } finally {

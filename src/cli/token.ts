@@ -125,7 +125,8 @@ async function byKubeconfig(io: Io, file: string, context: string | undefined) {
   const bytes = await io.readFile(file)
   try {
     const access = readKubeconfig(bytes, { file, directory: dirname(resolve(file)), context })
-    const { fetch, close } = openTransport(access, { env: proxyEnv(io.env), now: io.now })
+    const env = access.proxy ? io.env : proxyEnv(io.env, access.server)
+    const { fetch, close } = openTransport(access, { env, now: io.now })
     return { resources: connect({ url: access.server, below: '', fetch }), close }
   } catch (error) {
     throw error instanceof KubeconfigError ? new UsageError(error.problems) : error

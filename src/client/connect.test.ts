@@ -46,6 +46,18 @@ test('the address is the base, the prefix and the path, whatever the base ends i
   }
 })
 
+test('a Status whose code or seconds are no numbers is not believed', async () => {
+  const said = async (over: object) => {
+    const body = { kind: 'Status', apiVersion: 'v1', code: 429, details: { retryAfterSeconds: 3, name: 'a' }, ...over }
+    const { fetch } = answering(JSON.stringify(body), { status: 429, headers: { 'Content-Type': 'application/json' } })
+    return thrown(connect({ url: 'https://a', fetch }).get(Thing, { namespace: '', name: 'a' }))
+  }
+  assert.deepEqual((await said({})).status.details, { retryAfterSeconds: 3, name: 'a' })
+  for (const retryAfterSeconds of ['soon', -1, null, {}])
+    assert.deepEqual((await said({ details: { retryAfterSeconds, name: 'a' } })).status.details, { name: 'a' })
+  for (const code of ['teapot', 4.5, 9000, null]) assert.equal((await said({ code })).code, 429)
+})
+
 test('how long to wait is told by the answer, too, where there is no Status: that is how Kubernetes says 429', async () => {
   const said = async (after: string) => {
     const headers = { 'Retry-After': after, 'Content-Type': 'text/plain' }

@@ -11,6 +11,9 @@ type Carrier = {
   readonly lastSeen: () => number
 }
 
+/** It did not look at the request: it has no room, or wants it by HTTP/1.1, which is tried in the end. */
+const refusals = [constants.NGHTTP2_REFUSED_STREAM, constants.NGHTTP2_HTTP_1_1_REQUIRED]
+
 export function listenTo(stream: ClientHttp2Stream, listening: Listening, carrier: Carrier): { isWanted: boolean } {
   const answer = { isWanted: true }
   let hasAnswered = false
@@ -52,7 +55,7 @@ export function listenTo(stream: ClientHttp2Stream, listening: Listening, carrie
     if (!answer.isWanted) return
     answer.isWanted = false
     const isBehind = stream.id === undefined || stream.id > carrier.lastSeen()
-    const isRefused = !hasAnswered && (isBehind || stream.rstCode === constants.NGHTTP2_REFUSED_STREAM)
+    const isRefused = !hasAnswered && (isBehind || refusals.includes(stream.rstCode))
     const how = { isStale: !hasAnswered && (carrier.isReused || isRefused), isConnected: !isRefused, isRefused }
     listening.failed(error ?? failed('the connection was broken off', 'ECONNRESET'), how)
   })

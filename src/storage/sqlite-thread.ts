@@ -69,7 +69,7 @@ function startWorker(workerData: WorkerData): Worker {
   const starter = `import('node:module').then(module => {
     module.enableCompileCache(${JSON.stringify(dirname(cache))})
     return import(${JSON.stringify(program.href)})
-  })`
+  }).catch(error => process.nextTick(() => { throw error }))`
   return new Worker(starter, { eval: true, workerData })
 }
 

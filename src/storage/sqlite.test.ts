@@ -1,7 +1,7 @@
 // Runs the store suite on the SQLite engine, and what only a file can get wrong: restarts, crashes, full disks, two servers.
 
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync, statSync } from 'node:fs'
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
@@ -31,6 +31,23 @@ const put = (name: string, note = '', expect?: number) =>
 storeSuite('sqlite', options => open({ ...options, file: scratch() }), 40)
 
 describe('sqlite: restarts', () => {
+  test('a file that is no database is told, with the cache and however promises are looked at', async () => {
+    const file = scratch()
+    writeFileSync(file, 'this is no database at all, and long enough to be seen as such '.repeat(20))
+    const program = `
+      import { openSqliteStore } from ${JSON.stringify(new URL('./sqlite.ts', import.meta.url).href)}
+      await openSqliteStore({ file: ${JSON.stringify(file)} }).catch(error => console.log(String(error)))`
+    for (const how of ['throw', 'none']) {
+      const env = {
+        ...process.env,
+        NODE_COMPILE_CACHE: join(room, 'compiled'),
+        NODE_OPTIONS: `--unhandled-rejections=${how}`,
+      }
+      const { stdout } = await exec(process.execPath, ['--input-type=module', '-e', program], { env })
+      assert.match(stdout, /file is not a database/, how)
+    }
+  })
+
   test('what the storage thread compiled once, the next start takes from the cache', async () => {
     const program = `
       import { openSqliteStore } from ${JSON.stringify(new URL('./sqlite.ts', import.meta.url).href)}

@@ -94,6 +94,17 @@ describe('a stream that the cluster did not look at', { timeout: 60_000 }, () =>
     assert.deepEqual([seen.status, seen.text, versions], [200, 'fine', [2, 2, 2, 1]])
   })
 
+  test('goes by HTTP/1.1 where the cluster says that it wants it so', async () => {
+    const cluster = await openCluster({}, ({ request, response }) => {
+      const { stream } = response as Http2ServerResponse & { stream?: Http2ServerResponse['stream'] }
+      if (request.httpVersionMajor === 2) return void stream?.close(constants.NGHTTP2_HTTP_1_1_REQUIRED)
+      response.end('fine')
+    })
+    const seen = await watch(await openBefore(cluster.url))
+    await until('it is whole', () => seen.end === 'whole')
+    assert.deepEqual([seen.status, seen.text], [200, 'fine'])
+  })
+
   test('is 503 with Retry-After in the end, and the cluster is not asked for ever', async () => {
     const { url, seen } = await openByHand(socket => void socket.end(goaway(0, NGHTTP2_NO_ERROR)))
     const watched = await watch(await openBefore(url))
