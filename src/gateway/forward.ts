@@ -1,8 +1,8 @@
 // Hands a request on to a cluster and its answer back, as they come: nothing is gathered, and nobody is sent more than they take.
 
 import type { IncomingMessage } from 'node:http'
+import { breakOff } from '../serving/break-off.ts'
 import { type Ready, redirected, refusedUs, tooLate } from './backend.ts'
-import { breakOff } from './break-off.ts'
 import { ask, type Call, type Connect, type Listening } from './connections.ts'
 import { Failed, failure } from './failed.ts'
 import {

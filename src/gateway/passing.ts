@@ -1,8 +1,8 @@
 // The answer of a cluster on its way to the client, piece by piece and no faster than it is taken. forward.ts opens it.
 
+import { breakOff } from '../serving/break-off.ts'
 import type { Response } from '../serving/exchange.ts'
 import type { Head } from './answer-reader.ts'
-import { breakOff } from './break-off.ts'
 import type { Call } from './connections.ts'
 import { answerHeaders } from './headers.ts'
 import type { Forwarding } from './outgoing.ts'

@@ -2,6 +2,7 @@
 
 import type { Kind } from '../api/kind.ts'
 import { type Document, documentOf, type Watch, type WatchEvent, watchEvent } from '../api/resources.ts'
+import { breakOff } from '../serving/break-off.ts'
 import type { Exchange } from '../serving/exchange.ts'
 import { warningHeaders } from '../serving/respond.ts'
 import type { View } from './negotiate.ts'
@@ -68,7 +69,7 @@ export async function streamWatch(exchange: Exchange, watch: Watch, options: Str
     for (let events = await watch.next(); events; events = await watch.next()) {
       writing = true
       for (const lines of batches(events, line))
-        if (!(await output(join(lines, isChunked)))) return void response.destroy()
+        if (!(await output(join(lines, isChunked)))) return void breakOff(response)
       writing = false
       // Meanwhile the others are written to. What happens until it is this one's turn again goes out in one piece:
       // many watches of much that happens would otherwise cost a write an event each.

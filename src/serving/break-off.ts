@@ -1,7 +1,7 @@
-// Ends an answer that is not whole so that nobody takes it for one. Called wherever the cluster, or a token, ends before the answer does.
+// Ends an answer that is not whole so that nobody takes it for one. Called wherever a cluster, a token or the patience for a slow reader ends before the answer does.
 
 import { constants, type ServerHttp2Stream } from 'node:http2'
-import type { Response } from '../serving/exchange.ts'
+import type { Response } from './exchange.ts'
 
 /** Over HTTP/1.1 the connection ends before the last chunk. Over HTTP/2 Node would say that a stream ended without an error. */
 export function breakOff(response: Response): void {
