@@ -4,9 +4,10 @@ import { UsageError } from './command.ts'
 
 type Env = { readonly [name: string]: string | undefined }
 
-/** HOST:PORT alone is meant for http://. Throws UsageError for what would be passed by without a word; a proxy's password is not repeated. */
-export function proxyEnv(env: Env): Env {
-  const given = Object.entries(env).filter(([name, value]) => value && /^https?_proxy$/i.test(name))
+/** HOST:PORT alone is meant for http://. Throws UsageError for what would be passed by on the way to this server without a word; a proxy's password is not repeated. */
+export function proxyEnv(env: Env, server: string): Env {
+  const counts = server.startsWith('https:') ? /^https_proxy$/i : /^http_proxy$/i
+  const given = Object.entries(env).filter(([name, value]) => value && counts.test(name))
   const read = given.map(([name, value = '']) => [name, value.includes('://') ? value : `http://${value}`] as const)
   const wrong = read.filter(([, value]) => !isProxy(value))
   if (wrong.length)

@@ -54,7 +54,7 @@ export async function openSession(io: Io, flags: SessionFlags = {}): Promise<Ses
 export function openWay(io: Io, way: Reached & Pick<Way, 'key'>) {
   const { server, ca, key } = way
   const access = { server, namespace: '', insecure: false, token: key, ...(ca ? { ca: { text: ca } } : {}) }
-  const transport = openTransport(access, { env: proxyEnv(io.env), now: io.now })
+  const transport = openTransport(access, { env: proxyEnv(io.env, server), now: io.now })
   const fetch = retrying((url, init) => transport.fetch(url, init).catch(plainly(io, way)), { mayPass })
   const warn = (text: string) => io.err(`platform: warning: ${text}\n`)
   const options = { url: server, fetch, warn }

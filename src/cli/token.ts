@@ -125,7 +125,7 @@ async function byKubeconfig(io: Io, file: string, context: string | undefined) {
   const bytes = await io.readFile(file)
   try {
     const access = readKubeconfig(bytes, { file, directory: dirname(resolve(file)), context })
-    const { fetch, close } = openTransport(access, { env: proxyEnv(io.env), now: io.now })
+    const { fetch, close } = openTransport(access, { env: proxyEnv(io.env, access.server), now: io.now })
     return { resources: connect({ url: access.server, below: '', fetch }), close }
   } catch (error) {
     throw error instanceof KubeconfigError ? new UsageError(error.problems) : error

@@ -42,7 +42,7 @@ const tooMuchIn = ({ username, password, pathname, search, hash }: URL): string[
 
 /** One request without a key, whose answer does not matter: proxies are used as later, and the handshake is what is looked at. */
 export async function lookAt(server: string, env: Env): Promise<Seen> {
-  const agent = new Agent({ rejectUnauthorized: false, proxyEnv: proxyEnv(env) as NodeJS.ProcessEnv })
+  const agent = new Agent({ rejectUnauthorized: false, proxyEnv: proxyEnv(env, server) as NodeJS.ProcessEnv })
   return new Promise<Seen>((resolve, reject) => {
     const sent = request(`${server}/livez`, { agent, method: 'HEAD', timeout: within })
     sent.on('timeout', () => sent.destroy(new Error('it did not answer in time')))
