@@ -122,6 +122,8 @@ test('a proxy is a URL or HOST:PORT; what is neither is refused by the name of i
         assert.equal(said.includes('horse'), false)
       }
     assert.equal(await home.ok('whoami -o name', { env: { [name]: '' } }), 'admin\n')
+    const others = { HTTP_PROXY: 'socks5://127.0.0.1:1', http_proxy: 'nonsense', ALL_PROXY: 'socks5://127.0.0.1:1' }
+    assert.equal(await home.ok('whoami -o name', { env: others }), 'admin\n', 'what does not count here is no mistake')
   }
 })
 

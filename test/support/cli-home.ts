@@ -174,7 +174,7 @@ export async function openHome({ mayHold = keyFiles, program: own = ofCheckout }
       const left = canaries.below(directory).filter(name => !mayHold.test(name))
       const atServers = [...startedServers].map(one => [
         ...canaries.below(one.directory).filter(name => !/^admin\.(key|kubeconfig)$/.test(name)),
-        ...(canaries.in(one.output()) === undefined ? [] : ['its output']),
+        ...(canaries.in(one.said()) === undefined ? [] : ['its output']),
       ])
       const asArguments = canaries.below(aside)
       const inBackground = canaries.in(Buffer.concat(said)) === undefined ? [] : ['standard error']

@@ -33,6 +33,8 @@ export type Server = {
   restart(meanwhile?: () => Promise<void>): Promise<void>
   /** Everything the running program has printed so far. */
   output(): string
+  /** The same, and what those printed that ran here before it. */
+  said(): string
   /** Ends it without warning if it still runs, and starts it again on the same directory and ports. */
   crash(again: Again): Promise<void>
   /** Resolves when it has ended by itself; dies at once if it has not. */
@@ -57,6 +59,7 @@ const started = startedServers as Set<Server>
 export async function startServer(options: ServerOptions = {}): Promise<Server> {
   const directory = options.directory ?? (await mkdtemp(join(tmpdir(), 'platform-test-')))
   let running: Running | undefined
+  let before = ''
   // A test that fails before its stop() leaves nothing behind.
   const leave = () => {
     running?.child.kill('SIGKILL')
@@ -72,6 +75,7 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
     try {
       if (one) await how(one)
     } finally {
+      before += one?.output() ?? ''
       if (!keep) {
         process.off('exit', leave)
         await rm(directory, { recursive: true, force: true })
@@ -96,6 +100,7 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
     ca,
     ...openRequests({ base: `${https}/kubernetes/management`, ca, key: adminKey }),
     output: () => running?.output() ?? '',
+    said: () => before + (running?.output() ?? ''),
     stop: () => end(stopWell),
     kill: () => end(killNow),
     async crash(again) {
