@@ -104,7 +104,7 @@ export async function openShell(kubectl: string): Promise<Shell> {
       const before = printed.text().length
       // Sourced, so that variables stay; the marker ends what it printed.
       shell.stdin.write(`. ${script} </dev/null\nprintf '\\0%s\\n' ${count}\n`)
-      const whole = await printed.until(text => text.endsWith(mark), 20_000)
+      const whole = await printed.until(text => text.endsWith(mark), 90_000)
       assert.ok(whole.endsWith(mark), `these commands failed:\n${commands}\nthey printed:\n${whole.slice(before)}`)
       return toDocument(whole.slice(before, -mark.length), ports)
     },
@@ -112,7 +112,7 @@ export async function openShell(kubectl: string): Promise<Shell> {
       const child = spawn('bash', ['-c', toTest(command, ports)], { ...options, stdio: ['ignore', 'pipe', 'pipe'] })
       started.push({ child, exited: once(child, 'exit') })
       const [output, complaints] = [listen(child, 'stdout'), listen(child, 'stderr')]
-      const text = await output.until(one => matches(expected, toDocument(one, ports)), 20_000)
+      const text = await output.until(one => matches(expected, toDocument(one, ports)), 90_000)
       const seen = `${text}${complaints.text()}`
       assert.ok(matches(expected, toDocument(text, ports)), `expected:\n${expected}\nprinted:\n${seen}`)
     },

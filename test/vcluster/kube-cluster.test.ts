@@ -85,14 +85,14 @@ const suites = [
 
 describe('where KUBE_APISERVER and ETCD name binaries, the same suite runs against them', { concurrency: 2 }, () => {
   for (const { file, only, tests, starts = 2 } of suites)
-    test(file, { timeout: 180_000 }, async () => {
+    test(file, { timeout: 400_000 }, async () => {
       const log = join(directory, `${file.replaceAll('/', '-')}.log`)
       const env = {
         ...{ PATH: process.env['PATH'], KUBE_APISERVER: binaries.apiserver, ETCD: binaries.etcd, FAKE_KUBE_LOG: log },
         ...{ SYNC_CHAOS_SECONDS: '1', SYNC_CHAOS_KILLS: '3' },
       }
       const args = ['--test', ...(only ? [`--test-name-pattern=${only}`] : []), join(import.meta.dirname, '..', file)]
-      const { code, stdout, stderr } = await exec(process.execPath, args, { env, timeout: 170_000 })
+      const { code, stdout, stderr } = await exec(process.execPath, args, { env, timeout: 390_000 })
       assert.equal(code, 0, stdout + stderr)
       assert.ok(Number(/^ℹ pass (\d+)$/m.exec(stdout)?.[1]) >= tests, stdout)
       assert.match(stdout, /^ℹ skipped 0$/m)

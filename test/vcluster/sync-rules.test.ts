@@ -150,6 +150,8 @@ describe('the syncer', { timeout: 60_000 }, () => {
     const first = await synced('web')
     await virtualSide().patch(at('web'), { subsets: ips('10.0.0.9') })
     await synced('web', '10.0.0.9')
+    // The host may show a write before its answer has come.
+    await until('the answers', async () => writes.length >= 2)
     assert.deepEqual(writes, ['host create', 'host update'])
     await sync.stop()
     start({ observer })
