@@ -27,31 +27,27 @@ after(async () => {
 })
 
 test('bash completes commands, flags, their values and live names', async () => {
-  const offered = async (...words: string[]) => {
-    const quoted = words.map(word => `'${word}'`).join(' ')
-    const script = `source <(platform completion bash); COMP_WORDS=(platform ${quoted}); COMP_CWORD=${words.length}; _platform; printf '%s,' "\${COMPREPLY[@]}"`
-    const { stdout, stderr } = await home.by(['bash', '-c', script])
-    assert.equal(stderr, '')
-    return stdout
-  }
-  assert.equal(await offered('get', 'team', 'w'), 'web,worker,')
-  assert.equal(await offered('get', 'team', 'web', '-o', 'y'), 'yaml,')
-  assert.equal(await offered('hist'), 'history,')
-  assert.equal(await offered('get', 'team', '--no'), '--no-headers,')
+  // One shell for all lines: the script is loaded once, as people do.
+  const offer = (...words: string[]) =>
+    `COMP_WORDS=(platform ${words.map(word => `'${word}'`).join(' ')}); COMP_CWORD=${words.length}; _platform; printf '%s,' "\${COMPREPLY[@]}"; echo`
+  const lines = [
+    offer('get', 'team', 'w'),
+    offer('get', 'team', 'web', '-o', 'y'),
+    offer('hist'),
+    offer('get', 'team', '--no'),
+  ]
+  const script = ['source <(platform completion bash)', ...lines].join('\n')
+  const { stdout, stderr } = await home.by(['bash', '-c', script])
+  assert.deepEqual([stdout, stderr], ['web,worker,\nyaml,\nhistory,\n--no-headers,\n', ''])
 })
 
 withDesktop(desktop, 'fish', ({ tree, env }) => {
   test('fish completes commands, flags, their values and live names', async () => {
-    const offered = async (line: string) => {
-      const script = `platform completion fish | source; complete -C '${line}'`
-      const { stdout, stderr } = await home.by([join(tree, 'usr/bin/fish'), '--no-config', '-c', script], { env })
-      assert.equal(stderr, '')
-      return stdout
-    }
-    assert.equal(await offered('platform get team w'), 'web\nworker\n')
-    assert.equal(await offered('platform get team web -o y'), 'yaml\n')
-    assert.equal(await offered('platform hist'), 'history\n')
-    assert.equal(await offered('platform get team --no'), '--no-headers\n')
+    const lines = ['get team w', 'get team web -o y', 'hist', 'get team --no']
+    const script = ['platform completion fish | source', ...lines.map(line => `complete -C 'platform ${line}'; echo .`)]
+    const command = [join(tree, 'usr/bin/fish'), '--no-config', '-c', script.join('\n')]
+    const { stdout, stderr } = await home.by(command, { env })
+    assert.deepEqual([stdout, stderr], ['web\nworker\n.\nyaml\n.\nhistory\n.\n--no-headers\n.\n', ''])
   })
 })
 
