@@ -135,6 +135,7 @@ export function openHouse(options: HouseOptions): House {
       keyPair,
       authenticate: key => lookUp(caller, key),
       keyEnds: key => keyEnds(key),
+      ownKeyEnds: () => namedEnds(caller.key ?? ''),
       judgeOther: (who, question) => authorizer.judge(who, question),
       explain: (question, who) => explainer.explain(who, question),
       whoCan: question => explainer.whoCan(question),
@@ -185,13 +186,14 @@ export function openHouse(options: HouseOptions): House {
     now,
     failed: following('signing keys'),
   })
+  const namedEnds = (name: string) => {
+    const key = book.named(name)
+    return key?.ttl === undefined ? undefined : endOf(key, lastActivity)
+  }
   const issuer = openIssuer({
     url: baseUrl,
     keys: signingKeys,
-    keyEnds: name => {
-      const key = book.named(name)
-      return key?.ttl === undefined ? undefined : endOf(key, lastActivity)
-    },
+    keyEnds: namedEnds,
     now,
     uuid: randomUUID,
   })

@@ -11,10 +11,12 @@ import { defineCommand } from './command.ts'
 import { contextFlag } from './flags.ts'
 import { expiryOf, expiryText, scopeText } from './key-facts.ts'
 import { plain } from './plain.ts'
-import { paint, printJson } from './print.ts'
+import { paint, printJson, span } from './print.ts'
 import { refusedScope } from './refused.ts'
 import { openSession, type Session } from './session.ts'
 import { fingerprintOf } from './trust.ts'
+
+const everything = 'everything its owner may'
 
 const jsonFlag = {
   output: {
@@ -131,15 +133,25 @@ async function reviewed({ resources }: Session, now: number): Promise<Me> {
     user: username,
     groups,
     teams,
-    ...(keyName === undefined ? {} : { key: { name: keyName, ...factsOf(key, now) } }),
+    ...(keyName === undefined ? {} : { key: { name: keyName, ...(key ? factsOf(key, now) : toldOf(extra, now)) } }),
   }
 }
 
-function factsOf(key: Resource | undefined, now: number) {
-  if (!key) return { scope: 'may not be seen with this key', expires: 'may not be seen with this key' }
+/** For keys that may not read their own object: what the server says beside who one is. */
+function toldOf(extra: { readonly [name: string]: readonly string[] }, now: number) {
+  const [scope] = extra['authentication.platform.sh/scope'] ?? []
+  const [left] = extra['authentication.platform.sh/key-ends-in'] ?? []
+  return {
+    scope: (scope === undefined ? undefined : scopeText(JSON.parse(scope))) ?? everything,
+    expires: left === undefined ? 'never' : `in ${span(Number(left))}`,
+    ...(left === undefined ? {} : { expiresAt: new Date(now + Number(left) * 1000).toISOString() }),
+  }
+}
+
+function factsOf(key: Resource, now: number) {
   const at = expiryOf(key)
   return {
-    scope: scopeText(key.spec?.['scope']) ?? 'everything its owner may',
+    scope: scopeText(key.spec?.['scope']) ?? everything,
     expires: expiryText(key, now),
     ...(at === undefined ? {} : { expiresAt: new Date(at).toISOString() }),
   }

@@ -4,7 +4,7 @@ import type { Caller } from '../api/caller.ts'
 import { forbidden, required } from '../api/errors.ts'
 import { defineKind, type Kind, type Tools } from '../api/kind.ts'
 import { flag, list, mapOf, struct, text } from '../api/schema.ts'
-import { attributes, checkAttributes, question, review, userInfo } from './reviews.ts'
+import { attributes, checkAttributes, confinesOf, extraOf, question, review, userInfo } from './reviews.ts'
 
 export const TokenReview: Kind = defineKind({
   ...review,
@@ -38,18 +38,12 @@ function authenticated(token: string, tools: Tools) {
     const caller = tools.authenticate(token)
     if (!caller) return { authenticated: false }
     // Whoever takes the key's word takes its confines along (D25): a gateway judges by this scope, as the server does. And
-    // its end: what is opened with it must not last longer. In seconds from now, for clocks are apart.
-    const ends = tools.keyEnds(token)
-    const confines = {
-      ...(ends === undefined
-        ? {}
-        : { 'authentication.platform.sh/key-ends-in': [String((ends - tools.now()) / 1000)] }),
+    // its end: what is opened with it must not last longer.
+    const extra = extraOf({
+      ...caller.extra,
+      ...confinesOf(caller, tools.keyEnds(token), tools.now()),
       ...(caller.keyUid ? { 'authentication.platform.sh/key-uid': [caller.keyUid] } : {}),
-      ...(caller.scope ? { 'authentication.platform.sh/scope': [JSON.stringify(caller.scope)] } : {}),
-    }
-    const extra = Object.fromEntries(
-      Object.entries({ ...caller.extra, ...confines }).map(([key, values]) => [key, [...values]]),
-    )
+    })
     return { authenticated: true, user: { username: caller.username, groups: [...caller.groups], extra } }
   } catch (error) {
     if ((error as { code?: number }).code !== 401) throw error

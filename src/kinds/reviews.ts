@@ -1,5 +1,6 @@
 // The reviews about oneself: who am I, may I, what may I. Nothing is stored; the answer is the created object (D2, D3).
 
+import type { Caller } from '../api/caller.ts'
 import { badRequest, type FieldError, invalidValue } from '../api/errors.ts'
 import { defineKind, type Kind, type Question } from '../api/kind.ts'
 import type { Rules } from '../api/permissions.ts'
@@ -19,6 +20,17 @@ export const userInfo = struct('Attributes of the caller.', {
   extra: mapOf(list(text(''), ''), 'What else the authenticator said.'),
 })
 
+/** What a key confines its holder to (D25), and when it ends: in seconds from now, for clocks are apart. */
+export const confinesOf = ({ scope }: Caller, ends: number | undefined, now: number): Extra => ({
+  ...(ends === undefined ? {} : { 'authentication.platform.sh/key-ends-in': [String((ends - now) / 1000)] }),
+  ...(scope ? { 'authentication.platform.sh/scope': [JSON.stringify(scope)] } : {}),
+})
+
+type Extra = { readonly [key: string]: readonly string[] }
+
+export const extraOf = (extra: Extra) =>
+  Object.fromEntries(Object.entries(extra).map(([key, values]) => [key, [...values]]))
+
 export const SelfSubjectReview: Kind = defineKind({
   ...review,
   group: 'authentication.k8s.io',
@@ -27,16 +39,14 @@ export const SelfSubjectReview: Kind = defineKind({
   singular: 'selfsubjectreview',
   description: 'SelfSubjectReview tells who the caller is to the server.',
   status: struct('Who the caller is.', { userInfo }),
-  answer: async (next, { caller }) => ({
+  answer: async (next, { caller, ownKeyEnds, now }) => ({
     ...next,
     status: {
       userInfo: {
         username: caller.username,
         groups: [...caller.groups],
         ...(caller.uid ? { uid: caller.uid } : {}),
-        ...(caller.extra
-          ? { extra: Object.fromEntries(Object.entries(caller.extra).map(([key, values]) => [key, [...values]])) }
-          : {}),
+        ...(caller.extra ? { extra: extraOf({ ...caller.extra, ...confinesOf(caller, ownKeyEnds(), now()) }) } : {}),
       },
     },
   }),

@@ -141,10 +141,16 @@ test('a new key that could not be kept is printed all the same: nobody is shut o
   await own.close()
 })
 
-test('whoami of a key of a team says that it is one', async () => {
+test('whoami of a key of a team says that it is one, what it is confined to and when it ends', async () => {
   await home.ok('create team keyed')
-  const env = { PLATFORM_ACCESS_KEY: (await home.ok('create accesskey of-team --for-team keyed -o connection')).trim() }
-  assert.match(await home.ok('whoami', { env }), /^Team: +keyed \(this is a key of the team\)$/m)
+  const make = async (name: string, more: string) =>
+    (await home.ok(`create accesskey ${name} --for-team keyed ${more} -o connection`)).trim()
+  const env = { PLATFORM_ACCESS_KEY: await make('of-team', '--ttl 7d --scope-role platform-cli') }
+  const told = await home.ok('whoami', { env })
+  assert.match(told, /^Team: +keyed \(this is a key of the team\)$/m)
+  assert.match(told, /^Scope: +roles: platform-cli\nExpires: +in [67]d/m)
+  const wide = { PLATFORM_ACCESS_KEY: await make('of-team-too', '') }
+  assert.match(await home.ok('whoami', { env: wide }), /^Scope: +everything its owner may\nExpires: +never$/m)
 })
 
 test('what others have written moves no cursor: control characters are shown as marks', async () => {

@@ -117,6 +117,7 @@ export async function openHouse(options: HouseOptions = {}): Promise<House & { r
       keyPair: () => ({ publicKey: { kty: 'EC', crv: 'P-256', x: 'x', y: 'y' }, privateKey: '{}' }),
       authenticate: () => undefined,
       keyEnds: () => undefined,
+      ownKeyEnds: () => undefined,
       judgeOther: (who, question) => judge(who, question),
       explain: (question, who) => ({ ...judge(who, question), steps: [], nearMisses: [], unknown: [] }),
       whoCan: () => [],
