@@ -144,8 +144,8 @@ test('a new key that could not be kept is printed all the same: nobody is shut o
 test('whoami of a key of a team says that it is one, what it is confined to and when it ends', async () => {
   await home.ok('create team keyed')
   const make = async (name: string, more: string) =>
-    (await home.ok(`create accesskey ${name} --for-team keyed ${more} -o connection`)).trim()
-  const env = { PLATFORM_ACCESS_KEY: await make('of-team', '--ttl 7d --scope-role platform-cli') }
+    (await home.ok(`create accesskey ${name} --for-team keyed -o connection${more}`)).trim()
+  const env = { PLATFORM_ACCESS_KEY: await make('of-team', ' --ttl 7d --scope-role platform-cli') }
   const told = await home.ok('whoami', { env })
   assert.match(told, /^Team: +keyed \(this is a key of the team\)$/m)
   assert.match(told, /^Scope: +roles: platform-cli\nExpires: +in [67]d/m)
