@@ -1,25 +1,27 @@
-// A slice of the proof in test/prove: 30 deaths of a whole server under eight writers and a watch that goes on.
+// A slice of the proof in test/prove: 30 deaths of a whole server under eight writers and a watch that goes on, and 200 of a bare store.
 
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { describe, test } from 'node:test'
 import { runCrashes } from '../prove/crashes.ts'
 import { runStoreCrashes } from '../prove/store-crashes.ts'
 
 const seed = process.env['PROVE_SEED'] ?? String(Date.now())
 const kills = 30
+const servers = 2
 
-test(`a server that dies ${kills} times keeps every acknowledged write, halves none, and its watch goes on without a gap (seed ${seed})`, {
-  timeout: 600_000,
-}, async context => {
-  const { writes, events } = await runCrashes(kills, seed)
-  context.diagnostic(`${writes} acknowledged writes, ${events} events`)
-  assert.ok(writes > kills, `${writes} writes`)
-})
+// Whoever waits for a death leaves a core to the others.
+describe('deaths', { concurrency: true, timeout: 600_000 }, () => {
+  test(`servers that die ${kills} times keep every acknowledged write, halve none, and their watches go on without a gap (seed ${seed})`, async context => {
+    const each = Array.from({ length: servers }, (_, index) => runCrashes(kills / servers, `${seed}/${index}`))
+    for (const { kills: died, writes, events } of await Promise.all(each)) {
+      context.diagnostic(`${died} deaths, ${writes} acknowledged writes, ${events} events`)
+      assert.ok(writes > died, `${writes} writes`)
+    }
+  })
 
-test(`a bare store that is killed 200 times keeps what it acknowledged (seed ${seed})`, {
-  timeout: 600_000,
-}, async context => {
-  const writes = await runStoreCrashes({ kills: 200, seed })
-  context.diagnostic(`${writes} acknowledged writes`)
-  assert.ok(writes > 200, `${writes} writes`)
+  test(`a bare store that is killed 200 times keeps what it acknowledged (seed ${seed})`, async context => {
+    const writes = await runStoreCrashes({ kills: 200, seed })
+    context.diagnostic(`${writes} acknowledged writes`)
+    assert.ok(writes > 200, `${writes} writes`)
+  })
 })
