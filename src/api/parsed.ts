@@ -6,7 +6,7 @@ import type { Resource } from './object.ts'
 
 const decoder = new TextDecoder()
 const largest = 64 * 1024
-const known = openNewest<Uint8Array, Resource>(4 * 1024 * 1024, json => json.length)
+const known = openNewest<Uint8Array, Resource>(512 * 1024, json => json.length)
 
 /** For bytes that nobody else has. */
 export const parseOnce = (json: Uint8Array): Resource => JSON.parse(decoder.decode(json)) as Resource

@@ -24,6 +24,9 @@ export function readFlags(
   const meant = words.length > room ? instead?.(words) : undefined
   if (meant !== undefined) throw new UsageError([meant])
   problems.push(...tooMany(words.slice(room)))
+  const isBehind = positionals.some(one => one.name.startsWith('-- '))
+  if (problems.length && isBehind && words.length && !args.includes('--'))
+    problems.push('the program and what it is given come behind --')
   if (problems.length) throw new UsageError([...problems, `platform ${name.join(' ')} --help shows how it is used`])
   return { flags: values as Given['flags'], words, args }
 }

@@ -75,9 +75,8 @@ export const vclusterPatch = defineCommand({
       const preview = flags.reverse
         ? await previewToVirtual({ virtualObject: virtual, hostObject: object }, options)
         : await previewToHost({ virtualObject: object, hostObject: host }, options)
-      // What would not be written is not shown as if it would; a trace or a difference tells how far it came.
-      if (preview.problem === undefined || flags.output === 'trace' || flags.output === 'diff')
-        io.out(show(preview, flags.output))
+      // What would not be written is not shown as if it would; a trace tells how far it came.
+      if (preview.problem === undefined || flags.output === 'trace') io.out(show(preview, flags.output))
       for (const note of preview.notes) io.err(`platform: note: ${note}\n`)
       if (preview.problem !== undefined) io.err(`platform: ${preview.problem}\n`)
       const trips = flags['check-round-trip'] ? await roundTrips({ ...options, object }) : []
@@ -132,7 +131,7 @@ function show(preview: Preview, output: string): string {
   return output === 'trace' ? traceOf(preview) : writeYaml(preview.object)
 }
 
-function traceOf({ trace, referents }: Preview): string {
+function traceOf({ trace, referents, problem = '' }: Preview): string {
   const lines = trace.flatMap(({ index, path, changes, skipped, ms }) => [
     `patch ${index} at ${path || '""'} (${ms.toFixed(1)} ms)`,
     ...changes.map(
@@ -140,7 +139,11 @@ function traceOf({ trace, referents }: Preview): string {
         `  ${at || '""'}: ${short(before)} → ${after === undefined ? 'removed' : short(after)}`,
     ),
     ...skipped.map(({ path: at, reason }) => `  skipped ${at || '""'}: ${reason}`),
-    ...(changes.length || skipped.length ? [] : ['  nothing changes']),
+    ...(problem.startsWith(`PatchFailed: patch ${index} `)
+      ? ['  failed']
+      : changes.length || skipped.length
+        ? []
+        : ['  nothing changes']),
   ])
   const brought = referents.map(
     one => `refers to ${one.kind} ${one.namespace}/${one.name}, on the host ${one.hostNamespace}/${one.hostName}`,

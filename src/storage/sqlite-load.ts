@@ -5,6 +5,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { withRevision } from './entry.ts'
 import { labelsOf } from './labels.ts'
 import type { Replica } from './replica.ts'
+import { sumOfRow } from './sqlite-schema.ts'
 import { SLOTS } from './sqlite-table.ts'
 import type { Key } from './store.ts'
 
@@ -12,21 +13,27 @@ import type { Key } from './store.ts'
  * Many rows as one: their fields as JSON and their texts end to end. Row by row takes twice as long, and a piece of
  * memory per text a quarter more room. A piece is freed when its last text is superseded, hence few texts a piece.
  */
-const CHUNK = `
-  SELECT json_group_array(json_array(id, bucket, namespace, name, previous, gap, time, ifnull(length(text), 0))),
+const chunkWith = (sum: string) => `
+  SELECT json_group_array(json_array(id, bucket, namespace, name, previous, gap, time, ifnull(length(text), 0), ${sum})),
     CAST(group_concat(text, '') AS BLOB)
   FROM (SELECT * FROM log WHERE id > ? ORDER BY id LIMIT 64)`
-type Fields = readonly [number, string, string, string, number, number, number, number]
+type Fields = readonly [number, string, string, string, number, number, number, number, number]
 
-/** Read on the main thread: the objects are needed there, and nothing else happens before they are. */
-export function loadLog(file: string, replica: Replica): void {
+const mostNamed = 5
+
+/**
+ * Read on the main thread: the objects are needed there, and nothing else happens before they are. `isChecked`: throws where a record is
+ * damaged; nobody is shown it, and no write makes it look right. Files of the first format have nothing to check by.
+ */
+export function loadLog(file: string, replica: Replica, isChecked = false): void {
   const db = new DatabaseSync(file, { readOnly: true, timeout: 5000 })
   db.exec('BEGIN') // one moment of it, whoever writes meanwhile
   const words = new Map<string, string>()
   const { floor } = db.prepare("SELECT value AS floor FROM meta WHERE name = 'floor'").get() as { floor: number }
   replica.begin(floor, floor)
-  const chunk = db.prepare(CHUNK)
+  const chunk = db.prepare(chunkWith(isChecked ? 'sum' : '0'))
   chunk.setReturnArrays(true)
+  const damaged: string[] = []
   for (let last = 0; ; ) {
     const [json, slab] = chunk.get(last) as unknown as [string, Uint8Array | null]
     const rows = JSON.parse(json) as Fields[]
@@ -35,12 +42,23 @@ export function loadLog(file: string, replica: Replica): void {
     let start = 0
     for (const row of rows) {
       const end = start + row[7]
-      loadRow(row, texts.subarray(start, end), replica, floor, words)
+      const text = texts.subarray(start, end)
+      if (isChecked && isDamaged(row, text)) damaged.push(`${row[1]} ${row[2]}/${row[3]}`)
+      else if (damaged.length === 0) loadRow(row, text, replica, floor, words)
       last = row[0]
       start = end
     }
   }
   db.close()
+  if (damaged.length === 0) return
+  const named = `${damaged.slice(0, mostNamed).join(', ')}${damaged.length > mostNamed ? ' and others' : ''}`
+  throw new Error(
+    `the database is damaged: the checksum is wrong of ${damaged.length} of its records (${named}). platform verify names them all; platform restore brings back a backup`,
+  )
+}
+
+function isDamaged([id, bucket, namespace, name, previous, gap, time, , sum]: Fields, text: Buffer): boolean {
+  return sum !== sumOfRow({ id, bucket, namespace, name, previous, gap, time, text })
 }
 
 function loadRow(row: Fields, text: Buffer, replica: Replica, floor: number, words: Map<string, string>): void {

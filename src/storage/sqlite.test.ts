@@ -31,6 +31,22 @@ const put = (name: string, note = '', expect?: number) =>
 storeSuite('sqlite', options => open({ ...options, file: scratch() }), 40)
 
 describe('sqlite: restarts', () => {
+  test('a record with a wrong checksum is not shown: the store does not open, and says which and what helps', async () => {
+    const file = scratch()
+    const store = await open({ file })
+    for (const name of ['a', 'b', 'c']) await store.commit([put(name, 'before')])
+    await store.close()
+    const db = new DatabaseSync(file)
+    db.exec(
+      "UPDATE log SET text = CAST(replace(CAST(text AS TEXT), 'before', 'beXore') AS BLOB) WHERE name IN ('a', 'c')",
+    )
+    db.close()
+    await assert.rejects(
+      open({ file }),
+      /the checksum is wrong of 2 of its records \(teams\.test \/a, teams\.test \/c\)\. platform verify names them all/,
+    )
+  })
+
   test('a file that is no database is told, with the cache and however promises are looked at', async () => {
     const file = scratch()
     writeFileSync(file, 'this is no database at all, and long enough to be seen as such '.repeat(20))

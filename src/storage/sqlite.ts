@@ -42,7 +42,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
     // Made here and not by SQLite, so that nobody else can read it; its companions take over the mode.
     closeSync(openSync(file, 'a', 0o600))
     opening = await openThread({ file, settle: false })
-    loadLog(file, replica)
+    loadLog(file, replica, true)
     loaded = loadTimes(file)
   } catch (error) {
     await opening?.close()

@@ -57,6 +57,13 @@ test('--file gives a value as a file of its owner alone, not in the environment,
   assert.match(said, /there is no such directory/)
 })
 
+test('flags of a program that is not behind -- are refused with where they belong', async () => {
+  assert.match(
+    await home.fails(2, 'run -s app sh -c env'),
+    /-c is no flag\n.*the program and what it is given come behind --/,
+  )
+})
+
 test('--mask keeps values out of both streams', async () => {
   const code =
     'process.stdout.write("a " + process.env.token.slice(0, 5)); setTimeout(() => { console.log(process.env.token.slice(5)); console.error(process.env.token) }, 20)'

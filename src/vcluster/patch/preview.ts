@@ -1,7 +1,7 @@
 // What the other side would get for one Endpoints, before anything runs: by the syncer's own plan. The command line calls it.
 
 import type { JsonObject, Metadata } from '../../api/object.ts'
-import { mayCross, nameMark, virtualRefOf, whoseIs } from '../bookkeeping.ts'
+import { managedBy, mayCross, nameMark, virtualRefOf, whoseIs } from '../bookkeeping.ts'
 import type { Config } from '../config.ts'
 import type { EndpointsObject } from '../kinds.ts'
 import { namespaceMap } from '../namespaces.ts'
@@ -68,7 +68,10 @@ export type ReverseObjects = { readonly virtualObject: JsonObject | null; readon
 
 /** Why nobody can say which virtual object a host object stands for. */
 export function whyNameless({ virtualObject, hostObject }: ReverseObjects, name: string): string | undefined {
-  if (virtualObject || virtualRefOf((hostObject as unknown as EndpointsObject).metadata, name)) return undefined
+  const { metadata } = hostObject as unknown as EndpointsObject
+  if (virtualObject || virtualRefOf(metadata, name)) return undefined
+  if (metadata.annotations?.[nameMark] !== undefined)
+    return `it is a host object of ${metadata.labels?.[managedBy] ?? 'another virtual cluster'}, not of ${name} (--name): the syncer would leave it alone as HostObjectForeign`
   const right = 'give it as vcluster patch prints it without --reverse, or the virtual object beside it'
   return `it is no host object of ${name}: it lacks the annotation ${nameMark} and what goes with it; ${right} (--virtual-object, input.yaml)`
 }
