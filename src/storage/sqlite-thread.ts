@@ -65,12 +65,11 @@ function startWorker(workerData: WorkerData): Worker {
   const cache = getCompileCacheDir()
   if (cache === undefined) return new Worker(program, { workerData })
   // A thread does not inherit the cache of what was compiled before, and is most of a start without it. The directory is
-  // below the one that was asked for.
-  const starter = `import('node:module').then(module => {
-    module.enableCompileCache(${JSON.stringify(dirname(cache))})
-    return import(${JSON.stringify(program.href)})
-  }).catch(error => process.nextTick(() => { throw error }))`
-  return new Worker(starter, { eval: true, workerData })
+  // below the one that was asked for. As an address and not as text to evaluate: before that nothing is loaded that --import names.
+  const starter = `import { enableCompileCache } from 'node:module'
+    enableCompileCache(${JSON.stringify(dirname(cache))})
+    import(${JSON.stringify(program.href)}).catch(error => process.nextTick(() => { throw error }))`
+  return new Worker(new URL(`data:text/javascript,${encodeURIComponent(starter)}`), { workerData })
 }
 
 async function closeThread(call: SqliteThread['call']): Promise<void> {

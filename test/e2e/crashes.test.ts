@@ -13,10 +13,17 @@ const servers = 2
 describe('deaths', { concurrency: true, timeout: 600_000 }, () => {
   test(`servers that die ${kills} times keep every acknowledged write, halve none, and their watches go on without a gap (seed ${seed})`, async context => {
     const each = Array.from({ length: servers }, (_, index) => runCrashes(kills / servers, `${seed}/${index}`))
-    for (const { kills: died, writes, events } of await Promise.all(each)) {
+    const outcomes = await Promise.all(each)
+    for (const { kills: died, writes, events } of outcomes) {
       context.diagnostic(`${died} deaths, ${writes} acknowledged writes, ${events} events`)
       assert.ok(writes > died, `${writes} writes`)
     }
+    // A place of the storage thread among them: about every third death is at one.
+    const at = outcomes.flatMap(one => one.at)
+    assert.ok(
+      at.some(place => /append|commit|checkpoint|compaction/.test(place)),
+      at.join(', '),
+    )
   })
 
   test(`a bare store that is killed 200 times keeps what it acknowledged (seed ${seed})`, async context => {
