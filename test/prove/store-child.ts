@@ -11,6 +11,10 @@ const [file = '', said = '', seed = ''] = process.argv.slice(2)
 const out = openSync(said, 'w')
 const say = (line: object) => writeSync(out, `${JSON.stringify(line)}\n`)
 
+// Whoever started it may have been killed itself, and then nobody ends this.
+const parent = process.ppid
+setInterval(() => process.ppid === parent || process.exit(), 1000).unref()
+
 const head = '{"metadata":{"resourceVersion":"'
 const keyOf = (name: string): Key => ({ bucket: 'things', namespace: '', name })
 const storedAs = (value: string) => ({ text: Buffer.from(`${head}"},"value":"${value}"}`), gap: head.length })
