@@ -5,11 +5,11 @@ import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { must, ours, refused, secrets, soon } from '../access/people.ts'
 import { type Server, startServer } from '../support/server.ts'
+import { changeStored } from '../support/stored.ts'
 
 const base64 = (text: string) => Buffer.from(text).toString('base64')
 const copies = `${ours}/namespaces/p-web/projectsecrets`
@@ -22,18 +22,10 @@ type Stored = { spec: { data: unknown } }
 
 /** Changes what is stored of an object, in the file itself. */
 function tamper(directory: string, name: string, change: (stored: Stored) => unknown): void {
-  const database = new DatabaseSync(join(directory, 'platform.db'))
-  try {
-    const find = "SELECT id, text FROM log WHERE name = ? AND bucket LIKE 'sharedsecrets.%' ORDER BY id DESC LIMIT 1"
-    const row = database.prepare(find).get(name) as { id: number; text: Uint8Array }
-    const stored = JSON.parse(Buffer.from(row.text).toString()) as Stored
-    const text = Buffer.from(row.text)
-      .toString()
-      .replace(JSON.stringify(stored.spec.data), () => JSON.stringify(change(stored)))
-    database.prepare('UPDATE log SET text = ? WHERE id = ?').run(Buffer.from(text), row.id)
-  } finally {
-    database.close()
-  }
+  changeStored(directory, { bucket: 'sharedsecrets', name }, text => {
+    const stored = JSON.parse(text) as Stored
+    return text.replace(JSON.stringify(stored.spec.data), () => JSON.stringify(change(stored)))
+  })
 }
 
 describe('a sealed value that was tampered with', () => {

@@ -1,11 +1,10 @@
 // The history of secrets, over HTTP on a real server (D35).
 
 import assert from 'node:assert/strict'
-import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, test } from 'node:test'
 import { must, openStage, ours, type Person, refused, type Stage, secrets, soon } from '../access/people.ts'
 import { startServer } from '../support/server.ts'
+import { changeStored } from '../support/stored.ts'
 
 const base64 = (text: string) => Buffer.from(text).toString('base64')
 const own = `${ours}/namespaces/p-web/projectsecrets`
@@ -229,10 +228,8 @@ test('a secret that was stored before versions were counted follows, goes its ow
 
 /** As one was stored before: without a status. */
 function forgetVersion(directory: string, name: string): void {
-  const database = new DatabaseSync(join(directory, 'platform.db'))
-  const find = "SELECT id, text FROM log WHERE name = ? AND bucket LIKE 'projectsecrets.%' ORDER BY id DESC LIMIT 1"
-  const row = database.prepare(find).get(name) as { id: number; text: Uint8Array }
-  const { status: _, ...stored } = JSON.parse(Buffer.from(row.text).toString())
-  database.prepare('UPDATE log SET text = ? WHERE id = ?').run(Buffer.from(JSON.stringify(stored)), row.id)
-  database.close()
+  changeStored(directory, { bucket: 'projectsecrets', name }, text => {
+    const { status: _, ...stored } = JSON.parse(text)
+    return JSON.stringify(stored)
+  })
 }
