@@ -11,8 +11,8 @@ const built = fileURLToPath(new URL('../dist/bin/platform.js', import.meta.url))
 const program = existsSync(sources) ? sources : built
 const [major, minor] = process.versions.node.split('.').map(Number)
 
-// A server's garbage is collected in portions of 32 MB at most. Left to itself V8 takes larger ones, and looks through everything that is
-// kept with each: pauses of 15 ms several times in a second, and a third more memory. V8 reads it at its start alone.
+// A server's garbage is collected in portions of 32 MB at most. Left to itself, under steady load V8 takes larger ones and looks through
+// everything that is kept with each, which stops the server for longer and more often. V8 reads it at its start alone.
 const young = '--max-semi-space-size=32'
 const isServer = process.argv[2] === 'serve'
 const isSaid = [...process.execArgv, process.env.NODE_OPTIONS ?? ''].some(one => one.includes('semi-space'))
