@@ -48,7 +48,7 @@ const MEMBERS: readonly string[] = ['op', 'path', 'from', 'value']
 const NO_PARENT = 'the parent is neither a map nor a list'
 const MAX_COPIED = 3 * 1024 * 1024
 /** What a value counts for besides its text: many small copies cost more than their bytes of JSON. */
-const NODE = 16
+const NODE = 64
 /** Some tens of milliseconds: shifting long lists and counting wide maps would let a small patch ask for minutes. */
 const MAX_WORK = 4_000_000
 

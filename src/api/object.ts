@@ -53,6 +53,20 @@ export type Resource<Spec = JsonObject, Status = JsonObject> = {
 /** Where an object is. `namespace` is empty for kinds that are not namespaced. */
 export type Ref = { readonly namespace: string; readonly name: string }
 
+const listed = new WeakMap<object, readonly string[]>()
+const many = 1000
+
+/** Of a map with hundreds of thousands of members, listing them is most of the work: it is done once. For values that no longer change. */
+export function keysOf(map: object): readonly string[] {
+  return listed.get(map) ?? rememberKeys(map, Object.keys(map))
+}
+
+/** For whoever has them at hand. */
+export function rememberKeys(map: object, keys: readonly string[]): readonly string[] {
+  if (keys.length > many) listed.set(map, keys)
+  return keys
+}
+
 /** A map that inherits nothing, so that `__proto__` and its kin are ordinary keys (D4). */
 export function emptyMap<T = Json>(): { [key: string]: T } {
   return Object.create(null)

@@ -43,10 +43,9 @@ export function readYaml(text: string, options: ReadOptions = {}): Reading {
   const maxDepth = options.maxDepth ?? MAX_DEPTH
   const json = tryJson(text, options)
   if (json !== undefined) return json
-  const lineOf = countLines(text)
-  if (lineOf(text.length) > MAX_LINES)
-    throw new DecodeError(`more than ${MAX_LINES} lines: send JSON instead`, MAX_LINES, 1)
+  if (hasLines(text, MAX_LINES)) throw new DecodeError(`more than ${MAX_LINES} lines: send JSON instead`, MAX_LINES, 1)
   const node = composeOne(text, maxDepth)
+  const lineOf = countLines(text)
   const duplicates = new Set<string>()
   const anchors = new Map<string, Anchor>()
   let expanded = 0
@@ -206,6 +205,16 @@ function startOf(node: unknown): number {
 }
 
 /** Line numbers for offsets that mostly grow. */
+/** Whether there are so many line breaks; of what comes after them nothing is read. */
+function hasLines(text: string, count: number): boolean {
+  let at = -1
+  for (let seen = 0; seen < count; seen++) {
+    at = text.indexOf('\n', at + 1)
+    if (at < 0) return false
+  }
+  return true
+}
+
 function countLines(text: string): (offset: number) => number {
   let at = 0
   let line = 1

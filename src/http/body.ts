@@ -20,12 +20,13 @@ export function readBytes(request: Request): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let size = 0
-    request.on('data', (chunk: Buffer) => {
+    const keep = (chunk: Buffer) => {
       size += chunk.length
       if (size <= limit) return void chunks.push(chunk)
-      request.pause()
+      request.off('data', keep).pause()
       reject(tooMuch())
-    })
+    }
+    request.on('data', keep)
     let ended = false
     const { stream } = request as { stream?: { readonly closed: boolean } }
     request.on('end', () => {

@@ -12,8 +12,7 @@ import {
 } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
 import { dnsLabel, dnsSubdomain, dnsSubdomainPrefix, labelValue, pathSegment, qualifiedName } from '../api/names.ts'
-import type { Metadata, OwnerReference } from '../api/object.ts'
-import { keysOf } from './validate.ts'
+import { keysOf, type Metadata, type OwnerReference } from '../api/object.ts'
 
 type Draft = { -readonly [K in keyof Metadata]: Metadata[K] }
 

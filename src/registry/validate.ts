@@ -11,7 +11,7 @@ import {
   required,
   wrongType,
 } from '../api/errors.ts'
-import { emptyMap, isObject, type Json } from '../api/object.ts'
+import { emptyMap, isObject, type Json, keysOf } from '../api/object.ts'
 import type { Schema } from '../api/schema.ts'
 
 export type Findings = { readonly errors: FieldError[]; readonly unknown: string[]; readonly deprecated: string[] }
@@ -38,11 +38,14 @@ export function conform(schema: Schema, value: Json, path: string, found: Findin
 function conformStruct(schema: Schema, value: { readonly [key: string]: Json }, path: string, found: Findings): Json {
   const properties = schema.properties ?? {}
   const out = emptyMap()
-  for (const key of Object.keys(value)) {
+  for (const key of keysOf(value)) {
     const property = Object.hasOwn(properties, key) ? properties[key] : undefined
+    if (!property || property['x-internal']) {
+      noteUnknown(found, path, key)
+      continue
+    }
     const item = value[key] as Json
-    if (!property || property['x-internal']) noteUnknown(found, path, key)
-    else if (item !== null) out[key] = conform(property, item, join(path, key), found)
+    if (item !== null) out[key] = conform(property, item, join(path, key), found)
   }
   for (const [key, missing] of defaultsOf(schema)) if (out[key] === undefined) out[key] = missing
   for (const key of schema.required ?? []) if (out[key] === undefined) found.errors.push(required(join(path, key), ''))
@@ -79,18 +82,6 @@ function conformMap(values: Schema, value: { readonly [key: string]: Json }, pat
 
 /** A map without members, known without being looked into. */
 export const nothing: Json = Object.freeze(emptyMap())
-
-const listed = new WeakMap<object, readonly string[]>()
-const many = 1000
-
-/** Of a map with hundreds of thousands of members, listing them is most of the work: it is done once. */
-export function keysOf(map: object): readonly string[] {
-  const known = listed.get(map)
-  if (known) return known
-  const keys = Object.keys(map)
-  if (keys.length > many) listed.set(map, keys)
-  return keys
-}
 
 /** Whether a plain value needs no closer look: of a million, not even the path is worth writing. */
 const fits = (schema: Schema, value: Json) =>

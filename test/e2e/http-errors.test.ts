@@ -413,6 +413,28 @@ describe('refusals', { timeout: 30_000 }, () => {
       bare.socket.destroy()
     })
 
+    test('413 reaches whoever is still sending: what is on its way is not answered with a reset', async () => {
+      const body = Buffer.alloc(6 * 1024 * 1024, 0x20)
+      const plain = openWire(server, 'http')
+      for (let round = 0; round < 60; round++)
+        assert.equal((await plain(teams, { method: 'POST', headers: json, body })).code, 413)
+    })
+
+    test('413 ends the connection of whoever sends on for ever', async () => {
+      const bare = await openBare(server.http)
+      const { host } = new URL(server.http)
+      bare.socket.write(
+        `POST ${teams} HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${server.adminKey}\r\nContent-Type: application/json\r\nContent-Length: 99999999999\r\n\r\n`,
+      )
+      const dripping = setInterval(() => bare.socket.write(' '), 20)
+      try {
+        assert.match(await bare.ended(), /^HTTP\/1\.1 413 /)
+      } finally {
+        clearInterval(dripping)
+        bare.socket.destroy()
+      }
+    })
+
     test('421 for a Host that is not loopback, on the plain listener alone (D1)', async () => {
       const plain = openWire(server, 'http')
       for (const host of ['evil.example', 'localhost.evil.example', '127.0.0.1.evil.example:80'])
