@@ -33,7 +33,11 @@ export class ApiError extends Error {
     message: string,
     extra: { details?: StatusDetails; continue?: string } = {},
   ) {
+    // It is an answer and no bug: where it was made nobody reads, and finding that out would cost more than all the rest of it.
+    const { stackTraceLimit } = Error
+    Error.stackTraceLimit = 0
     super(message)
+    Error.stackTraceLimit = stackTraceLimit
     this.name = 'ApiError'
     const metadata = extra.continue === undefined ? {} : { continue: extra.continue }
     const base = { kind: 'Status', apiVersion: 'v1', metadata, status: 'Failure', message, reason } as const

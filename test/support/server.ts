@@ -50,6 +50,8 @@ export type Server = {
 export type Again = { readonly imports?: readonly string[]; readonly env?: Readonly<Record<string, string>> }
 
 const program = join(import.meta.dirname, '../../bin/platform.js')
+/** Those that the program gives itself; already there, it need not begin a second time. */
+const flags = ['--max-semi-space-size=32']
 const within = 20_000
 
 /** Those of this process that have not been stopped: who looks for what was left behind looks at all of them. */
@@ -132,7 +134,7 @@ type Running = {
 
 async function run(args: readonly string[], { imports = [], env = {} }: Again = {}): Promise<Running> {
   const before = imports.flatMap(file => ['--import', file])
-  const child = spawn(process.execPath, [...before, program, ...args], {
+  const child = spawn(process.execPath, [...flags, ...before, program, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, ...env },
   })
