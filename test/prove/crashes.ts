@@ -43,7 +43,7 @@ export async function runCrashes(kills: number, seed: string): Promise<Outcome> 
       )
       // A place that nobody comes by is left after a while.
       const patience = new AbortController()
-      const late = pause(place ? 1500 : 20 + roll(500), 'any moment', { signal: patience.signal }).catch(() => '')
+      const late = pause(place ? 800 : 20 + roll(300), 'any moment', { signal: patience.signal }).catch(() => '')
       at.push(await Promise.race([server.died().then(() => place ?? 'by itself'), late]))
       patience.abort()
       round.over = true
