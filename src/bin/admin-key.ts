@@ -1,7 +1,7 @@
 // The administrator's first key: made once, on an empty store, and again only by `platform admin reset` (D1).
 
 import { randomBytes } from 'node:crypto'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Resources } from '../api/resources.ts'
 import type { Authenticate } from '../auth/authenticate.ts'
@@ -13,18 +13,26 @@ import { writeSecret } from './data-directory.ts'
  * For an empty store, as the first thing that is stored: then a store that is not empty had its key, and one that was
  * deleted stays deleted. Written to admin.key before, so that a crash in between leaves one way in.
  */
-export async function makeFirstKey(inside: Resources, directory: string): Promise<string> {
+export async function makeFirstKey(inside: Resources, directory: string): Promise<void> {
   const file = join(directory, 'admin.key')
+  writeSecret(join(directory, untold), '')
   const key = existsSync(file) ? readFileSync(file, 'utf8').trim() : makeKey(size => randomBytes(size))
   if (!existsSync(file)) writeSecret(file, `${key}\n`)
   await storeKey(inside, 'admin', key)
-  return key
 }
 
-/** A first start may have ended before it could tell, because a port was taken: its key, if it still works. */
-export function untoldKey(directory: string, authenticate: Authenticate): string | undefined {
+/** There from a first start's beginning until somebody was told what it made. */
+const untold = 'first-start'
+
+/** A first start may have ended before it could tell, because a port was taken. */
+export const isUntold = (directory: string): boolean => existsSync(join(directory, untold))
+
+export const wasTold = (directory: string): void => rmSync(join(directory, untold), { force: true })
+
+/** The administrator's key in the directory, if it still works. */
+export function keptKey(directory: string, authenticate: Authenticate): string | undefined {
   const file = join(directory, 'admin.key')
-  if (existsSync(join(directory, 'admin.kubeconfig')) || !existsSync(file)) return undefined
+  if (!existsSync(file)) return undefined
   const key = readFileSync(file, 'utf8').trim()
   try {
     return authenticate(`Bearer ${key}`, true) && key

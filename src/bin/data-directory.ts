@@ -32,12 +32,15 @@ export function writeSecret(file: string, text: string): void {
   renameSync(temporary, file)
 }
 
+/** For everybody to read, as far as the umask lets them. */
+export const writePublic = (file: string, text: string) => writeFileSync(file, text, { flush: true })
+
 export function authorityIn(directory: string, now: number): Pair {
   const [certificate, key] = [join(directory, 'ca.crt'), join(directory, 'ca.key')]
   if (!existsSync(key) || !existsSync(certificate)) {
     const made = makeAuthority(now)
     writeSecret(key, made.key)
-    writeFileSync(certificate, made.certificate, { flush: true })
+    writePublic(certificate, made.certificate)
   }
   return { certificate: readFileSync(certificate, 'utf8'), key: readFileSync(key, 'utf8') }
 }
@@ -52,14 +55,14 @@ export type KeyRingOptions = {
   readonly needed?: () => Iterable<string>
 }
 
-export type KeyRing = { readonly keys: readonly RingKey[]; readonly made: boolean; readonly from: string }
+export type KeyRing = { readonly keys: readonly RingKey[]; readonly from: string }
 
 /** `setting`: a file, env:NAME, or empty for master.key in the directory, which is made when missing. */
 export function keyRingIn({ directory, setting, env, mayMake, needed }: KeyRingOptions): KeyRing {
   if (setting.startsWith('env:')) {
     const text = env[setting.slice(4)]
     if (!text) throw new Error(`masterKey: the environment variable ${setting.slice(4)} is not set`)
-    return { keys: readKeyRing(text), made: false, from: setting }
+    return { keys: readKeyRing(text), from: setting }
   }
   const file = setting || join(directory, 'master.key')
   const made = !setting && !existsSync(file)
@@ -75,7 +78,7 @@ export function keyRingIn({ directory, setting, env, mayMake, needed }: KeyRingO
       makeKeyRing(size => randomBytes(size)),
     )
   try {
-    return { keys: readKeyRing(readFileSync(file, 'utf8')), made, from: file }
+    return { keys: readKeyRing(readFileSync(file, 'utf8')), from: file }
   } catch (error) {
     const problem = `masterKey: ${fileProblem(file, error)}`
     throw setting ? new SettingsError([problem]) : new Error(problem)

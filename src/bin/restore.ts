@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { defineCommand, UsageError } from '../cli/command.ts'
 import { readBackup } from '../storage/backup.ts'
 import { verifyFile } from '../storage/verify.ts'
-import { openDirectory, writeSecret } from './data-directory.ts'
+import { openDirectory, writePublic, writeSecret } from './data-directory.ts'
 import { carried, dataFlags, dataPlace } from './data-flags.ts'
 import { unreadable } from './file-problem.ts'
 
@@ -52,13 +52,20 @@ export const restore = defineCommand({
       const { damages } = verifyFile(made)
       if (damages.length) throw new Error(`what was written does not read back: ${damages[0]}`)
       for (const name of carried)
-        if (files[name]) writeSecret(join(directory, name), Buffer.from(files[name]).toString())
+        if (files[name])
+          (name.endsWith('.key') ? writeSecret : writePublic)(
+            join(directory, name),
+            Buffer.from(files[name]).toString(),
+          )
       // Not over a store that somebody began there meanwhile.
       linkSync(made, join(directory, 'platform.db'))
       rmSync(made)
       io.err(
         `platform: ${objects} objects of revision ${revision} are in ${directory}; the next write is ${revision + skip + 1}\n`,
       )
+      io.err(`platform: access keys work as before; the administrator's own is not in a backup: put it into ${directory} as admin.key,
+platform: and the next platform serve writes admin.kubeconfig; if it is lost, platform admin reset --data ${directory} makes a new one
+`)
       return 0
     } catch (error) {
       for (const name of ['platform.db.restoring', 'platform.db.restoring-journal', ...carried])

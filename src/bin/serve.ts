@@ -13,29 +13,20 @@ import type { ServerOptions } from '../http/server.ts'
 import { kinds } from '../kinds/index.ts'
 import { countSeals } from '../registry/reseal.ts'
 import { recordedBy } from '../serving/audit-own.ts'
-import { fingerprint } from '../serving/certificate.ts'
 import { openFairLimits } from '../serving/fair-limits.ts'
 import { openGuard } from '../serving/guard.ts'
-import type { Listener } from '../serving/listener.ts'
 import { openMetrics } from '../serving/metrics.ts'
 import { type CertificateSource, fileCertificate, ownCertificate } from '../serving/tls.ts'
 import { openTurns } from '../serving/turns.ts'
 import { isEmpty, openStorage, type Storage } from '../storage/index.ts'
-import { makeFirstKey, untoldKey } from './admin-key.ts'
+import { makeFirstKey } from './admin-key.ts'
 import { openAuditLog } from './audit-log.ts'
 import { startControllers } from './controllers.ts'
-import {
-  authorityIn,
-  followAddress,
-  keyRingIn,
-  kubeconfig,
-  openDirectory,
-  reachable,
-  writeSecret,
-} from './data-directory.ts'
+import { authorityIn, keyRingIn, openDirectory, reachable } from './data-directory.ts'
 import { openInside } from './gateway-inside.ts'
 import { openHouse } from './house.ts'
 import { gaugeHouse } from './house-metrics.ts'
+import { introduce } from './introduce.ts'
 import { record } from './request-log.ts'
 import { alarmOf, checkKeyRing, startSealing } from './sealing.ts'
 import { listen } from './serve-listen.ts'
@@ -61,9 +52,8 @@ export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Pr
   const metrics = openMetrics()
   const guard = openGuard({ now, limit: settings['limits.unknownKeys'], trustedProxies: settings.trustedProxy })
   const audit = await openAuditLog({ settings, directory, metrics, sourcesOf: guard.sourcesOf, now, failed })
-  let key: string | undefined
   const first = async (inside: Resources) => {
-    if (isFirstStart) key = await makeFirstKey(inside, directory)
+    if (isFirstStart) await makeFirstKey(inside, directory)
   }
   /** Where HTTPS is served, once it is. */
   let listening = ''
@@ -135,9 +125,7 @@ export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Pr
   const listeners = await listen({ settings, options, certificates, gateway })
   listening = reachable(listeners[0]?.url ?? '')
   const told = toldToStop() // from before it is said to be ready: whoever reads that may end it at once
-  if (certificates) key ??= untoldKey(directory, house.authenticate)
-  if (key !== undefined) introduce(directory, key, listeners, certificates, ring)
-  else followAddress(directory, listeners)
+  introduce({ directory, listeners, certificates, ring, authenticate: house.authenticate })
   console.log(`platform is ready: ${listeners.map(listener => listener.url).join(' ')}`)
 
   await told
@@ -191,34 +179,6 @@ const withCa = (source: CertificateSource, ca: string) => ({
   stop: source.stop,
   ca,
 })
-
-/** What a person needs after the first start, in three lines. */
-function introduce(
-  directory: string,
-  key: string,
-  listeners: readonly Listener[],
-  certificates: (CertificateSource & { readonly ca: string }) | undefined,
-  ring: { readonly made: boolean; readonly from: string },
-): void {
-  const secure = listeners.find(listener => listener.url.startsWith('https:'))
-  if (secure && certificates)
-    writeSecret(
-      `${directory}/admin.kubeconfig`,
-      kubeconfig({ server: reachable(secure.url), ca: certificates.ca, key }),
-    )
-  const lines = [
-    'First start: an administrator was made.',
-    ...(secure && certificates
-      ? [
-          `  CA fingerprint   ${fingerprint(certificates.ca)}`,
-          `  kubectl          kubectl --kubeconfig ${directory}/admin.kubeconfig get teams`,
-        ]
-      : []),
-    `  access key       ${directory}/admin.key`,
-    ...(ring.made ? [`  secrets sealed   with ${ring.from}; whoever copies this directory copies the secrets`] : []),
-  ]
-  console.log(lines.join('\n'))
-}
 
 function checksOf({ store }: Storage, leaving: AbortSignal) {
   const ping = { name: 'ping', failure: () => undefined }

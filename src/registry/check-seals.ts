@@ -3,22 +3,28 @@
 import { isSealBroken } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
 import type { Sealer } from '../storage/sealed.ts'
-import type { Store } from '../storage/store.ts'
+import type { Entry, Store } from '../storage/store.ts'
 import { load } from './redact.ts'
 
 /** What does not open, each in words. */
 export function brokenSeals(store: Pick<Store, 'list'>, kinds: readonly Kind[], sealer: Sealer): string[] {
+  const isBroken = brokenSealOf(kinds, sealer)
   return kinds
     .filter(kind => kind.stored && kind.sealed.length)
-    .flatMap(kind =>
-      store.list({ bucket: kind.id }).entries.flatMap(entry => {
-        try {
-          load({ sealer }, kind, entry)
-          return []
-        } catch (error) {
-          if (!isSealBroken(error)) throw error
-          return [error.message]
-        }
-      }),
-    )
+    .flatMap(kind => store.list({ bucket: kind.id }).entries.flatMap(isBroken))
+}
+
+/** The same for one object. */
+export function brokenSealOf(kinds: readonly Kind[], sealer: Sealer): (entry: Entry) => string[] {
+  const byId = new Map(kinds.filter(kind => kind.stored && kind.sealed.length).map(kind => [kind.id, kind]))
+  return entry => {
+    const kind = byId.get(entry.key.bucket)
+    try {
+      if (kind) load({ sealer }, kind, entry)
+      return []
+    } catch (error) {
+      if (!isSealBroken(error)) throw error
+      return [error.message]
+    }
+  }
 }

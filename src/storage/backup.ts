@@ -8,13 +8,14 @@ import { DatabaseSync } from 'node:sqlite'
 import type { RingKey } from './key-ring.ts'
 import { sumOf } from './record-sum.ts'
 import { openStream, sealStream } from './sealed-stream.ts'
+import { DamagedError, whyUnusable } from './sqlite-errors.ts'
 import { bringUpToDate, FILE_VERSION, type LogRow, readMeta, sumOfRow, writeMeta } from './sqlite-schema.ts'
 import { SLOTS } from './sqlite-table.ts'
 
 /** Files that go along, by name: what clients know a server by. */
 export type Files = { readonly [name: string]: Uint8Array }
 
-type Fields =
+export type Fields =
   | readonly ['begin', revision: number, time: number]
   | readonly ['file', name: string]
   | readonly [
@@ -77,12 +78,14 @@ function* records({
     }
     yield [['end', objects]]
     done({ revision, objects })
+  } catch (error) {
+    throw whyUnusable(file, error)
   } finally {
     db.close()
   }
 }
 
-const damaged = (what: string) => new Error(`${what} is damaged: platform verify shows what else is`)
+const damaged = (what: string) => new DamagedError(`the checksum is wrong of ${what}`)
 
 const NEWEST = `
   SELECT * FROM log WHERE gap > 0 AND id IN (SELECT max(id) FROM log GROUP BY bucket, namespace, name) ORDER BY id`
@@ -140,28 +143,30 @@ async function fill(db: DatabaseSync, opened: AsyncIterable<Buffer>): Promise<Re
   let begin: { revision: number; time: number } | undefined
   let objects = 0
   let isWhole = false
-  for await (const [fields, bytes] of recordsIn(opened)) {
-    if (fields[0] === 'begin') begin = { revision: fields[1], time: fields[2] }
-    else if (fields[0] === 'file') files[fields[1]] = bytes
-    else if (fields[0] === 'time') saveTime.run(fields[1], fields[2], sumOf([fields[1], fields[2]]))
-    else if (fields[0] === 'end') isWhole = fields[1] === objects
-    else {
-      const [, id, bucket, namespace, name, previous, gap, time] = fields
-      const sum = sumOfRow({ id, bucket, namespace, name, previous, gap, time, text: bytes })
-      insert.run(id, bucket, namespace, name, previous, gap, time, bytes, sum)
-      objects++
+  for await (const piece of opened)
+    for (const [fields, bytes] of recordsIn(piece)) {
+      if (fields[0] === 'begin') begin = { revision: fields[1], time: fields[2] }
+      else if (fields[0] === 'file') files[fields[1]] = bytes
+      else if (fields[0] === 'time') saveTime.run(fields[1], fields[2], sumOf([fields[1], fields[2]]))
+      else if (fields[0] === 'end') isWhole = fields[1] === objects
+      else {
+        const [, id, bucket, namespace, name, previous, gap, time] = fields
+        const sum = sumOfRow({ id, bucket, namespace, name, previous, gap, time, text: bytes })
+        insert.run(id, bucket, namespace, name, previous, gap, time, bytes, sum)
+        objects++
+      }
     }
-  }
   if (!begin || !isWhole) throw new Error('it is not whole')
   return { ...begin, objects, files }
 }
 
-async function* recordsIn(opened: AsyncIterable<Buffer>): AsyncGenerator<readonly [Fields, Buffer]> {
-  for await (const piece of opened)
-    for (let at = 0; at < piece.length; ) {
-      const [json, bytes] = [piece.readUInt32BE(at), piece.readUInt32BE(at + 4)]
-      const start = at + 8 + json
-      yield [JSON.parse(piece.toString('utf8', at + 8, start)) as Fields, piece.subarray(start, start + bytes)]
-      at = start + bytes
-    }
+/** Of a piece that was opened. Throws where it is not what `pieces` makes. */
+export function* recordsIn(piece: Buffer): Generator<readonly [Fields, Buffer]> {
+  for (let at = 0; at < piece.length; ) {
+    const [json, bytes] = [piece.readUInt32BE(at), piece.readUInt32BE(at + 4)]
+    const start = at + 8 + json
+    if (start + bytes > piece.length) throw new Error('it is longer than its piece')
+    yield [JSON.parse(piece.toString('utf8', at + 8, start)) as Fields, piece.subarray(start, start + bytes)]
+    at = start + bytes
+  }
 }

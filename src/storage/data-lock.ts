@@ -3,7 +3,7 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { codeOf, plainWords } from './sqlite-errors.ts'
+import { codeOf, isDamaged, plainWords } from './sqlite-errors.ts'
 
 const BUSY = 5
 
@@ -20,6 +20,11 @@ export function openDataLock(directory: string): { close(): void } {
     writeFileSync(pidFile, `${process.pid}\n`)
   } catch (error) {
     lock?.close()
+    if (isDamaged(error))
+      throw new Error(
+        `${join(directory, 'lock.db')} is damaged: ${(error as Error).message}. It holds nothing: delete it, while no server uses the directory`,
+        { cause: error },
+      )
     if ((codeOf(error) & 0xff) !== BUSY) {
       throw new Error(`cannot use the data directory ${directory}: ${plainWords(error)}`, { cause: error })
     }

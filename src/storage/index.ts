@@ -5,6 +5,7 @@ import { type Activity, openActivity } from './activity.ts'
 import { openMemoryStore } from './memory.ts'
 import { openReplica } from './replica.ts'
 import { openSqliteStore } from './sqlite.ts'
+import { whyUnusable } from './sqlite-errors.ts'
 import { loadLog } from './sqlite-load.ts'
 import type { Store } from './store.ts'
 
@@ -50,6 +51,11 @@ function together(store: Store, activity: Activity): Storage {
 /** What an sqlite engine has stored, as of now and without its lock: for looking on while a server runs. */
 export function readStored(directory: string): Pick<Store, 'list'> {
   const replica = openReplica()
-  loadLog(join(directory, 'platform.db'), replica)
+  const file = join(directory, 'platform.db')
+  try {
+    loadLog(file, replica)
+  } catch (error) {
+    throw whyUnusable(file, error)
+  }
   return replica
 }

@@ -46,14 +46,39 @@ export function* sealStream(
   yield seal(held ?? Buffer.alloc(0), index, true)
 }
 
-/** Throws where it was not sealed with a key of this ring, was changed, or is not whole. */
-export async function* openStream(source: AsyncIterable<Uint8Array>, keys: readonly RingKey[]): AsyncGenerator<Buffer> {
+/** The key ring does not have the key that a stream is sealed with. */
+export class UnknownKeyError extends Error {}
+
+/**
+ * Throws where it was not sealed with a key of this ring, was changed, or is not whole. With `tell` what is wrong is
+ * told, and as much is opened as can be; only a key that is unknown is thrown then.
+ */
+export async function* openStream(
+  source: AsyncIterable<Uint8Array>,
+  keys: readonly RingKey[],
+  tell?: (damage: string) => void,
+): AsyncGenerator<Buffer> {
+  try {
+    yield* openPieces(source, keys, tell)
+  } catch (error) {
+    if (!(tell && error instanceof DamageError)) throw error
+    tell(error.message)
+  }
+}
+
+class DamageError extends Error {}
+
+async function* openPieces(
+  source: AsyncIterable<Uint8Array>,
+  keys: readonly RingKey[],
+  tell?: (damage: string) => void,
+): AsyncGenerator<Buffer> {
   const input = reader(source)
   const line = await input.line()
   const head = readHead(line)
   const key = keys.find(({ id }) => id === head.key)
   if (!key)
-    throw new Error(
+    throw new UnknownKeyError(
       `it is sealed with the key ${head.key}, which the key ring does not have (it has ${keys.map(({ id }) => id).join(', ')})`,
     )
   const own = keyOf(key, Buffer.from(head.salt, 'hex'))
@@ -68,21 +93,23 @@ export async function* openStream(source: AsyncIterable<Uint8Array>, keys: reado
     try {
       open.final()
     } catch {
-      throw damaged(index)
+      if (!tell) throw damaged(index)
+      tell(damaged(index).message)
+      continue
     }
     yield piece
   }
 }
 
 const damaged = (index: number) =>
-  new Error(`piece ${index + 1} was changed, cut off, or sealed with another key of the same id`)
+  new DamageError(`piece ${index + 1} was changed, cut off, or sealed with another key of the same id`)
 
 function readHead(line: Buffer): Head {
   try {
     const head = JSON.parse(line.toString()) as Head
     if (head.platform === 'backup' && head.format === 1 && /^[0-9a-f]{64}$/.test(head.salt)) return head
   } catch {}
-  throw new Error('it is no backup of this platform, or of a newer one')
+  throw new DamageError('it is no backup of this platform, or of a newer one')
 }
 
 /** Reads what comes in pieces of any size in pieces of the size that is asked for. */
@@ -106,7 +133,7 @@ function reader(source: AsyncIterable<Uint8Array>) {
       return end === -1 || end > LONGEST_HEAD ? Buffer.alloc(0) : cut(end + 1)
     },
     async take(size: number): Promise<Buffer> {
-      while (held.length < size) if (!(await more())) throw new Error('it ends too soon')
+      while (held.length < size) if (!(await more())) throw new DamageError('it ends too soon')
       return cut(size)
     },
     async isOver(): Promise<boolean> {

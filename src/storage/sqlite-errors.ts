@@ -1,4 +1,6 @@
-// What SQLite's result codes mean for us: the reason in plain words, and whether a failed COMMIT certainly did nothing.
+// What SQLite's result codes mean for us: the reason in plain words, what to do about a file that cannot be used, and whether a failed COMMIT certainly did nothing.
+
+import { dirname } from 'node:path'
 
 const FULL = 13
 const READONLY = 8
@@ -27,6 +29,27 @@ export function plainWords(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error)
   const known = words[codeOf(error) & 0xff]
   return known === undefined ? message : `${known} (${message})`
+}
+
+/** What is in the file is not what was written, in words. */
+export class DamagedError extends Error {}
+
+const ERROR = 1
+
+export const isDamaged = (error: unknown): boolean =>
+  error instanceof DamagedError || [11, 26].includes(codeOf(error) & 0xff)
+
+/** For whoever wanted to open a database: which file it is, what is wrong with it, and what to do. Other errors stay what they are. */
+export function whyUnusable(file: string, error: unknown): unknown {
+  const code = codeOf(error) & 0xff
+  if (!isDamaged(error) && code === 0) return error
+  if (!isDamaged(error) && code !== ERROR)
+    return new Error(`cannot use ${file}: ${plainWords(error)}`, { cause: error })
+  const what = isDamaged(error) ? 'is damaged' : 'is no store of this platform'
+  return new Error(
+    `${file} ${what}: ${(error as Error).message}. platform verify ${dirname(file)} names all that is wrong; platform restore makes a new directory from a backup`,
+    { cause: error },
+  )
 }
 
 /**

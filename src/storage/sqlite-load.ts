@@ -5,7 +5,8 @@ import { DatabaseSync } from 'node:sqlite'
 import { withRevision } from './entry.ts'
 import { labelsOf } from './labels.ts'
 import type { Replica } from './replica.ts'
-import { sumOfRow } from './sqlite-schema.ts'
+import { DamagedError } from './sqlite-errors.ts'
+import { readMeta, sumOfRow } from './sqlite-schema.ts'
 import { SLOTS } from './sqlite-table.ts'
 import type { Key } from './store.ts'
 
@@ -29,7 +30,8 @@ export function loadLog(file: string, replica: Replica, isChecked = false): void
   const db = new DatabaseSync(file, { readOnly: true, timeout: 5000 })
   db.exec('BEGIN') // one moment of it, whoever writes meanwhile
   const words = new Map<string, string>()
-  const { floor } = db.prepare("SELECT value AS floor FROM meta WHERE name = 'floor'").get() as { floor: number }
+  const floor = readMeta(db, 'floor')
+  if (floor === undefined) throw new DamagedError('its history has no beginning')
   replica.begin(floor, floor)
   const chunk = db.prepare(chunkWith(isChecked ? 'sum' : '0'))
   chunk.setReturnArrays(true)
@@ -52,9 +54,7 @@ export function loadLog(file: string, replica: Replica, isChecked = false): void
   db.close()
   if (damaged.length === 0) return
   const named = `${damaged.slice(0, mostNamed).join(', ')}${damaged.length > mostNamed ? ' and others' : ''}`
-  throw new Error(
-    `the database is damaged: the checksum is wrong of ${damaged.length} of its records (${named}). platform verify names them all; platform restore brings back a backup`,
-  )
+  throw new DamagedError(`the checksum is wrong of ${damaged.length} of its records (${named})`)
 }
 
 function isDamaged([id, bucket, namespace, name, previous, gap, time, , sum]: Fields, text: Buffer): boolean {
@@ -68,7 +68,7 @@ function loadRow(row: Fields, text: Buffer, replica: Replica, floor: number, wor
   const previous = replica.get(place)
   const key = previous?.key ?? place
   if (revision > floor && (previous?.revision ?? 0) !== before) {
-    throw new Error(`the database is damaged: ${bucket} ${namespace}/${name} at ${revision} does not follow ${before}`)
+    throw new DamagedError(`${bucket} ${namespace}/${name} at ${revision} does not follow ${before}`)
   }
   const entry = gap === 0 ? undefined : { key, revision, text, labels: labelsOf(text), gap }
   if (revision <= floor) replica.seed(key, entry)

@@ -43,7 +43,9 @@ describe('sqlite: restarts', () => {
     db.close()
     await assert.rejects(
       open({ file }),
-      /the checksum is wrong of 2 of its records \(teams\.test \/a, teams\.test \/c\)\. platform verify names them all/,
+      new RegExp(
+        `${file} is damaged: the checksum is wrong of 2 of its records \\(teams\\.test /a, teams\\.test /c\\)\\. platform verify \\S+ names all that is wrong`,
+      ),
     )
   })
 

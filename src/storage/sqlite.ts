@@ -8,6 +8,7 @@ import { openDataLock } from './data-lock.ts'
 import { putText } from './entry.ts'
 import type { HistoryBounds } from './event-log.ts'
 import { openReplica } from './replica.ts'
+import { whyUnusable } from './sqlite-errors.ts'
 import { loadLog, loadTimes } from './sqlite-load.ts'
 import type { Row, Times } from './sqlite-table.ts'
 import { openSqliteThread, type SqliteThread, ThreadLostError } from './sqlite-thread.ts'
@@ -47,7 +48,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
   } catch (error) {
     await opening?.close()
     lock.close()
-    throw error
+    throw whyUnusable(file, error)
   }
 
   let thread = opening

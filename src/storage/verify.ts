@@ -17,13 +17,13 @@ export type Verified = {
 }
 
 type Summed<T> = T & { readonly sum: number }
-const MOST = 1000
+export const MOST_DAMAGES = 1000
 
 export function verifyFile(file: string): Verified {
   const damages: string[] = []
   const found = { records: 0, revision: 0 }
   const tell = (damage: string) => {
-    if (damages.length < MOST) damages.push(damage)
+    if (damages.length < MOST_DAMAGES) damages.push(damage)
   }
   /** What the engine cannot even read is damage, too. */
   const tried = (where: string, look: () => void) => {
@@ -103,7 +103,7 @@ function checkLog(db: DatabaseSync, floor: number, tell: Tell): { records: numbe
   for (const found of db.prepare('SELECT * FROM log ORDER BY id').iterate()) {
     const row = found as unknown as Summed<LogRow>
     const at = Math.floor(row.id / SLOTS)
-    const where = `record ${row.id} (revision ${at}, ${row.bucket} ${row.namespace ? `${row.namespace}/` : ''}${row.name})`
+    const where = placeOf(row)
     records++
     const problem = row.sum === sumOfRow(row) ? problemOf(row, at) : 'its checksum is wrong'
     if (problem !== undefined) tell(`${where}: ${problem}`)
@@ -119,8 +119,13 @@ function checkLog(db: DatabaseSync, floor: number, tell: Tell): { records: numbe
   return { records, revision }
 }
 
+export const placeOf = ({ id, bucket, namespace, name }: Pick<LogRow, 'id' | 'bucket' | 'namespace' | 'name'>) =>
+  `record ${id} (revision ${Math.floor(id / SLOTS)}, ${bucket} ${namespace ? `${namespace}/` : ''}${name})`
+
+type Told = Pick<LogRow, 'gap' | 'text' | 'namespace' | 'name'>
+
 /** Whether the text is the object that the key says it is. */
-function problemOf({ gap, text, bucket: _, namespace, name }: LogRow, revision: number): string | undefined {
+export function problemOf({ gap, text, namespace, name }: Told, revision: number): string | undefined {
   if (gap === 0) return text === null ? undefined : 'a deletion with a text'
   if (text === null) return 'it has no text'
   try {

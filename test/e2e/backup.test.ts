@@ -121,6 +121,29 @@ describe('backup, restore and verify', { timeout: 120_000 }, () => {
     }
   })
 
+  test('what is restored has the modes that a first start gives, and restore says where the administrator’s key comes from', async () => {
+    const { status, stderr } = run(`restore ${file} --data ${place('modes')}`)
+    assert.equal(status, 0, String(stderr))
+    const modes = (name: string) =>
+      ['ca.crt', 'ca.key', 'platform.db', 'master.key'].map(one => [
+        one,
+        statSync(join(scratch, name, one)).mode & 0o777,
+      ])
+    assert.deepEqual(modes('modes'), modes('data'))
+    const directory = join(scratch, 'modes')
+    assert.deepEqual(String(stderr).split('\n').slice(1), [
+      `platform: access keys work as before; the administrator's own is not in a backup: put it into ${directory} as admin.key,`,
+      `platform: and the next platform serve writes admin.kubeconfig; if it is lost, platform admin reset --data ${directory} makes a new one`,
+      '',
+    ])
+    const other = await startRestored('modes')
+    assert.match(other.output(), /admin\.kubeconfig was written anew/)
+    assert.doesNotMatch(other.output(), /First start/)
+    assert.equal((await openWire({ ...other, ca: server.ca })(`${group}/teams`)).code, 200)
+    assert.equal(readFileSync(join(directory, 'admin.kubeconfig'), 'utf8').includes(other.adminKey), true)
+    await other.stop()
+  })
+
   test('a backup is of one revision, whatever is written meanwhile', async () => {
     let isOver = false
     const write = async () => {

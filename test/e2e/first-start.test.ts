@@ -1,7 +1,7 @@
 // The first start makes an administrator's key, and no later one does (D1).
 
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
@@ -21,6 +21,39 @@ test('an administrator’s key that was deleted stays deleted after a restart, e
   assert.equal((await server.request('GET', keys)).status, 401)
   await server.stop()
 })
+
+test('where the master key is, is said by the first start that succeeds, with HTTPS or without it, and by no later one', async () => {
+  for (const secure of [true, false]) {
+    const directory = mkdtempSync(join(tmpdir(), 'platform-first-'))
+    const taken = createServer().listen(0, '127.0.0.1')
+    await once(taken, 'listening')
+    const { port } = taken.address() as AddressInfo
+    const at = secure
+      ? ['--https', `127.0.0.1:${port}`, '--http', 'off']
+      : ['--https', 'off', '--http', `127.0.0.1:${port}`]
+    const ended = spawnSync(process.execPath, [program, 'serve', '--data', directory, ...at], { encoding: 'utf8' })
+    taken.close()
+    assert.deepEqual([ended.status, ended.stdout], [1, ''], ended.stderr)
+    const args = ['serve', '--data', directory, '--https', secure ? '127.0.0.1:0' : 'off', '--http', '127.0.0.1:0']
+    const [next, later] = [await saidBy(args), await saidBy(args)]
+    assert.match(next, /First start: an administrator was made/)
+    assert.ok(next.includes(`access key       ${directory}/admin.key\n`), next)
+    assert.ok(next.includes(`secrets sealed   with ${directory}/master.key; whoever copies`), next)
+    assert.match(later, /^platform is ready: .*\n$/)
+    rmSync(directory, { recursive: true, force: true })
+  }
+})
+
+/** What a server prints until it is ready; then it is ended. */
+async function saidBy(args: readonly string[]): Promise<string> {
+  const child = spawn(process.execPath, [program, ...args], { stdio: ['ignore', 'pipe', 'ignore'] })
+  let said = ''
+  for await (const chunk of child.stdout) {
+    said += String(chunk)
+    if (/is ready.*\n/.test(said)) child.kill()
+  }
+  return said
+}
 
 test('a first start that ended after writing admin.key, or before it could tell, is finished by the next one (D1)', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'platform-first-'))

@@ -1,0 +1,73 @@
+// Reads a backup to its end, and writes nothing: whether it is whole, and each record what it says it is. `platform verify` calls it.
+
+import { type Fields, recordsIn } from './backup.ts'
+import type { RingKey } from './key-ring.ts'
+import { labelsOf } from './labels.ts'
+import { openStream } from './sealed-stream.ts'
+import { SLOTS } from './sqlite-table.ts'
+import type { Entry } from './store.ts'
+import { MOST_DAMAGES, placeOf, problemOf, type Verified } from './verify.ts'
+
+export type CheckOptions = {
+  readonly source: AsyncIterable<Uint8Array>
+  readonly keys: readonly RingKey[]
+  /** What else is wrong with an object that is whole, in words. */
+  readonly look: (entry: Entry) => readonly string[]
+}
+
+/** Throws UnknownKeyError where the ring cannot open it: then nothing was looked at. */
+export async function checkBackup({ source, keys, look }: CheckOptions): Promise<Verified> {
+  const damages: string[] = []
+  const tell = (damage: string) => {
+    if (damages.length < MOST_DAMAGES) damages.push(damage)
+  }
+  const check = openCheck(tell, look)
+  let pieces = 0
+  for await (const piece of openStream(source, keys, tell)) {
+    pieces++
+    try {
+      for (const [fields, bytes] of recordsIn(piece)) check.record(fields, bytes)
+    } catch (error) {
+      tell(`a record of the ${pieces}. piece that opens cannot be read: ${(error as Error).message}`)
+    }
+  }
+  // Records that are missing from a piece that did not open are told of by the piece.
+  if (damages.length === 0 && !check.isWhole()) tell('it is not whole: records are missing')
+  return { records: check.objects(), revision: check.revision(), damages }
+}
+
+function openCheck(tell: (damage: string) => void, look: CheckOptions['look']) {
+  const seen = new Set<string>()
+  let revision: number | undefined
+  let objects = 0
+  let end: number | undefined
+
+  function object(
+    [, id, bucket, namespace, name, , gap]: Extract<Fields, readonly ['object', ...unknown[]]>,
+    text: Buffer,
+  ) {
+    objects++
+    const at = Math.floor(id / SLOTS)
+    const where = placeOf({ id, bucket, namespace, name })
+    const key = JSON.stringify([bucket, namespace, name])
+    if (seen.has(key)) tell(`${where}: the object is there twice`)
+    seen.add(key)
+    if (revision !== undefined && at > revision) tell(`${where}: it is newer than the backup`)
+    const problem = gap === 0 ? 'a deletion, which no backup has' : problemOf({ gap, text, namespace, name }, at)
+    if (problem !== undefined) return tell(`${where}: ${problem}`)
+    for (const found of look({ key: { bucket, namespace, name }, revision: at, text, labels: labelsOf(text) }))
+      tell(found)
+  }
+
+  return {
+    record(fields: Fields, bytes: Buffer): void {
+      if (fields[0] === 'begin') revision = fields[1]
+      else if (fields[0] === 'object') object(fields, bytes)
+      else if (fields[0] === 'end') end = fields[1]
+      else if (fields[0] !== 'file' && fields[0] !== 'time') tell('it has a record of a kind that is not known')
+    },
+    isWhole: () => revision !== undefined && end === objects,
+    objects: () => objects,
+    revision: () => revision ?? 0,
+  }
+}
