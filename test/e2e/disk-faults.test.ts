@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { runDiskFault } from '../prove/disk-faults.ts'
 import { runPowerLoss } from '../prove/power-loss.ts'
+import { proofsOf } from '../prove/proofs.ts'
 import { openFiu } from '../support/fiu.ts'
 import { notRun } from '../support/missing.ts'
 
@@ -29,3 +30,11 @@ for (const name of ['fsync fails (EIO)', 'the disk is full (ENOSPC)', 'the disk 
       assert.ok(refused >= 50 && reads > 0, `${refused} writes refused, ${reads} reads`)
       context.diagnostic(`${refused} writes refused, ${reads} reads answered, a write ${Math.round(recovery)} ms after`)
     })
+
+test('in the table of the proof one is one', async () => {
+  const proofs = proofsOf(0.001).filter(({ name }) => name === 'power' || name === 'store')
+  assert.equal(proofs.length, 2)
+  for (const { run } of proofs)
+    for (const { what, found } of await run('one'))
+      assert.doesNotMatch(`${what}: ${found}`, /(?<![\d,.])1 (\w+ )?\w+s\b/)
+})

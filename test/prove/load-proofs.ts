@@ -1,5 +1,6 @@
 // The loads as proofs: each has the machine to itself, because what is measured is how quick it is.
 
+import { counted } from './counted.ts'
 import { runKeys, runMany } from './load-many.ts'
 import { runLoad } from './load-steady.ts'
 import { runWatchers } from './load-watchers.ts'
@@ -43,7 +44,7 @@ async function load(seed: string, seconds: number): Promise<Line[]> {
       `p50 ${ms(writes.at(0.5))}, p99 ${ms(writes.at(0.99))}`,
       isWhole && writes.at(0.99) <= 50,
     ),
-    line(`${what}: answers`, 'no error', `${errors} errors`, errors === 0),
+    line(`${what}: answers`, 'no error', counted(errors, 'error'), errors === 0),
     line(
       `${what}: memory`,
       'flat within 5%',
@@ -63,7 +64,7 @@ async function load(seed: string, seconds: number): Promise<Line[]> {
 
 async function watchers(): Promise<Line[]> {
   const { watchers: many, events, told, late, slow, cut, grown } = await runWatchers()
-  const what = `${many} watchers, ${events} events, 5 a second at most`
+  const what = `${counted(many, 'watcher')}, ${counted(events, 'event')}, 5 a second at most`
   return [
     line(what, 'all told', `${told} of ${many * events} told`, told === many * events),
     line(`${what}: delay`, 'p99 ≤ 1 s', `p99 ${ms(late.at(0.99))}`, late.at(0.99) <= 1000),
@@ -85,6 +86,6 @@ async function objects(wanted: number): Promise<Line[]> {
 
 async function keys(wanted: number): Promise<Line[]> {
   const { keys: many, teams, gets, errors } = await runKeys({ keys: wanted, teams: wanted / 10 })
-  const found = `p99 ${ms(gets.at(0.99))}, ${errors} errors`
+  const found = `p99 ${ms(gets.at(0.99))}, ${counted(errors, 'error')}`
   return [line(`${many} keys, ${teams} teams: who am I`, 'p99 ≤ 20 ms', found, gets.at(0.99) <= 20 && errors === 0)]
 }

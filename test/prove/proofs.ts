@@ -7,6 +7,7 @@ import { startServer } from '../support/server.ts'
 import { runPrograms } from '../vcluster/sandbox-programs-run.ts'
 import { bugs } from './bugs.ts'
 import { checkConsistency } from './check-consistency.ts'
+import { counted, say } from './counted.ts'
 import { runCrashes } from './crashes.ts'
 import { faults, runDiskFault } from './disk-faults.ts'
 import { floods, runFlood } from './floods.ts'
@@ -24,8 +25,6 @@ export type Proof = { readonly part: string; readonly name: string; run(seed: st
 /** How much of the usual: 1 took 24 minutes on two cores, 20 takes hours, 0.1 is for a look. */
 export type Scale = number
 
-const count = new Intl.NumberFormat('en')
-const say = (value: number) => count.format(Math.round(value))
 const pieces = <T>(many: number, make: (index: number) => T) => Array.from({ length: many }, (_, index) => make(index))
 
 export function proofsOf(scale: Scale): readonly Proof[] {
@@ -52,10 +51,10 @@ const crashes = (index: number, kills: number): Proof => ({
   async run(seed) {
     const { writes, events, at } = await runCrashes(kills, `${seed}/${index}`)
     const places = new Set(at).size
-    const found = `${say(writes)} acknowledged writes, ${say(events)} events, ${places} places of death`
+    const found = `${counted(writes, 'acknowledged write')}, ${counted(events, 'event')}, ${counted(places, 'place')} of death`
     return [
       {
-        what: `${kills} deaths of a server under 8 writers`,
+        what: `${counted(kills, 'death')} of a server under 8 writers`,
         wanted: 'nothing lost, halved, doubled',
         found,
         kept: true,
@@ -66,8 +65,8 @@ const crashes = (index: number, kills: number): Proof => ({
 
 async function storeCrashes(seed: string, kills: number): Promise<Line[]> {
   const writes = await runStoreCrashes({ kills, seed })
-  const found = `${say(writes)} acknowledged writes`
-  return [{ what: `${say(kills)} deaths of a bare store`, wanted: 'nothing lost or halved', found, kept: true }]
+  const found = counted(writes, 'acknowledged write')
+  return [{ what: `${counted(kills, 'death')} of a bare store`, wanted: 'nothing lost or halved', found, kept: true }]
 }
 
 /** The test of that name, for longer. */
@@ -86,8 +85,10 @@ async function syncChaos(seconds: number): Promise<Line[]> {
 
 function powerLoss(seed: string, commits: number): Line[] {
   const { disks, checkpoints } = runPowerLoss({ commits, seed })
-  const found = `${say(disks)} disks with cut, missing and mixed sectors, ${checkpoints} checkpoints`
-  return [{ what: `power lost around ${say(commits)} commits`, wanted: 'the state before or after', found, kept: true }]
+  const found = `${counted(disks, 'disk')} with cut, missing and mixed sectors, ${counted(checkpoints, 'checkpoint')}`
+  return [
+    { what: `power lost around ${counted(commits, 'commit')}`, wanted: 'the state before or after', found, kept: true },
+  ]
 }
 
 const diskFault = (name: string): Proof => ({
@@ -99,7 +100,7 @@ const diskFault = (name: string): Proof => ({
     if (!fiu) return [{ what: name, wanted, found: 'not run: libfiu is missing', kept: false }]
     const { refused, reads, recovery, problems } = await runDiskFault(fiu, name, seed)
     await fiu.close()
-    const found = `${say(refused)} writes refused, ${say(reads)} reads answered, a write ${say(recovery)} ms after`
+    const found = `${counted(refused, 'write')} refused, ${counted(reads, 'read')} answered, a write ${say(recovery)} ms after`
     return [{ what: name, wanted, found: problems[0]?.text ?? found, kept: problems.length === 0 && refused > 0 }]
   },
 })
@@ -114,7 +115,7 @@ const consistency = (index: number): Proof => ({
       const recording = await runTraffic(to, { operations: 100_000, seed: `${seed}/${index}` })
       const problems = checkConsistency(recording)
       const told = recording.sessions.reduce((sum, session) => sum + session.told.length, 0)
-      const found = `${say(operationsIn(recording))} requests, ${say(told)} events in ${recording.sessions.length} watches`
+      const found = `${counted(operationsIn(recording), 'request')}, ${counted(told, 'event')} in ${counted(recording.sessions.length, 'watch', 'watches')}`
       const kept = problems.length === 0 && strangeIn(recording) === 0
       return [
         { what: 'requests of 64 clients', wanted: 'one order of writes', found: problems[0]?.text ?? found, kept },
@@ -130,8 +131,8 @@ const seededBug = (name: string): Proof => ({
   name,
   async run(seed) {
     const { by, found, text, after, seconds } = await huntBug(name, seed)
-    const unit = by === 'store crashes' ? 'deaths' : 'requests'
-    const how = found ? `by ${by}, “${found}”, after ${say(after)} ${unit}, ${seconds.toFixed(1)} s` : text
+    const unit = by === 'store crashes' ? 'death' : 'request'
+    const how = found ? `by ${by}, “${found}”, after ${counted(after, unit)}, ${seconds.toFixed(1)} s` : text
     return [{ what: name, wanted: 'found', found: how, kept: found !== undefined }]
   },
 })
@@ -149,7 +150,7 @@ const rawRequests = (seed: string, requests: number) =>
   withServer(async server => {
     const { answers, problems } = await runRawFuzz(server, requests, seed)
     const codes = Object.entries(answers).map(([code, times]) => `${code}: ${say(times)}`)
-    const what = `${say(requests)} generated requests over bare sockets`
+    const what = `${counted(requests, 'generated request')} over bare sockets`
     return [{ what, wanted: 'no 500, no growth', found: problems[0] ?? codes.join(', '), kept: problems.length === 0 }]
   })
 
@@ -186,7 +187,7 @@ async function programs(seed: string, many: number): Promise<Line[]> {
   const outcome = await runPrograms(many, Number.parseInt(seed, 10) % 2 ** 31 || 1)
   return [
     {
-      what: `${say(many)} generated patch programs`,
+      what: counted(many, 'generated patch program'),
       wanted: 'as V8 runs them',
       found: Object.entries(outcome)
         .map(([how, times]) => `${say(times)} ended with ${endings[how] ?? how}`)

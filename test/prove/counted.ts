@@ -1,0 +1,8 @@
+// Figures as the table of the proof says them. proofs.ts and load-proofs.ts call it.
+
+const format = new Intl.NumberFormat('en')
+
+export const say = (value: number): string => format.format(Math.round(value))
+
+export const counted = (many: number, one: string, more = `${one}s`): string =>
+  `${say(many)} ${Math.round(many) === 1 ? one : more}`
