@@ -2,10 +2,26 @@
 
 import { dnsLabel } from '../api/names.ts'
 import type { Flags, Given, Io } from '../cli/command.ts'
+import { readDuration } from '../cli/duration.ts'
 import { configFlags } from '../cli/read-config.ts'
 import type { Config } from '../vcluster/config.ts'
 import type { OpenSyncOptions } from '../vcluster/sync.ts'
 import type { Reached } from './reach.ts'
+
+/** Seconds. It was seconds alone before other commands had durations, and scripts say so. */
+export const timeoutOf = (text: string): number =>
+  /^\d{1,6}$/.test(text) ? Number(text) : readDuration('--timeout', text)
+
+/** As long as a timer of Node can be. */
+const longest = 999_999
+
+export function timeoutProblem(text: string): string {
+  try {
+    return timeoutOf(text) > longest ? `--timeout: "${text}" must be at most 11d` : ''
+  } catch {
+    return `--timeout: "${text}" must be a time such as 90s, 15m or 2h`
+  }
+}
 
 export const flags = {
   ...configFlags,
@@ -24,7 +40,12 @@ export const flags = {
   'host-context': { type: 'text', value: 'NAME', what: 'Context of that file.' },
   once: { type: 'switch', what: 'Bring everything in order once, and end; 1: something could not be.' },
   'dry-run': { type: 'switch', what: 'Print what would be written, once, and write nothing.' },
-  timeout: { type: 'text', value: 'SECONDS', what: 'How long --once and --dry-run try.', default: '60' },
+  timeout: {
+    type: 'text',
+    value: 'TIME',
+    what: 'How long --once and --dry-run try, such as 90s or 15m; a bare number is seconds.',
+    default: '60s',
+  },
   'import-allow': { type: 'list', value: 'Secret[/NAME]', what: 'Secrets of the host that references may import.' },
   'leader-elect': { type: 'switch', what: 'Work only while holding a Lease on the host, for several replicas.' },
   listen: {

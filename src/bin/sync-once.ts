@@ -6,9 +6,11 @@ import type { Logger } from 'pino'
 import { writeYaml } from '../api/codec.ts'
 import type { Json } from '../api/object.ts'
 import type { EndpointSync } from '../vcluster/endpoints.ts'
+import { MissingApiError } from '../vcluster/missing-api.ts'
 import { type Told, withoutEffect } from '../vcluster/scoped.ts'
 import { openSync } from '../vcluster/sync.ts'
-import type { Opened, OptionsFor } from './sync-flags.ts'
+import { toldOf } from './sync-failure.ts'
+import { type Opened, type OptionsFor, timeoutOf } from './sync-flags.ts'
 import { aborted } from './sync-reload.ts'
 
 /** Exit code 0: all in order. 1: something could not be brought in order. */
@@ -17,18 +19,25 @@ export async function syncOnce(opened: Opened, options: OptionsFor, signal: Abor
   if (!config.sync.toHost.endpoints.enabled) return 0
   const timeUp = new AbortController()
   // One that keeps the process alive: while a server is tried again, nothing else may.
-  const timer = startTimer(() => timeUp.abort(), Number(asked.timeout) * 1000)
+  const timer = startTimer(() => timeUp.abort(), timeoutOf(asked.timeout) * 1000)
   const limit = AbortSignal.any([signal, timeUp.signal])
   const late = new Promise<void>(resolve => limit.addEventListener('abort', () => resolve()))
   const tell = (side: string) => (write: Told) => io.out(printed(side, write))
-  const base = options(config, limit)
+  const { observer, ...base } = options(config, limit)
+  /** Another kind of server is not going to become the right one. */
+  let wrong: MissingApiError | undefined
+  const failed: typeof observer.failed = (what, error) => {
+    if (!(error instanceof MissingApiError)) return observer.failed(what, error)
+    wrong ??= error
+    timeUp.abort()
+  }
   const dry = asked['dry-run']
     ? {
         virtual: withoutEffect(base.virtual, tell('the virtual cluster')),
         host: withoutEffect(base.host, tell('the host')),
       }
     : {}
-  const sync = await openSync({ ...base, ...dry }).catch(aborted)
+  const sync = await openSync({ ...base, ...dry, observer: { ...observer, failed } }).catch(aborted)
   const tries = asked['dry-run'] ? 1 : 5
   if (sync) {
     await Promise.race([sync.ready, late])
@@ -39,7 +48,9 @@ export async function syncOnce(opened: Opened, options: OptionsFor, signal: Abor
   clearTimeout(timer)
   const failures = sync?.failures() ?? []
   for (const { name, error } of failures) io.err(`platform: ${name}: ${(error as Error).message}\n`)
-  if (limit.aborted && !signal.aborted) io.err(`platform: not done within ${asked.timeout} s\n`)
+  if (wrong) io.err(`platform: ${toldOf(opened, wrong)}\n`)
+  else if (limit.aborted && !signal.aborted)
+    io.err(`platform: not done within ${asked.timeout}${/\d$/.test(asked.timeout) ? ' s' : ''}\n`)
   log.flush()
   return failures.length || limit.aborted ? 1 : 0
 }

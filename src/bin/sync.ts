@@ -12,7 +12,8 @@ import type { EndpointSync } from '../vcluster/endpoints.ts'
 import { openLearner } from '../vcluster/learn.ts'
 import { holdLease } from '../vcluster/lease.ts'
 import { reachCluster } from './reach.ts'
-import { flags, type Opened, type OptionsFor } from './sync-flags.ts'
+import { toldOf } from './sync-failure.ts'
+import { flags, type Opened, type OptionsFor, timeoutProblem } from './sync-flags.ts'
 import { observeSync, servePages } from './sync-metrics.ts'
 import { syncOnce } from './sync-once.ts'
 import { keepSyncing } from './sync-reload.ts'
@@ -42,7 +43,7 @@ export const vclusterSync = defineCommand({
   flags,
   run: async ({ flags: asked }, io) => {
     const problems = [
-      /^\d{1,6}$/.test(asked.timeout) ? '' : '--timeout must be a number of seconds',
+      timeoutProblem(asked.timeout),
       asked.listen === 'off' || /^(\[[0-9a-fA-F:]+\]|[^:]+):\d{1,5}$/.test(asked.listen)
         ? ''
         : '--listen must be HOST:PORT or off',
@@ -110,7 +111,7 @@ async function run(opened: Opened): Promise<number> {
         if (signal.aborted) return // it was broken off, and nobody tries again
         failed(error)
         // What the other side says is a sentence; where it was read in our own sources helps nobody.
-        if (error instanceof ApiError) log.warn({ what }, `failed; trying again: ${error.message}`)
+        if (error instanceof ApiError) log.warn({ what }, `failed; trying again: ${toldOf(opened, error)}`)
         else log.warn({ err: error, what }, 'failed; trying again')
       },
       leftBehind: found => {

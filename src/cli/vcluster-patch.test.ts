@@ -76,6 +76,67 @@ test('-o diff shows what the patches change, -o trace how', async () => {
   assert.equal((await patch(same, ' -o diff')).out, '')
 })
 
+test('a patch that matches nothing is a note, whatever is printed; one that changes nothing, or is not for this direction, is none', async () => {
+  const never = `{path: 'subsets[*].addresses[*].nodeName', expression: value}`
+  const files = {
+    'v.yaml': config(
+      `${owner}, {path: a.b, expression: value}, ${never}, {path: 'subsets[*].ports[*].port', expression: value}`,
+    ),
+    'o.yaml': endpoints('{owner: blue}'),
+  }
+  for (const form of ['yaml', 'json', 'diff', 'trace']) {
+    const { code, err } = await patch(files, ` -o ${form}`)
+    assert.equal(code, 0)
+    assert.deepEqual(
+      err.split('\n').filter(line => line.includes('note')),
+      [
+        'platform: note: patch 1 at a.b matches nothing in this object (has no "a"), so it does nothing',
+        'platform: note: patch 2 at subsets[*].addresses[*].nodeName matches nothing in this object (subsets[0].addresses[0] has no "nodeName"), so it does nothing',
+      ],
+    )
+  }
+  const empty = endpoints('{owner: blue}').replace(/subsets: .*\}\n/, 'subsets: []}\n')
+  assert.match(
+    (await patch({ ...files, 'o.yaml': empty })).err,
+    /patch 3 at subsets\[\*\]\.ports\[\*\]\.port matches nothing in this object, so/,
+  )
+  const there = (await patch({ ...files, 'v.yaml': config(owner) })).out
+  const back = await patch({ ...files, 'o.yaml': there }, ' --reverse')
+  assert.doesNotMatch(back.err, /matches nothing/)
+  const unlabelled = await patch({ ...files, 'o.yaml': there.replace(/ +owner: .*\n/, '') }, ' --reverse')
+  assert.match(unlabelled.err, /note: patch 0 at metadata\.annotations\.owner matches nothing in this object/)
+})
+
+test('an object whose file names no namespace is in that of --object-namespace, as kubectl -n would have it; -n is short for --namespace', async () => {
+  const bare = endpoints('{owner: blue}').replace(' namespace: default,', '')
+  const files = { 'v.yaml': config(owner), 'o.yaml': bare }
+  const without = await patch(files)
+  assert.equal(without.code, 2)
+  assert.match(without.err, /metadata\.namespace must be there: .*, or say --object-namespace NS/)
+  const shop = await patch(files, ' --object-namespace shop')
+  assert.equal(metadataOf(shop.object())['name'], 'web-x-shop-x-vc')
+  const named = await patch({ ...files, 'o.yaml': endpoints('{owner: blue}') }, ' --object-namespace shop')
+  assert.equal(metadataOf(named.object())['name'], 'web-x-default-x-vc', 'what the file says counts')
+  const tested = await run('test d --object-namespace shop', {
+    'd/vcluster.yaml': config(owner),
+    'd/a/input.yaml': bare,
+    'd/a/expected.yaml': bare
+      .replace('name: web', 'name: web-x-shop-x-vc, namespace: team')
+      .replace('blue', 'team-blue'),
+    'd/b/input.yaml': bare,
+    'd/b/host.yaml': bare.replace('name: web', 'name: web-x-shop-x-vc, namespace: team').replace('blue', 'team-red'),
+    'd/b/reverse': '',
+    'd/b/expected.yaml': bare.replace('blue', 'red'),
+  })
+  assert.equal(tested.code, 0, tested.out + tested.err)
+  const said: string[] = []
+  const io = { ...fakeIo(), err: (text: string) => void said.push(text) }
+  const words = (command: string) => `vcluster ${command} --name vc -n team`.split(' ')
+  assert.equal(await runCommand(commands, words('patch -f nowhere --object o.yaml'), io), 2)
+  assert.equal(await runCommand(commands, words('test nowhere'), io), 2)
+  assert.doesNotMatch(said.join(''), /no flag|is missing/)
+})
+
 test('--reverse prints what would come back, and says what cannot', async () => {
   const there = (await patch({ 'v.yaml': config(owner), 'o.yaml': endpoints('{owner: blue}') })).out
   const files = { 'v.yaml': config(owner), 'o.yaml': there, 'x.yaml': endpoints('{owner: blue}') }
@@ -131,8 +192,15 @@ test('a patch that fails, or an address that is refused, is told with code 1', a
   assert.equal(code, 1)
   assert.match(
     err,
-    /PatchFailed: patch 0 at metadata\.annotations\.owner: TypeError: cannot read property 'b' of undefined/,
+    /PatchFailed: patch 0 at metadata\.annotations\.owner: TypeError: cannot read property 'b' of undefined; its expression: value\.a\.b\n/,
   )
+  const long = `value.a.b + '${'x'.repeat(500)}'`
+  const cut = await patch({
+    ...broken,
+    'v.yaml': config(`{path: metadata.annotations.owner, expression: "value.a\\n  .b + '${'x'.repeat(500)}'"}`),
+  })
+  assert.match(cut.err, /; its expression: value\.a \.b \+ 'x{100,200}…\n/)
+  assert.ok(cut.err.length < long.length + 200)
   const loopback = await patch({ 'v.yaml': config(owner), 'o.yaml': endpoints('{owner: x}', '127.0.0.1') })
   assert.equal(loopback.code, 1)
   assert.match(loopback.err, /AddressRefused/)
@@ -194,6 +262,12 @@ test('test runs every case of a directory: 0 as expected, 1 differs, 2 bad input
   const fine = await run('test d', files)
   assert.equal(fine.code, 0, fine.out + fine.err)
   assert.equal(fine.out, 'ok      fine\nok      refused\nok      reverse\n3 cases, 0 differ\n')
+  const one = await run('test d', {
+    'd/vcluster.yaml': config(owner),
+    'd/fine/input.yaml': files['d/fine/input.yaml'],
+    'd/fine/expected.yaml': files['d/fine/expected.yaml'],
+  })
+  assert.equal(one.out, 'ok      fine\n1 case, 0 differ\n')
   const wrong = await run('test d', { ...files, 'd/fine/expected.yaml': expected('blue') })
   assert.equal(wrong.code, 1)
   assert.match(wrong.out, /differs fine\n[\s\S]*- {4}owner: blue\n\+ {4}owner: team-blue\n[\s\S]*3 cases, 1 differs\n$/)

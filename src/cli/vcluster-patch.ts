@@ -17,7 +17,20 @@ import { withoutMarks } from './without-marks.ts'
 export const vclusterFlags = {
   ...configFlags,
   name: { type: 'text', value: 'VC', what: 'Name of the virtual cluster.', required: true, check: dnsLabel },
-  namespace: { type: 'text', value: 'NS', what: 'Its namespace on the host.', required: true, check: dnsLabel },
+  namespace: {
+    type: 'text',
+    short: 'n',
+    value: 'NS',
+    what: 'Its namespace on the host.',
+    required: true,
+    check: dnsLabel,
+  },
+  'object-namespace': {
+    type: 'text',
+    value: 'NS',
+    what: 'Namespace of virtual objects whose file names none.',
+    check: dnsLabel,
+  },
 } as const satisfies Flags
 
 export const vclusterPatch = defineCommand({
@@ -60,10 +73,11 @@ export const vclusterPatch = defineCommand({
   },
   run: async ({ flags }, io) => {
     const config = await readConfig(flags, io)
+    const own = flags['object-namespace']
     const [object, host, virtual] = [
-      await readObject(flags.object, io),
+      await readObject(flags.object, io, flags.reverse ? undefined : { namespace: own }),
       flags['host-object'] === undefined ? null : await readObject(flags['host-object'], io),
-      flags['virtual-object'] === undefined ? null : await readObject(flags['virtual-object'], io),
+      flags['virtual-object'] === undefined ? null : await readObject(flags['virtual-object'], io, { namespace: own }),
     ]
     const nameless = flags.reverse ? whyNameless({ virtualObject: virtual, hostObject: object }, flags.name) : undefined
     if (nameless !== undefined) throw new UsageError([`${flags.object}: ${nameless}`])

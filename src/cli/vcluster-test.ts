@@ -31,7 +31,8 @@ export const vclusterTest = defineCommand({
     if (!names.length)
       throw new UsageError([`${root}: no cases: a case is a directory with input.yaml and expected.yaml`])
     const sandbox = openSandbox({ workers: 1 })
-    const options = { config, name: flags.name, namespace: flags.namespace, sandbox, now: io.now }
+    const own = flags['object-namespace']
+    const options = { config, name: flags.name, namespace: flags.namespace, sandbox, now: io.now, own }
     const count = { ok: 0, differs: 0, broken: 0 }
     try {
       for (const name of names) {
@@ -48,7 +49,8 @@ export const vclusterTest = defineCommand({
       await sandbox.close()
     }
     const unrun = count.broken ? `, ${count.broken} cannot be run` : ''
-    io.out(`${names.length} cases, ${count.differs} ${count.differs === 1 ? 'differs' : 'differ'}${unrun}\n`)
+    const cases = `${names.length} ${names.length === 1 ? 'case' : 'cases'}`
+    io.out(`${cases}, ${count.differs} ${count.differs === 1 ? 'differs' : 'differ'}${unrun}\n`)
     return count.broken ? 2 : count.differs ? 1 : 0
   },
 })
@@ -71,11 +73,14 @@ async function list(path: string, io: Io): Promise<readonly string[]> {
   })
 }
 
+type CaseOptions = PreviewOptions & { readonly own: string | undefined }
+
 /** Answers the difference. A case with `host.yaml` alone goes from the host to the virtual cluster. */
-async function runCase(path: string, options: PreviewOptions, io: Io): Promise<string> {
+async function runCase(path: string, { own, ...options }: CaseOptions, io: Io): Promise<string> {
   const files = await list(path, io)
-  const read = (name: string) => (files.includes(name) ? readObject(`${path}/${name}`, io) : null)
-  const [input, host] = [await read('input.yaml'), await read('host.yaml')]
+  const read = (name: string, isVirtual: boolean) =>
+    files.includes(name) ? readObject(`${path}/${name}`, io, isVirtual ? { namespace: own } : undefined) : null
+  const [input, host] = [await read('input.yaml', true), await read('host.yaml', false)]
   if (!input && !host) throw new UsageError([`${path}: neither input.yaml nor host.yaml is there`])
   const isReverse = !input || files.includes('reverse')
   const nameless = isReverse && host && whyNameless({ virtualObject: input, hostObject: host }, options.name)
@@ -88,7 +93,7 @@ async function runCase(path: string, options: PreviewOptions, io: Io): Promise<s
     const wanted = new TextDecoder().decode(await io.readFile(`${path}/expected.error`)).trim()
     return preview.problem?.includes(wanted) ? '' : diffOf(`${wanted}\n`, `${preview.problem ?? 'no error'}\n`)
   }
-  const expected = await read('expected.yaml')
+  const expected = await read('expected.yaml', isReverse)
   if (!expected) throw new UsageError([`${path}: neither expected.yaml nor expected.error is there`])
   if (preview.problem !== undefined) return `${preview.problem}\n`
   return diffOf(sorted(withoutMarks(expected)), sorted(withoutMarks(preview.object)))

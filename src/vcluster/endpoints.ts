@@ -1,6 +1,7 @@
 // The syncer: follows endpoints and services of the virtual cluster and endpoints of the host, and makes the host follow,
 // name by name. What a name needs is decided by plan.ts from both sides; here it is read, written, retried and told.
 
+import type { Kind } from '../api/kind.ts'
 import type { Ref } from '../api/object.ts'
 import type { Resources } from '../api/resources.ts'
 import { virtualRefOf } from './bookkeeping.ts'
@@ -10,6 +11,7 @@ import { openEvents } from './events.ts'
 import { bare, gist, isOnlyCondition, serviceState, slim } from './keep.ts'
 import { Endpoints, type EndpointsObject, Service, type ServiceObject } from './kinds.ts'
 import { startLanes } from './lanes.ts'
+import { missingApi } from './missing-api.ts'
 import type { Referent } from './patch/reference.ts'
 import { isAsSent, isConflict, perform, referenceTrouble, troubleOf } from './perform.ts'
 import { type Plan, type PlanTools, planEndpoints, type State, type Write } from './plan.ts'
@@ -94,7 +96,8 @@ export function startEndpointSync(options: SyncOptions): EndpointSync {
       add(name)
     }
   }
-  const following = (what: string) => (error: unknown) => observer.failed(`following ${what}`, error)
+  const following = (side: Side, kind: Kind) => (error: unknown) =>
+    observer.failed(`following ${side} ${kind.plural}`, missingApi(side, kind, error))
   const virtual = followCopies<EndpointsObject>({
     resources: options.virtual,
     kind: Endpoints,
@@ -105,7 +108,7 @@ export function startEndpointSync(options: SyncOptions): EndpointSync {
       since.set(nameOf(ref), since.get(nameOf(ref)) ?? options.ticks())
       add(nameOf(ref))
     },
-    failed: following('virtual endpoints'),
+    failed: following('virtual', Endpoints),
     isBack: tryAgain,
   })
   const services = followCopies<ServiceObject>({
@@ -116,7 +119,7 @@ export function startEndpointSync(options: SyncOptions): EndpointSync {
     changed: (ref, next, before) => {
       if (!next || !before || serviceState(next) !== serviceState(before)) add(nameOf(ref))
     },
-    failed: following('virtual services'),
+    failed: following('virtual', Service),
     isBack: tryAgain,
   })
   const host = followCopies<EndpointsObject>({
@@ -131,7 +134,7 @@ export function startEndpointSync(options: SyncOptions): EndpointSync {
       }
       for (const name of waiting.get(nameOf(ref)) ?? []) add(name)
     },
-    failed: following('host endpoints'),
+    failed: following('host', Endpoints),
     isBack: tryAgain,
   })
   const events = openEvents({

@@ -8,6 +8,7 @@ import { type Trouble, withCondition } from './condition.ts'
 import type { EndpointsObject } from './kinds.ts'
 import { adoptedFrom, isEmpty, keptOnHost, baseOf as seenNow, withChanges } from './merge-metadata.ts'
 import type { Patched, Patcher } from './patch/apply.ts'
+import { problemTexts } from './patch/problem.ts'
 import type { Referent } from './patch/reference.ts'
 import { hostRefOf, subsetsKey, toHost, type Vcluster } from './translate.ts'
 
@@ -107,7 +108,7 @@ async function bring(
   })
   const wanted = (patched?.object ?? object) as unknown as EndpointsObject
   const problem = patched && problemOf(patched)
-  if (problem !== undefined) return failed(virtual, { reason: 'PatchFailed', message: problem }, tools)
+  if (problem !== undefined) return failed(virtual, problem, tools)
   const refused = refusedAddress(wanted, tools.refuses)
   if (refused !== undefined) return failed(virtual, { reason: 'AddressRefused', message: refused }, tools)
   const owner = hostRef.namespace === tools.vcluster.namespace ? tools.owner : undefined
@@ -156,11 +157,11 @@ async function adopt(
   })
   const back = reversed.object as unknown as EndpointsObject
   const problem = problemOf(reversed)
-  return problem === undefined ? apply(back.metadata) : { trouble: { reason: 'PatchFailed', message: problem } }
+  return problem === undefined ? apply(back.metadata) : { trouble: problem }
 }
 
-const problemOf = ({ problem }: Patched) =>
-  problem && `patch ${problem.index} at ${problem.path || '""'}: ${problem.message}`
+const problemOf = ({ problem }: Patched): Trouble | undefined =>
+  problem && { reason: 'PatchFailed', ...problemTexts(problem) }
 
 type FinishOptions = {
   readonly merged: EndpointsObject

@@ -173,7 +173,13 @@ describe('platform vcluster sync', { timeout: 300_000, concurrency: sideBySide(3
     assert.match(metrics, /vcluster_sync_patch_errors_total\{patch="0"\} [1-9]/)
     assert.match(metrics, /vcluster_sync_objects\{state="failed"\} 1/)
     assert.match(metrics, /vcluster_sync_lag_seconds_count [1-9]/)
-    assert.match(printed(), /"reason":"PatchFailed"/)
+    assert.match(
+      printed(),
+      /"reason":"PatchFailed","msg":"patch 0 at metadata\.annotations\.bad: .*; its expression: value\.no\.such"/,
+    )
+    // The tenant did not write the configuration.
+    const events = JSON.stringify(await v.list(Event))
+    assert.doesNotMatch(told + events, /no\.such/)
     const page = readFileSync(join(root, 'docs/SYNCER.md'), 'utf8')
     for (const [, name] of metrics.matchAll(/^# TYPE (\S+)/gm))
       assert.ok(page.includes(`| \`${name}\` |`), `${name} is not on the page`)
@@ -265,7 +271,7 @@ describe('platform vcluster sync', { timeout: 300_000, concurrency: sideBySide(3
     const files = ['--virtual-kubeconfig', join(directory, 'nowhere'), '--host-kubeconfig', write('broken', 'a: [')]
     const { code, stderr } = await exec(process.execPath, [program, ...args, ...files])
     assert.equal(code, 2)
-    assert.match(stderr, /--timeout must be a number of seconds/)
+    assert.match(stderr, /--timeout: "soon" must be a time such as 90s, 15m or 2h/)
     assert.match(stderr, /bad\.yaml:1:\d+: sync\.toHost\.endpoints\.enable is no known key; did you mean enabled\?/)
     assert.match(stderr, /cannot read .*nowhere: there is no such file/)
     assert.match(stderr, /broken is no kubeconfig: line 1/)
@@ -273,7 +279,7 @@ describe('platform vcluster sync', { timeout: 300_000, concurrency: sideBySide(3
     assert.match(outside.stderr, /this does not run in a pod with a service account/)
   })
 
-  test('a server that is away, or whose certificate is wrong, is tried until the time is up, and the log says why', async t => {
+  test('a server that is away, or whose certificate is wrong, is tried until the time is up, and the log says why; one that is no API server is not', async t => {
     const { virtualKubeconfig } = await open(t)
     const file = write('away.yaml', '')
     const away = write('away.kubeconfig', kubeconfigOf('http://127.0.0.1:9'))
@@ -311,6 +317,7 @@ describe('platform vcluster sync', { timeout: 300_000, concurrency: sideBySide(3
     ])
     stranger.close()
     assert.equal(three.code, 1, three.stderr)
-    assert.match(three.stderr, /not done within 1 s/)
+    assert.match(three.stderr, /at http:\S+ has no (endpoints|services) \(v1\): it must be a Kubernetes API server/)
+    assert.doesNotMatch(three.stderr, /not done within/)
   })
 })

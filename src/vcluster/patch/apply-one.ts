@@ -31,6 +31,8 @@ export type Step = {
   readonly path: string
   readonly changes: readonly { readonly path: string; readonly before: Json; readonly after?: Json }[]
   readonly skipped: readonly { readonly path: string; readonly reason: string }[]
+  /** It is for this direction, and nowhere in the object is what it could be applied to. */
+  readonly isUnmatched: boolean
   readonly ms: number
 }
 
@@ -74,6 +76,7 @@ type One = {
   readonly options: Surroundings
 }
 type Done = Pick<Step, 'changes' | 'skipped'> & {
+  readonly isUnmatched?: boolean
   readonly object: JsonObject
   readonly referents: readonly Referent[]
   readonly problem?: { readonly path: string; readonly message: string }
@@ -92,6 +95,7 @@ export async function applyOne(one: One): Promise<Done> {
       .filter(({ path }) => isProtected(path))
       .map(({ path }) => ({ path: showPath(path), reason: 'is protected' })),
   ]
+  if (open.length === 0) return { ...nothing, skipped, isUnmatched: true }
   const outcomes = await outcomesOf(one, open)
   const failed = outcomes.findIndex(outcome => 'failed' in outcome)
   const reason = outcomes[failed]

@@ -1,9 +1,10 @@
 // Applies a list of patches to an object on its way to the other side. The syncer and the preview call it.
 
 import type { JsonObject } from '../../api/object.ts'
-import { applyOne, type PatchInput, prepare, type Step, type Surroundings } from './apply-one.ts'
+import { applyOne, type PatchInput, prepare, type Ready, type Step, type Surroundings } from './apply-one.ts'
 import { cloneJson } from './edit.ts'
 import { checkPatches, type Patch } from './patch.ts'
+import type { Problem } from './problem.ts'
 import type { Direction, Referent } from './reference.ts'
 
 export type PatcherOptions = Surroundings & {
@@ -14,7 +15,6 @@ export type PatcherOptions = Surroundings & {
 }
 
 export type { PatchInput, Step }
-export type Problem = { readonly index: number; readonly path: string; readonly message: string }
 
 /** With a problem the object is not to be written; `object` is what there was before the patch that failed. */
 export type Patched = {
@@ -31,6 +31,11 @@ export type Patcher = {
   close(): Promise<void>
 }
 
+const expressionOf = (patch: Ready | undefined, direction: Direction): Pick<Problem, 'expression'> => {
+  const text = patch?.expressions[direction]?.text
+  return text === undefined ? {} : { expression: text }
+}
+
 export function openPatcher(options: PatcherOptions): Patcher {
   const { sandbox, validate, now = () => performance.now() } = options
   const [wrong] = checkPatches(options.patches)
@@ -45,10 +50,12 @@ export function openPatcher(options: PatcherOptions): Patcher {
       const start = now()
       const done = await applyOne({ patch, direction, input, object, options })
       const { index, shown: path } = patch
-      trace.push({ index, path, changes: done.changes, skipped: done.skipped, ms: now() - start })
-      if (done.problem) return { object, trace, referents, problem: { index, ...done.problem } }
+      const { changes, skipped, isUnmatched = false } = done
+      trace.push({ index, path, changes, skipped, isUnmatched, ms: now() - start })
+      const by = { index, ...expressionOf(patch, direction) }
+      if (done.problem) return { object, trace, referents, problem: { ...by, ...done.problem } }
       const [refused] = validateEach && done.changes.length ? (validate?.(done.object) ?? []) : []
-      if (refused !== undefined) return { object, trace, referents, problem: { index, path, message: refused } }
+      if (refused !== undefined) return { object, trace, referents, problem: { ...by, path, message: refused } }
       referents.push(...done.referents)
       object = done.object
     }
@@ -63,7 +70,9 @@ export function openPatcher(options: PatcherOptions): Patcher {
     const again = await run(direction, input, true)
     if (again.problem) return again
     const last = patched.trace.findLast(step => step.changes.length)
-    return last ? { ...patched, problem: { index: last.index, path: last.path, message } } : patched
+    if (!last) return patched
+    const by = expressionOf(ready[last.index], direction)
+    return { ...patched, problem: { index: last.index, path: last.path, message, ...by } }
   }
 
   return {

@@ -10,6 +10,7 @@ import { objectProblem } from '../object-problem.ts'
 import { type PlanTools, planEndpoints } from '../plan.ts'
 import { openPatcher, type Patched, type Patcher, type Step } from './apply.ts'
 import type { Patch } from './patch.ts'
+import { problemTexts } from './problem.ts'
 import type { Referent } from './reference.ts'
 import type { Sandbox } from './sandbox.ts'
 
@@ -41,7 +42,7 @@ export async function previewToHost(objects: PreviewObjects, options: PreviewOpt
   const patched = await planHost(objects, options, patcher)
   const plain = await planHost(objects, options, undefined)
   const { trace = [], referents = [] } = seen.last ?? {}
-  return { ...patched, plain: plain.object, trace, referents, notes: [] }
+  return { ...patched, plain: plain.object, trace, referents, notes: trace.flatMap(unmatched) }
 }
 
 async function planHost(
@@ -108,9 +109,9 @@ export async function previewToVirtual(objects: ReverseObjects, options: Preview
     plain,
     trace,
     referents: patched?.referents ?? [],
-    ...(patched?.problem && { problem: problemText(patched) }),
+    ...(patched?.problem && { problem: `PatchFailed: ${problemTexts(patched.problem).logged}` }),
     ...(problem === undefined ? {} : { problem }),
-    notes: [...notes, ...trace.flatMap(lostChanges)],
+    notes: [...notes, ...trace.flatMap(unmatched), ...trace.flatMap(lostChanges)],
   }
 }
 
@@ -127,8 +128,11 @@ function lostChanges({ index, changes }: Step): string[] {
     .map(({ path }) => `patch ${index} at ${path}: only labels and annotations flow back, so this has no effect`)
 }
 
-function problemText({ problem }: Patched): string {
-  return `PatchFailed: patch ${problem?.index} at ${problem?.path || '""'}: ${problem?.message}`
+/** No failure, for objects differ; but a path that was mistyped looks just so. */
+function unmatched({ index, path, isUnmatched, skipped: [first] }: Step): string[] {
+  if (!isUnmatched) return []
+  const why = first ? ` (${`${first.path} ${first.reason}`.trim()})` : ''
+  return [`patch ${index} at ${path} matches nothing in this object${why}, so it does nothing`]
 }
 
 function mappingOf(config: Config) {
