@@ -87,9 +87,9 @@ const counted = (count: number) => `${count} ${count === 1 ? 'damage' : 'damages
 
 const sealerOf = (keys: readonly RingKey[]) => openSealer({ keys, random: size => randomBytes(size) })
 
-/** Whoever names the store's own file means its directory. */
+/** Whoever names the store's own file means its directory. A pipe is not looked into: what is read of it is gone. */
 async function refuseDatabase(file: string): Promise<void> {
-  if (file === '-') return
+  if (file === '-' || !statSync(file).isFile()) return
   const handle = await open(file).catch(error => {
     throw unreadable(file, error)
   })

@@ -72,6 +72,19 @@ test('-o diff shows what the patches change, -o trace how', async () => {
     /^patch 0 at metadata\.annotations\.owner \(\d+\.\d ms\)\n {2}metadata\.annotations\.owner: "blue" → "team-blue"\n/,
   )
   assert.match(out, /patch 1 at a\.b .*\n {2}skipped "": has no "a"\n/)
+  const kept = config(
+    `{path: 'subsets[*].ports[*].port', expression: value}, {path: 'metadata.annotations[*]', expression: value}`,
+  )
+  const unchanged = await patch({ ...files, 'v.yaml': kept }, ' -o trace')
+  assert.match(
+    unchanged.out,
+    /^patch 0 at subsets\[\*\]\.ports\[\*\]\.port .*\n {2}subsets\[0\]\.ports\[0\]\.port: unchanged\npatch 1 /,
+    'every place that is matched is told',
+  )
+  assert.match(
+    unchanged.out,
+    /\n {2}metadata\.annotations\.owner: unchanged\n {2}skipped metadata\.annotations\["vcluster\.platform\.sh/,
+  )
   const same = { ...files, 'v.yaml': config('') }
   assert.equal((await patch(same, ' -o diff')).out, '')
 })
@@ -95,6 +108,11 @@ test('a patch that matches nothing is a note, whatever is printed; one that chan
       ],
     )
   }
+  const marks = config(`{path: 'metadata.labels[*]', expression: value}`)
+  assert.match(
+    (await patch({ ...files, 'v.yaml': marks })).err,
+    /note: patch 0 at metadata\.labels\[\*\] matches only what is protected \(metadata\.labels\["vcluster\.platform\.sh\/managed-by"\]\), so it does nothing/,
+  )
   const empty = endpoints('{owner: blue}').replace(/subsets: .*\}\n/, 'subsets: []}\n')
   assert.match(
     (await patch({ ...files, 'o.yaml': empty })).err,

@@ -146,16 +146,17 @@ function show(preview: Preview, output: string): string {
 }
 
 function traceOf({ trace, referents, problem = '' }: Preview): string {
-  const lines = trace.flatMap(({ index, path, changes, skipped, ms }) => [
+  const lines = trace.flatMap(({ index, path, changes, unchanged, skipped, ms }) => [
     `patch ${index} at ${path || '""'} (${ms.toFixed(1)} ms)`,
     ...changes.map(
       ({ path: at, before, after }) =>
         `  ${at || '""'}: ${short(before)} → ${after === undefined ? 'removed' : short(after)}`,
     ),
+    ...unchanged.map(at => `  ${at || '""'}: unchanged`),
     ...skipped.map(({ path: at, reason }) => `  skipped ${at || '""'}: ${reason}`),
     ...(problem.startsWith(`PatchFailed: patch ${index} `)
       ? ['  failed']
-      : changes.length || skipped.length
+      : changes.length || unchanged.length || skipped.length
         ? []
         : ['  nothing changes']),
   ])

@@ -83,6 +83,9 @@ describe('verify', { timeout: 120_000 }, () => {
     }
     const piped = run('verify -', whole)
     assert.equal(piped.status, 0, piped.stderr)
+    const words = `exec '${process.execPath}' '${program}' verify <(cat platform.backup)`
+    const substituted = spawnSync('bash', ['-c', words], { cwd: scratch, env })
+    assert.equal(substituted.status, 0, String(substituted.stdout) + String(substituted.stderr))
     const ringless = run('verify platform.backup --data elsewhere')
     assert.equal(ringless.status, 2)
     assert.match(

@@ -30,6 +30,8 @@ export type Step = {
   readonly index: number
   readonly path: string
   readonly changes: readonly { readonly path: string; readonly before: Json; readonly after?: Json }[]
+  /** Places that were matched, and are as they should be. */
+  readonly unchanged: readonly string[]
   readonly skipped: readonly { readonly path: string; readonly reason: string }[]
   /** It is for this direction, and nowhere in the object is what it could be applied to. */
   readonly isUnmatched: boolean
@@ -44,6 +46,8 @@ export type Ready = {
   readonly reference?: Reference
   readonly isSelector: boolean
 }
+
+export const protectedReason = 'is protected'
 
 /** A new value for a match; `null` removes it. */
 type Outcome =
@@ -75,7 +79,7 @@ type One = {
   readonly object: JsonObject
   readonly options: Surroundings
 }
-type Done = Pick<Step, 'changes' | 'skipped'> & {
+type Done = Pick<Step, 'changes' | 'unchanged' | 'skipped'> & {
   readonly isUnmatched?: boolean
   readonly object: JsonObject
   readonly referents: readonly Referent[]
@@ -85,7 +89,7 @@ type Done = Pick<Step, 'changes' | 'skipped'> & {
 export async function applyOne(one: One): Promise<Done> {
   const { patch, direction, object } = one
   const isIdle = !patch.reference && !patch.isSelector && !patch.expressions[direction]
-  const nothing = { object, changes: [], referents: [] }
+  const nothing = { object, changes: [], unchanged: [], referents: [] }
   if (isIdle) return { ...nothing, skipped: [{ path: patch.shown, reason: 'has nothing for this direction' }] }
   const { matches, misses } = matchPath(object, patch.path)
   const open = matches.filter(({ path }) => !isProtected(path))
@@ -93,7 +97,7 @@ export async function applyOne(one: One): Promise<Done> {
     ...misses.map(({ path, reason }) => ({ path: showPath(path), reason })),
     ...matches
       .filter(({ path }) => isProtected(path))
-      .map(({ path }) => ({ path: showPath(path), reason: 'is protected' })),
+      .map(({ path }) => ({ path: showPath(path), reason: protectedReason })),
   ]
   if (open.length === 0) return { ...nothing, skipped, isUnmatched: true }
   const outcomes = await outcomesOf(one, open)
@@ -164,7 +168,9 @@ function write(
 ): Done {
   const skipped = [...skips]
   const changes: Step['changes'][number][] = []
+  const unchanged: string[] = []
   const referents: Referent[] = []
+  const nothing = { object, changes: [], unchanged: [], skipped, referents: [] }
   const removed: ConcretePath[] = []
   let next: Draft = cloneJson(object)
   for (const [index, { path, value: before }] of matches.entries()) {
@@ -177,19 +183,21 @@ function write(
     }
     const { value: after, referent } = outcome
     if (referent) referents.push(referent)
-    if (after !== null && isSame(before, after)) continue
+    if (after !== null && isSame(before, after)) {
+      unchanged.push(shown)
+      continue
+    }
     changes.push({ path: shown, before, ...(after !== null && { after }) })
     if (path.length === 0) {
-      if (!isObject(after)) return { object, changes: [], skipped, referents: [], problem: notAnObject(after) }
+      if (!isObject(after)) return { ...nothing, problem: notAnObject(after) }
       next = after as Draft
     } else if (after === null) removed.push(path)
     else writeAt(next, path, after)
   }
   removeAll(next, removed)
   const message = mayHoldProtected(patch.path) ? restoreProtected(next, object) : undefined
-  if (message !== undefined)
-    return { object, changes: [], skipped, referents: [], problem: { path: patch.shown, message } }
-  return { object: next, changes, skipped, referents }
+  if (message !== undefined) return { ...nothing, problem: { path: patch.shown, message } }
+  return { object: next, changes, unchanged, skipped, referents }
 }
 
 function notAnObject(after: Json): NonNullable<Done['problem']> {

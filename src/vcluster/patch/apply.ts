@@ -50,8 +50,8 @@ export function openPatcher(options: PatcherOptions): Patcher {
       const start = now()
       const done = await applyOne({ patch, direction, input, object, options })
       const { index, shown: path } = patch
-      const { changes, skipped, isUnmatched = false } = done
-      trace.push({ index, path, changes, skipped, isUnmatched, ms: now() - start })
+      const { changes, unchanged, skipped, isUnmatched = false } = done
+      trace.push({ index, path, changes, unchanged, skipped, isUnmatched, ms: now() - start })
       const by = { index, ...expressionOf(patch, direction) }
       if (done.problem) return { object, trace, referents, problem: { ...by, ...done.problem } }
       const [refused] = validateEach && done.changes.length ? (validate?.(done.object) ?? []) : []

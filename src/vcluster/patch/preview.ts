@@ -9,6 +9,7 @@ import { addressGuard } from '../networks.ts'
 import { objectProblem } from '../object-problem.ts'
 import { type PlanTools, planEndpoints } from '../plan.ts'
 import { openPatcher, type Patched, type Patcher, type Step } from './apply.ts'
+import { protectedReason } from './apply-one.ts'
 import type { Patch } from './patch.ts'
 import { problemTexts } from './problem.ts'
 import type { Referent } from './reference.ts'
@@ -131,8 +132,10 @@ function lostChanges({ index, changes }: Step): string[] {
 /** No failure, for objects differ; but a path that was mistyped looks just so. */
 function unmatched({ index, path, isUnmatched, skipped: [first] }: Step): string[] {
   if (!isUnmatched) return []
-  const why = first ? ` (${`${first.path} ${first.reason}`.trim()})` : ''
-  return [`patch ${index} at ${path} matches nothing in this object${why}, so it does nothing`]
+  const isHeld = first?.reason === protectedReason
+  const why = first ? ` (${isHeld ? first.path : `${first.path} ${first.reason}`.trim()})` : ''
+  const what = isHeld ? 'only what is protected' : 'nothing in this object'
+  return [`patch ${index} at ${path} matches ${what}${why}, so it does nothing`]
 }
 
 function mappingOf(config: Config) {
