@@ -36,8 +36,10 @@ export class DamagedError extends Error {}
 
 const ERROR = 1
 
+export const isNoDatabase = (error: unknown): boolean => (codeOf(error) & 0xff) === 26
+
 export const isDamaged = (error: unknown): boolean =>
-  error instanceof DamagedError || [11, 26].includes(codeOf(error) & 0xff)
+  error instanceof DamagedError || isNoDatabase(error) || (codeOf(error) & 0xff) === 11
 
 /** For whoever wanted to open a database: which file it is, what is wrong with it, and what to do. Other errors stay what they are. */
 export function whyUnusable(file: string, error: unknown): unknown {

@@ -3,7 +3,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import { isObject } from '../api/object.ts'
 import { sumOf } from './record-sum.ts'
-import { plainWords } from './sqlite-errors.ts'
+import { isNoDatabase, plainWords } from './sqlite-errors.ts'
 import { FILE_VERSION, type LogRow, sumOfRow } from './sqlite-schema.ts'
 import { SLOTS } from './sqlite-table.ts'
 
@@ -25,12 +25,15 @@ export function verifyFile(file: string): Verified {
   const tell = (damage: string) => {
     if (damages.length < MOST_DAMAGES) damages.push(damage)
   }
+  /** No database at all: each further question would be answered the same. */
+  let isForeign = false
   /** What the engine cannot even read is damage, too. */
   const tried = (where: string, look: () => void) => {
     try {
       look()
     } catch (error) {
       tell(`${where} cannot be read: ${plainWords(error)}`)
+      isForeign ||= isNoDatabase(error)
     }
   }
   let db: DatabaseSync | undefined
@@ -42,6 +45,7 @@ export function verifyFile(file: string): Verified {
   if (open === undefined) return { ...found, damages }
   try {
     tried('the file', () => checkStructure(open, tell))
+    if (isForeign) return { ...found, damages }
     // Of another format the checks below would find fault with what is right.
     const format = formatOf(open)
     if (format !== undefined) return { ...found, damages, otherFormat: format }

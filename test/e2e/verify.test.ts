@@ -166,6 +166,10 @@ describe('verify', { timeout: 120_000 }, () => {
     writeFileSync(join(scratch, 'locked/platform.db'), 'no database '.repeat(200))
     const backup = run('backup locked.backup --data locked')
     assert.equal(backup.status, 1)
+    const looked = run('verify locked')
+    assert.equal(looked.status, 1)
+    assert.equal(looked.stdout, 'the file cannot be read: the database file is damaged (file is not a database)\n')
+    assert.match(looked.stderr, /1 damage in 0 records/)
     assert.match(backup.stderr, /locked\/platform\.db is damaged: file is not a database\. platform verify /)
   })
 
