@@ -6,7 +6,7 @@ import { parseAllDocuments } from 'yaml'
 import type { Kind } from '../../src/api/kind.ts'
 import type { Resource } from '../../src/api/object.ts'
 import type { Resources } from '../../src/api/resources.ts'
-import { flags } from '../../src/bin/sync-flags.ts'
+import { flags, timeoutOf, timeoutProblem } from '../../src/bin/sync-flags.ts'
 import { readFlags } from '../../src/cli/read-flags.ts'
 import { reasons } from '../../src/vcluster/condition.ts'
 import { startEndpointSync } from '../../src/vcluster/endpoints.ts'
@@ -28,6 +28,19 @@ const rulesIn = (file: string) => objectsIn(readDocument(file)).flatMap(({ rules
 test('docs/SYNCER.md names every flag', () => {
   const page = readDocument('docs/SYNCER.md')
   for (const name of Object.keys(flags)) assert.match(page, new RegExp(`^\\|.*\`--${name}\``, 'm'), name)
+})
+
+test('--timeout takes a time with its unit, as every command does, or seconds; and no more than a timer can wait', () => {
+  for (const [text, seconds] of [
+    ['5s', 5],
+    ['1m30s', 90],
+    ['60', 60],
+    [flags.timeout.default, 60],
+  ] as const)
+    assert.deepEqual([timeoutOf(text), timeoutProblem(text)], [seconds, ''])
+  for (const text of ['soon', '5x', '-1', '', '1234567'])
+    assert.match(timeoutProblem(text), /^--timeout: ".*" must be a time such as 90s, 15m or 2h$/)
+  assert.equal(timeoutProblem('2w'), '--timeout: "2w" must be at most 11d')
 })
 
 test('docs/TROUBLESHOOTING.md has a paragraph for every reason of a condition', () => {
