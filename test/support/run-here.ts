@@ -28,7 +28,7 @@ export async function runHere(args: readonly string[], { env, directory, stdin, 
     env,
     isTerminal: false,
     hasColour: false,
-    files: openFiles(env),
+    files: openFiles(env, text => void err.push(text)),
     keychain: () => openKeychain(env),
     start: (command, options) => {
       tell(command)
