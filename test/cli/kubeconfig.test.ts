@@ -29,7 +29,7 @@ test('a kubeconfig has a program for a user, and no key', async () => {
   assert.match(text, /command: /)
   assert.match(text, /- credential\n/)
   assert.equal(text.includes(server.adminKey), false)
-  const credential = JSON.parse((await home.exec('credential')).stdout)
+  const credential = JSON.parse(await home.ok('credential'))
   assert.equal(credential.status.token, server.adminKey)
 })
 
@@ -116,13 +116,13 @@ else {
     assert.equal(through.stdout, 'admin', through.stderr)
     const left = readdirSync(join(home.directory, '.local/state/platform'))
     assert.deepEqual(left, [])
-    assert.equal((await home.exec('kubectl get nothing', { env: env() })).code, 1)
+    assert.equal((await home.run('kubectl get nothing', { env: env() })).code, 1)
     await home.ok('set secret here a=- -n stage', { stdin: 'canary-of-stage' })
     const stage = { ...env(), PLATFORM_NAMESPACE: 'stage' }
     for (const [more, wanted] of [
       ['', 'sharedsecret.management.platform.sh/here\n'],
       [' -n default', ''],
     ] as const)
-      assert.equal((await home.exec(`kubectl get sharedsecrets -o name${more}`, { env: stage })).stdout, wanted)
+      assert.equal((await home.run(`kubectl get sharedsecrets -o name${more}`, { env: stage })).stdout, wanted)
   })
 }

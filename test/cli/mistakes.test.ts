@@ -289,12 +289,17 @@ test('a file that cannot be read is named with the reason, and the code is 2', a
   const data = join(home.directory, 'data')
   mkdirSync(data)
   writeFileSync(join(data, 'master.key'), '')
-  for (const args of [
+  const here = [
     'create -f nope',
     'import secret x -f nope',
     'set secret x a=@nope',
     'login https://127.0.0.1:1 --context new --ca-file nope',
     'token revoke --user ada --kubeconfig nope',
+    'license inspect nope',
+    'vcluster validate -f nope',
+  ]
+  // These read files by themselves, from where they are started.
+  const alone = [
     'config check --config nope',
     'gateway --config nope',
     'gateway --config nope --check',
@@ -302,10 +307,9 @@ test('a file that cannot be read is named with the reason, and the code is 2', a
     `restore odd.yaml --data ${data}-new --master-key nope`,
     `serve --data ${data}-new --master-key nope`,
     `serve --data ${data}-new --audit-policy nope`,
-    'license inspect nope',
-    'vcluster validate -f nope',
-  ]) {
-    const { code, stderr } = await home.exec(args, { stdin: '' })
+  ]
+  for (const args of [...here, ...alone]) {
+    const { code, stderr } = await (here.includes(args) ? home.run(args) : home.exec(args, { stdin: '' }))
     assert.equal(code, 2, `${args}: ${stderr}`)
     assert.match(stderr, /cannot read (\S+\/)?nope: there is no such file\n/, args)
     assert.equal(/ENOENT/.test(stderr), false, args)
