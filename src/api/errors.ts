@@ -138,9 +138,9 @@ export const preconditionFailed = (of: Named, name: string, why: string) =>
   })
 const modified = 'the object has been modified; please apply your changes to the latest version and try again'
 
-export const forbidden = (of: Named, name: string, why: string) =>
+export const forbidden = (of: Named, name: string, why: string, causes?: readonly Cause[]) =>
   new ApiError(403, 'Forbidden', `${plural(of)}${name ? ` "${name}"` : ''} is forbidden: ${why}`, {
-    details: about(of, name),
+    details: about(of, name, causes ? { causes } : {}),
   })
 export const forbiddenPath = (message: string) =>
   new ApiError(403, 'Forbidden', `forbidden: ${message}`, { details: {} })

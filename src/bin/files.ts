@@ -1,14 +1,12 @@
 // Files as the command line keeps them: written whole, for their owner alone, by one program at a time. io.ts hands it on.
 
-import { access, constants, mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { access, constants, mkdir, open, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { delimiter, dirname, join } from 'node:path'
-import { setTimeout } from 'node:timers/promises'
 import type { Files } from '../cli/world.ts'
+import { locked } from './lock.ts'
 
-/** A lock that is older was left by a program that was killed. */
-const staleAfter = 10_000
-
-export const openFiles = (env: NodeJS.ProcessEnv): Files => ({
+/** `tell`: says to whoever waits what for. */
+export const openFiles = (env: NodeJS.ProcessEnv, tell: (text: string) => void): Files => ({
   read: path =>
     readFile(path).catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT') return undefined
@@ -49,28 +47,7 @@ export const openFiles = (env: NodeJS.ProcessEnv): Files => ({
 
   removeAll: path => rm(path, { force: true, recursive: true }),
 
-  async locked(path, work) {
-    const lock = `${path}.lock`
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 })
-    for (;;) {
-      const handle = await open(lock, 'wx', 0o600).catch((error: NodeJS.ErrnoException) => {
-        if (error.code === 'EEXIST') return undefined
-        throw new Error(`cannot write ${lock}: ${error.message}`)
-      })
-      if (handle) {
-        await handle.close()
-        break
-      }
-      const age = Date.now() - (await stat(lock).catch(() => ({ mtimeMs: Date.now() }))).mtimeMs
-      if (age > staleAfter) await rm(lock, { force: true })
-      else await setTimeout(20)
-    }
-    try {
-      return await work()
-    } finally {
-      await rm(lock, { force: true })
-    }
-  },
+  locked: (path, work) => locked(path, work, { tell }),
 
   async find(program) {
     for (const directory of (env['PATH'] ?? '').split(delimiter).filter(Boolean)) {

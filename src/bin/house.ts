@@ -19,6 +19,7 @@ import { repairBuiltIns } from '../auth/built-in.ts'
 import { type Explainer, openExplainer } from '../auth/explain.ts'
 import { type Issuer, openIssuer } from '../auth/issuer.ts'
 import { openKeyBook } from '../auth/key-book.ts'
+import { ownKeyWith } from '../auth/own-key.ts'
 import { openRbac, type Rbac } from '../auth/rbac.ts'
 import { isNoWider } from '../auth/scope.ts'
 import { sharedWith } from '../auth/shared-with.ts'
@@ -51,6 +52,7 @@ export type House = {
   /** Somebody has read an object with its data. */
   readonly noteRead: (kind: Kind, document: Document) => void
   readonly warningFor: (caller: Caller) => string | undefined
+  readonly ownKey: ReturnType<typeof ownKeyWith>
   readonly rightsChanged: (callback: () => void) => () => void
   /** Everything is followed and the built-in roles are in place. */
   readonly ready: Promise<void>
@@ -234,6 +236,7 @@ export function openHouse(options: HouseOptions): House {
       if (storage.store.get({ bucket: kind.id, ...ref })) touch(readId(object.metadata.uid ?? ''), now())
     },
     warningFor: expiryWarnings({ book, now, lastActivity }),
+    ownKey: ownKeyWith({ ends: namedEnds, now }),
     ready,
     stop: () => {
       for (const one of [book, teams, rbac, signingKeys]) one.stop()

@@ -25,10 +25,12 @@ export const printed = async () => {
   for (const stream of [stdout, stderr]) await new Promise(resolve => stream.write('', () => setImmediate(resolve)))
 }
 
+// What others say is in it: nothing of that may move the cursor.
+const err = (text: string) => void stderr.write(plainLines(text))
+
 export const io: Io = {
   out: data => void stdout.write(data),
-  // What others say is in it: nothing of that may move the cursor.
-  err: text => void stderr.write(plainLines(text)),
+  err,
   readFile: path => (path === '-' ? readAll(stdin) : readFile(path)).catch(named(path)),
   listDirectory: async path => {
     const entries = await readdir(path, { withFileTypes: true }).catch(named(path))
@@ -42,7 +44,7 @@ export const io: Io = {
     ? { ask: async (question, how) => (await import('./ask.ts')).ask(question, how) }
     : {}),
   random: size => randomBytes(size),
-  files: openFiles(env),
+  files: openFiles(env, err),
   keychain: async () => (await import('./keychain.ts')).openKeychain(env),
   start,
   program: [process.execPath, join(import.meta.dirname, '../../bin/platform.js')],

@@ -9,7 +9,7 @@ const within = 5000
 /** undefined where there is none, or where PLATFORM_KEYCHAIN is off. */
 export async function openKeychain(env: NodeJS.ProcessEnv): Promise<Keychain | undefined> {
   if (env['PLATFORM_KEYCHAIN'] === 'off' || !env['DBUS_SESSION_BUS_ADDRESS']) return undefined
-  const program = await openFiles(env).find('secret-tool')
+  const program = await openFiles(env, () => {}).find('secret-tool')
   if (!program) return undefined
   const call = (args: readonly string[], input: string) => run(program, args, { env, input })
   const place = (name: string) => ['service', 'platform-plane', 'context', name]

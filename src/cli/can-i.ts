@@ -1,6 +1,7 @@
 // `platform can-i`, `platform why` and `platform who-can`: questions about permissions, answered by the server's own evaluator.
 
 import { ApiError } from '../api/errors.ts'
+import { didYouMean } from '../api/nearest.ts'
 import type { JsonObject } from '../api/object.ts'
 import { SelfSubjectAccessReview } from '../kinds/reviews.ts'
 import { AccessExplanation } from '../kinds/reviews-of-others.ts'
@@ -33,9 +34,13 @@ type Asked = {
   readonly kind: typeof AccessExplanation
 }
 
+const verbs = 'get list watch create update patch delete deletecollection impersonate escalate bind'.split(' ')
+
 /** The status of the answer. */
 async function answer({ given, io, more = {}, kind }: Asked): Promise<JsonObject> {
   const [verb = '', resource = '', name] = given.words
+  const meant = verbs.includes(verb) ? '' : didYouMean(verb, verbs)
+  if (meant) io.err(`platform: warning: "${verb}" is no verb of this API, though a role may name it${meant}\n`)
   const session = await openSession(io, given.flags)
   try {
     const spec = resource.startsWith('/')

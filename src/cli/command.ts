@@ -82,7 +82,7 @@ export type Command<F extends Flags = Flags> = {
   readonly examples: readonly Example[]
   readonly flags: F
   readonly positionals?: readonly Positional[]
-  /** For words too many that people type here: what they may have meant, such as another command. */
+  /** For words too many or too few that people type here: what they may have meant, such as another command. */
   readonly instead?: (words: readonly string[]) => string | undefined
   /** The command reads `args` itself: flags are for the help alone. */
   readonly ownFlags?: boolean

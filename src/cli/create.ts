@@ -32,10 +32,13 @@ export const create = defineCommand({
     ...dryRunFlag,
     file: { type: 'list', short: 'f', value: 'FILE', what: 'The file; - is standard input.', required: true },
   },
-  instead: ([word = '']) =>
-    /^(shared|project)?secrets?$/i.test(word)
-      ? 'a secret is made by setting a key: platform set secret NAME KEY'
-      : undefined,
+  instead: ([word = '']) => {
+    if (/^(shared|project)?secrets?$/i.test(word))
+      return 'a secret is made by setting a key: platform set secret NAME KEY'
+    const [, place] = /^(project|namespace)s?$/i.exec(word.toLowerCase()) ?? []
+    if (place === undefined) return undefined
+    return `a ${place} is there as soon as something is in it: platform set secret NAME KEY --${place} ${place.toUpperCase()}`
+  },
   run: async ({ flags }, io) => {
     const read = await Promise.all(flags.file.map(file => readObjects(io, file)))
     const problems = read.flatMap(one => one.problems)

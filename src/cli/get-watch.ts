@@ -1,6 +1,8 @@
-// `platform get -w`: what there is and every change, a line each. get.ts calls it.
+// `platform get -w`: what there is and every change, a line each. get.ts calls it, and secret-list.ts for two kinds at once.
 
+import { ApiError } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
+import type { Resource } from '../api/object.ts'
 import type { Resources, Selection } from '../api/resources.ts'
 import { follow } from '../client/follow.ts'
 import type { Io } from './command.ts'
@@ -10,7 +12,8 @@ import { cellsOf, headerOf, nameOf, type PrintOptions, printJson, printRow, widt
 export type Source = Pick<Resources, 'get' | 'list' | 'watch'>
 
 type Watched = {
-  readonly kind: Kind
+  /** Several are followed side by side, in one table. Those behind the first were not asked for by name, and may be refused. */
+  readonly kinds: readonly [Kind, ...Kind[]]
   readonly names: readonly string[]
   readonly options: PrintOptions
   readonly selection: Selection
@@ -21,35 +24,78 @@ const longestEvent = 'MODIFIED'
 
 /** A line a change, with what happened; JSON is a line an object, for programs. Columns are as wide as the first rows want them. */
 export async function watchObjects(io: Io, from: Source, watched: Watched): Promise<number> {
-  const { kind, names, options, selection } = watched
-  const { output } = options
-  const header = ['EVENT', ...headerOf(kind, options)]
-  const isWanted = (name = '') => !names.length || names.includes(name)
-  const rowOf = (type: string, object: Parameters<typeof cellsOf>[1]) => [
-    type,
-    ...cellsOf(kind, object, options, io.now()),
-  ]
-  let widths: readonly number[] | undefined
-  const list: Source['list'] = async (...asked) => {
-    const page = await from.list(...asked)
-    const first = page.items.filter(({ object }) => isWanted(object.metadata.name))
-    widths ??= widthsOf([header, [longestEvent], ...first.map(({ object }) => rowOf('', object))])
-    return page
-  }
-  let isFirst = !options['no-headers']
+  const { kinds, names, options, selection } = watched
+  const table = openTable(io, kinds, options)
+  const isWanted = ({ metadata }: Resource) => !names.length || names.includes(metadata.name ?? '')
   const lost = lostTo(io, 'seen')
-  for await (const { type, object } of follow({ list, watch: from.watch }, kind, { ...selection, ...lost })) {
-    if (!isWanted(object.metadata.name)) continue
-    if (output === 'json') io.out(`${JSON.stringify({ type, object })}\n`)
-    else if (output === 'yaml') {
-      io.out('---\n')
-      printJson(io, object, 'yaml')
-    } else if (output === 'name') io.out(`${nameOf(kind, object)}${type === 'DELETED' ? ' deleted' : ''}\n`)
-    else {
-      if (isFirst) printRow(io, header, widths ?? [])
-      printRow(io, rowOf(type, object), widths ?? [])
+  const over = new AbortController()
+  const watchOne = async (kind: Kind) => {
+    const first = table.expect()
+    const list: Source['list'] = async (...asked) => {
+      const page = await from.list(...asked)
+      await first(page.items.flatMap(({ object }) => (isWanted(object) ? [table.rowOf(kind, '', object)] : [])))
+      return page
     }
-    isFirst = false
+    const all = { ...selection, ...lost, signal: over.signal }
+    try {
+      for await (const { type, object } of follow({ list, watch: from.watch }, kind, all))
+        if (isWanted(object)) printChange(io, { kind, type, object }, options, table)
+    } catch (error) {
+      if (kind === kinds[0] || !(error instanceof ApiError) || error.code !== 403) throw error
+      io.err(`platform: ${kind.plural} are left out: ${error.message}\n`)
+      await first([])
+    }
   }
+  await Promise.all(kinds.map(watchOne)).finally(() => over.abort())
   return 0
+}
+
+type Happened = { readonly kind: Kind; readonly type: string; readonly object: Resource }
+
+function printChange(io: Io, { kind, type, object }: Happened, { output }: PrintOptions, table: Table): void {
+  if (output === 'json') io.out(`${JSON.stringify({ type, object })}\n`)
+  else if (output === 'yaml') {
+    io.out('---\n')
+    printJson(io, object, 'yaml')
+  } else if (output === 'name') io.out(`${nameOf(kind, object)}${type === 'DELETED' ? ' deleted' : ''}\n`)
+  else table.print(table.rowOf(kind, type, object))
+}
+
+type Row = readonly string[]
+type Table = ReturnType<typeof openTable>
+
+/** The columns of all kinds; a cell that a kind has not is empty. */
+function openTable(io: Io, kinds: readonly Kind[], options: PrintOptions) {
+  const headers = kinds.map(kind => headerOf(kind, options)).toSorted((one, other) => other.length - one.length)
+  const header = ['EVENT', ...new Set(headers.flat())]
+  const firstRows: Row[] = [header, [longestEvent]]
+  const complete = Promise.withResolvers<readonly number[]>()
+  let expected = 0
+  let widths: readonly number[] = []
+  let isHeaded = options['no-headers'] === true
+  return {
+    /** Once for each kind; what it answers takes the first rows of it, and resolves when all kinds have theirs. */
+    expect() {
+      expected++
+      let isGiven = false
+      return async (rows: readonly Row[]) => {
+        if (!isGiven) {
+          isGiven = true
+          firstRows.push(...rows)
+          if (--expected === 0) complete.resolve(widthsOf(firstRows))
+        }
+        widths = await complete.promise
+      }
+    },
+    rowOf(kind: Kind, type: string, object: Resource): Row {
+      const own = headerOf(kind, options)
+      const cells = cellsOf(kind, object, options, io.now())
+      return [type, ...header.slice(1).map(name => cells[own.indexOf(name)] ?? '')]
+    },
+    print(row: Row) {
+      if (!isHeaded) printRow(io, header, widths)
+      isHeaded = true
+      printRow(io, row, widths)
+    },
+  }
 }

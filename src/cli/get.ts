@@ -65,7 +65,12 @@ export async function show(io: Io, flags: GetFlags, words: readonly string[]): P
     const from = sourceOf(session, kind, flags)
     if (flags.watch) {
       await byName(session.rows, kind, names, namespace).then(({ failures }) => fail(failures))
-      return await watchObjects(io, from, { kind, names, options, selection: selectionOf(session, kind, flags) })
+      return await watchObjects(io, from, {
+        kinds: [kind],
+        names,
+        options,
+        selection: selectionOf(session, kind, flags),
+      })
     }
     if (names.length) {
       const { objects, failures } = await byName(from, kind, names, namespace)
@@ -96,7 +101,7 @@ function fail(failures: readonly unknown[]): void {
 }
 
 /** What a table of secrets shows is had without reading them. */
-const sourceOf = (session: Session, { keepsLastRead }: Kind, { output }: Pick<GetFlags, 'output'>) =>
+export const sourceOf = (session: Session, { keepsLastRead }: Kind, { output }: Pick<GetFlags, 'output'>) =>
   keepsLastRead && output !== 'json' && output !== 'yaml' ? session.rows : session.resources
 
 async function showValue(io: Io, flags: GetFlags, kind: Kind, names: readonly string[]): Promise<number> {

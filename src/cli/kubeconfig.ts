@@ -7,7 +7,7 @@ import { defineCommand, type Io, UsageError } from './command.ts'
 import { type Context, contextNamed, readContexts } from './contexts.ts'
 import { contextFlag } from './flags.ts'
 import { passingFile } from './paths.ts'
-import { checkServer, openSession, withoutKey } from './session.ts'
+import { checkServer, namespaceIn, openSession, withoutKey } from './session.ts'
 
 type Named = { readonly name: string; readonly [field: string]: Json }
 
@@ -37,13 +37,15 @@ async function kubeconfigOf(io: Io, context: string | undefined) {
     interactiveMode: 'Never',
     installHint: 'platform is needed to sign in; it is not on the PATH',
   }
-  const namespace = found.namespace ? { namespace: found.namespace } : {}
+  const namespace = namespaceIn(io) ?? found.namespace
   return {
     apiVersion: 'v1',
     kind: 'Config',
     clusters: [{ name: entry, cluster: { server: `${found.server}/kubernetes/management`, ...ca } }] as Named[],
     users: [{ name: entry, user: { exec } }] as Named[],
-    contexts: [{ name: entry, context: { cluster: entry, user: entry, ...namespace } }] as Named[],
+    contexts: [
+      { name: entry, context: { cluster: entry, user: entry, ...(namespace ? { namespace } : {}) } },
+    ] as Named[],
     'current-context': entry,
   }
 }

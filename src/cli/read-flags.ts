@@ -21,7 +21,8 @@ export function readFlags(
   const needed = positionals.filter(({ optional }) => !optional)
   for (const missing of needed.slice(words.length)) problems.push(`${missing.name} is missing: ${missing.what}`)
   const room = positionals.at(-1)?.many ? words.length : positionals.length
-  const meant = words.length > room ? instead?.(words) : undefined
+  const isFitting = words.length <= room && words.length >= needed.length
+  const meant = isFitting || !words.length ? undefined : instead?.(words)
   if (meant !== undefined) throw new UsageError([meant])
   problems.push(...tooMany(words.slice(room)))
   const isBehind = positionals.some(one => one.name.startsWith('-- '))

@@ -1,18 +1,49 @@
-// What a refusal says beside no: the server names who asked and with which key. A key whose scope is too narrow to ask learns it from there (D25).
+// What a refusal says beside no: the server names who asked and with which key, and tells its holder about that key. A key whose scope is too narrow to ask learns it from there (D25).
 
 import { ApiError } from '../api/errors.ts'
+import { isObject, type Json, type JsonObject } from '../api/object.ts'
 import { SelfSubjectReview } from '../kinds/reviews.ts'
 import type { Io } from './command.ts'
 import type { Session } from './session.ts'
 
-export type Refused = { readonly user: string; readonly key: string }
+export type Refused = {
+  readonly user: string
+  readonly key: string
+  /** Absent where the server does not tell, as one does that is older than this program. */
+  readonly told?: {
+    readonly scope: JsonObject
+    /** Seconds; undefined: never. */
+    readonly endsIn: number | undefined
+  }
+}
 
 /** undefined where it is no refusal because of the key's scope. */
 export function refusedScope(error: unknown): Refused | undefined {
   if (!(error instanceof ApiError) || error.code !== 403) return undefined
   const [, user, key] =
     /User "(.+)" cannot .*: the scope of access key "(.+)" does not cover it$/.exec(error.message) ?? []
-  return user !== undefined && key !== undefined ? { user, key } : undefined
+  if (user === undefined || key === undefined) return undefined
+  const told = toldIn(error)
+  return { user, key, ...(told ? { told } : {}) }
+}
+
+function toldIn({ status }: ApiError): Refused['told'] {
+  const causes = status.details?.causes
+  if (!Array.isArray(causes)) return undefined
+  const messageOf = (reason: string): unknown => causes.find(cause => cause?.reason === reason)?.message
+  const scope = scopeIn(messageOf('KeyScope'))
+  const left = messageOf('KeyEndsIn')
+  const endsIn = left === undefined ? undefined : Number(left)
+  return scope && (endsIn === undefined || Number.isFinite(endsIn)) ? { scope, endsIn } : undefined
+}
+
+function scopeIn(text: unknown): JsonObject | undefined {
+  try {
+    const scope = JSON.parse(String(text)) as Json
+    return isObject(scope) ? scope : undefined
+  } catch {
+    return undefined
+  }
 }
 
 /** After an answer with nothing in it: one whose key is too narrow to ask who it is may not be shown what is there. */

@@ -37,6 +37,8 @@ export const importSecret = defineCommand({
     replace: { type: 'switch', what: 'Remove the keys that the file does not have.' },
   },
   positionals: [{ name: 'NAME', what: 'the secret' }],
+  instead: ([name = '']) =>
+    `the file is given by its flag: platform import secret ${name.length > 64 ? 'NAME' : name} --file FILE`,
   run: async ({ flags, words: [name = ''] }, io) => {
     const bytes = await io.readFile(flags.file)
     // Every byte may be written as six characters.
@@ -98,7 +100,7 @@ export const exportSecret = defineCommand({
     { what: 'Into the environment of this shell', command: 'eval "$(platform export secret app --format shell)"' },
     { what: 'For a tool that reads JSON', command: 'platform export secret app --format json' },
   ],
-  flags: { ...secretFlags, ...formFlag },
+  flags: { ...secretFlags, format: { ...formFlag.format, short: 'o', what: 'Form to print; by default dotenv.' } },
   positionals: [{ name: 'NAME', what: 'the secret' }],
   run: async ({ flags, words: [name = ''] }, io) => {
     const session = await openSession(io, flags)

@@ -23,6 +23,8 @@ export const getSecret = defineCommand({
     all: { type: 'switch', what: 'Show the values of all keys.' },
   },
   positionals: [{ name: 'NAME[.KEY]', what: 'the secret, or one of its keys; the longest name that exists wins' }],
+  instead: ([name = '']) =>
+    `one secret at a time, and a key stands behind a dot: platform get secret ${name.length > 64 ? 'NAME' : name}.KEY`,
   run: async ({ flags, words: [word = ''] }, io) => {
     const session = await openSession(io, flags)
     try {

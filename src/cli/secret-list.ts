@@ -8,10 +8,11 @@ import { cellsIn } from '../client/rows.ts'
 import { lastReadColumn } from '../kinds/last-read.ts'
 import { ProjectSecret } from '../kinds/project-secret.ts'
 import { SharedSecret } from '../kinds/shared-secret.ts'
-import { defineCommand, type Io } from './command.ts'
+import { defineCommand, type Io, UsageError } from './command.ts'
 import { readDuration } from './duration.ts'
 import { contextFlag, projectFlag } from './flags.ts'
-import { type GetFlags, getFlags, selectionOf, show } from './get.ts'
+import { type GetFlags, getFlags, selectionOf, show, sourceOf } from './get.ts'
+import { watchObjects } from './get-watch.ts'
 import { type PrintOptions, printJson, printObjects } from './print.ts'
 import { tellOfScope } from './refused.ts'
 import { secretKind } from './secret.ts'
@@ -33,10 +34,9 @@ export const listSecrets = defineCommand({
   run: async ({ flags }, io) => {
     const { unused, 'all-namespaces': isEverywhere, watch, project } = flags
     const kind = secretKind(flags)
-    const those = isEverywhere && project === undefined && !watch ? [SharedSecret, ProjectSecret] : [kind]
-    if (watch && isEverywhere && project === undefined)
-      io.err('platform: shared secrets alone are followed; --project PROJECT follows those of a project\n')
-    if (flags.output === 'value' || watch || (those.length === 1 && unused === undefined)) {
+    const those = isEverywhere && project === undefined ? ([SharedSecret, ProjectSecret] as const) : ([kind] as const)
+    if (watch && unused !== undefined) throw new UsageError(['--unused and -w exclude each other'])
+    if (flags.output === 'value' || (those.length === 1 && unused === undefined)) {
       const code = await show(io, flags, [kind.plural])
       const [, place] = /^p-(.+)$/.exec(project === undefined ? (flags.namespace ?? '') : '') ?? []
       if (place) io.err(`Secrets of a project: platform list secrets --project ${place}\n`)
@@ -45,6 +45,11 @@ export const listSecrets = defineCommand({
     const before = unused === undefined ? undefined : io.now() - readDuration('--unused', unused) * 1000
     const session = await openSession(io, flags)
     try {
+      if (watch) {
+        const options = { ...flags, withNamespace: true }
+        const selection = selectionOf(session, kind, flags)
+        return await watchObjects(io, sourceOf(session, kind, flags), { kinds: those, names: [], options, selection })
+      }
       // Of those that were not asked for by name a key may see none.
       const found = await Promise.all(
         those.map(one =>

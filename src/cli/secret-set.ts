@@ -26,6 +26,8 @@ export const setSecret = defineCommand({
     { name: 'NAME', what: 'the secret' },
     { name: 'KEY[=VALUE]', what: 'a key, and VALUE, @FILE or - for standard input; without: asks', many: true },
   ],
+  instead: ([word = '']) =>
+    word.includes('=') ? 'the secret and its key are two words: platform set secret NAME KEY=VALUE' : undefined,
   run: async ({ flags, words: [name = '', ...pairs] }, io) => {
     const entries = await readPairs(io, pairs)
     checkEntries(entries)

@@ -9,6 +9,7 @@ import { SharedSecret } from '../kinds/shared-secret.ts'
 import { UsageError } from './command.ts'
 import { contextFlag, namespaceFlag, projectFlag } from './flags.ts'
 import { namespaceFor } from './namespace-for.ts'
+import { withHint } from './secret-missing.ts'
 import type { Session } from './session.ts'
 
 export const secretFlags = { ...contextFlag, ...namespaceFlag, ...projectFlag } as const
@@ -32,7 +33,7 @@ export async function findSecret(session: Session, word: string, where: Where, k
   const kind = secretKind(where)
   const steps = word.split('.')
   const most = key === undefined ? steps.length : 1
-  let refusal: unknown
+  let refusal: ApiError | undefined
   for (let left = 0; left < most; left++) {
     const name = steps.slice(0, steps.length - left).join('.')
     const rest = left === 0 ? key : steps.slice(-left).join('.')
@@ -43,10 +44,17 @@ export async function findSecret(session: Session, word: string, where: Where, k
     } catch (error) {
       // Who may read a alone is told 403 about a.b, whether it is there or not (D49).
       if (!(error instanceof ApiError && [403, 404, 422, 400].includes(error.code))) throw error
-      if (refusal === undefined || (error.code === 403 && (refusal as ApiError).code !== 403)) refusal = error
+      if (refusal === undefined || (error.code === 403 && refusal.code !== 403)) refusal = error
     }
   }
-  throw refusal
+  if (refusal?.code !== 404) throw refusal
+  const { namespace } = secretRef(session, word, where)
+  throw await withHint(session, refusal, {
+    word,
+    isWhole: key !== undefined,
+    namespace,
+    isOfProject: where.project !== undefined,
+  })
 }
 
 /** Decoded; a map that inherits nothing. */

@@ -163,8 +163,8 @@ const placeOf = (io: Io, { server, ca, namespace = 'default' }: Context) => ({
   namespace: namespaceIn(io) ?? namespace,
 })
 
-/** undefined: the environment names none. */
-function namespaceIn({ env: { PLATFORM_NAMESPACE: name } }: Io): string | undefined {
+/** undefined: the environment names none. Throws UsageError where it is no name. */
+export function namespaceIn({ env: { PLATFORM_NAMESPACE: name } }: Io): string | undefined {
   const problems = name ? namespaceProblems(name) : []
   if (problems.length) throw new UsageError(problems.map(one => `PLATFORM_NAMESPACE: "${name}" ${one}`))
   return name || undefined

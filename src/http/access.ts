@@ -1,7 +1,7 @@
 // Who asks and may they: once for a request, and again for as long as a watch is open (D18, D27).
 
 import type { Caller } from '../api/caller.ts'
-import { type ApiError, forbidden, forbiddenPath, notFound, unauthorized } from '../api/errors.ts'
+import { type ApiError, type Cause, forbidden, forbiddenPath, notFound, unauthorized } from '../api/errors.ts'
 import type { Question } from '../api/kind.ts'
 import type { Filter, Selection } from '../api/resources.ts'
 import { type Authenticate, missingKey, UnknownKey } from '../auth/authenticate.ts'
@@ -19,6 +19,8 @@ export type Access = {
   readonly audit: Audit
   /** What whoever comes should hear, such as that their key is about to end. */
   readonly warningFor: (caller: Caller) => string | undefined
+  /** What a refusal tells the holder of a key about that key; undefined: nothing. */
+  readonly ownKey: (caller: Caller, question: Question) => readonly Cause[] | undefined
   /** Calls back whenever somebody's rights may have changed; answers how to stop that. */
   readonly rightsChanged: (callback: () => void) => () => void
 }
@@ -59,7 +61,7 @@ function standingOf(
     trail.reason = verdict.reason
   }
   if (verdict.answer !== 'no') return { caller, verdict }
-  throw caller ? refusal(caller, question, verdict.reason, find) : missingKey()
+  throw caller ? refusal(access, caller, question, { reason: verdict.reason, find }) : missingKey()
 }
 
 /** Whose key it is. Unknown ones are counted by where they come from, and refused there after too many. */
@@ -102,7 +104,9 @@ function actingAs({ authorizer }: Access, { request }: Exchange, caller: Caller 
   return impersonate(caller, request.headers, question => authorizer.judge(caller, question))
 }
 
-function refusal(caller: Caller, question: Question, reason: string, find: KindFinder): ApiError {
+type Refusal = { readonly reason: string; readonly find: KindFinder }
+
+function refusal({ ownKey }: Access, caller: Caller, question: Question, { reason, find }: Refusal): ApiError {
   const because = reason ? `: ${reason}` : ''
   const { username } = caller
   if ('path' in question)
@@ -113,7 +117,7 @@ function refusal(caller: Caller, question: Question, reason: string, find: KindF
   const what = subresource ? `${resource}/${subresource}` : resource
   const where = namespace ? `in the namespace "${namespace}"` : 'at the cluster scope'
   const why = `User "${username}" cannot ${question.verb} resource "${what}" in API group "${group}" ${where}${because}`
-  return forbidden({ group, plural: resource, kind: resource }, name, why)
+  return forbidden({ group, plural: resource, kind: resource }, name, why, ownKey(caller, question))
 }
 
 export type Watching = {

@@ -36,6 +36,7 @@ async function listen({ create, closed = () => {}, may = () => true, ...wanted }
     },
     rightsChanged: () => () => {},
     warningFor: () => undefined,
+    ownKey: () => undefined,
     audit: { begin: () => ({}), started: () => {}, complete: () => {}, failure: undefined },
   } as unknown as ServerOptions['access']
   const handle = requestHandler({

@@ -43,7 +43,7 @@ test('a copy belongs to the key that fetched it: another key has none, however o
   const narrow = (await home.ok('create accesskey narrow --scope-project shop')).trim()
   await loginAs('narrow', narrow)
   await home.ok('context use 127.0.0.1')
-  assert.equal((await home.exec(['--context', 'narrow', ...args], { env })).code, 5)
+  assert.equal((await home.run(['--context', 'narrow', ...args], { env })).code, 5)
   assert.equal((await home.exec(args, { env })).stdout, 'canary-one')
   const unknown = { ...env, PLATFORM_ACCESS_KEY: 'no-key-at-all' }
   await server.restart(async () => {
@@ -51,14 +51,14 @@ test('a copy belongs to the key that fetched it: another key has none, however o
       [['--context', 'narrow', ...args], env],
       [args, unknown],
     ] as const) {
-      const { code, stdout, stderr } = await home.exec(words, { env: more })
+      const { code, stdout, stderr } = await home.run(words, { env: more })
       assert.deepEqual([code, stdout], [7, ''], stderr)
       assert.match(stderr, /there is no copy of app to fall back to/)
     }
-    assert.equal((await home.exec(args, { env })).stdout, 'canary-one', 'whose it is has it')
-    const nothing = await home.exec(['run', '-s', 'app.other', ...args.slice(3)], { env })
+    assert.equal((await home.run(args, { env })).stdout, 'canary-one', 'whose it is has it')
+    const nothing = await home.run(['run', '-s', 'app.other', ...args.slice(3)], { env })
     assert.match(nothing.stderr, /there is no copy of app\.other to fall back to/)
-    const keyless = await home.exec(args)
+    const keyless = await home.run(args)
     assert.match(
       keyless.stderr,
       /no copy of app to fall back to: without a keychain or PLATFORM_PASSPHRASE none is made/,
@@ -67,27 +67,27 @@ test('a copy belongs to the key that fetched it: another key has none, however o
 })
 
 test('a server that cannot be trusted is no server that is away: nothing is run', async () => {
-  assert.equal((await home.exec(args, { env })).stdout, 'canary-one')
+  assert.equal((await home.run(args, { env })).stdout, 'canary-one')
   const file = join(home.directory, '.config/platform/contexts.json')
   const kept = readFileSync(file, 'utf8')
   const changed = JSON.parse(kept) as { contexts: { [name: string]: { ca: string } } }
   for (const one of Object.values(changed.contexts)) one.ca = other.ca
   writeFileSync(file, JSON.stringify(changed))
-  const { code, stdout, stderr } = await home.exec(args, { env })
+  const { code, stdout, stderr } = await home.run(args, { env })
   writeFileSync(file, kept)
   assert.deepEqual([code, stdout], [7, ''], stderr)
   assert.match(stderr, /cannot trust .*nothing was sent/)
   const zeros = `sha256:${'0'.repeat(64)}`
   const pipeline = { ...env, PLATFORM_ACCESS_KEY: `${server.adminKey}@${server.https}#${zeros}` }
-  const wrong = await home.exec(args, { env: pipeline })
+  const wrong = await home.run(args, { env: pipeline })
   assert.deepEqual([wrong.code, wrong.stdout], [7, ''], wrong.stderr)
   assert.match(wrong.stderr, /is not the server that was meant/)
 })
 
 test('who answers without TLS, or with a broken one, cannot be trusted either: nothing is run', async () => {
-  assert.equal((await home.exec(args, { env })).stdout, 'canary-one')
+  assert.equal((await home.run(args, { env })).stdout, 'canary-one')
   const pipeline = { ...env, PLATFORM_ACCESS_KEY: `${server.adminKey}@${server.https}#${fingerprint()}` }
-  assert.equal((await home.exec(args, { env: pipeline })).stdout, 'canary-one')
+  assert.equal((await home.run(args, { env: pipeline })).stdout, 'canary-one')
   await server.restart(async () => {
     for (const [answer, said] of [
       ['HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n', /does not speak TLS/],
@@ -102,7 +102,7 @@ test('who answers without TLS, or with a broken one, cannot be trusted either: n
       await once(stranger, 'listening')
       try {
         for (const one of [env, pipeline]) {
-          const { code, stdout, stderr } = await home.exec(args, { env: one })
+          const { code, stdout, stderr } = await home.run(args, { env: one })
           assert.deepEqual([code, stdout], [7, ''], stderr)
           assert.match(stderr, said)
         }
@@ -120,7 +120,7 @@ test('copies of a layout that no release reads any more are swept, and nothing e
   const others = join(directory, 'notes.txt')
   writeFileSync(others, 'of somebody')
   for (const end of [
-    () => home.exec(args, { env }),
+    () => home.run(args, { env }),
     async () => {
       await loginAs('sweeping', server.adminKey)
       await home.ok('logout --context sweeping')
@@ -132,20 +132,20 @@ test('copies of a layout that no release reads any more are swept, and nothing e
     assert.deepEqual(old.filter(existsSync), [])
     assert.equal(readFileSync(others, 'utf8'), 'of somebody')
   }
-  assert.equal((await home.exec(args, { env })).stdout, 'canary-one')
+  assert.equal((await home.run(args, { env })).stdout, 'canary-one')
 })
 
 test('a no is a no, and takes the copy along', async () => {
   const key = (await home.ok('create accesskey ended')).trim()
   await loginAs('ended', key)
   await home.ok('context use 127.0.0.1')
-  assert.equal((await home.exec(args, { env })).code, 0)
+  assert.equal((await home.run(args, { env })).code, 0)
   const before = copies()
   const ended = ['--context', 'ended', ...args]
-  assert.equal((await home.exec(ended, { env })).stdout, 'canary-one')
+  assert.equal((await home.run(ended, { env })).stdout, 'canary-one')
   assert.equal(copies().length, before.length + 1)
   await home.ok('disable accesskey ended')
-  const { code, stdout, stderr } = await home.exec(ended, { env })
+  const { code, stdout, stderr } = await home.run(ended, { env })
   assert.deepEqual([code, stdout], [4, ''], stderr)
   assert.deepEqual(copies(), before)
 })
@@ -153,7 +153,7 @@ test('a no is a no, and takes the copy along', async () => {
 test('logout, context delete, another sign-in under its name and a rotation take the copies of a key along', async () => {
   const key = (await home.ok('create accesskey passing')).trim()
   const next = (await home.ok('create accesskey next')).trim()
-  assert.equal((await home.exec(args, { env })).code, 0)
+  assert.equal((await home.run(args, { env })).code, 0)
   const before = copies()
   for (const end of [
     () => home.ok('logout --context passing'),
@@ -163,7 +163,7 @@ test('logout, context delete, another sign-in under its name and a rotation take
   ]) {
     await loginAs('passing', key)
     await home.ok('context use 127.0.0.1')
-    assert.equal((await home.exec(['--context', 'passing', ...args], { env })).code, 0)
+    assert.equal((await home.run(['--context', 'passing', ...args], { env })).code, 0)
     assert.equal(copies().length, before.length + 1)
     await end()
     assert.deepEqual(copies(), before, 'those of others stay')

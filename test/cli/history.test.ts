@@ -126,6 +126,8 @@ test('secrets of a project have a history too; one that follows another has none
     body: ref,
     headers: { 'Content-Type': 'application/merge-patch+json' },
   })
+  // Until it is copied, the copying itself comes in between.
+  while (!/"lastSynced"/.test(await home.ok('get secret app --project shop -o json')));
   assert.match(await home.fails(1, 'rollback secret app@2 --project shop --yes'), /spec.data/)
 })
 

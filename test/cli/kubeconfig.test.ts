@@ -1,7 +1,8 @@
 // kubectl on the current context: the kubeconfig holds no key, and what is there already stays.
 
 import assert from 'node:assert/strict'
-import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { type CliHome, openHome } from '../support/cli-home.ts'
@@ -28,7 +29,7 @@ test('a kubeconfig has a program for a user, and no key', async () => {
   assert.match(text, /command: /)
   assert.match(text, /- credential\n/)
   assert.equal(text.includes(server.adminKey), false)
-  const credential = JSON.parse((await home.exec('credential')).stdout)
+  const credential = JSON.parse(await home.ok('credential'))
   assert.equal(credential.status.token, server.adminKey)
 })
 
@@ -51,6 +52,35 @@ test('--merge keeps what others have in the file, comments included, and can be 
     assert.match(await home.fails(1, 'kubeconfig --merge'), /left as it is/)
     assert.equal(readFileSync(file, 'utf8'), broken)
   }
+})
+
+test('--merge waits for kubectl, which keeps the same lock, and says so; then it goes on', async () => {
+  const file = join(home.directory, 'waited')
+  writeFileSync(`${file}.lock`, '', { mode: 0 })
+  const child = home.start(['kubeconfig', '--merge'], { env: { KUBECONFIG: file } })
+  let said = ''
+  for await (const chunk of child.stderr as NodeJS.ReadableStream) {
+    said += chunk
+    if (said.includes('\n')) rmSync(`${file}.lock`, { force: true })
+  }
+  if (child.exitCode === null) await once(child, 'exit')
+  assert.equal(child.exitCode, 0, said)
+  assert.equal(
+    said,
+    `platform: waiting for another program that changes ${file} and holds ${file}.lock; one that was killed is not waited for longer than 10 s\nThe context platform-127.0.0.1 is in ${file}.\n`,
+  )
+})
+
+test('PLATFORM_NAMESPACE counts in a kubeconfig before the namespace of the context', async () => {
+  const namespaceIn = async (env: NodeJS.ProcessEnv) =>
+    /^ +namespace: (.*)$/m.exec(await home.ok('kubeconfig', { env }))?.[1]
+  assert.equal(await namespaceIn({}), undefined)
+  assert.equal(await namespaceIn({ PLATFORM_NAMESPACE: 'stage' }), 'stage')
+  assert.equal(await namespaceIn({ PLATFORM_NAMESPACE: '' }), undefined)
+  assert.match(
+    await home.fails(2, 'kubeconfig', { env: { PLATFORM_NAMESPACE: 'Stage!' } }),
+    /^platform: PLATFORM_NAMESPACE: "Stage!" must be letters/,
+  )
 })
 
 test('--merge without a home has no place, and makes none of that name', async () => {
@@ -86,6 +116,13 @@ else {
     assert.equal(through.stdout, 'admin', through.stderr)
     const left = readdirSync(join(home.directory, '.local/state/platform'))
     assert.deepEqual(left, [])
-    assert.equal((await home.exec('kubectl get nothing', { env: env() })).code, 1)
+    assert.equal((await home.run('kubectl get nothing', { env: env() })).code, 1)
+    await home.ok('set secret here a=- -n stage', { stdin: 'canary-of-stage' })
+    const stage = { ...env(), PLATFORM_NAMESPACE: 'stage' }
+    for (const [more, wanted] of [
+      ['', 'sharedsecret.management.platform.sh/here\n'],
+      [' -n default', ''],
+    ] as const)
+      assert.equal((await home.run(`kubectl get sharedsecrets -o name${more}`, { env: stage })).stdout, wanted)
   })
 }

@@ -33,6 +33,17 @@ test('a command that is none leads to the one that is meant: the words turned ro
     ['describe team web', 'platform kubectl describe'],
     ['edit team web', 'platform kubectl edit'],
     ['exec web -- env', undefined],
+    ['secret list', 'platform list secrets'],
+    ['secrets ls', 'platform list secrets'],
+    ['ls secrets', 'platform list secrets'],
+    ['secrets get db', 'platform get secret'],
+    ['rm secret db', 'platform delete secret'],
+    ['team remove web', 'platform delete team'],
+    ['show team web', 'platform get team'],
+    ['add secret db', 'platform set secret'],
+    ['new accesskey', 'platform create accesskey'],
+    ['signin', 'platform login'],
+    ['constructor secret', undefined],
   ] as const)
     assert.equal(
       (await home.fails(2, typed)).split('\n')[0],
@@ -53,6 +64,67 @@ test('what a kind cannot be asked leads to what it can: secrets are set, tokens 
       /directclusterendpointtokens are not kept, so that there is nothing to (get|list|delete): platform create token makes one/,
     )
   assert.match(await home.fails(2, 'delete namespace x --yes'), /namespaces cannot be asked to delete/)
+})
+
+test('words that do not fit lead to those that do, and no value among them is repeated', async () => {
+  for (const [typed, wanted] of [
+    ['get secret db password', 'one secret at a time, and a key stands behind a dot: platform get secret db.KEY'],
+    ['set secret db.password=canary-told', 'the secret and its key are two words: platform set secret NAME KEY=VALUE'],
+    ['set secret canary-x=canary-told', 'the secret and its key are two words: platform set secret NAME KEY=VALUE'],
+    ['import secret app .env', 'the file is given by its flag: platform import secret app --file FILE'],
+    [
+      'create project shop',
+      'a project is there as soon as something is in it: platform set secret NAME KEY --project PROJECT',
+    ],
+  ] as const)
+    assert.equal(await home.fails(2, typed), `platform: ${wanted}\n`, typed)
+})
+
+test('a secret that is not there leads to the one that is meant: by its name, or where it is', async () => {
+  await home.ok('set secret payments a=-', { stdin: 'canary-here' })
+  await home.ok('set secret elsewhere a=- -n stage', { stdin: 'canary-stage' })
+  await home.ok('set secret of-shop a=- --project shop', { stdin: 'canary-shop' })
+  const not = (name: string, place = 'default', kind = 'sharedsecret') =>
+    `platform: ${kind}s.management.platform.sh "${name}" not found in namespace ${place}`
+  for (const [typed, wanted] of [
+    ['get secret paymenst', `${not('paymenst')}; did you mean payments?`],
+    ['get secret paymenst.a', `${not('paymenst.a')}; did you mean payments.a?`],
+    ['run -s paymenst.a=A -- true', `${not('paymenst.a')}; did you mean payments.a?`],
+    ['export secret paymenst', `${not('paymenst')}; did you mean payments?`],
+    ['get secret elsewhere', `${not('elsewhere')}; there is one in another namespace: -n stage`],
+    ['get secret elsewhere.a', `${not('elsewhere.a')}; there is one in another namespace: -n stage`],
+    ['get secret of-shop', `${not('of-shop')}; there is one of a project: --project shop`],
+    [
+      'get secret payments --project shop',
+      `${not('payments', 'p-shop', 'projectsecret')}; there is a shared one in namespace default`,
+    ],
+    ['get secret wholly-other', not('wholly-other')],
+    ['get secret payments.x --key a', `${not('payments.x')}; did you mean payments?`],
+    ['get secret payment --key a', `${not('payment')}; did you mean payments?`],
+  ] as const)
+    assert.equal(await home.fails(3, typed), `${wanted}\n`, typed)
+  const env = { PLATFORM_ACCESS_KEY: (await home.ok('create accesskey stranger --for-user eve -o connection')).trim() }
+  assert.doesNotMatch(
+    await home.fails(5, 'get secret paymenst', { env }),
+    /payments/,
+    'who may not see it is not led to it',
+  )
+})
+
+test('a verb that is nearly one is asked about as it is, and that is told: roles may name any', async () => {
+  const warned = (verb: string, meant: string) =>
+    `platform: warning: "${verb}" is no verb of this API, though a role may name it; did you mean ${meant}?\n`
+  for (const command of ['can-i', 'why', 'who-can']) {
+    assert.ok((await home.run(`${command} delet teams`)).stderr.startsWith(warned('delet', 'delete')), command)
+    assert.doesNotMatch((await home.run(`${command} delete teams`)).stderr, /warning/)
+  }
+  assert.doesNotMatch((await home.run('can-i escalate clusterroles')).stderr, /warning/)
+  assert.doesNotMatch((await home.run('can-i frobnicate teams')).stderr, /warning/)
+})
+
+test('export has -o for its form, as what prints has', async () => {
+  await home.ok('set secret formed a=-', { stdin: 'canary-formed' })
+  assert.equal(await home.ok('export secret formed -o json'), await home.ok('export secret formed --format json'))
 })
 
 test('list with a name leads to get', async () => {
@@ -217,12 +289,17 @@ test('a file that cannot be read is named with the reason, and the code is 2', a
   const data = join(home.directory, 'data')
   mkdirSync(data)
   writeFileSync(join(data, 'master.key'), '')
-  for (const args of [
+  const here = [
     'create -f nope',
     'import secret x -f nope',
     'set secret x a=@nope',
     'login https://127.0.0.1:1 --context new --ca-file nope',
     'token revoke --user ada --kubeconfig nope',
+    'license inspect nope',
+    'vcluster validate -f nope',
+  ]
+  // These read files by themselves, from where they are started.
+  const alone = [
     'config check --config nope',
     'gateway --config nope',
     'gateway --config nope --check',
@@ -230,10 +307,9 @@ test('a file that cannot be read is named with the reason, and the code is 2', a
     `restore odd.yaml --data ${data}-new --master-key nope`,
     `serve --data ${data}-new --master-key nope`,
     `serve --data ${data}-new --audit-policy nope`,
-    'license inspect nope',
-    'vcluster validate -f nope',
-  ]) {
-    const { code, stderr } = await home.exec(args, { stdin: '' })
+  ]
+  for (const args of [...here, ...alone]) {
+    const { code, stderr } = await (here.includes(args) ? home.run(args) : home.exec(args, { stdin: '' }))
     assert.equal(code, 2, `${args}: ${stderr}`)
     assert.match(stderr, /cannot read (\S+\/)?nope: there is no such file\n/, args)
     assert.equal(/ENOENT/.test(stderr), false, args)

@@ -105,14 +105,14 @@ test('list accesskeys -o wide has the columns of the usual list, and more', asyn
 test('run tells keys that are no names of variables, and ends with 127 and 126 as a shell does', async () => {
   await home.ok(['set', 'secret', 'tls', 'tls.crt=-'], { stdin: 'canary-crt' })
   await home.ok(['set', 'secret', 'tls', 'user=-'], { stdin: 'canary-user' })
-  const { code, stderr } = await home.exec('run -s tls -- true')
+  const { code, stderr } = await home.run('run -s tls -- true')
   assert.equal(code, 0)
   assert.match(
     stderr,
     /warning: no names of variables, so that shells do not see them: tls\.crt; --secret NAME\.KEY=ENV/,
   )
-  assert.doesNotMatch((await home.exec('run -s tls.user -- true')).stderr, /names of variables/)
-  const renamed = await home.exec('run -s tls.tls.crt=CERT -- true')
+  assert.doesNotMatch((await home.run('run -s tls.user -- true')).stderr, /names of variables/)
+  const renamed = await home.run('run -s tls.tls.crt=CERT -- true')
   assert.doesNotMatch(renamed.stderr, /names of variables/)
   assert.match(
     await home.fails(127, 'run -s tls.user -- /no/such'),

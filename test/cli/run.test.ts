@@ -97,7 +97,7 @@ test('--watch starts the program anew when a value changes, and a key that ended
 test('--watch that began with the last known values follows as soon as the service is back', async () => {
   const env = { PLATFORM_PASSPHRASE: 'correct horse', XDG_STATE_HOME: join(home.directory, 'back') }
   await home.ok('set secret back token=-', { stdin: 'canary-before' })
-  assert.equal((await home.exec(['run', '-s', 'back', '--', 'true'], { env })).code, 0)
+  assert.equal((await home.run(['run', '-s', 'back', '--', 'true'], { env })).code, 0)
   let child: ChildProcess | undefined
   let said = ''
   await server.restart(async () => {
@@ -156,7 +156,7 @@ test('--watch ends a program that ignores SIGTERM, and starts the next one', asy
 test('a key of any name is a variable of the program, whatever it means elsewhere', async () => {
   for (const key of ['__proto__', 'constructor'])
     await home.ok(['set', 'secret', 'odd', `${key}=-`], { stdin: `canary-${key}` })
-  const { stdout, stderr } = await home.exec(['run', '-s', 'odd', '--', 'sh', '-c', 'echo $__proto__ $constructor'])
+  const { stdout, stderr } = await home.run(['run', '-s', 'odd', '--', 'sh', '-c', 'echo $__proto__ $constructor'])
   assert.equal(stdout, 'canary-__proto__ canary-constructor\n', stderr)
 })
 
@@ -204,21 +204,21 @@ test('while the service is away the last known values are used, encrypted on dis
   const ca = new X509Certificate(readFileSync(join(server.directory, 'ca.crt')))
   const fingerprint = fingerprintOf(ca)
   const pipeline = { ...env, PLATFORM_ACCESS_KEY: `${server.adminKey}@${server.https}#${fingerprint}` }
-  assert.equal((await home.exec(args, { env: pipeline })).stdout, 'canary-two')
+  assert.equal((await home.run(args, { env: pipeline })).stdout, 'canary-two')
   await server.restart(async () => {
-    const alone = await home.exec(args, { env: pipeline })
+    const alone = await home.run(args, { env: pipeline })
     assert.equal(alone.stdout, 'canary-two', alone.stderr)
     const away = await home.exec(args, { env })
     assert.equal(away.stdout, 'canary-two')
     assert.match(away.stderr, /nobody listens there; the program gets the values of \d+s ago/)
-    const wrong = await home.exec(args, { env: { PLATFORM_PASSPHRASE: 'another' } })
+    const wrong = await home.run(args, { env: { PLATFORM_PASSPHRASE: 'another' } })
     assert.equal(wrong.code, 7)
     assert.match(wrong.stderr, /the copy .* does not open: PLATFORM_PASSPHRASE is not the one it was made with/)
-    assert.equal((await home.exec(args)).code, 7, 'without a key there is no copy')
-    assert.equal((await home.exec(['run', '--no-fallback', ...args.slice(1)], { env })).code, 7)
+    assert.equal((await home.run(args)).code, 7, 'without a key there is no copy')
+    assert.equal((await home.run(['run', '--no-fallback', ...args.slice(1)], { env })).code, 7)
   })
   await home.ok('delete secret app --yes')
-  assert.equal((await home.exec(args, { env })).code, 3)
+  assert.equal((await home.run(args, { env })).code, 3)
   assert.deepEqual(files(), [], 'what is gone leaves no copy')
 })
 
@@ -229,7 +229,7 @@ async function keepsCopy(name: string, how: Parameters<CliHome['exec']>[1], why:
   const state = join(home.directory, name)
   const env = { PLATFORM_PASSPHRASE: 'a passphrase', XDG_STATE_HOME: state }
   const args = ['run', '-s', name, '--', node, '-e', 'process.stdout.write(process.env.token)']
-  assert.equal((await home.exec(args, { env })).stdout, `canary-first${more}`)
+  assert.equal((await home.run(args, { env })).stdout, `canary-first${more}`)
   const copies = () =>
     readdirSync(join(state, 'platform/copies'), { recursive: true, withFileTypes: true })
       .filter(one => one.isFile())
@@ -267,7 +267,7 @@ test('a copy that cannot be written is told, and the program runs', async () => 
   mkdirSync(state)
   writeFileSync(join(state, 'platform'), 'in the way')
   const env = { PLATFORM_PASSPHRASE: 'x', XDG_STATE_HOME: state }
-  const { code, stdout, stderr } = await home.exec(['run', '-s', 'late', '--', node, '-e', 'console.log(1)'], { env })
+  const { code, stdout, stderr } = await home.run(['run', '-s', 'late', '--', node, '-e', 'console.log(1)'], { env })
   assert.deepEqual([code, stdout], [0, '1\n'])
   assert.match(stderr, /no copy was kept/)
 })

@@ -22,7 +22,8 @@ after(async () => {
 const keyWith = async (name: string, scope: string) =>
   (await home.ok(`create accesskey ${name} --for-user ada --ttl 7d ${scope} -o connection`)).trim()
 
-test('whoami tells user and key of a narrow one, and what is not told to it', async () => {
+test('whoami tells a narrow key what the key is: whose, its scope and its end; teams are of its owner, and are not told', async () => {
+  await home.ok('create team crew --user ada')
   const env = { PLATFORM_ACCESS_KEY: await keyWith('ci', '--scope-project shop') }
   assert.equal(await home.ok('whoami -o name', { env }), 'ada\n')
   assert.equal(
@@ -31,12 +32,36 @@ test('whoami tells user and key of a narrow one, and what is not told to it', as
       'User:      ada',
       `Server:    ${server.https}`,
       'Key:       ci',
-      'Scope:     too narrow to be told; its owner sees it in platform list accesskeys',
-      'Expires:   too narrow to be told; its owner sees it in platform list accesskeys',
+      'Scope:     projects: shop',
+      'Expires:   in 6d',
+      'Teams:     not told to a key with this scope; its owner sees them in platform whoami',
       '',
     ].join('\n'),
   )
-  assert.match(await home.ok('status', { env }), /^User: +ada\nKey: +ci, /m)
+  assert.match(await home.ok('status', { env }), /^User: +ada\nKey: +ci, expires in 6d$/m)
+  const { key, ...rest } = JSON.parse(await home.ok('whoami -o json', { env }))
+  assert.deepEqual(rest, { server: server.https, user: 'ada' }, 'what is not known is left out, and is no empty list')
+  const { expiresAt, ...facts } = key
+  assert.deepEqual(facts, { name: 'ci', scope: 'projects: shop', expires: 'in 6d' })
+  const left = Date.parse(expiresAt) - Date.now()
+  assert.ok(left > 6.9 * 86_400_000 && left <= 7 * 86_400_000, expiresAt)
+})
+
+test('whoami knows the scope of a key for a virtual cluster, of one without an end, and the team whose key it is', async () => {
+  const made = await home.ok('create accesskey bot --for-team crew --scope-virtualcluster shop/dev -o connection')
+  assert.deepEqual(
+    (await home.ok('whoami', { env: { PLATFORM_ACCESS_KEY: made.trim() } }))
+      .split('\n')
+      .filter(one => !one.startsWith('Server')),
+    [
+      'User:      platform:team:crew',
+      'Key:       bot',
+      'Scope:     virtualClusters: shop/dev',
+      'Expires:   never',
+      'Team:      crew (this is a key of the team)',
+      '',
+    ],
+  )
 })
 
 test('platform-cli beside a project reads everything that its owner may, and whoever makes such a key or token is told', async () => {

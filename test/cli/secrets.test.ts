@@ -198,7 +198,7 @@ suite('run', () => {
     )
     assert.equal(stdout, '["shop","hunter2\\n",null]')
     await home.ok('set secret web PORT=-', { stdin: '80' })
-    const whole = await home.exec(['run', '-s', 'web', '--', ...print('process.env.PORT')])
+    const whole = await home.run(['run', '-s', 'web', '--', ...print('process.env.PORT')])
     assert.equal(whole.stdout, '"80"')
   })
 

@@ -28,6 +28,29 @@ const lastReads = async () =>
     }),
   )
 
+const follow = (more: readonly string[]) => {
+  const child = home.start(['list', 'secrets', '-w', ...more])
+  let [text, said] = ['', '']
+  child.stdout?.on('data', chunk => {
+    text += chunk
+  })
+  child.stderr?.on('data', chunk => {
+    said += chunk
+  })
+  return {
+    text: () => text,
+    seen: async (wanted: RegExp) => {
+      while (!wanted.test(text)) await once(child.stdout as NodeJS.ReadableStream, 'data')
+    },
+    /** What it complained of until now. */
+    end: async () => {
+      child.kill('SIGINT')
+      await once(child, 'exit')
+      return said
+    },
+  }
+}
+
 test('no list, table, watch, name or completion of the command line counts as reading', async () => {
   for (const name of ['unread', 'old', 'fresh']) await home.ok(`set secret ${name} a=-`, { stdin: 'canary' })
   await home.ok('list secrets')
@@ -37,20 +60,51 @@ test('no list, table, watch, name or completion of the command line counts as re
   await home.ok('get secrets unread -o name')
   await home.ok('list secrets --unused 90d -o json')
   await home.ok(['__complete', '--', 'get', 'secret', ''])
-  const child = home.start(['list', 'secrets', '-w'])
-  let text = ''
-  child.stdout?.on('data', chunk => {
-    text += chunk
-  })
-  const seen = async (wanted: RegExp) => {
-    while (!wanted.test(text)) await once(child.stdout as NodeJS.ReadableStream, 'data')
-  }
+  const { seen, end } = follow([])
   await seen(/^EVENT +NAME +KEYS +AGE\n(.*\n)*ADDED +unread +1 +\d+s\n/)
   await home.ok('set secret unread b=-', { stdin: 'canary' })
   await seen(/MODIFIED +unread +2 +\d+s\n/)
-  child.kill('SIGINT')
-  await once(child, 'exit')
+  await end()
   assert.deepEqual(await lastReads(), { unread: 'never', old: 'never', fresh: 'never' })
+})
+
+test('list secrets -A -w follows those of projects too, in one table, and neither is read by it', async () => {
+  await home.ok('set secret of-shop a=- --project shop', { stdin: 'canary-of-shop' })
+  const [table, lines] = [['-A'], ['-A', '-o', 'name', '-l', 'tier=front']].map(more => follow(more))
+  await table?.seen(/^EVENT +NAMESPACE +NAME +KEYS +FROM +SYNCED +AGE\n/)
+  await table?.seen(/^ADDED +default +unread +2 +\d+s\n/m)
+  await table?.seen(/^ADDED +p-shop +of-shop +1 +\d+s\n/m)
+  assert.equal(table?.text().match(/^EVENT/gm)?.length, 1)
+  await home.ok('set secret of-shop b=- --project shop', { stdin: 'canary-of-shop' })
+  await home.ok('set secret unread c=-', { stdin: 'canary' })
+  await table?.seen(/^MODIFIED +p-shop +of-shop +2 +\d+s\n/m)
+  await table?.seen(/^MODIFIED +default +unread +3 +\d+s\n/m)
+  const made = (namespace: string, kind: string) => ({
+    apiVersion: 'management.platform.sh/v1',
+    kind,
+    metadata: { name: 'front', namespace, labels: { tier: 'front' } },
+  })
+  const both = [made('default', 'SharedSecret'), made('p-shop', 'ProjectSecret')]
+  await home.ok('create -f -', { stdin: both.map(one => JSON.stringify(one)).join('\n---\n') })
+  await lines?.seen(/^sharedsecret\/front$/m)
+  await lines?.seen(/^projectsecret\/front$/m)
+  assert.equal(lines?.text().trim().split('\n').length, 2, 'the label counts for both')
+  assert.equal(await table?.end(), '')
+  assert.equal(await lines?.end(), '')
+  const { items } = JSON.parse(await home.ok('list secrets --project shop --unused 0s -o json'))
+  assert.deepEqual(
+    items.map((one: { metadata: { name: string }; status?: object }) => [one.metadata.name, one.status]),
+    [
+      ['front', undefined],
+      ['of-shop', undefined],
+    ],
+    'nobody has read them',
+  )
+  await home.ok('delete sharedsecret front --yes')
+})
+
+test('-w shows what comes, and --unused what does not: together they are refused', async () => {
+  assert.match(await home.fails(2, 'list secrets -w --unused 90d'), /--unused and -w exclude each other/)
 })
 
 test('--unused finds what was read long ago, and not what was read since', async () => {

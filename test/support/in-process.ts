@@ -208,6 +208,7 @@ export async function openFront(
       audit,
       rightsChanged: () => () => {},
       warningFor: () => undefined,
+      ownKey: () => undefined,
     },
     resourcesFor: house.as,
     noteRead: () => {},

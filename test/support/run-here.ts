@@ -7,6 +7,7 @@ import { io as ownIo } from '../../src/bin/io.ts'
 import { openKeychain } from '../../src/bin/keychain.ts'
 import type { Io } from '../../src/cli/command.ts'
 import { runCommand } from '../../src/cli/run-command.ts'
+import type { Through } from '../../src/cli/world.ts'
 import type { Output } from './exec.ts'
 
 type Here = {
@@ -28,11 +29,24 @@ export async function runHere(args: readonly string[], { env, directory, stdin, 
     env,
     isTerminal: false,
     hasColour: false,
-    files: openFiles(env),
+    files: openFiles(env, text => void err.push(text)),
     keychain: () => openKeychain(env),
     start: (command, options) => {
       tell(command)
-      return ownIo.start(command, options)
+      const { out: ownOut, err: ownErr } = options.through ?? {}
+      const kept =
+        (own: Through | undefined, keep: (chunk: Buffer) => void): Through =>
+        chunk => {
+          const shown = own ? own(chunk) : chunk
+          if (shown) keep(Buffer.from(shown))
+          return new Uint8Array()
+        }
+      // What it prints belongs to the command, and not to this process.
+      const through = {
+        out: kept(ownOut, chunk => out.push(chunk)),
+        err: kept(ownErr, chunk => err.push(chunk.toString())),
+      }
+      return ownIo.start(command, { ...options, through })
     },
   }
   const { ask: _, ...rest } = io

@@ -1,0 +1,102 @@
+// One program at a time, also where one was killed with the lock in its hands, and nobody waits without being told for what.
+
+import assert from 'node:assert/strict'
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { openFiles } from './files.ts'
+import { locked } from './lock.ts'
+
+const inDirectory = async (work: (path: string, directory: string) => Promise<void>) => {
+  const directory = await mkdtemp(join(tmpdir(), 'platform-lock-'))
+  try {
+    await work(join(directory, 'contexts.json'), directory)
+  } finally {
+    await rm(directory, { recursive: true })
+  }
+}
+
+const leaveBehind = async (lock: string) => {
+  await writeFile(lock, '')
+  await utimes(lock, 0, 0)
+}
+
+test('of two programs that find a lock left behind, one at a time goes on', async () => {
+  await inDirectory(async (path, directory) => {
+    const taker = new URL('../../test/support/lock-taker.ts', import.meta.url)
+    const both = [fork(taker), fork(taker)]
+    const said = async (child: ChildProcess) => (await once(child, 'message'))[0] as unknown
+    try {
+      await Promise.all(both.map(said))
+      for (let round = 0; round < 60; round++) {
+        await leaveBehind(`${path}.lock`)
+        const alone = both.map(said)
+        for (const child of both) child.send(path)
+        assert.deepEqual(await Promise.all(alone), [true, true], `round ${round}`)
+      }
+      assert.deepEqual(await readdir(directory), [], 'nothing is left behind')
+    } finally {
+      for (const child of both) child.kill('SIGKILL')
+    }
+  })
+})
+
+test('where whoever found a lock left behind was killed as well, the next one goes on all the same', async () => {
+  await inDirectory(async (path, directory) => {
+    const lock = `${path}.lock`
+    await leaveBehind(lock)
+    const { ino, mtimeNs } = await stat(lock, { bigint: true })
+    await leaveBehind(`${lock}.${ino}-${mtimeNs}`)
+    await openFiles({}, () => {}).locked(path, async () => {})
+    assert.deepEqual(await readdir(directory), [])
+  })
+})
+
+test('whoever waits is told for what, once, and goes on when it is done', async () => {
+  await inDirectory(async path => {
+    const said: string[] = []
+    const isTold = Promise.withResolvers<void>()
+    const inside = Promise.withResolvers<void>()
+    const first = openFiles({}, () => assert.fail('the first one waits for nobody')).locked(path, async () => {
+      inside.resolve()
+      await isTold.promise
+    })
+    await inside.promise
+    const files = openFiles({}, text => {
+      said.push(text)
+      isTold.resolve()
+    })
+    assert.equal(await files.locked(path, async () => 'mine'), 'mine')
+    await first
+    assert.deepEqual(said, [
+      `platform: waiting for another program that changes ${path} and holds ${path}.lock; one that was killed is not waited for longer than 10 s\n`,
+    ])
+  })
+})
+
+test('a lock that is held for long is not taken for one that was left behind: it is touched', async () => {
+  await inDirectory(async path => {
+    await locked(
+      path,
+      async () => {
+        await utimes(`${path}.lock`, 0, 0)
+        while ((await stat(`${path}.lock`)).mtimeMs === 0);
+      },
+      { tell: () => {}, touchEvery: 1 },
+    )
+  })
+})
+
+test('a lock that another took over meanwhile is left to them', async () => {
+  await inDirectory(async (path, directory) => {
+    const lock = `${path}.lock`
+    await openFiles({}, () => {}).locked(path, async () => {
+      await rm(lock)
+      await writeFile(lock, 'of another')
+    })
+    assert.deepEqual(await readdir(directory), ['contexts.json.lock'])
+  })
+})

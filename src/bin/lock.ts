@@ -1,0 +1,94 @@
+// One program at a time on a file: a lock beside it, as kubectl keeps one beside a kubeconfig. files.ts calls it.
+
+import type { BigIntStats } from 'node:fs'
+import { type FileHandle, mkdir, open, rm, stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+
+export type LockOptions = {
+  /** Says what is waited for, where that takes long. */
+  readonly tell: (text: string) => void
+  /** Milliseconds after which a lock that nobody touched was left by a program that was killed. */
+  readonly staleAfter?: number
+  readonly tellAfter?: number
+  readonly touchEvery?: number
+}
+
+/** The lock is touched for as long as the work takes, which may be waiting for a person before a keychain. */
+export async function locked<T>(path: string, work: () => Promise<T>, options: LockOptions): Promise<T> {
+  const { touchEvery = 2000 } = options
+  const lock = `${path}.lock`
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+  const handle = await take(path, lock, options)
+  const touching = setInterval(() => {
+    const now = new Date()
+    void handle.utimes(now, now).catch(() => {})
+  }, touchEvery).unref()
+  try {
+    return await work()
+  } finally {
+    clearInterval(touching)
+    await release(lock, handle)
+  }
+}
+
+async function take(path: string, lock: string, options: LockOptions): Promise<FileHandle> {
+  const { tell, staleAfter = 10_000, tellAfter = 1000 } = options
+  const began = performance.now()
+  let isTold = false
+  for (;;) {
+    const handle = await makeAlone(lock)
+    if (handle) return handle
+    const there = await look(lock)
+    if (there && isStale(there, staleAfter) && (await removeStale(lock, there, staleAfter))) continue
+    if (!isTold && performance.now() - began >= tellAfter) {
+      isTold = true
+      const patience = `one that was killed is not waited for longer than ${Math.ceil(staleAfter / 1000)} s`
+      tell(`platform: waiting for another program that changes ${path} and holds ${lock}; ${patience}\n`)
+    }
+    await setTimeout(20)
+  }
+}
+
+/** undefined: somebody else has it. */
+const makeAlone = (file: string) =>
+  open(file, 'wx', 0o600).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'EEXIST') return undefined
+    throw new Error(`cannot write ${file}: ${error.message}`)
+  })
+
+const look = (file: string) => stat(file, { bigint: true }).catch(() => undefined)
+/** One from the future was left before the clock was put right. */
+const isStale = ({ mtimeMs }: BigIntStats, after: number) => Math.abs(Date.now() - Number(mtimeMs)) > after
+const isSame = (one: BigIntStats, other: BigIntStats | undefined) =>
+  one.ino === other?.ino && one.dev === other.dev && one.mtimeNs === other.mtimeNs
+
+/**
+ * Many may find the same lock left behind, and a slow one must not remove the next one's: who wants to remove it first makes a file
+ * that is named after this very lock, alone, and then looks again. Where that one was killed, too, its file is removed likewise.
+ */
+async function removeStale(file: string, found: BigIntStats, after: number): Promise<boolean> {
+  const right = `${file}.${found.ino}-${found.mtimeNs}`
+  const handle = await makeAlone(right)
+  if (!handle) {
+    const other = await look(right)
+    return other !== undefined && isStale(other, after) && removeStale(right, other, after)
+  }
+  try {
+    if (isSame(found, await look(file))) await rm(file, { force: true })
+    return true
+  } finally {
+    await rm(right, { force: true })
+    await handle.close()
+  }
+}
+
+/** One that was taken from a program that stood still for long is another's now. While it is open, no other file has its number. */
+async function release(lock: string, handle: FileHandle): Promise<void> {
+  try {
+    const [own, there] = [await handle.stat({ bigint: true }), await look(lock)]
+    if (there?.ino === own.ino && there.dev === own.dev) await rm(lock, { force: true })
+  } finally {
+    await handle.close()
+  }
+}

@@ -1,0 +1,104 @@
+// A key too narrow to ask who it is hears about itself in the refusal, and nobody else hears of it anywhere (D25).
+
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import type { Answer } from '../support/request.ts'
+import { keys, must, openStage, ours, type Person, type Stage, secrets, teams } from './people.ts'
+
+const review = '/apis/authentication.k8s.io/v1/selfsubjectreviews'
+const explanations = `${ours}/accessexplanations`
+
+let stage: Stage
+before(async () => {
+  stage = await openStage()
+})
+after(() => stage.close())
+
+const withScope = async (name: string, scope: object, more: object = {}): Promise<Person> => {
+  const made = await must(
+    stage.admin.ask('POST', keys, { metadata: { name }, spec: { user: 'admin', scope, ...more } }),
+  )
+  return stage.person('admin', made.spec.key)
+}
+
+const details = ({ status, body }: Answer) => {
+  assert.equal(status, 403)
+  return (body as { details: { causes?: { reason: string; message: string }[] } }).details
+}
+
+test('the refusal of "who am I" tells the holder key, owner, scope and seconds left, and no group', async () => {
+  const scope = { projects: [{ project: 'shop' }] }
+  const narrow = await withScope('narrow', scope, { ttl: 3600 })
+  const { causes = [], ...about } = details(await narrow.ask('POST', review, {}))
+  assert.deepEqual(about, { group: 'authentication.k8s.io', kind: 'selfsubjectreviews' })
+  const [name, owner, told, ends, ...more] = causes
+  assert.deepEqual(
+    [name, owner, more],
+    [{ reason: 'KeyName', message: 'narrow' }, { reason: 'KeyOwner', message: 'admin' }, []],
+  )
+  assert.deepEqual([told?.reason, JSON.parse(told?.message ?? '')], ['KeyScope', scope])
+  assert.equal(ends?.reason, 'KeyEndsIn')
+  assert.ok(Number(ends?.message) > 3000 && Number(ends?.message) <= 3600, ends?.message)
+})
+
+test('a key without an end is told none', async () => {
+  const endless = await withScope('endless', { virtualClusters: [{ project: 'shop', virtualCluster: 'dev' }] })
+  const { causes = [] } = details(await endless.ask('POST', review, {}))
+  assert.deepEqual(
+    causes.map(one => one.reason),
+    ['KeyName', 'KeyOwner', 'KeyScope'],
+  )
+})
+
+test('every other refusal is as short as it was, whatever is asked and whyever it is refused', async () => {
+  const narrow = await withScope('short', { projects: [{ project: 'shop' }] })
+  for (const [method, path] of [
+    ['GET', `${teams}/web`],
+    ['GET', `${secrets()}/db`],
+    ['POST', secrets()],
+    ['GET', review],
+    ['POST', '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews'],
+    ['POST', '/apis/authentication.k8s.io/v1/tokenreviews'],
+    ['POST', explanations],
+    ['GET', '/metrics'],
+  ] as const) {
+    const answer = await narrow.ask(method, path, method === 'POST' ? {} : undefined)
+    assert.ok([403, 405].includes(answer.status), `${method} ${path}: ${answer.text}`)
+    assert.doesNotMatch(answer.text, /causes|KeyScope|"shop/, `${method} ${path}`)
+  }
+  const ada = await stage.invite('ada')
+  assert.equal(details(await ada.ask('GET', `${secrets()}/db`)).causes, undefined)
+})
+
+test('whoever is acted for, asks about somebody or reads why, hears nothing of the key', async () => {
+  const scope = { rules: [{ verbs: ['impersonate'], resources: [{ group: '', resources: ['users'] }] }] }
+  const proxy = await withScope('proxy', scope, { ttl: 3600 })
+  const acting = await proxy.ask('POST', review, {}, { 'impersonate-user': 'ada' })
+  assert.match(acting.text, /User \\"ada\\" cannot create resource \\"selfsubjectreviews\\"/)
+  assert.equal(details(acting).causes, undefined, 'the answer is for ada, and the key is not hers')
+  assert.equal(details(await proxy.ask('POST', review, {})).causes?.length, 4)
+  const subject = {
+    resourceAttributes: { verb: 'create', group: 'authentication.k8s.io', resource: 'selfsubjectreviews' },
+  }
+  for (const [path, spec] of [
+    ['/apis/authorization.k8s.io/v1/subjectaccessreviews', { user: 'admin', ...subject }],
+    [explanations, { user: 'admin', ...subject }],
+  ] as const) {
+    const { status, text } = await stage.admin.ask('POST', path, { spec })
+    assert.equal(status, 201, text)
+    assert.doesNotMatch(text, /KeyScope|impersonate/)
+  }
+})
+
+test('a key that is refused for want of rights, and not by its scope, is told nothing', async () => {
+  const rbac = '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/platform-user'
+  const self = { verbs: ['create'], resources: [{ group: 'authentication.k8s.io', resources: ['selfsubjectreviews'] }] }
+  const made = await must(
+    stage.admin.ask('POST', keys, { metadata: { name: 'rightless' }, spec: { user: 'bob', scope: { rules: [self] } } }),
+  )
+  const bob = stage.person('bob', made.spec.key)
+  assert.equal((await bob.ask('POST', review, {})).status, 201)
+  await must(stage.admin.ask('DELETE', rbac))
+  const answer = await bob.ask('POST', review, {})
+  assert.equal(details(answer).causes, undefined, answer.text)
+})
