@@ -43,6 +43,7 @@ const lookEvery = 30_000
  * more than nine frames, the connection: Node's library gives up reading there, and nothing can be answered.
  */
 const mostHead = 64 * 1024
+const minVersion = 'TLSv1.2'
 
 export async function listenHttps(at: Address, certificates: CertificateSource, handle: Handle): Promise<Listener> {
   const { certificate: cert, key } = certificates.current
@@ -52,12 +53,13 @@ export async function listenHttps(at: Address, certificates: CertificateSource, 
     ...http1Options(at),
     cert,
     key,
-    minVersion: 'TLSv1.2',
+    minVersion,
     handshakeTimeout: bounds.headersWithin,
     maxSessionMemory: 32,
     settings: { maxConcurrentStreams: 1000, maxHeaderListSize: mostHead },
   })
-  certificates.follow(pair => server.setSecureContext({ cert: pair.certificate, key: pair.key }))
+  // For new connections; what is not said again would be as if it had never been said.
+  certificates.follow(pair => server.setSecureContext({ cert: pair.certificate, key: pair.key, minVersion }))
   const sessions = new Set<ServerHttp2Session>()
   server.on('session', session => {
     sessions.add(session)
