@@ -144,6 +144,10 @@ function setupOf({ identity, timeouts }: GatewayConfig, found: ReadonlyMap<strin
   return {
     find: place => found.get(placeName(place)),
     prefixes: { userPrefix: identity?.userPrefix ?? '', groupPrefix: identity?.groupPrefix ?? '' },
-    timeouts: { connect: (timeouts?.connect ?? 10) * 1000, answer: (timeouts?.answer ?? 75) * 1000 },
+    timeouts: {
+      connect: (timeouts?.connect ?? 10) * 1000,
+      answer: (timeouts?.answer ?? 75) * 1000,
+      take: (timeouts?.take ?? 60) * 1000,
+    },
   }
 }

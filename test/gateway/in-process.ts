@@ -156,7 +156,7 @@ export async function openTestGateway(options: Options): Promise<TestGateway> {
     setup: () => ({
       find: place => (place.target === 'Cluster' && place.cluster === 'prod' ? { backend: there } : undefined),
       prefixes,
-      timeouts: { connect: 10_000, answer: 30_000, ...timeouts },
+      timeouts: { connect: 10_000, answer: 30_000, take: 30_000, ...timeouts },
     }),
     credentials,
     revocations,
