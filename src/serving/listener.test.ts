@@ -105,6 +105,34 @@ for (const [scheme, listen] of [
       assert.doesNotMatch(text, /HTTP\/1\.1 400/)
     })
 
+    test('the last answer reaches who still sends, and who sends on for ever is cut after a moment', async () => {
+      const own = await listen((_, response) => void response.writeHead(401, { connection: 'close' }).end('no'), {
+        linger: 300,
+      })
+      const { socket, end } = await openHalf(own)
+      const text = end()
+      socket.write('POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999\r\n\r\n')
+      assert.match(await text, /^HTTP\/1\.1 401 .*\r\nno\r\n/s)
+      assert.ok(await isCut(socket))
+      await own.close(0)
+    })
+
+    test('what comes behind the last request of a connection is no request', async () => {
+      const seen: string[] = []
+      const own = await listen((request, response) => {
+        seen.push(request.url ?? '')
+        response.writeHead(401, { connection: 'close' }).end('no')
+      })
+      const { socket, end } = await openHalf(own)
+      const text = end()
+      socket.write('POST /first HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n12345')
+      await text
+      socket.write('67890DELETE /second HTTP/1.1\r\nHost: localhost\r\n\r\n')
+      assert.ok(await isCut(socket))
+      assert.deepEqual(seen, ['/first'])
+      await own.close(0)
+    })
+
     test('close ends at its deadline whoever does not go: silent, half-open, half a request', async () => {
       const own = await listen(() => {})
       const silent = createConnection(at(own)).on('error', () => {})
