@@ -11,6 +11,7 @@ import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { connect as connectTls } from 'node:tls'
 import { issueCertificate, type Pair } from '../../src/serving/certificate.ts'
+import { keys, must, ours } from '../access/people.ts'
 import { kubeconfigOf } from '../support/kubeconfig.ts'
 import { type Server, startServer } from '../support/server.ts'
 import { eventually } from '../support/wire.ts'
@@ -245,10 +246,18 @@ describe('a gateway whose files change', { timeout: 120_000, concurrency: true }
     await Promise.all(cut)
   })
 
-  test('the same issuer at another address of its keys is asked there, and streams of its tokens go on', async () => {
+  test('the same issuer at another address of its keys is asked there; streams go on, and end when their key does', async () => {
     const gateway = await open()
     const token = await ada.mint()
     const next = await watch(gateway, token)
+    const guest = await invite(service, 'guest')
+    // A key that counts again: what was revoked before it was asked about is no news after the change either.
+    const spent = await guest.mint()
+    await must(
+      service.request('POST', `${ours}/tokenrevocations`, { body: { spec: { users: ['guest'], reason: 'r' } } }),
+    )
+    await eventually('it is heard', async () => (await statusOf(gateway, spent)) === 401)
+    const ofKey = await watch(gateway, guest.key)
     const used = await metric(gateway, 'gateway_reloads_total{result="used"}')
     const keySet = `${service.https.replace('127.0.0.1', 'localhost')}/.well-known/jwks.json`
     gateway.write({ clusters, issuer: { url: service.https, ca: 'service-ca.crt', keySet } })
@@ -257,6 +266,11 @@ describe('a gateway whose files change', { timeout: 120_000, concurrency: true }
       async () => (await metric(gateway, 'gateway_reloads_total{result="used"}')) > (used || 0),
     )
     assert.equal(await statusOf(gateway, token), 200)
+    assert.equal(await next(), 'MODIFIED')
+    assert.equal(await ofKey(), 'MODIFIED')
+    const cut = assert.rejects(ofKey('is silent'))
+    await must(service.request('DELETE', `${keys}/${guest.name}`))
+    await cut
     assert.equal(await next(), 'MODIFIED')
   })
 
