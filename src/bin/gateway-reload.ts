@@ -116,6 +116,8 @@ export function openSetup(loader: SetupLoader, now: () => number): FollowedSetup
     current: () => loaded.setup,
     reloads,
     follow(following) {
+      // What was missing and did not matter was made meanwhile, such as a CA of its own: that is no change.
+      if (seen.includes(missing)) seen = resting = stampOf(files)
       timer = setInterval(() => void look(following), lookEvery).unref()
     },
     stop() {
@@ -147,6 +149,8 @@ export async function together(parts: readonly Part[], config: GatewayConfig): P
   }
 }
 
+const missing = 'is missing'
+
 /** By time, size and place, which also sees the swapped links of mounted secrets. */
 function stampOf(files: readonly string[]): string {
   return files
@@ -154,7 +158,7 @@ function stampOf(files: readonly string[]): string {
       try {
         return `${file} ${(({ mtimeMs, size, ino }) => `${mtimeMs}/${size}/${ino}`)(statSync(file))}`
       } catch {
-        return `${file} missing`
+        return `${file} ${missing}`
       }
     })
     .join()

@@ -69,6 +69,10 @@ export function openTrust(first: GatewayConfig, { file, io, failed, changed }: T
     keySet.stop()
     revocations.stop()
   }
+  const left = new Set<Service>()
+  const leave = (service: Service) => {
+    if (left.delete(service)) service.close()
+  }
   let held = open(first, failed)
   let losses = 0
   let preparing: (() => void) | undefined
@@ -140,7 +144,9 @@ export function openTrust(first: GatewayConfig, { file, io, failed, changed }: T
           losses += before.keySet.losses + 1
           isReady()
           stop(before)
-          before.service.close()
+          // What it is being asked at this moment is still answered.
+          left.add(before.service)
+          void setTimeout(within, undefined, { ref: false }).then(() => leave(before.service))
           changed()
         },
       }
@@ -149,7 +155,10 @@ export function openTrust(first: GatewayConfig, { file, io, failed, changed }: T
       preparing?.()
       stop(held)
     },
-    close: () => held.service.close(),
+    close() {
+      for (const service of left) leave(service)
+      held.service.close()
+    },
   }
 }
 
