@@ -27,18 +27,25 @@ export const lingering =
     handle(request, response)
   }
 
+/** The newest request of a connection that has a body: there may be thousands, one after the other. */
+const newest = new WeakMap<Socket, Request>()
+
 /** Node's server calls destroySoon of a socket once the last answer is out. */
 function closeGently(request: Request, moment: number): void {
   const { socket } = request
+  const isKnown = newest.has(socket)
+  newest.set(socket, request)
+  if (isKnown) return
   const closeAtOnce = socket.destroySoon
   socket.destroySoon = () => {
-    if (request.complete || socket.destroyed) return closeAtOnce.call(socket)
+    const last = newest.get(socket)
+    if (!last || last.complete || socket.destroyed) return closeAtOnce.call(socket)
     leaving.add(socket)
     socket.end() // the client reads that this was all
-    request.unpipe()
-    request.resume()
+    last.unpipe()
+    last.resume()
     const timer = setTimeout(() => socket.destroy(), moment).unref()
-    request.once('end', () => socket.destroy())
+    last.once('end', () => socket.destroy())
     socket.once('close', () => clearTimeout(timer))
   }
 }

@@ -117,6 +117,22 @@ for (const [scheme, listen] of [
       await own.close(0)
     })
 
+    test('a connection that is kept for many bodies remembers none of them but the newest', async () => {
+      const ways = new Set<unknown>()
+      const own = await listen((request, response) => {
+        ways.add(request.socket.destroySoon)
+        request.resume().on('end', () => response.end('yes'))
+      })
+      const { socket } = await openHalf(own)
+      for (let count = 0; count < 5; count++) {
+        socket.write('POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}')
+        await once(socket, 'data')
+      }
+      assert.equal(ways.size, 1)
+      socket.destroy()
+      await own.close(0)
+    })
+
     test('what comes behind the last request of a connection is no request', async () => {
       const seen: string[] = []
       const own = await listen((request, response) => {
