@@ -46,6 +46,10 @@ function closeGently(request: Request, moment: number): void {
     last.resume()
     const timer = setTimeout(() => socket.destroy(), moment).unref()
     last.once('end', () => socket.destroy())
-    socket.once('close', () => clearTimeout(timer))
+    socket.once('close', () => {
+      clearTimeout(timer)
+      // Node tells only those that were not answered: whoever waits for the rest of it would do so for ever.
+      if (!last.complete) last.destroy()
+    })
   }
 }

@@ -106,14 +106,22 @@ for (const [scheme, listen] of [
     })
 
     test('the last answer reaches who still sends, and who sends on for ever is cut after a moment', async () => {
-      const own = await listen((_, response) => void response.writeHead(401, { connection: 'close' }).end('no'), {
-        linger: 300,
-      })
+      let isTold = false
+      const handle: Handle = (request, response) => {
+        request
+          .on('error', () => {})
+          .on('close', () => {
+            isTold = true
+          })
+        response.writeHead(401, { connection: 'close' }).end('no')
+      }
+      const own = await listen(handle, { linger: 300 })
       const { socket, end } = await openHalf(own)
       const text = end()
       socket.write('POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999\r\n\r\n')
       assert.match(await text, /^HTTP\/1\.1 401 .*\r\nno\r\n/s)
       assert.ok(await isCut(socket))
+      assert.ok(isTold, 'nobody waits for the rest of the body')
       await own.close(0)
     })
 

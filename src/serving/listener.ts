@@ -36,7 +36,7 @@ export type Bounds = {
   readonly linger: number
 }
 
-const usual: Bounds = { keepAlive: 125_000, headersWithin: 30_000, requestWithin: 60_000, linger: 5000 }
+const usual: Bounds = { keepAlive: 125_000, headersWithin: 30_000, requestWithin: 60_000, linger: 2000 }
 const maxConnections = 20_000
 /** After so long without a byte the other side is asked whether it is still there. */
 const probeAfter = 30_000
