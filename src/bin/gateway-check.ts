@@ -6,7 +6,7 @@ import { loadGatewayConfig } from '../gateway/config.ts'
 import type { GatewayConfig } from '../gateway/config-schema.ts'
 import { policyIn } from './audit-log.ts'
 import { askClusters, askIssuer, askService, type Told } from './gateway-ask.ts'
-import { auditOf, certificatesOf } from './gateway-files.ts'
+import { auditOf, pairOf } from './gateway-files.ts'
 import { checkServiceFiles, openService } from './gateway-service.ts'
 import { type LoadedSetup, openSetupLoader } from './gateway-setup.ts'
 
@@ -54,7 +54,7 @@ function lookAtFiles(file: string, io: Io): Looked {
   const { certificate, key } = config.tls ?? {}
   problems.push(...checkServiceFiles(config, file))
   attempt(() => policyIn(auditOf(config, file).settings['audit.policy']))
-  if (certificate && key) attempt(() => certificatesOf(config, file, { now: io.now, failed: () => {} }).stop())
+  if (certificate && key) attempt(() => pairOf(config, file))
   return { problems: [...new Set(problems)], setup }
 }
 

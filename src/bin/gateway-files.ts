@@ -1,26 +1,122 @@
 // The files of a gateway itself: its certificate and its audit log. gateway.ts opens them, gateway-check.ts looks at them.
 
 import { randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { dirname, resolve } from 'node:path'
+import { createSecureContext } from 'node:tls'
 import { UsageError } from '../cli/command.ts'
 import type { GatewayConfig } from '../gateway/config-schema.ts'
 import { saltIn } from '../serving/audit-redact.ts'
-import { type CertificateSource, fileCertificate, ownCertificate } from '../serving/tls.ts'
+import type { Pair } from '../serving/certificate.ts'
+import { type CertificateSource, ownCertificate } from '../serving/tls.ts'
 import { authorityIn, openDirectory } from './data-directory.ts'
+import { fileProblem } from './file-problem.ts'
+import type { Change } from './gateway-reload.ts'
 
-type Tls = { readonly now: () => number; readonly failed: (error: unknown) => void }
+export interface Certificates {
+  /** For one listener. */
+  view(): CertificateSource
+  /** Throws UsageError. undefined: it is the same. */
+  prepare(config: GatewayConfig): Change | undefined
+  stop(): void
+}
 
-/** Throws UsageError. A CA of its own is made where it is missing. */
-export function certificatesOf({ tls = {} }: GatewayConfig, file: string, { now, failed }: Tls): CertificateSource {
-  const at = (path = '') => resolve(dirname(file), path)
+/** Throws UsageError. */
+export function openCertificates(first: GatewayConfig, file: string, now: () => number): Certificates {
+  let { source, stamp } = certificateOf(first, file, now)
+  const followers = new Set<(pair: Pair) => void>()
+  const tell = (pair: Pair) => {
+    for (const follower of followers) follower(pair)
+  }
+  source.follow(tell)
+  return {
+    view() {
+      let mine: ((pair: Pair) => void) | undefined
+      return {
+        get current() {
+          return source.current
+        },
+        follow(changed) {
+          mine = changed
+          followers.add(changed)
+        },
+        stop: () => void (mine && followers.delete(mine)),
+      }
+    },
+    prepare(config) {
+      const next = certificateOf(config, file, now)
+      if (next.stamp === stamp) return void next.source.stop()
+      return {
+        drop: next.source.stop,
+        use() {
+          source.stop()
+          ;({ source, stamp } = next)
+          source.follow(tell)
+          tell(source.current)
+        },
+      }
+    },
+    stop: () => source.stop(),
+  }
+}
+
+type Certificate = { readonly source: CertificateSource; readonly stamp: string }
+
+/** A CA of its own is made where it is missing. */
+function certificateOf(config: GatewayConfig, file: string, now: () => number): Certificate {
+  const { tls = {} } = config
+  if (!tls.directory) {
+    const pair = pairOf(config, file)
+    return { source: { current: pair, follow: () => {}, stop: () => {} }, stamp: JSON.stringify(pair) }
+  }
   try {
-    if (!tls.directory) return fileCertificate({ certificate: at(tls.certificate), key: at(tls.key), failed })
-    openDirectory(at(tls.directory))
-    const names = new Set(['localhost', '127.0.0.1', '::1', hostname(), ...(tls.names ?? [])])
-    return ownCertificate(authorityIn(at(tls.directory), now()), [...names], now)
+    const directory = resolve(dirname(file), tls.directory)
+    openDirectory(directory)
+    const names = [...new Set(['localhost', '127.0.0.1', '::1', hostname(), ...(tls.names ?? [])])]
+    const authority = authorityIn(directory, now())
+    return { source: ownCertificate(authority, names, now), stamp: JSON.stringify([authority, names]) }
   } catch (error) {
     throw new UsageError([`${file}: tls: ${(error as Error).message}`])
+  }
+}
+
+/** Throws UsageError where they cannot be read or used, or one is not the other's. */
+export function pairOf({ tls = {} }: GatewayConfig, file: string): Pair {
+  const problems: string[] = []
+  const [certificatePath, keyPath] = [tls.certificate, tls.key].map(path => resolve(dirname(file), path ?? '')) as [
+    string,
+    string,
+  ]
+  const [certificate = '', key = ''] = [certificatePath, keyPath].map(path => {
+    try {
+      return readFileSync(path, 'utf8')
+    } catch (error) {
+      problems.push(fileProblem(path, error))
+      return undefined
+    }
+  })
+  if (problems.length === 0) problems.push(...misfits({ certificate, key }, certificatePath, keyPath))
+  if (problems.length) throw new UsageError(problems.map(text => `${file}: tls: ${text}`))
+  return { certificate, key }
+}
+
+function misfits({ certificate, key }: Pair, certificatePath: string, keyPath: string): string[] {
+  const attempt = (options: object, path: string) => {
+    try {
+      createSecureContext(options)
+      return []
+    } catch {
+      return [`${path} holds nothing that can be used: it must be PEM`]
+    }
+  }
+  const alone = [...attempt({ cert: certificate }, certificatePath), ...attempt({ key }, keyPath)]
+  if (alone.length) return alone
+  try {
+    createSecureContext({ cert: certificate, key })
+    return []
+  } catch {
+    return [`${certificatePath} and ${keyPath} do not belong together: the certificate is of another key`]
   }
 }
 

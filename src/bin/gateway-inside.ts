@@ -16,7 +16,7 @@ import type { Guard } from '../serving/guard.ts'
 import type { Metrics } from '../serving/metrics.ts'
 import { openComplaints } from './complaints.ts'
 import { observeBroken, observeGateway, recordGateway } from './gateway-metrics.ts'
-import { followSetup } from './gateway-reload.ts'
+import { openSetup } from './gateway-reload.ts'
 import { openSetupLoader } from './gateway-setup.ts'
 import type { House } from './house.ts'
 
@@ -49,7 +49,8 @@ const lookEvery = 1000
 export async function openInside(options: InsideOptions): Promise<Inside> {
   const { file, house, issuer, limits, guard, audit, metrics, log, env, now, used } = options
   const failed = openComplaints(log, now)
-  const setup = followSetup(openSetupLoader(file, false, { env, now }), log)
+  const setup = openSetup(openSetupLoader(file, false, { env, now }), now)
+  setup.follow({ info: text => log.info(text), error: text => log.error(text) })
   const keySet: KeySet = openKeySet({
     fetch: async () => house.issuer.keySet(),
     now,
@@ -73,7 +74,7 @@ export async function openInside(options: InsideOptions): Promise<Inside> {
     failed: failed('following revocations'),
   })
   const streams: Streams = openStreams({ revocations: () => revocations, isBlind: () => false, now })
-  const observe = observeGateway(metrics, { revocations, streams, keysAge: keySet.age })
+  const observe = observeGateway(metrics, { revocations, streams, keysAge: keySet.age, reloads: setup.reloads })
   await revocations.ready
   const gateway = openGateway({
     setup: setup.current,

@@ -6,6 +6,7 @@ import type { GatewayObservation } from '../gateway/gateway.ts'
 import type { Revocations } from '../gateway/revocations.ts'
 import type { Streams } from '../gateway/streams.ts'
 import type { Metrics } from '../serving/metrics.ts'
+import type { Reloads } from './gateway-reload.ts'
 
 const buckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 
@@ -14,10 +15,11 @@ type Gauged = {
   readonly streams: Streams
   /** Age of the issuer's keys, in milliseconds. */
   readonly keysAge: () => number
+  readonly reloads: Reloads
 }
 
 /** Answers who is told of every request. */
-export function observeGateway(metrics: Metrics, { revocations, streams, keysAge }: Gauged) {
+export function observeGateway(metrics: Metrics, { revocations, streams, keysAge, reloads }: Gauged) {
   const requests = metrics.counter('gateway_requests_total', 'Requests by where they went and how they were answered.')
   const duration = metrics.histogram(
     'gateway_request_duration_seconds',
@@ -35,6 +37,13 @@ export function observeGateway(metrics: Metrics, { revocations, streams, keysAge
   ])
   metrics.gauge('gateway_key_set_age_seconds', 'Time since the keys of the issuer were last fetched.', () => [
     [{}, seconds(keysAge())],
+  ])
+  metrics.readCounter('gateway_reloads_total', 'Times that files had changed, by what came of it.', () => [
+    [{ result: 'used' }, reloads.used],
+    [{ result: 'failed' }, reloads.failed],
+  ])
+  metrics.gauge('gateway_reload_failing', 'Whether files have changed and cannot be used.', () => [
+    [{}, reloads.failingSince === undefined ? 0 : 1],
   ])
   const known = new Map<string, (by: number) => void>()
   const timed = new Map<string, (value: number) => void>()

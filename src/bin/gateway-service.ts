@@ -49,10 +49,18 @@ export function checkServiceFiles(config: GatewayConfig, file: string): string[]
   ]
 }
 
-/** The files were looked at before. */
+/** The certificates of the CAs that are named for it. */
+export function trustedIn(config: GatewayConfig, file: string) {
+  const { issuerCa, serviceCa } = pathsOf(config, file)
+  const read = (path: string | undefined) => (path ? readFileSync(path, 'utf8') : undefined)
+  return { issuer: read(issuerCa), service: read(serviceCa) }
+}
+
+/** The files were looked at before. Those of CAs are read once: none is trusted that nobody has looked at. */
 export function openService(config: GatewayConfig, file: string, world: World): Service {
   const { issuer = {}, service = {} } = config
-  const { issuerCa, serviceCa, keyFile } = pathsOf(config, file)
+  const { keyFile } = pathsOf(config, file)
+  const trusted = trustedIn(config, file)
   const caOfService = service.ca ? 'service.ca' : 'issuer.ca'
   const open = (server: string, ca: string | undefined, caIs: string, tokenFile?: string) =>
     openTransport(
@@ -60,15 +68,15 @@ export function openService(config: GatewayConfig, file: string, world: World): 
         server,
         namespace: '',
         insecure: false,
-        ...(ca ? { ca: { file: ca } } : {}),
+        ...(ca ? { ca: { text: ca } } : {}),
         ...(tokenFile ? { tokenFile } : {}),
       },
       // The service sends a bookmark every minute: a watch that is quiet for two has lost it.
       { ...world, answerWithin: 10_000, quietFor: 130_000, caIs },
     )
   const url = service.url ?? issuer.url ?? ''
-  const own = open(url, serviceCa, caOfService, keyFile)
-  const keys = open(issuer.url ?? '', issuerCa, 'issuer.ca')
+  const own = open(url, trusted.service, caOfService, keyFile)
+  const keys = open(issuer.url ?? '', trusted.issuer, 'issuer.ca')
   const resources = connect({ url, fetch: own.fetch })
   return {
     url,

@@ -1,7 +1,7 @@
 // From a gateway.yaml to what the gateway works with: reads the file and the kubeconfigs it names, and again when they change.
 
 import { readFileSync } from 'node:fs'
-import { dirname, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { UsageError } from '../cli/command.ts'
 import type { Found } from '../gateway/backend.ts'
 import { loadGatewayConfig } from '../gateway/config.ts'
@@ -17,10 +17,12 @@ import { fileProblem, unreadable } from './file-problem.ts'
 export type LoadedSetup = {
   readonly config: GatewayConfig
   readonly setup: Setup
-  /** Everything that was read, to see when it changes. */
+  /** Everything that it names and itself, to see when one changes. */
   readonly files: readonly string[]
   /** The ways into clusters and virtual clusters, by what they are called in words. */
   readonly accesses: ReadonlyMap<string, Access>
+  /** From now on it is what counts: ways into clusters that it does not know keep no connection. */
+  use(): void
 }
 
 type World = { readonly env: { readonly [name: string]: string | undefined }; readonly now: () => number }
@@ -28,23 +30,42 @@ type World = { readonly env: { readonly [name: string]: string | undefined }; re
 export interface SetupLoader {
   /** Throws UsageError with everything that is wrong. Ways into clusters that did not change are kept, with their connections. */
   load(): LoadedSetup
+  /** The file and those that it names, whether or not they can be used. */
+  files(): readonly string[]
 }
 
 /** `alone`: for `platform gateway`; otherwise for `platform serve`. */
 export function openSetupLoader(file: string, alone: boolean, world: World): SetupLoader {
   let dials = new Map<string, Dial>()
+  const filesOf = (config: GatewayConfig) => [file, ...namedIn(config).map(one => resolve(dirname(file), one))]
   return {
+    files() {
+      try {
+        return filesOf(loadGatewayConfig(readFileSync(file), alone).config)
+      } catch {
+        return [file]
+      }
+    },
     load() {
       const { config, problems } = loadGatewayConfig(read(file), alone)
       const opened = open(config, { file, world, before: dials })
       const told = problems.map(({ line, column, message }) => `${file}:${line}:${column}: ${message}`)
       if (told.length + opened.problems.length) throw new UsageError([...told, ...opened.problems])
-      for (const [stamp, dial] of dials) if (!opened.dials.has(stamp)) dial.retire()
-      dials = opened.dials
-      const { found, files, accesses } = opened
-      return { config, setup: setupOf(config, found), files: [file, ...files], accesses }
+      const use = () => {
+        for (const [stamp, dial] of dials) if (!opened.dials.has(stamp)) dial.retire()
+        dials = opened.dials
+      }
+      const { found, accesses } = opened
+      return { config, setup: setupOf(config, found), files: filesOf(config), accesses, use }
     },
   }
+}
+
+/** What a file says that has to be looked at when it changes. */
+function namedIn({ clusters = [], virtualClusters = [], tls = {}, issuer = {}, service = {} }: GatewayConfig) {
+  const own = tls.directory ? [join(tls.directory, 'ca.crt'), join(tls.directory, 'ca.key')] : []
+  const ways = [...clusters, ...virtualClusters].map(one => one.kubeconfig)
+  return [...ways, tls.certificate, tls.key, ...own, issuer.ca, service.ca].filter(one => one !== undefined)
 }
 
 function read(file: string): Uint8Array {
@@ -61,7 +82,6 @@ const nameless = '(without a name)'
 type Opened = {
   readonly found: ReadonlyMap<string, Found>
   readonly dials: Map<string, Dial>
-  readonly files: readonly string[]
   readonly accesses: ReadonlyMap<string, Access>
   readonly problems: readonly string[]
 }
@@ -71,13 +91,11 @@ function open(config: GatewayConfig, { file, world, before }: Opening): Opened {
   const problems: string[] = []
   const found = new Map<string, Found>()
   const dials = new Map<string, Dial>()
-  const files: string[] = []
   const accesses = new Map<string, Access>()
   const put = (place: Route['place'], reached: ReachedBy) => {
     const name = placeName(place)
     if (!reached.kubeconfig && !reached.inCluster) return // told already
     try {
-      if (reached.kubeconfig) files.push(resolve(dirname(file), reached.kubeconfig))
       const access = accessOf(reached, file, world)
       accesses.set(name, access)
       const stamp = JSON.stringify(access)
@@ -97,7 +115,7 @@ function open(config: GatewayConfig, { file, world, before }: Opening): Opened {
     const there = found.get(placeName({ target: 'Cluster', cluster }))
     if (there) found.set(placeName({ target: 'ProjectSpace', project, space: name }), { ...there, namespace })
   }
-  return { found, dials, files, accesses, problems }
+  return { found, dials, accesses, problems }
 }
 
 function accessOf({ kubeconfig, context }: ReachedBy, file: string, { env }: World): Access {
@@ -126,6 +144,10 @@ function setupOf({ identity, timeouts }: GatewayConfig, found: ReadonlyMap<strin
   return {
     find: place => found.get(placeName(place)),
     prefixes: { userPrefix: identity?.userPrefix ?? '', groupPrefix: identity?.groupPrefix ?? '' },
-    timeouts: { connect: (timeouts?.connect ?? 10) * 1000, answer: (timeouts?.answer ?? 75) * 1000 },
+    timeouts: {
+      connect: (timeouts?.connect ?? 10) * 1000,
+      answer: (timeouts?.answer ?? 75) * 1000,
+      take: (timeouts?.take ?? 60) * 1000,
+    },
   }
 }

@@ -3,31 +3,31 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
 import pino, { type Logger } from 'pino'
-import { defineCommand, type Io, UsageError } from '../cli/command.ts'
+import { defineCommand, type Io } from '../cli/command.ts'
 import { headTooLarge } from '../gateway/bearer.ts'
+import type { GatewayConfig } from '../gateway/config-schema.ts'
 import { openCredentials } from '../gateway/credentials.ts'
-import { openGateway } from '../gateway/gateway.ts'
-import { openKeySet } from '../gateway/key-set.ts'
+import { type Gateway, openGateway } from '../gateway/gateway.ts'
 import { openReports } from '../gateway/reports.ts'
-import { openRevocations, type Revocations } from '../gateway/revocations.ts'
 import { isGatewayPath, noPlace } from '../gateway/routes.ts'
 import { openStreams } from '../gateway/streams.ts'
-import { TokenRevocation } from '../kinds/token-revocation.ts'
-import { openExchange, type Request, type Response } from '../serving/exchange.ts'
+import { openExchange } from '../serving/exchange.ts'
 import { openFairLimits } from '../serving/fair-limits.ts'
 import { openGuard } from '../serving/guard.ts'
-import { type Check, healthPages } from '../serving/health.ts'
-import { listenHttps } from '../serving/listener.ts'
+import { type Checks, healthPages } from '../serving/health.ts'
+import { type Address, type Handle, listenHttps } from '../serving/listener.ts'
 import { openMetrics } from '../serving/metrics.ts'
 import { respond, statusOf } from '../serving/respond.ts'
 import { openAuditLog } from './audit-log.ts'
 import { openComplaints } from './complaints.ts'
 import { checkFiles, checkGateway } from './gateway-check.ts'
-import { auditOf, certificatesOf } from './gateway-files.ts'
+import { openDoors } from './gateway-doors.ts'
+import { auditOf, openCertificates } from './gateway-files.ts'
+import { checksOf } from './gateway-health.ts'
 import { observeBroken, observeGateway, recordGateway } from './gateway-metrics.ts'
-import { type FollowedSetup, followSetup } from './gateway-reload.ts'
-import { openService, type Service } from './gateway-service.ts'
+import { type Change, type FollowedSetup, openSetup, together } from './gateway-reload.ts'
 import { openSetupLoader } from './gateway-setup.ts'
+import { openTrust, type Trust } from './gateway-trust.ts'
 import { startLean } from './lean.ts'
 import { addressOf } from './settings.ts'
 import { servePages } from './sync-metrics.ts'
@@ -61,24 +61,16 @@ export const gateway = defineCommand({
     }
     startLean(io.env)
     checkFiles(file, io)
-    const loader = openSetupLoader(file, true, io)
-    let log: Logger | undefined
-    const setup = followSetup(loader, { info: text => log?.info(text), error: text => log?.error(text) })
-    log = pino({ level: setup.config.logLevel ?? 'info', base: null }, pino.destination({ fd: 2, sync: false }))
-    await run({ file, io, log, setup, service: openService(setup.config, file, io) })
+    const setup = openSetup(openSetupLoader(file, true, io), io.now)
+    const log = pino({ level: setup.config.logLevel ?? 'info', base: null }, pino.destination({ fd: 2, sync: false }))
+    await run({ file, io, log, setup })
     return 0
   },
 })
 
-type Running = {
-  readonly file: string
-  readonly io: Io
-  readonly log: Logger
-  readonly setup: FollowedSetup
-  readonly service: Service
-}
+type Running = { readonly file: string; readonly io: Io; readonly log: Logger; readonly setup: FollowedSetup }
 
-async function run({ file, io, log, setup, service }: Running): Promise<void> {
+async function run({ file, io, log, setup }: Running): Promise<void> {
   const { now } = io
   const { config } = setup
   const failed = openComplaints(log, now)
@@ -94,41 +86,33 @@ async function run({ file, io, log, setup, service }: Running): Promise<void> {
     now,
     failed: (what, error) => failed(what)(error),
   })
-  const keySet = openKeySet({ fetch: service.fetchKeys, now, failed: failed('fetching the keys of the issuer') })
+  const trust: Trust = openTrust(config, { file, io, failed, changed: () => streams.look() })
+  const { keySet, revocations } = trust
   const credentials = openCredentials({
-    issuer: () => config.issuer?.url ?? '',
+    issuer: trust.issuer,
     keySet,
-    review: service.review,
+    review: key => trust.service().review(key),
+    service: () => trust.service().url,
     order: () => revocations.order,
     addressOf: guard.addressOf,
     now,
   })
-  const revocations: Revocations = openRevocations({
-    resources: service.resources,
-    kind: TokenRevocation,
-    now,
-    changed: () => streams.look(),
-    failed: failed('following revocations'),
-  })
-  const serveWithout = (config.revocations?.serveWithout ?? 900) * 1000
-  const whyBlind = () => blindness(revocations.age(), serveWithout)
+  const whyBlind = () => blindness(revocations.age(), (setup.config.revocations?.serveWithout ?? 900) * 1000)
   const streams = openStreams({ revocations: () => revocations, isBlind: () => whyBlind() !== undefined, now })
-  const reports = openReports({ send: service.report, now, failed: failed('telling which keys were used') })
-  const observe = observeGateway(metrics, { revocations, streams, keysAge: keySet.age })
-  const { reads = 400, writes = 400, streams: watches = 10_000, share = 80 } = config.limits ?? {}
+  const reports = openReports({
+    send: uses => trust.service().report(uses),
+    now,
+    failed: failed('telling which keys were used'),
+  })
+  const observe = observeGateway(metrics, { revocations, streams, keysAge: keySet.age, reloads: setup.reloads })
+  const limits = openFairLimits({ ...limitsOf(config), rate: 0, burst: 0, now })
   const entrance = openGateway({
     setup: setup.current,
     credentials,
     revocations,
     whyBlind,
     streams,
-    limits: openFairLimits({
-      most: { read: reads, write: writes, watch: watches },
-      share: share / 100,
-      rate: 0,
-      burst: 0,
-      now,
-    }),
+    limits,
     guard,
     audit,
     used: reports.used,
@@ -138,54 +122,78 @@ async function run({ file, io, log, setup, service }: Running): Promise<void> {
       recordGateway(log, observation)
     },
   })
-  const checks = checksOf({ keysAge: keySet.age, feedAge: revocations.age, whyBlind, leaving: leaving.signal })
-  const pages = healthPages(checks)
-  const other = (request: Request, response: Response) => {
-    const exchange = openExchange(request, response, randomUUID)
-    const answer = exchange.method === 'GET' ? pages(exchange.path, exchange) : undefined
-    void respond(exchange, answer ?? missing())
-  }
-  const listener = await listenHttps(
-    {
-      ...addressOf(config.listen ?? ''),
-      bounds: { requestWithin },
-      tooLarge: headTooLarge,
-      broken: observeBroken(metrics, log, now),
-      upgrades: { wanted: ({ url }) => isGatewayPath(url), take: entrance.upgrade },
-    },
-    certificatesOf(config, file, { now, failed: failed('reading the new certificate') }),
-    (request, response) => (isGatewayPath(request.url) ? entrance.handle(request, response) : other(request, response)),
-  ).catch(error => {
-    throw new UsageError([`${file}: listen: ${(error as Error).message}`])
+  const checks = checksOf({ keySet, revocations, reloads: setup.reloads, whyBlind, leaving: leaving.signal, now })
+  const certificates = openCertificates(config, file, now)
+  const broken = observeBroken(metrics, log, now)
+  const doors = await openDoors(config, {
+    file,
+    listen: address =>
+      listenHttps(atAddress(address, entrance, broken), certificates.view(), pathsOf(entrance, checks)),
+    listenStatus: address => servePages(address, checks, metrics),
+    info: text => log.info(text),
   })
-  const status =
-    config.status === undefined || config.status === 'off'
-      ? undefined
-      : await servePages(config.status, checks, metrics)
-  const urls = `${listener.url}${status ? ` ${status.url}` : ''}`
-  const heard = Promise.all([keySet.ready, revocations.ready]).then(() => 'heard')
+  const prepareRest = (wanted: GatewayConfig): Change => ({
+    use() {
+      limits.resize(limitsOf(wanted))
+      log.level = wanted.logLevel ?? 'info'
+    },
+    drop: () => {},
+  })
+  setup.follow({
+    info: text => log.info(text),
+    error: text => log.error(text),
+    check: () => checkFiles(file, io),
+    prepare: wanted => together([certificates, trust, doors, { prepare: prepareRest }], wanted),
+  })
+  const heard = trust.ready.then(() => 'heard')
   const first = await Promise.race([heard, setTimeout(patience, 'late', { ref: false }), told])
   if (first === 'late')
-    log.warn(`${urls} listens, and refuses everything until it has heard from the service: ${service.url}`)
-  if ((await Promise.race([heard, told])) === 'heard') io.out(`platform gateway is ready: ${urls}\n`)
+    log.warn(
+      `${doors.urls()} listens, and refuses everything until it has heard from the service: ${trust.service().url}`,
+    )
+  if ((await Promise.race([heard, told])) === 'heard') io.out(`platform gateway is ready: ${doors.urls()}\n`)
 
   await told
   log.info('shutting down: finishing what is under way')
   leaving.abort()
   setup.stop()
-  const closing = listener.close(drainWithin)
+  const closing = doors.close(drainWithin)
   // Streams never end by themselves: who follows one comes back, to another gateway.
   await Promise.race([closing, setTimeout(1000)])
   streams.endLong()
   await closing
+  certificates.stop()
   streams.close()
-  revocations.stop()
-  keySet.stop()
+  trust.stop()
   await reports.close()
-  await status?.close(1000)
+  await doors.closeStatus()
   await audit.close()
-  service.close()
+  trust.close()
   log.flush()
+}
+
+const limitsOf = ({ limits: { reads = 400, writes = 400, streams = 10_000, share = 80 } = {} }: GatewayConfig) => ({
+  most: { read: reads, write: writes, watch: streams },
+  share: share / 100,
+})
+
+const atAddress = (address: string, entrance: Gateway, broken: Address['broken']): Address => ({
+  ...addressOf(address),
+  bounds: { requestWithin },
+  tooLarge: headTooLarge,
+  broken,
+  upgrades: { wanted: ({ url }) => isGatewayPath(url), take: entrance.upgrade },
+})
+
+/** What leads to no cluster is about the gateway itself. */
+function pathsOf(entrance: Gateway, checks: Checks): Handle {
+  const pages = healthPages(checks)
+  const other: Handle = (request, response) => {
+    const exchange = openExchange(request, response, randomUUID)
+    const answer = exchange.method === 'GET' ? pages(exchange.path, exchange) : undefined
+    void respond(exchange, answer ?? missing())
+  }
+  return (request, response) => (isGatewayPath(request.url) ? entrance.handle : other)(request, response)
 }
 
 function blindness(age: number, serveWithout: number): string | undefined {
@@ -198,27 +206,4 @@ function blindness(age: number, serveWithout: number): string | undefined {
 const missing = () => {
   const status = statusOf(noPlace())
   return { code: 404, type: 'application/json', body: new TextEncoder().encode(`${JSON.stringify(status)}\n`) }
-}
-
-/** How long ago the service was last heard about something (D33). */
-const heard = (age: number) =>
-  age === Number.POSITIVE_INFINITY ? 'never heard' : `heard ${Math.round(age / 1000)} s ago`
-
-type Checked = {
-  readonly keysAge: () => number
-  readonly feedAge: () => number
-  readonly whyBlind: () => string | undefined
-  readonly leaving: AbortSignal
-}
-
-function checksOf({ keysAge, feedAge, whyBlind, leaving }: Checked): { livez: Check[]; readyz: Check[] } {
-  const ping = { name: 'ping', failure: () => undefined }
-  const keys = {
-    name: 'keys',
-    failure: () => (keysAge() === Number.POSITIVE_INFINITY ? 'no keys of the issuer yet' : undefined),
-    about: () => heard(keysAge()),
-  }
-  const feed = { name: 'revocations', failure: whyBlind, about: () => heard(feedAge()) }
-  const shutdown = { name: 'shutdown', failure: () => (leaving.aborted ? 'shutting down' : undefined) }
-  return { livez: [ping], readyz: [ping, keys, feed, shutdown] }
 }

@@ -36,6 +36,8 @@ export type Timeouts = {
   /** Milliseconds until a connection, and until an answer begins where it is no stream. */
   readonly connect: number
   readonly answer: number
+  /** Milliseconds that a client may take for a piece of an answer that is no stream. */
+  readonly take: number
 }
 
 type Failure = Error & { readonly code?: string }

@@ -36,9 +36,10 @@ const places = {
   clusters: list(cluster, 'Connected clusters.'),
   virtualClusters: list(virtualCluster, 'Virtual clusters.'),
   spaces: list(space, 'Spaces.'),
-  timeouts: struct('How long is waited for a cluster, in seconds.', {
+  timeouts: struct('How long is waited for a cluster, and for a client, in seconds.', {
     connect: integer('For a connection.', { minimum: 1 }),
     answer: integer('For an answer to begin, of requests that are not streams.', { minimum: 1 }),
+    take: integer('For a client to take a piece of such an answer. Default 60.', { minimum: 1 }),
   }),
 }
 

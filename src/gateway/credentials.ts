@@ -33,14 +33,15 @@ export function openCredentials(options: CredentialsOptions): Credentials {
 
   async function verify(token: string, digest: string): Promise<Principal> {
     const { losses } = keySet
+    const from = issuer()
     const claims = await verifyToken(token, {
-      issuer: issuer(),
+      issuer: from,
       audience: gatewayAudience,
       keyOf: keySet.keyOf,
       now,
       skew,
     })
-    const principal = principalIn(claims)
+    const principal = principalIn(claims, from)
     keep(tokens, digest, { principal, losses })
     return principal
   }
@@ -69,7 +70,7 @@ function refuse(error: unknown): never {
   throw unavailable('the token could not be checked')
 }
 
-function principalIn({ sub, groups, jti, iat, exp, 'platform.sh': holder }: Claims): Principal {
+function principalIn({ sub, groups, jti, iat, exp, 'platform.sh': holder }: Claims, from: string): Principal {
   return {
     caller: {
       username: sub,
@@ -78,6 +79,7 @@ function principalIn({ sub, groups, jti, iat, exp, 'platform.sh': holder }: Clai
       ...(holder.scope ? { scope: holder.scope } : {}),
     },
     keyUid: holder.key,
+    from,
     jti,
     issued: iat,
     expires: (exp + skew) * 1000,

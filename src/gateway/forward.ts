@@ -15,6 +15,7 @@ import {
   streamHeadersOf,
   textOf,
 } from './outgoing.ts'
+import { openPace } from './pace.ts'
 import { begin, openPassing, type Passing, type Sent } from './passing.ts'
 import { takePlace } from './shared.ts'
 
@@ -184,11 +185,17 @@ function passOn(forwarding: Forwarding, answer: IncomingMessage, drop: () => voi
   const { statusCode = 502, rawHeaders, headers } = answer
   begin(forwarding, { status: statusCode, rawHeaders, connection: headers.connection })
   return new Promise(resolve => {
+    const pace = openPace(forwarding, () => {
+      breakOff(exchange.response)
+      drop()
+      resolve()
+    })
     exchange.onClosed(() => {
       if (!answer.readableEnded) drop()
       resolve()
     })
     answer.on('error', () => breakOff(exchange.response))
+    answer.on('pause', pace.waits).on('resume', pace.took).on('end', pace.waits)
     answer.pipe(exchange.response)
   })
 }

@@ -6,6 +6,7 @@ import type { Head } from './answer-reader.ts'
 import type { Call } from './connections.ts'
 import { answerHeaders } from './headers.ts'
 import type { Forwarding } from './outgoing.ts'
+import { openPace } from './pace.ts'
 
 /** An answer that has begun. */
 export type Sent = {
@@ -30,14 +31,21 @@ export function openPassing(forwarding: Forwarding, head: Head, call: Call): Pas
   let waiting: Buffer[] = []
   let state: 'open' | 'whole' | 'broken' = 'open'
   let done: () => void = () => {}
+  const pace = openPace(forwarding, () => {
+    breakOff(response)
+    call.drop()
+    done()
+  })
   const go = () => {
     isHeldBack = false
+    pace.took()
     call.resume()
   }
   const data = (chunk: Buffer) => {
     if (!isPassing) return void waiting.push(chunk)
     if (response.write(chunk) || isHeldBack) return
     isHeldBack = true
+    pace.waits()
     call.pause()
     response.once('drain', go)
   }
@@ -47,7 +55,9 @@ export function openPassing(forwarding: Forwarding, head: Head, call: Call): Pas
     data,
     end() {
       state = 'whole'
-      if (isPassing) response.end()
+      if (!isPassing) return
+      response.end()
+      pace.waits()
     },
     broken() {
       if (isPassing && state === 'open') breakOff(response)
@@ -62,6 +72,7 @@ export function openPassing(forwarding: Forwarding, head: Head, call: Call): Pas
       waiting = []
       if (state === 'whole') endWith(response, first)
       else if (first) data(first)
+      if (state === 'whole') pace.waits()
       return new Promise(resolve => {
         done = resolve
         forwarding.exchange.onClosed(resolve)

@@ -6,6 +6,8 @@ export type Principal = {
   /** With the scope of the token or key. */
   readonly caller: Caller
   readonly keyUid: string
+  /** Whose word it is: the issuer of the token, or the service that was asked about the key. */
+  readonly from: string
   /** Of a token; a key has none. */
   readonly jti: string | undefined
   /** Of a token: the second it was made in. Of a key: its place in the order of revocations when it was asked about. */

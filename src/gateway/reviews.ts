@@ -28,6 +28,8 @@ export type ReviewedKey = {
 
 export type ReviewsOptions = {
   readonly review: Review
+  /** What the service that is asked is called; default ''. What another one said does not count. */
+  readonly service?: () => string
   /** Grows with every revocation that is heard. */
   readonly order: () => number
   readonly now: () => number
@@ -40,7 +42,7 @@ export class UnknownAccessKey extends ApiError {
   }
 }
 
-type Kept = { readonly answer: Promise<Principal>; readonly order: number; until: number }
+type Kept = { readonly answer: Promise<Principal>; readonly from: string; readonly order: number; until: number }
 
 const most = 10_000
 const keptFor = 10_000
@@ -51,7 +53,7 @@ const atOnceFromOne = 16
 /** Keys that have counted before have as many places of their own, and wait for one: invented keys must not lock them out. */
 const waitFor = 3000
 
-export function openReviews({ review, order, now }: ReviewsOptions): Reviews {
+export function openReviews({ review, service = () => '', order, now }: ReviewsOptions): Reviews {
   const kept = new Map<string, Kept>()
   /** Until when. In a map of their own: invented keys must push out none that counts. */
   const refused = new Map<string, number>()
@@ -61,25 +63,25 @@ export function openReviews({ review, order, now }: ReviewsOptions): Reviews {
   const askingAgain = openLine()
 
   async function ask(key: string): Promise<Principal> {
-    // Both are taken before the question: what happens while it is answered counts as later.
-    const [issued, asked] = [order(), now()]
+    // All are taken before the question: what happens while it is answered counts as later.
+    const [issued, asked, from] = [order(), now(), service()]
     const found = await review(key)
     if (!found) throw new UnknownAccessKey()
     const { caller, keyUid, endsIn = Number.POSITIVE_INFINITY } = found
-    return { caller, keyUid, jti: undefined, issued, expires: asked + endsIn }
+    return { caller, keyUid, from, jti: undefined, issued, expires: asked + endsIn }
   }
 
   return {
     async of(key, digest, { address, checkGuess }) {
       const before = kept.get(digest)
-      if (before?.order === order() && now() < before.until) return before.answer
+      if (before?.order === order() && before.from === service() && now() < before.until) return before.answer
       if (now() < (refused.get(digest) ?? 0)) throw new UnknownAccessKey()
       const isGood = good.has(digest)
       if (!isGood) checkGuess?.()
       const place = isGood ? askingAgain.enter() : asking.enter(address)
       if (!place) throw tooManyRequests()
       const answer = Promise.resolve(place).then(leave => ask(key).finally(leave))
-      const one: Kept = { answer, order: order(), until: now() + keptFor }
+      const one: Kept = { answer, from: service(), order: order(), until: now() + keptFor }
       keep(kept, digest, one)
       try {
         const principal = await answer

@@ -16,11 +16,16 @@ export interface Revocations {
    * service knew the others. Two machines' clocks have no part in it.
    */
   readonly order: number
+  /** The places in that order, for one that takes over. */
+  readonly places: Places
   readonly size: number
   /** Milliseconds since the service was last heard; infinite before the first list. */
   age(): number
   stop(): void
 }
+
+/** By uid. */
+export type Places = { last: number; readonly known: Map<string, number> }
 
 export type RevocationsOptions = {
   readonly resources: Resources
@@ -32,6 +37,8 @@ export type RevocationsOptions = {
   readonly failed: (error: unknown) => void
   /** In the service itself what is not heard has not happened. */
   readonly isNear?: boolean
+  /** Of one that it takes the place of: those known there keep theirs, and others come behind, so that principals are judged on. */
+  readonly places?: Places
 }
 
 type Entry = {
@@ -54,9 +61,9 @@ type Index = { readonly keys: Latest; readonly ids: Latest; readonly users: Late
 
 export function openRevocations(options: RevocationsOptions): Revocations {
   const { resources, kind, now, changed, failed, isNear = false } = options
+  const { places = { last: 0, known: new Map() } } = options
   let heard = Number.NEGATIVE_INFINITY
-  let last = 0
-  let order = 0
+  let order = places.last
   let size = 0
   let index: Index | undefined
   let isTelling = false
@@ -69,15 +76,17 @@ export function openRevocations(options: RevocationsOptions): Revocations {
       heard = now()
     },
     changed: (_, now, before) => {
+      if (before && before.uid !== now?.uid) places.known.delete(before.uid)
       // A list tells of all of them again.
-      if (now) now.order = now.uid === before?.uid ? before.order : ++last
+      if (now) now.order = (now.uid && places.known.get(now.uid)) || ++places.last
+      if (now) places.known.set(now.uid, now.order)
       index = undefined
       // One look for all that comes together: a list of thousands must not cost a look each.
       if (isTelling) return
       isTelling = true
       setImmediate(() => {
         isTelling = false
-        order = last
+        order = places.last
         changed()
       })
     },
@@ -111,6 +120,7 @@ export function openRevocations(options: RevocationsOptions): Revocations {
     get order() {
       return order
     },
+    places,
     get size() {
       current()
       return size

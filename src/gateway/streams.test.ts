@@ -11,6 +11,7 @@ import { openStreams } from './streams.ts'
 const until = (expires: number): Principal => ({
   caller: { username: 'ada', groups: [] },
   keyUid: 'uid',
+  from: '',
   jti: undefined,
   issued: 0,
   expires,

@@ -13,27 +13,11 @@ export async function refuse(exchange: Exchange, error: unknown): Promise<void> 
   if (response.headersSent) return void breakOff(response)
   const answer = writeError(status, errorFormat(exchange), exchange)
   if (!(status.code === 413 || status.code === 504) || request.complete) return respond(exchange, answer)
-  if (request.httpVersionMajor === 1) await drained(exchange)
-  // A body that nobody will read must not keep the connection, or the work that waits for it, any longer.
-  if (request.httpVersionMajor === 1 && !request.complete) response.setHeader('Connection', 'close')
-  if (!request.complete) exchange.onClosed(() => request.destroy())
+  // A body that nobody will read must not keep the connection, or the work that waits for it, for longer than serving/linger.ts has patience.
+  if (request.httpVersionMajor === 1) response.setHeader('Connection', 'close')
+  else exchange.onClosed(() => request.destroy())
   await respond(exchange, answer)
   if ('stream' in response) (response.stream as ServerHttp2Stream).close()
-}
-
-const patience = 1000
-
-/** What is on its way is thrown away, for a moment: a connection that is closed meanwhile is reset, and the answer lost with it. */
-function drained(exchange: Exchange): Promise<void> {
-  return new Promise(resolve => {
-    const timer = setTimeout(resolve, patience)
-    const done = () => {
-      clearTimeout(timer)
-      resolve()
-    }
-    exchange.request.once('end', done).resume()
-    exchange.onClosed(done)
-  })
 }
 
 function errorFormat(exchange: Exchange): View['format'] {

@@ -33,6 +33,19 @@ test('when it is crowded whoever is above the fair share is refused first', () =
   assert.equal(limits.stats.full, 1)
 })
 
+test('limits that change count what is under way, and end nothing of it', () => {
+  const limits = open()
+  const ways = Array.from({ length: 6 }, () => limits.enter('ada', 'read'))
+  limits.resize({ most: { ...most, read: 4 }, share: 1 })
+  assert.equal(limits.enter('bob', 'read'), undefined, 'full')
+  assert.equal(limits.current.read, 6)
+  for (const leave of ways) leave?.()
+  assert.deepEqual(limits.current, { read: 0, write: 0, watch: 0 })
+  assert.equal(Array.from({ length: 6 }, () => limits.enter('ada', 'read')).filter(Boolean).length, 4)
+  limits.resize({ most: { ...most, read: 20 }, share: 0.5 })
+  assert.equal(Array.from({ length: 9 }, () => limits.enter('ada', 'read')).filter(Boolean).length, 6)
+})
+
 test('an identity comes as fast as its rate after a burst', () => {
   let time = 0
   const limits = open({ rate: 10, burst: 5, now: () => time })

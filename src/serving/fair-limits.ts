@@ -5,6 +5,8 @@ export type Traffic = 'read' | 'write' | 'watch'
 export interface FairLimits {
   /** undefined: too much. Otherwise the way out, to be called once. */
   enter(identity: string, traffic: Traffic): (() => void) | undefined
+  /** From now on; what is under way goes on and counts, however much it is. */
+  resize(to: Pick<FairOptions, 'most' | 'share'>): void
   readonly current: { readonly [traffic in Traffic]: number }
   readonly stats: Stats
 }
@@ -40,12 +42,13 @@ type Identity = {
 const crowded = 0.8
 const minute = 60_000
 
-export function openFairLimits({ most, share, rate, burst, now }: FairOptions): FairLimits {
+export function openFairLimits({ rate, burst, now, ...first }: FairOptions): FairLimits {
   const current = { read: 0, write: 0, watch: 0 }
   /** How many identities hold anything. */
   const holders = { read: 0, write: 0, watch: 0 }
-  const each = shareOf(most, share)
-  const near = shareOf(most, crowded)
+  let { most } = first
+  let each = shareOf(most, first.share)
+  let near = shareOf(most, crowded)
   const known = new Map<string, Identity>()
   // Whoever is forgotten comes back with a full bucket, so it has to be full.
   const idleAfter = Math.max(minute, rate > 0 ? (burst / rate) * 1000 : 0)
@@ -81,6 +84,11 @@ export function openFairLimits({ most, share, rate, burst, now }: FairOptions): 
   return {
     current,
     stats,
+    resize(to) {
+      most = to.most
+      each = shareOf(most, to.share)
+      near = shareOf(most, crowded)
+    },
     enter(name, traffic) {
       const time = now()
       const one = known.get(name) ?? meet(name, time)

@@ -105,6 +105,58 @@ for (const [scheme, listen] of [
       assert.doesNotMatch(text, /HTTP\/1\.1 400/)
     })
 
+    test('the last answer reaches who still sends, and who sends on for ever is cut after a moment', async () => {
+      let isTold = false
+      const handle: Handle = (request, response) => {
+        request
+          .on('error', () => {})
+          .on('close', () => {
+            isTold = true
+          })
+        response.writeHead(401, { connection: 'close' }).end('no')
+      }
+      const own = await listen(handle, { linger: 300 })
+      const { socket, end } = await openHalf(own)
+      const text = end()
+      socket.write('POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999\r\n\r\n')
+      assert.match(await text, /^HTTP\/1\.1 401 .*\r\nno\r\n/s)
+      assert.ok(await isCut(socket))
+      assert.ok(isTold, 'nobody waits for the rest of the body')
+      await own.close(0)
+    })
+
+    test('a connection that is kept for many bodies remembers none of them but the newest', async () => {
+      const ways = new Set<unknown>()
+      const own = await listen((request, response) => {
+        ways.add(request.socket.destroySoon)
+        request.resume().on('end', () => response.end('yes'))
+      })
+      const { socket } = await openHalf(own)
+      for (let count = 0; count < 5; count++) {
+        socket.write('POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}')
+        await once(socket, 'data')
+      }
+      assert.equal(ways.size, 1)
+      socket.destroy()
+      await own.close(0)
+    })
+
+    test('what comes behind the last request of a connection is no request', async () => {
+      const seen: string[] = []
+      const own = await listen((request, response) => {
+        seen.push(request.url ?? '')
+        response.writeHead(401, { connection: 'close' }).end('no')
+      })
+      const { socket, end } = await openHalf(own)
+      const text = end()
+      socket.write('POST /first HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n12345')
+      await text
+      socket.write('67890DELETE /second HTTP/1.1\r\nHost: localhost\r\n\r\n')
+      assert.ok(await isCut(socket))
+      assert.deepEqual(seen, ['/first'])
+      await own.close(0)
+    })
+
     test('close ends at its deadline whoever does not go: silent, half-open, half a request', async () => {
       const own = await listen(() => {})
       const silent = createConnection(at(own)).on('error', () => {})

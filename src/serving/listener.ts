@@ -7,6 +7,7 @@ import type { Duplex } from 'node:stream'
 import type { ApiError } from '../api/errors.ts'
 import { answerClientErrorWith } from './client-error.ts'
 import type { Request, Response } from './exchange.ts'
+import { isBehindLast, lingering } from './linger.ts'
 import type { CertificateSource } from './tls.ts'
 
 // Not imported: see kubeconfig/transport.ts.
@@ -31,9 +32,11 @@ export type Bounds = {
   readonly keepAlive: number
   readonly headersWithin: number
   readonly requestWithin: number
+  /** How long what a client still sends is read and thrown away, once it has its last answer. */
+  readonly linger: number
 }
 
-const usual: Bounds = { keepAlive: 125_000, headersWithin: 30_000, requestWithin: 60_000 }
+const usual: Bounds = { keepAlive: 125_000, headersWithin: 30_000, requestWithin: 60_000, linger: 2000 }
 const maxConnections = 20_000
 /** After so long without a byte the other side is asked whether it is still there. */
 const probeAfter = 30_000
@@ -43,6 +46,7 @@ const lookEvery = 30_000
  * more than nine frames, the connection: Node's library gives up reading there, and nothing can be answered.
  */
 const mostHead = 64 * 1024
+const minVersion = 'TLSv1.2'
 
 export async function listenHttps(at: Address, certificates: CertificateSource, handle: Handle): Promise<Listener> {
   const { certificate: cert, key } = certificates.current
@@ -52,12 +56,13 @@ export async function listenHttps(at: Address, certificates: CertificateSource, 
     ...http1Options(at),
     cert,
     key,
-    minVersion: 'TLSv1.2',
+    minVersion,
     handshakeTimeout: bounds.headersWithin,
     maxSessionMemory: 32,
     settings: { maxConcurrentStreams: 1000, maxHeaderListSize: mostHead },
   })
-  certificates.follow(pair => server.setSecureContext({ cert: pair.certificate, key: pair.key }))
+  // For new connections; what is not said again would be as if it had never been said.
+  certificates.follow(pair => server.setSecureContext({ cert: pair.certificate, key: pair.key, minVersion }))
   const sessions = new Set<ServerHttp2Session>()
   server.on('session', session => {
     sessions.add(session)
@@ -73,9 +78,7 @@ export async function listenHttps(at: Address, certificates: CertificateSource, 
   // HTTP/1.1 over TLS has a server's settings and events, which its type does not say.
   const http = server as unknown as Server
   const sockets = bound(http, bounds, at.tooLarge)
-  server.on('request', handle as never)
-  http.on('checkContinue', continuing(handle))
-  if (at.upgrades) http.on('upgrade', at.upgrades.take)
+  listenFor(http, at, handle)
   return started(http, at, 'https', milliseconds => {
     certificates.stop()
     for (const session of sessions) session.close()
@@ -103,9 +106,7 @@ function closeWhenIdle(session: ServerHttp2Session, milliseconds: number): void 
 export async function listenHttp(at: Address, handle: Handle): Promise<Listener> {
   const server = createServer(http1Options(at))
   const sockets = bound(server, { ...usual, ...at.bounds }, at.tooLarge)
-  server.on('request', handle)
-  server.on('checkContinue', continuing(handle))
-  if (at.upgrades) server.on('upgrade', at.upgrades.take)
+  listenFor(server, at, handle)
   return started(server, at, 'http', milliseconds => close(server, sockets, milliseconds))
 }
 
@@ -125,6 +126,16 @@ const http1Options = ({ upgrades }: Address): object => ({
   optimizeEmptyRequests: true,
   ...(upgrades ? { shouldUpgradeCallback: upgrades.wanted } : {}),
 })
+
+function listenFor(server: Server, { upgrades, bounds }: Address, handle: Handle): void {
+  const gently = lingering(handle, bounds?.linger ?? usual.linger)
+  server.on('request', gently)
+  server.on('checkContinue', continuing(gently))
+  if (!upgrades) return
+  server.on('upgrade', (request: Request, socket, head) => {
+    if (!isBehindLast(request)) upgrades.take(request, socket, head)
+  })
+}
 
 /** While earlier answers are on their way (no socket yet), Node would put a 100 between the head and the body of its own. None is owed. */
 const continuing =

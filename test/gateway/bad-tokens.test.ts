@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { createHmac, createPublicKey, sign } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
-import { type CryptoKey, exportPKCS8, exportSPKI, importJWK, SignJWT } from 'jose'
+import { type CryptoKey, exportPKCS8, exportSPKI, importJWK, type JWK, SignJWT } from 'jose'
 import { openBare } from '../support/wire.ts'
 import { claimsFor, kid, makeKeys, openBackend, openTestGateway, type TestGateway } from './in-process.ts'
 
@@ -139,6 +139,22 @@ describe('bad tokens', () => {
       assert.equal((await ask(authorization)).status, 401, authorization)
     assert.equal((await fetch(`${gateway.url}${path}?access_token=${good}`)).status, 401)
     assert.equal((await ask(`bearer  ${good}`)).status, 200)
+    const reached = gateway.backend.got.length
+    for (const both of [
+      [good, good],
+      [good, 'other'],
+      ['other', good],
+    ]) {
+      const bare = await openBare(gateway.url)
+      const lines = both.map(token => `Authorization: Bearer ${token}`)
+      bare.socket.write(
+        `${[`GET ${path} HTTP/1.1`, 'Host: gateway', 'Connection: close', ...lines].join('\r\n')}\r\n\r\n`,
+      )
+      const answer = await bare.ended()
+      assert.match(answer, /^HTTP\/1\.1 401 /)
+      assert.match(answer, /more than one Authorization header/)
+    }
+    assert.equal(gateway.backend.got.length, reached)
   })
 
   test('a token of 17 KiB or of 1 MiB is 401 like any other, without being held in memory', async () => {
@@ -154,9 +170,25 @@ describe('bad tokens', () => {
     }
   })
 
-  test('an unknown kid has the keys fetched again, and a token that was good stays good', async () => {
+  test('an unknown kid has the keys fetched again, and a token that was good stays good until its key goes', async () => {
     const good = await gateway.sign()
-    for (let count = 0; count < 20; count++) assert.equal((await ask(`Bearer ${good}`)).status, 200)
-    assert.ok(gateway.used.length > 20)
+    const { privateJwk, publicJwk } = makeKeys()
+    const next = (await importJWK(privateJwk, 'ES256')) as CryptoKey
+    const ofNext = await new SignJWT(claimsFor() as never)
+      .setProtectedHeader({ alg: 'ES256', typ: 'JWT', kid: 'next' })
+      .sign(next)
+    const status = async (token: string) => (await ask(`Bearer ${token}`)).status
+    const uses = gateway.used.length
+    for (let count = 0; count < 20; count++) assert.equal(await status(good), 200)
+    assert.equal(gateway.used.length, uses + 20)
+    assert.equal(await status(ofNext), 401)
+    gateway.published.push({ ...publicJwk, kid: 'next' })
+    assert.equal(await status(ofNext), 200, 'nobody had to wait for the next look')
+    assert.equal(await status(good), 200)
+    const [first] = gateway.published.splice(0, 1)
+    assert.equal(await status(await gateway.sign(claimsFor(), { kid: 'unknown' })), 401)
+    assert.deepEqual([await status(ofNext), await status(good)], [200, 401])
+    gateway.published.push(first as JWK)
+    assert.equal(await status(good), 200)
   })
 })

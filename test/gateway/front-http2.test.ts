@@ -31,6 +31,31 @@ describe('an answer to a client by HTTP/2', { timeout: 60_000 }, () => {
     })
 })
 
+test('two Authorization headers of a client by HTTP/2 are 401, whichever of them is good', {
+  timeout: 60_000,
+}, async () => {
+  const backend = await openBackend()
+  const gateway = await openTestGateway({ backend, certificates })
+  closing.push(() => gateway.close())
+  const good = await gateway.sign()
+  const asked = { ':method': 'GET', ':scheme': 'https', ':path': '/kubernetes/cluster/prod/api', ':authority': 'a' }
+  const tokenIn = (token: string) => headOf({ authorization: `Bearer ${token}` })
+  for (const [tokens, code] of [
+    [[good], 200],
+    [[good, good], 401],
+    [[good, 'other'], 401],
+    [['other', good], 401],
+  ] as const) {
+    const socket = await openFrames(gateway.url)
+    closing.push(() => socket.destroy())
+    const before = gateway.seen.length
+    socket.write(frame(1, 5, 1, Buffer.concat([headOf(asked), ...tokens.map(tokenIn)])))
+    await until('it is answered', () => gateway.seen.length > before)
+    assert.equal(gateway.seen.at(-1)?.code, code, `${tokens.length}`)
+  }
+  assert.equal(backend.got.length, 1)
+})
+
 describe('a body of a client by HTTP/2 that breaks off', { timeout: 60_000 }, () => {
   for (const [how, code] of [
     ['cancelled', constants.NGHTTP2_CANCEL],

@@ -33,6 +33,8 @@ export type TestGateway = {
   readonly backend: TestBackend
   readonly privateKey: CryptoKey
   readonly publicJwk: JWK
+  /** What the issuer publishes. */
+  readonly published: JWK[]
   readonly streams: Streams
   readonly revocations: Revocations
   readonly seen: GatewayObservation[]
@@ -96,10 +98,11 @@ export async function openTestGateway(options: Options): Promise<TestGateway> {
   const { backend, timeouts = {}, most = 400, review = async () => undefined, certificates } = options
   const { privateJwk, publicJwk } = makeKeys()
   const privateKey = (await importJWK(privateJwk, 'ES256', { extractable: true })) as CryptoKey
+  const published = [publicJwk]
   const house = await openHouse({ clock: { now: Date.now, forward: () => {} } })
   const now = options.now ?? Date.now
   const keySet = openKeySet({
-    fetch: async () => ({ keys: [publicJwk] }) as Json,
+    fetch: async () => ({ keys: [...published] }) as Json,
     now,
     failed: () => {},
     atMostEvery: 20,
@@ -156,7 +159,7 @@ export async function openTestGateway(options: Options): Promise<TestGateway> {
     setup: () => ({
       find: place => (place.target === 'Cluster' && place.cluster === 'prod' ? { backend: there } : undefined),
       prefixes,
-      timeouts: { connect: 10_000, answer: 30_000, ...timeouts },
+      timeouts: { connect: 10_000, answer: 30_000, take: 30_000, ...timeouts },
     }),
     credentials,
     revocations,
@@ -185,6 +188,7 @@ export async function openTestGateway(options: Options): Promise<TestGateway> {
     backend,
     privateKey,
     publicJwk,
+    published,
     streams,
     revocations,
     seen,

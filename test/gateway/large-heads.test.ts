@@ -1,9 +1,10 @@
-// Headers over HTTP/2 that are larger than anybody needs: what is answered, what ends a stream, and what ends a connection.
+// Headers that are larger than anybody needs, over HTTP/2 above all: what is answered, what ends a stream, and what ends a connection.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type ClientHttp2Session, connect, constants, type OutgoingHttpHeaders } from 'node:http2'
 import { after, before, describe, test } from 'node:test'
+import { connect as connectTls } from 'node:tls'
 import { issueCertificate, makeAuthority } from '../../src/serving/certificate.ts'
 import { eventually } from '../support/wire.ts'
 import { openBackend, openTestGateway, type TestGateway } from './in-process.ts'
@@ -11,7 +12,7 @@ import { openBackend, openTestGateway, type TestGateway } from './in-process.ts'
 const path = '/kubernetes/cluster/prod/api/v1/pods'
 const KiB = 1024
 
-describe('large heads over HTTP/2', { timeout: 60_000 }, () => {
+describe('large heads', { timeout: 60_000 }, () => {
   let gateway: TestGateway
   let good: string
   const sessions: ClientHttp2Session[] = []
@@ -107,4 +108,98 @@ describe('large heads over HTTP/2', { timeout: 60_000 }, () => {
       await eventually('what it carried has ended', async () => gateway.streams.open === before)
       assert.equal((await ask(open(), { authorization: good })).status, 200)
     })
+
+  /** A session whose other side has heard what may be sent: until then nobody is held to it. */
+  async function openTold(): Promise<ClientHttp2Session> {
+    const session = open()
+    assert.equal((await ask(session, { authorization: good })).status, 200)
+    return session
+  }
+  const sizeOf = (headers: object, each: number) =>
+    Object.entries(headers).reduce((sum, [name, value]) => sum + name.length + value.length + each, 0)
+  const usual = () => {
+    const { host } = new URL(gateway.url)
+    return { ':authority': host, ':method': 'GET', ':path': path, ':scheme': 'https', authorization: good }
+  }
+  /** Headers that come to so many bytes, with `each` added for every one of them. */
+  function headersOf(bytes: number, each: number): OutgoingHttpHeaders {
+    const most = 20 * KiB
+    const headers: { [name: string]: string } = { ...usual() }
+    for (let index = 0; sizeOf(headers, each) < bytes; index++) {
+      const name = `x-fill-${index}`
+      const left = bytes - sizeOf(headers, each) - name.length - each
+      headers[name] = 'A'.repeat(left > 2 * most ? most : left > most ? Math.floor(left / 2) : left)
+    }
+    assert.equal(sizeOf(headers, each), bytes)
+    return headers
+  }
+
+  test('bounds over HTTP/2: 16 KiB are read and one byte more is 401; up to 64 KiB are 401 and one byte more ends the stream', async () => {
+    const session = await openTold()
+    for (const [bytes, each, expected] of [
+      [16 * KiB, 0, [200, constants.NGHTTP2_NO_ERROR]],
+      [16 * KiB + 1, 0, [401, constants.NGHTTP2_NO_ERROR]],
+      // As RFC 9113 counts what is announced: 32 for every header.
+      [64 * KiB, 32, [401, constants.NGHTTP2_NO_ERROR]],
+      [64 * KiB + 1, 32, [undefined, constants.NGHTTP2_ENHANCE_YOUR_CALM]],
+    ] as const) {
+      const { status, reset } = await ask(session, headersOf(bytes, each))
+      assert.deepEqual([status, reset], expected, `${bytes}`)
+    }
+    assert.ok(!session.destroyed)
+  })
+
+  /** Encoded, four characters take three bytes: so many are 64 KiB. */
+  const longestEncoded = Math.floor((64 * KiB * 8) / 6)
+  for (const [what, below, above] of [
+    [
+      'one header of 64 KiB as it is encoded',
+      { authorization: 'A'.repeat(longestEncoded) },
+      { authorization: 'A'.repeat(longestEncoded + 1) },
+    ],
+    ['nine frames', parts(47), parts(48)],
+  ] as const)
+    test(`bounds over HTTP/2: ${what} end the stream, and more than that the connection`, async () => {
+      const session = await openTold()
+      const reached = gateway.backend.got.length
+      const { status, reset } = await ask(session, below)
+      assert.deepEqual([status, reset], [undefined, constants.NGHTTP2_ENHANCE_YOUR_CALM])
+      assert.ok(!session.destroyed)
+      const { status: none } = await ask(session, above)
+      assert.equal(none, undefined)
+      await eventually('the connection has ended', async () => session.destroyed)
+      assert.equal(gateway.backend.got.length, reached)
+    })
+
+  test('clients by HTTP/2 are told before they send anything large', async () => {
+    const session = open()
+    const [settings] = await once(session, 'remoteSettings')
+    assert.equal(settings.maxHeaderListSize, 64 * KiB)
+  })
+
+  test('bounds over HTTP/1.1: 16 KiB are read, and whatever is more is 401', async () => {
+    for (const [bytes, expected] of [
+      [16 * KiB - 1, 200],
+      [16 * KiB + 64, 401],
+      [64 * KiB - 1, 401],
+      [64 * KiB + 1, 401],
+      [KiB * KiB, 401],
+    ] as const) {
+      const start = `GET ${path} HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\nAuthorization: ${good}\r\nX-Fill: `
+      const answer = await sendBare(`${start}${'A'.repeat(bytes - start.length - 4)}\r\n\r\n`)
+      assert.match(answer, new RegExp(`^HTTP/1\\.1 ${expected} `), `${bytes}`)
+    }
+  })
+  async function sendBare(bytes: string): Promise<string> {
+    const { hostname: host, port } = new URL(gateway.url)
+    const socket = connectTls({ host, port: Number(port), rejectUnauthorized: false })
+    let text = ''
+    socket.on('error', () => {})
+    socket.on('data', chunk => {
+      text += chunk
+    })
+    socket.write(bytes)
+    await once(socket, 'close')
+    return text
+  }
 })

@@ -1,0 +1,172 @@
+// Whom a gateway of its own believes: the issuer's keys and the service's revocations, and others in their place when the file names others.
+
+import { setTimeout } from 'node:timers/promises'
+import { type Io, UsageError } from '../cli/command.ts'
+import type { GatewayConfig } from '../gateway/config-schema.ts'
+import { type KeySet, openKeySet } from '../gateway/key-set.ts'
+import type { Principal } from '../gateway/principal.ts'
+import { openRevocations, type Places, type Revocations } from '../gateway/revocations.ts'
+import { TokenRevocation } from '../kinds/token-revocation.ts'
+import type { Complaints } from './complaints.ts'
+import type { Change } from './gateway-reload.ts'
+import { openService, type Service, trustedIn } from './gateway-service.ts'
+
+export interface Trust {
+  /** Those of now. */
+  readonly issuer: () => string
+  readonly service: () => Service
+  /** Resolves once all of it was heard for the first time. */
+  readonly ready: Promise<void>
+  readonly keySet: Pick<KeySet, 'keyOf' | 'losses' | 'age'>
+  readonly revocations: Pick<Revocations, 'whyNot' | 'order' | 'size' | 'age'>
+  /** Rejects where others were not heard in time. undefined: they are the same. */
+  prepare(config: GatewayConfig): Promise<Change | undefined>
+  stop(): void
+  /** Ends its connections, at the very end. */
+  close(): void
+}
+
+export type TrustOptions = {
+  readonly file: string
+  readonly io: Pick<Io, 'env' | 'now'>
+  readonly failed: Complaints
+  /** Called when somebody may count no more. */
+  readonly changed: () => void
+}
+
+type Held = {
+  readonly stamp: string
+  readonly issuer: string
+  readonly service: Service
+  readonly keySet: KeySet
+  readonly revocations: Revocations
+}
+
+/** Until others than those of now must have been heard. */
+const within = 10_000
+
+export function openTrust(first: GatewayConfig, { file, io, failed, changed }: TrustOptions): Trust {
+  const { now } = io
+  type Told = (what: string) => (error: unknown) => void
+  const open = (config: GatewayConfig, told: Told, places?: Places): Held => {
+    const service = openService(config, file, io)
+    return {
+      stamp: stampOf(config, file),
+      issuer: config.issuer?.url ?? '',
+      service,
+      keySet: openKeySet({ fetch: service.fetchKeys, now, failed: told('fetching the keys of the issuer') }),
+      revocations: openRevocations({
+        resources: service.resources,
+        kind: TokenRevocation,
+        now,
+        changed,
+        failed: told('following revocations'),
+        ...(places ? { places } : {}),
+      }),
+    }
+  }
+  const stop = ({ keySet, revocations }: Held) => {
+    keySet.stop()
+    revocations.stop()
+  }
+  const left = new Set<Service>()
+  const leave = (service: Service) => {
+    if (left.delete(service)) service.close()
+  }
+  let held = open(first, failed)
+  let losses = 0
+  let preparing: (() => void) | undefined
+  let isReady: () => void = () => {}
+  const ready = new Promise<void>(resolve => {
+    isReady = resolve
+  })
+  const hear = ({ keySet, revocations }: Held) => Promise.all([keySet.ready, revocations.ready])
+  void hear(held).then(() => isReady())
+
+  return {
+    issuer: () => held.issuer,
+    service: () => held.service,
+    ready,
+    keySet: {
+      keyOf: id => held.keySet.keyOf(id),
+      get losses() {
+        return losses + held.keySet.losses
+      },
+      age: () => held.keySet.age(),
+    },
+    revocations: {
+      whyNot: principal => estranged(held, principal) ?? held.revocations.whyNot(principal),
+      get order() {
+        return held.revocations.order
+      },
+      get size() {
+        return held.revocations.size
+      },
+      age: () => held.revocations.age(),
+    },
+    async prepare(config) {
+      if (stampOf(config, file) === held.stamp) return undefined
+      let why: unknown
+      let isUsed = false
+      const told: Told = what => {
+        const complain = failed(what)
+        return error => {
+          if (isUsed) return complain(error)
+          why = error
+        }
+      }
+      const next = open(config, told, held.revocations.places)
+      const drop = () => {
+        preparing = undefined
+        stop(next)
+        next.service.close()
+      }
+      preparing = drop
+      const late = new AbortController()
+      const end = setTimeout(within, 'late', { ref: false, signal: late.signal }).catch(() => 'late')
+      const heard = await Promise.race([hear(next), end])
+      late.abort()
+      if (heard === 'late') {
+        drop()
+        const reason = why instanceof Error ? `: ${why.message}` : ''
+        throw new UsageError([
+          `${file}: issuer, service: ${next.service.url} was not heard within ${within / 1000} s${reason}`,
+        ])
+      }
+      return {
+        drop,
+        use() {
+          const before = held
+          preparing = undefined
+          isUsed = true
+          held = next
+          // What was verified with the keys of before is verified anew.
+          losses += before.keySet.losses + 1
+          isReady()
+          stop(before)
+          // What it is being asked at this moment is still answered.
+          left.add(before.service)
+          void setTimeout(within, undefined, { ref: false }).then(() => leave(before.service))
+          changed()
+        },
+      }
+    },
+    stop() {
+      preparing?.()
+      stop(held)
+    },
+    close() {
+      for (const service of left) leave(service)
+      held.service.close()
+    },
+  }
+}
+
+/** Whose word is not asked for any more cannot take it back either: so it does not count. */
+function estranged({ issuer, service }: Held, { jti, from }: Principal): string | undefined {
+  if (jti === undefined) return from === service.url ? undefined : 'another service is asked about access keys now'
+  return from === issuer ? undefined : 'its issuer is not the one of this gateway any more'
+}
+
+const stampOf = (config: GatewayConfig, file: string) =>
+  JSON.stringify([config.issuer, config.service, trustedIn(config, file)])

@@ -1,0 +1,55 @@
+// A connection by HTTP/1.1 that is to be closed while its client still sends is kept for a moment: closed at once it would be reset, and the
+// answer lost with what was not read. The listener hands requests through here.
+
+import type { Socket } from 'node:net'
+import type { Request, Response } from './exchange.ts'
+
+type Handle = (request: Request, response: Response) => void
+
+/** Answered for the last time: nothing that comes over them is a request any more. */
+const leaving = new WeakSet<Socket>()
+
+/** Whether a request came behind one that was the last of its connection. It is let go. */
+export function isBehindLast({ socket }: Request): boolean {
+  if (!leaving.has(socket)) return false
+  socket.destroy()
+  return true
+}
+
+/** For what is on its way, not for whoever sends on for ever: `moment`, in milliseconds, is all there is. */
+export const lingering =
+  (handle: Handle, moment: number): Handle =>
+  (request, response) => {
+    if (isBehindLast(request)) return
+    const { headers, httpVersionMajor } = request
+    const mayStillCome = headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined
+    if (httpVersionMajor === 1 && mayStillCome) closeGently(request, moment)
+    handle(request, response)
+  }
+
+/** The newest request of a connection that has a body: there may be thousands, one after the other. */
+const newest = new WeakMap<Socket, Request>()
+
+/** Node's server calls destroySoon of a socket once the last answer is out. */
+function closeGently(request: Request, moment: number): void {
+  const { socket } = request
+  const isKnown = newest.has(socket)
+  newest.set(socket, request)
+  if (isKnown) return
+  const closeAtOnce = socket.destroySoon
+  socket.destroySoon = () => {
+    const last = newest.get(socket)
+    if (!last || last.complete || socket.destroyed) return closeAtOnce.call(socket)
+    leaving.add(socket)
+    socket.end() // the client reads that this was all
+    last.unpipe()
+    last.resume()
+    const timer = setTimeout(() => socket.destroy(), moment).unref()
+    last.once('end', () => socket.destroy())
+    socket.once('close', () => {
+      clearTimeout(timer)
+      // Node tells only those that were not answered: whoever waits for the rest of it would do so for ever.
+      if (!last.complete) last.destroy()
+    })
+  }
+}

@@ -1,0 +1,134 @@
+// Clients that ask for much and take little of it: how long they may hold a place among those that are under way.
+
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2'
+import { request } from 'node:https'
+import { after, describe, test } from 'node:test'
+import { setTimeout as wait } from 'node:timers/promises'
+import { connect } from 'node:tls'
+import { issueCertificate, makeAuthority } from '../../src/serving/certificate.ts'
+import { eventually as until } from '../support/wire.ts'
+import { openBackend, openTestGateway, type TestGateway } from './in-process.ts'
+
+const current = issueCertificate(makeAuthority(Date.now()), ['127.0.0.1'], Date.now())
+const certificates = { current, follow: () => {}, stop: () => {} }
+const closing: (() => unknown)[] = []
+after(async () => {
+  for (const close of closing.splice(0).reverse()) await close()
+})
+const path = '/kubernetes/cluster/prod/api/v1/pods'
+const much = 24 * 1024 * 1024
+const piece = Buffer.alloc(64 * 1024, 0x20)
+
+/** A cluster with much to say, and a gateway that lets in one of each kind at once. */
+async function open(take: number): Promise<TestGateway> {
+  const backend = await openBackend((request, response) => {
+    request.resume()
+    if (request.url?.includes('small')) return void response.end('{}')
+    let left = much
+    const more = () => {
+      while (left > 0) {
+        left -= piece.length
+        if (!response.write(piece)) return void response.once('drain', more)
+      }
+      if (!request.url?.includes('watch')) response.end()
+    }
+    more()
+  })
+  const gateway = await openTestGateway({ backend, certificates, most: 1, timeouts: { take } })
+  closing.push(() => gateway.close())
+  return gateway
+}
+
+const ask = (gateway: TestGateway, method: string, token: string, target = `${path}/small`) =>
+  new Promise<number>((resolve, reject) => {
+    const headers = { authorization: `Bearer ${token}` }
+    const sent = request(`${gateway.url}${target}`, { method, headers, rejectUnauthorized: false, agent: false })
+    sent.on('error', reject)
+    sent.on('response', answer => {
+      answer.resume()
+      answer.on('end', () => resolve(answer.statusCode ?? 0))
+    })
+    sent.end(method === 'POST' ? '{}' : undefined)
+  })
+
+async function overHttp1(gateway: TestGateway, method: string, target: string, token: string) {
+  const socket = connect({ port: Number(new URL(gateway.url).port), host: '127.0.0.1', rejectUnauthorized: false })
+  closing.push(() => socket.destroy())
+  socket.on('error', () => {})
+  await once(socket, 'secureConnect')
+  const body = method === 'POST' ? 'Content-Length: 2\r\n\r\n{}' : '\r\n'
+  socket.write(`${method} ${target} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\n${body}`)
+  await once(socket, 'readable')
+  return socket
+}
+
+async function overHttp2(gateway: TestGateway, method: string, target: string, token: string) {
+  const session: ClientHttp2Session = connectHttp2(gateway.url, { rejectUnauthorized: false })
+  closing.push(() => session.destroy())
+  session.on('error', () => {})
+  const stream = session.request({ ':method': method, ':path': target, authorization: `Bearer ${token}` })
+  stream.on('error', () => {})
+  stream.end(method === 'POST' ? '{}' : undefined)
+  await once(stream, 'response')
+  return stream
+}
+
+describe('a client that takes nothing of an answer', { timeout: 60_000, concurrency: true }, () => {
+  for (const [over, begin] of [
+    ['HTTP/1.1', overHttp1],
+    ['HTTP/2', overHttp2],
+  ] as const)
+    for (const method of ['GET', 'POST'])
+      test(`holds its place for so long and no longer: ${method} over ${over}`, async () => {
+        const gateway = await open(1000)
+        const token = await gateway.sign()
+        await begin(gateway, method, path, token)
+        assert.equal(await ask(gateway, method, token), 429)
+        await until('its place is free', async () => (await ask(gateway, method, token)) !== 429)
+        assert.equal(await ask(gateway, method, token), 200)
+        await until('the cluster is not asked for the rest', async () => gateway.streams.open === 0)
+      })
+
+  test('is not told that what it has is all: the connection ends in the middle', async () => {
+    const gateway = await open(500)
+    const socket = await overHttp1(gateway, 'GET', path, await gateway.sign())
+    await until('its place is free', async () => gateway.streams.open === 0)
+    let taken = 0
+    let last = ''
+    socket.on('data', (chunk: Buffer) => {
+      taken += chunk.length
+      last = chunk.subarray(-5).toString()
+    })
+    await once(socket, 'close')
+    assert.ok(taken < much, `${taken}`)
+    assert.notEqual(last, '0\r\n\r\n')
+  })
+
+  test('may follow a watch for as long as it likes: streams are counted apart', async () => {
+    const gateway = await open(300)
+    const token = await gateway.sign()
+    const slow = await overHttp1(gateway, 'GET', `${path}?watch=true`, token)
+    await overHttp1(gateway, 'GET', path, token)
+    await until('the other one is gone', async () => gateway.streams.open === 1)
+    assert.equal(await ask(gateway, 'GET', token), 200)
+    assert.equal(await ask(gateway, 'GET', token, `${path}?watch=true&small`), 429)
+    assert.ok(!slow.destroyed)
+  })
+
+  for (const method of ['GET', 'POST'])
+    test(`gets all of it where it takes little at a time: ${method}`, async () => {
+      const gateway = await open(4000)
+      const began = performance.now()
+      const stream = await overHttp2(gateway, method, path, await gateway.sign())
+      let taken = 0
+      for await (const chunk of stream) {
+        const before = Math.floor((taken * 50) / much)
+        taken += (chunk as Buffer).length
+        if (Math.floor((taken * 50) / much) > before) await wait(100)
+      }
+      assert.equal(taken, much)
+      assert.ok(performance.now() - began > 4000, 'longer than a piece may take')
+    })
+})

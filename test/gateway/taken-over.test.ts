@@ -1,0 +1,60 @@
+// Revocations that are followed anew, as when a gateway's file names the service otherwise: who was judged before is judged on.
+
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import type { Json } from '../../src/api/object.ts'
+import { openRevocations, type Revocations } from '../../src/gateway/revocations.ts'
+import { TokenRevocation } from '../../src/kinds/token-revocation.ts'
+import { openHouse } from '../support/in-process.ts'
+import { eventually } from '../support/wire.ts'
+
+let house: Awaited<ReturnType<typeof openHouse>>
+before(async () => {
+  house = await openHouse({ clock: { now: Date.now, forward: () => {} } })
+})
+after(() => house.close())
+
+const follow = (places?: Revocations['places']) =>
+  openRevocations({
+    resources: house.resources,
+    kind: TokenRevocation,
+    now: Date.now,
+    changed: () => {},
+    failed: () => {},
+    ...(places ? { places } : {}),
+  })
+const revoke = async (user: string) => {
+  const { object } = await house.resources.create(TokenRevocation, '', { spec: { users: [user] } } as Json)
+  return { namespace: '', name: object.metadata.name ?? '' }
+}
+/** Of a key that was asked about when so much had been heard. */
+const keyOf = (username: string, issued: number) => ({
+  caller: { username, groups: [] },
+  keyUid: 'k',
+  from: '',
+  jti: undefined,
+  issued,
+  expires: Number.POSITIVE_INFINITY,
+})
+
+test('what was heard before keeps its place, and what comes later comes behind it, though others have gone', async () => {
+  const first = follow()
+  await first.ready
+  await revoke('ada')
+  const others = [await revoke('bob'), await revoke('eve')]
+  await eventually('all are heard', async () => first.order === 3)
+  const [ada, mia] = [keyOf('ada', first.order), keyOf('mia', first.order)]
+  for (const ref of others) await house.resources.delete(TokenRevocation, ref, {})
+  await eventually('they are gone', async () => first.size === 1)
+
+  const second = follow(first.places)
+  await second.ready
+  first.stop()
+  assert.equal(second.size, 1)
+  assert.equal(second.whyNot(ada), undefined, 'it was asked about after that')
+  assert.notEqual(second.whyNot(keyOf('ada', 0)), undefined)
+  await revoke('mia')
+  await eventually('it is heard', async () => second.size === 2)
+  assert.notEqual(second.whyNot(mia), undefined, 'that is later, whoever heard it')
+  second.stop()
+})
