@@ -7,6 +7,7 @@ import { readFileSync, rmSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { type Answer, openRequests, type RequestOptions, type WatchEvent } from './request.ts'
 
 export type ServerOptions = {
@@ -70,6 +71,16 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
   process.once('exit', leave)
   const start = (https: string, http: string, again?: Again) =>
     run(['serve', '--data', directory, '--https', https, '--http', http, ...extra(options)], again)
+  /** While it was down a connection of somebody else may have got one of its ports, for a moment. */
+  const startAgain = async (again?: Again) => {
+    for (const end = Date.now() + within; ; await pause(100)) {
+      const failed = (error: Error) => {
+        if (Date.now() > end || !error.message.includes('is in use by another program')) throw error
+      }
+      const one = await start(new URL(https).host, new URL(http).host, again).catch(failed)
+      if (one) return one
+    }
+  }
   const end = async (how: (one: Running) => Promise<void>, keep = false) => {
     const one = running
     running = undefined
@@ -107,7 +118,7 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
     kill: () => end(killNow),
     async crash(again) {
       await end(killNow, true)
-      running = await start(new URL(https).host, new URL(http).host, again)
+      running = await startAgain(again)
     },
     died: async () => {
       if (running && running.child.exitCode === null && running.child.signalCode === null)
@@ -117,7 +128,7 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
     async restart(meanwhile) {
       await end(stopWell, true)
       await meanwhile?.()
-      running = await start(new URL(https).host, new URL(http).host)
+      running = await startAgain()
     },
   }
   started.add(server)
