@@ -156,22 +156,23 @@ describe('backup, restore and verify', { timeout: 120_000 }, () => {
           })
     }
     const writing = write()
+    const turns = ['a', 'b', 'c']
     try {
-      for (const turn of ['a', 'b', 'c']) {
-        assert.equal(await running(`backup ${turn}.backup --data data`), 0)
-        assert.equal(await running(`restore ${turn}.backup --data ${place(`meanwhile-${turn}`)}`), 0)
-        const other = await startRestored(`meanwhile-${turn}`)
-        const ask = openWire({ ...other, ca: server.ca })
-        const counts = []
-        for (const name of ['one', 'two'])
-          counts.push(Number((await ask(`${group}/teams/${name}`)).json.spec.displayName))
-        await other.stop()
-        const ahead = (counts[0] as number) - (counts[1] as number)
-        assert.ok(ahead === 0 || ahead === 1, `one before the other: ${counts.join(', ')}`)
-      }
+      for (const turn of turns) assert.equal(await running(`backup ${turn}.backup --data data`), 0)
     } finally {
       isOver = true
       await writing
+    }
+    for (const turn of turns) {
+      assert.equal(await running(`restore ${turn}.backup --data ${place(`meanwhile-${turn}`)}`), 0)
+      const other = await startRestored(`meanwhile-${turn}`)
+      const ask = openWire({ ...other, ca: server.ca })
+      const counts = []
+      for (const name of ['one', 'two'])
+        counts.push(Number((await ask(`${group}/teams/${name}`)).json.spec.displayName))
+      await other.stop()
+      const ahead = (counts[0] as number) - (counts[1] as number)
+      assert.ok(ahead === 0 || ahead === 1, `one before the other: ${counts.join(', ')}`)
     }
   })
 
