@@ -14,11 +14,27 @@ const v3: Dialect = { version: 3, ref: name => `#/components/schemas/${name}` }
 const info = { title: 'platform', version: 'v1' }
 const year = 365 * 24 * 3600 * 1000
 
+/** Made for the first who asks: a server that starts has other things to do. */
 export function openapiPages(
   kinds: readonly Kind[],
   now: () => number,
 ): (path: string, exchange: Exchange) => Answer | undefined {
-  const served = kinds.filter(kind => kind.served)
+  let made: Documents | undefined
+  return (path, exchange) => {
+    if (!path.startsWith('/openapi/')) return undefined
+    made ??= documentsOf(kinds.filter(kind => kind.served))
+    const { index, old, documents } = made
+    if (path === '/openapi/v3') return writeJson(200, index, 'json', exchange)
+    if (path === '/openapi/v2') return serveV2(old, exchange)
+    const at = /^\/openapi\/v3\/(.+)$/.exec(path)?.[1]
+    const found = at === undefined ? undefined : documents.get(at)
+    return found && serveV3(found, at as string, exchange, now())
+  }
+}
+
+type Documents = ReturnType<typeof documentsOf>
+
+function documentsOf(served: readonly Kind[]) {
   const documents = new Map(
     [...Map.groupBy(served, kind => (kind.group ? `apis/${kind.group}/${kind.version}` : `api/${kind.version}`))].map(
       ([at, own]) => [at, seal(document3(own))],
@@ -29,14 +45,7 @@ export function openapiPages(
       [...documents].map(([at, { hash }]) => [at, { serverRelativeURL: `${prefix}/openapi/v3/${at}?hash=${hash}` }]),
     ),
   }
-  const old = seal(document2(served))
-  return (path, exchange) => {
-    if (path === '/openapi/v3') return writeJson(200, index, 'json', exchange)
-    if (path === '/openapi/v2') return serveV2(old, exchange)
-    const at = /^\/openapi\/v3\/(.+)$/.exec(path)?.[1]
-    const found = at === undefined ? undefined : documents.get(at)
-    return found && serveV3(found, at as string, exchange, now())
-  }
+  return { documents, index, old: seal(document2(served)) }
 }
 
 type Sealed = { readonly body: Buffer; readonly hash: string }
