@@ -29,12 +29,12 @@ export const isUntold = (directory: string): boolean => existsSync(join(director
 
 export const wasTold = (directory: string): void => rmSync(join(directory, untold), { force: true })
 
-/** The administrator's key in the directory, if it still works. */
+/** The administrator's key in the directory, if it can be read and still works. */
 export function keptKey(directory: string, authenticate: Authenticate): string | undefined {
   const file = join(directory, 'admin.key')
   if (!existsSync(file)) return undefined
-  const key = readFileSync(file, 'utf8').trim()
   try {
+    const key = readFileSync(file, 'utf8').trim()
     return authenticate(`Bearer ${key}`, true) && key
   } catch {
     return undefined

@@ -41,7 +41,7 @@ export type Reloads = {
 }
 
 const lookEvery = 1000
-/** What failed for another reason than the files, such as an issuer that is away, is tried again by itself. */
+/** What failed is tried again by itself: an issuer may have been away, or a file be there by now that nobody looks at, such as a key's. */
 const again = 10_000
 /** What is read at the start alone. */
 const fixed = ['audit'] as const
@@ -63,11 +63,9 @@ export function openSetup(loader: SetupLoader, now: () => number): FollowedSetup
 
   async function reload(following: Following): Promise<void> {
     const [file] = files
-    let isAboutFiles = true
     try {
       following.check?.()
       const next = loader.load()
-      isAboutFiles = false
       const change = await following.prepare?.(next.config)
       if (stopped) return change?.drop()
       next.use()
@@ -84,7 +82,7 @@ export function openSetup(loader: SetupLoader, now: () => number): FollowedSetup
       if (stopped) return
       reloads.failed++
       reloads.failingSince ??= now()
-      if (!isAboutFiles) tryAgain = performance.now() + again
+      tryAgain = performance.now() + again
       const why = error instanceof UsageError ? error.problems.join('; ') : (error as Error).message
       if (why !== told) following.error(`${file} has changed and cannot be used; what was there before goes on: ${why}`)
       told = why

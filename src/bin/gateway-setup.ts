@@ -145,9 +145,12 @@ function setupOf({ identity, timeouts }: GatewayConfig, found: ReadonlyMap<strin
     find: place => found.get(placeName(place)),
     prefixes: { userPrefix: identity?.userPrefix ?? '', groupPrefix: identity?.groupPrefix ?? '' },
     timeouts: {
-      connect: (timeouts?.connect ?? 10) * 1000,
-      answer: (timeouts?.answer ?? 75) * 1000,
-      take: (timeouts?.take ?? 60) * 1000,
+      connect: millisecondsOf(timeouts?.connect ?? 10),
+      answer: millisecondsOf(timeouts?.answer ?? 75),
+      take: millisecondsOf(timeouts?.take ?? 60),
     },
   }
 }
+
+/** A timer that is set to more than it can count goes off at once. */
+const millisecondsOf = (seconds: number) => Math.min(seconds * 1000, 2 ** 31 - 1)

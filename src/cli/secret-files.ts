@@ -4,7 +4,17 @@ import { defineCommand, UsageError } from './command.ts'
 import { confirm } from './confirm.ts'
 import { dryRunFlag, yesFlag } from './flags.ts'
 import { placeText } from './namespace-for.ts'
-import { checkEntries, dataOf, findSecret, mostBytes, secretFlags, secretKind, secretRef, writeData } from './secret.ts'
+import {
+  checkEntries,
+  dataOf,
+  findSecret,
+  mostBytes,
+  nameOrNot,
+  secretFlags,
+  secretKind,
+  secretRef,
+  writeData,
+} from './secret.ts'
 import { formOf, forms, readForm, writeForm } from './secret-forms.ts'
 import { openSession } from './session.ts'
 
@@ -37,8 +47,7 @@ export const importSecret = defineCommand({
     replace: { type: 'switch', what: 'Remove the keys that the file does not have.' },
   },
   positionals: [{ name: 'NAME', what: 'the secret' }],
-  instead: ([name = '']) =>
-    `the file is given by its flag: platform import secret ${name.length > 64 ? 'NAME' : name} --file FILE`,
+  instead: ([name = '']) => `the file is given by its flag: platform import secret ${nameOrNot(name)} --file FILE`,
   run: async ({ flags, words: [name = ''] }, io) => {
     const bytes = await io.readFile(flags.file)
     // Every byte may be written as six characters.

@@ -3,7 +3,17 @@
 import { defineCommand, type Io, UsageError } from './command.ts'
 import { headersFlag, outputFlag } from './flags.ts'
 import { printJson, printObjects, printTable } from './print.ts'
-import { dataOf, findSecret, keyFlag, readable, secretFlags, secretKind, secretValue, textOf } from './secret.ts'
+import {
+  dataOf,
+  findSecret,
+  keyFlag,
+  nameOrNot,
+  readable,
+  secretFlags,
+  secretKind,
+  secretValue,
+  textOf,
+} from './secret.ts'
 import { openSession } from './session.ts'
 
 export const getSecret = defineCommand({
@@ -24,7 +34,7 @@ export const getSecret = defineCommand({
   },
   positionals: [{ name: 'NAME[.KEY]', what: 'the secret, or one of its keys; the longest name that exists wins' }],
   instead: ([name = '']) =>
-    `one secret at a time, and a key stands behind a dot: platform get secret ${name.length > 64 ? 'NAME' : name}.KEY`,
+    `one secret at a time, and a key stands behind a dot: platform get secret ${nameOrNot(name)}.KEY`,
   run: async ({ flags, words: [word = ''] }, io) => {
     const session = await openSession(io, flags)
     try {

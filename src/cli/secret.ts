@@ -17,6 +17,9 @@ export const keyFlag = {
   key: { type: 'text', value: 'KEY', what: 'The key; then NAME is the whole name, whatever dots it has.' },
 } as const
 
+/** For a hint: what looks like no name may be a secret that came into the wrong place, and is not repeated. */
+export const nameOrNot = (word: string) => (/^[a-z0-9][a-z0-9.-]{0,31}$/.test(word) ? word : 'NAME')
+
 export type Where = { readonly project?: string | undefined; readonly namespace?: string | undefined }
 
 export const secretKind = ({ project }: Where): Kind => (project === undefined ? SharedSecret : ProjectSecret)

@@ -71,6 +71,7 @@ test('words that do not fit lead to those that do, and no value among them is re
     ['get secret db password', 'one secret at a time, and a key stands behind a dot: platform get secret db.KEY'],
     ['set secret db.password=canary-told', 'the secret and its key are two words: platform set secret NAME KEY=VALUE'],
     ['set secret canary-x=canary-told', 'the secret and its key are two words: platform set secret NAME KEY=VALUE'],
+    ['import secret TOKEN=canary-told .env', 'the file is given by its flag: platform import secret NAME --file FILE'],
     ['import secret app .env', 'the file is given by its flag: platform import secret app --file FILE'],
     [
       'create project shop',
