@@ -54,7 +54,7 @@ export async function runStoreCrashes({ kills, seed, begin = {}, died }: StoreCr
       })
       const ended = once(child, 'exit')
       await Promise.race([once(child.stdout, 'data'), ended])
-      await pause(roll(20))
+      await pause(roll(40))
       child.kill('SIGKILL')
       await ended
       died?.()
