@@ -1,9 +1,9 @@
 // The files of a gateway itself: its certificate and its audit log. gateway.ts opens them, gateway-check.ts looks at them.
 
 import { randomBytes } from 'node:crypto'
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
-import { dirname, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { createSecureContext } from 'node:tls'
 import { UsageError } from '../cli/command.ts'
 import type { GatewayConfig } from '../gateway/config-schema.ts'
@@ -73,6 +73,9 @@ function certificateOf(config: GatewayConfig, file: string, now: () => number): 
   try {
     const directory = resolve(dirname(file), tls.directory)
     openDirectory(directory)
+    // Whoever changes both may be between the two; a new CA would be written over what they brought.
+    if (existsSync(join(directory, 'ca.crt')) && !existsSync(join(directory, 'ca.key')))
+      throw new Error(`${join(directory, 'ca.crt')} is there and ca.key is not: both, or none and they are made`)
     const names = [...new Set(['localhost', '127.0.0.1', '::1', hostname(), ...(tls.names ?? [])])]
     const authority = authorityIn(directory, now())
     return { source: ownCertificate(authority, names, now), stamp: JSON.stringify([authority, names]) }
