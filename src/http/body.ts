@@ -14,7 +14,8 @@ const tooMuch = () => tooLarge(`Request entity too large: limit is ${limit}`)
 export type Body = { readonly value: Json | undefined; readonly duplicates: readonly string[] }
 
 /** All bytes, at most 3 MiB. By events: an async iterator costs more than the rest of a small write's reading. */
-export function readBytes(request: Request): Promise<Buffer> {
+export function readBytes(exchange: Exchange): Promise<Buffer> {
+  const { request } = exchange
   if (request.readableEnded) return Promise.resolve(nothing)
   if (Number(request.headers['content-length'] ?? 0) > limit) return Promise.reject(tooMuch())
   return new Promise((resolve, reject) => {
@@ -31,6 +32,7 @@ export function readBytes(request: Request): Promise<Buffer> {
     const { stream } = request as { stream?: { readonly closed: boolean } }
     request.on('end', () => {
       if (stream?.closed) return // reset without an error, of which HTTP/2 tells as if it had ended
+      if (exchange.closed) return brokenOff() // answered by now, with a 504: what is still read is thrown away
       ended = true
       resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks))
     })
@@ -51,18 +53,18 @@ export const mediaType = (request: Request) =>
 
 /** An object: JSON or YAML; with no content type YAML, of which JSON is a part (D4). Protobuf for Kubernetes' own groups. */
 export async function readObject(exchange: Exchange, what: string, protobuf: boolean): Promise<Body> {
-  const body = await read(exchange.request, what, protobuf)
+  const body = await read(exchange, what, protobuf)
   if (exchange.trail) exchange.trail.sent = body.value
   return body
 }
 
-async function read(request: Request, what: string, protobuf: boolean): Promise<Body> {
-  const type = mediaType(request)
+async function read(exchange: Exchange, what: string, protobuf: boolean): Promise<Body> {
+  const type = mediaType(exchange.request)
   if (type === 'application/vnd.kubernetes.protobuf' && protobuf)
-    return { value: readProtobuf(await readBytes(request)), duplicates: [] }
+    return { value: readProtobuf(await readBytes(exchange)), duplicates: [] }
   const format = type === '' || type === 'application/yaml' ? 'yaml' : type === 'application/json' ? 'json' : undefined
   if (!format) throw unsupportedMediaType(['application/json', 'application/yaml'])
-  return parse(await readBytes(request), format, what)
+  return parse(await readBytes(exchange), format, what)
 }
 
 export function parse(bytes: Buffer, format: 'json' | 'yaml', what: string): Body {

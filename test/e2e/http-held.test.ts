@@ -75,6 +75,17 @@ describe('places among those under way', { timeout: 60_000 }, () => {
     await nothingIsHeld()
   })
 
+  test('what comes of a body after its 504 changes nothing', async () => {
+    const body = '{"metadata":{"name":"too-late"}}'
+    const bare = await openBare(server.http)
+    bare.socket.write(`${head(`POST ${teams}?timeout=200ms`)}Content-Length: ${body.length}\r\n\r\n${body.slice(0, 9)}`)
+    assert.match(await bare.until('"reason":"Timeout"'), /^HTTP\/1\.1 504 /)
+    bare.socket.write(body.slice(9))
+    await bare.ended()
+    await nothingIsHeld()
+    assert.equal((await wire(`${teams}/too-late`)).code, 404)
+  })
+
   test('a write whose body does not come is a 504 in its time, and is over with it, over HTTP/2', async () => {
     const session = openSession()
     const headers = { ':method': 'POST', ':path': `${teams}?timeout=200ms`, authorization: authorization(), ...json }
