@@ -2,13 +2,14 @@
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { Agent, createServer as createHttp, type IncomingMessage, request, type ServerResponse } from 'node:http'
+import { Agent, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import { connect as connectHttp2 } from 'node:http2'
 import { createServer as createHttps } from 'node:https'
 import { type AddressInfo, createServer as createTcp } from 'node:net'
 import { after, afterEach, before, describe, test } from 'node:test'
 import { openDial } from '../../src/kubeconfig/transport.ts'
 import { issueCertificate, makeAuthority } from '../../src/serving/certificate.ts'
+import { freePort } from '../support/ports.ts'
 import { eventually } from '../support/wire.ts'
 import {
   claimsFor,
@@ -283,11 +284,7 @@ describe('forwarding', () => {
 })
 
 test('nobody there is 503 with Retry-After, a certificate that is not trusted 502 that says so', async () => {
-  const closed = createHttp().listen(0, '127.0.0.1')
-  await once(closed, 'listening')
-  const { port } = closed.address() as AddressInfo
-  closed.close()
-  await once(closed, 'close')
+  const port = await freePort()
   const mine = makeAuthority(Date.now())
   const other = makeAuthority(Date.now())
   const pair = issueCertificate(mine, ['127.0.0.1'], Date.now())

@@ -13,6 +13,7 @@ import { connect as connectTls } from 'node:tls'
 import { issueCertificate, type Pair } from '../../src/serving/certificate.ts'
 import { keys, must, ours } from '../access/people.ts'
 import { kubeconfigOf } from '../support/kubeconfig.ts'
+import { freePort } from '../support/ports.ts'
 import { type Server, startServer } from '../support/server.ts'
 import { eventually } from '../support/wire.ts'
 import { openBackend, type TestBackend } from './in-process.ts'
@@ -306,11 +307,3 @@ describe('a gateway whose files change', { timeout: 120_000, concurrency: true }
     assert.equal(await metric({ ...gateway, status: `http://127.0.0.1:${status}` }, 'gateway_reload_failing'), 0)
   })
 })
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  await new Promise(resolve => server.close(resolve))
-  return port
-}

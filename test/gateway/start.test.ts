@@ -9,6 +9,7 @@ import { after, before, describe, test } from 'node:test'
 import { makeAuthority } from '../../src/serving/certificate.ts'
 import { keys, must } from '../access/people.ts'
 import { exec } from '../support/exec.ts'
+import { freePort } from '../support/ports.ts'
 import { type Server, startServer } from '../support/server.ts'
 import { eventually } from '../support/wire.ts'
 import { agentKey, configOf, invite, startGateway } from './stage.ts'
@@ -168,11 +169,7 @@ describe('platform gateway', () => {
     assert.equal(wrong.code, 2)
     assert.match(wrong.stderr, /its certificate is not trusted.*issuer\.ca/)
     assert.ok(!wrong.stderr.includes('certificate-authority-data'), wrong.stderr)
-    const closed = createServer().listen(0, '127.0.0.1')
-    await new Promise(resolve => closed.once('listening', resolve))
-    const { port } = closed.address() as { port: number }
-    await new Promise(resolve => closed.close(resolve))
-    const away = await check({ issuer: { url: `https://127.0.0.1:${port}`, ca: 'service-ca.crt' } })
+    const away = await check({ issuer: { url: `https://127.0.0.1:${await freePort()}`, ca: 'service-ca.crt' } })
     assert.equal(away.code, 0)
     assert.match(away.stderr, /^warning: .*cannot reach https:\/\/127\.0\.0\.1:\d+: nobody listens there/m)
     assert.match(away.stdout, /can be used/)

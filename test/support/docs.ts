@@ -4,9 +4,9 @@ import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { freePort } from './ports.ts'
 
 /** `language how`, as after the opening fence: `sh`, `sh background`, `sh ci`, `text`, `yaml`, `json`, `ts`, `tree`. */
 export type Block = { readonly how: string; readonly text: string; readonly line: number }
@@ -159,15 +159,6 @@ function listen(child: ChildProcess, stream: 'stdout' | 'stderr') {
       changed()
     })
   return { text: () => text, until }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 export const readDocument = (path: string) => readFileSync(join(root, path), 'utf8')

@@ -2,11 +2,11 @@
 
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import type { Access } from '../../src/kubeconfig/access.ts'
 import { issueCertificate, makeAuthority } from '../../src/serving/certificate.ts'
 import { kubeconfigOf } from './kubeconfig.ts'
+import { freePort } from './ports.ts'
 
 /** How its API server differs from one that lets everybody do everything. */
 export type KubeWishes = { readonly authorization?: 'AlwaysAllow' | 'RBAC'; readonly flags?: readonly string[] }
@@ -51,12 +51,4 @@ export async function prepareKube(directory: string, { authorization = 'AlwaysAl
   const access: Access = { server, namespace: 'default', insecure: false, ca: { text: ca }, token }
   const kubeconfig = write('kubeconfig', kubeconfigOf(server, { token, ca }))
   return { store, access, kubeconfig, etcdArgs, apiserverArgs }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as { port: number }
-  await new Promise<void>(resolve => server.close(() => resolve()))
-  return port
 }

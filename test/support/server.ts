@@ -7,7 +7,7 @@ import { readFileSync, rmSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
+import { freePort } from './ports.ts'
 import { type Answer, openRequests, type RequestOptions, type WatchEvent } from './request.ts'
 
 export type ServerOptions = {
@@ -69,18 +69,10 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
     rmSync(directory, { recursive: true, force: true })
   }
   process.once('exit', leave)
-  const start = (https: string, http: string, again?: Again) =>
-    run(['serve', '--data', directory, '--https', https, '--http', http, ...extra(options)], again)
-  /** While it was down a connection of somebody else may have got one of its ports, for a moment. */
-  const startAgain = async (again?: Again) => {
-    for (const end = Date.now() + within; ; await pause(100)) {
-      const failed = (error: Error) => {
-        if (Date.now() > end || !error.message.includes('is in use by another program')) throw error
-      }
-      const one = await start(new URL(https).host, new URL(http).host, again).catch(failed)
-      if (one) return one
-    }
-  }
+  // Ports that it still has when it is started again.
+  const [secure, plain] = [`127.0.0.1:${await freePort()}`, `127.0.0.1:${await freePort()}`]
+  const args = ['serve', '--data', directory, '--https', secure, '--http', plain, ...extra(options)]
+  const start = (again?: Again) => run(args, again)
   const end = async (how: (one: Running) => Promise<void>, keep = false) => {
     const one = running
     running = undefined
@@ -96,7 +88,7 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
     }
   }
 
-  running = await start('127.0.0.1:0', '127.0.0.1:0', options.begin).catch(error => {
+  running = await start(options.begin).catch(error => {
     leave()
     throw error
   })
@@ -118,7 +110,7 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
     kill: () => end(killNow),
     async crash(again) {
       await end(killNow, true)
-      running = await startAgain(again)
+      running = await start(again)
     },
     died: async () => {
       if (running && running.child.exitCode === null && running.child.signalCode === null)
@@ -128,7 +120,7 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
     async restart(meanwhile) {
       await end(stopWell, true)
       await meanwhile?.()
-      running = await startAgain()
+      running = await start()
     },
   }
   started.add(server)
