@@ -21,6 +21,15 @@ if (major > 24 || (major === 24 && minor >= 12)) {
   if (isServer && !isSaid && process.execve && process.platform === 'linux')
     process.execve(process.execPath, [process.execPath, young, ...process.execArgv, ...process.argv.slice(1)])
   process.argv[1] = program
+  // Our own modules are where the importing one says. Node would ask the disk about every one again, which is a fifth of a server's start.
+  const own = new URL('../', pathToFileURL(program)).href
+  const format = program === sources ? 'module-typescript' : 'module'
+  module.registerHooks({
+    resolve: (name, context, next) =>
+      name.startsWith('.') && context.parentURL?.startsWith(own)
+        ? { url: new URL(name, context.parentURL).href, format, shortCircuit: true }
+        : next(name, context),
+  })
   // What was compiled once is kept beside the program, for its owner; where it may not be written, nothing is kept.
   module.enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/compiled', import.meta.url)))
   await import(pathToFileURL(program).href)
@@ -33,7 +42,8 @@ if (major > 24 || (major === 24 && minor >= 12)) {
     process.exit(1)
   }
   const flags = isServer && !isSaid ? [young] : []
-  const child = spawn(node, [...flags, program, ...process.argv.slice(2)], { stdio: 'inherit' })
+  // That one begins here again, and so finds what was compiled before.
+  const child = spawn(node, [...flags, fileURLToPath(import.meta.url), ...process.argv.slice(2)], { stdio: 'inherit' })
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'])
     process.on(signal, forward(child, signal))
   child.on('error', error => {

@@ -1,6 +1,7 @@
 // The keys that tokens are signed with, followed: which one signs now, and what the issuer publishes (D31).
 
-import { type CryptoKey, importJWK, type JWK } from 'jose'
+import type { CryptoKey, JWK } from 'jose'
+import { importJWK } from 'jose/key/import'
 import type { Json, JsonObject, Resource } from '../api/object.ts'
 import type { Resources } from '../api/resources.ts'
 import { SigningKey } from '../kinds/signing-key.ts'

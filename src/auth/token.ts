@@ -1,6 +1,8 @@
 // Direct-cluster tokens (D31, D32): what they say, how they are signed, and the check that gateways make of them.
 
-import { type CryptoKey, compactVerify, SignJWT } from 'jose'
+import type { CryptoKey } from 'jose'
+import { compactVerify } from 'jose/jws/compact/verify'
+import { SignJWT } from 'jose/jwt/sign'
 import type { Caller, Scope } from '../api/caller.ts'
 import { decode } from '../api/codec.ts'
 import { isObject, type Json, type JsonObject } from '../api/object.ts'

@@ -23,7 +23,6 @@ import { makeFirstKey } from './admin-key.ts'
 import { openAuditLog } from './audit-log.ts'
 import { startControllers } from './controllers.ts'
 import { authorityIn, keyRingIn, openDirectory, reachable } from './data-directory.ts'
-import { openInside } from './gateway-inside.ts'
 import { openHouse } from './house.ts'
 import { gaugeHouse } from './house-metrics.ts'
 import { introduce } from './introduce.ts'
@@ -106,8 +105,10 @@ export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Pr
       record(log, observation)
     },
   }
-  const gateway = settings['gateway.config']
-    ? await openInside({
+  // Loaded for those who have one: it is many modules.
+  const inside = settings['gateway.config'] && (await import('./gateway-inside.ts'))
+  const gateway = inside
+    ? await inside.openInside({
         file: settings['gateway.config'],
         house,
         issuer: () => settings.baseUrl || listening,

@@ -1,6 +1,7 @@
 // The issuer's public keys: fetched, kept, refreshed, and kept on when the issuer is away. credentials.ts asks for keys by their id.
 
-import { type CryptoKey, importJWK, type JWK } from 'jose'
+import type { CryptoKey, JWK } from 'jose'
+import { importJWK } from 'jose/key/import'
 import { isObject, type Json, type JsonObject } from '../api/object.ts'
 
 export interface KeySet {
