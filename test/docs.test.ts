@@ -125,7 +125,7 @@ suite('with a server', () => {
         assert.deepEqual(document.errors, [], at(block))
         const object = document.toJS() as JsonObject
         if (object.kind === 'AuthenticationConfiguration') continue // clusters-page.test.ts knows its shape
-        if (object.kind === 'ServerConfig') takeSettings(block.text)
+        if (object.kind === 'ServerConfig') await takeSettings(block.text)
         else await take(server, object, at(block))
       }
   })
@@ -170,10 +170,10 @@ async function take(server: Server, object: JsonObject, place: string): Promise<
   assert.equal(status, 201, `${place}: ${body?.message}`)
 }
 
-function takeSettings(text: string): void {
+async function takeSettings(text: string): Promise<void> {
   const directory = mkdtempSync(join(tmpdir(), 'platform-docs-'))
   writeFileSync(join(directory, 'config.yaml'), text)
-  readSettings(['--config', join(directory, 'config.yaml')], {})
+  await readSettings(['--config', join(directory, 'config.yaml')], {})
   rmSync(directory, { recursive: true })
 }
 

@@ -6,28 +6,29 @@ import { parse } from 'yaml'
 import { canonical, decode, writeYaml } from './codec.ts'
 import { DecodeError, readJson } from './json-reader.ts'
 import type { Json } from './object.ts'
+import { decodeYaml } from './yaml-codec.ts'
 import { readYaml } from './yaml-reader.ts'
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
 const plain = (value: Json): unknown => JSON.parse(JSON.stringify(value))
 
 test('duplicates are the warnings Kubernetes sends', () => {
-  assert.deepEqual(decode(bytes('{"spec":{"a":1,"a":2}}'), 'json').duplicates, ['duplicate field "spec.a"'])
-  assert.deepEqual(decode(bytes('spec:\n  a: 1\n  a: 2\n'), 'yaml').duplicates, ['line 3: key "a" already set in map'])
+  assert.deepEqual(decode(bytes('{"spec":{"a":1,"a":2}}')).duplicates, ['duplicate field "spec.a"'])
+  assert.deepEqual(decodeYaml(bytes('spec:\n  a: 1\n  a: 2\n')).duplicates, ['line 3: key "a" already set in map'])
 })
 
 test('a byte order mark is tolerated, bytes that are not UTF-8 are refused with their place', () => {
-  for (const format of ['json', 'yaml'] as const) {
-    assert.deepEqual(plain(decode(bytes('\ufeff{"a":1}'), format).value), { a: 1 })
+  for (const read of [decode, decodeYaml]) {
+    assert.deepEqual(plain(read(bytes('\ufeff{"a":1}')).value), { a: 1 })
     const broken = new Uint8Array([...bytes('{"a":\n"é'), 0xff, 0x22, 0x7d])
-    assert.throws(() => decode(broken, format), new DecodeError('the text is not valid UTF-8', 2, 3))
-    assert.throws(() => decode(new Uint8Array([0xed, 0xa0, 0x80]), format), DecodeError)
+    assert.throws(() => read(broken), new DecodeError('the text is not valid UTF-8', 2, 3))
+    assert.throws(() => read(new Uint8Array([0xed, 0xa0, 0x80])), DecodeError)
   }
 })
 
 test('YAML sent as JSON is refused', () => {
-  assert.throws(() => decode(bytes('a: 1'), 'json'), DecodeError)
-  assert.throws(() => decode(bytes(''), 'json'), DecodeError)
+  assert.throws(() => decode(bytes('a: 1')), DecodeError)
+  assert.throws(() => decode(bytes('')), DecodeError)
 })
 
 test('canonical JSON sorts keys, drops undefined members and keeps the order of lists', () => {

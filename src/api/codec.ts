@@ -1,19 +1,18 @@
-// Bytes to JSON values and back, in JSON and YAML; everybody who reads or writes a body calls it.
+// Bytes to JSON values and back; everybody who reads or writes a body calls it. yaml-codec.ts reads YAML.
 import { DecodeError, readJson } from './json-reader.ts'
 import type { Json } from './object.ts'
-import { readYaml } from './yaml-reader.ts'
 
-export type Format = 'json' | 'yaml'
+/** `duplicates` are warnings as they go to the client. */
+export type Decoded = { readonly value: Json; readonly duplicates: readonly string[] }
 
-/** Throws DecodeError. `duplicates` are warnings as they go to the client. */
-export function decode(bytes: Uint8Array, format: Format): { value: Json; duplicates: readonly string[] } {
-  const text = decodeText(bytes)
-  if (format === 'yaml') return readYaml(text)
-  const { value, duplicates } = readJson(text)
+/** Throws DecodeError. */
+export function decode(bytes: Uint8Array): Decoded {
+  const { value, duplicates } = readJson(decodeText(bytes))
   return { value, duplicates: duplicates.map(path => `duplicate field "${path}"`) }
 }
 
-function decodeText(bytes: Uint8Array): string {
+/** Throws DecodeError. */
+export function decodeText(bytes: Uint8Array): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch {

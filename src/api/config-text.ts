@@ -12,9 +12,10 @@ import {
   parseDocument,
   type Scalar,
 } from 'yaml'
-import { decode } from './codec.ts'
+import type { Decoded } from './codec.ts'
 import { DecodeError } from './json-reader.ts'
 import { isObject, type JsonObject } from './object.ts'
+import { decodeYaml } from './yaml-codec.ts'
 
 export type At = readonly (string | number)[]
 export type Place = { readonly line: number; readonly column: number }
@@ -88,9 +89,9 @@ function refuse(line: number, column: number, message: string): never {
   throw new ConfigTextError([{ line, column, message }])
 }
 
-function read(bytes: Uint8Array): ReturnType<typeof decode> {
+function read(bytes: Uint8Array): Decoded {
   try {
-    return decode(bytes, 'yaml')
+    return decodeYaml(bytes)
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error
     return refuse(error.line, error.column, error.message.replace(/^line \d+, column \d+: /, ''))

@@ -125,7 +125,7 @@ export async function verifyToken(token: string, options: Verifying): Promise<Cl
 /** Of a key that stands there twice nobody knows which one others read. */
 function partOf(part: string, what: string): JsonObject {
   try {
-    const { value, duplicates } = decode(Buffer.from(part, 'base64url'), 'json')
+    const { value, duplicates } = decode(Buffer.from(part, 'base64url'))
     if (isObject(value) && duplicates.length === 0) return value
   } catch {}
   throw new TokenError(`the ${what} of the token cannot be read, or says something twice`)

@@ -20,7 +20,7 @@ function serverOf(https: string, file: string): string | undefined {
 }
 
 export async function adminReset(args: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
-  const settings = readSettings(args, env)
+  const settings = await readSettings(args, env)
   const directory = resolve(settings.data)
   if (!existsSync(directory))
     throw new UsageError([

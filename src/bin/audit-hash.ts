@@ -17,7 +17,7 @@ export async function auditHash(
   env: NodeJS.ProcessEnv,
   { input, print }: Streams = { input: process.stdin, print: console.log },
 ): Promise<void> {
-  const settings = readSettings(args, env)
+  const settings = await readSettings(args, env)
   const hash = hashWith(saltOf(saltFileIn(settings.data)))
   const chunks: Buffer[] = []
   for await (const chunk of input) chunks.push(chunk)

@@ -5,7 +5,6 @@ import { resolve } from 'node:path'
 import { type Audit, openAudit } from '../serving/audit.ts'
 import { openFilePlace } from '../serving/audit-file.ts'
 import { defaultPolicy, type Policy } from '../serving/audit-policy.ts'
-import { PolicyError, readPolicy } from '../serving/audit-policy-file.ts'
 import { hashWith, saltIn } from '../serving/audit-redact.ts'
 import { openSink, type Sink, streamPlace } from '../serving/audit-sink.ts'
 import type { Guard } from '../serving/guard.ts'
@@ -39,7 +38,7 @@ export async function openAuditLog(options: AuditLogOptions): Promise<Audit> {
   const { settings, directory, metrics, sourcesOf, now } = options
   const isOff = settings['audit.log'] === 'off'
   return openAudit({
-    policy: isOff ? { rules: [{ level: 'None' }] } : policyIn(settings['audit.policy']),
+    policy: isOff ? { rules: [{ level: 'None' }] } : await policyIn(settings['audit.policy']),
     sink: isOff ? nowhere : await sinkOf(options),
     hash: hashWith(options.salt ?? saltIn(saltFileIn(directory), true)),
     now,
@@ -57,8 +56,9 @@ const nowhere: Sink = {
 }
 
 /** Throws SettingsError. */
-export function policyIn(file: string): Policy {
+export async function policyIn(file: string): Promise<Policy> {
   if (file === '') return defaultPolicy
+  const { PolicyError, readPolicy } = await import('../serving/audit-policy-file.ts')
   try {
     return readPolicy(readFileSync(file))
   } catch (error) {

@@ -24,7 +24,7 @@ export const backup = defineCommand({
     if (file === '-' && io.isTerminal) throw new UsageError(['a backup is no text: send it into a file or a pipe'])
     if (existsSync(file) && !flags.replace)
       throw new UsageError([`${file} is there already: name another file, or say --replace`])
-    const { directory, ring } = dataPlace(flags, io.env)
+    const { directory, ring } = await dataPlace(flags, io.env)
     const database = join(directory, 'platform.db')
     if (!existsSync(database))
       throw new UsageError([`${directory} has no platform.db; --data names the directory of a server`])

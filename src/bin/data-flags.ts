@@ -28,14 +28,14 @@ export type DataPlace = {
 }
 
 /** `directory`: given as an argument of its own. */
-export function dataPlace(flags: Partial<Asked>, env: NodeJS.ProcessEnv, directory?: string): DataPlace {
+export async function dataPlace(flags: Partial<Asked>, env: NodeJS.ProcessEnv, directory?: string): Promise<DataPlace> {
   const data = directory ?? flags.data
   const args = [
     ...(flags.config === undefined ? [] : ['--config', flags.config]),
     ...(data === undefined ? [] : ['--data', data]),
     ...(flags['master-key'] === undefined ? [] : ['--master-key', flags['master-key']]),
   ]
-  const settings = readSettings(args, env)
+  const settings = await readSettings(args, env)
   const place = resolve(settings.data)
   const ring = () => keyRingIn({ directory: place, setting: settings.masterKey, env, mayMake: false })
   return { settings, directory: place, ring }

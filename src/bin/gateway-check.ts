@@ -12,7 +12,7 @@ import { type LoadedSetup, openSetupLoader } from './gateway-setup.ts'
 
 /** Answers the exit code: 0, or 1 where only somebody cannot be reached. Throws UsageError with everything that is wrong. */
 export async function checkGateway(file: string, io: Io): Promise<number> {
-  const { problems, setup } = lookAtFiles(file, io)
+  const { problems, setup } = await lookAtFiles(file, io)
   const told: Told = { problems: [...problems], warnings: [], away: [] }
   if (setup && problems.length === 0) {
     const { config, accesses } = setup
@@ -30,31 +30,31 @@ export async function checkGateway(file: string, io: Io): Promise<number> {
   return told.away.length ? 1 : 0
 }
 
-/** Throws UsageError with all of it: what the file says, whatever of it is of the right shape, and the files it names. */
-export function checkFiles(file: string, io: Io): void {
-  const { problems } = lookAtFiles(file, io)
+/** Rejects with UsageError, all of it: what the file says, whatever of it is of the right shape, and the files it names. */
+export async function checkFiles(file: string, io: Io): Promise<void> {
+  const { problems } = await lookAtFiles(file, io)
   if (problems.length) throw new UsageError(problems)
 }
 
 type Looked = { readonly problems: readonly string[]; readonly setup: LoadedSetup | undefined }
 
-function lookAtFiles(file: string, io: Io): Looked {
+async function lookAtFiles(file: string, io: Io): Promise<Looked> {
   const problems: string[] = []
-  const attempt = <T>(work: () => T): T | undefined => {
+  const attempt = async <T>(work: () => T | Promise<T>): Promise<T | undefined> => {
     try {
-      return work()
+      return await work()
     } catch (error) {
       if (!(error instanceof UsageError)) throw error
       problems.push(...error.problems)
       return undefined
     }
   }
-  const setup = attempt(() => openSetupLoader(file, true, io).load())
+  const setup = await attempt(() => openSetupLoader(file, true, io).load())
   const config = setup?.config ?? configIn(file)
   const { certificate, key } = config.tls ?? {}
   problems.push(...checkServiceFiles(config, file))
-  attempt(() => policyIn(auditOf(config, file).settings['audit.policy']))
-  if (certificate && key) attempt(() => pairOf(config, file))
+  await attempt(() => policyIn(auditOf(config, file).settings['audit.policy']))
+  if (certificate && key) await attempt(() => pairOf(config, file))
   return { problems: [...new Set(problems)], setup }
 }
 

@@ -17,8 +17,8 @@ export type Change = {
 export type Following = {
   readonly info: (text: string) => void
   readonly error: (text: string) => void
-  /** Throws UsageError with everything that is wrong with the files. */
-  readonly check?: () => void
+  /** Rejects with UsageError: everything that is wrong with the files. */
+  readonly check?: () => Promise<void>
   /** Makes ready whatever else the file is about. Rejects with UsageError, and has let go of all of it then. */
   readonly prepare?: (config: GatewayConfig) => Promise<Change>
 }
@@ -64,7 +64,7 @@ export function openSetup(loader: SetupLoader, now: () => number): FollowedSetup
   async function reload(following: Following): Promise<void> {
     const [file] = files
     try {
-      following.check?.()
+      await following.check?.()
       const next = loader.load()
       const change = await following.prepare?.(next.config)
       if (stopped) return change?.drop()

@@ -60,7 +60,7 @@ export const gateway = defineCommand({
       return code
     }
     startLean(io.env)
-    checkFiles(file, io)
+    await checkFiles(file, io)
     const setup = openSetup(openSetupLoader(file, true, io), io.now)
     const log = pino({ level: setup.config.logLevel ?? 'info', base: null }, pino.destination({ fd: 2, sync: false }))
     await run({ file, io, log, setup })

@@ -33,7 +33,7 @@ export const restore = defineCommand({
       await access(file, constants.R_OK).catch(error => {
         throw unreadable(file, error)
       })
-    const { directory, ring, settings } = dataPlace(flags, io.env)
+    const { directory, ring, settings } = await dataPlace(flags, io.env)
     const there = existsSync(directory) ? readdirSync(directory).filter(name => name !== 'master.key') : []
     if (there.length)
       throw new UsageError([

@@ -36,7 +36,7 @@ import { version } from './version.ts'
 const drainWithin = 7000
 
 export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
-  const settings = readSettings(args, env)
+  const settings = await readSettings(args, env)
   const directory = resolve(settings.data)
   const log = pino({ level: settings.logLevel, base: null }, pino.destination({ fd: 2, sync: false }))
   const failed = (what: string, error: unknown) => log.warn({ err: error }, `${what} failed; trying again`)

@@ -18,39 +18,39 @@ test('loopback is an address, not how a name begins', () => {
     assert.equal(isLoopback(address), false, address)
 })
 
-test('plain HTTP on any other address needs --insecure-http', () => {
+test('plain HTTP on any other address needs --insecure-http', async () => {
   for (const http of ['127.example.org:80', 'localhosting:80', '0.0.0.0:80']) {
-    assert.throws(() => readSettings(['--http', http], {}), SettingsError, http)
-    assert.equal(readSettings(['--http', http, '--insecure-http'], {}).http, http)
+    await assert.rejects(readSettings(['--http', http], {}), SettingsError, http)
+    assert.equal((await readSettings(['--http', http, '--insecure-http'], {})).http, http)
   }
 })
 
-test('flags that are none, lack a value or are too many are told at once, each with what was meant', () => {
-  const problems = (...args: string[]): readonly string[] => {
+test('flags that are none, lack a value or are too many are told at once, each with what was meant', async () => {
+  const problems = async (...args: string[]): Promise<readonly string[]> => {
     try {
-      readSettings(args, {})
+      await readSettings(args, {})
     } catch (error) {
       return (error as SettingsError).problems
     }
     return []
   }
-  assert.deepEqual(problems('--dta', 'x', '--htps=1', '--http'), [
+  assert.deepEqual(await problems('--dta', 'x', '--htps=1', '--http'), [
     '--dta is no flag; did you mean --data?',
     '--htps is no flag; did you mean --https?',
     '--http needs a value: --http VALUE',
     'an argument of 1 characters is unexpected: there are flags alone',
     '--help lists the flags',
   ])
-  assert.deepEqual(problems('--insecure-http=maybe'), [
+  assert.deepEqual(await problems('--insecure-http=maybe'), [
     '--insecure-http: "maybe" must be true or false',
     '--help lists the flags',
   ])
-  const settings = readSettings(['--audit-log', '-', '--insecure-http', '--data=a', '--data', 'b'], {})
+  const settings = await readSettings(['--audit-log', '-', '--insecure-http', '--data=a', '--data', 'b'], {})
   assert.deepEqual([settings['audit.log'], settings.insecureHttp, settings.data], ['-', true, 'b'])
 })
 
-test('no setting lets a token live longer than what has to outlive it counts with (D31)', () => {
-  const ask = (ttl: number) => readSettings(['--token-max-ttl', String(ttl)], {})['token.maxTTL']
-  assert.equal(ask(longestTokenTTL), longestTokenTTL)
-  assert.throws(() => ask(longestTokenTTL + 1), SettingsError)
+test('no setting lets a token live longer than what has to outlive it counts with (D31)', async () => {
+  const ask = async (ttl: number) => (await readSettings(['--token-max-ttl', String(ttl)], {}))['token.maxTTL']
+  assert.equal(await ask(longestTokenTTL), longestTokenTTL)
+  await assert.rejects(ask(longestTokenTTL + 1), SettingsError)
 })

@@ -2,7 +2,6 @@
 
 import { readFileSync } from 'node:fs'
 import { isIPv4 } from 'node:net'
-import { decode } from '../api/codec.ts'
 import { didYouMean } from '../api/nearest.ts'
 import { isObject, type Json } from '../api/object.ts'
 import { type Flag, UsageError } from '../cli/command.ts'
@@ -134,11 +133,14 @@ export const variableOf = (key: string) => `PLATFORM_${flagOf(key).replaceAll('-
 
 type Found = { readonly value: unknown; readonly from: string }
 
-export function readSettings(args: readonly string[], env: { readonly [name: string]: string | undefined }): Settings {
+export async function readSettings(
+  args: readonly string[],
+  env: { readonly [name: string]: string | undefined },
+): Promise<Settings> {
   const problems: string[] = []
   const flags = fromFlags(args, problems)
   const file = flags.config ?? env['PLATFORM_CONFIG']
-  const inFile = typeof file === 'string' ? fromFile(file, problems) : {}
+  const inFile = typeof file === 'string' ? await fromFile(file, problems) : {}
   const settings = Object.fromEntries(
     (Object.keys(table) as Key[]).map(key => {
       const flag = flags[flagOf(key)]
@@ -179,9 +181,10 @@ function fromFlags(args: readonly string[], problems: string[]): { readonly [fla
   )
 }
 
-function fromFile(file: string, problems: string[]): { readonly [key: string]: unknown } {
+async function fromFile(file: string, problems: string[]): Promise<{ readonly [key: string]: unknown }> {
   try {
-    const { value, duplicates } = decode(readFileSync(file), 'yaml')
+    const { decodeYaml } = await import('../api/yaml-codec.ts')
+    const { value, duplicates } = decodeYaml(readFileSync(file))
     problems.push(...duplicates.map(text => `${file}: ${text}`))
     if (!isObject(value) || value.apiVersion !== 'config.platform.sh/v1' || value.kind !== 'ServerConfig')
       throw new Error('it must say apiVersion: config.platform.sh/v1 and kind: ServerConfig')

@@ -14,8 +14,8 @@ import { readSettings } from './settings.ts'
 
 type Env = NodeJS.ProcessEnv
 
-function open(args: readonly string[], env: Env) {
-  const settings = readSettings(args, env)
+async function open(args: readonly string[], env: Env) {
+  const settings = await readSettings(args, env)
   const directory = resolve(settings.data)
   if (!existsSync(join(directory, 'platform.db')))
     throw new UsageError([
@@ -26,7 +26,7 @@ function open(args: readonly string[], env: Env) {
 }
 
 export async function storageStatus(args: readonly string[], env: Env): Promise<void> {
-  const { ring, seals } = open(args, env)
+  const { ring, seals } = await open(args, env)
   const { keys, from } = ring()
   const found = seals()
   const [first] = keys
@@ -53,7 +53,7 @@ const patience = 30_000
 
 /** A new key before the others; then looks on while the server uses it. What is interrupted goes on by itself. */
 export async function storageRotateKey(args: readonly string[], env: Env): Promise<void> {
-  const { directory, ring, seals } = open(args, env)
+  const { directory, ring, seals } = await open(args, env)
   const { from } = ring()
   if (from.startsWith('env:'))
     throw new Error(

@@ -31,13 +31,13 @@ export const verify = defineCommand({
     { name: 'DIR|FILE', what: 'the data directory, or a backup, - for one on standard input', optional: true },
   ],
   run: async ({ flags, words: [given] }, io) => {
-    if (given === undefined) return verifyDirectory(dataPlace(flags, io.env), io)
+    if (given === undefined) return verifyDirectory(await dataPlace(flags, io.env), io)
     const found = given === '-' ? undefined : statSync(given, { throwIfNoEntry: false })
     if (given !== '-' && !found) throw new UsageError([`${given}: there is no such directory or file`])
-    if (!found?.isDirectory()) return verifyBackup(given, dataPlace(flags, io.env), io)
+    if (!found?.isDirectory()) return verifyBackup(given, await dataPlace(flags, io.env), io)
     if (flags.data !== undefined && resolve(flags.data) !== resolve(given))
       throw new UsageError([`two data directories: ${given} and ${flags.data} (--data); name one`])
-    return verifyDirectory(dataPlace(flags, io.env, given), io)
+    return verifyDirectory(await dataPlace(flags, io.env, given), io)
   },
 })
 

@@ -1,10 +1,10 @@
 // `platform create -f`: objects of every kind from files.
 
-import { decode } from '../api/codec.ts'
 import { ApiError } from '../api/errors.ts'
 import { DecodeError } from '../api/json-reader.ts'
 import type { Kind } from '../api/kind.ts'
 import { isObject, type JsonObject, type Resource } from '../api/object.ts'
+import { decodeYaml } from '../api/yaml-codec.ts'
 import { DirectClusterEndpointToken } from '../kinds/direct-cluster-endpoint-token.ts'
 import { kinds } from '../kinds/index.ts'
 import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
@@ -138,7 +138,7 @@ async function readObjects(io: Io, file: string): Promise<Read> {
 
 function objectsIn(text: string, file: string): Found[] {
   try {
-    const { value, duplicates } = decode(new TextEncoder().encode(text), 'yaml')
+    const { value, duplicates } = decodeYaml(new TextEncoder().encode(text))
     if (duplicates.length) throw new UsageError(duplicates.map(one => `${file}: ${one}`))
     const items =
       isObject(value) && value['kind'] === 'List' && Array.isArray(value['items']) ? value['items'] : [value]

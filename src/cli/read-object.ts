@@ -1,8 +1,8 @@
 // Reads one Endpoints from a file that a command was given. Used by `vcluster patch` and `vcluster test`.
 
-import { decode } from '../api/codec.ts'
 import { DecodeError } from '../api/json-reader.ts'
 import { isObject, type Json, type JsonObject } from '../api/object.ts'
+import { decodeYaml } from '../api/yaml-codec.ts'
 import { objectProblem } from '../vcluster/object-problem.ts'
 import { type Io, UsageError } from './command.ts'
 
@@ -28,7 +28,7 @@ async function readValue(file: string, io: Io): Promise<Json> {
     throw new UsageError([error.message])
   })
   try {
-    const { value, duplicates } = decode(bytes, 'yaml')
+    const { value, duplicates } = decodeYaml(bytes)
     if (duplicates.length) throw new UsageError(duplicates.map(one => `${file}: ${one}`))
     return value
   } catch (error) {

@@ -5,8 +5,8 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fakeIo } from '../../test/support/fake-io.ts'
-import { decode } from '../api/codec.ts'
 import type { JsonObject } from '../api/object.ts'
+import { decodeYaml } from '../api/yaml-codec.ts'
 import type { Io } from './command.ts'
 import { commands } from './index.ts'
 import { runCommand } from './run-command.ts'
@@ -45,7 +45,7 @@ async function run(words: string, files: Files) {
   return {
     code,
     ...said,
-    object: () => JSON.parse(JSON.stringify(decode(new TextEncoder().encode(said.out), 'yaml').value)) as JsonObject,
+    object: () => JSON.parse(JSON.stringify(decodeYaml(new TextEncoder().encode(said.out)).value)) as JsonObject,
   }
 }
 const patch = (files: Files, more = '') => run(`patch -f v.yaml --object o.yaml${more}`, files)

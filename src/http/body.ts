@@ -67,10 +67,11 @@ async function read(exchange: Exchange, what: string, protobuf: boolean): Promis
   return parse(await readBytes(exchange), format, what)
 }
 
-export function parse(bytes: Buffer, format: 'json' | 'yaml', what: string): Body {
+/** YAML is rarely sent, and its reader loaded by the first who does. */
+export async function parse(bytes: Buffer, format: 'json' | 'yaml', what: string): Promise<Body> {
   if (bytes.length === 0) return { value: undefined, duplicates: [] }
   try {
-    return decode(bytes, format)
+    return format === 'json' ? decode(bytes) : (await import('../api/yaml-codec.ts')).decodeYaml(bytes)
   } catch (error) {
     throw error instanceof DecodeError
       ? badRequest(`the object provided is unrecognized (must be of type ${what}): ${error.message}`)

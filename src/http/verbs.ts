@@ -138,7 +138,7 @@ function patchTypeOf(request: Exchange['request'], kind: Kind): PatchBody['type'
 async function readPatch(exchange: Exchange, kind: Kind): Promise<{ patch: PatchBody; duplicates: readonly string[] }> {
   const type = patchTypeOf(exchange.request, kind)
   if (type !== 'apply' && exchange.query.has('force')) throw forceForbidden()
-  const { value, duplicates } = parse(await readBytes(exchange), type === 'apply' ? 'yaml' : 'json', kind.kind)
+  const { value, duplicates } = await parse(await readBytes(exchange), type === 'apply' ? 'yaml' : 'json', kind.kind)
   const body = given(value, kind.kind)
   if (exchange.trail) exchange.trail.sent = body
   if (type === 'apply') return { patch: { type, body, force: isSet(exchange.query, 'force') }, duplicates }

@@ -1,8 +1,8 @@
 // Reads a kubeconfig: from its text and a context to one way in, with everything that is wrong with it at once.
 
-import { decode } from '../api/codec.ts'
 import { DecodeError } from '../api/json-reader.ts'
 import { isObject, type Json, type JsonObject } from '../api/object.ts'
+import { decodeYaml } from '../api/yaml-codec.ts'
 import type { Access, ExecPlugin, Material } from './access.ts'
 
 /** What cannot be used, and why; never a token or a key. */
@@ -59,7 +59,7 @@ export function readKubeconfig(bytes: Uint8Array, options: KubeconfigOptions): A
 function parse(bytes: Uint8Array, file: string): JsonObject {
   if (bytes.length > mostBytes) throw new KubeconfigError([`${file} has more than ${mostBytes} bytes`])
   try {
-    const { value } = decode(bytes, 'yaml')
+    const { value } = decodeYaml(bytes)
     if (isObject(value) && (value['kind'] ?? 'Config') === 'Config') return value
   } catch (error) {
     if (error instanceof DecodeError) throw new KubeconfigError([`${file} is no kubeconfig: ${error.message}`])

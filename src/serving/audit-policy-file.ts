@@ -1,8 +1,8 @@
 // Reads an audit Policy from YAML and says everything that is wrong with it at once. `platform serve` calls it.
 
-import { decode } from '../api/codec.ts'
 import { dnsSubdomain } from '../api/names.ts'
 import { isObject, type Json, type JsonObject } from '../api/object.ts'
+import { decodeYaml } from '../api/yaml-codec.ts'
 import { levels, type Policy, stages } from './audit-policy.ts'
 
 /** All problems at once; each says where, and what would be right. */
@@ -127,7 +127,7 @@ export function readPolicy(bytes: Uint8Array): Policy {
 
 function decoded(bytes: Uint8Array) {
   try {
-    return decode(bytes, 'yaml')
+    return decodeYaml(bytes)
   } catch (error) {
     throw new PolicyError([(error as Error).message])
   }

@@ -72,7 +72,7 @@ export function licenceWarning(licence: Licence, now: number): string | undefine
 function shapeOf(bytes: Uint8Array): { readonly spec: JsonObject; readonly signature: string } {
   let value: Json
   try {
-    value = decode(bytes, 'json').value
+    value = decode(bytes).value
   } catch (error) {
     if (error instanceof DecodeError) throw new LicenceError(`it is no JSON: ${error.message}`)
     throw error

@@ -1,0 +1,7 @@
+// Bytes of YAML, of which JSON is a part, to JSON values. Apart from codec.ts, because the library behind it is a fifth of a
+// server's start: who may never need it loads this when it does.
+import { type Decoded, decodeText } from './codec.ts'
+import { readYaml } from './yaml-reader.ts'
+
+/** Throws DecodeError. */
+export const decodeYaml = (bytes: Uint8Array): Decoded => readYaml(decodeText(bytes))
