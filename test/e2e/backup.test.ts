@@ -89,21 +89,46 @@ describe('backup, restore and verify', { timeout: 120_000 }, () => {
   }
   const newest = async (ask: Wire) => Number((await ask(`${group}/teams`)).json.metadata.resourceVersion)
 
-  test('what is restored is what was backed up, to the byte; its revisions were never used, and it is known by the same certificate', async () => {
-    const [shown, revision] = [await dump(wire), await newest(wire)]
-    const made = run(`backup ${file} --data data`)
-    assert.equal(made.status, 0, String(made.stderr))
-    assert.match(String(made.stderr), new RegExp(`objects at revision ${revision}; .*master\\.key opens it`))
-    assert.equal(statSync(file).mode & 0o777, 0o600)
-    const again = run(`backup ${file} --data data`)
-    assert.deepEqual([again.status, /is there already/.test(String(again.stderr))], [2, true])
-    assert.equal(run(`backup ${file} --data data --replace`).status, 0)
-    const restored = run(`restore ${file} --data ${place('restored')}`)
-    assert.equal(restored.status, 0, String(restored.stderr))
-    const checked = run('verify restored')
-    assert.equal(checked.status, 0, String(checked.stdout) + String(checked.stderr))
-    const other = await startRestored('restored')
-    try {
+  describe('what is restored', () => {
+    let shown: unknown
+    let revision: number
+    let words: string
+    let other: Server
+    before(async () => {
+      shown = await dump(wire)
+      revision = await newest(wire)
+      const made = run(`backup ${file} --data data`)
+      assert.equal(made.status, 0, String(made.stderr))
+      assert.match(String(made.stderr), new RegExp(`objects at revision ${revision}; .*master\\.key opens it`))
+      const restored = run(`restore ${file} --data ${place('restored')}`)
+      words = String(restored.stderr)
+      assert.equal(restored.status, 0, words)
+    })
+    after(() => other?.stop())
+
+    test('has the modes that a first start gives, verifies, and restore says where the administrator’s key comes from', () => {
+      const modes = (name: string) =>
+        ['ca.crt', 'ca.key', 'platform.db', 'master.key'].map(one => [
+          one,
+          statSync(join(scratch, name, one)).mode & 0o777,
+        ])
+      assert.deepEqual(modes('restored'), modes('data'))
+      const directory = join(scratch, 'restored')
+      assert.deepEqual(words.split('\n').slice(1), [
+        `platform: access keys work as before; the administrator's own is not in a backup: put it into ${directory} as admin.key,`,
+        `platform: and the next platform serve writes admin.kubeconfig; if it is lost, platform admin reset --data ${directory} makes a new one`,
+        '',
+      ])
+      const checked = run('verify restored')
+      assert.equal(checked.status, 0, String(checked.stdout) + String(checked.stderr))
+    })
+
+    test('is what was backed up, to the byte; its revisions were never used, and it is known by the same certificate', async () => {
+      other = await startRestored('restored')
+      assert.match(other.output(), /admin\.kubeconfig was written anew/)
+      assert.doesNotMatch(other.output(), /First start/)
+      const kubeconfig = readFileSync(join(other.directory, 'admin.kubeconfig'), 'utf8')
+      assert.equal(kubeconfig.includes(other.adminKey), true)
       const ask = openWire({ ...other, ca: server.ca })
       assert.deepEqual(await dump(ask), shown)
       const after = await newest(ask)
@@ -116,32 +141,14 @@ describe('backup, restore and verify', { timeout: 120_000 }, () => {
         body: '{"spec":{"users":["eve"]}}',
       })
       assert.equal(Number(written.json.metadata.resourceVersion), after + 1)
-    } finally {
-      await other.stop()
-    }
+    })
   })
 
-  test('what is restored has the modes that a first start gives, and restore says where the administrator’s key comes from', async () => {
-    const { status, stderr } = run(`restore ${file} --data ${place('modes')}`)
-    assert.equal(status, 0, String(stderr))
-    const modes = (name: string) =>
-      ['ca.crt', 'ca.key', 'platform.db', 'master.key'].map(one => [
-        one,
-        statSync(join(scratch, name, one)).mode & 0o777,
-      ])
-    assert.deepEqual(modes('modes'), modes('data'))
-    const directory = join(scratch, 'modes')
-    assert.deepEqual(String(stderr).split('\n').slice(1), [
-      `platform: access keys work as before; the administrator's own is not in a backup: put it into ${directory} as admin.key,`,
-      `platform: and the next platform serve writes admin.kubeconfig; if it is lost, platform admin reset --data ${directory} makes a new one`,
-      '',
-    ])
-    const other = await startRestored('modes')
-    assert.match(other.output(), /admin\.kubeconfig was written anew/)
-    assert.doesNotMatch(other.output(), /First start/)
-    assert.equal((await openWire({ ...other, ca: server.ca })(`${group}/teams`)).code, 200)
-    assert.equal(readFileSync(join(directory, 'admin.kubeconfig'), 'utf8').includes(other.adminKey), true)
-    await other.stop()
+  test('a backup is 0600, and does not replace one unless that is said', () => {
+    assert.equal(statSync(file).mode & 0o777, 0o600)
+    const again = run(`backup ${file} --data data`)
+    assert.deepEqual([again.status, /is there already/.test(String(again.stderr))], [2, true])
+    assert.equal(run(`backup ${file} --data data --replace`).status, 0)
   })
 
   test('a backup is of one revision, whatever is written meanwhile', async () => {
