@@ -1,17 +1,13 @@
 // What a gateway adds to the time of a get at 500 requests a second, by turns with the same get direct. gateway.ts calls it.
 
-import { Agent, get } from 'node:https'
+import { type LeanClient, type LeanOptions, openLeanClient } from '../test/prove/lean-client.ts'
 import { median } from './figure.ts'
 
-export type At = {
-  readonly url: string
-  readonly key: string
-  readonly path: string
-  readonly headers?: { readonly [name: string]: string }
-}
+export type At = LeanOptions & { readonly path: string }
 
 const rounds = 5
 const perSecond = 500
+const connections = 32
 /** On connections that are open, with everything compiled that will be. */
 const warmUp = 4000
 
@@ -30,33 +26,48 @@ export async function measureDelay(direct: At, through: At, seconds: number) {
   return { direct: median(found.direct), through: median(found.through), added: median(found.added) }
 }
 
-function openLane({ url, key, path, headers: more = {} }: At) {
-  const agent = new Agent({ keepAlive: true, maxSockets: 32, rejectUnauthorized: false })
-  const headers = { Authorization: `Bearer ${key}`, ...more }
-  const one = () =>
-    new Promise<number>((resolve, reject) => {
-      const began = performance.now()
-      get(url + path, { agent, headers }, response => {
-        if (response.statusCode !== 200) reject(new Error(`a get was answered ${response.statusCode}`))
-        response.resume().on('end', () => resolve(performance.now() - began))
-      }).on('error', reject)
-    })
+function openLane({ path, ...options }: At) {
+  const clients = Array.from({ length: connections }, () => openLeanClient(options))
+  const free = [...clients]
+  const waiting: ((client: LeanClient) => void)[] = []
+  const take = () => {
+    const client = free.shift()
+    return client ? Promise.resolve(client) : new Promise<LeanClient>(resolve => void waiting.push(resolve))
+  }
+  const give = (client: LeanClient) => {
+    const next = waiting.shift()
+    if (next) next(client)
+    else free.push(client)
+  }
+  /** Milliseconds from when it was due. */
+  const one = async (due: number) => {
+    const client = await take()
+    const { code } = await client.ask('GET', path)
+    const taken = performance.now() - due
+    give(client)
+    if (code !== 200) throw new Error(`a get was answered ${code}`)
+    return taken
+  }
   return {
     async warm() {
-      for (let sent = 0; sent < warmUp; sent += 32) await Promise.all(Array.from({ length: 32 }, one))
+      for (let sent = 0; sent < warmUp; sent += connections)
+        await Promise.all(Array.from({ length: connections }, () => one(0)))
     },
     /** Sent when they are due, whether or not others have been answered. */
     async run(seconds: number): Promise<number> {
       const under: Promise<number>[] = []
       const began = performance.now()
       while (under.length < seconds * perSecond) {
-        const due = Math.min(seconds * perSecond, Math.floor(((performance.now() - began) * perSecond) / 1000))
-        while (under.length < due) under.push(one())
+        const now = performance.now()
+        const due = Math.min(seconds * perSecond, Math.floor(((now - began) * perSecond) / 1000))
+        while (under.length < due) under.push(one(now))
         await new Promise(resolve => setTimeout(resolve, 1))
       }
       const times = (await Promise.all(under)).toSorted((a, b) => a - b)
       return times[Math.floor(times.length * 0.99)] as number
     },
-    close: () => agent.destroy(),
+    close: () => {
+      for (const client of clients) client.close()
+    },
   }
 }

@@ -1,6 +1,8 @@
 // What a gateway costs: a get through it against the same get direct, the delay it adds, a thousand watches, a token it knows. run.ts calls it.
 
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { type CryptoKey, importJWK, type JWK, SignJWT } from 'jose'
 import { openCredentials } from '../src/gateway/credentials.ts'
 import { openKeySet } from '../src/gateway/key-set.ts'
@@ -14,6 +16,7 @@ import { drive } from './load.ts'
 import { remove, startServer } from './processes.ts'
 
 const rounds = 3
+const caIn = (directory: string) => readFileSync(join(directory, 'ca.crt'), 'utf8')
 
 export async function measureGateway(seconds: number): Promise<Measured> {
   const [built, server] = [build(['jose', 'pino', 'typebox', 'yaml']), await startServer()]
@@ -22,13 +25,19 @@ export async function measureGateway(seconds: number): Promise<Measured> {
   const direct = {
     url: server.url,
     key: server.key,
+    ca: caIn(server.directory),
     path: `/kubernetes/management${ours}/teams/one`,
     // The same get: as somebody else, as the gateway asks it.
     headers: { 'Impersonate-User': 'admin', 'Impersonate-Group': 'system:authenticated,platform:user:admin' },
   }
   const watches = await measureWatches(server, built, token as string)
   const { url, pid, stop, directory } = await startGateway(server, built)
-  const through = { url, key: token as string, path: `/kubernetes/cluster/prod${ours}/teams/one` }
+  const through = {
+    url,
+    key: token as string,
+    ca: caIn(join(directory, 'tls')),
+    path: `/kubernetes/cluster/prod${ours}/teams/one`,
+  }
   const delays = await measureDelay(direct, through, seconds)
   const rates = { direct: [] as number[], through: [] as number[], ratio: [] as number[] }
   const cpu = { server: [] as number[], gateway: [] as number[] }

@@ -1,4 +1,4 @@
-// HTTP/1.1 over one kept connection, one request at a time, with as little work as it takes: the load is made on the same two cores. traffic.ts and load.ts use it.
+// HTTP/1.1 over one kept connection, one request at a time, with as little work as it takes: the load is made on the same two cores. Proofs and benches use it.
 
 import { createConnection } from 'node:net'
 import { connect as connectTls } from 'node:tls'
@@ -11,7 +11,13 @@ export type LeanClient = {
   follow(path: string, line: (text: string) => void): Promise<number>
   close(): void
 }
-export type LeanOptions = { readonly url: string; readonly key: string; readonly ca?: string }
+export type LeanOptions = {
+  readonly url: string
+  readonly key: string
+  readonly ca?: string
+  /** Sent with every request. */
+  readonly headers?: { readonly [name: string]: string }
+}
 
 type Waiting = {
   readonly resolve: (answer: LeanAnswer) => void
@@ -23,9 +29,12 @@ type Waiting = {
 const inbox = Buffer.allocUnsafe(64 * 1024)
 
 /** The connection is made with the first request, and anew after it was lost. */
-export function openLeanClient({ url, key, ca }: LeanOptions): LeanClient {
+export function openLeanClient({ url, key, ca, headers = {} }: LeanOptions): LeanClient {
   const { protocol, hostname, port, host } = new URL(url)
-  const head = `Host: ${host}\r\nAuthorization: Bearer ${key}\r\n`
+  const all = { Host: host, Authorization: `Bearer ${key}`, ...headers }
+  const head = Object.entries(all)
+    .map(([name, value]) => `${name}: ${value}\r\n`)
+    .join('')
   let socket: ReturnType<typeof connect> | undefined
   let waiting: Waiting | undefined
   let reader = answerReader(finish)
