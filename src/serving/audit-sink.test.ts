@@ -69,6 +69,7 @@ test('a line larger than a batch goes alone, and a place may take a batch in par
   const { sink } = open(fake, { batchBytes: 20 })
   const lines = ['short', 'x'.repeat(100), 'end']
   for (const line of lines) sink.write(line)
+  await sink.flush()
   await sink.close()
   assert.equal(fake.text, joined(lines))
 })
