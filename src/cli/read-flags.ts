@@ -14,12 +14,17 @@ export function readFlags(
   env: Env,
 ): Given {
   const problems: string[] = []
-  const { read, words } = readTokens(args, flags, problems)
+  const { read, words, own } = readTokens(args, flags, problems)
   const values = Object.fromEntries(
     Object.entries(flags).map(([flag, row]) => [flag, readValue(flag, row, read.get(flag), env, problems)]),
   )
   const needed = positionals.filter(({ optional }) => !optional)
   for (const missing of needed.slice(words.length)) problems.push(`${missing.name} is missing: ${missing.what}`)
+  // Elsewhere nothing is something to say; here it is a variable of a script that was not filled.
+  for (const [at, word] of words.slice(0, own).entries()) {
+    const { name = 'an argument' } = positionals[Math.min(at, positionals.length - 1)] ?? {}
+    if (word === '') problems.push(`${name} is empty`)
+  }
   const room = positionals.at(-1)?.many ? words.length : positionals.length
   const isFitting = words.length <= room && words.length >= needed.length
   const meant = isFitting || !words.length ? undefined : instead?.(words)
@@ -38,8 +43,12 @@ const tooMany = (words: readonly string[]) => words.map(word => `${shown(word)} 
 const shown = (word: string) =>
   word.length > 32 || word.includes('=') ? `an argument of ${word.length} characters` : `"${word}"`
 
-/** What was given for each flag, and the other words; a switch is true or false. */
-export function readTokens(args: readonly string[], flags: Flags, problems: string[]): { read: Read; words: string[] } {
+/** What was given for each flag, and the other words, the first `own` of them before `--`; a switch is true or false. */
+export function readTokens(
+  args: readonly string[],
+  flags: Flags,
+  problems: string[],
+): { read: Read; words: string[]; own: number } {
   const options = Object.fromEntries(
     Object.entries(flags).map(([name, { type, short }]) => [
       name,
@@ -49,8 +58,10 @@ export function readTokens(args: readonly string[], flags: Flags, problems: stri
   const parsed = parseArgs({ args: [...args], options, strict: false, allowPositionals: true, tokens: true })
   const read: Read = new Map()
   const words: string[] = []
+  let own: number | undefined
   for (const token of parsed.tokens) {
     if (token.kind === 'positional') words.push(token.value)
+    if (token.kind === 'option-terminator') own = words.length
     if (token.kind !== 'option') continue
     const row = Object.hasOwn(flags, token.name) ? flags[token.name] : undefined
     if (!row) {
@@ -62,7 +73,7 @@ export function readTokens(args: readonly string[], flags: Flags, problems: stri
       problems.push(`${token.rawName} needs a value: ${token.rawName} ${row.value}`)
     else read.set(token.name, [...(read.get(token.name) ?? []), token.value ?? 'true'])
   }
-  return { read, words }
+  return { read, words, own: own ?? words.length }
 }
 
 function readValue(

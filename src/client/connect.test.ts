@@ -46,6 +46,27 @@ test('the address is the base, the prefix and the path, whatever the base ends i
   }
 })
 
+test('a name that is empty or a dot is refused before anything is asked: it would be asked of all', async () => {
+  const { calls, fetch } = answering('{}')
+  const things = connect({ url: 'https://a', key: 'k', fetch })
+  const empty = { namespace: '', name: '' }
+  for (const asked of [
+    () => things.get(Thing, empty),
+    () => things.update(Thing, empty, {}),
+    () => things.patch(Thing, empty, { type: 'merge', body: {} }),
+    () => things.delete(Thing, empty),
+    () => things.act(Thing, empty, 'rotate', {}),
+  ])
+    assert.deepEqual([(await thrown(asked())).message], ['the name of a thing is empty'])
+  for (const dots of ['.', '..']) {
+    const error = await thrown(things.delete(Thing, { namespace: '', name: dots }))
+    assert.deepEqual([error.code, error.message], [400, `"${dots}" is no name of a thing`])
+    for (const asked of [things.list(Thing, { namespace: dots }), things.deleteCollection(Thing, { namespace: dots })])
+      assert.equal((await thrown(asked)).message, `"${dots}" is no name of a namespace`)
+  }
+  assert.deepEqual(calls, [])
+})
+
 test('a Status whose code or seconds are no numbers is not believed', async () => {
   const said = async (over: object) => {
     const body = { kind: 'Status', apiVersion: 'v1', code: 429, details: { retryAfterSeconds: 3, name: 'a' }, ...over }

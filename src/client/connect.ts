@@ -1,6 +1,6 @@
 // Resources over HTTP: what the registry does in process, this does from afar. Command line, console and controllers elsewhere call it.
 
-import { ApiError, type Status } from '../api/errors.ts'
+import { ApiError, badRequest, type Status } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
 import type { Json, Ref, Resource } from '../api/object.ts'
 import { pathOf, prefix } from '../api/paths.ts'
@@ -54,6 +54,7 @@ export function connect(options: ConnectOptions): Resources {
 
   /** Answers what went well; anything else is the server's own error, thrown. */
   async function call({ method = 'GET', kind, at = {}, query = {}, body, type, ...rest }: Call): Promise<Response> {
+    checkNames(kind, at)
     const headers = {
       Accept: accept,
       ...(key === undefined ? {} : { Authorization: `Bearer ${key}` }),
@@ -150,11 +151,19 @@ const patchTypes: { readonly [type in PatchBody['type']]: string } = {
 
 /** SPEC §2.2: an empty namespace is `default`; kinds without namespaces have none. */
 const spaceOf = (kind: Kind, namespace: string) => (kind.namespaced ? namespace || 'default' : '')
-const place = (kind: Kind, { namespace, name }: Ref, subresource = '') => ({
-  namespace: spaceOf(kind, namespace),
-  name,
-  ...(subresource ? { subresource } : {}),
-})
+function place(kind: Kind, { namespace, name }: Ref, subresource = '') {
+  if (name === '') throw badRequest(`the name of a ${kind.singular} is empty`)
+  return { namespace: spaceOf(kind, namespace), name, ...(subresource ? { subresource } : {}) }
+}
+
+/** In a path these are not names: what is asked for one object would be asked of all of them. */
+function checkNames(kind: Kind, { namespace, name }: NonNullable<Call['at']>): void {
+  for (const [what, text] of [
+    ['namespace', namespace],
+    [kind.singular, name],
+  ])
+    if (text === '.' || text === '..') throw badRequest(`"${text}" is no name of a ${what}`)
+}
 
 function written(query: NonNullable<Call['query']>): string {
   const set = new URLSearchParams()

@@ -43,6 +43,19 @@ test('KIND/NAME names an object, for get and delete, of one kind at a time', asy
   assert.match(await home.fails(2, 'delete team --yes'), /NAME is missing/)
 })
 
+test('a name that is empty or a dot takes nothing away, whatever was meant: a variable that was not filled is not everything', async () => {
+  for (const words of [
+    ['delete', 'team', '', '--yes'],
+    ['delete', 'team', 'web', '', '--yes'],
+    ['delete', 'accesskey', '', '--yes'],
+    ['team', 'add-user', 'web', ''],
+  ])
+    assert.match(await home.fails(2, words), /^platform: NAME is empty/)
+  for (const dots of ['.', '..'])
+    assert.match(await home.fails(1, ['delete', 'team', dots, '--yes']), /"\.+" is no name of a team/)
+  assert.equal(await home.ok('list teams -o name'), 'team/web\nteam/x1\n')
+})
+
 test('a watch of a name that is not there ends with 3; else its columns stay and what is deleted is said', async () => {
   assert.match(await home.fails(3, 'get team nope -w'), /"nope" not found/)
   assert.match(await home.fails(3, 'get team web nope -w -o json'), /"nope" not found/)
