@@ -1,6 +1,6 @@
 // The files of a data directory: who may read them, and what the first start writes (D1, D28).
 
-import { randomBytes } from 'node:crypto'
+import { createPrivateKey, randomBytes, X509Certificate } from 'node:crypto'
 import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { makeAuthority, type Pair } from '../serving/certificate.ts'
@@ -35,14 +35,27 @@ export function writeSecret(file: string, text: string): void {
 /** For everybody to read, as far as the umask lets them. */
 export const writePublic = (file: string, text: string) => writeFileSync(file, text, { flush: true })
 
-export function authorityIn(directory: string, now: number): Pair {
-  const [certificate, key] = [join(directory, 'ca.crt'), join(directory, 'ca.key')]
-  if (!existsSync(key) || !existsSync(certificate)) {
+/**
+ * Made where neither of its files is there, or where nobody was told of it yet, for a start may end between the two. Later
+ * a new CA over the one that is left would take the trust of everybody who has the old.
+ */
+export function authorityIn(directory: string, now: number, isUntold = false): Pair & { readonly isNew: boolean } {
+  const files = [join(directory, 'ca.crt'), join(directory, 'ca.key')] as const
+  const [certificate, key] = files
+  const [missing, other] = files.filter(file => !existsSync(file))
+  if (missing && !other && !isUntold)
+    throw new Error(
+      `${missing} is missing: put it back, or take away ${certificate === missing ? key : certificate} too and a new CA is made, which every client has to be told of`,
+    )
+  if (missing) {
     const made = makeAuthority(now)
     writeSecret(key, made.key)
     writePublic(certificate, made.certificate)
   }
-  return { certificate: readFileSync(certificate, 'utf8'), key: readFileSync(key, 'utf8') }
+  const pair = { certificate: readFileSync(certificate, 'utf8'), key: readFileSync(key, 'utf8') }
+  if (!new X509Certificate(pair.certificate).checkPrivateKey(createPrivateKey(pair.key)))
+    throw new Error(`${key} is not the key of ${certificate}: nobody could connect`)
+  return { ...pair, isNew: missing !== undefined }
 }
 
 /** `mayMake`: whether the store is still empty, so that no secret can be lost to a new key. */

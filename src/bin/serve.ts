@@ -1,8 +1,9 @@
 // `platform serve`: opens the store, wires the rooms, listens, and closes everything again in order.
 
 import { randomUUID } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { hostname } from 'node:os'
-import { resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import pino from 'pino'
@@ -13,13 +14,14 @@ import type { ServerOptions } from '../http/server.ts'
 import { kinds } from '../kinds/index.ts'
 import { countSeals } from '../registry/reseal.ts'
 import { recordedBy } from '../serving/audit-own.ts'
+import { fingerprint } from '../serving/certificate.ts'
 import { openFairLimits } from '../serving/fair-limits.ts'
 import { openGuard } from '../serving/guard.ts'
 import { openMetrics } from '../serving/metrics.ts'
 import { type CertificateSource, fileCertificate, ownCertificate } from '../serving/tls.ts'
 import { openTurns } from '../serving/turns.ts'
 import { isEmpty, openStorage, type Storage } from '../storage/index.ts'
-import { makeFirstKey } from './admin-key.ts'
+import { isUntold, makeFirstKey } from './admin-key.ts'
 import { openAuditLog } from './audit-log.ts'
 import { startControllers } from './controllers.ts'
 import { authorityIn, keyRingIn, openDirectory, reachable } from './data-directory.ts'
@@ -167,7 +169,12 @@ function certificatesOf(
     })
     return withCa(source, source.current.certificate)
   }
-  const authority = authorityIn(directory, now())
+  const authority = authorityIn(directory, now(), isUntold(directory))
+  const kubeconfig = join(directory, 'admin.kubeconfig')
+  if (authority.isNew && existsSync(kubeconfig))
+    console.log(
+      `A new CA was made, ${fingerprint(authority.certificate)}: clients trust the one before, and so does ${kubeconfig}, which is written anew where it is gone.`,
+    )
   const names = new Set(['localhost', '127.0.0.1', '::1', hostname(), ...settings.tlsSan])
   return withCa(ownCertificate(authority, [...names], now), authority.certificate)
 }

@@ -1,6 +1,9 @@
 // Settings: what belongs together, and what plain HTTP may listen on (D1).
 
 import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { longestTokenTTL } from '../kinds/direct-cluster-endpoint-token.ts'
 import { isLoopback, readSettings, SettingsError } from './settings.ts'
@@ -47,6 +50,28 @@ test('flags that are none, lack a value or are too many are told at once, each w
   ])
   const settings = await readSettings(['--audit-log', '-', '--insecure-http', '--data=a', '--data', 'b'], {})
   assert.deepEqual([settings['audit.log'], settings.insecureHttp, settings.data], ['-', true, 'b'])
+})
+
+test('nothing is no value: a flag is refused, a variable was not filled, and a file says so where nothing means something', async () => {
+  for (const [flag, value] of [
+    ['--data', ''],
+    ['--data=', undefined],
+    ['--master-key', ''],
+    ['--tls-san', ''],
+  ])
+    await assert.rejects(readSettings([flag as string, ...(value === undefined ? [] : [value])], {}), {
+      message: `${flag?.replace('=', '')} is empty: a value is to stand there\n--help lists the flags`,
+    })
+  assert.equal((await readSettings([], { PLATFORM_DATA: '', PLATFORM_CONFIG: '' })).data, 'data')
+  const directory = mkdtempSync(join(tmpdir(), 'platform-settings-'))
+  const file = join(directory, 'config.yaml')
+  const inFile = (text: string) => {
+    writeFileSync(file, `apiVersion: config.platform.sh/v1\nkind: ServerConfig\n${text}`)
+    return readSettings(['--config', file], {})
+  }
+  await assert.rejects(inFile('data: ""\n'), { message: `${file}: data is empty: a value is to stand there` })
+  assert.equal((await inFile('masterKey: ""\n')).masterKey, '')
+  rmSync(directory, { recursive: true })
 })
 
 test('no setting lets a token live longer than what has to outlive it counts with (D31)', async () => {

@@ -139,12 +139,13 @@ export async function readSettings(
 ): Promise<Settings> {
   const problems: string[] = []
   const flags = fromFlags(args, problems)
-  const file = flags.config ?? env['PLATFORM_CONFIG']
+  const file = flags.config ?? (env['PLATFORM_CONFIG'] || undefined)
   const inFile = typeof file === 'string' ? await fromFile(file, problems) : {}
   const settings = Object.fromEntries(
     (Object.keys(table) as Key[]).map(key => {
       const flag = flags[flagOf(key)]
-      const variable = env[variableOf(key)]
+      // One that is set to nothing is one that was not filled.
+      const variable = env[variableOf(key)] || undefined
       const found: Found | undefined =
         flag !== undefined
           ? { value: flag, from: `--${flagOf(key)}` }
@@ -161,6 +162,8 @@ export async function readSettings(
   return settings
 }
 
+const isEmpty = ([, values]: readonly [string, readonly string[]]) => values.includes('')
+
 /** Flags that are given, as text; what is wrong with them is told as any command tells it. */
 function fromFlags(args: readonly string[], problems: string[]): { readonly [flag: string]: string | string[] } {
   const rows = Object.entries(table).map(([key, row]): [string, Flag] => {
@@ -172,13 +175,13 @@ function fromFlags(args: readonly string[], problems: string[]): { readonly [fla
   // Never repeated: whoever hashes a value may have taken it for an argument.
   for (const word of words)
     problems.push(`an argument of ${word.length} characters is unexpected: there are flags alone`)
+  const [filled, empty] = [[...read].filter(one => !isEmpty(one)), [...read].filter(isEmpty)]
+  for (const [flag] of empty) problems.push(`--${flag} is empty: a value is to stand there`)
   if (problems.length) problems.push('--help lists the flags')
   const isList = new Set(
     Object.entries(table).flatMap(([key, row]) => (Array.isArray(row.default) ? [flagOf(key)] : [])),
   )
-  return Object.fromEntries(
-    [...read].map(([flag, values]) => [flag, isList.has(flag) ? values : (values.at(-1) ?? '')]),
-  )
+  return Object.fromEntries(filled.map(([flag, values]) => [flag, isList.has(flag) ? values : (values.at(-1) ?? '')]))
 }
 
 async function fromFile(file: string, problems: string[]): Promise<{ readonly [key: string]: unknown }> {
@@ -226,7 +229,8 @@ function convert(key: Key, { value, from }: Found, problems: string[]): unknown 
     problems.push(`${from}: ${JSON.stringify(value)} is not a ${wanted}`)
     return row.default
   }
-  const right = row.check?.(converted as never)
+  if (converted === '' && row.default !== '') problems.push(`${from} is empty: a value is to stand there`)
+  const right = converted === '' ? undefined : row.check?.(converted as never)
   if (right) problems.push(`${from}: ${JSON.stringify(converted)} must be ${right}`)
   return converted
 }

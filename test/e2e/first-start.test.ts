@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { makeKey } from '../../src/kinds/key-format.ts'
+import { makeAuthority } from '../../src/serving/certificate.ts'
 import { startServer } from '../support/server.ts'
 
 const program = join(import.meta.dirname, '../../bin/platform.js')
@@ -42,6 +43,33 @@ test('where the master key is, is said by the first start that succeeds, with HT
     assert.match(later, /^platform is ready: .*\n$/)
     rmSync(directory, { recursive: true, force: true })
   }
+})
+
+test('a CA of which half is missing, or of another key, is not made anew over what is left: clients trust it', async () => {
+  const server = await startServer()
+  const [directory, at] = [server.directory, (name: string) => join(server.directory, name)]
+  await server.die()
+  const [certificate, key] = [readFileSync(at('ca.crt'), 'utf8'), readFileSync(at('ca.key'), 'utf8')]
+  const serve = () =>
+    spawnSync(process.execPath, [program, 'serve', '--data', directory, '--https', '127.0.0.1:0', '--http', 'off'], {
+      encoding: 'utf8',
+    })
+  rmSync(at('ca.key'))
+  assert.match(serve().stderr, /ca\.key is missing: put it back, or take away \S+ca\.crt too and a new CA is made/)
+  assert.deepEqual([readFileSync(at('ca.crt'), 'utf8'), existsSync(at('ca.key'))], [certificate, false])
+  writeFileSync(at('ca.key'), makeAuthority(Date.now()).key)
+  assert.match(serve().stderr, /ca\.key is not the key of \S+ca\.crt/)
+  writeFileSync(at('ca.key'), key)
+  rmSync(at('ca.crt'))
+  assert.match(serve().stderr, /ca\.crt is missing/)
+  assert.equal(readFileSync(at('ca.key'), 'utf8'), key)
+  rmSync(at('ca.key'))
+  const said = await saidBy(['serve', '--data', directory, '--https', '127.0.0.1:0', '--http', 'off'])
+  assert.match(
+    said,
+    /A new CA was made, sha256:[0-9a-f]{64}: clients trust the one before, and so does \S+admin\.kubeconfig/,
+  )
+  await server.kill()
 })
 
 /** What a server prints until it is ready; then it is ended. */
