@@ -51,10 +51,10 @@ async function lookAtFiles(file: string, io: Io): Promise<Looked> {
   }
   const setup = await attempt(() => openSetupLoader(file, true, io).load())
   const config = setup?.config ?? configIn(file)
-  const { certificate, key } = config.tls ?? {}
+  const { certificate, key, directory } = config.tls ?? {}
   problems.push(...checkServiceFiles(config, file))
   await attempt(() => policyIn(auditOf(config, file).settings['audit.policy']))
-  if (certificate && key) await attempt(() => pairOf(config, file))
+  if ((certificate && key) || directory) await attempt(() => pairOf(config, file))
   return { problems: [...new Set(problems)], setup }
 }
 

@@ -66,32 +66,28 @@ type Certificate = { readonly source: CertificateSource; readonly stamp: string 
 /** A CA of its own is made where it is missing. */
 function certificateOf(config: GatewayConfig, file: string, now: () => number): Certificate {
   const { tls = {} } = config
-  if (!tls.directory) {
-    const pair = pairOf(config, file)
+  const pair = pairOf(config, file)
+  if (pair && !tls.directory)
     return { source: { current: pair, follow: () => {}, stop: () => {} }, stamp: JSON.stringify(pair) }
-  }
   try {
-    const directory = resolve(dirname(file), tls.directory)
+    const directory = resolve(dirname(file), tls.directory ?? '')
     openDirectory(directory)
-    // Whoever changes both may be between the two; a new CA would be written over what they brought.
-    if (existsSync(join(directory, 'ca.crt')) && !existsSync(join(directory, 'ca.key')))
-      throw new Error(`${join(directory, 'ca.crt')} is there and ca.key is not: both, or none and they are made`)
     const names = [...new Set(['localhost', '127.0.0.1', '::1', hostname(), ...(tls.names ?? [])])]
-    const authority = authorityIn(directory, now())
+    const authority = pair ?? authorityIn(directory, now())
     return { source: ownCertificate(authority, names, now), stamp: JSON.stringify([authority, names]) }
   } catch (error) {
     throw new UsageError([`${file}: tls: ${(error as Error).message}`])
   }
 }
 
-/** Throws UsageError where they cannot be read or used, or one is not the other's. */
-export function pairOf({ tls = {} }: GatewayConfig, file: string): Pair {
+/** The certificate that is shown, or the CA that signs it. undefined: one is to be made. Throws UsageError where they cannot be read or used, or one is not the other's. */
+export function pairOf({ tls = {} }: GatewayConfig, file: string): Pair | undefined {
+  const own = tls.directory ? [join(tls.directory, 'ca.crt'), join(tls.directory, 'ca.key')] : undefined
+  const paths = (own ?? [tls.certificate, tls.key]).map(path => resolve(dirname(file), path ?? ''))
+  const away = paths.filter(path => !existsSync(path))
+  if (own && away.length === 2) return undefined
   const problems: string[] = []
-  const [certificatePath, keyPath] = [tls.certificate, tls.key].map(path => resolve(dirname(file), path ?? '')) as [
-    string,
-    string,
-  ]
-  const [certificate = '', key = ''] = [certificatePath, keyPath].map(path => {
+  const [certificate = '', key = ''] = paths.map(path => {
     try {
       return readFileSync(path, 'utf8')
     } catch (error) {
@@ -99,6 +95,9 @@ export function pairOf({ tls = {} }: GatewayConfig, file: string): Pair {
       return undefined
     }
   })
+  // Whoever changes both may be between the two; a new CA would be written over what they brought.
+  if (own && away.length === 1) problems.push('both ca.crt and ca.key are needed, or neither and they are made')
+  const [certificatePath = '', keyPath = ''] = paths
   if (problems.length === 0) problems.push(...misfits({ certificate, key }, certificatePath, keyPath))
   if (problems.length) throw new UsageError(problems.map(text => `${file}: tls: ${text}`))
   return { certificate, key }
