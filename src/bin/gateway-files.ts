@@ -12,7 +12,7 @@ import type { Pair } from '../serving/certificate.ts'
 import { type CertificateSource, ownCertificate } from '../serving/tls.ts'
 import { authorityIn, openDirectory } from './data-directory.ts'
 import { fileProblem } from './file-problem.ts'
-import type { Change } from './gateway-reload.ts'
+import type { Change } from './gateway-change.ts'
 
 export interface Certificates {
   /** For one listener. */
@@ -45,16 +45,20 @@ export function openCertificates(first: GatewayConfig, file: string, now: () => 
       }
     },
     prepare(config) {
-      const next = certificateOf(config, file, now)
+      const [before, next] = [{ source, stamp }, certificateOf(config, file, now)]
       if (next.stamp === stamp) return void next.source.stop()
+      const put = (one: Certificate) => {
+        ;({ source, stamp } = one)
+        source.follow(tell)
+        tell(source.current)
+      }
       return {
-        drop: next.source.stop,
-        use() {
-          source.stop()
-          ;({ source, stamp } = next)
-          source.follow(tell)
-          tell(source.current)
+        use: () => put(next),
+        drop() {
+          next.source.stop()
+          if (source === next.source) put(before)
         },
+        done: () => before.source.stop(),
       }
     },
     stop: () => source.stop(),

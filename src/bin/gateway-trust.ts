@@ -8,8 +8,8 @@ import type { Principal } from '../gateway/principal.ts'
 import { openRevocations, type Places, type Revocations } from '../gateway/revocations.ts'
 import { TokenRevocation } from '../kinds/token-revocation.ts'
 import type { Complaints } from './complaints.ts'
-import type { Change } from './gateway-reload.ts'
-import { openService, type Service, trustedIn } from './gateway-service.ts'
+import type { Change } from './gateway-change.ts'
+import { checkServiceFiles, openService, type Service, trustedIn } from './gateway-service.ts'
 
 export interface Trust {
   /** Those of now. */
@@ -105,6 +105,8 @@ export function openTrust(first: GatewayConfig, { file, io, failed, changed }: T
       age: () => held.revocations.age(),
     },
     async prepare(config) {
+      const problems = checkServiceFiles(config, file)
+      if (problems.length) throw new UsageError(problems)
       if (stampOf(config, file) === held.stamp) return undefined
       let why: unknown
       let isUsed = false
@@ -116,9 +118,17 @@ export function openTrust(first: GatewayConfig, { file, io, failed, changed }: T
         }
       }
       const next = open(config, told, held.revocations.places)
+      const before = held
+      /** What was verified with the keys of the other is verified anew. */
+      const put = (one: Held) => {
+        losses += held.keySet.losses + 1
+        held = one
+      }
       const drop = () => {
         preparing = undefined
+        if (held === next) put(before)
         stop(next)
+        held.revocations.forget()
         next.service.close()
       }
       preparing = drop
@@ -135,15 +145,13 @@ export function openTrust(first: GatewayConfig, { file, io, failed, changed }: T
       }
       return {
         drop,
-        use() {
-          const before = held
+        use: () => put(next),
+        done() {
           preparing = undefined
           isUsed = true
-          held = next
-          // What was verified with the keys of before is verified anew.
-          losses += before.keySet.losses + 1
           isReady()
           stop(before)
+          held.revocations.forget()
           // What it is being asked at this moment is still answered.
           left.add(before.service)
           void setTimeout(within, undefined, { ref: false }).then(() => leave(before.service))
