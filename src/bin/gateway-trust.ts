@@ -15,6 +15,8 @@ export interface Trust {
   /** Those of now. */
   readonly issuer: () => string
   readonly service: () => Service
+  /** Grows with every change of them: what was judged before is judged anew. */
+  readonly generation: () => number
   /** Resolves once all of it was heard for the first time. */
   readonly ready: Promise<void>
   readonly keySet: Pick<KeySet, 'keyOf' | 'losses' | 'age'>
@@ -75,6 +77,7 @@ export function openTrust(first: GatewayConfig, { file, io, failed, changed }: T
   }
   let held = open(first, failed)
   let losses = 0
+  let generation = 0
   let preparing: (() => void) | undefined
   let isReady: () => void = () => {}
   const ready = new Promise<void>(resolve => {
@@ -86,6 +89,7 @@ export function openTrust(first: GatewayConfig, { file, io, failed, changed }: T
   return {
     issuer: () => held.issuer,
     service: () => held.service,
+    generation: () => generation,
     ready,
     keySet: {
       keyOf: id => held.keySet.keyOf(id),
@@ -119,9 +123,10 @@ export function openTrust(first: GatewayConfig, { file, io, failed, changed }: T
       }
       const next = open(config, told, held.revocations.places)
       const before = held
-      /** What was verified with the keys of the other is verified anew. */
+      /** What the other has judged is judged anew. */
       const put = (one: Held) => {
         losses += held.keySet.losses + 1
+        generation++
         held = one
       }
       const drop = () => {

@@ -94,12 +94,18 @@ async function run({ file, io, log, setup }: Running): Promise<void> {
     keySet,
     review: key => trust.service().review(key),
     service: () => trust.service().url,
+    generation: trust.generation,
     order: () => revocations.order,
     addressOf: guard.addressOf,
     now,
   })
   const whyBlind = () => blindness(revocations.age(), (setup.config.revocations?.serveWithout ?? 900) * 1000)
-  const streams = openStreams({ revocations: () => revocations, isBlind: () => whyBlind() !== undefined, now })
+  const streams = openStreams({
+    revocations: () => revocations,
+    isBlind: () => whyBlind() !== undefined,
+    isCurrent: credentials.isCurrent,
+    now,
+  })
   const reports = openReports({
     send: uses => trust.service().report(uses),
     now,

@@ -125,7 +125,7 @@ async function serve(options: GatewayOptions, exchange: Exchange, seen: Seen, on
     principal,
     isLong: traffic === 'watch',
     cut: why => cut(exchange, why),
-    renew: principal.jti === undefined ? () => options.credentials.principalOf(exchange.request) : undefined,
+    renew: () => options.credentials.principalOf(exchange.request),
   })
   try {
     const started = (code: number) => {

@@ -32,6 +32,7 @@ const keyOf = (username: string, issued: number) => ({
   caller: { username, groups: [] },
   keyUid: 'k',
   from: '',
+  generation: 0,
   jti: undefined,
   issued,
   expires: Number.POSITIVE_INFINITY,
