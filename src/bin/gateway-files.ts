@@ -1,13 +1,11 @@
-// The files of a gateway itself: its certificate and its audit log. gateway.ts opens them, gateway-check.ts looks at them.
+// The files of a gateway's certificate, or of the CA that makes it. gateway.ts opens them, gateway-check.ts looks at them.
 
-import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { createSecureContext } from 'node:tls'
 import { UsageError } from '../cli/command.ts'
 import type { GatewayConfig } from '../gateway/config-schema.ts'
-import { saltIn } from '../serving/audit-redact.ts'
 import type { Pair } from '../serving/certificate.ts'
 import { type CertificateSource, ownCertificate } from '../serving/tls.ts'
 import { authorityIn, openDirectory } from './data-directory.ts'
@@ -123,22 +121,5 @@ function misfits({ certificate, key }: Pair, certificatePath: string, keyPath: s
     return []
   } catch {
     return [`${certificatePath} and ${keyPath} do not belong together: the certificate is of another key`]
-  }
-}
-
-export function auditOf({ audit = {} }: GatewayConfig, file: string) {
-  const at = (path: string) => resolve(dirname(file), path)
-  const log = audit.log ?? '-'
-  return {
-    settings: {
-      'audit.log': log === '-' || log === 'off' ? log : at(log),
-      'audit.policy': audit.policy ? at(audit.policy) : '',
-      'audit.maxSize': 100,
-      'audit.maxFiles': 10,
-      'audit.maxAge': 0,
-      'audit.refuseWrites': false,
-    },
-    directory: dirname(file),
-    salt: () => (audit.salt ? saltIn(at(audit.salt), true) : randomBytes(32)),
   }
 }

@@ -39,14 +39,11 @@ export type Reloads = {
 const lookEvery = 1000
 /** What failed is tried again by itself: an issuer may have been away, or a file be there by now that nobody looks at, such as a key's. */
 const again = 10_000
-/** What is read at the start alone. */
-const fixed = ['audit'] as const
 
 /** Throws UsageError where the files cannot be used now. */
 export function openSetup(loader: SetupLoader, now: () => number): FollowedSetup {
   let loaded = loader.load()
   loaded.use()
-  const first = loaded.config
   /** Those too that a file names which cannot be used: one of them may be what is missing. */
   const named = () => [...new Set([...loader.files(), ...loaded.files])]
   let files = named()
@@ -72,10 +69,7 @@ export function openSetup(loader: SetupLoader, now: () => number): FollowedSetup
       reloads.failingSince = undefined
       told = ''
       seen = rested(seen, loaded.files)
-      const restart = fixed.filter(key => !isDeepStrictEqual(next.config[key], first[key]))
-      following.info(
-        `${file} has changed and is used from now on${restart.length ? `; ${restart.join(', ')} after a restart` : ''}`,
-      )
+      following.info(`${file} has changed and is used from now on`)
       leave(following, () => next.use())
       leave(following, () => change?.done())
     } catch (error) {

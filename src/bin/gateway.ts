@@ -18,12 +18,12 @@ import { type Checks, healthPages } from '../serving/health.ts'
 import { type Address, type Handle, listenHttps } from '../serving/listener.ts'
 import { openMetrics } from '../serving/metrics.ts'
 import { respond, statusOf } from '../serving/respond.ts'
-import { openAuditLog } from './audit-log.ts'
 import { openComplaints } from './complaints.ts'
+import { openGatewayAudit } from './gateway-audit.ts'
 import { asFarAsPossible, type Change, together } from './gateway-change.ts'
 import { checkFiles, checkGateway } from './gateway-check.ts'
 import { openDoors } from './gateway-doors.ts'
-import { auditOf, openCertificates } from './gateway-files.ts'
+import { openCertificates } from './gateway-files.ts'
 import { checksOf } from './gateway-health.ts'
 import { observeBroken, observeGateway, recordGateway } from './gateway-metrics.ts'
 import { type FollowedSetup, openSetup } from './gateway-reload.ts'
@@ -79,9 +79,8 @@ async function run({ file, io, log, setup }: Running): Promise<void> {
   const leaving = new AbortController()
   const metrics = openMetrics()
   const guard = openGuard({ now })
-  const audit = await openAuditLog({
-    ...auditOf(config, file),
-    salt: auditOf(config, file).salt(),
+  const audit = await openGatewayAudit(config, {
+    file,
     metrics,
     sourcesOf: guard.sourcesOf,
     now,
@@ -154,7 +153,7 @@ async function run({ file, io, log, setup }: Running): Promise<void> {
     info: text => log.info(text),
     error: text => log.error(text),
     check: () => checkFiles(file, io),
-    prepare: wanted => together([certificates, trust, doors, rest], wanted),
+    prepare: wanted => together([certificates, trust, doors, audit, rest], wanted),
     renew: used => asFarAsPossible([certificates, trust], used),
   })
   const heard = trust.ready.then(() => 'heard')

@@ -51,7 +51,7 @@ export type GatewayOptions = {
   readonly streams: Streams
   readonly limits: FairLimits
   readonly guard: Guard
-  readonly audit: Audit
+  readonly audit: Pick<Audit, 'begin' | 'started' | 'complete'>
   /** A key was used, itself or by a token of it. */
   readonly used: (keyUid: string) => void
   readonly uuid: () => string
