@@ -163,6 +163,28 @@ describe('a client that takes nothing of an answer', { timeout: 60_000, concurre
         assert.ok(!socket.destroyed)
       })
 
+  for (const method of ['GET', 'POST'])
+    test(`holds no place for what the cluster broke off, though it is not its turn to hear that: ${method}`, async () => {
+      const gateway = await open(30_000, 2)
+      const first = `/later/broken/${method}`
+      const second = `${path}/later/half/${method}`
+      const socket = await pipeline(gateway, `${path}${first}`, { method, path: second })
+      let text = ''
+      socket.on('data', chunk => {
+        text += chunk
+      })
+      await until('both are under way', async () => gateway.backend.got.length === 2)
+      const half = owed.get(`/api/v1/pods/later/half/${method}`)
+      half?.write('half of it')
+      await until('it has begun', async () => half?.writableLength === 0)
+      half?.destroy()
+      await until('its place is free', async () => gateway.streams.open === 1)
+      const ended = once(socket, 'close')
+      owed.get(`/api/v1/pods${first}`)?.end('the first to its end')
+      await ended
+      assert.match(text, /the first to its end/)
+    })
+
   test('holds no place for ever behind a stream; once that has ended the connection ends, too', async () => {
     const gateway = await open(1500, 2)
     const socket = await pipeline(gateway, `${path}?watch=true&later`, { method: 'GET', path })
