@@ -35,17 +35,25 @@ const gatherFor = 10
 const day = 24 * 3600 * 1000
 
 export async function openAuditLog(options: AuditLogOptions): Promise<Audit> {
-  const { settings, directory, metrics, sourcesOf, now } = options
-  const isOff = settings['audit.log'] === 'off'
+  const policy = await policyOf(options.settings)
+  return auditInto(await openAuditSink(options), policy, options)
+}
+
+export function auditInto(sink: Sink, policy: Policy, options: Omit<AuditLogOptions, 'settings' | 'failed'>): Audit {
+  const { directory, salt, metrics, sourcesOf, now } = options
   return openAudit({
-    policy: isOff ? { rules: [{ level: 'None' }] } : await policyIn(settings['audit.policy']),
-    sink: isOff ? nowhere : await sinkOf(options),
-    hash: hashWith(options.salt ?? saltIn(saltFileIn(directory), true)),
+    policy,
+    sink,
+    hash: hashWith(salt ?? saltIn(saltFileIn(directory), true)),
     now,
     sourcesOf,
     counted: metrics.counter('apiserver_audit_event_total', 'Audit events made.')({}),
   })
 }
+
+/** Rejects with SettingsError. */
+export const policyOf = async (settings: AuditSettings): Promise<Policy> =>
+  settings['audit.log'] === 'off' ? { rules: [{ level: 'None' }] } : policyIn(settings['audit.policy'])
 
 const nowhere: Sink = {
   write: () => true,
@@ -68,7 +76,9 @@ export async function policyIn(file: string): Promise<Policy> {
   }
 }
 
-async function sinkOf({ settings, directory, metrics, now, failed }: AuditLogOptions): Promise<Sink> {
+/** Rejects where it cannot be opened. */
+export async function openAuditSink({ settings, directory, metrics, now, failed }: AuditLogOptions): Promise<Sink> {
+  if (settings['audit.log'] === 'off') return nowhere
   const maxBytes = settings['audit.maxSize'] * 1024 * 1024
   const place =
     settings['audit.log'] === '-'

@@ -3,7 +3,7 @@
 import { UsageError } from '../cli/command.ts'
 import type { GatewayConfig } from '../gateway/config-schema.ts'
 import type { Listener } from '../serving/listener.ts'
-import type { Change } from './gateway-reload.ts'
+import type { Change } from './gateway-change.ts'
 
 export interface Doors {
   /** Where it listens now, in words. */
@@ -64,7 +64,9 @@ export async function openDoors(first: GatewayConfig, options: DoorsOptions): Pr
         isMoved ? open('listen', listenAt, listen) : undefined,
         isStatusMoved && statusAt !== undefined ? open('status', statusAt, listenStatus) : undefined,
       ])
+      const before = { main, status }
       const drop = () => {
+        ;({ main, status } = before)
         for (const one of opened) if (one.status === 'fulfilled' && one.value) leave(one.value, 0)
       }
       const failures = opened.filter(one => one.status === 'rejected').map(one => one.reason as UsageError)
@@ -75,15 +77,13 @@ export async function openDoors(first: GatewayConfig, options: DoorsOptions): Pr
       const [nextMain, nextStatus] = opened.map(one => (one.status === 'fulfilled' ? one.value : undefined))
       return {
         drop,
-        use: () => {
-          if (nextMain) {
-            leave(main, leaveWithin)
-            main = nextMain
-          }
-          if (isStatusMoved) {
-            if (status) leave(status, 1000)
-            status = nextStatus
-          }
+        use() {
+          main = nextMain ?? main
+          if (isStatusMoved) status = nextStatus
+        },
+        done() {
+          if (nextMain) leave(before.main, leaveWithin)
+          if (isStatusMoved && before.status) leave(before.status, 1000)
           info(`it listens at ${urls()} from now on`)
         },
       }

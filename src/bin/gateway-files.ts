@@ -1,18 +1,16 @@
-// The files of a gateway itself: its certificate and its audit log. gateway.ts opens them, gateway-check.ts looks at them.
+// The files of a gateway's certificate, or of the CA that makes it. gateway.ts opens them, gateway-check.ts looks at them.
 
-import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { createSecureContext } from 'node:tls'
 import { UsageError } from '../cli/command.ts'
 import type { GatewayConfig } from '../gateway/config-schema.ts'
-import { saltIn } from '../serving/audit-redact.ts'
 import type { Pair } from '../serving/certificate.ts'
 import { type CertificateSource, ownCertificate } from '../serving/tls.ts'
 import { authorityIn, openDirectory } from './data-directory.ts'
 import { fileProblem } from './file-problem.ts'
-import type { Change } from './gateway-reload.ts'
+import type { Change } from './gateway-change.ts'
 
 export interface Certificates {
   /** For one listener. */
@@ -45,16 +43,20 @@ export function openCertificates(first: GatewayConfig, file: string, now: () => 
       }
     },
     prepare(config) {
-      const next = certificateOf(config, file, now)
+      const [before, next] = [{ source, stamp }, certificateOf(config, file, now)]
       if (next.stamp === stamp) return void next.source.stop()
+      const put = (one: Certificate) => {
+        ;({ source, stamp } = one)
+        source.follow(tell)
+        tell(source.current)
+      }
       return {
-        drop: next.source.stop,
-        use() {
-          source.stop()
-          ;({ source, stamp } = next)
-          source.follow(tell)
-          tell(source.current)
+        use: () => put(next),
+        drop() {
+          next.source.stop()
+          if (source === next.source) put(before)
         },
+        done: () => before.source.stop(),
       }
     },
     stop: () => source.stop(),
@@ -66,32 +68,28 @@ type Certificate = { readonly source: CertificateSource; readonly stamp: string 
 /** A CA of its own is made where it is missing. */
 function certificateOf(config: GatewayConfig, file: string, now: () => number): Certificate {
   const { tls = {} } = config
-  if (!tls.directory) {
-    const pair = pairOf(config, file)
+  const pair = pairOf(config, file)
+  if (pair && !tls.directory)
     return { source: { current: pair, follow: () => {}, stop: () => {} }, stamp: JSON.stringify(pair) }
-  }
   try {
-    const directory = resolve(dirname(file), tls.directory)
+    const directory = resolve(dirname(file), tls.directory ?? '')
     openDirectory(directory)
-    // Whoever changes both may be between the two; a new CA would be written over what they brought.
-    if (existsSync(join(directory, 'ca.crt')) && !existsSync(join(directory, 'ca.key')))
-      throw new Error(`${join(directory, 'ca.crt')} is there and ca.key is not: both, or none and they are made`)
     const names = [...new Set(['localhost', '127.0.0.1', '::1', hostname(), ...(tls.names ?? [])])]
-    const authority = authorityIn(directory, now())
+    const authority = pair ?? authorityIn(directory, now())
     return { source: ownCertificate(authority, names, now), stamp: JSON.stringify([authority, names]) }
   } catch (error) {
     throw new UsageError([`${file}: tls: ${(error as Error).message}`])
   }
 }
 
-/** Throws UsageError where they cannot be read or used, or one is not the other's. */
-export function pairOf({ tls = {} }: GatewayConfig, file: string): Pair {
+/** The certificate that is shown, or the CA that signs it. undefined: one is to be made. Throws UsageError where they cannot be read or used, or one is not the other's. */
+export function pairOf({ tls = {} }: GatewayConfig, file: string): Pair | undefined {
+  const own = tls.directory ? [join(tls.directory, 'ca.crt'), join(tls.directory, 'ca.key')] : undefined
+  const paths = (own ?? [tls.certificate, tls.key]).map(path => resolve(dirname(file), path ?? ''))
+  const away = paths.filter(path => !existsSync(path))
+  if (own && away.length === 2) return undefined
   const problems: string[] = []
-  const [certificatePath, keyPath] = [tls.certificate, tls.key].map(path => resolve(dirname(file), path ?? '')) as [
-    string,
-    string,
-  ]
-  const [certificate = '', key = ''] = [certificatePath, keyPath].map(path => {
+  const [certificate = '', key = ''] = paths.map(path => {
     try {
       return readFileSync(path, 'utf8')
     } catch (error) {
@@ -99,6 +97,9 @@ export function pairOf({ tls = {} }: GatewayConfig, file: string): Pair {
       return undefined
     }
   })
+  // Whoever changes both may be between the two; a new CA would be written over what they brought.
+  if (own && away.length === 1) problems.push('both ca.crt and ca.key are needed, or neither and they are made')
+  const [certificatePath = '', keyPath = ''] = paths
   if (problems.length === 0) problems.push(...misfits({ certificate, key }, certificatePath, keyPath))
   if (problems.length) throw new UsageError(problems.map(text => `${file}: tls: ${text}`))
   return { certificate, key }
@@ -120,22 +121,5 @@ function misfits({ certificate, key }: Pair, certificatePath: string, keyPath: s
     return []
   } catch {
     return [`${certificatePath} and ${keyPath} do not belong together: the certificate is of another key`]
-  }
-}
-
-export function auditOf({ audit = {} }: GatewayConfig, file: string) {
-  const at = (path: string) => resolve(dirname(file), path)
-  const log = audit.log ?? '-'
-  return {
-    settings: {
-      'audit.log': log === '-' || log === 'off' ? log : at(log),
-      'audit.policy': audit.policy ? at(audit.policy) : '',
-      'audit.maxSize': 100,
-      'audit.maxFiles': 10,
-      'audit.maxAge': 0,
-      'audit.refuseWrites': false,
-    },
-    directory: dirname(file),
-    salt: () => (audit.salt ? saltIn(at(audit.salt), true) : randomBytes(32)),
   }
 }

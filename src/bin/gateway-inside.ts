@@ -73,7 +73,12 @@ export async function openInside(options: InsideOptions): Promise<Inside> {
     changed: () => streams.look(),
     failed: failed('following revocations'),
   })
-  const streams: Streams = openStreams({ revocations: () => revocations, isBlind: () => false, now })
+  const streams: Streams = openStreams({
+    revocations: () => revocations,
+    isBlind: () => false,
+    isCurrent: credentials.isCurrent,
+    now,
+  })
   const observe = observeGateway(metrics, { revocations, streams, keysAge: keySet.age, reloads: setup.reloads })
   await revocations.ready
   const gateway = openGateway({

@@ -5,14 +5,8 @@ import { isDeepStrictEqual } from 'node:util'
 import { UsageError } from '../cli/command.ts'
 import type { GatewayConfig } from '../gateway/config-schema.ts'
 import type { Setup } from '../gateway/gateway.ts'
+import type { Change } from './gateway-change.ts'
 import type { SetupLoader } from './gateway-setup.ts'
-
-/** Something that stands ready beside what it takes the place of. */
-export type Change = {
-  readonly use: () => void
-  /** Something else of the same file cannot be used: it is let go. */
-  readonly drop: () => void
-}
 
 export type Following = {
   readonly info: (text: string) => void
@@ -21,6 +15,8 @@ export type Following = {
   readonly check?: () => Promise<void>
   /** Makes ready whatever else the file is about. Rejects with UsageError, and has let go of all of it then. */
   readonly prepare?: (config: GatewayConfig) => Promise<Change>
+  /** The file cannot be used. Makes ready what else has changed of what is used now, as far as that can be. undefined: nothing has. */
+  readonly renew?: (config: GatewayConfig) => Promise<Change | undefined>
 }
 
 export type FollowedSetup = {
@@ -43,16 +39,15 @@ export type Reloads = {
 const lookEvery = 1000
 /** What failed is tried again by itself: an issuer may have been away, or a file be there by now that nobody looks at, such as a key's. */
 const again = 10_000
-/** What is read at the start alone. */
-const fixed = ['audit'] as const
 
 /** Throws UsageError where the files cannot be used now. */
 export function openSetup(loader: SetupLoader, now: () => number): FollowedSetup {
   let loaded = loader.load()
   loaded.use()
-  const first = loaded.config
-  let files = loader.files()
-  let seen = stampOf(files)
+  /** Those too that a file names which cannot be used: one of them may be what is missing. */
+  const named = () => [...new Set([...loader.files(), ...loaded.files])]
+  let files = named()
+  let seen = stampsOf(files)
   let resting = seen
   let tryAgain = Number.POSITIVE_INFINITY
   let told = ''
@@ -68,16 +63,15 @@ export function openSetup(loader: SetupLoader, now: () => number): FollowedSetup
       const next = loader.load()
       const change = await following.prepare?.(next.config)
       if (stopped) return change?.drop()
-      next.use()
-      loaded = next
       change?.use()
+      loaded = next
       reloads.used++
       reloads.failingSince = undefined
       told = ''
-      const restart = fixed.filter(key => !isDeepStrictEqual(next.config[key], first[key]))
-      following.info(
-        `${file} has changed and is used from now on${restart.length ? `; ${restart.join(', ')} after a restart` : ''}`,
-      )
+      seen = rested(seen, loaded.files)
+      following.info(`${file} has changed and is used from now on`)
+      leave(following, () => next.use())
+      leave(following, () => change?.done())
     } catch (error) {
       if (stopped) return
       reloads.failed++
@@ -86,25 +80,50 @@ export function openSetup(loader: SetupLoader, now: () => number): FollowedSetup
       const why = error instanceof UsageError ? error.problems.join('; ') : (error as Error).message
       if (why !== told) following.error(`${file} has changed and cannot be used; what was there before goes on: ${why}`)
       told = why
+      await renew(following)
     }
-    // Those too that a file names which cannot be used: one of them may be what is missing.
-    files = [...new Set([...loader.files(), ...loaded.files])]
-    resting = stampOf(files)
+  }
+
+  /** A certificate that is renewed in time must not run out because something else is wrong. */
+  async function renew(following: Following): Promise<void> {
+    try {
+      const change = await following.renew?.(loaded.config)
+      if (!change) return
+      if (stopped) return change.drop()
+      change.use()
+      following.info('files that it named before have changed, too, and are used from now on')
+      leave(following, change.done)
+    } catch (error) {
+      following.error(`files that it named before cannot be used: ${(error as Error).message}`)
+    }
+  }
+
+  /** What is used is used, whatever comes of that. */
+  const leave = (following: Following, work: () => void) => {
+    try {
+      work()
+    } catch (error) {
+      following.error(`what was there before could not be let go of: ${(error as Error).message}`)
+    }
   }
 
   const look = async (following: Following) => {
     if (isBusy) return
-    const stamp = stampOf(files)
-    if (stamp === seen && performance.now() < tryAgain) return
+    const stamps = stampsOf(files)
+    if (isDeepStrictEqual(stamps, seen) && performance.now() < tryAgain) return
     // What is still being written is left alone until it rests.
-    if (stamp !== resting) {
-      resting = stamp
+    if (!isDeepStrictEqual(stamps, resting)) {
+      resting = stamps
       return
     }
-    seen = stamp
     tryAgain = Number.POSITIVE_INFINITY
     isBusy = true
+    // Before any of them is read: what is written from now on is another change.
+    files = named()
+    seen = stampsOf(files)
     await reload(following)
+    files = named()
+    resting = stampsOf(files)
     isBusy = false
   }
   return {
@@ -114,8 +133,7 @@ export function openSetup(loader: SetupLoader, now: () => number): FollowedSetup
     current: () => loaded.setup,
     reloads,
     follow(following) {
-      // What was missing and did not matter was made meanwhile, such as a CA of its own: that is no change.
-      if (seen.includes(missing)) seen = resting = stampOf(files)
+      seen = resting = rested(seen, files)
       timer = setInterval(() => void look(following), lookEvery).unref()
     },
     stop() {
@@ -125,39 +143,25 @@ export function openSetup(loader: SetupLoader, now: () => number): FollowedSetup
   }
 }
 
-type Part = { prepare(config: GatewayConfig): Change | undefined | Promise<Change | undefined> }
-
-/** All of them or none. Rejects with UsageError that says what is wrong with any of them. */
-export async function together(parts: readonly Part[], config: GatewayConfig): Promise<Change> {
-  const tried = await Promise.allSettled(parts.map(async part => part.prepare(config)))
-  const ready = tried.flatMap(one => (one.status === 'fulfilled' && one.value ? [one.value] : []))
-  const failures = tried.flatMap(one => (one.status === 'rejected' ? [one.reason as unknown] : []))
-  const drop = () => {
-    for (const one of ready) one.drop()
-  }
-  if (failures.length) {
-    drop()
-    throw new UsageError(failures.flatMap(one => (one instanceof UsageError ? one.problems : [(one as Error).message])))
-  }
-  return {
-    drop,
-    use() {
-      for (const one of ready) one.use()
-    },
-  }
-}
-
+type Stamps = ReadonlyMap<string, string>
 const missing = 'is missing'
 
+const stampsOf = (files: readonly string[]): Stamps => new Map(files.map(file => [file, stampOf(file)]))
+
+/** Of the files that are used. What was missing and did not matter was made meanwhile, such as a CA of its own: that is no change. */
+const rested = (stamps: Stamps, files: readonly string[]): Stamps =>
+  new Map(
+    files
+      .map(file => [file, stamps.get(file)])
+      .map(([file = '', stamp = missing]) => [file, stamp === missing ? stampOf(file) : stamp]),
+  )
+
 /** By time, size and place, which also sees the swapped links of mounted secrets. */
-function stampOf(files: readonly string[]): string {
-  return files
-    .map(file => {
-      try {
-        return `${file} ${(({ mtimeMs, size, ino }) => `${mtimeMs}/${size}/${ino}`)(statSync(file))}`
-      } catch {
-        return `${file} ${missing}`
-      }
-    })
-    .join()
+function stampOf(file: string): string {
+  try {
+    const { mtimeMs, size, ino } = statSync(file)
+    return `${mtimeMs}/${size}/${ino}`
+  } catch {
+    return missing
+  }
 }

@@ -62,10 +62,18 @@ export function openSetupLoader(file: string, alone: boolean, world: World): Set
 }
 
 /** What a file says that has to be looked at when it changes. */
-function namedIn({ clusters = [], virtualClusters = [], tls = {}, issuer = {}, service = {} }: GatewayConfig) {
+function namedIn({
+  clusters = [],
+  virtualClusters = [],
+  tls = {},
+  issuer = {},
+  service = {},
+  audit = {},
+}: GatewayConfig) {
   const own = tls.directory ? [join(tls.directory, 'ca.crt'), join(tls.directory, 'ca.key')] : []
   const ways = [...clusters, ...virtualClusters].map(one => one.kubeconfig)
-  return [...ways, tls.certificate, tls.key, ...own, issuer.ca, service.ca].filter(one => one !== undefined)
+  const others = [tls.certificate, tls.key, ...own, issuer.ca, service.ca, audit.policy, audit.salt]
+  return [...ways, ...others].filter(one => one !== undefined)
 }
 
 function read(file: string): Uint8Array {

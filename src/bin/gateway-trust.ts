@@ -8,13 +8,15 @@ import type { Principal } from '../gateway/principal.ts'
 import { openRevocations, type Places, type Revocations } from '../gateway/revocations.ts'
 import { TokenRevocation } from '../kinds/token-revocation.ts'
 import type { Complaints } from './complaints.ts'
-import type { Change } from './gateway-reload.ts'
-import { openService, type Service, trustedIn } from './gateway-service.ts'
+import type { Change } from './gateway-change.ts'
+import { checkServiceFiles, openService, type Service, trustedIn } from './gateway-service.ts'
 
 export interface Trust {
   /** Those of now. */
   readonly issuer: () => string
   readonly service: () => Service
+  /** Grows with every change of them: what was judged before is judged anew. */
+  readonly generation: () => number
   /** Resolves once all of it was heard for the first time. */
   readonly ready: Promise<void>
   readonly keySet: Pick<KeySet, 'keyOf' | 'losses' | 'age'>
@@ -75,6 +77,7 @@ export function openTrust(first: GatewayConfig, { file, io, failed, changed }: T
   }
   let held = open(first, failed)
   let losses = 0
+  let generation = 0
   let preparing: (() => void) | undefined
   let isReady: () => void = () => {}
   const ready = new Promise<void>(resolve => {
@@ -86,6 +89,7 @@ export function openTrust(first: GatewayConfig, { file, io, failed, changed }: T
   return {
     issuer: () => held.issuer,
     service: () => held.service,
+    generation: () => generation,
     ready,
     keySet: {
       keyOf: id => held.keySet.keyOf(id),
@@ -105,6 +109,8 @@ export function openTrust(first: GatewayConfig, { file, io, failed, changed }: T
       age: () => held.revocations.age(),
     },
     async prepare(config) {
+      const problems = checkServiceFiles(config, file)
+      if (problems.length) throw new UsageError(problems)
       if (stampOf(config, file) === held.stamp) return undefined
       let why: unknown
       let isUsed = false
@@ -116,9 +122,18 @@ export function openTrust(first: GatewayConfig, { file, io, failed, changed }: T
         }
       }
       const next = open(config, told, held.revocations.places)
+      const before = held
+      /** What the other has judged is judged anew. */
+      const put = (one: Held) => {
+        losses += held.keySet.losses + 1
+        generation++
+        held = one
+      }
       const drop = () => {
         preparing = undefined
+        if (held === next) put(before)
         stop(next)
+        held.revocations.forget()
         next.service.close()
       }
       preparing = drop
@@ -135,15 +150,13 @@ export function openTrust(first: GatewayConfig, { file, io, failed, changed }: T
       }
       return {
         drop,
-        use() {
-          const before = held
+        use: () => put(next),
+        done() {
           preparing = undefined
           isUsed = true
-          held = next
-          // What was verified with the keys of before is verified anew.
-          losses += before.keySet.losses + 1
           isReady()
           stop(before)
+          held.revocations.forget()
           // What it is being asked at this moment is still answered.
           left.add(before.service)
           void setTimeout(within, undefined, { ref: false }).then(() => leave(before.service))

@@ -18,14 +18,15 @@ import { type Checks, healthPages } from '../serving/health.ts'
 import { type Address, type Handle, listenHttps } from '../serving/listener.ts'
 import { openMetrics } from '../serving/metrics.ts'
 import { respond, statusOf } from '../serving/respond.ts'
-import { openAuditLog } from './audit-log.ts'
 import { openComplaints } from './complaints.ts'
+import { openGatewayAudit } from './gateway-audit.ts'
+import { asFarAsPossible, type Change, together } from './gateway-change.ts'
 import { checkFiles, checkGateway } from './gateway-check.ts'
 import { openDoors } from './gateway-doors.ts'
-import { auditOf, openCertificates } from './gateway-files.ts'
+import { openCertificates } from './gateway-files.ts'
 import { checksOf } from './gateway-health.ts'
 import { observeBroken, observeGateway, recordGateway } from './gateway-metrics.ts'
-import { type Change, type FollowedSetup, openSetup, together } from './gateway-reload.ts'
+import { type FollowedSetup, openSetup } from './gateway-reload.ts'
 import { openSetupLoader } from './gateway-setup.ts'
 import { openTrust, type Trust } from './gateway-trust.ts'
 import { startLean } from './lean.ts'
@@ -78,9 +79,8 @@ async function run({ file, io, log, setup }: Running): Promise<void> {
   const leaving = new AbortController()
   const metrics = openMetrics()
   const guard = openGuard({ now })
-  const audit = await openAuditLog({
-    ...auditOf(config, file),
-    salt: auditOf(config, file).salt(),
+  const audit = await openGatewayAudit(config, {
+    file,
     metrics,
     sourcesOf: guard.sourcesOf,
     now,
@@ -93,12 +93,18 @@ async function run({ file, io, log, setup }: Running): Promise<void> {
     keySet,
     review: key => trust.service().review(key),
     service: () => trust.service().url,
+    generation: trust.generation,
     order: () => revocations.order,
     addressOf: guard.addressOf,
     now,
   })
   const whyBlind = () => blindness(revocations.age(), (setup.config.revocations?.serveWithout ?? 900) * 1000)
-  const streams = openStreams({ revocations: () => revocations, isBlind: () => whyBlind() !== undefined, now })
+  const streams = openStreams({
+    revocations: () => revocations,
+    isBlind: () => whyBlind() !== undefined,
+    isCurrent: credentials.isCurrent,
+    now,
+  })
   const reports = openReports({
     send: uses => trust.service().report(uses),
     now,
@@ -132,18 +138,23 @@ async function run({ file, io, log, setup }: Running): Promise<void> {
     listenStatus: address => servePages(address, checks, metrics),
     info: text => log.info(text),
   })
-  const prepareRest = (wanted: GatewayConfig): Change => ({
-    use() {
-      limits.resize(limitsOf(wanted))
-      log.level = wanted.logLevel ?? 'info'
-    },
-    drop: () => {},
-  })
+  const putRest = (wanted: GatewayConfig) => {
+    limits.resize(limitsOf(wanted))
+    log.level = wanted.logLevel ?? 'info'
+  }
+  const rest = {
+    prepare: (wanted: GatewayConfig): Change => ({
+      use: () => putRest(wanted),
+      drop: () => putRest(setup.config),
+      done: () => {},
+    }),
+  }
   setup.follow({
     info: text => log.info(text),
     error: text => log.error(text),
     check: () => checkFiles(file, io),
-    prepare: wanted => together([certificates, trust, doors, { prepare: prepareRest }], wanted),
+    prepare: wanted => together([certificates, trust, doors, audit, rest], wanted),
+    renew: used => asFarAsPossible([certificates, trust], used),
   })
   const heard = trust.ready.then(() => 'heard')
   const first = await Promise.race([heard, setTimeout(patience, 'late', { ref: false }), told])

@@ -12,6 +12,8 @@ import { keep, openReviews, type ReviewsOptions } from './reviews.ts'
 export interface Credentials {
   /** At once where it is known already. `checkGuess`: throws 429 where the service is not to be asked about a key that nobody knows here. Throws 401 for what does not count, 429 and 503 where the service cannot be asked. */
   principalOf(request: Request, checkGuess?: () => void): Principal | Promise<Principal>
+  /** Whether those that are believed now have judged them: otherwise they are judged anew. */
+  isCurrent(principal: Principal): boolean
   readonly known: number
 }
 
@@ -22,13 +24,11 @@ export type CredentialsOptions = ReviewsOptions & {
   readonly addressOf: (request: Request) => string
 }
 
-type Kept = { readonly principal: Principal; readonly losses: number }
-
 const skew = 60
 
 export function openCredentials(options: CredentialsOptions): Credentials {
   const { issuer, keySet, addressOf, now } = options
-  const tokens = new Map<string, Kept>()
+  const tokens = new Map<string, Principal>()
   const reviews = openReviews(options)
 
   async function verify(token: string, digest: string): Promise<Principal> {
@@ -41,8 +41,10 @@ export function openCredentials(options: CredentialsOptions): Credentials {
       now,
       skew,
     })
-    const principal = principalIn(claims, from)
-    keep(tokens, digest, { principal, losses })
+    // Its key may have gone while it was looked for.
+    if (keySet.losses !== losses) return verify(token, digest)
+    const principal = { ...principalIn(claims), from, generation: losses }
+    keep(tokens, digest, principal)
     return principal
   }
 
@@ -51,13 +53,14 @@ export function openCredentials(options: CredentialsOptions): Credentials {
       const secret = bearerOf(request)
       const digest = hash('sha256', secret, 'base64')
       const kept = tokens.get(digest)
-      if (kept && kept.losses === keySet.losses) {
-        if (now() < kept.principal.expires) return kept.principal
+      if (kept?.generation === keySet.losses) {
+        if (now() < kept.expires) return kept
         tokens.delete(digest)
       }
       if (isToken(secret)) return verify(secret, digest).catch(refuse)
       return reviews.of(secret, digest, { address: addressOf(request), checkGuess })
     },
+    isCurrent: ({ jti, generation }) => generation === (jti === undefined ? reviews.generation : keySet.losses),
     get known() {
       return tokens.size + reviews.known
     },
@@ -70,7 +73,8 @@ function refuse(error: unknown): never {
   throw unavailable('the token could not be checked')
 }
 
-function principalIn({ sub, groups, jti, iat, exp, 'platform.sh': holder }: Claims, from: string): Principal {
+function principalIn(claims: Claims): Omit<Principal, 'from' | 'generation'> {
+  const { sub, groups, jti, iat, exp, 'platform.sh': holder } = claims
   return {
     caller: {
       username: sub,
@@ -79,7 +83,6 @@ function principalIn({ sub, groups, jti, iat, exp, 'platform.sh': holder }: Clai
       ...(holder.scope ? { scope: holder.scope } : {}),
     },
     keyUid: holder.key,
-    from,
     jti,
     issued: iat,
     expires: (exp + skew) * 1000,

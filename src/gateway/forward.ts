@@ -15,13 +15,14 @@ import {
   streamHeadersOf,
   textOf,
 } from './outgoing.ts'
-import { openPace } from './pace.ts'
+import { countStream, openPace } from './pace.ts'
 import { begin, openPassing, type Passing, type Sent } from './passing.ts'
 import { takePlace } from './shared.ts'
 
 /** Resolves when the answer is out, or the client is gone. Rejects with an ApiError before anything was sent. */
 export async function forward(forwarding: Forwarding): Promise<void> {
   const { exchange } = forwarding
+  countStream(forwarding)
   const sent = await answerOf(forwarding)
   if (sent === undefined) return // the client left
   if (exchange.response.headersSent) return sent.drop() // it was cut, and told why

@@ -51,7 +51,7 @@ export type GatewayOptions = {
   readonly streams: Streams
   readonly limits: FairLimits
   readonly guard: Guard
-  readonly audit: Audit
+  readonly audit: Pick<Audit, 'begin' | 'started' | 'complete'>
   /** A key was used, itself or by a token of it. */
   readonly used: (keyUid: string) => void
   readonly uuid: () => string
@@ -125,7 +125,7 @@ async function serve(options: GatewayOptions, exchange: Exchange, seen: Seen, on
     principal,
     isLong: traffic === 'watch',
     cut: why => cut(exchange, why),
-    renew: principal.jti === undefined ? () => options.credentials.principalOf(exchange.request) : undefined,
+    renew: () => options.credentials.principalOf(exchange.request),
   })
   try {
     const started = (code: number) => {

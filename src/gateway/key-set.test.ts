@@ -74,6 +74,19 @@ test('while the issuer is away, or answers nonsense, what is known stays', async
   set.stop()
 })
 
+test('another key with the id of one before is a key that is gone; the same one said anew is not', async () => {
+  const [one, other] = [jwk('a'), jwk('a')]
+  let keys = [one]
+  const { set } = open(() => ({ keys: keys.map(key => ({ ...key })) }))
+  await set.ready
+  await set.keyOf('unknown')
+  assert.equal(set.losses, 0)
+  keys = [other]
+  await set.keyOf('unknown')
+  assert.equal(set.losses, 1)
+  set.stop()
+})
+
 test('keys of other kinds, for other things, or with a private half are passed over', async () => {
   const others = [
     jwk('enc', { use: 'enc' }),

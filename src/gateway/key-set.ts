@@ -9,7 +9,7 @@ export interface KeySet {
   readonly ready: Promise<void>
   /** An unknown id has the set fetched again, at most once a second, and waits for that. */
   keyOf(id: string): Promise<CryptoKey | undefined>
-  /** Grows whenever a key has gone: what was verified before may have been with that one. */
+  /** Grows whenever a key has gone, or another one has its id: what was verified before may have been with that one. */
   readonly losses: number
   /** Milliseconds since it was last fetched; infinite before that. */
   age(): number
@@ -29,7 +29,7 @@ export type KeySetOptions = {
 const mostKeys = 100
 
 export function openKeySet({ fetch, now, failed, every = 300_000, atMostEvery = 1000 }: KeySetOptions): KeySet {
-  let keys = new Map<string, CryptoKey>()
+  let keys: Keys = new Map()
   let losses = 0
   let fetched = Number.NEGATIVE_INFINITY
   let tried = Number.NEGATIVE_INFINITY
@@ -47,7 +47,7 @@ export function openKeySet({ fetch, now, failed, every = 300_000, atMostEvery = 
     isAsked = true
     try {
       const found = await readKeys(await fetch())
-      if ([...keys.keys()].some(id => !found.has(id))) losses++
+      if ([...keys].some(([id, { point }]) => found.get(id)?.point !== point)) losses++
       keys = found
       fetched = now()
       isReady()
@@ -75,11 +75,11 @@ export function openKeySet({ fetch, now, failed, every = 300_000, atMostEvery = 
     ready,
     async keyOf(id) {
       const known = keys.get(id)
-      if (known) return known
+      if (known) return known.key
       // What was asked before may be answered without a key that is newer than the question.
       if (isAsked) await asking
       if (!keys.has(id)) await refresh()
-      return keys.get(id)
+      return keys.get(id)?.key
     },
     get losses() {
       return losses
@@ -92,13 +92,17 @@ export function openKeySet({ fetch, now, failed, every = 300_000, atMostEvery = 
   }
 }
 
-async function readKeys(set: Json): Promise<Map<string, CryptoKey>> {
+/** By id. Another point under the same id is another key. */
+type Keys = Map<string, { readonly key: CryptoKey; readonly point: string }>
+
+async function readKeys(set: Json): Promise<Keys> {
   const list = isObject(set) && Array.isArray(set['keys']) ? (set['keys'] as Json[]) : undefined
   if (!list) throw new Error('the issuer answered no key set')
-  const found = new Map<string, CryptoKey>()
+  const found: Keys = new Map()
   for (const one of list.slice(0, mostKeys)) {
     if (!isObject(one) || !isOurs(one)) continue // other keys may be for others
-    found.set(one['kid'] as string, (await importJWK(one as JWK, 'ES256')) as CryptoKey)
+    const key = (await importJWK(one as JWK, 'ES256')) as CryptoKey
+    found.set(one['kid'] as string, { key, point: `${one['x']} ${one['y']}` })
   }
   return found
 }

@@ -8,6 +8,8 @@ export type Principal = {
   readonly keyUid: string
   /** Whose word it is: the issuer of the token, or the service that was asked about the key. */
   readonly from: string
+  /** Which keys of the issuer it was verified with, or which way to the service it was asked about. With others it is judged anew. */
+  readonly generation: number
   /** Of a token; a key has none. */
   readonly jti: string | undefined
   /** Of a token: the second it was made in. Of a key: its place in the order of revocations when it was asked about. */

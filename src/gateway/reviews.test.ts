@@ -55,6 +55,30 @@ test('a key is asked about anew once something was revoked, and when the service
   assert.equal(asked, 3)
 })
 
+test('what a service said, or was about to say, does not count once it is trusted otherwise', async () => {
+  const answers: ((found: typeof ada | undefined) => void)[] = []
+  let generation = 0
+  const reviews = openReviews({
+    review: () => new Promise(resolve => void answers.push(resolve)),
+    generation: () => generation,
+    order: () => 0,
+    now: () => 0,
+  })
+  const first = reviews.of('k', 'd', { address: '' })
+  await turn()
+  generation++
+  answers[0]?.(ada)
+  await turn()
+  assert.equal(answers.length, 2, 'it is asked again')
+  answers[1]?.(ada)
+  assert.equal((await first).generation, 1)
+  generation++
+  const second = reviews.of('k', 'd', { address: '' })
+  await turn()
+  answers[2]?.(undefined)
+  await assert.rejects(second, /does not count/)
+})
+
 const turn = () => new Promise(resolve => setImmediate(resolve))
 
 test('a key that has counted is asked about again while invented ones hold every place, and when the service was away', async () => {

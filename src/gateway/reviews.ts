@@ -7,6 +7,8 @@ import type { Principal } from './principal.ts'
 export interface Reviews {
   /** Rejects with UnknownAccessKey, 429 or 503. */
   of(key: string, digest: string, from: From): Promise<Principal>
+  /** Of those that are asked about now. */
+  readonly generation: number
   readonly known: number
 }
 
@@ -30,6 +32,8 @@ export type ReviewsOptions = {
   readonly review: Review
   /** What the service that is asked is called; default ''. What another one said does not count. */
   readonly service?: () => string
+  /** Grows whenever another service is asked, or the same one is trusted otherwise; default 0. What was said before does not count. */
+  readonly generation?: () => number
   /** Grows with every revocation that is heard. */
   readonly order: () => number
   readonly now: () => number
@@ -42,7 +46,7 @@ export class UnknownAccessKey extends ApiError {
   }
 }
 
-type Kept = { readonly answer: Promise<Principal>; readonly from: string; readonly order: number; until: number }
+type Kept = { readonly answer: Promise<Principal>; readonly generation: number; readonly order: number; until: number }
 
 const most = 10_000
 const keptFor = 10_000
@@ -53,7 +57,8 @@ const atOnceFromOne = 16
 /** Keys that have counted before have as many places of their own, and wait for one: invented keys must not lock them out. */
 const waitFor = 3000
 
-export function openReviews({ review, service = () => '', order, now }: ReviewsOptions): Reviews {
+export function openReviews(options: ReviewsOptions): Reviews {
+  const { review, service = () => '', generation = () => 0, order, now } = options
   const kept = new Map<string, Kept>()
   /** Until when. In a map of their own: invented keys must push out none that counts. */
   const refused = new Map<string, number>()
@@ -64,24 +69,25 @@ export function openReviews({ review, service = () => '', order, now }: ReviewsO
 
   async function ask(key: string): Promise<Principal> {
     // All are taken before the question: what happens while it is answered counts as later.
-    const [issued, asked, from] = [order(), now(), service()]
+    const [issued, asked, from, judged] = [order(), now(), service(), generation()]
     const found = await review(key)
+    if (judged !== generation()) return ask(key)
     if (!found) throw new UnknownAccessKey()
     const { caller, keyUid, endsIn = Number.POSITIVE_INFINITY } = found
-    return { caller, keyUid, from, jti: undefined, issued, expires: asked + endsIn }
+    return { caller, keyUid, from, generation: judged, jti: undefined, issued, expires: asked + endsIn }
   }
 
   return {
     async of(key, digest, { address, checkGuess }) {
       const before = kept.get(digest)
-      if (before?.order === order() && before.from === service() && now() < before.until) return before.answer
+      if (before?.order === order() && before.generation === generation() && now() < before.until) return before.answer
       if (now() < (refused.get(digest) ?? 0)) throw new UnknownAccessKey()
       const isGood = good.has(digest)
       if (!isGood) checkGuess?.()
       const place = isGood ? askingAgain.enter() : asking.enter(address)
       if (!place) throw tooManyRequests()
       const answer = Promise.resolve(place).then(leave => ask(key).finally(leave))
-      const one: Kept = { answer, from: service(), order: order(), until: now() + keptFor }
+      const one: Kept = { answer, generation: generation(), order: order(), until: now() + keptFor }
       keep(kept, digest, one)
       try {
         const principal = await answer
@@ -96,6 +102,9 @@ export function openReviews({ review, service = () => '', order, now }: ReviewsO
         }
         throw error
       }
+    },
+    get generation() {
+      return generation()
     },
     get known() {
       return kept.size + refused.size

@@ -18,6 +18,8 @@ export interface Revocations {
   readonly order: number
   /** The places in that order, for one that takes over. */
   readonly places: Places
+  /** Forgets the places of what is not there (any more): another one with the same places had heard of it, and has stopped. */
+  forget(): void
   readonly size: number
   /** Milliseconds since the service was last heard; infinite before the first list. */
   age(): number
@@ -121,6 +123,10 @@ export function openRevocations(options: RevocationsOptions): Revocations {
       return order
     },
     places,
+    forget() {
+      const there = new Set([...informer.values()].map(({ uid }) => uid))
+      for (const uid of places.known.keys()) if (!there.has(uid)) places.known.delete(uid)
+    },
     get size() {
       current()
       return size

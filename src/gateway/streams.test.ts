@@ -12,6 +12,7 @@ const until = (expires: number): Principal => ({
   caller: { username: 'ada', groups: [] },
   keyUid: 'uid',
   from: '',
+  generation: 0,
   jti: undefined,
   issued: 0,
   expires,
@@ -20,7 +21,12 @@ const until = (expires: number): Principal => ({
 async function ended(renew: () => Promise<Principal>) {
   const cut: ApiError[] = []
   let asked = 0
-  const streams = openStreams({ revocations: () => undefined, isBlind: () => false, now: () => 1000 })
+  const streams = openStreams({
+    revocations: () => undefined,
+    isBlind: () => false,
+    isCurrent: () => true,
+    now: () => 1000,
+  })
   streams.enter({
     principal: until(500),
     isLong: true,

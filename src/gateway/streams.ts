@@ -1,9 +1,8 @@
 // What is under way, with whom it is for: cut when their token or key counts no more, or when nobody can say whether it does (D33).
 
 import { setTimeout as wait } from 'node:timers/promises'
-import { type ApiError, unauthorized, unavailable } from '../api/errors.ts'
+import { ApiError, unauthorized, unavailable } from '../api/errors.ts'
 import type { Principal } from './principal.ts'
-import { UnknownAccessKey } from './reviews.ts'
 import type { Revocations } from './revocations.ts'
 
 export interface Streams {
@@ -22,7 +21,7 @@ export interface Streams {
 export type Underway = {
   readonly principal: Principal
   readonly isLong: boolean
-  /** Whether they count on, asked when `principal` ends; absent: they do not. */
+  /** Whether they count on, asked when `principal` ends or others are believed than those that judged it; absent: they do not. */
   readonly renew?: (() => Promise<Principal> | Principal) | undefined
   /** Ends it; who was told nothing yet is told why. */
   readonly cut: (why: ApiError) => void
@@ -32,6 +31,8 @@ export type StreamsOptions = {
   readonly revocations: () => Pick<Revocations, 'whyNot'> | undefined
   /** Whether nothing is known of revocations for so long that nothing may go on. */
   readonly isBlind: () => boolean
+  /** Whether those that are believed now have judged them. */
+  readonly isCurrent: (principal: Principal) => boolean
   readonly now: () => number
 }
 
@@ -42,7 +43,7 @@ const askAgainAfter = 250
 
 type One = Pick<Underway, 'isLong' | 'cut' | 'renew'> & { principal: Principal; isAsking: boolean }
 
-export function openStreams({ revocations, isBlind, now }: StreamsOptions): Streams {
+export function openStreams({ revocations, isBlind, isCurrent, now }: StreamsOptions): Streams {
   const under = new Set<One>()
   let count = 0
   const cut = (one: One, why: ApiError) => {
@@ -55,19 +56,19 @@ export function openStreams({ revocations, isBlind, now }: StreamsOptions): Stre
     for (const one of under) {
       if (blind) cut(one, unavailable('nothing is known of revocations any more'))
       else if (known?.whyNot(one.principal) !== undefined) cut(one, over())
-      else if (now() < one.principal.expires) continue
+      else if (now() < one.principal.expires && isCurrent(one.principal)) continue
       else if (one.renew) void renew(one)
       else cut(one, over())
     }
   }
-  /** The life of a key may have been made longer, by its use too. */
+  /** The life of a key may have been made longer, by its use too; and the keys that a token was verified with may be the issuer's no more. */
   async function renew(one: One): Promise<void> {
     if (one.isAsking) return
     one.isAsking = true
     const found = await renewed(one, () => under.has(one))
     one.isAsking = false
     if (!under.has(one)) return
-    if (!found) cut(one, unavailable('nobody could say whether the access key still counts'))
+    if (!found) cut(one, unavailable('nobody could say whether the token or access key still counts'))
     else if (found !== 'over' && now() < found.expires) one.principal = found
     else cut(one, over())
   }
@@ -110,7 +111,7 @@ async function renewed({ renew }: One, isWanted: () => boolean): Promise<Princip
       try {
         return await renew?.()
       } catch (error) {
-        if (error instanceof UnknownAccessKey) return 'over'
+        if (error instanceof ApiError && error.code === 401) return 'over'
       }
       await wait(askAgainAfter, undefined, { ref: false, signal: late.signal })
     }

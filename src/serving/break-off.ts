@@ -1,11 +1,15 @@
 // Ends an answer that is not whole so that nobody takes it for one. Called wherever a cluster, a token or the patience for a slow reader ends before the answer does.
 
 import { constants, type ServerHttp2Stream } from 'node:http2'
+import type { Socket } from 'node:net'
 import type { Response } from './exchange.ts'
 
 /** Over HTTP/1.1 the connection ends before the last chunk. Over HTTP/2 Node would say that a stream ended without an error. */
 export function breakOff(response: Response): void {
   const { stream } = response as { readonly stream?: ServerHttp2Stream }
   if (stream && !stream.closed) stream.close(constants.NGHTTP2_INTERNAL_ERROR)
+  // One that waits in line (pipelining) is no answer at its turn but the end; those before it are whole.
+  else if (!stream && response.socket === null && !response.writableEnded)
+    response.assignSocket = socket => void (socket as Socket).destroySoon()
   response.destroy()
 }

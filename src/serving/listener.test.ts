@@ -189,3 +189,25 @@ test('an HTTP/2 session without streams is closed after a while; one with a quie
   await once(busy, 'close')
   await listener.close(0)
 })
+
+test('an address that is taken leaves nothing behind: no certificate is followed for it', async () => {
+  const taken = await http(() => {})
+  const source = ownCertificate(authority, ['localhost'], Date.now)
+  let following = 0
+  const certificates = {
+    current: source.current,
+    follow: () => void following++,
+    stop: () => void following--,
+  }
+  await assert.rejects(
+    listenHttps(at(taken), certificates, () => {}),
+    /EADDRINUSE/,
+  )
+  assert.equal(following, 0)
+  await assert.rejects(
+    listenHttp(at(taken), () => {}),
+    /EADDRINUSE/,
+  )
+  source.stop()
+  await taken.close(0)
+})

@@ -169,9 +169,11 @@ function bound(
 
 function started(server: Server, { host, port }: Address, scheme: string, close: Listener['close']): Promise<Listener> {
   return new Promise((resolve, reject) => {
-    server.once('error', reject)
+    // Of what was opened for it nothing stays.
+    const fail = (error: Error) => void close(0).then(() => reject(error))
+    server.once('error', fail)
     server.listen({ host, port }, () => {
-      server.removeListener('error', reject)
+      server.removeListener('error', fail)
       const bound = server.address() as AddressInfo
       const name = bound.family === 'IPv6' ? `[${bound.address}]` : bound.address
       resolve({ url: `${scheme}://${name}:${bound.port}`, close })

@@ -3,7 +3,7 @@
 export type Labels = { readonly [name: string]: string }
 
 export interface Metrics {
-  /** One series of a family; keep it where requests pass, its labels are written but once. */
+  /** One series of a family, which is the same whoever asks; keep it where requests pass, its labels are written but once. */
   counter(name: string, help: string): (labels: Labels) => (by: number) => void
   histogram(name: string, help: string, buckets: readonly number[]): (labels: Labels) => (value: number) => void
   /** Read when the page is asked for. */
@@ -24,19 +24,22 @@ type Family = {
 
 export function openMetrics(): Metrics {
   const families: Family[] = []
+  const counters = new Map<string, Map<string, { value: number }>>()
   const readWhenAsked = (type: string) => (name: string, help: string, read: Read) => {
     const lines = () => [...read()].map(([labels, value]) => `${name}${write(labels)} ${value}`)
     families.push({ name, help, type, lines })
   }
   return {
     counter(name, help) {
-      const series = new Map<string, { value: number }>()
-      families.push({
-        name,
-        help,
-        type: 'counter',
-        lines: () => series.entries().map(([key, { value }]) => `${name}${key} ${value}`),
-      })
+      const series = counters.get(name) ?? new Map<string, { value: number }>()
+      if (!counters.has(name))
+        families.push({
+          name,
+          help,
+          type: 'counter',
+          lines: () => series.entries().map(([key, { value }]) => `${name}${key} ${value}`),
+        })
+      counters.set(name, series)
       return labels => {
         const one = series.get(write(labels)) ?? { value: 0 }
         series.set(write(labels), one)

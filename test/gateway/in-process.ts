@@ -60,6 +60,8 @@ export type Options = {
   readonly timeouts?: Partial<Timeouts>
   readonly most?: number
   readonly review?: Review
+  /** Grows when the service is trusted otherwise. */
+  readonly generation?: () => number
   readonly certificates?: CertificateSource
   readonly refuse?: () => boolean
   /** The gateway's clock; default: the machine's, which the service has. */
@@ -116,6 +118,7 @@ export async function openTestGateway(options: Options): Promise<TestGateway> {
     issuer: () => issuer,
     keySet,
     review,
+    generation: options.generation ?? (() => 0),
     order: () => revocations.order,
     addressOf: guard.addressOf,
     now,
@@ -134,7 +137,12 @@ export async function openTestGateway(options: Options): Promise<TestGateway> {
     changed: () => streams.look(),
     failed: () => {},
   })
-  const streams: Streams = openStreams({ revocations: () => revocations, isBlind, now })
+  const streams: Streams = openStreams({
+    revocations: () => revocations,
+    isBlind,
+    isCurrent: credentials.isCurrent,
+    now,
+  })
   await revocations.ready
   const sink = {
     write: (line: string) => lines.push(line) > 0,

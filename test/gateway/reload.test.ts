@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { connect as connectHttp2 } from 'node:http2'
 import { createServer } from 'node:net'
@@ -200,15 +200,25 @@ describe('a gateway whose files change', { timeout: 120_000, concurrency: true }
     assert.equal(await next(), 'MODIFIED')
   })
 
-  test('limits are followed: they count for the next request, and what is open counts on', async () => {
+  test('limits are followed: they count for the next request, and what is open counts on; so is the place of the audit log', async () => {
     const gateway = await open()
     const token = await ada.mint()
     const next = await watch(gateway, token)
     gateway.write({ clusters, limits: { streams: 1, share: 100 } })
     await eventually('one more is too many', async () => (await asWatch(gateway, token)) === 429)
     assert.equal(await next(), 'MODIFIED')
-    gateway.write({ clusters, limits: { streams: 3, share: 100 } })
+    const logged = async (name: string, auditId: string) => {
+      const { status } = await gateway.request('GET', path, { key: 'nobody', headers: { 'audit-id': auditId } })
+      assert.equal(status, 401)
+      await eventually('it is logged', async () =>
+        readFileSync(join(gateway.directory, name), 'utf8').includes(auditId),
+      )
+    }
+    await logged('audit.log', 'before-1')
+    gateway.write({ clusters, limits: { streams: 3, share: 100 }, audit: { log: 'second.log' } })
     await eventually('there is room again', async () => (await asWatch(gateway, token)) === 200)
+    await logged('second.log', 'after-1')
+    assert.doesNotMatch(readFileSync(join(gateway.directory, 'audit.log'), 'utf8'), /after-1/)
   })
   const asWatch = async (gateway: GatewayProcess, key: string) => {
     const events = gateway.watch(path, { key })

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import type { ServerResponse } from 'node:http'
 import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2'
 import { request } from 'node:https'
 import { after, describe, test } from 'node:test'
@@ -21,10 +22,14 @@ const path = '/kubernetes/cluster/prod/api/v1/pods'
 const much = 24 * 1024 * 1024
 const piece = Buffer.alloc(64 * 1024, 0x20)
 
-/** A cluster with much to say, and a gateway that lets in one of each kind at once. */
-async function open(take: number): Promise<TestGateway> {
+/** Answers that the cluster has not given yet. */
+const owed = new Map<string, ServerResponse>()
+
+/** A cluster with much to say, and a gateway that lets in so many of each kind at once. */
+async function open(take: number, most = 1): Promise<TestGateway> {
   const backend = await openBackend((request, response) => {
     request.resume()
+    if (request.url?.includes('later')) return void owed.set(request.url, response)
     if (request.url?.includes('small')) return void response.end('{}')
     let left = much
     const more = () => {
@@ -36,7 +41,7 @@ async function open(take: number): Promise<TestGateway> {
     }
     more()
   })
-  const gateway = await openTestGateway({ backend, certificates, most: 1, timeouts: { take } })
+  const gateway = await openTestGateway({ backend, certificates, most, timeouts: { take } })
   closing.push(() => gateway.close())
   return gateway
 }
@@ -115,6 +120,86 @@ describe('a client that takes nothing of an answer', { timeout: 60_000, concurre
     assert.equal(await ask(gateway, 'GET', token), 200)
     assert.equal(await ask(gateway, 'GET', token, `${path}?watch=true&small`), 429)
     assert.ok(!slow.destroyed)
+  })
+
+  /** Two requests that are sent at once over one connection: what is answered is in their order. */
+  async function pipeline(
+    gateway: TestGateway,
+    first: string,
+    second: { readonly method: string; readonly path: string },
+  ) {
+    const socket = connect({ port: Number(new URL(gateway.url).port), host: '127.0.0.1', rejectUnauthorized: false })
+    closing.push(() => socket.destroy())
+    socket.on('error', () => {})
+    await once(socket, 'secureConnect')
+    const head = `Host: a\r\nAuthorization: Bearer ${await gateway.sign()}\r\n`
+    const body = second.method === 'POST' ? 'Content-Length: 2\r\n\r\n{}' : '\r\n'
+    socket.write(`GET ${first} HTTP/1.1\r\n${head}\r\n${second.method} ${second.path} HTTP/1.1\r\n${head}${body}`)
+    return socket
+  }
+
+  for (const method of ['GET', 'POST'])
+    for (const size of ['small', 'much'])
+      test(`is not whoever cannot be given it yet: one behind another answer waits for that (${method}, ${size})`, async () => {
+        const gateway = await open(1000, 2)
+        const first = `/later/${method}/${size}`
+        const isSmall = size === 'small'
+        const socket = await pipeline(gateway, `${path}${first}`, { method, path: isSmall ? `${path}/small` : path })
+        let [taken, answers] = [0, 0]
+        socket.on('data', (chunk: Buffer) => {
+          taken += chunk.length
+          answers += chunk.toString('latin1').match(/HTTP\/1\.1 200 OK/g)?.length ?? 0
+        })
+        await until('the cluster was asked for both', async () => gateway.backend.got.length === 2)
+        await wait(2500)
+        assert.ok(!socket.destroyed)
+        owed.get(`/api/v1/pods${first}`)?.end('{}')
+        await until('it has both', async () => answers === 2 && taken > (isSmall ? 0 : much))
+        await until('no place is held', async () => gateway.streams.open === 0)
+        assert.deepEqual(
+          gateway.seen.map(({ code }) => code),
+          [200, 200],
+        )
+        assert.ok(!socket.destroyed)
+      })
+
+  for (const method of ['GET', 'POST'])
+    test(`holds no place for what the cluster broke off, though it is not its turn to hear that: ${method}`, async () => {
+      const gateway = await open(30_000, 2)
+      const first = `/later/broken/${method}`
+      const second = `${path}/later/half/${method}`
+      const socket = await pipeline(gateway, `${path}${first}`, { method, path: second })
+      let text = ''
+      socket.on('data', chunk => {
+        text += chunk
+      })
+      await until('both are under way', async () => gateway.backend.got.length === 2)
+      const half = owed.get(`/api/v1/pods/later/half/${method}`)
+      half?.write('half of it')
+      await until('it has begun', async () => half?.writableLength === 0)
+      half?.destroy()
+      await until('its place is free', async () => gateway.streams.open === 1)
+      const ended = once(socket, 'close')
+      owed.get(`/api/v1/pods${first}`)?.end('the first to its end')
+      await ended
+      assert.match(text, /the first to its end/)
+    })
+
+  test('holds no place for ever behind a stream; once that has ended the connection ends, too', async () => {
+    const gateway = await open(1500, 2)
+    const socket = await pipeline(gateway, `${path}?watch=true&later`, { method: 'GET', path })
+    let text = ''
+    socket.on('data', chunk => {
+      text += chunk
+    })
+    await until('both are under way', async () => gateway.streams.open === 2)
+    await until('its place is free', async () => gateway.streams.open === 1)
+    assert.ok(!socket.destroyed, 'who follows a stream may go on')
+    const ended = once(socket, 'close')
+    owed.get('/api/v1/pods?watch=true&later')?.end('the stream to its end')
+    await ended
+    assert.match(text, /the stream to its end/)
+    assert.equal(text.match(/HTTP\/1\.1 200/g)?.length, 1)
   })
 
   for (const method of ['GET', 'POST'])

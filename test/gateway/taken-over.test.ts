@@ -14,9 +14,9 @@ before(async () => {
 })
 after(() => house.close())
 
-const follow = (places?: Revocations['places']) =>
+const follow = (places?: Revocations['places'], at = house) =>
   openRevocations({
-    resources: house.resources,
+    resources: at.resources,
     kind: TokenRevocation,
     now: Date.now,
     changed: () => {},
@@ -32,6 +32,7 @@ const keyOf = (username: string, issued: number) => ({
   caller: { username, groups: [] },
   keyUid: 'k',
   from: '',
+  generation: 0,
   jti: undefined,
   issued,
   expires: Number.POSITIVE_INFINITY,
@@ -57,4 +58,32 @@ test('what was heard before keeps its place, and what comes later comes behind i
   await eventually('it is heard', async () => second.size === 2)
   assert.notEqual(second.whyNot(mia), undefined, 'that is later, whoever heard it')
   second.stop()
+})
+
+test('places of what is there no more are forgotten, whoever had heard of it', async () => {
+  const elsewhere = await openHouse({ clock: { now: Date.now, forward: () => {} } })
+  const first = follow()
+  await first.ready
+  await revoke('nia')
+  await eventually('it is heard', async () => first.whyNot(keyOf('nia', 0)) !== undefined)
+  await eventually('it was told of', async () => first.order === first.places.last)
+  const [there, nia] = [first.size, keyOf('nia', first.order)]
+  for (const user of ['sam', 'tom'])
+    await elsewhere.resources.create(TokenRevocation, '', { spec: { users: [user] } } as Json)
+  // One that is made ready and not used, and one that takes over.
+  const unused = follow(first.places, elsewhere)
+  await unused.ready
+  assert.equal(first.places.known.size, there + 2)
+  unused.stop()
+  first.forget()
+  assert.equal(first.places.known.size, there)
+  assert.equal(first.whyNot(nia), undefined, 'who is judged is judged on')
+
+  const second = follow(first.places, elsewhere)
+  await second.ready
+  first.stop()
+  second.forget()
+  assert.equal(second.places.known.size, 2)
+  second.stop()
+  await elsewhere.close()
 })

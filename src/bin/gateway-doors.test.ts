@@ -1,0 +1,28 @@
+// Where a gateway listens after a change of its file that was not used after all.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { eventually } from '../../test/support/wire.ts'
+import { listenHttp } from '../serving/listener.ts'
+import { openDoors } from './gateway-doors.ts'
+
+test('an address that was taken in use is left again where something else cannot be used', async () => {
+  const listen = () => listenHttp({ host: '127.0.0.1', port: 0 }, (_, response) => void response.end('here'))
+  const doors = await openDoors({ listen: 'a' }, { file: '', listen, listenStatus: listen, info: () => {} })
+  const before = doors.urls()
+  const change = await doors.prepare({ listen: 'b', status: 'c' })
+  change?.use()
+  const opened = doors.urls().split(' ')
+  assert.equal(opened.length, 2)
+  change?.drop()
+  assert.equal(doors.urls(), before)
+  assert.equal(await (await fetch(before)).text(), 'here')
+  for (const url of opened)
+    await eventually(`${url} is left`, () =>
+      fetch(url).then(
+        () => false,
+        () => true,
+      ),
+    )
+  await doors.close(0)
+})

@@ -1,0 +1,82 @@
+// Whoever is believed otherwise than before, under the same name: what they let in earlier is judged anew, requests and open streams alike.
+
+import assert from 'node:assert/strict'
+import { afterEach, test } from 'node:test'
+import { type CryptoKey, importJWK } from 'jose'
+import { openCredentials } from '../../src/gateway/credentials.ts'
+import type { Request } from '../../src/serving/exchange.ts'
+import { eventually } from '../support/wire.ts'
+import { kid, makeKeys, type Options, openBackend, openTestGateway, type TestGateway } from './in-process.ts'
+
+const pods = '/kubernetes/cluster/prod/api/v1/pods'
+let gateway: TestGateway
+afterEach(() => gateway.close())
+
+async function open(options: Partial<Options> = {}): Promise<void> {
+  const backend = await openBackend((request, response) => {
+    if (request.url?.includes('watch')) response.writeHead(200).flushHeaders()
+    else response.end('{}')
+  })
+  gateway = await openTestGateway({ backend, ...options })
+}
+const get = (key: string, query = '') =>
+  fetch(`${gateway.url}${pods}${query}`, { headers: { Authorization: `Bearer ${key}` } })
+const statusOf = async (key: string) => (await get(key)).status
+
+test('tokens of a key that the issuer replaced under the same id end, with their streams; those of its other keys go on', async () => {
+  await open()
+  gateway.published.push({ ...gateway.publicJwk, kid: 'second' })
+  const [gone, stays] = [await gateway.sign(), await gateway.sign(undefined, { kid: 'second' })]
+  const [cut, other] = [await get(gone, '?watch=1'), await get(stays, '?watch=1')]
+  assert.deepEqual([await statusOf(gone), await statusOf(stays)], [200, 200])
+  gateway.published[0] = makeKeys().publicJwk
+  // An id that is not known has the keys fetched again.
+  assert.equal(await statusOf(await gateway.sign(undefined, { kid: 'third' })), 401)
+  assert.deepEqual([await statusOf(gone), await statusOf(stays)], [401, 200])
+  await assert.rejects(cut.text())
+  await eventually('the other one was looked at', async () => gateway.streams.open === 1)
+  assert.equal(gateway.streams.cut, 1)
+  await other.body?.cancel()
+})
+
+test('what access keys opened goes on or ends as the service says that is asked now', async () => {
+  let generation = 0
+  const asked: string[] = []
+  await open({
+    generation: () => generation,
+    review: async key => {
+      asked.push(key)
+      if (generation > 0 && key !== 'plat_ada') return undefined
+      return { caller: { username: 'ada', groups: ['system:authenticated'] }, keyUid: key }
+    },
+  })
+  const [stays, cut] = [await get('plat_ada', '?watch=1'), await get('plat_eve', '?watch=1')]
+  generation++
+  gateway.streams.look()
+  await assert.rejects(cut.text())
+  assert.deepEqual([await statusOf('plat_ada'), await statusOf('plat_eve')], [200, 401])
+  assert.deepEqual(asked, ['plat_ada', 'plat_eve', 'plat_ada', 'plat_eve'], 'each once more')
+  assert.deepEqual([gateway.streams.open, gateway.streams.cut], [1, 1])
+  await stays.body?.cancel()
+})
+
+test('a key that goes while a token is verified with it does not count', async () => {
+  await open()
+  const key = (await importJWK(gateway.publicJwk, 'ES256')) as CryptoKey
+  let losses = 0
+  const credentials = openCredentials({
+    issuer: () => 'https://issuer.test',
+    keySet: {
+      keyOf: async id => (id === kid && losses++ === 0 ? key : undefined),
+      get losses() {
+        return losses
+      },
+    },
+    review: async () => undefined,
+    order: () => 0,
+    addressOf: () => '',
+    now: Date.now,
+  })
+  const request = { headers: { authorization: `Bearer ${await gateway.sign()}` }, rawHeaders: [] } as unknown as Request
+  await assert.rejects(async () => credentials.principalOf(request), /a key that the issuer does not have/)
+})
