@@ -1,11 +1,12 @@
 // The files of a data directory: who may read them, and what the first start writes (D1, D28).
 
 import { createPrivateKey, randomBytes, X509Certificate } from 'node:crypto'
-import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { chmodSync, existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { makeAuthority, type Pair } from '../serving/certificate.ts'
 import { makeKeyRing, type RingKey, readKeyRing } from '../storage/key-ring.ts'
 import { fileProblem } from './file-problem.ts'
+import { makeDirectory } from './make-directory.ts'
 import { SettingsError } from './settings.ts'
 
 export function openDirectory(directory: string): void {
@@ -14,14 +15,6 @@ export function openDirectory(directory: string): void {
   } catch (error) {
     throw new Error(`the data directory ${directory} cannot be made: ${(error as Error).message}`)
   }
-}
-
-/** Step by step: asked to make all at once below /proc, Node never comes back. */
-function makeDirectory(path: string): void {
-  if (!existsSync(path)) {
-    makeDirectory(dirname(path))
-    mkdirSync(path, { mode: 0o700 })
-  } else if (!statSync(path).isDirectory()) throw new Error(`${path} is a file`)
 }
 
 /** Whole or not at all, and readable by its owner alone. */

@@ -1,9 +1,10 @@
 // Files as the command line keeps them: written whole, for their owner alone, by one program at a time. io.ts hands it on.
 
-import { access, constants, mkdir, open, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { access, constants, open, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { delimiter, dirname, join } from 'node:path'
 import type { Files } from '../cli/world.ts'
 import { locked } from './lock.ts'
+import { makeDirectory } from './make-directory.ts'
 
 /** `tell`: says to whoever waits what for. */
 export const openFiles = (env: NodeJS.ProcessEnv, tell: (text: string) => void): Files => ({
@@ -14,7 +15,7 @@ export const openFiles = (env: NodeJS.ProcessEnv, tell: (text: string) => void):
     }),
 
   async write(path, data) {
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+    makeDirectory(dirname(path))
     const temporary = `${path}.${process.pid}.tmp`
     try {
       const handle = await open(temporary, 'w', 0o600)

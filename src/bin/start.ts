@@ -12,7 +12,9 @@ const fromTerminal: readonly string[] = ['SIGINT', 'SIGQUIT']
 
 export const start: Start = ([command = '', ...args], { env, through }) => {
   const output = through ? 'pipe' : 'inherit'
-  const child = spawn(command, args, { stdio: ['inherit', output, output], env: env as NodeJS.ProcessEnv })
+  const child = begun(command, () =>
+    spawn(command, args, { stdio: ['inherit', output, output], env: env as NodeJS.ProcessEnv }),
+  )
   const listeners = passedOn.map(signal => {
     const pass = () => void (process.stdin.isTTY && fromTerminal.includes(signal) ? undefined : child.kill(signal))
     process.on(signal, pass)
@@ -39,10 +41,23 @@ export const start: Start = ([command = '', ...args], { env, through }) => {
   }
 }
 
+/** What the system refuses at once is told as what it tells later. */
+function begun<T>(command: string, begin: () => T): T {
+  try {
+    return begin()
+  } catch (error) {
+    throw new StartError(`cannot start ${command}: ${told(error as NodeJS.ErrnoException)}`, 126)
+  }
+}
+
 async function pipe(from: Readable | null, to: Writable, through: Through): Promise<void> {
   for await (const chunk of from ?? []) to.write(through(chunk as Buffer))
   to.write(through(undefined))
 }
 
-const told = (error: NodeJS.ErrnoException) =>
-  error.code === 'ENOENT' ? 'there is no such program' : error.code === 'EACCES' ? 'it may not be run' : error.message
+const words: { readonly [code: string]: string } = {
+  ENOENT: 'there is no such program',
+  EACCES: 'it may not be run',
+  E2BIG: 'the system takes no arguments and variables as large; --file KEY=PATH gives a value as a file',
+}
+const told = (error: NodeJS.ErrnoException) => words[error.code ?? ''] ?? error.message

@@ -96,6 +96,8 @@ export const createAccessKey: Command = defineCommand({
   positionals: [{ name: 'NAME', what: 'name of the key' }],
   run: async ({ flags, words: [name = ''] }, io) => {
     if (flags['for-team'] && flags['for-user']) throw new UsageError(['--for-team and --for-user exclude each other'])
+    if (flags.sliding && flags.ttl === undefined)
+      throw new UsageError(['--sliding needs --ttl TIME: a key that never ends counts no time'])
     const scope = scopeOf(flags)
     warnOfRole(io, scope ?? {})
     const spec = {

@@ -1,7 +1,7 @@
 // What a child gets: secrets as environment variables, by name or as mapped. run.ts builds it and builds it anew when something changes.
 
 import { UsageError } from './command.ts'
-import { dataOf, findSecret, secretKind, secretValue, type Where } from './secret.ts'
+import { dataOf, findSecret, secretKind, secretValue, staleness, type Where } from './secret.ts'
 import type { Session } from './session.ts'
 
 /** Which object a value came from, to follow it. */
@@ -9,6 +9,8 @@ export type Source = { readonly namespace: string; readonly name: string }
 export type Values = {
   readonly values: ReadonlyMap<string, Buffer>
   readonly sources: readonly Source[]
+  /** What is to be known of some of them. */
+  readonly notes: readonly string[]
 }
 
 /** NAME, NAME.KEY or NAME.KEY=ENV. Throws UsageError with everything that is wrong. */
@@ -16,6 +18,7 @@ export async function readValues(session: Session, asked: readonly string[], whe
   const values = new Map<string, Buffer>()
   const from = new Map<string, string>()
   const sources: Source[] = []
+  const notes = new Set<string>()
   const problems: string[] = []
   const put = (variable: string, value: Buffer, word: string) => {
     const other = from.get(variable)
@@ -38,13 +41,15 @@ export async function readValues(session: Session, asked: readonly string[], whe
     const { object, key } = await findSecret(session, word, where)
     const { namespace = '', name = '' } = object.metadata
     sources.push({ namespace, name })
+    const stale = staleness(object)
+    if (stale) notes.add(stale)
     if (key !== undefined) put(variable ?? key, secretValue(object, key, secretKind(where)), word)
     else if (variable !== undefined)
       problems.push(`--secret ${one}: one variable takes one key: --secret ${word}.KEY=${variable}`)
     else for (const [each, value] of dataOf(object)) put(each, value, `${word}.${each}`)
   }
   if (problems.length) throw new UsageError(problems)
-  return { values, sources }
+  return { values, sources, notes: [...notes] }
 }
 
 /** The operating system ends a variable at its first NUL: a value with one would be cut without a word. */

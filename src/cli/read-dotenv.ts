@@ -7,12 +7,17 @@ const back: { readonly [character: string]: string } = { n: '\n', r: '\r', t: '\
 /** Whoever gave the wrong file needs no line of it for every line. */
 const mostProblems = 20
 
-/** Throws UsageError with every line that cannot be read; values are never repeated. */
-export function readDotenv(text: string, file: string): Map<string, Uint8Array> {
+/**
+ * Throws UsageError with every line that cannot be read; values are never repeated. With `isShell`, what a shell would not
+ * take as it stands is no value.
+ */
+export function readDotenv(text: string, file: string, isShell = false): Map<string, Uint8Array> {
   const entries = new Map<string, Uint8Array>()
   const problems: string[] = []
   const source = text.replace(/^\uFEFF/, '')
   let at = 0
+  /** Whether a shell would put something else in the place of the value, or end it sooner. */
+  let isExpanded = false
   const lineOf = (place: number) => source.slice(0, place).split('\n').length
   const restOfLine = () => {
     const end = source.indexOf('\n', at)
@@ -28,13 +33,17 @@ export function readDotenv(text: string, file: string): Map<string, Uint8Array> 
       if (line.trim() && !line.trim().startsWith('#')) problems.push(`${file}:${lineOf(start)}: expected NAME=value`)
       continue
     }
-    at += name[0].length
+    const [before, key = ''] = name
+    at += before.length
+    isExpanded = false
     const value = isQuote(source[at]) ? quoted() : plain(restOfLine())
     if (value === undefined) {
-      problems.push(`${file}:${lineOf(start)}: the quotes of ${name[1]} are not closed, or something follows them`)
+      problems.push(`${file}:${lineOf(start)}: the quotes of ${key} are not closed, or something follows them`)
       restOfLine()
-    } else if (entries.has(name[1] ?? '')) problems.push(`${file}:${lineOf(start)}: ${name[1]} is there twice`)
-    else entries.set(name[1] ?? '', Buffer.from(value))
+    } else if (isExpanded && isShell)
+      problems.push(`${file}:${lineOf(start)}: a shell reads more in the value of ${key} than it says: put it in '…'`)
+    else if (entries.has(key)) problems.push(`${file}:${lineOf(start)}: ${key} is there twice`)
+    else entries.set(key, Buffer.from(value))
   }
   if (problems.length) throw new UsageError(problems)
   return entries
@@ -55,6 +64,12 @@ export function readDotenv(text: string, file: string): Map<string, Uint8Array> 
     return rest && !rest.startsWith('#') ? undefined : value
   }
 
+  function plain(line: string): string {
+    const value = line.replace(/(^|\s)#[\s\S]*$/, '').trim()
+    if (/[\s$`;&|<>()\\'"*?[~]/.test(value)) isExpanded = true
+    return value
+  }
+
   function literal(): string | undefined {
     const end = source.indexOf("'", at + 1)
     if (end === -1) return undefined
@@ -71,6 +86,7 @@ export function readDotenv(text: string, file: string): Map<string, Uint8Array> 
         return pieces.join('')
       }
       const next = source[place + 1] ?? ''
+      if (source[place] === '`' || (source[place] === '$' && /[\w({@*#?$!-]/.test(next))) isExpanded = true
       pieces.push(source[place] === '\\' ? (back[next] ?? next) : (source[place] ?? ''))
       place += source[place] === '\\' ? 2 : 1
     }
@@ -84,4 +100,3 @@ export function readDotenv(text: string, file: string): Map<string, Uint8Array> 
 }
 
 const isQuote = (character: string | undefined) => character === "'" || character === '"'
-const plain = (line: string) => line.replace(/(^|\s)#[\s\S]*$/, '').trim()

@@ -76,7 +76,9 @@ async function watchAll(io: Io, asked: Asked, { sources, signal, look }: Watched
         const session = await openSession(io, asked)
         const selection = { namespace, fieldSelector: `metadata.name=${name}`, signal, ...lost }
         try {
-          for await (const { type } of follow(session.resources, kind, selection)) if (type !== 'DELETED') await look()
+          for await (const { type } of follow(session.resources, kind, selection))
+            if (type !== 'DELETED') await look()
+            else io.err(`platform: warning: ${name} was deleted; the program goes on with the values it has\n`)
         } finally {
           session.close()
         }

@@ -53,6 +53,7 @@ export const run = defineCommand({
     if (!words[0]) throw new UsageError(['there is no program to run: platform run --secret NAME -- COMMAND'])
     const files = filesOf(asked.file)
     const first = await valuesNow(io, asked)
+    for (const note of first.notes) io.err(`platform: warning: ${note}\n`)
     const start = (values: Values['values']) => startWith(io, { values, files, words, isMasked: asked.mask })
     if (!asked.watch) return (await start(first.values)).ended
     return followed(io, asked, { first, start, read: () => liveValues(io, asked) })
@@ -76,7 +77,7 @@ async function valuesNow(io: Io, asked: RunFlags): Promise<Values> {
     if (!copy) throw error
     const age = span((io.now() - copy.time) / 1000)
     io.err(`platform: warning: ${error.message}; the program gets the values of ${age} ago\n`)
-    return { values: copy.values, sources: [] }
+    return { values: copy.values, sources: [], notes: [] }
   }
 }
 

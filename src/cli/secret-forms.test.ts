@@ -63,6 +63,37 @@ test('dotenv and shell refuse what they cannot hold, and name the keys', () => {
   assert.deepEqual(problems('shell'), ['a.b', 'binary', 'nul'])
 })
 
+test('what a shell would not take as it stands is no value of a shell, and its line is named; elsewhere it is one', () => {
+  const lines = [
+    'A=$(id)',
+    'B=`id`',
+    'C=1; D=2',
+    'E="$HOME"',
+    'F=a b',
+    'G="1" # one',
+    "H='$(id)'",
+    'I="\\$5"',
+    'J=plain',
+  ]
+  const file = lines.join('\n')
+  const shown = (text: string, isShell: boolean) =>
+    Object.fromEntries([...readDotenv(text, 'f', isShell)].map(([name, value]) => [name, value.toString()]))
+  const wrong = (text: string, isShell: boolean): readonly string[] => {
+    try {
+      return Object.keys(shown(text, isShell))
+    } catch (error) {
+      return (error as UsageError).problems
+    }
+  }
+  const said = (line: number, key: string) =>
+    `f:${line}: a shell reads more in the value of ${key} than it says: put it in '…'`
+  const expected = [1, 2, 3, 4, 5].map(line => said(line, lines[line - 1]?.[0] ?? ''))
+  assert.deepEqual(wrong(file, true), expected)
+  assert.deepEqual(wrong(lines.map(line => `export ${line}`).join('\n'), true), expected)
+  assert.equal(shown(file, false)['A'], '$(id)')
+  assert.deepEqual(shown(lines.slice(5).join('\n'), true), { G: '1', H: '$(id)', I: '$5', J: 'plain' })
+})
+
 test('a dotenv file as people write it', () => {
   const read = (file: string) =>
     Object.fromEntries([...readDotenv(file, 'f')].map(([name, value]) => [name, value.toString()]))

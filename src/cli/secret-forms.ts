@@ -15,6 +15,7 @@ export function formOf(asked: string | undefined, file: string): Form {
   const known = forms.find(form => form === asked)
   if (known) return known
   if (file.endsWith('.json')) return 'json'
+  if (file.endsWith('.sh')) return 'shell'
   return /\.ya?ml$/.test(file) ? 'yaml' : 'dotenv'
 }
 
@@ -58,7 +59,7 @@ export function readForm(form: Form, bytes: Uint8Array, file: string): Map<strin
   if (form === 'dotenv' || form === 'shell') {
     const text = textOf(bytes)
     if (text === undefined) throw new UsageError([`${file} is not text`])
-    return readDotenv(text, file)
+    return readDotenv(text, file, form === 'shell')
   }
   const problems: string[] = []
   const value = decoded(form, bytes, file)

@@ -12,6 +12,7 @@ import {
   secretFlags,
   secretKind,
   secretValue,
+  staleness,
   textOf,
 } from './secret.ts'
 import { openSession } from './session.ts'
@@ -40,6 +41,8 @@ export const getSecret = defineCommand({
     try {
       const { object, key } = await findSecret(session, word, flags, flags.key)
       const kind = secretKind(flags)
+      const stale = staleness(object)
+      if (stale) io.err(`platform: warning: ${stale}\n`)
       if (key !== undefined) printValue(io, key, secretValue(object, key, kind), flags.output)
       else if (flags.all) printAll(io, dataOf(object), flags)
       else if (flags.output === 'value')

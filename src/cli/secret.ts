@@ -60,6 +60,16 @@ export async function findSecret(session: Session, word: string, where: Where, k
   })
 }
 
+type Conditions = { readonly conditions?: readonly { readonly [field: string]: unknown }[] }
+
+/** Of one that does not follow its source: what it holds, if anything, may be old. undefined: it does, or has none. */
+export function staleness({ metadata, status }: Resource): string | undefined {
+  const { conditions = [] } = (status ?? {}) as Conditions
+  const found = conditions.find(({ type }) => type === 'Synced')
+  if (found?.['status'] !== 'False') return undefined
+  return `${metadata.name} is not in step with its source: ${String(found['message'] ?? found['reason'])}`
+}
+
 /** Decoded; a map that inherits nothing. */
 export function dataOf({ spec }: Resource): Map<string, Buffer> {
   const entries = Object.entries((spec?.['data'] ?? {}) as { [key: string]: string })

@@ -1,0 +1,64 @@
+// What is to be known of a secret is told to whoever uses it: that its source is gone, that it was deleted, that it is too large.
+
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { after, before, test } from 'node:test'
+import { type CliHome, openHome } from '../support/cli-home.ts'
+import { type Server, startServer } from '../support/server.ts'
+import { eventually } from '../support/wire.ts'
+
+let server: Server
+let home: CliHome
+const node = process.execPath
+before(async () => {
+  server = await startServer()
+  home = await openHome()
+  await home.signIn(server)
+})
+after(async () => {
+  await home.close()
+  await server.stop()
+})
+
+test('of a project secret that does not follow its source, get and run say so, and go on with what it has', async () => {
+  const secret = {
+    apiVersion: 'management.platform.sh/v1',
+    kind: 'ProjectSecret',
+    metadata: { name: 'app', namespace: 'p-shop' },
+    spec: { sharedSecretRef: { name: 'nowhere' } },
+  }
+  await home.ok('create -f -', { stdin: JSON.stringify(secret) })
+  const told = /warning: app is not in step with its source: .*nowhere/
+  await eventually('the condition is set', async () =>
+    told.test((await home.run('get secret app --project shop')).stderr),
+  )
+  const ran = await home.run(['run', '--project', 'shop', '-s', 'app', '--', node, '-e', 'console.log(1)'])
+  assert.deepEqual([ran.code, ran.stdout], [0, '1\n'])
+  assert.match(ran.stderr, told)
+})
+
+test('run --watch says that its secret was deleted, and the program goes on', async () => {
+  await home.ok('set secret gone token=-', { stdin: 'x' })
+  const child = home.start(['run', '-s', 'gone', '--watch', '--', node, '-e', 'console.log(1);setInterval(()=>{},1e3)'])
+  let said = ''
+  child.stderr?.on('data', chunk => {
+    said += chunk
+  })
+  await once(child.stdout as NodeJS.ReadableStream, 'data')
+  await home.ok('delete secret gone --yes')
+  await eventually('it is told', async () => /gone was deleted; the program goes on with the values it has/.test(said))
+  assert.equal(child.exitCode, null)
+  child.kill('SIGTERM')
+  await once(child, 'exit')
+})
+
+test('a value that no environment takes is told with the way that takes it', async () => {
+  await home.ok('set secret large token=-', { stdin: 'x'.repeat(500_000) })
+  const { code, stderr } = await home.run(['run', '-s', 'large', '--', node, '-e', '0'])
+  assert.equal(code, 126)
+  assert.match(stderr, /the system takes no arguments and variables as large; --file KEY=PATH gives a value as a file/)
+})
+
+test('--sliding counts from the last use, which needs a time to count', async () => {
+  assert.match(await home.fails(2, 'create accesskey ci --sliding'), /--sliding needs --ttl TIME/)
+})
