@@ -15,7 +15,8 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, before, describe, test } from 'node:test'
+import { after, before, describe, type TestContext, test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
 import { type Server, startServer } from '../support/server.ts'
 import { base, group, openWire, type Wire } from '../support/wire.ts'
 
@@ -236,6 +237,56 @@ describe('backup, restore and verify', { timeout: 120_000 }, () => {
       String(foreign.stderr),
       /is sealed with the key [0-9a-f]+, which the key ring does not have \(it has abc\)/,
     )
+  })
+
+  /** One that waits for the rest of its backup, with its directory begun. */
+  const halfRestored = async (t: TestContext, name: string) => {
+    const child = spawn(process.execPath, [program, 'restore', '-', '--data', place(name)], { cwd: scratch })
+    t.after(() => child.kill('SIGKILL'))
+    let said = ''
+    child.stderr.setEncoding('utf8').on('data', text => {
+      said += text
+    })
+    const ended = new Promise<number | null>(resolve => child.on('exit', resolve))
+    while (!existsSync(join(scratch, name, 'platform.db.restoring'))) await setTimeout(10)
+    return {
+      pid: child.pid,
+      end: async () => {
+        child.stdin.end(readFileSync(file))
+        return { status: await ended, said }
+      },
+    }
+  }
+
+  test('while one restores, no server starts there and no other restores, and neither takes anything from it', async t => {
+    const one = await halfRestored(t, 'both')
+    const words = 'serve --data both --https off --http 127.0.0.1:0'
+    const serving = spawnSync(process.execPath, [program, ...words.split(' ')], { cwd: scratch, timeout: 20_000 })
+    assert.equal(serving.status, 1, String(serving.stdout) + String(serving.stderr))
+    assert.match(String(serving.stderr), new RegExp(`the data directory is in use by .*\\(pid ${one.pid}\\)`))
+    const other = run('restore - --data both', readFileSync(file))
+    assert.equal(other.status, 2)
+    assert.match(String(other.stderr), /is not empty/)
+    const { status, said } = await one.end()
+    assert.equal(status, 0, said)
+    assert.equal(run('verify both').status, 0)
+    assert.deepEqual(readdirSync(join(scratch, 'both')).toSorted(), [
+      'ca.crt',
+      'ca.key',
+      'lock.db',
+      'master.key',
+      'platform.db',
+    ])
+  })
+
+  test('a restore that fails takes away what it made, and nothing that somebody put there meanwhile', async t => {
+    const one = await halfRestored(t, 'meant')
+    writeFileSync(join(scratch, 'meant/ca.key'), 'of somebody else')
+    const { status, said } = await one.end()
+    assert.equal(status, 1)
+    assert.match(said, /ca\.key is there by now/)
+    assert.deepEqual(readdirSync(join(scratch, 'meant')).toSorted(), ['ca.key', 'master.key'])
+    assert.equal(readFileSync(join(scratch, 'meant/ca.key'), 'utf8'), 'of somebody else')
   })
 
   test('where there is no room for all of it, restore says so, and leaves nothing behind', () => {
