@@ -303,7 +303,8 @@ describe('platform vcluster sync', { timeout: 300_000, concurrency: sideBySide(3
     assert.match(two.stderr, /its certificate is not trusted: give its CA as certificate-authority-data/)
 
     const { createServer: createPlain } = await import('node:http')
-    const stranger = createPlain((_, response) => response.writeHead(404).end())
+    const noSuch = JSON.stringify({ kind: 'Status', apiVersion: 'v1', reason: 'NotFound', code: 404 })
+    const stranger = createPlain((_, response) => response.writeHead(404).end(noSuch))
     await new Promise<void>(resolve => stranger.listen(0, '127.0.0.1', resolve))
     const elsewhere = `http://127.0.0.1:${(stranger.address() as { port: number }).port}`
     const other = write('other.kubeconfig', kubeconfigOf(elsewhere))
