@@ -151,6 +151,22 @@ test('whoami of a key of a team says that it is one, what it is confined to and 
   assert.match(await home.ok('whoami', { env: wide }), /^Scope: +everything its owner may\nExpires: +never$/m)
 })
 
+test('whoami tells the end of the secret that was used: the old one of a rotation ends with the overlap, the new one with its key', async () => {
+  for (const [name, more, life] of [
+    ['turned-ending', '--ttl 7d', 'in [67]d'],
+    ['turned-lasting', '', 'never'],
+    ['turned-confined', '--ttl 7d --scope-project shop', 'in [67]d'],
+    ['turned-reading', '--ttl 7d --scope-role platform-cli', 'in [67]d'],
+  ] as const) {
+    const old = (await home.ok(`create accesskey ${name} ${more}`.trim())).trim()
+    const next = (await home.ok(`rotate accesskey ${name} --overlap 1h`)).trim()
+    const ofOld = await home.ok('whoami', { env: { PLATFORM_ACCESS_KEY: old } })
+    assert.match(ofOld, /^Expires: +in (1h|59m|60m)/m, `${name}: ${ofOld}`)
+    const ofNew = await home.ok('whoami', { env: { PLATFORM_ACCESS_KEY: next } })
+    assert.match(ofNew, new RegExp(`^Expires: +${life}`, 'm'), name)
+  }
+})
+
 test('what others have written moves no cursor: control characters are shown as marks', async () => {
   const group = 'a\x1b[2Jb\rc'
   await home.ok(['create', 'team', 'escapes', '--group', group])
