@@ -12,7 +12,7 @@ import {
 } from 'node:fs'
 import { access, constants } from 'node:fs/promises'
 import { join } from 'node:path'
-import { defineCommand, UsageError } from '../cli/command.ts'
+import { defineCommand, type Given, UsageError } from '../cli/command.ts'
 import { readBackup } from '../storage/backup.ts'
 import { openDataLock } from '../storage/data-lock.ts'
 import type { RingKey } from '../storage/key-ring.ts'
@@ -61,12 +61,18 @@ export const restore = defineCommand({
     io.err(
       `platform: ${objects} objects of revision ${revision} are in ${directory}; the next write is ${revision + skip + 1}\n`,
     )
-    io.err(`platform: access keys work as before; the administrator's own is not in a backup: put it into ${directory} as admin.key,
-platform: and the next platform serve writes admin.kubeconfig; if it is lost, platform admin reset --data ${directory} makes a new one
-`)
+    io.err(`platform: access keys work as before; ${adviceFor(flags, directory, settings.https !== 'off')}\n`)
     return 0
   },
 })
+
+/** What comes next is asked as this was. `isSecure`: a server serves HTTPS, and then writes a kubeconfig that leads there. */
+function adviceFor(flags: Given<typeof dataFlags>['flags'], directory: string, isSecure: boolean): string {
+  const given = (['config', 'master-key'] as const).map(name => (flags[name] ? ` --${name} ${flags[name]}` : ''))
+  const same = `--data ${directory}${given.join('')}`
+  return `the administrator's own is not in a backup: put it into ${directory} as admin.key${isSecure ? ',' : ';'}
+platform: ${isSecure ? `and the next platform serve ${same} writes admin.kubeconfig; ` : ''}if it is lost, platform admin reset ${same} makes a new one`
+}
 
 /** The key ring may be there already: it is not in a backup. */
 function refuseFull(directory: string, own: readonly string[] = []): void {

@@ -117,7 +117,7 @@ describe('backup, restore and verify', { timeout: 120_000 }, () => {
       const directory = join(scratch, 'restored')
       assert.deepEqual(words.split('\n').slice(1), [
         `platform: access keys work as before; the administrator's own is not in a backup: put it into ${directory} as admin.key,`,
-        `platform: and the next platform serve writes admin.kubeconfig; if it is lost, platform admin reset --data ${directory} makes a new one`,
+        `platform: and the next platform serve --data ${directory} writes admin.kubeconfig; if it is lost, platform admin reset --data ${directory} makes a new one`,
         '',
       ])
       const checked = run('verify restored')
@@ -150,6 +150,21 @@ describe('backup, restore and verify', { timeout: 120_000 }, () => {
     const again = run(`backup ${file} --data data`)
     assert.deepEqual([again.status, /is there already/.test(String(again.stderr))], [2, true])
     assert.equal(run(`backup ${file} --data data --replace`).status, 0)
+  })
+
+  test('what restore advises asks as it was asked itself: with the key ring, and of no kubeconfig where there is no HTTPS', () => {
+    writeFileSync(join(scratch, 'plain.yaml'), 'apiVersion: config.platform.sh/v1\nkind: ServerConfig\nhttps: "off"\n')
+    const flags = '--config plain.yaml --master-key data/master.key'
+    const apart = run(`restore ${file} --data apart ${flags}`)
+    assert.equal(apart.status, 0, String(apart.stderr))
+    const there = join(scratch, 'apart')
+    assert.deepEqual(String(apart.stderr).split('\n').slice(1), [
+      `platform: access keys work as before; the administrator's own is not in a backup: put it into ${there} as admin.key;`,
+      `platform: if it is lost, platform admin reset --data ${there} ${flags} makes a new one`,
+      '',
+    ])
+    const reset = run(/platform (admin reset .*) makes/.exec(String(apart.stderr))?.[1] ?? '')
+    assert.equal(reset.status, 0, String(reset.stderr))
   })
 
   test('a backup is of one revision, whatever is written meanwhile', async () => {
