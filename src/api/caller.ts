@@ -11,6 +11,8 @@ export type Caller = {
   readonly key?: string
   /** The uid of that key: what tokens made with it are known by (D31). */
   readonly keyUid?: string
+  /** When the secret that was used ends, where its key was rotated meanwhile: the key itself lives on (D22). */
+  readonly keyUntil?: number
   /** Who really asks, where they act as somebody else. */
   readonly impersonator?: string
   /** What that key is confined to; absent: nothing. */

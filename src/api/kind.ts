@@ -60,7 +60,7 @@ export type Tools = {
   readonly authenticate: (key: string) => Caller | undefined
   /** When a bearer key that counts ends, as far as is known, in milliseconds; undefined: never. */
   readonly keyEnds: (key: string) => number | undefined
-  /** The same of the key that the caller came with. */
+  /** The same of the very secret that the caller came with. */
   readonly ownKeyEnds: () => number | undefined
   /** The same question as `judge`, about somebody else. */
   readonly judgeOther: (who: Caller, question: Question) => Judgement

@@ -46,8 +46,14 @@ export function authenticateWith(options: AuthenticateOptions): Authenticate {
       touch(key.uid, time)
       if (key.previous) touch(`${key.uid}/${keyId(found)}`, time)
     }
-    return identity.caller
+    return found === key.digest ? identity.caller : withEnd(identity, key)
   }
+}
+
+/** Whoever still comes with the secret from before a rotation. */
+function withEnd(identity: Identity, { previous }: AccessKey): Caller {
+  identity.before ??= { ...identity.caller, ...(previous ? { keyUntil: previous.until } : {}) }
+  return identity.before
 }
 
 /** Whether a key would be let in, for questions about whom it belongs to (D17). */
@@ -151,7 +157,7 @@ export function expiryWarnings({
   }
 }
 
-type Identity = { readonly caller: Caller; readonly teams: number; touched: number }
+type Identity = { readonly caller: Caller; before?: Caller; readonly teams: number; touched: number }
 
 /** Username and groups that come with a key (D16). Kept until the key changes, or a team that its user is or was in. */
 function identityOf(key: AccessKey, teams: Teams, known: WeakMap<AccessKey, Identity>): Identity {
@@ -165,7 +171,7 @@ function identityOf(key: AccessKey, teams: Teams, known: WeakMap<AccessKey, Iden
     extra: { 'authentication.platform.sh/key': [key.name] },
     ...(restricts(key.scope) ? { scope: key.scope } : {}),
   }
-  const identity = { caller, teams: version, touched: kept?.touched ?? Number.NEGATIVE_INFINITY }
+  const identity: Identity = { caller, teams: version, touched: kept?.touched ?? Number.NEGATIVE_INFINITY }
   known.set(key, identity)
   return identity
 }

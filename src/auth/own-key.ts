@@ -8,8 +8,8 @@ import { actOf } from './authorize.ts'
 import { allows } from './scope.ts'
 
 export type OwnKeyOptions = {
-  /** When a key ends, by its name; undefined: never. */
-  readonly ends: (key: string) => number | undefined
+  /** When what somebody came with ends; undefined: never. */
+  readonly ends: (caller: Caller) => number | undefined
   readonly now: () => number
 }
 
@@ -22,7 +22,7 @@ export const ownKeyWith =
     // Whoever acts for others hands them what is answered: the key is not theirs.
     if (impersonator !== undefined) return undefined
     if (allows(scope, { target: 'Management', act: actOf(question) })) return undefined
-    const end = ends(key)
+    const end = ends(caller)
     return [
       { reason: 'KeyName', message: key },
       { reason: 'KeyOwner', message: username },

@@ -26,7 +26,7 @@ export function writeSecret(file: string, text: string): void {
 }
 
 /** For everybody to read, as far as the umask lets them. */
-export const writePublic = (file: string, text: string) => writeFileSync(file, text, { flush: true })
+const writePublic = (file: string, text: string) => writeFileSync(file, text, { flush: true })
 
 /**
  * Made where neither of its files is there, or where nobody was told of it yet, for a start may end between the two. Later

@@ -137,7 +137,7 @@ export function openHouse(options: HouseOptions): House {
       keyPair,
       authenticate: key => lookUp(caller, key),
       keyEnds: key => keyEnds(key),
-      ownKeyEnds: () => namedEnds(caller.key ?? ''),
+      ownKeyEnds: () => ownEnds(caller),
       judgeOther: (who, question) => authorizer.judge(who, question),
       explain: (question, who) => explainer.explain(who, question),
       whoCan: question => explainer.whoCan(question),
@@ -192,6 +192,10 @@ export function openHouse(options: HouseOptions): House {
     const key = book.named(name)
     return key?.ttl === undefined ? undefined : endOf(key, lastActivity)
   }
+  const ownEnds = ({ key = '', keyUntil = Number.POSITIVE_INFINITY }: Caller) => {
+    const end = Math.min(namedEnds(key) ?? Number.POSITIVE_INFINITY, keyUntil)
+    return end === Number.POSITIVE_INFINITY ? undefined : end
+  }
   const issuer = openIssuer({
     url: baseUrl,
     keys: signingKeys,
@@ -236,7 +240,7 @@ export function openHouse(options: HouseOptions): House {
       if (storage.store.get({ bucket: kind.id, ...ref })) touch(readId(object.metadata.uid ?? ''), now())
     },
     warningFor: expiryWarnings({ book, now, lastActivity }),
-    ownKey: ownKeyWith({ ends: namedEnds, now }),
+    ownKey: ownKeyWith({ ends: ownEnds, now }),
     ready,
     stop: () => {
       for (const one of [book, teams, rbac, signingKeys]) one.stop()

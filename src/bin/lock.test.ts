@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
+import { utimesSync } from 'node:fs'
 import { mkdtemp, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -29,18 +30,55 @@ test('of two programs that find a lock left behind, one at a time goes on', asyn
     const taker = new URL('../../test/support/lock-taker.ts', import.meta.url)
     const both = [fork(taker), fork(taker)]
     const said = async (child: ChildProcess) => (await once(child, 'message'))[0] as unknown
+    const paths = Array.from({ length: 60 }, (_, round) => `${path}-${round}`)
     try {
       await Promise.all(both.map(said))
-      for (let round = 0; round < 60; round++) {
-        await leaveBehind(`${path}.lock`)
-        const alone = both.map(said)
-        for (const child of both) child.send(path)
-        assert.deepEqual(await Promise.all(alone), [true, true], `round ${round}`)
-      }
+      for (const one of paths) await leaveBehind(`${one}.lock`)
+      const alone = both.map(said)
+      for (const child of both) child.send(paths)
+      const all = paths.map(() => true)
+      assert.deepEqual(await Promise.all(alone), [all, all])
       assert.deepEqual(await readdir(directory), [], 'nothing is left behind')
     } finally {
       for (const child of both) child.kill('SIGKILL')
     }
+  })
+})
+
+test('a lock that is touched is held, whatever the time is that it is touched with: clocks jump', async () => {
+  await inDirectory(async path => {
+    const lock = `${path}.lock`
+    await leaveBehind(lock)
+    let days = 0
+    const touching = setInterval(() => utimesSync(lock, ++days * 86_400, days * 86_400), 10)
+    const isTold = Promise.withResolvers<void>()
+    let isInside = false
+    const waiting = locked(
+      path,
+      async () => {
+        isInside = true
+      },
+      { tell: () => isTold.resolve(), staleAfter: 1000, tellAfter: 2000 },
+    )
+    try {
+      await Promise.race([isTold.promise, waiting])
+      assert.equal(isInside, false)
+    } finally {
+      clearInterval(touching)
+      await rm(lock, { force: true })
+      await waiting
+    }
+    assert.equal(isInside, true)
+  })
+})
+
+test('a lock of this very moment that nobody touches is left behind: it is waited for, and no longer', async () => {
+  await inDirectory(async path => {
+    await writeFile(`${path}.lock`, '')
+    let looks = 0
+    const tell = () => looks++
+    assert.equal(await locked(path, async () => 'mine', { tell, staleAfter: 200, tellAfter: 50 }), 'mine')
+    assert.equal(looks, 1)
   })
 })
 
@@ -50,7 +88,7 @@ test('where whoever found a lock left behind was killed as well, the next one go
     await leaveBehind(lock)
     const { ino, mtimeNs } = await stat(lock, { bigint: true })
     await leaveBehind(`${lock}.${ino}-${mtimeNs}`)
-    await openFiles({}, () => {}).locked(path, async () => {})
+    await locked(path, async () => {}, { tell: () => {}, staleAfter: 200 })
     assert.deepEqual(await readdir(directory), [])
   })
 })

@@ -1,14 +1,15 @@
 // One program at a time on a file: a lock beside it, as kubectl keeps one beside a kubeconfig. files.ts calls it.
 
 import type { BigIntStats } from 'node:fs'
-import { type FileHandle, mkdir, open, rm, stat } from 'node:fs/promises'
+import { type FileHandle, open, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
+import { makeDirectory } from './make-directory.ts'
 
 export type LockOptions = {
   /** Says what is waited for, where that takes long. */
   readonly tell: (text: string) => void
-  /** Milliseconds after which a lock that nobody touched was left by a program that was killed. */
+  /** Milliseconds of looking on after which a lock that nobody touched was left by a program that was killed. */
   readonly staleAfter?: number
   readonly tellAfter?: number
   readonly touchEvery?: number
@@ -18,7 +19,7 @@ export type LockOptions = {
 export async function locked<T>(path: string, work: () => Promise<T>, options: LockOptions): Promise<T> {
   const { touchEvery = 2000 } = options
   const lock = `${path}.lock`
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+  makeDirectory(dirname(path))
   const handle = await take(path, lock, options)
   const touching = setInterval(() => {
     const now = new Date()
@@ -35,12 +36,12 @@ export async function locked<T>(path: string, work: () => Promise<T>, options: L
 async function take(path: string, lock: string, options: LockOptions): Promise<FileHandle> {
   const { tell, staleAfter = 10_000, tellAfter = 1000 } = options
   const began = performance.now()
+  const leftBehind = openWatch(staleAfter)
   let isTold = false
   for (;;) {
     const handle = await makeAlone(lock)
     if (handle) return handle
-    const there = await look(lock)
-    if (there && isStale(there, staleAfter) && (await removeStale(lock, there, staleAfter))) continue
+    if (await removeStale(lock, leftBehind)) continue
     if (!isTold && performance.now() - began >= tellAfter) {
       isTold = true
       const patience = `one that was killed is not waited for longer than ${Math.ceil(staleAfter / 1000)} s`
@@ -58,22 +59,37 @@ const makeAlone = (file: string) =>
   })
 
 const look = (file: string) => stat(file, { bigint: true }).catch(() => undefined)
-/** One from the future was left before the clock was put right. */
-const isStale = ({ mtimeMs }: BigIntStats, after: number) => Math.abs(Date.now() - Number(mtimeMs)) > after
 const isSame = (one: BigIntStats, other: BigIntStats | undefined) =>
   one.ino === other?.ino && one.dev === other.dev && one.mtimeNs === other.mtimeNs
+
+/** Milliseconds between two looks count no more than so: whoever stood still themselves saw nobody else do it. */
+const mostBetweenLooks = 100
+
+type LeftBehind = (file: string) => Promise<BigIntStats | undefined>
+
+/** Answers a file that nobody touched for so long before our own eyes. What time it was touched at says nothing: clocks jump. */
+function openWatch(after: number): LeftBehind {
+  const seen = new Map<string, { readonly found: BigIntStats; readonly at: number; readonly still: number }>()
+  return async file => {
+    const [at, found, before] = [performance.now(), await look(file), seen.get(file)]
+    if (!found) return undefined
+    const isStill = before !== undefined && isSame(found, before.found)
+    const still = isStill ? before.still + Math.min(at - before.at, mostBetweenLooks) : 0
+    seen.set(file, { found, at, still })
+    return still >= after ? found : undefined
+  }
+}
 
 /**
  * Many may find the same lock left behind, and a slow one must not remove the next one's: who wants to remove it first makes a file
  * that is named after this very lock, alone, and then looks again. Where that one was killed, too, its file is removed likewise.
  */
-async function removeStale(file: string, found: BigIntStats, after: number): Promise<boolean> {
+async function removeStale(file: string, leftBehind: LeftBehind): Promise<boolean> {
+  const found = await leftBehind(file)
+  if (!found) return false
   const right = `${file}.${found.ino}-${found.mtimeNs}`
   const handle = await makeAlone(right)
-  if (!handle) {
-    const other = await look(right)
-    return other !== undefined && isStale(other, after) && removeStale(right, other, after)
-  }
+  if (!handle) return removeStale(right, leftBehind)
   try {
     if (isSame(found, await look(file))) await rm(file, { force: true })
     return true

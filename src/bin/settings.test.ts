@@ -74,6 +74,15 @@ test('nothing is no value: a flag is refused, a variable was not filled, and a f
   rmSync(directory, { recursive: true })
 })
 
+test('a value that is long is not repeated: it hides what is wrong, and may be a secret', async () => {
+  const long = 'x'.repeat(300)
+  for (const args of [['--https', long], ['--shutdown-delay', long], ['--storage', long], [`--insecure-http=${long}`]])
+    await assert.rejects(
+      readSettings(args, {}),
+      (error: Error) => error instanceof SettingsError && !/x{65}/.test(error.message),
+    )
+})
+
 test('no setting lets a token live longer than what has to outlive it counts with (D31)', async () => {
   const ask = async (ttl: number) => (await readSettings(['--token-max-ttl', String(ttl)], {}))['token.maxTTL']
   assert.equal(await ask(longestTokenTTL), longestTokenTTL)

@@ -226,13 +226,18 @@ function convert(key: Key, { value, from }: Found, problems: string[]): unknown 
             ? value
             : undefined
   if (converted === undefined) {
-    problems.push(`${from}: ${JSON.stringify(value)} is not a ${wanted}`)
+    problems.push(`${from}: ${shown(value)} is not a ${wanted}`)
     return row.default
   }
   if (converted === '' && row.default !== '') problems.push(`${from} is empty: a value is to stand there`)
   const right = converted === '' ? undefined : row.check?.(converted as never)
-  if (right) problems.push(`${from}: ${JSON.stringify(converted)} must be ${right}`)
+  if (right) problems.push(`${from}: ${shown(converted)} must be ${right}`)
   return converted
+}
+
+const shown = (value: unknown) => {
+  const text = JSON.stringify(value)
+  return text.length > 66 ? `a value of ${text.length} characters` : text
 }
 
 const toNumber = (value: unknown) => (/^\d{1,9}$/.test(String(value)) ? Number(value) : undefined)

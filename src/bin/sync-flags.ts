@@ -3,6 +3,7 @@
 import { dnsLabel } from '../api/names.ts'
 import type { Flags, Given, Io } from '../cli/command.ts'
 import { readDuration } from '../cli/duration.ts'
+import { quoted } from '../cli/plain.ts'
 import { configFlags } from '../cli/read-config.ts'
 import type { Config } from '../vcluster/config.ts'
 import type { OpenSyncOptions } from '../vcluster/sync.ts'
@@ -17,9 +18,9 @@ const longest = 999_999
 
 export function timeoutProblem(text: string): string {
   try {
-    return timeoutOf(text) > longest ? `--timeout: "${text}" must be at most 11d` : ''
+    return timeoutOf(text) > longest ? `--timeout: ${quoted(text)} must be at most 11d` : ''
   } catch {
-    return `--timeout: "${text}" must be a time such as 90s, 15m or 2h`
+    return `--timeout: ${quoted(text)} must be a time such as 90s, 15m or 2h`
   }
 }
 

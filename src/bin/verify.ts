@@ -2,7 +2,7 @@
 
 import { randomBytes } from 'node:crypto'
 import { createReadStream, existsSync, statSync } from 'node:fs'
-import { open } from 'node:fs/promises'
+import { type FileHandle, open } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { defineCommand, type Io, UsageError } from '../cli/command.ts'
 import { kinds } from '../kinds/index.ts'
@@ -12,9 +12,10 @@ import { readStored } from '../storage/index.ts'
 import type { RingKey } from '../storage/key-ring.ts'
 import { openSealer } from '../storage/sealed.ts'
 import { UnknownKeyError } from '../storage/sealed-stream.ts'
-import { verifyFile } from '../storage/verify.ts'
+import { whyUnseen } from '../storage/sqlite-errors.ts'
+import { UnseenError, verifyFile } from '../storage/verify.ts'
 import { type DataPlace, dataFlags, dataPlace } from './data-flags.ts'
-import { unreadable } from './file-problem.ts'
+import { fileProblem, unreadable } from './file-problem.ts'
 
 export const verify = defineCommand({
   words: ['verify'],
@@ -32,7 +33,7 @@ export const verify = defineCommand({
   ],
   run: async ({ flags, words: [given] }, io) => {
     if (given === undefined) return verifyDirectory(await dataPlace(flags, io.env), io)
-    const found = given === '-' ? undefined : statSync(given, { throwIfNoEntry: false })
+    const found = given === '-' ? undefined : look(given)
     if (given !== '-' && !found) throw new UsageError([`${given}: there is no such directory or file`])
     if (!found?.isDirectory()) return verifyBackup(given, await dataPlace(flags, io.env), io)
     if (flags.data !== undefined && resolve(flags.data) !== resolve(given))
@@ -43,13 +44,19 @@ export const verify = defineCommand({
 
 async function verifyDirectory(place: DataPlace, io: Io): Promise<number> {
   const file = join(place.directory, 'platform.db')
-  if (!existsSync(file)) throw new UsageError([`${place.directory} has no platform.db: it is no data directory`])
+  if (!look(file)) throw new UsageError([`${place.directory} has no platform.db: it is no data directory`])
+  await beginningOf(file)
   const sealer = sealerOf(ringOf(place))
-  const { damages, records, revision, otherFormat } = verifyFile(file)
-  if (otherFormat !== undefined && !damages.length)
-    throw new UsageError([`${file} was not verified: it has ${otherFormat}`])
+  const { damages, records, revision, otherFormat } = seen(file, () => verifyFile(file))
+  if (otherFormat !== undefined && !damages.length) throw unverified(file, `it has ${otherFormat}`)
   // What cannot be read as it was written need not be opened.
-  const seals = damages.length ? [] : brokenSeals(readStored(place.directory), kinds, sealer)
+  const seals = damages.length
+    ? []
+    : brokenSeals(
+        seen(file, () => readStored(place.directory)),
+        kinds,
+        sealer,
+      )
   for (const damage of [...damages, ...seals]) io.out(`${damage}\n`)
   const count = damages.length + seals.length
   if (damages.length) io.err('platform: seals are looked at once everything else is whole\n')
@@ -72,7 +79,8 @@ async function verifyBackup(file: string, place: DataPlace, io: Io): Promise<num
   const look = brokenSealOf(kinds, sealerOf(keys))
   const source = file === '-' ? process.stdin : createReadStream(file)
   const { damages, records, revision } = await checkBackup({ source, keys, look }).catch(error => {
-    throw error instanceof UnknownKeyError ? new UsageError([`${named} was not verified: ${error.message}`]) : error
+    if (error instanceof UnknownKeyError) throw unverified(named, error.message)
+    throw 'syscall' in error ? unreadable(named, error) : error
   })
   for (const damage of damages) io.out(`${damage}\n`)
   io.err(
@@ -83,22 +91,49 @@ async function verifyBackup(file: string, place: DataPlace, io: Io): Promise<num
   return damages.length ? 1 : 0
 }
 
+const unverified = (what: string, why: string) => new UsageError([`${what} was not verified: ${why}`])
+
+/** What cannot be looked at just now, or by this user, is not damaged for that. */
+function seen<T>(file: string, look: () => T): T {
+  try {
+    return look()
+  } catch (error) {
+    const why = error instanceof UnseenError ? error.message : whyUnseen((error as Error).cause)
+    throw why === undefined ? error : unverified(file, why)
+  }
+}
+
+function look(path: string) {
+  try {
+    return statSync(path, { throwIfNoEntry: false })
+  } catch (error) {
+    throw new UsageError([fileProblem(path, error)])
+  }
+}
+
 const counted = (count: number) => `${count} ${count === 1 ? 'damage' : 'damages'}`
 
 const sealerOf = (keys: readonly RingKey[]) => openSealer({ keys, random: size => randomBytes(size) })
 
+/** Throws where it cannot be read. */
+async function beginningOf(file: string): Promise<Buffer> {
+  const begin = Buffer.alloc(16)
+  let handle: FileHandle | undefined
+  try {
+    handle = await open(file)
+    await handle.read(begin, 0, begin.length)
+    return begin
+  } catch (error) {
+    throw unreadable(file, error)
+  } finally {
+    await handle?.close()
+  }
+}
+
 /** Whoever names the store's own file means its directory. A pipe is not looked into: what is read of it is gone. */
 async function refuseDatabase(file: string): Promise<void> {
   if (file === '-' || !statSync(file).isFile()) return
-  const handle = await open(file).catch(error => {
-    throw unreadable(file, error)
-  })
-  const begin = Buffer.alloc(16)
-  try {
-    await handle.read(begin, 0, begin.length)
-  } finally {
-    await handle.close()
-  }
+  const begin = await beginningOf(file)
   if (begin.toString('latin1') === 'SQLite format 3\0')
     throw new UsageError([`${file} is the store of a data directory: platform verify ${dirname(file)} looks at it`])
 }

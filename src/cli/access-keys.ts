@@ -10,6 +10,7 @@ import { type Command, defineCommand, type Given, type Io, UsageError } from './
 import { readLifetime } from './duration.ts'
 import { contextFlag, dryRunFlag } from './flags.ts'
 import { readsEverything } from './key-facts.ts'
+import { quoted } from './plain.ts'
 import { nameOf, printJson } from './print.ts'
 import { openSession, type Session } from './session.ts'
 import { lostBy, shownOnce, warnings } from './shown-once.ts'
@@ -46,7 +47,7 @@ function scopeOf(flags: ScopeFlags): JsonObject | undefined {
   const pair = (flag: keyof ScopeFlags, field: string) =>
     flags[flag].map(text => {
       const [project = '', name = '', ...more] = text.split('/')
-      if (!project || !name || more.length) problems.push(`--${flag}: "${text}" must be PROJECT/NAME`)
+      if (!project || !name || more.length) problems.push(`--${flag}: ${quoted(text)} must be PROJECT/NAME`)
       return { project, [field]: name }
     })
   const scope = {

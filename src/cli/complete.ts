@@ -5,6 +5,7 @@ import { type Command, defineCommand, type Flag, type Io, loaded, type Row, Usag
 import { readContexts } from './contexts.ts'
 import { anyKind, kindWords } from './kind-named.ts'
 import { namespaceFor } from './namespace-for.ts'
+import { quoted } from './plain.ts'
 import { readTokens } from './read-flags.ts'
 import { openSession } from './session.ts'
 
@@ -132,7 +133,7 @@ export const completion = defineCommand({
   positionals: [{ name: 'SHELL', what: 'bash, zsh or fish' }],
   run: async ({ words: [shell = ''] }, io) => {
     const script = Object.hasOwn(scripts, shell) ? scripts[shell] : undefined
-    if (script === undefined) throw new UsageError([`"${shell}" must be ${Object.keys(scripts).join(', ')}`])
+    if (script === undefined) throw new UsageError([`${quoted(shell)} must be ${Object.keys(scripts).join(', ')}`])
     io.out(script)
     return 0
   },

@@ -1,6 +1,7 @@
 // Durations as people write them: 90s, 15m, 12h, 7d, 2w. Commands with a --ttl or the like read them with it.
 
 import { UsageError } from './command.ts'
+import { quoted } from './plain.ts'
 
 const units: { readonly [unit: string]: number } = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 }
 
@@ -9,11 +10,11 @@ export function readDuration(flag: string, text: string): number {
   if (/^0*[1-9]\d{0,8}$/.test(text)) {
     const each = Object.keys(units).map(unit => `${text}${unit}`)
     throw new UsageError([
-      `${flag}: "${text}" must be a time with its unit: say ${each.slice(0, -1).join(', ')} or ${each.at(-1)}`,
+      `${flag}: ${quoted(text)} must be a time with its unit: say ${each.slice(0, -1).join(', ')} or ${each.at(-1)}`,
     ])
   }
   if (!/^((\d{1,9}[smhdw])+|0)$/.test(text))
-    throw new UsageError([`${flag}: "${text}" must be a time such as 90s, 15m, 12h, 7d or 2w`])
+    throw new UsageError([`${flag}: ${quoted(text)} must be a time such as 90s, 15m, 12h, 7d or 2w`])
   return [...text.matchAll(/(\d+)([smhdw])/g)].reduce(
     (sum, [, count, unit]) => sum + Number(count) * (units[unit ?? 's'] ?? 1),
     0,
@@ -23,6 +24,6 @@ export function readDuration(flag: string, text: string): number {
 /** How long something lives. To the server 0 is no limit (D18, D31), and hardly what somebody means who says it. */
 export function readLifetime(text: string, without: string): number {
   const seconds = readDuration('--ttl', text)
-  if (!seconds) throw new UsageError([`--ttl: "${text}" must be more than nothing; without --ttl ${without}`])
+  if (!seconds) throw new UsageError([`--ttl: ${quoted(text)} must be more than nothing; without --ttl ${without}`])
   return seconds
 }

@@ -1,6 +1,7 @@
 // What a child gets: secrets as environment variables, by name or as mapped. run.ts builds it and builds it anew when something changes.
 
 import { UsageError } from './command.ts'
+import { shortened } from './plain.ts'
 import { dataOf, findSecret, secretKind, secretValue, staleness, type Where } from './secret.ts'
 import type { Session } from './session.ts'
 
@@ -32,7 +33,7 @@ export async function readValues(session: Session, asked: readonly string[], whe
     throw new UsageError(
       wrong.map(
         one =>
-          `--secret ${one}: behind = stands the name of a variable: letters, digits and _, no digit first, such as PGPASSWORD`,
+          `--secret ${shortened(one)}: behind = stands the name of a variable: letters, digits and _, no digit first, such as PGPASSWORD`,
       ),
     )
   for (const one of asked) {

@@ -3,6 +3,7 @@
 import { dnsLabel } from '../api/names.ts'
 import { parseLabelSelector } from '../api/selector.ts'
 import type { Flags } from './command.ts'
+import { shortened } from './plain.ts'
 
 /** The rule of the server (D7), in words for people. */
 export const namespaceProblems = (name: string): string[] =>
@@ -13,7 +14,7 @@ function selectorProblems(text: string): string[] {
     parseLabelSelector(text)
     return []
   } catch (error) {
-    return [`is no selector: ${(error as Error).message}`]
+    return [`is no selector: ${(error as Error).message.replace(/[^\s"']{65,}/g, shortened)}`]
   }
 }
 

@@ -48,7 +48,8 @@ export const list: Command = defineCommand({
   ],
   flags: getFlags,
   positionals: [{ name: 'KIND', what: 'such as teams, sharedsecrets, accesskeys, clusterroles' }],
-  instead: ([word = '']) => `list shows all of a kind: platform get ${word} NAME shows one`,
+  instead: ([word = '']) =>
+    `list shows all of a kind: platform get ${/^[a-z]{1,32}$/i.test(word) ? word : 'KIND'} NAME shows one`,
   run: async ({ flags, words: [word = ''] }, io) => show(io, flags, [word]),
 })
 

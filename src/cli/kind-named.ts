@@ -4,6 +4,7 @@ import type { Kind, Verb } from '../api/kind.ts'
 import { didYouMean } from '../api/nearest.ts'
 import { kinds } from '../kinds/index.ts'
 import { UsageError } from './command.ts'
+import { quoted, shortened } from './plain.ts'
 
 /** What people say instead of the kind's own name. */
 const alsoCalled: { readonly [word: string]: string } = {
@@ -46,10 +47,11 @@ export function readNames([word = '', ...rest]: readonly string[], project: stri
   if (!word.includes('/')) return { word, names: rest }
   const all = [word, ...rest]
   const wrong = all.filter(one => !/^[^/]+\/[^/]+$/.test(one))
-  if (wrong.length) throw new UsageError(wrong.map(one => `"${one}" must be KIND/NAME, as the others are`))
+  if (wrong.length) throw new UsageError(wrong.map(one => `${quoted(one)} must be KIND/NAME, as the others are`))
   const [kind = ''] = word.split('/')
   const other = rest.find(one => look(one.split('/')[0] ?? '', project) !== look(kind, project))
-  if (other !== undefined) throw new UsageError([`one kind at a time: ${word} and ${other} are of two`])
+  if (other !== undefined)
+    throw new UsageError([`one kind at a time: ${shortened(word)} and ${shortened(other)} are of two`])
   return { word: kind, names: all.map(one => one.split('/')[1] ?? '') }
 }
 
@@ -67,6 +69,6 @@ export function kindNamed(word: string, verb: Verb, project?: string): Kind {
   const known = [...those.flatMap(wordsOf), ...Object.keys(alsoCalled)]
   const names = those.map(({ plural }) => plural).join(', ')
   throw new UsageError([
-    found ? unasked(found, verb) : `"${word}" is no kind${didYouMean(word, known)}; there are: ${names}`,
+    found ? unasked(found, verb) : `${quoted(word)} is no kind${didYouMean(word, known)}; there are: ${names}`,
   ])
 }

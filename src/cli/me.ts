@@ -72,18 +72,22 @@ async function reviewed({ resources }: Session, now: number): Promise<Me> {
       because: username === `platform:team:${name}` ? ofTeam : becauseOf(await read(Team, name), username, groups),
     })),
   ])
+  // A server that is older than this program tells no end, unless by the object.
+  const facts = key && !extra[endsIn] ? factsOf(key, now) : toldOf(extra, now)
   return {
     user: username,
     groups,
     teams,
-    ...(keyName === undefined ? {} : { key: { name: keyName, ...(key ? factsOf(key, now) : toldOf(extra, now)) } }),
+    ...(keyName === undefined ? {} : { key: { name: keyName, ...facts } }),
   }
 }
 
-/** For keys that may not read their own object: what the server says beside who one is. */
+const endsIn = 'authentication.platform.sh/key-ends-in'
+
+/** What the server says beside who one is. It knows which secret of a key was sent; and not every key may read its own object. */
 function toldOf(extra: { readonly [name: string]: readonly string[] }, now: number) {
   const [scope] = extra['authentication.platform.sh/scope'] ?? []
-  const [left] = extra['authentication.platform.sh/key-ends-in'] ?? []
+  const [left] = extra[endsIn] ?? []
   return keyTold(
     scope === undefined ? undefined : JSON.parse(scope),
     left === undefined ? undefined : Number(left),

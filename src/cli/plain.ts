@@ -5,3 +5,11 @@ export const plain = (text: string) => text.replace(/[\x00-\x1f\x7f-\x9f]/g, 'ï¿
 
 /** The same for a message of several lines, which may have tabs. */
 export const plainLines = (text: string) => text.replace(/[\x00-\x08\x0b-\x1f\x7f-\x9f]/g, 'ï¿½')
+
+/** A word of who asks, within a message. A long one hides the message, and may be a secret that came into the wrong place. */
+export const quoted = (word: string) => (isLong(word) ? `a word of ${word.length} characters` : `"${word}"`)
+
+/** The same without the quotes. */
+export const shortened = (word: string) => (isLong(word) ? `(${quoted(word)})` : word)
+
+const isLong = (word: string) => word.length > 64

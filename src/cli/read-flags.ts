@@ -3,6 +3,7 @@
 import { parseArgs } from 'node:util'
 import { didYouMean } from '../api/nearest.ts'
 import { type Command, type Flag, type Flags, type Given, UsageError } from './command.ts'
+import { quoted, shortened } from './plain.ts'
 
 type Env = { readonly [name: string]: string | undefined }
 type Read = Map<string, string[]>
@@ -66,9 +67,9 @@ export function readTokens(
     const row = Object.hasOwn(flags, token.name) ? flags[token.name] : undefined
     if (!row) {
       const known = Object.keys(flags)
-      problems.push(`${token.rawName} is no flag${didYouMean(token.name, known, one => `--${one}`)}`)
+      problems.push(`${shortened(token.rawName)} is no flag${didYouMean(token.name, known, one => `--${one}`)}`)
     } else if (row.type === 'switch' && token.value !== undefined && !/^(true|false)$/.test(token.value))
-      problems.push(`${token.rawName}: "${token.value}" must be true or false`)
+      problems.push(`${token.rawName}: ${quoted(token.value)} must be true or false`)
     else if (row.type !== 'switch' && token.value === undefined)
       problems.push(`${token.rawName} needs a value: ${token.rawName} ${row.value}`)
     else read.set(token.name, [...(read.get(token.name) ?? []), token.value ?? 'true'])
@@ -95,8 +96,8 @@ function readValue(
   }
   for (const value of values ?? [])
     if (row.choices && !row.choices.includes(value))
-      problems.push(`${from}: "${value}" must be ${row.choices.join(', ')}${didYouMean(value, row.choices)}`)
+      problems.push(`${from}: ${quoted(value)} must be ${row.choices.join(', ')}${didYouMean(value, row.choices)}`)
   for (const value of values ?? [])
-    for (const problem of row.check?.(value) ?? []) problems.push(`${from}: "${value}" ${problem}`)
+    for (const problem of row.check?.(value) ?? []) problems.push(`${from}: ${quoted(value)} ${problem}`)
   return row.type === 'list' ? (values ?? []) : (values?.at(-1) ?? row.default)
 }

@@ -5,8 +5,9 @@ import { defineCommand, type Io, UsageError } from './command.ts'
 import { confirm } from './confirm.ts'
 import { dryRunFlag, headersFlag, yesFlag } from './flags.ts'
 import { placeText } from './namespace-for.ts'
+import { quoted } from './plain.ts'
 import { ago, paint, printJson, printTable } from './print.ts'
-import { dataOf, secretFlags, secretKind, secretRef, type Where } from './secret.ts'
+import { dataOf, nameOrNot, secretFlags, secretKind, secretRef, type Where } from './secret.ts'
 import { openSession, type Session } from './session.ts'
 
 type Version = {
@@ -77,7 +78,7 @@ function placeOf(word: string, needsVersion: boolean): Place {
   const [, name, version] = /^([^@]+)(?:@([1-9]\d{0,8}))?$/.exec(word) ?? []
   if (name && (version || !needsVersion)) return { name, ...(version ? { version: Number(version) } : {}) }
   const wanted = needsVersion ? 'NAME@VERSION' : 'NAME or NAME@VERSION'
-  throw new UsageError([`"${word}" must be ${wanted}, such as ${word.split('@')[0] || 'db'}@3`])
+  throw new UsageError([`${quoted(word)} must be ${wanted}, such as ${nameOrNot(word.split('@')[0] || 'db')}@3`])
 }
 
 async function read(session: Session, place: Place, where: Where): Promise<Shown> {

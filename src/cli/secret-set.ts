@@ -5,6 +5,7 @@ import { defineCommand, type Io, UsageError } from './command.ts'
 import { confirm } from './confirm.ts'
 import { dryRunFlag, yesFlag } from './flags.ts'
 import { placeText } from './namespace-for.ts'
+import { quoted } from './plain.ts'
 import { checkEntries, findSecret, secretFlags, secretKind, secretRef, secretValue, writeData } from './secret.ts'
 import { openSession } from './session.ts'
 
@@ -59,7 +60,7 @@ async function readPairs(io: Io, pairs: readonly string[]): Promise<Map<string, 
     value: pair.includes('=') ? pair.slice(pair.indexOf('=') + 1) : undefined,
   }))
   const twice = parts.filter(({ key }, at) => parts.findIndex(one => one.key === key) !== at)
-  const problems = twice.map(({ key }) => `the key "${key}" is given twice`)
+  const problems = twice.map(({ key }) => `the key ${quoted(key)} is given twice`)
   if (parts.filter(({ value }) => value === '-').length > 1)
     problems.push('standard input can be the value of one key alone')
   if (parts.some(({ value }) => value === undefined) && !io.ask)

@@ -9,6 +9,7 @@ import { SharedSecret } from '../kinds/shared-secret.ts'
 import { UsageError } from './command.ts'
 import { contextFlag, namespaceFlag, projectFlag } from './flags.ts'
 import { namespaceFor } from './namespace-for.ts'
+import { quoted } from './plain.ts'
 import { withHint } from './secret-missing.ts'
 import type { Session } from './session.ts'
 
@@ -86,7 +87,7 @@ export function secretValue(object: Resource, key: string, kind: Kind): Buffer {
   throw new ApiError(
     404,
     'NotFound',
-    `${kind.singular} "${name}" has no key "${key}"${didYouMean(key, keys)}; it has: ${keys.join(', ') || 'none'}`,
+    `${kind.singular} "${name}" has no key ${quoted(key)}${didYouMean(key, keys)}; it has: ${keys.join(', ') || 'none'}`,
     {
       ...(status.details ? { details: status.details } : {}),
     },

@@ -9,6 +9,7 @@ import { openTransport } from '../kubeconfig/transport.ts'
 import { type Io, UsageError } from './command.ts'
 import { type Context, contextNamed, readContexts, readKey } from './contexts.ts'
 import { namespaceProblems } from './flags.ts'
+import { quoted } from './plain.ts'
 import { proxyEnv } from './proxy-env.ts'
 import { certificateIn, isNoTls, isUntrusted, lookAt, serverOf, untrusted, withFingerprint } from './trust.ts'
 
@@ -148,7 +149,9 @@ function checkAlone({ env }: Io, given: string, asked: string | undefined): void
   const [by, mend] = isVariable
     ? ['PLATFORM_CONTEXT', 'unset one of them']
     : ['--context', 'unset PLATFORM_ACCESS_KEY, or leave out --context']
-  throw new UsageError([`PLATFORM_ACCESS_KEY is set, and ${by} names the context "${asked}": each has a key; ${mend}`])
+  throw new UsageError([
+    `PLATFORM_ACCESS_KEY is set, and ${by} names the context ${quoted(asked)}: each has a key; ${mend}`,
+  ])
 }
 
 /** For what goes by the key of a context, whatever key the environment has. */
@@ -166,7 +169,7 @@ const placeOf = (io: Io, { server, ca, namespace = 'default' }: Context) => ({
 /** undefined: the environment names none. Throws UsageError where it is no name. */
 export function namespaceIn({ env: { PLATFORM_NAMESPACE: name } }: Io): string | undefined {
   const problems = name ? namespaceProblems(name) : []
-  if (problems.length) throw new UsageError(problems.map(one => `PLATFORM_NAMESPACE: "${name}" ${one}`))
+  if (problems.length) throw new UsageError(problems.map(one => `PLATFORM_NAMESPACE: ${quoted(name ?? '')} ${one}`))
   return name || undefined
 }
 

@@ -6,7 +6,7 @@ import type { Kind, Shown } from '../api/kind.ts'
 import { isObject, type Json, type JsonObject, type Resource } from '../api/object.ts'
 import { parseStored } from '../api/parsed.ts'
 import { type Document, documentFrom, documentOf, storedDocument } from '../api/resources.ts'
-import { SealError } from '../storage/sealed.ts'
+import { nameOf, SealError } from '../storage/sealed.ts'
 import type { Entry, Value } from '../storage/store.ts'
 import type { Context, Place } from './context.ts'
 import { type FieldPath, fieldPath, readAt, writeAt } from './field-path.ts'
@@ -31,9 +31,18 @@ export function load(ctx: Pick<Context, 'sealer'>, kind: Kind, entry: Entry): Re
 /** What is not sealed did not come from here: it is refused as what was changed is. */
 function openAt({ sealer }: Pick<Context, 'sealer'>, kind: Kind, at: Place, sealed: Json): Json {
   try {
-    return JSON.parse(sealer.open(at, typeof sealed === 'string' ? sealed : ''))
+    return parsed(at, sealer.open(at, typeof sealed === 'string' ? sealed : ''))
   } catch (error) {
     throw error instanceof SealError ? sealBroken(kind, at.name, error.message) : error
+  }
+}
+
+/** The parser's own words would quote what was sealed. */
+function parsed(at: Place, plaintext: string): Json {
+  try {
+    return JSON.parse(plaintext)
+  } catch {
+    throw new SealError(`${nameOf(at)} does not open: what was sealed is no JSON`)
   }
 }
 

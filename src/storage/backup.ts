@@ -166,7 +166,16 @@ export function* recordsIn(piece: Buffer): Generator<readonly [Fields, Buffer]> 
     const [json, bytes] = [piece.readUInt32BE(at), piece.readUInt32BE(at + 4)]
     const start = at + 8 + json
     if (start + bytes > piece.length) throw new Error('it is longer than its piece')
-    yield [JSON.parse(piece.toString('utf8', at + 8, start)) as Fields, piece.subarray(start, start + bytes)]
+    yield [fieldsIn(piece.toString('utf8', at + 8, start)), piece.subarray(start, start + bytes)]
     at = start + bytes
+  }
+}
+
+/** The parser's own words would quote what was sealed. */
+function fieldsIn(json: string): Fields {
+  try {
+    return JSON.parse(json) as Fields
+  } catch {
+    throw new Error('its fields are no JSON')
   }
 }

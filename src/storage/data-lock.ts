@@ -1,34 +1,48 @@
-// One server a data directory: a lock that the operating system releases when the process ends, however it ends.
+// One server a data directory: a lock that the operating system releases when the process ends, however it ends. What restores takes it, too.
 
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { codeOf, isDamaged, plainWords } from './sqlite-errors.ts'
 
 const BUSY = 5
 
+export type DataLock = {
+  close(): void
+  /** Likewise, and leaves no file behind. */
+  remove(): void
+}
+
 /**
  * Node has no flock, but SQLite has: an empty database in an exclusive transaction. Nobody may open `lock.db` by
  * other means in this process, since closing any descriptor of it would release the lock; hence the pid beside it.
  */
-export function openDataLock(directory: string): { close(): void } {
-  const pidFile = join(directory, 'lock.pid')
+export function openDataLock(directory: string): DataLock {
+  const [file, pidFile] = [join(directory, 'lock.db'), join(directory, 'lock.pid')]
+  const before = numberOf(file)
   let lock: DatabaseSync | undefined
   try {
-    lock = new DatabaseSync(join(directory, 'lock.db'), { timeout: 0 })
+    lock = new DatabaseSync(file, { timeout: 0 })
     lock.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE')
+    // One that was removed between opening and locking it is nobody else's to find: it locks nothing.
+    if (before === undefined || numberOf(file) !== before) {
+      lock.close()
+      return openDataLock(directory)
+    }
     writeFileSync(pidFile, `${process.pid}\n`)
   } catch (error) {
     lock?.close()
     if (isDamaged(error))
       throw new Error(
-        `${join(directory, 'lock.db')} is damaged: ${(error as Error).message}. It holds nothing: delete it, while no server uses the directory`,
+        `${file} is damaged: ${(error as Error).message}. It holds nothing: delete it, while no server uses the directory`,
         { cause: error },
       )
     if ((codeOf(error) & 0xff) !== BUSY) {
       throw new Error(`cannot use the data directory ${directory}: ${plainWords(error)}`, { cause: error })
     }
-    throw new Error(`the data directory is in use by another platform server (pid ${pidIn(pidFile)})`, { cause: error })
+    throw new Error(`the data directory is in use by another platform server, or a restore (pid ${pidIn(pidFile)})`, {
+      cause: error,
+    })
   }
   const held = lock
   return {
@@ -36,8 +50,14 @@ export function openDataLock(directory: string): { close(): void } {
       rmSync(pidFile, { force: true })
       held.close()
     },
+    remove() {
+      rmSync(file, { force: true }) // while it is held: whoever comes now makes a new one
+      this.close()
+    },
   }
 }
+
+const numberOf = (file: string) => statSync(file, { throwIfNoEntry: false })?.ino
 
 function pidIn(file: string): string {
   try {

@@ -117,6 +117,6 @@ function parse(sealed: string): { id: string; bytes: Buffer } | undefined {
   return { id: sealed.slice(SEALED.length, end), bytes }
 }
 
-function nameOf({ kind, namespace, name, path }: Place): string {
+export function nameOf({ kind, namespace, name, path }: Place): string {
   return `${path} of ${kind} ${namespace === '' ? '' : `${namespace}/`}${name}`
 }

@@ -72,7 +72,7 @@ describe('sqlite: crashes', () => {
     const file = scratch()
     const first = child(file, 'setInterval(() => {}, 1000)')
     await first.lines.next()
-    const reason = `the data directory is in use by another platform server (pid ${first.process.pid})`
+    const reason = `the data directory is in use by another platform server, or a restore (pid ${first.process.pid})`
     await assert.rejects(open({ file }), { message: reason })
     first.process.kill('SIGKILL')
     await once(first.process, 'exit')

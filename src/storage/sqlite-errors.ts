@@ -16,6 +16,7 @@ const words: { readonly [code: number]: string } = {
   11: 'the database file is damaged',
   [FULL]: 'the disk is full',
   14: 'the database file cannot be opened',
+  15: 'another program holds the database',
   26: 'the database file is damaged',
 }
 
@@ -29,6 +30,21 @@ export function plainWords(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error)
   const known = words[codeOf(error) & 0xff]
   return known === undefined ? message : `${known} (${message})`
+}
+
+const toDo: { readonly [code: number]: string } = {
+  5: 'try again when that has ended',
+  6: 'try again when that has ended',
+  7: 'try again with more of it',
+  [READONLY]: 'look at a copy of the whole directory, where it may be written',
+  14: 'it and what stands beside it must be readable, in a directory that may be written',
+  15: 'try again when that has ended',
+}
+
+/** Why a file could not be looked at though nothing may be wrong with what is in it, and what to do; undefined: it is another failure. */
+export function whyUnseen(error: unknown): string | undefined {
+  const advice = toDo[codeOf(error) & 0xff]
+  return advice && `${plainWords(error)}: ${advice}`
 }
 
 /** What is in the file is not what was written, in words. */

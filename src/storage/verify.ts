@@ -3,7 +3,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import { isObject } from '../api/object.ts'
 import { sumOf } from './record-sum.ts'
-import { isNoDatabase, plainWords } from './sqlite-errors.ts'
+import { isNoDatabase, plainWords, whyUnseen } from './sqlite-errors.ts'
 import { FILE_VERSION, type LogRow, sumOfRow } from './sqlite-schema.ts'
 import { SLOTS } from './sqlite-table.ts'
 
@@ -17,8 +17,12 @@ export type Verified = {
 }
 
 type Summed<T> = T & { readonly sum: number }
+/** It could not be looked at: in words, with what to do. */
+export class UnseenError extends Error {}
+
 export const MOST_DAMAGES = 1000
 
+/** Throws UnseenError. */
 export function verifyFile(file: string): Verified {
   const damages: string[] = []
   const found = { records: 0, revision: 0 }
@@ -32,6 +36,8 @@ export function verifyFile(file: string): Verified {
     try {
       look()
     } catch (error) {
+      const unseen = whyUnseen(error)
+      if (unseen !== undefined) throw new UnseenError(unseen, { cause: error })
       tell(`${where} cannot be read: ${plainWords(error)}`)
       isForeign ||= isNoDatabase(error)
     }
@@ -39,11 +45,11 @@ export function verifyFile(file: string): Verified {
   let db: DatabaseSync | undefined
   tried('the file', () => {
     db = new DatabaseSync(file, { readOnly: true, timeout: 5000 })
-    db.exec('BEGIN')
   })
   const open = db
   if (open === undefined) return { ...found, damages }
   try {
+    tried('the file', () => open.exec('BEGIN'))
     tried('the file', () => checkStructure(open, tell))
     if (isForeign) return { ...found, damages }
     // Of another format the checks below would find fault with what is right.

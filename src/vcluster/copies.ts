@@ -1,10 +1,10 @@
 // What is known of one kind on one side: what the informer follows, and, until it has caught up, what was just written.
 
-import { ApiError } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
 import type { Ref, Resource } from '../api/object.ts'
 import type { Resources } from '../api/resources.ts'
 import { startInformer } from '../reconcile/informer.ts'
+import { isNotFound } from './missing-api.ts'
 import { within } from './scoped.ts'
 
 export type CopiesOptions<T extends Resource> = {
@@ -91,7 +91,7 @@ export function followCopies<T extends Resource>(options: CopiesOptions<T>): Cop
         await resources.get(kind, own.ref)
         return
       } catch (error) {
-        if (error instanceof ApiError && error.code === 404) return forget(slot, own)
+        if (isNotFound(error)) return forget(slot, own)
         failed(error)
       }
       await new Promise<void>(resolve => setTimeout(resolve, delay).unref())

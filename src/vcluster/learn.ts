@@ -5,6 +5,7 @@ import { ApiError } from '../api/errors.ts'
 import type { OwnerReference, Resource } from '../api/object.ts'
 import type { Resources } from '../api/resources.ts'
 import { Endpoints, type EndpointsObject, Service } from './kinds.ts'
+import { isNotFound } from './missing-api.ts'
 
 export type LearnOptions = {
   /** URL of the host's API server. */
@@ -85,9 +86,8 @@ async function look(resources: Resources, kind: typeof Service, namespace: strin
   try {
     return (await resources.get(kind, { namespace, name })).object
   } catch (error) {
-    if (!(error instanceof ApiError)) throw error
-    if (error.code === 404) return undefined
-    if (error.code === 403) return 'forbidden'
+    if (isNotFound(error)) return undefined
+    if (error instanceof ApiError && error.code === 403) return 'forbidden'
     throw error
   }
 }

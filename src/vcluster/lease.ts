@@ -4,6 +4,7 @@ import { ApiError } from '../api/errors.ts'
 import type { Json, Ref, Resource } from '../api/object.ts'
 import type { Resources } from '../api/resources.ts'
 import { Lease } from './kinds.ts'
+import { isNotFound } from './missing-api.ts'
 
 export type LeaseOptions = {
   readonly resources: Resources
@@ -60,7 +61,7 @@ export async function holdLease(options: LeaseOptions, signal: AbortSignal): Pro
     try {
       return (await resources.get(Lease, at)).object as LeaseObject
     } catch (error) {
-      if (error instanceof ApiError && error.code === 404) return undefined
+      if (isNotFound(error)) return undefined
       throw error
     }
   }

@@ -1,4 +1,4 @@
-// A side that answers, and does not know what is followed there: it is another kind of server. endpoints.ts finds it, bin/sync.ts says which.
+// What is not found on a side: an object, or what is followed there, and then it is another kind of server. endpoints.ts finds it, bin/sync.ts says which.
 
 import { ApiError } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
@@ -11,6 +11,10 @@ export class MissingApiError extends ApiError {
   }
 }
 
+/** An API server says so in a Status of its own; without one, something that stands before it has answered, and nothing is known. */
+export const isNotFound = (error: unknown): error is ApiError =>
+  error instanceof ApiError && error.code === 404 && error.status.reason === 'NotFound'
+
 /** A list is there even when it is empty: where it is not found, the resource itself is missing. */
 export const missingApi = (side: 'virtual' | 'host', kind: Kind, error: unknown): unknown =>
-  error instanceof ApiError && error.code === 404 ? new MissingApiError(side, kind, error) : error
+  isNotFound(error) ? new MissingApiError(side, kind, error) : error

@@ -6,6 +6,7 @@ import type { Json, Ref } from '../api/object.ts'
 import type { Resources } from '../api/resources.ts'
 import type { Trouble } from './condition.ts'
 import { Endpoints, type EndpointsObject } from './kinds.ts'
+import { isNotFound } from './missing-api.ts'
 import type { Referent } from './patch/reference.ts'
 import type { Write } from './plan.ts'
 
@@ -36,9 +37,9 @@ export function isAsSent({ verb, object }: Write, left: EndpointsObject | undefi
   return said(object) === said(left)
 }
 
-export const isConflict = (error: unknown) => error instanceof ApiError && (error.code === 409 || error.code === 404)
+export const isConflict = (error: unknown) => isNotFound(error) || (error instanceof ApiError && error.code === 409)
 const missing = (error: unknown) => {
-  if (error instanceof ApiError && error.code === 404) return undefined
+  if (isNotFound(error)) return undefined
   throw error
 }
 
@@ -47,7 +48,7 @@ type Place = { readonly host: Ref; readonly ref: Ref }
 /** What the host will say again next time; everything else may pass. */
 export function troubleOf(error: unknown, verb: Write['verb'], place: Place): Trouble | undefined {
   // What is not there and was to be made is the place for it, and no object that somebody has just removed.
-  if (error instanceof ApiError && error.code === 404 && verb === 'create')
+  if (isNotFound(error) && verb === 'create')
     return { reason: 'HostRefused', message: 'the namespace it goes to is not on the host', logged: error.message }
   return refusal(error, verb, place)
 }

@@ -2,13 +2,13 @@
 // comes to the tenant, if it may. endpoints.ts calls it for every reference of an object that it has synced (SPEC §2.10).
 
 import { canonical } from '../api/codec.ts'
-import { ApiError } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
 import type { Json, JsonObject, OwnerReference, Ref, Resource } from '../api/object.ts'
 import type { Resources } from '../api/resources.ts'
 import { importedMark, marksOf, whoseIs } from './bookkeeping.ts'
 import { TroubleError } from './condition.ts'
 import { ConfigMap, Secret } from './kinds.ts'
+import { isNotFound } from './missing-api.ts'
 import { importRefusal, neverTypes } from './patch/may-import.ts'
 import type { Referent } from './patch/reference.ts'
 import { hostAnnotations, hostLabels, type Vcluster } from './translate.ts'
@@ -79,7 +79,7 @@ async function read(resources: Resources, kind: Kind, ref: Ref): Promise<Held | 
   try {
     return (await resources.get(kind, ref)).object as Held
   } catch (error) {
-    if (error instanceof ApiError && error.code === 404) return undefined
+    if (isNotFound(error)) return undefined
     throw error
   }
 }

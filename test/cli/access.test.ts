@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { mkdirSync, utimesSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import type { Resource } from '../../src/api/object.ts'
@@ -128,9 +128,7 @@ test('whoever rotates the key they are signed in with stays signed in', async ()
 test('a new key that could not be kept is printed all the same: nobody is shut out by a disk', async () => {
   const own = await openHome()
   await own.signIn(server, (await home.ok('create accesskey unkept')).trim())
-  const lock = join(own.directory, '.config/platform/contexts.json.lock')
-  mkdirSync(lock)
-  utimesSync(lock, 0, 0)
+  mkdirSync(join(own.directory, `.config/platform/contexts.json.${process.pid}.tmp`)) // where it is written first
   const { code, stdout, stderr } = await own.run('rotate accesskey unkept --yes')
   assert.equal(code, 1, stderr)
   assert.match(
@@ -151,6 +149,22 @@ test('whoami of a key of a team says that it is one, what it is confined to and 
   assert.match(told, /^Scope: +roles: platform-cli\nExpires: +in [67]d/m)
   const wide = { PLATFORM_ACCESS_KEY: await make('of-team-too', '') }
   assert.match(await home.ok('whoami', { env: wide }), /^Scope: +everything its owner may\nExpires: +never$/m)
+})
+
+test('whoami tells the end of the secret that was used: the old one of a rotation ends with the overlap, the new one with its key', async () => {
+  for (const [name, more, life] of [
+    ['turned-ending', '--ttl 7d', 'in [67]d'],
+    ['turned-lasting', '', 'never'],
+    ['turned-confined', '--ttl 7d --scope-project shop', 'in [67]d'],
+    ['turned-reading', '--ttl 7d --scope-role platform-cli', 'in [67]d'],
+  ] as const) {
+    const old = (await home.ok(`create accesskey ${name} ${more}`.trim())).trim()
+    const next = (await home.ok(`rotate accesskey ${name} --overlap 1h`)).trim()
+    const ofOld = await home.ok('whoami', { env: { PLATFORM_ACCESS_KEY: old } })
+    assert.match(ofOld, /^Expires: +in (1h|59m|60m)/m, `${name}: ${ofOld}`)
+    const ofNew = await home.ok('whoami', { env: { PLATFORM_ACCESS_KEY: next } })
+    assert.match(ofNew, new RegExp(`^Expires: +${life}`, 'm'), name)
+  }
 })
 
 test('what others have written moves no cursor: control characters are shown as marks', async () => {

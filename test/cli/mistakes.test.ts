@@ -1,8 +1,6 @@
-// What people and scripts get wrong: each is refused with what would be right, before anything is done.
+// What people and scripts ask wrongly, in words, flags, names and places: each is refused with what would be right, before anything is done.
 
 import assert from 'node:assert/strict'
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { type CliHome, openHome } from '../support/cli-home.ts'
 import { type Server, startServer } from '../support/server.ts'
@@ -18,9 +16,6 @@ after(async () => {
   await home.close()
   await server.stop()
 })
-
-const team = (name: string) =>
-  `apiVersion: management.platform.sh/v1\nkind: Team\nmetadata: {name: ${name}}\nspec: {users: [ada]}\n`
 
 test('a command that is none leads to the one that is meant: the words turned round, a kind alone, or kubectl', async () => {
   for (const [typed, wanted] of [
@@ -123,11 +118,6 @@ test('a verb that is nearly one is asked about as it is, and that is told: roles
   assert.doesNotMatch((await home.run('can-i frobnicate teams')).stderr, /warning/)
 })
 
-test('export has -o for its form, as what prints has', async () => {
-  await home.ok('set secret formed a=-', { stdin: 'canary-formed' })
-  assert.equal(await home.ok('export secret formed -o json'), await home.ok('export secret formed --format json'))
-})
-
 test('list with a name leads to get', async () => {
   assert.equal(
     await home.fails(2, 'list teams web'),
@@ -183,30 +173,6 @@ test('a flag that is given and empty is refused: what a script meant to fill is 
   await home.fails(3, 'get accesskey x')
 })
 
-test('a key is made for no team that is not there, and for one that may not be looked at all the same', async () => {
-  assert.match(
-    await home.fails(3, 'create accesskey x --for-team nope'),
-    /there is no team "nope": platform create team nope/,
-  )
-  await home.fails(3, 'get accesskey x')
-  await home.ok('create team there')
-  assert.match(await home.ok('create accesskey of-team --for-team there'), /^plat_/)
-  const eve = await openHome()
-  await eve.signIn(server, (await home.ok('create accesskey eve --for-user eve')).trim())
-  assert.match(await eve.fails(5, 'create accesskey x --for-team nope'), /forbidden/)
-  await eve.close()
-})
-
-test('--mask says which values are too short to be masked, by their keys', async () => {
-  await home.ok('set secret pins pin=-', { stdin: '123' })
-  await home.ok('set secret pins pad=-', { stdin: '45\n' })
-  await home.ok('set secret pins long=-', { stdin: 'canary-that-is-long' })
-  await home.ok('set secret pins none=@/dev/null --allow-empty')
-  const { stdout, stderr } = await home.exec(['run', '-s', 'pins', '--mask', '--', 'sh', '-c', 'echo $pin $long'])
-  assert.equal(stdout, '123 ***\n')
-  assert.equal(stderr, 'platform: warning: --mask leaves what is shorter than 4 bytes: pad, pin\n')
-})
-
 test('names that cannot be are refused before anything is asked', async () => {
   const label = /--namespace: "Bad name" must/
   for (const args of [
@@ -242,36 +208,6 @@ test('the address of a server has nothing but a host and a port; what it had is 
   assert.match(await refused('ftp://plane.example'), /must be a URL such as/)
 })
 
-test('of many objects each that fails is told with its place; the others are made, and the code is the first one’s', async () => {
-  writeFileSync(join(home.directory, 'three.yaml'), [team('one'), team('Bad'), team('two')].join('---\n'))
-  const first = await home.run('create -f three.yaml')
-  assert.deepEqual([first.code, first.stdout], [1, 'team/one created\nteam/two created\n'])
-  assert.match(first.stderr, /^platform: three\.yaml: team\/Bad \(2 of 3\): .*\n$/)
-  const again = await home.run('create -f three.yaml')
-  assert.equal(again.code, 6)
-  assert.deepEqual(
-    again.stderr.split('\n').map(line => line.slice(0, 36)),
-    [
-      'platform: three.yaml: team/one (1 of',
-      'platform: three.yaml: team/Bad (2 of',
-      'platform: three.yaml: team/two (3 of',
-      '',
-    ],
-  )
-  assert.match(await home.fails(6, 'create -f -', { stdin: team('one') }), /^platform: teams\.\S+ "one" already exists/)
-  writeFileSync(join(home.directory, 'odd.yaml'), `${team('three')}---\nkind: Teem\n---\na: [\n---\n${team('four')}`)
-  const odd = await home.fails(2, 'create -f odd.yaml')
-  assert.match(odd, /odd\.yaml: document 2 of 4: every object needs/)
-  assert.match(odd, /odd\.yaml: document 3 of 4: /)
-  await home.fails(3, 'get team three')
-})
-
-test('a deletion of many goes on past those that are not there, tells each, and ends with 3', async () => {
-  const { code, stdout, stderr } = await home.run('delete team nobody one none two --yes')
-  assert.deepEqual([code, stdout], [3, 'team/one deleted\nteam/two deleted\n'])
-  assert.match(stderr, /"nobody" not found\n.*"none" not found\n$/)
-})
-
 test('flags before the command mean what they mean behind it', async () => {
   assert.equal(await home.ok('--context 127.0.0.1 whoami -o name'), 'admin\n')
   assert.equal(await home.ok('--context=127.0.0.1 -o name whoami'), 'admin\n')
@@ -284,76 +220,4 @@ test('flags before the command mean what they mean behind it', async () => {
   )
   assert.match(await home.ok('-h'), /^Usage:/)
   assert.match(await home.fails(2, '--context x'), /no command/)
-})
-
-test('a file that cannot be read is named with the reason, and the code is 2', async () => {
-  const data = join(home.directory, 'data')
-  mkdirSync(data)
-  writeFileSync(join(data, 'master.key'), '')
-  const here = [
-    'create -f nope',
-    'import secret x -f nope',
-    'set secret x a=@nope',
-    'login https://127.0.0.1:1 --context new --ca-file nope',
-    'token revoke --user ada --kubeconfig nope',
-    'license inspect nope',
-    'vcluster validate -f nope',
-  ]
-  // These read files by themselves, from where they are started.
-  const alone = [
-    'config check --config nope',
-    'gateway --config nope',
-    'gateway --config nope --check',
-    `restore nope --data ${data}`,
-    `restore odd.yaml --data ${data}-new --master-key nope`,
-    `serve --data ${data}-new --master-key nope`,
-    `serve --data ${data}-new --audit-policy nope`,
-  ]
-  for (const args of [...here, ...alone]) {
-    const { code, stderr } = await (here.includes(args) ? home.run(args) : home.exec(args, { stdin: '' }))
-    assert.equal(code, 2, `${args}: ${stderr}`)
-    assert.match(stderr, /cannot read (\S+\/)?nope: there is no such file\n/, args)
-    assert.equal(/ENOENT/.test(stderr), false, args)
-  }
-  assert.match(await home.fails(2, ['create', '-f', home.directory]), /it is a directory/)
-  assert.match(
-    await home.fails(2, `backup ${join(home.directory, 'no/where')} --data ${server.directory}`),
-    /cannot write .*no\/where: there is no such directory/,
-  )
-  assert.deepEqual(readdirSync(data), ['master.key'])
-})
-
-test('-o value of what has no value is refused before anything is made', async () => {
-  writeFileSync(join(home.directory, 'no-value.yaml'), team('no-value'))
-  assert.match(await home.fails(2, 'create -f no-value.yaml -o value'), /-o value is for keys and tokens/)
-  assert.match(await home.fails(2, 'create team no-value -o value'), /--output: "value" must be/)
-  await home.fails(3, 'get team no-value')
-})
-
-test('a value of a file that is no text there is refused by its key: what it was written as is lost', async () => {
-  const yaml = 'mode: 0o17\nversion: 1.10\nagent: 007\non: yes\nright: "1.10"\ntrue: canary\nso: true\nnone:\n'
-  writeFileSync(join(home.directory, 'numbers.yaml'), yaml)
-  const said = await home.fails(2, 'import secret numbers -f numbers.yaml')
-  for (const key of ['mode', 'version', 'agent', 'so'])
-    assert.match(said, new RegExp(`numbers\\.yaml: ${key} is a (number|boolean), .*: quote it`))
-  assert.doesNotMatch(said, /right/)
-  writeFileSync(join(home.directory, 'numbers.json'), '{"port": 5432, "on": false, "name": "x"}')
-  assert.match(
-    await home.fails(2, 'import secret numbers -f numbers.json'),
-    /numbers\.json: port is a number, .*\n.*numbers\.json: on is a boolean/,
-  )
-  await home.fails(3, 'get secret numbers')
-})
-
-test('a value that came out empty is refused; KEY= and --allow-empty mean it', async () => {
-  writeFileSync(join(home.directory, 'nothing'), '')
-  for (const value of ['-', '@nothing'])
-    assert.match(
-      await home.fails(2, `set secret hollow key=${value}`, { stdin: '' }),
-      /the value of key is empty: KEY= or --allow-empty says that it is meant/,
-    )
-  await home.fails(3, 'get secret hollow')
-  await home.ok('set secret hollow key=', { stdin: '' })
-  await home.ok('set secret hollow key=- other=@nothing --allow-empty', { stdin: '' })
-  assert.match(await home.ok('get secret hollow'), /^key +0\nother +0$/m)
 })

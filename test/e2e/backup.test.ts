@@ -116,7 +116,7 @@ describe('backup, restore and verify', { timeout: 120_000 }, () => {
       const directory = join(scratch, 'restored')
       assert.deepEqual(words.split('\n').slice(1), [
         `platform: access keys work as before; the administrator's own is not in a backup: put it into ${directory} as admin.key,`,
-        `platform: and the next platform serve writes admin.kubeconfig; if it is lost, platform admin reset --data ${directory} makes a new one`,
+        `platform: and the next platform serve --data ${directory} writes admin.kubeconfig; if it is lost, platform admin reset --data ${directory} makes a new one`,
         '',
       ])
       const checked = run('verify restored')

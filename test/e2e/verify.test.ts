@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -155,6 +155,37 @@ describe('verify', { timeout: 120_000 }, () => {
     assert.match(lines[0] as string, /teams\S* web\): its text is of another object/)
     assert.match(lines[1] as string, /"one".*does not open|one.*does not open/)
     assert.equal(stdout.includes(secret) || stdout.includes(moved), false)
+  })
+
+  test('what cannot be looked at is no damage: who asked is told what to do, and the code is 2', async () => {
+    const refused = (words: string) => {
+      const { status, stdout, stderr } = run(words)
+      assert.equal(status, 2, stdout + stderr)
+      assert.equal(stdout, '')
+      return stderr
+    }
+    const db = new DatabaseSync(join(scratch, 'data/platform.db'))
+    db.exec('BEGIN EXCLUSIVE')
+    const busy = refused('verify data')
+    db.close()
+    assert.match(
+      busy,
+      /data\/platform\.db was not verified: another program holds the database .*: try again when that has ended/,
+    )
+    mkdirSync(join(scratch, 'unreadable/platform.db'), { recursive: true })
+    cpSync(join(scratch, 'data/master.key'), join(scratch, 'unreadable/master.key'))
+    assert.match(refused('verify unreadable'), /cannot read .*unreadable\/platform\.db: it is a directory/)
+    cpSync(join(scratch, 'data'), join(scratch, 'shut'), { recursive: true })
+    const logged = new DatabaseSync(join(scratch, 'shut/platform.db'))
+    logged.exec('PRAGMA journal_mode = WAL')
+    logged.close()
+    mkdirSync(join(scratch, 'shut/platform.db-wal'))
+    assert.match(
+      refused('verify shut'),
+      /shut\/platform\.db was not verified: the database file cannot be opened .*: it and what stands beside it must be readable, in a directory that may be written/,
+    )
+    symlinkSync('circle', join(scratch, 'circle'))
+    assert.match(refused('verify circle'), /circle: .*too many symbolic links/)
   })
 
   test('a lock that is broken is named, and that it may go; backup, too, names a store that is broken', () => {

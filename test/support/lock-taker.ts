@@ -1,13 +1,13 @@
-// A program that takes a lock whenever it is told to, and says whether it was alone with it. lock.test.ts starts two of them.
+// A program that takes locks whenever it is told to, and says whether it was alone with each. lock.test.ts starts two of them.
 
 import { mkdir, rmdir, stat } from 'node:fs/promises'
-import { openFiles } from '../../src/bin/files.ts'
+import { locked } from '../../src/bin/lock.ts'
 
-const files = openFiles(process.env, () => {})
+const options = { tell: () => {}, staleAfter: 1000, touchEvery: 20 }
 
 /** Whether nobody else was inside. */
 async function take(path: string): Promise<boolean> {
-  return files.locked(path, async () => {
+  const work = async () => {
     const inside = `${path}.inside`
     const isFirst = await mkdir(inside).then(
       () => true,
@@ -17,10 +17,11 @@ async function take(path: string): Promise<boolean> {
     for (let look = 0; look < 20; look++) await stat(path).catch(() => undefined)
     if (isFirst) await rmdir(inside)
     return isFirst
-  })
+  }
+  return locked(path, work, options)
 }
 
-process.on('message', (path: string) => {
-  void take(path).then(alone => process.send?.(alone))
+process.on('message', (paths: string[]) => {
+  void Promise.all(paths.map(take)).then(alone => process.send?.(alone))
 })
 process.send?.('ready')

@@ -1,12 +1,16 @@
-// The syncer at a server that is no Kubernetes API server: it says so at once, and which of the two it is.
+// The syncer at a server that is no Kubernetes API server: it says so at once, and which of the two it is; and behind something that answers in its place.
 
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
+import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
+import { ApiError } from '../../src/api/errors.ts'
+import type { Resources } from '../../src/api/resources.ts'
+import { openLearner } from '../../src/vcluster/learn.ts'
+import { openReferents } from '../../src/vcluster/referents.ts'
 import { until } from '../support/cluster.ts'
 import { killProgram, startOwnCluster, startProgram } from '../support/cluster-process.ts'
 import { exec } from '../support/exec.ts'
@@ -16,7 +20,19 @@ import { startServer } from '../support/server.ts'
 const directory = mkdtempSync(join(tmpdir(), 'platform-sync-'))
 const program = join(import.meta.dirname, '../../bin/platform.js')
 const [cluster, service] = await Promise.all([startOwnCluster(), startServer({ storage: 'memory' })])
-const web = createServer((_, response) => response.writeHead(404).end('<h1>not found</h1>'))
+/** Something before the cluster: so many answers are its own. */
+let answersLeft = 0
+const web = createServer((asked, response) => {
+  if (answersLeft-- > 0) return response.writeHead(404).end('<h1>not found</h1>')
+  const { url, method, headers } = asked
+  const passed = request(`${cluster.server}${url}`, { method, headers }, answer => {
+    response.writeHead(answer.statusCode ?? 502, answer.headers)
+    answer.pipe(response)
+  })
+  passed.on('error', () => response.destroy())
+  response.on('close', () => passed.destroy())
+  return asked.pipe(passed)
+})
 await new Promise<void>(resolve => web.listen(0, '127.0.0.1', resolve))
 const webServer = `http://127.0.0.1:${(web.address() as AddressInfo).port}`
 const webKubeconfig = join(directory, 'web')
@@ -35,15 +51,14 @@ const words = (virtual: string, host: string, ...more: string[]) => [
   ...['--virtual-kubeconfig', virtual, '--host-kubeconfig', host, ...more],
 ]
 // So long that a test which waited for it would be broken off.
-const once = (virtual: string, host: string, how = '--once') =>
-  exec(process.execPath, words(virtual, host, how, '--timeout', '10m'), { timeout: 60_000 })
+const once = (virtual: string, host: string, how = '--once', timeout = '10m') =>
+  exec(process.execPath, words(virtual, host, how, '--timeout', timeout), { timeout: 60_000 })
 
 test('--once and --dry-run end at once with code 1 where a side has no endpoints, and name the side, the server and what it must be', async () => {
   const own = `${service.https}/kubernetes/management`
   const cases: readonly (readonly [string, string, string])[] = [
     [service.kubeconfig, cluster.kubeconfig, `the virtual cluster at ${own} has no `],
     [cluster.kubeconfig, service.kubeconfig, `the host at ${own} has no endpoints (v1): `],
-    [cluster.kubeconfig, webKubeconfig, `the host at ${webServer} has no endpoints (v1): `],
   ]
   for (const [virtual, host, beginning] of cases)
     for (const how of ['--once', '--dry-run']) {
@@ -58,9 +73,48 @@ test('--once and --dry-run end at once with code 1 where a side has no endpoints
     }
 })
 
+test('a 404 that no Kubernetes API server gave is an outage: --once tries again, until it is over or the time is up', async () => {
+  for (const [virtual, host] of [
+    [cluster.kubeconfig, webKubeconfig],
+    [webKubeconfig, cluster.kubeconfig],
+  ] as const) {
+    answersLeft = 6
+    const over = await once(virtual, host)
+    assert.equal(over.code, 0, over.stderr)
+    assert.ok(answersLeft < 0)
+    assert.match(over.stderr, /failed; trying again: the answer was 404 without a Status: it may come from a proxy/)
+  }
+  answersLeft = Number.POSITIVE_INFINITY
+  const { code, stderr } = await once(cluster.kubeconfig, webKubeconfig, '--once', '2s')
+  assert.equal(code, 1, stderr)
+  assert.match(stderr, /failed; trying again: the answer was 404 without a Status/)
+  assert.match(stderr, /^platform: not done within 2s$/m)
+  assert.doesNotMatch(stderr, /has no endpoints/)
+})
+
+test('nor does such an answer say that something is gone: nothing is forgotten or taken away for it', async () => {
+  const away = new ApiError(404, '', 'the answer was 404 without a Status')
+  const refused = { get: () => Promise.reject(away) } as unknown as Resources
+  const lookup = async () => ['10.0.0.1']
+  const learn = openLearner({ hostServer: 'https://api.example.org', lookup, name: 'vc', namespace: 'team' })
+  await assert.rejects(learn(refused), away)
+  const vcluster = { name: 'vc', namespace: 'team', config: {} }
+  const ours = { metadata: { name: 'db', namespace: 'team', annotations: {} } }
+  const host = { get: async () => ({ object: ours }) } as unknown as Resources
+  const pushes = { ConfigMap: true, Secret: true }
+  const bring = openReferents({ virtual: refused, host, vcluster, owner: undefined, pushes, importAllow: [] })
+  await assert.rejects(
+    bring({
+      ...{ apiVersion: 'v1', kind: 'Secret', namespace: 'default', name: 'db' },
+      ...{ hostNamespace: 'team', hostName: 'db-x-default-x-vc', path: '' },
+    }),
+    away,
+  )
+})
+
 test('one that goes on tries again, for it may be a server that is being set up, and the log says which has no such API', async () => {
   const { child, printed } = await startProgram(
-    words(cluster.kubeconfig, webKubeconfig),
+    words(cluster.kubeconfig, service.kubeconfig),
     /^platform syncs endpoints of vc/m,
   )
   try {

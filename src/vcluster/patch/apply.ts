@@ -31,10 +31,8 @@ export type Patcher = {
   close(): Promise<void>
 }
 
-const expressionOf = (patch: Ready | undefined, direction: Direction): Pick<Problem, 'expression'> => {
-  const text = patch?.expressions[direction]?.text
-  return text === undefined ? {} : { expression: text }
-}
+const expressionOf = (patch: Ready | undefined, direction: Direction): Pick<Problem, 'expression'> =>
+  patch?.expressions[direction] ? { expression: direction === 'toHost' ? 'expression' : 'reverseExpression' } : {}
 
 export function openPatcher(options: PatcherOptions): Patcher {
   const { sandbox, validate, now = () => performance.now() } = options

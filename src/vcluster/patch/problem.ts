@@ -4,19 +4,16 @@ export type Problem = {
   readonly index: number
   readonly path: string
   readonly message: string
-  /** Of the patch that is to blame, where it has one: as it is in the configuration. */
-  readonly expression?: string
+  /** Which expression of the patch is to blame, where it has one. */
+  readonly expression?: 'expression' | 'reverseExpression'
 }
 
-const mostShown = 160
-
-/** For the tenant, who need not know the configuration, and for whoever runs the syncer and wrote it. */
+/** For the tenant, who need not know the configuration, and for whoever runs the syncer. What an expression says may be a secret: it is named. */
 export function problemTexts({ index, path, message, expression }: Problem): {
   readonly message: string
   readonly logged: string
 } {
   const said = `patch ${index} at ${path || '""'}: ${message}`
-  const line = (expression ?? '').replace(/\s+/g, ' ').trim()
-  const shown = line.length > mostShown ? `${line.slice(0, mostShown)}…` : line
-  return { message: said, logged: shown ? `${said}; its expression: ${shown}` : said }
+  const where = expression && `; see sync.toHost.endpoints.patches[${index}].${expression}`
+  return { message: said, logged: `${said}${where ?? ''}` }
 }

@@ -1,0 +1,97 @@
+// `platform restore` and whoever else wants its directory meanwhile, and what it says is to be done next.
+
+import assert from 'node:assert/strict'
+import { spawn, spawnSync } from 'node:child_process'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, type TestContext, test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
+import { startServer } from '../support/server.ts'
+
+const program = new URL('../../bin/platform.js', import.meta.url).pathname
+
+describe('restore', { timeout: 120_000 }, () => {
+  const scratch = mkdtempSync(join(tmpdir(), 'platform-restore-'))
+  const file = join(scratch, 'platform.backup')
+  const run = (words: string, input?: Buffer) =>
+    spawnSync(process.execPath, [program, ...words.split(' ')], { cwd: scratch, ...(input ? { input } : {}) })
+  before(async () => {
+    const server = await startServer()
+    mkdirSync(join(scratch, 'data'))
+    cpSync(join(server.directory, 'master.key'), join(scratch, 'data/master.key'))
+    const { status, stderr } = run(`backup ${file} --data ${server.directory}`)
+    await server.stop()
+    assert.equal(status, 0, String(stderr))
+  })
+  after(() => rmSync(scratch, { recursive: true, force: true }))
+  /** A place to restore to, with the key ring in it. */
+  const place = (name: string) => {
+    cpSync(join(scratch, 'data'), join(scratch, name), { recursive: true })
+    return name
+  }
+  /** One that waits for the rest of its backup, with its directory begun. */
+  const halfRestored = async (t: TestContext, name: string) => {
+    const child = spawn(process.execPath, [program, 'restore', '-', '--data', place(name)], { cwd: scratch })
+    t.after(() => child.kill('SIGKILL'))
+    let said = ''
+    child.stderr.setEncoding('utf8').on('data', text => {
+      said += text
+    })
+    const ended = new Promise<number | null>(resolve => child.on('exit', resolve))
+    while (!existsSync(join(scratch, name, 'platform.db.restoring'))) await setTimeout(10)
+    return {
+      pid: child.pid,
+      end: async () => {
+        child.stdin.end(readFileSync(file))
+        return { status: await ended, said }
+      },
+    }
+  }
+
+  test('while one restores, no server starts there and no other restores, and neither takes anything from it', async t => {
+    const one = await halfRestored(t, 'both')
+    const words = 'serve --data both --https off --http 127.0.0.1:0'
+    const serving = spawnSync(process.execPath, [program, ...words.split(' ')], { cwd: scratch, timeout: 20_000 })
+    assert.equal(serving.status, 1, String(serving.stdout) + String(serving.stderr))
+    assert.match(String(serving.stderr), new RegExp(`the data directory is in use by .*\\(pid ${one.pid}\\)`))
+    const other = run('restore - --data both', readFileSync(file))
+    assert.equal(other.status, 2)
+    assert.match(String(other.stderr), /is not empty/)
+    const { status, said } = await one.end()
+    assert.equal(status, 0, said)
+    assert.equal(run('verify both').status, 0)
+    assert.deepEqual(readdirSync(join(scratch, 'both')).toSorted(), [
+      'ca.crt',
+      'ca.key',
+      'lock.db',
+      'master.key',
+      'platform.db',
+    ])
+  })
+
+  test('a restore that fails takes away what it made, and nothing that somebody put there meanwhile', async t => {
+    const one = await halfRestored(t, 'meant')
+    writeFileSync(join(scratch, 'meant/ca.key'), 'of somebody else')
+    const { status, said } = await one.end()
+    assert.equal(status, 1)
+    assert.match(said, /ca\.key is there by now/)
+    assert.deepEqual(readdirSync(join(scratch, 'meant')).toSorted(), ['ca.key', 'master.key'])
+    assert.equal(readFileSync(join(scratch, 'meant/ca.key'), 'utf8'), 'of somebody else')
+  })
+
+  test('what restore advises asks as it was asked itself: with the key ring, and of no kubeconfig where there is no HTTPS', () => {
+    writeFileSync(join(scratch, 'plain.yaml'), 'apiVersion: config.platform.sh/v1\nkind: ServerConfig\nhttps: "off"\n')
+    const flags = '--config plain.yaml --master-key data/master.key'
+    const apart = run(`restore ${file} --data apart ${flags}`)
+    assert.equal(apart.status, 0, String(apart.stderr))
+    const there = join(scratch, 'apart')
+    assert.deepEqual(String(apart.stderr).split('\n').slice(1), [
+      `platform: access keys work as before; the administrator's own is not in a backup: put it into ${there} as admin.key;`,
+      `platform: if it is lost, platform admin reset --data ${there} ${flags} makes a new one`,
+      '',
+    ])
+    const reset = run(/platform (admin reset .*) makes/.exec(String(apart.stderr))?.[1] ?? '')
+    assert.equal(reset.status, 0, String(reset.stderr))
+  })
+})
