@@ -65,5 +65,10 @@ function read({ metadata: { name = '', resourceVersion }, spec = {} }: Resource)
 
 async function importPrivate(key: Resource | undefined): Promise<CryptoKey> {
   const { privateKey = '' } = (key?.spec ?? {}) as { privateKey?: string }
-  return (await importJWK(JSON.parse(privateKey) as JWK, 'ES256')) as CryptoKey
+  try {
+    return (await importJWK(JSON.parse(privateKey) as JWK, 'ES256')) as CryptoKey
+  } catch {
+    // In words of our own: the parser's would quote it.
+    throw new Error(`the private half of signing key ${key?.metadata.name} is none; a rotation makes another`)
+  }
 }
