@@ -50,6 +50,7 @@ export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Pr
   const needed = () => countSeals(storage.store, kinds).keys()
   const readRing = (mayMake: boolean) => keyRingIn({ directory, setting: settings.masterKey, env, mayMake, needed })
   const ring = readRing(isFirstStart)
+  checkKeyRing(storage.store, ring)
   const metrics = openMetrics()
   const guard = openGuard({ now, limit: settings['limits.unknownKeys'], trustedProxies: settings.trustedProxy })
   const audit = await openAuditLog({ settings, directory, metrics, sourcesOf: guard.sourcesOf, now, failed })
@@ -72,7 +73,6 @@ export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Pr
     baseUrl: () => settings.baseUrl || listening,
   })
   await house.ready
-  checkKeyRing(house.registry, storage.store, ring)
   const controllers = startControllers({ house, storage, settings, now, failed })
   await controllers.ready
   const sealing = startSealing({ house, store: storage.store, ring, read: () => readRing(false), metrics, log, failed })
