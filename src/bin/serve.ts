@@ -45,7 +45,11 @@ export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Pr
   const now = Date.now
   openDirectory(directory)
   const grow = keepNurserySmall()
-  const storage = await openStorage({ engine: settings.storage as 'sqlite', directory, now })
+  const told = (failure: string | undefined) =>
+    failure === undefined
+      ? log.warn('storage works again: writes are taken')
+      : log.error(`storage failed: ${failure}; reads go on, writes are refused with 503 until it works again`)
+  const storage = await openStorage({ engine: settings.storage as 'sqlite', directory, now, told })
   const isFirstStart = isEmpty(storage)
   const needed = () => countSeals(storage.store, kinds).keys()
   const readRing = (mayMake: boolean) => keyRingIn({ directory, setting: settings.masterKey, env, mayMake, needed })
@@ -127,11 +131,11 @@ export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Pr
   const certificates = settings.https === 'off' ? undefined : certificatesOf(settings, directory, now, failed)
   const listeners = await listen({ settings, options, certificates, gateway })
   listening = reachable(listeners[0]?.url ?? '')
-  const told = toldToStop() // from before it is said to be ready: whoever reads that may end it at once
+  const stopped = toldToStop() // from before it is said to be ready: whoever reads that may end it at once
   introduce({ directory, listeners, certificates, ring, authenticate: house.authenticate })
   console.log(`platform is ready: ${listeners.map(listener => listener.url).join(' ')}`)
 
-  await told
+  await stopped
   log.info('shutting down: finishing what is under way')
   leaving.abort()
   await setTimeout(settings.shutdownDelay * 1000)
