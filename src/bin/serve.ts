@@ -24,14 +24,15 @@ import { isEmpty, openStorage, type Storage } from '../storage/index.ts'
 import { isUntold, makeFirstKey } from './admin-key.ts'
 import { openAuditLog } from './audit-log.ts'
 import { startControllers } from './controllers.ts'
-import { authorityIn, keyRingIn, openDirectory, reachable } from './data-directory.ts'
+import { authorityIn, checkPermission, keyRingIn, openDirectory, reachable } from './data-directory.ts'
+import { fileProblem } from './file-problem.ts'
 import { openHouse } from './house.ts'
 import { gaugeHouse } from './house-metrics.ts'
 import { introduce } from './introduce.ts'
 import { record } from './request-log.ts'
 import { alarmOf, checkKeyRing, startSealing } from './sealing.ts'
 import { listen } from './serve-listen.ts'
-import { readSettings, type Settings } from './settings.ts'
+import { readSettings, type Settings, SettingsError } from './settings.ts'
 import { toldToStop } from './told-to-stop.ts'
 import { version } from './version.ts'
 
@@ -44,6 +45,7 @@ export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Pr
   const failed = (what: string, error: unknown) => log.warn({ err: error }, `${what} failed; trying again`)
   const now = Date.now
   openDirectory(directory)
+  checkPermission(directory)
   const grow = keepNurserySmall()
   const told = (failure: string | undefined) =>
     failure === undefined
@@ -166,12 +168,18 @@ function certificatesOf(
   failed: (what: string, error: unknown) => void,
 ): CertificateSource & { readonly ca: string } {
   if (settings.tlsCert) {
-    const source = fileCertificate({
-      certificate: settings.tlsCert,
-      key: settings.tlsKey,
-      failed: error => failed('reading the new certificate', error),
-    })
-    return withCa(source, source.current.certificate)
+    const { tlsCert: certificate, tlsKey: key } = settings
+    try {
+      const source = fileCertificate({
+        certificate,
+        key,
+        failed: error => failed('reading the new certificate', error),
+      })
+      return withCa(source, source.current.certificate)
+    } catch (error) {
+      const { path, message } = error as NodeJS.ErrnoException
+      throw new SettingsError([`tlsCert and tlsKey: ${path === undefined ? message : fileProblem(path, error)}`])
+    }
   }
   const authority = authorityIn(directory, now(), isUntold(directory))
   const kubeconfig = join(directory, 'admin.kubeconfig')
