@@ -46,6 +46,12 @@ export class ApiError extends Error {
   get code(): number {
     return this.status.code
   }
+  get reason(): string | undefined {
+    return this.status.reason
+  }
+  get details(): StatusDetails | undefined {
+    return this.status.details
+  }
 }
 
 /** What an error names: plural and group for most, Kind for Invalid. */

@@ -112,6 +112,10 @@ test('an error tells line and column and never shows a value', () => {
     'a: b: secret':
       "line 1, column 4: expected a value on a line of its own: two ':' on one line, or quotes are missing",
     'a: @secret': 'line 1, column 4: a plain value cannot begin with this character: put it in quotes',
+    'a: [\n': "line 2, column 1: expected ']': the '[' above is not closed, or what is inside it is not indented",
+    'a: {b: secret\nc: 1\n':
+      "line 2, column 1: expected '}': the '{' above is not closed, or what is inside it is not indented",
+    '[secret': "line 1, column 8: expected ']': the '[' above is not closed, or what is inside it is not indented",
     'a: "\\secret"': 'line 1, column 5: this escape sequence is not known in double quotes',
   }
   for (const [text, message] of Object.entries(cases)) assert.equal(problemOf(text), message)

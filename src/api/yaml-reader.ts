@@ -1,5 +1,17 @@
 // Reads one YAML 1.2 document (D4) as plain JSON values, bounded in depth, aliases and time; `codec.ts` calls it.
-import { type Alias, Composer, isAlias, isMap, isScalar, isSeq, Lexer, Parser, type Scalar, type YAMLMap } from 'yaml'
+import {
+  type Alias,
+  Composer,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  Lexer,
+  Parser,
+  type Scalar,
+  type YAMLError,
+  type YAMLMap,
+} from 'yaml'
 import {
   DecodeError,
   decodeErrorAt,
@@ -34,6 +46,14 @@ const PROBLEMS: { readonly [code: string]: string } = {
   MISSING_CHAR: 'a closing quote or bracket, a comma, a colon or a space is missing',
   MULTILINE_IMPLICIT_KEY: "expected ':' after the key, on the same line",
   TAB_AS_INDENT: 'tabs may not be used for indentation',
+}
+
+const OPEN: { readonly [close: string]: string } = { ']': '[', '}': '{' }
+
+function problemOf({ code, message }: YAMLError): string {
+  const close = /^Flow .* end with a ([\]}])$/.exec(message)?.[1]
+  if (close === undefined) return PROBLEMS[code] ?? 'this is not valid YAML'
+  return `expected '${close}': the '${OPEN[close]}' above is not closed, or what is inside it is not indented`
 }
 
 type Anchor = { value: Json; node: unknown; measured?: { size: number; height: number } }
@@ -151,7 +171,7 @@ function composeOne(text: string, maxDepth: number): unknown {
   })
   for (const document of composer.compose(parseTokens(text, maxDepth), true, text.length)) {
     const error = document.errors[0]
-    if (error !== undefined) throw decodeErrorAt(PROBLEMS[error.code] ?? 'this is not valid YAML', text, error.pos[0])
+    if (error !== undefined) throw decodeErrorAt(problemOf(error), text, error.pos[0])
     if (++documents > MAX_DOCUMENTS) throw decodeErrorAt('expected one document, found many', text, document.range[0])
     if (isEmpty(document.contents)) continue
     if (content !== undefined) throw decodeErrorAt('expected one document, found another', text, document.range[0])
@@ -204,7 +224,6 @@ function startOf(node: unknown): number {
   return (node as { range?: readonly number[] } | null)?.range?.[0] ?? 0
 }
 
-/** Line numbers for offsets that mostly grow. */
 /** Whether there are so many line breaks; of what comes after them nothing is read. */
 function hasLines(text: string, count: number): boolean {
   let at = -1
@@ -215,6 +234,7 @@ function hasLines(text: string, count: number): boolean {
   return true
 }
 
+/** Line numbers for offsets that mostly grow. */
 function countLines(text: string): (offset: number) => number {
   let at = 0
   let line = 1

@@ -10,7 +10,7 @@ import { openSink, type Sink, streamPlace } from '../serving/audit-sink.ts'
 import type { Guard } from '../serving/guard.ts'
 import type { Metrics } from '../serving/metrics.ts'
 import { saltFileIn } from './audit-hash.ts'
-import { fileProblem } from './file-problem.ts'
+import { fileProblem, writeProblem } from './file-problem.ts'
 import { type Settings, SettingsError } from './settings.ts'
 
 export type AuditSettings = Pick<
@@ -36,7 +36,11 @@ const day = 24 * 3600 * 1000
 
 export async function openAuditLog(options: AuditLogOptions): Promise<Audit> {
   const policy = await policyOf(options.settings)
-  return auditInto(await openAuditSink(options), policy, options)
+  const { settings, directory } = options
+  const sink = await openAuditSink(options).catch(error => {
+    throw new SettingsError([`audit.log: ${writeProblem(resolve(directory, settings['audit.log']), error)}`])
+  })
+  return auditInto(sink, policy, options)
 }
 
 export function auditInto(sink: Sink, policy: Policy, options: Omit<AuditLogOptions, 'settings' | 'failed'>): Audit {

@@ -1,11 +1,21 @@
 // The files of a data directory: who may read them, and what the first start writes (D1, D28).
 
-import { createPrivateKey, randomBytes, X509Certificate } from 'node:crypto'
-import { chmodSync, existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { randomBytes } from 'node:crypto'
+import {
+  accessSync,
+  chmodSync,
+  constants,
+  existsSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { makeAuthority, type Pair } from '../serving/certificate.ts'
+import { pairProblems } from '../serving/tls.ts'
 import { makeKeyRing, type RingKey, readKeyRing } from '../storage/key-ring.ts'
-import { fileProblem } from './file-problem.ts'
+import { fileProblem, writeProblem } from './file-problem.ts'
 import { makeDirectory } from './make-directory.ts'
 import { SettingsError } from './settings.ts'
 
@@ -15,6 +25,18 @@ export function openDirectory(directory: string): void {
   } catch (error) {
     throw new Error(`the data directory ${directory} cannot be made: ${(error as Error).message}`)
   }
+}
+
+/** Whether a server may work in it. SQLite does not tell permissions from other reasons. */
+export function checkPermission(directory: string): void {
+  for (const path of [directory, join(directory, 'lock.db'), join(directory, 'platform.db')])
+    try {
+      if (existsSync(path)) accessSync(path, constants.R_OK | constants.W_OK)
+    } catch (error) {
+      const { uid } = statSync(path)
+      const whose = `it belongs to the user with id ${uid}, and this program runs as ${process.geteuid?.()}`
+      throw new Error(`cannot use the data directory: ${writeProblem(path, error)} (${whose})`)
+    }
 }
 
 /** Whole or not at all, and readable by its owner alone. */
@@ -46,8 +68,8 @@ export function authorityIn(directory: string, now: number, isUntold = false): P
     writePublic(certificate, made.certificate)
   }
   const pair = { certificate: readFileSync(certificate, 'utf8'), key: readFileSync(key, 'utf8') }
-  if (!new X509Certificate(pair.certificate).checkPrivateKey(createPrivateKey(pair.key)))
-    throw new Error(`${key} is not the key of ${certificate}: nobody could connect`)
+  const problems = pairProblems(pair, { certificate, key })
+  if (problems.length) throw new Error(problems.join('; '))
   return { ...pair, isNew: missing !== undefined }
 }
 

@@ -18,6 +18,19 @@ export function fileProblem(file: string, error: unknown): string {
   return reason === undefined ? `${file}: ${(error as Error).message}` : `cannot read ${file}: ${reason}`
 }
 
+const writeReasons: { readonly [code: string]: string } = {
+  ENOENT: 'its directory does not exist',
+  EACCES: 'permission is denied',
+  EPERM: 'permission is denied',
+  EROFS: 'the disk is read-only',
+  EISDIR: 'it is a directory',
+  ENOTDIR: 'a part of its path is no directory',
+}
+
+/** The same of a file that is to be written. */
+export const writeProblem = (file: string, error: unknown): string =>
+  `cannot write ${file}: ${writeReasons[(error as NodeJS.ErrnoException).code ?? ''] ?? (error as Error).message}`
+
 /** A file that cannot be read was wrongly named (exit code 2); any other failure stays what it is. */
 export const unreadable = (file: string, error: unknown): Error =>
   reasonOf(error) === undefined

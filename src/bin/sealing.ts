@@ -1,22 +1,25 @@
 // Sealing while a server runs (D28): whether the key ring fits, an alarm where a value does not open, and a ring that is followed when it changes. serve calls it.
 
+import { randomBytes } from 'node:crypto'
 import { statSync } from 'node:fs'
 import type { Logger } from 'pino'
 import { kinds } from '../kinds/index.ts'
 import { foreignSeal, wrongKeys } from '../registry/foreign-seal.ts'
-import type { Registry } from '../registry/registry.ts'
 import { startReseal } from '../registry/reseal.ts'
 import type { Metrics } from '../serving/metrics.ts'
-import { printId } from '../storage/sealed.ts'
+import { openSealer, printId } from '../storage/sealed.ts'
 import type { Store } from '../storage/store.ts'
 import type { KeyRing } from './data-directory.ts'
 import type { House, HouseOptions } from './house.ts'
 
-/** A key ring that does not open what is stored is found out before anything is served. */
-export function checkKeyRing({ open }: Registry, store: Store, ring: KeyRing): void {
+/**
+ * A key ring that does not open what is stored is found out before anything of it is read. With a sealer that tells
+ * nobody: what a wrong key does not open is whole, and an alarm would say to delete it.
+ */
+export function checkKeyRing(store: Store, ring: KeyRing): void {
   checkKeys(store, ring)
   // The right ids may still stand before the wrong keys.
-  const [wrong] = wrongKeys(store, kinds, open)
+  const [wrong] = wrongKeys(store, kinds, openSealer({ keys: ring.keys, random: size => randomBytes(size) }))
   if (wrong !== undefined)
     throw misfit(ring, `nothing that is sealed with the key ${printId(wrong)} opens with the key it has under that id`)
 }

@@ -24,14 +24,15 @@ import { isEmpty, openStorage, type Storage } from '../storage/index.ts'
 import { isUntold, makeFirstKey } from './admin-key.ts'
 import { openAuditLog } from './audit-log.ts'
 import { startControllers } from './controllers.ts'
-import { authorityIn, keyRingIn, openDirectory, reachable } from './data-directory.ts'
+import { authorityIn, checkPermission, keyRingIn, openDirectory, reachable } from './data-directory.ts'
+import { fileProblem } from './file-problem.ts'
 import { openHouse } from './house.ts'
 import { gaugeHouse } from './house-metrics.ts'
 import { introduce } from './introduce.ts'
 import { record } from './request-log.ts'
 import { alarmOf, checkKeyRing, startSealing } from './sealing.ts'
 import { listen } from './serve-listen.ts'
-import { readSettings, type Settings } from './settings.ts'
+import { readSettings, type Settings, SettingsError } from './settings.ts'
 import { toldToStop } from './told-to-stop.ts'
 import { version } from './version.ts'
 
@@ -44,12 +45,18 @@ export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Pr
   const failed = (what: string, error: unknown) => log.warn({ err: error }, `${what} failed; trying again`)
   const now = Date.now
   openDirectory(directory)
+  checkPermission(directory)
   const grow = keepNurserySmall()
-  const storage = await openStorage({ engine: settings.storage as 'sqlite', directory, now })
+  const told = (failure: string | undefined) =>
+    failure === undefined
+      ? log.warn('storage works again: writes are taken')
+      : log.error(`storage failed: ${failure}; reads go on, writes are refused with 503 until it works again`)
+  const storage = await openStorage({ engine: settings.storage as 'sqlite', directory, now, told })
   const isFirstStart = isEmpty(storage)
   const needed = () => countSeals(storage.store, kinds).keys()
   const readRing = (mayMake: boolean) => keyRingIn({ directory, setting: settings.masterKey, env, mayMake, needed })
   const ring = readRing(isFirstStart)
+  checkKeyRing(storage.store, ring)
   const metrics = openMetrics()
   const guard = openGuard({ now, limit: settings['limits.unknownKeys'], trustedProxies: settings.trustedProxy })
   const audit = await openAuditLog({ settings, directory, metrics, sourcesOf: guard.sourcesOf, now, failed })
@@ -72,7 +79,6 @@ export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Pr
     baseUrl: () => settings.baseUrl || listening,
   })
   await house.ready
-  checkKeyRing(house.registry, storage.store, ring)
   const controllers = startControllers({ house, storage, settings, now, failed })
   await controllers.ready
   const sealing = startSealing({ house, store: storage.store, ring, read: () => readRing(false), metrics, log, failed })
@@ -127,11 +133,11 @@ export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Pr
   const certificates = settings.https === 'off' ? undefined : certificatesOf(settings, directory, now, failed)
   const listeners = await listen({ settings, options, certificates, gateway })
   listening = reachable(listeners[0]?.url ?? '')
-  const told = toldToStop() // from before it is said to be ready: whoever reads that may end it at once
+  const stopped = toldToStop() // from before it is said to be ready: whoever reads that may end it at once
   introduce({ directory, listeners, certificates, ring, authenticate: house.authenticate })
   console.log(`platform is ready: ${listeners.map(listener => listener.url).join(' ')}`)
 
-  await told
+  await stopped
   log.info('shutting down: finishing what is under way')
   leaving.abort()
   await setTimeout(settings.shutdownDelay * 1000)
@@ -162,12 +168,18 @@ function certificatesOf(
   failed: (what: string, error: unknown) => void,
 ): CertificateSource & { readonly ca: string } {
   if (settings.tlsCert) {
-    const source = fileCertificate({
-      certificate: settings.tlsCert,
-      key: settings.tlsKey,
-      failed: error => failed('reading the new certificate', error),
-    })
-    return withCa(source, source.current.certificate)
+    const { tlsCert: certificate, tlsKey: key } = settings
+    try {
+      const source = fileCertificate({
+        certificate,
+        key,
+        failed: error => failed('reading the new certificate', error),
+      })
+      return withCa(source, source.current.certificate)
+    } catch (error) {
+      const { path, message } = error as NodeJS.ErrnoException
+      throw new SettingsError([`tlsCert and tlsKey: ${path === undefined ? message : fileProblem(path, error)}`])
+    }
   }
   const authority = authorityIn(directory, now(), isUntold(directory))
   const kubeconfig = join(directory, 'admin.kubeconfig')

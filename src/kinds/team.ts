@@ -106,6 +106,8 @@ export const Team: KindOf<Resource<Static<typeof spec>, Static<typeof status>>> 
     ...(next.spec?.clusterRoles ?? []).flatMap((one, index) =>
       one.name === '' ? [required(`spec.clusterRoles[${index}].name`, 'the cluster role to assign')] : [],
     ),
+    ...checkNames('spec.users', next.spec?.users),
+    ...checkNames('spec.groups', next.spec?.groups),
     ...checkOwner(next.spec?.owner),
     ...checkAccess(next.spec?.access),
   ],
@@ -127,6 +129,10 @@ function checkTaken(
   const other = username === undefined ? undefined : tools.teamWithUsername(username)
   if (other !== undefined && other !== name) throw invalid(Team, name, [duplicateValue('spec.username', username)])
 }
+
+/** Nobody has an empty name. */
+const checkNames = (path: string, names: readonly string[] = []): FieldError[] =>
+  names.flatMap((name, index) => (name === '' ? [required(`${path}[${index}]`, 'a name')] : []))
 
 function checkUsername(username: string | undefined): FieldError[] {
   return username ? dnsLabel(username).map(problem => invalidValue('spec.username', username, problem)) : []

@@ -4,9 +4,10 @@ import { Buffer } from 'node:buffer'
 import { isSealBroken } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
 import type { JsonObject } from '../api/object.ts'
-import { keyIdOf, printId, SEALED } from '../storage/sealed.ts'
-import type { Entry, Key, Store } from '../storage/store.ts'
+import { keyIdOf, printId, SEALED, type Sealer } from '../storage/sealed.ts'
+import type { Entry, Store } from '../storage/store.ts'
 import { fieldPath, readAt } from './field-path.ts'
+import { load } from './redact.ts'
 
 /** The first such value, in words, with the id of its key; `ids`: the keys of the ring. */
 export function foreignSeal(store: Store, kinds: readonly Kind[], ids: readonly string[]): string | undefined {
@@ -53,7 +54,7 @@ const mostTried = 8
  * Keys of the ring that open nothing of what they are said to have sealed. A value that was tampered with is no reason
  * to serve none of the others; a key that opens none of several is the wrong one.
  */
-export function wrongKeys(store: Store, kinds: readonly Kind[], open: (kind: Kind, ref: Key) => unknown): string[] {
+export function wrongKeys(store: Store, kinds: readonly Kind[], sealer: Sealer): string[] {
   const tried = new Map<string, { failed: number; opened: boolean }>()
   for (const kind of kinds) {
     if (!kind.stored || kind.sealed.length === 0) continue
@@ -62,7 +63,7 @@ export function wrongKeys(store: Store, kinds: readonly Kind[], open: (kind: Kin
       const of = id === undefined ? undefined : (tried.get(id) ?? { failed: 0, opened: false })
       if (id === undefined || !of || of.opened || of.failed >= mostTried) continue
       tried.set(id, of)
-      if (opens(kind, entry, open)) of.opened = true
+      if (opens(kind, entry, sealer)) of.opened = true
       else of.failed++
     }
   }
@@ -76,9 +77,9 @@ function firstId(text: Buffer): string | undefined {
   return at === -1 || end === -1 ? undefined : text.toString('latin1', at + mark.length, end)
 }
 
-function opens(kind: Kind, { key }: Entry, open: (kind: Kind, ref: Key) => unknown): boolean {
+function opens(kind: Kind, entry: Entry, sealer: Sealer): boolean {
   try {
-    open(kind, key)
+    load({ sealer }, kind, entry)
     return true
   } catch (error) {
     if (!isSealBroken(error)) throw error

@@ -2,7 +2,7 @@
 
 import { X509Certificate } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
-import { createSecureContext } from 'node:tls'
+import { createSecureContext, type SecureContextOptions } from 'node:tls'
 import { issueCertificate, type Pair } from './certificate.ts'
 
 export interface CertificateSource {
@@ -47,13 +47,32 @@ export type FileOptions = {
   readonly failed: (error: unknown) => void
 }
 
+/** What is wrong with a certificate or its key, each with its file: OpenSSL's own words name none. */
+export function pairProblems({ certificate, key }: Pair, files: Pair): string[] {
+  const isUsable = (options: SecureContextOptions) => {
+    try {
+      return Boolean(createSecureContext(options))
+    } catch {
+      return false
+    }
+  }
+  const alone = [
+    ...(isUsable({ cert: certificate }) ? [] : [`${files.certificate} holds no certificate: it must be PEM`]),
+    ...(isUsable({ key }) ? [] : [`${files.key} holds no key that can be used: it must be PEM, without a passphrase`]),
+  ]
+  return alone.length || isUsable({ cert: certificate, key })
+    ? alone
+    : [`${files.key} is not the key of ${files.certificate}: nobody could connect`]
+}
+
 /** From files. Looked at by time and size, which also sees the swapped links of mounted secrets; a pair that does not fit is not taken. */
 export function fileCertificate({ certificate, key, every = 1000, failed }: FileOptions): CertificateSource {
   const stamp = () =>
     [certificate, key].map(file => (({ mtimeMs, size, ino }) => `${mtimeMs}/${size}/${ino}`)(statSync(file))).join()
   const read = (): Pair => {
     const pair = { certificate: readFileSync(certificate, 'utf8'), key: readFileSync(key, 'utf8') }
-    createSecureContext({ cert: pair.certificate, key: pair.key })
+    const problems = pairProblems(pair, { certificate, key })
+    if (problems.length) throw new Error(problems.join('; '))
     return pair
   }
   let seen = stamp()

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { type Activity, openActivity } from './activity.ts'
 import { openMemoryStore } from './memory.ts'
 import { openReplica } from './replica.ts'
-import { openSqliteStore } from './sqlite.ts'
+import { openSqliteStore, type Told } from './sqlite.ts'
 import { whyUnusable } from './sqlite-errors.ts'
 import { loadLog } from './sqlite-load.ts'
 import type { Store } from './store.ts'
@@ -15,14 +15,15 @@ export type StorageOptions = {
   /** Where the sqlite engine keeps its files; it exists already. */
   readonly directory: string
   readonly now: () => number
+  readonly told?: Told
 }
 
 const engines = {
   async memory({ now }: StorageOptions) {
     return together(openMemoryStore({ now }), openActivity())
   },
-  async sqlite({ directory, now }: StorageOptions) {
-    const store = await openSqliteStore({ file: join(directory, 'platform.db'), now })
+  async sqlite({ directory, now, told }: StorageOptions) {
+    const store = await openSqliteStore({ file: join(directory, 'platform.db'), now, told })
     return together(store, openActivity(store.times))
   },
 }

@@ -189,7 +189,8 @@ describe('sqlite: what stands when a write fails', () => {
           : thread.call(request, transfer)
       return { ...thread, call }
     }
-    const store = await open({ file: scratch(), openThread, probeMs: 5 })
+    const told: unknown[] = []
+    const store = await open({ file: scratch(), openThread, probeMs: 5, told: failure => told.push(failure) })
     await store.commit([put('old')])
     broken = true
     const [a, b, c] = [
@@ -200,9 +201,12 @@ describe('sqlite: what stands when a write fails', () => {
     await Promise.all([refused(a, 'unavailable'), refused(b, 'unavailable'), refused(c, 'exists')])
     assert.equal(store.failure, 'the disk is full')
     assert.equal(store.revision, 2)
+    await refused(store.commit([put('d', '', 0)]), 'unavailable')
+    assert.deepEqual(told, ['the disk is full'], 'once, however many fail')
     broken = false
     assert.equal(await store.commit([put('a', '', 0)]), 3)
     assert.equal(store.failure, undefined)
+    assert.deepEqual(told, ['the disk is full', undefined])
     await store.close()
   })
 })

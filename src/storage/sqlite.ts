@@ -14,12 +14,16 @@ import type { Row, Times } from './sqlite-table.ts'
 import { openSqliteThread, type SqliteThread, ThreadLostError } from './sqlite-thread.ts'
 import { type Store, StoreError } from './store.ts'
 
+/** Hears why writes have begun to fail, once, and undefined when they work again. */
+export type Told = (failure: string | undefined) => void
+
 export type SqliteOptions = {
   readonly file: string
   readonly now?: () => number
   readonly history?: HistoryBounds
   /** How often a failing disk is tried again. */
   readonly probeMs?: number
+  readonly told?: Told | undefined
   /** How the thread is started: tests make it fail in ways that a disk rarely does. */
   readonly openThread?: typeof openSqliteThread
 }
@@ -34,7 +38,7 @@ export type SqliteStore = Store & {
 const COMPACT_EVERY = 1000
 
 export async function openSqliteStore(options: SqliteOptions): Promise<SqliteStore> {
-  const { file, now = Date.now, history, probeMs = 1000, openThread = openSqliteThread } = options
+  const { file, now = Date.now, history, probeMs = 1000, told, openThread = openSqliteThread } = options
   const lock = openDataLock(dirname(file))
   const replica = openReplica(history)
   let opening: SqliteThread | undefined
@@ -60,15 +64,21 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
   let compacted = thread.floor
   const counts = { commits: 0, transactions: 0 }
 
+  function note(reason: string | undefined): void {
+    const isNew = (failure === undefined) !== (reason === undefined)
+    failure = reason
+    if (isNew) told?.(reason)
+  }
+
   function works(): void {
-    failure = undefined
+    note(undefined)
     clearInterval(probing)
     probing = undefined
   }
 
   function fails(reason: string): void {
     if (closing !== undefined) return
-    failure = reason
+    note(reason)
     probing ??= setInterval(() => void probe(), probeMs).unref()
   }
 
@@ -110,7 +120,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
         thread = await openThread({ file, settle: true })
         return
       } catch (error) {
-        failure = error instanceof Error ? error.message : String(error)
+        note(error instanceof Error ? error.message : String(error))
         await new Promise(resolve => setTimeout(resolve, probeMs))
       }
     }

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { openWire, type Wire } from '../support/wire.ts'
-import { keys, openStage, type Person, rbac, refused, type Stage, secrets, teams } from './people.ts'
+import { keys, must, openStage, type Person, rbac, refused, type Stage, secrets, teams } from './people.ts'
 
 describe('refused:', () => {
   let stage: Stage
@@ -53,6 +53,16 @@ describe('refused:', () => {
       await refused(key(spec), 422, /names beginning with system: or platform: are given by the server alone/)
     await refused(key({ key: 'too short' }), 422, /32 to 4000 characters of visible ASCII/)
     await refused(key({ key: 'ü'.repeat(40) }), 422, /visible ASCII/)
+  })
+
+  test('a team with users or groups that have no name is 422, and says which', async () => {
+    const team = (spec: object) => admin.ask('POST', teams, { metadata: { name: 'nameless' }, spec })
+    await refused(
+      team({ users: ['ada', ''], groups: [''] }),
+      422,
+      /spec\.users\[1\]: Required value: a name, spec\.groups\[0\]: Required value: a name/,
+    )
+    await must(team({ users: [], groups: ['dev'] }))
   })
 
   test('a scope with an unknown role is 422 and names those there are', async () => {

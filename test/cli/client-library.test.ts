@@ -47,7 +47,10 @@ test('objects have the types of their kind, and errors are the server’s own', 
     (error: ApiError) => error instanceof ApiError && error.code === 409,
   )
   await teams.delete('typed')
-  await assert.rejects(teams.get('typed'), (error: ApiError) => error.code === 404)
+  await assert.rejects(teams.get('typed'), (error: ApiError) => {
+    assert.deepEqual([error.code, error.reason, error.details?.name], [404, 'NotFound', 'typed'])
+    return true
+  })
 })
 
 test('an address or a key that cannot be right is told at once, and a key is not repeated', () => {

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -74,4 +74,69 @@ test('a data directory that cannot be made is told in a sentence, wherever it wo
     assert.equal(status, 1)
     assert.match(String(stderr), why)
   }
+})
+
+/** What a start says that comes to nothing. */
+function refusal(args: readonly string[]): readonly [number | null, string] {
+  const { status, stderr } = spawnSync(
+    process.execPath,
+    [program, 'serve', '--https', '127.0.0.1:0', '--http', 'off', ...args],
+    { timeout: 30_000, encoding: 'utf8' },
+  )
+  return [status, stderr]
+}
+
+test('an audit log, a certificate or a key that cannot be used is told with its setting and its file', () => {
+  const data = temporary()
+  const [junk, missing] = [join(data, 'junk.pem'), join(data, 'missing.pem')]
+  writeFileSync(junk, 'plat_secret\n')
+  const tls = (certificate: string, key: string) => ['--data', data, '--tls-cert', certificate, '--tls-key', key]
+  const cases: readonly (readonly [readonly string[], string])[] = [
+    [
+      ['--data', data, '--audit-log', '/nonexistent/a.log'],
+      'audit.log: cannot write /nonexistent/a.log: its directory does not exist',
+    ],
+    [['--data', data, '--audit-log', '.'], `audit.log: cannot write ${data}: it is a directory`],
+    [tls(missing, junk), `tlsCert and tlsKey: cannot read ${missing}: there is no such file`],
+    [
+      tls(junk, junk),
+      `tlsCert and tlsKey: ${junk} holds no certificate: it must be PEM; ${junk} holds no key that can be used: it must be PEM, without a passphrase`,
+    ],
+  ]
+  for (const [args, said] of cases) assert.deepEqual(refusal(args), [2, `platform: ${said}\n`])
+  rmSync(data, { recursive: true })
+})
+
+test('a CA that is junk is told with its file', async () => {
+  const server = await startServer()
+  const file = join(server.directory, 'ca.crt')
+  await server.restart(async () => {
+    const before = readFileSync(file)
+    writeFileSync(file, 'junk')
+    const [status, said] = refusal(['--data', server.directory])
+    assert.equal(status, 1)
+    assert.equal(said, `platform: ${file} holds no certificate: it must be PEM\n`)
+    writeFileSync(file, before)
+  })
+  await server.stop()
+})
+
+test('a data directory without write permission is refused with whose it is', () => {
+  const data = temporary()
+  chmodSync(data, 0o555)
+  // Root may write everywhere: it becomes somebody else, once it has read the program.
+  const code = `
+    const { serve } = await import(${JSON.stringify(join(import.meta.dirname, '../../src/bin/serve.ts'))})
+    if (process.geteuid() === 0) process.setuid(65534)
+    await serve(['--data', ${JSON.stringify(data)}], {}).catch(({ message }) => console.log(message))`
+  const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', code], {
+    timeout: 30_000,
+    encoding: 'utf8',
+  })
+  assert.match(
+    stdout,
+    /^cannot use the data directory: cannot write \S+: permission is denied \(it belongs to the user with id \d+, and this program runs as \d+\)\n$/,
+    stderr,
+  )
+  rmSync(data, { recursive: true })
 })

@@ -54,7 +54,12 @@ export async function runDiskFault(fiu: Fiu, name: string, seed: string, begin: 
     }
     const to = { url: server.http, key: server.adminKey }
     const recording = await runTraffic(to, { operations: 3000, seed, clients: 16, meanwhile })
-    const problems = [...checkConsistency(recording), ...problemsOf(recording, failing)]
+    await until(() => /"storage works again/.test(server.output()))
+    const problems = [
+      ...checkConsistency(recording),
+      ...problemsOf(recording, failing),
+      ...logProblems(server.output()),
+    ]
     await checkRestart(server)
     return {
       requests: operationsIn(recording),
@@ -84,6 +89,14 @@ function problemsOf({ writes, gets }: Recording, { from, to }: Failing): Violati
       : []),
     ...(unread ? [{ rule: 'reads go on', text: `a get of ${unread.name} was answered with ${unread.code}` }] : []),
   ]
+}
+
+/** The log says why when it begins and when it ends: more of it would hide the rest. */
+function logProblems(log: string): Violation[] {
+  const [why, over] = [log.match(/"storage failed: [^;"]+;/g) ?? [], log.match(/"storage works again/g) ?? []]
+  return why.length > 0 && why.length === over.length && why.length <= 3
+    ? []
+    : [{ rule: 'logged', text: `${why.length} lines say why storage failed, ${over.length} that it works again` }]
 }
 
 /** What is read after a restart is what was read before it. */
