@@ -1,6 +1,7 @@
 // The audit log of a gateway of its own, and another one in its place when the file says so. gateway.ts opens it.
 
 import { randomBytes } from 'node:crypto'
+import { accessSync, constants, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { UsageError } from '../cli/command.ts'
 import type { GatewayConfig } from '../gateway/config-schema.ts'
@@ -85,6 +86,30 @@ export function auditSettingsOf({ audit = {} }: GatewayConfig, file: string): Au
     'audit.maxAge': 0,
     'audit.refuseWrites': false,
   }
+}
+
+/** What is wrong with the place of the log, without opening it: whoever only looks makes no file. */
+export function checkAuditLog(config: GatewayConfig, file: string): string[] {
+  const place = auditSettingsOf(config, file)['audit.log']
+  if (place === '-' || place === 'off') return []
+  const tell = (why: string) => [`${file}: audit.log: cannot write ${place}: ${why}`]
+  const directory = dirname(place)
+  try {
+    const isThere = statSync(place, { throwIfNoEntry: false })
+    if (isThere?.isDirectory()) return tell('it is a directory')
+    if (!statSync(directory, { throwIfNoEntry: false })?.isDirectory())
+      return tell(`there is no directory ${directory}`)
+    accessSync(isThere ? place : directory, isThere ? constants.W_OK : constants.W_OK | constants.X_OK)
+    return []
+  } catch (error) {
+    return tell(unwritable[(error as NodeJS.ErrnoException).code ?? ''] ?? (error as Error).message)
+  }
+}
+
+const unwritable: { readonly [code: string]: string } = {
+  EACCES: 'that is not allowed',
+  EPERM: 'that is not allowed',
+  EROFS: 'nothing can be written there',
 }
 
 function saltOf({ audit = {} }: GatewayConfig, file: string): Buffer | undefined {

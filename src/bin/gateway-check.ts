@@ -6,7 +6,7 @@ import { loadGatewayConfig } from '../gateway/config.ts'
 import type { GatewayConfig } from '../gateway/config-schema.ts'
 import { policyIn } from './audit-log.ts'
 import { askClusters, askIssuer, askService, type Told } from './gateway-ask.ts'
-import { auditSettingsOf } from './gateway-audit.ts'
+import { auditSettingsOf, checkAuditLog } from './gateway-audit.ts'
 import { pairOf } from './gateway-files.ts'
 import { checkServiceFiles, openService } from './gateway-service.ts'
 import { type LoadedSetup, openSetupLoader } from './gateway-setup.ts'
@@ -53,7 +53,7 @@ async function lookAtFiles(file: string, io: Io): Promise<Looked> {
   const setup = await attempt(() => openSetupLoader(file, true, io).load())
   const config = setup?.config ?? configIn(file)
   const { certificate, key, directory } = config.tls ?? {}
-  problems.push(...checkServiceFiles(config, file))
+  problems.push(...checkServiceFiles(config, file), ...checkAuditLog(config, file))
   await attempt(() => policyIn(auditSettingsOf(config, file)['audit.policy']))
   if ((certificate && key) || directory) await attempt(() => pairOf(config, file))
   return { problems: [...new Set(problems)], setup }
