@@ -52,10 +52,9 @@ export async function askService(service: Service, { config, file }: About, told
       problems.push(
         `${file}: service.keyFile: the service does not take the access key in ${keyFile}: ${error.message}`,
       )
-    else
-      problems.push(
-        `${file}: service.keyFile: the key in ${keyFile} may not do what a gateway does (it needs the scope role agent): ${error.message}`,
-      )
+    else if ((error as ApiError).code === 403)
+      problems.push(`${file}: service.keyFile: ${refusalOf(keyFile, error.message)}`)
+    else problems.push(`${file}: service: ${error.message}`)
   }
   const isFollowed = await service.resources
     .list(TokenRevocation, { limit: 1 })
@@ -67,6 +66,14 @@ export async function askService(service: Service, { config, file }: About, told
     warnings.push(
       `${file}: service.keyFile: the key in ${keyFile} may do more than a gateway does: give it the scope role agent and nothing else`,
     )
+}
+
+/** The service says when it was the key's scope; otherwise nothing lets its user do it. */
+function refusalOf(keyFile: string, message: string): string {
+  if (/the scope of access key ".*" does not cover it/.test(message))
+    return `the scope of the key in ${keyFile} does not cover what a gateway does: it needs the scope role agent: ${message}`
+  const [, user = 'USER'] = /User "([\w.@:-]+)" cannot/.exec(message) ?? []
+  return `the key in ${keyFile} belongs to a user that may not do what a gateway does: kubectl create clusterrolebinding gateway --clusterrole=platform-gateway --user=${user}: ${message}`
 }
 
 const isAgentAlone = (scope: Scope | undefined) =>

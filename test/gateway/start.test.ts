@@ -159,7 +159,24 @@ describe('platform gateway', () => {
     put('agent.key', (await invite(service, 'nobody')).key)
     const other = await check({})
     assert.equal(other.code, 2)
-    assert.match(other.stderr, /service\.keyFile: .* may not .*scope role agent/)
+    assert.match(other.stderr, /service\.keyFile: .* may not .*platform-gateway/)
+  })
+
+  test('--check tells a key whose scope is not an agent’s from one whose user has no role, and how to give it', async () => {
+    const roles = (role: string) => ({ scope: { roles: [{ role }] } })
+    put('agent.key', (await invite(service, 'gateway-prod', roles('agent'))).key)
+    const unbound = await check({})
+    assert.equal(unbound.code, 2)
+    assert.match(
+      unbound.stderr,
+      /service\.keyFile: .*agent\.key belongs to a user that may not do .*: kubectl create clusterrolebinding gateway --clusterrole=platform-gateway --user=gateway-prod: /,
+    )
+    assert.ok(!unbound.stderr.includes('scope role'), unbound.stderr)
+    put('agent.key', (await invite(service, 'admin', roles('workspace'))).key)
+    const confined = await check({})
+    assert.equal(confined.code, 2)
+    assert.match(confined.stderr, /service\.keyFile: the scope of the key in .*agent\.key .* scope role agent: /)
+    assert.ok(!confined.stderr.includes('clusterrolebinding'), confined.stderr)
   })
 
   test('--check names the setting where the CA is another one, and warns where the service cannot be reached', async () => {
