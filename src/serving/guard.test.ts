@@ -27,6 +27,15 @@ test('after 20 unknown keys in 5 minutes an address waits, until the first of th
   assert.deepEqual({ ...guard.stats }, { failed: 20, refused: 2, addresses: 1 })
 })
 
+test('who speaks for many others may fail as many times as often, and no more', () => {
+  const guard = openGuard({ now: () => 0, limit: 2 })
+  for (let n = 0; n < 6; n++) {
+    assert.equal(guard.mayTry('many'), true)
+    guard.failed('many', 3)
+  }
+  assert.equal(guard.mayTry('many'), false)
+})
+
 test('what is exempt is counted and never refused', () => {
   const guard = openGuard({ now: () => 0 })
   const loopback = guard.addressOf({ headers: {}, socket: { remoteAddress: '127.0.0.1' } } as never)

@@ -11,8 +11,8 @@ export interface Guard extends Pick<Addresses, 'sourcesOf'> {
   mayTry(address: string): boolean
   /** Until the next unknown key from there is told so; 0: now. */
   secondsLeft(address: string): number
-  /** An unknown or mistyped key came from there. */
-  failed(address: string): void
+  /** An unknown or mistyped key came from there. `share`: it speaks for many others, and may do so as many times as often; always the same for the same address. */
+  failed(address: string, share?: number): void
   readonly stats: { readonly failed: number; readonly refused: number; readonly addresses: number }
 }
 
@@ -31,7 +31,7 @@ export type GuardOptions = {
   readonly most?: number
 }
 
-/** Times of an address' last failures, as many as the limit: a ring. */
+/** Times of an address' last failures, as many as it may have: a ring. */
 type Failures = { readonly times: Float64Array; next: number; newest: number }
 
 export function openGuard(options: GuardOptions): Guard {
@@ -52,7 +52,7 @@ export function openGuard(options: GuardOptions): Guard {
       known.delete(address)
     }
   }
-  /** Milliseconds to wait; the ring's next place holds the oldest of the last `limit` failures. */
+  /** Milliseconds to wait; the ring's next place holds the oldest of its last failures. */
   const left = (address: string): number => {
     const failures = known.get(address)
     return failures ? (failures.times[failures.next] as number) + window - now() : 0
@@ -67,17 +67,17 @@ export function openGuard(options: GuardOptions): Guard {
       return false
     },
     secondsLeft: address => Math.ceil(Math.max(0, left(address)) / 1000),
-    failed(address) {
+    failed(address, share = 1) {
       stats.failed++
       if (address === '' || limit === 0) return
       const time = now()
       const failures = known.get(address) ?? {
-        times: new Float64Array(limit).fill(Number.NEGATIVE_INFINITY),
+        times: new Float64Array(limit * share).fill(Number.NEGATIVE_INFINITY),
         next: 0,
         newest: time,
       }
       failures.times[failures.next] = time
-      failures.next = (failures.next + 1) % limit
+      failures.next = (failures.next + 1) % failures.times.length
       failures.newest = time
       known.delete(address)
       known.set(address, failures)
