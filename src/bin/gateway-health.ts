@@ -26,10 +26,12 @@ export function checksOf({ keySet, revocations, reloads, whyBlind, leaving, now 
   const config = {
     name: 'config',
     failure: () => undefined,
-    about: () =>
-      reloads.failingSince === undefined
-        ? 'as the file says'
-        : `files have changed and cannot be used, for ${secondsOf(now() - reloads.failingSince)}; what was there before goes on`,
+    about: () => {
+      const { failingSince, isBehind } = reloads
+      if (failingSince !== undefined)
+        return `files have changed and cannot be used, for ${secondsOf(now() - failingSince)}; what was there before goes on`
+      return isBehind ? 'files have changed, and are used once they rest and can be' : 'as the file says'
+    },
   }
   const shutdown = { name: 'shutdown', failure: () => (leaving.aborted ? 'shutting down' : undefined) }
   return { livez: [ping], readyz: [ping, keys, feed, config, shutdown] }

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { X509Certificate } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { kubeconfigOf } from '../../test/support/kubeconfig.ts'
@@ -12,6 +12,7 @@ import type { GatewayConfig } from '../gateway/config-schema.ts'
 import { issueCertificate, makeAuthority } from '../serving/certificate.ts'
 import { asFarAsPossible, type Part, together } from './gateway-change.ts'
 import { openCertificates } from './gateway-files.ts'
+import { checksOf } from './gateway-health.ts'
 import { type Following, openSetup } from './gateway-reload.ts'
 import { openSetupLoader } from './gateway-setup.ts'
 
@@ -75,6 +76,38 @@ test('a file that names more files, or fewer, is read again once', async t => {
   put('two', kubeconfigOf('https://three.test'))
   await seconds(4)
   assert.equal(setup.reloads.used, 3)
+})
+
+test('the file that has changed is named, and until it is used the gateway does not say that it is as its files say', async t => {
+  const { setup, file, told, put, write, follow, seconds } = open(t, clusters('one', 'two'))
+  const config = checksOf({
+    keySet: { age: () => 0 },
+    revocations: { age: () => 0 },
+    reloads: setup.reloads,
+    whyBlind: () => undefined,
+    leaving: new AbortController().signal,
+    now: Date.now,
+  }).readyz.find(({ name }) => name === 'config')
+  const one = join(dirname(file), 'one')
+  const says = () => config?.about?.()
+  follow()
+  assert.equal(says(), 'as the file says')
+  put('one', kubeconfigOf('https://other.test'))
+  assert.equal(says(), 'files have changed, and are used once they rest and can be')
+  await seconds(4)
+  assert.equal(says(), 'as the file says')
+  put('one', 'nothing')
+  put('two', kubeconfigOf('https://another.test'))
+  await seconds(4)
+  assert.match(says() ?? '', /^files have changed and cannot be used, for \d+ s/)
+  put('one', kubeconfigOf('https://other.test'))
+  write(clusters('one', 'two'))
+  await seconds(4)
+  assert.equal(says(), 'as the file says')
+  const [first, second, third] = told
+  assert.deepEqual([first, told.length], [`${one} has changed and is used from now on`, 3])
+  assert.ok(second?.startsWith(`${one}, ${join(dirname(file), 'two')} have changed and cannot be used;`), second)
+  assert.equal(third, `${file}, ${one}, ${join(dirname(file), 'two')} have changed and are used from now on`)
 })
 
 test('a CA that is made while a file is taken in use is no change of it', async t => {

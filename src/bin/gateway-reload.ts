@@ -34,6 +34,8 @@ export type Reloads = {
   readonly failed: number
   /** Since when files that cannot be used wait, in milliseconds; undefined: those that are there are used. */
   readonly failingSince: number | undefined
+  /** Whether a file has changed since it was used. */
+  readonly isBehind: boolean
 }
 
 const lookEvery = 1000
@@ -49,15 +51,27 @@ export function openSetup(loader: SetupLoader, now: () => number): FollowedSetup
   let files = named()
   let seen = stampsOf(files)
   let resting = seen
+  /** Of what is used now. */
+  let taken = seen
   let tryAgain = Number.POSITIVE_INFINITY
   let told = ''
   let timer: NodeJS.Timeout | undefined
   let isBusy = false
   let stopped = false
-  const reloads = { used: 0, failed: 0, failingSince: undefined as number | undefined }
+  const reloads = {
+    used: 0,
+    failed: 0,
+    failingSince: undefined as number | undefined,
+    get isBehind() {
+      return changedSince(taken).length > 0
+    },
+  }
 
   async function reload(following: Following): Promise<void> {
-    const [file] = files
+    const [file = ''] = files
+    const changed = changedSince(taken)
+    const which = changed.length ? changed.join(', ') : file
+    const [have, are] = changed.length > 1 ? ['have', 'are'] : ['has', 'is']
     try {
       await following.check?.()
       const next = loader.load()
@@ -68,8 +82,8 @@ export function openSetup(loader: SetupLoader, now: () => number): FollowedSetup
       reloads.used++
       reloads.failingSince = undefined
       told = ''
-      seen = rested(seen, loaded.files)
-      following.info(`${file} has changed and is used from now on`)
+      taken = seen = rested(seen, loaded.files)
+      following.info(`${which} ${have} changed and ${are} used from now on`)
       leave(following, () => next.use())
       leave(following, () => change?.done())
     } catch (error) {
@@ -78,7 +92,8 @@ export function openSetup(loader: SetupLoader, now: () => number): FollowedSetup
       reloads.failingSince ??= now()
       tryAgain = performance.now() + again
       const why = error instanceof UsageError ? error.problems.join('; ') : (error as Error).message
-      if (why !== told) following.error(`${file} has changed and cannot be used; what was there before goes on: ${why}`)
+      if (why !== told)
+        following.error(`${which} ${have} changed and cannot be used; what was there before goes on: ${why}`)
       told = why
       await renew(following)
     }
@@ -133,7 +148,7 @@ export function openSetup(loader: SetupLoader, now: () => number): FollowedSetup
     current: () => loaded.setup,
     reloads,
     follow(following) {
-      seen = resting = rested(seen, files)
+      taken = seen = resting = rested(seen, files)
       timer = setInterval(() => void look(following), lookEvery).unref()
     },
     stop() {
@@ -147,6 +162,9 @@ type Stamps = ReadonlyMap<string, string>
 const missing = 'is missing'
 
 const stampsOf = (files: readonly string[]): Stamps => new Map(files.map(file => [file, stampOf(file)]))
+
+const changedSince = (stamps: Stamps): string[] =>
+  [...stamps].filter(([file, stamp]) => stampOf(file) !== stamp).map(([file]) => file)
 
 /** Of the files that are used. What was missing and did not matter was made meanwhile, such as a CA of its own: that is no change. */
 const rested = (stamps: Stamps, files: readonly string[]): Stamps =>
