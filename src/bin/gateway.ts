@@ -215,6 +215,8 @@ function blindness(age: number, serveWithout: number): string | undefined {
 }
 
 const missing = () => {
-  const status = statusOf(noPlace())
+  const status = statusOf(
+    noPlace('this is a gateway: signing in and whatever else is not about a cluster needs the URL of the service; '),
+  )
   return { code: 404, type: 'application/json', body: new TextEncoder().encode(`${JSON.stringify(status)}\n`) }
 }

@@ -27,11 +27,11 @@ const escapes = /%(?![0-9a-f]{2})/i
 const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 
 /** Whoever sent it may have left out where to, or misspelt it. */
-export const noPlace = () =>
+export const noPlace = (before = '') =>
   new ApiError(
     404,
     'NotFound',
-    'the paths of a gateway are /kubernetes/cluster/<cluster>/…, /kubernetes/project/<project>/virtualcluster/<name>/… and /kubernetes/project/<project>/space/<name>/…',
+    `${before}the paths of a gateway are /kubernetes/cluster/<cluster>/…, /kubernetes/project/<project>/virtualcluster/<name>/… and /kubernetes/project/<project>/space/<name>/…`,
     { details: {} },
   )
 

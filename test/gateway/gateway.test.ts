@@ -64,6 +64,11 @@ describe('a gateway', () => {
     assert.equal(status.userInfo.username, 'ada')
   })
 
+  test('who takes it for the service, as `platform login` would, is told that it is a gateway', async () => {
+    const signingIn = '/kubernetes/management/apis/authentication.k8s.io/v1/selfsubjectreviews'
+    await refused(ask('POST', signingIn, ada.key, {}), 404, /^this is a gateway: signing in .* the URL of the service/)
+  })
+
   test('scope is judged before existence: 403 that names it, then 404 (D33)', async () => {
     const narrow = await ada.mint({ scope: { clusters: [{ cluster: 'dev' }] } })
     await refused(ask('GET', `${prod}${teams}`, narrow), 403, /cluster prod: the scope of the token is .*"dev"/)
