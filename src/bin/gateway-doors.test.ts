@@ -26,3 +26,20 @@ test('an address that was taken in use is left again where something else cannot
     )
   await doors.close(0)
 })
+
+test('an address that is in use is told with its setting', async t => {
+  const here = await listenHttp({ host: '127.0.0.1', port: 0 }, () => {})
+  t.after(() => here.close(0))
+  const port = Number(new URL(here.url).port)
+  const listen = () => listenHttp({ host: '127.0.0.1', port: 0 }, () => {})
+  const taken = () => listenHttp({ host: '127.0.0.1', port }, () => {})
+  const says = (setting: string) => ({
+    message: `gateway.yaml: ${setting}: 127.0.0.1:${port} is in use by another program; choose another address with ${setting}: HOST:PORT`,
+  })
+  const options = { file: 'gateway.yaml', listen, listenStatus: taken, info: () => {} }
+  const address = `127.0.0.1:${port}`
+  await assert.rejects(openDoors({ listen: address }, { ...options, listen: taken }), says('listen'))
+  const doors = await openDoors({ listen: 'a' }, options)
+  t.after(() => doors.close(0))
+  await assert.rejects(doors.prepare({ listen: 'a', status: address }), says('status'))
+})

@@ -34,8 +34,10 @@ export async function openDoors(first: GatewayConfig, options: DoorsOptions): Pr
   const open = (what: string, address: string, how: DoorsOptions['listen']): Promise<Door> =>
     how(address).then(
       listener => ({ address, listener }),
-      error => {
-        throw new UsageError([`${file}: ${what}: ${(error as Error).message}`])
+      (error: NodeJS.ErrnoException) => {
+        const isInUse = error.code === 'EADDRINUSE'
+        const inUse = `${address} is in use by another program; choose another address with ${what}: HOST:PORT`
+        throw new UsageError([`${file}: ${what}: ${isInUse ? inUse : error.message}`])
       },
     )
   const statusOf = ({ status = 'off' }: GatewayConfig) => (status === 'off' ? undefined : status)
