@@ -16,6 +16,7 @@ import type { Credentials } from './credentials.ts'
 import { forward } from './forward.ts'
 import { checkInbound, type Prefixes } from './headers.ts'
 import type { Forwarding } from './outgoing.ts'
+import { type Parting, tellWhy } from './parting.ts'
 import type { Principal } from './principal.ts'
 import { UnknownAccessKey } from './reviews.ts'
 import type { Revocations } from './revocations.ts'
@@ -121,17 +122,18 @@ async function serve(options: GatewayOptions, exchange: Exchange, seen: Seen, on
   const traffic = trafficOf(route, exchange)
   const leave = options.limits.enter(principal.caller.username, traffic)
   if (!leave) throw tooManyRequests()
+  const parting: Parting = {}
   const out = options.streams.enter({
     principal,
     isLong: traffic === 'watch',
-    cut: why => cut(exchange, why),
+    cut: why => cut(exchange, why, parting),
     renew: () => options.credentials.principalOf(exchange.request),
   })
   try {
     const started = (code: number) => {
       if (exchange.trail) options.audit.started(exchange.trail, code)
     }
-    seen.code = await onward({ exchange, route, principal, backend, prefixes, timeouts, started })
+    seen.code = await onward({ exchange, route, principal, backend, prefixes, timeouts, started, parting })
   } finally {
     out()
     leave()
@@ -194,12 +196,13 @@ function trafficOf({ isLong }: Route, { method, request }: Exchange): Traffic {
 }
 
 /** Ends both halves: the answer's end ends what was asked of the cluster. Who was told nothing yet is told why. */
-function cut(exchange: Exchange, why: ApiError): void {
+function cut(exchange: Exchange, why: ApiError, parting: Parting): void {
   const { response, request } = exchange
   // A connection that was upgraded is no answer's any more.
   if (!response.headersSent && response.socket) return void refuse(exchange, why)
   // Whole already: the connection may be the next request's by now.
   if (response.headersSent && response.writableEnded) return
+  if (tellWhy(parting, exchange, why)) return
   breakOff(response)
   if (request.httpVersionMajor === 1) request.socket.destroy()
 }

@@ -7,6 +7,7 @@ import { badRequest } from '../api/errors.ts'
 import type { Exchange, Request } from '../serving/exchange.ts'
 import { type Backend, noCredentials, type Ready, type Timeouts } from './backend.ts'
 import { type Prefixes, requestHeaders } from './headers.ts'
+import type { Parting } from './parting.ts'
 import type { Principal } from './principal.ts'
 import type { Route } from './routes.ts'
 
@@ -22,6 +23,7 @@ export type Forwarding = {
   readonly timeouts: Timeouts
   /** Told when an answer that may go on for long has begun. */
   readonly started: (code: number) => void
+  readonly parting: Parting
 }
 
 /** What the gateway is to the cluster now; throws 502 where it is nobody. */

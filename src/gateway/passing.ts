@@ -7,6 +7,7 @@ import type { Call } from './connections.ts'
 import { answerHeaders } from './headers.ts'
 import type { Forwarding } from './outgoing.ts'
 import { openPace } from './pace.ts'
+import { isInLines } from './parting.ts'
 
 /** An answer that has begun. */
 export type Sent = {
@@ -27,6 +28,8 @@ export function openPassing(forwarding: Forwarding, head: Head, call: Call): Pas
   const { response } = forwarding.exchange
   let isPassing = false
   let isHeldBack = false
+  /** Whether what was sent ends with a line. */
+  let isLine = true
   /** What came together with the head: of a small answer all of it. */
   let waiting: Buffer[] = []
   let state: 'open' | 'whole' | 'broken' = 'open'
@@ -43,12 +46,22 @@ export function openPassing(forwarding: Forwarding, head: Head, call: Call): Pas
   }
   const data = (chunk: Buffer) => {
     if (!isPassing) return void waiting.push(chunk)
+    isLine = chunk.at(-1) === 10
     if (response.write(chunk) || isHeldBack) return
     isHeldBack = true
     pace.waits()
     call.pause()
     response.once('drain', go)
   }
+  if (isInLines(forwarding.route, head))
+    forwarding.parting.say = line => {
+      // What waits behind another answer of its connection, or is not taken, is not said at all.
+      if (!isPassing || state !== 'open' || !isLine || isHeldBack || !response.socket) return false
+      state = 'whole'
+      call.drop()
+      response.end(line)
+      return true
+    }
   return {
     status: head.status,
     drop: call.drop,
