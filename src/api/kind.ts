@@ -180,6 +180,8 @@ type Names = {
   readonly nameless: string | undefined
   /** Whether only its owner and administrators of the kind (verb *) may see and change an object, and others find it missing (D15). */
   readonly personal: boolean
+  /** Whether a part of its collection would mislead: who may not read it whole is refused, and not shown what they may get (D27). */
+  readonly whole: boolean
   /** How names are checked: as DNS subdomains, or as any segment of a path, as the RBAC kinds allow. */
   readonly nameRule: 'subdomain' | 'segment'
   /** Whether it is remembered when somebody last read an object with its data (D35). */
@@ -219,6 +221,7 @@ type Optional =
   | 'nameless'
   | 'nameRule'
   | 'personal'
+  | 'whole'
   | 'keepsLastRead'
   | 'stored'
   | 'served'
@@ -248,6 +251,7 @@ export function defineKind<S extends TSchema, T extends TSchema>(definition: Def
     nameless: undefined,
     nameRule: 'subdomain',
     personal: false,
+    whole: false,
     keepsLastRead: false,
     stored: true,
     served: true,

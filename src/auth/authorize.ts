@@ -129,6 +129,7 @@ function isFiltered(question: Question, kind: Kind | undefined): boolean {
   return (
     (question.verb === 'list' || question.verb === 'watch') &&
     kind?.stored === true &&
+    !kind.whole &&
     'target' in question &&
     !question.target.subresource
   )
