@@ -10,7 +10,7 @@ import { contextFlag, namespaceFlag, projectFlag } from './flags.ts'
 import { readsEverything } from './key-facts.ts'
 import { anyKind } from './kind-named.ts'
 import { namespaceFor } from './namespace-for.ts'
-import { plain } from './plain.ts'
+import { plain, quoted } from './plain.ts'
 import { paint, printJson } from './print.ts'
 import { refusedScope } from './refused.ts'
 import { openSession } from './session.ts'
@@ -34,13 +34,17 @@ type Asked = {
   readonly kind: typeof AccessExplanation
 }
 
-const verbs = 'get list watch create update patch delete deletecollection impersonate escalate bind'.split(' ')
+const verbs = 'get list watch create update patch delete deletecollection impersonate escalate bind *'.split(' ')
+const ofPaths = 'get head post put patch delete options *'.split(' ')
 
 /** The status of the answer. */
 async function answer({ given, io, more = {}, kind }: Asked): Promise<JsonObject> {
   const [verb = '', resource = '', name] = given.words
-  const meant = verbs.includes(verb) ? '' : didYouMean(verb, verbs)
-  if (meant) io.err(`platform: warning: "${verb}" is no verb of this API, though a role may name it${meant}\n`)
+  const known = resource.startsWith('/') ? ofPaths : verbs
+  if (!known.includes(verb))
+    io.err(
+      `platform: warning: ${quoted(verb)} is no verb of this API, though a role may name it${didYouMean(verb, known)}\n`,
+    )
   const session = await openSession(io, given.flags)
   try {
     const spec = resource.startsWith('/')

@@ -115,7 +115,35 @@ test('a verb that is nearly one is asked about as it is, and that is told: roles
     assert.doesNotMatch((await home.run(`${command} delete teams`)).stderr, /warning/)
   }
   assert.doesNotMatch((await home.run('can-i escalate clusterroles')).stderr, /warning/)
-  assert.doesNotMatch((await home.run('can-i frobnicate teams')).stderr, /warning/)
+  assert.doesNotMatch((await home.run('can-i post /metrics')).stderr, /warning/)
+  assert.doesNotMatch((await home.run(['can-i', '*', 'teams'])).stderr, /warning/)
+  assert.equal(
+    (await home.run('can-i frobnicate team')).stderr.split('\n')[0],
+    'platform: warning: "frobnicate" is no verb of this API, though a role may name it',
+  )
+})
+
+test('half a command and a mistyped flag lead to what was meant, and nothing else is said of what follows from it', async () => {
+  for (const [typed, wanted] of [
+    ['create acceskey x', 'no command "create acceskey"; did you mean platform create accesskey?'],
+    ['create acceskey x --ttl 7d', 'no command "create acceskey"; did you mean platform create accesskey?'],
+    ['create teams x', 'no command "create teams"; did you mean platform create team?'],
+    ['list teams --contxt t', '--contxt is no flag; did you mean --context?'],
+    ['whoami --hlp', '--hlp is no flag; did you mean --help?'],
+  ] as const)
+    assert.equal(
+      (await home.fails(2, typed)).split(/\nplatform: platform .* --help shows/)[0]?.trim(),
+      `platform: ${wanted}`,
+    )
+})
+
+test('one of what is listed means all of it: the same table', async () => {
+  for (const [one, all] of [
+    ['accesskey', 'accesskeys'],
+    ['secret', 'secrets'],
+  ])
+    assert.equal((await home.ok(`list ${one}`)).split('\n')[0], (await home.ok(`list ${all}`)).split('\n')[0])
+  assert.match(await home.ok('list accesskey'), /^NAME +OWNER +LAST-USE /)
 })
 
 test('list with a name leads to get', async () => {
