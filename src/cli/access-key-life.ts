@@ -7,7 +7,7 @@ import { printSecret } from './access-keys.ts'
 import { defineCommand, type Io } from './command.ts'
 import { confirm } from './confirm.ts'
 import { type Context, changeContexts, forgetCopies, keepKey, readContexts } from './contexts.ts'
-import { readDuration } from './duration.ts'
+import { inWordsOf, readDuration } from './duration.ts'
 import { contextFlag, dryRunFlag, yesFlag } from './flags.ts'
 import { type GetFlags, getFlags, show } from './get.ts'
 import { expiryOf, expiryText, scopeText } from './key-facts.ts'
@@ -120,9 +120,9 @@ export const rotateAccessKey = defineCommand({
       const question = `Rotate ownedaccesskey/${name} on ${session.server}, so that its old key ends at once?`
       if (!overlapSeconds) await confirm(io, question, flags.yes)
       const body = { kind: 'KeyRotation', spec: { overlapSeconds } }
-      const { object } = await session.resources.act(OwnedAccessKey, { namespace: '', name }, 'rotate', body, {
-        warn: warnings(io),
-      })
+      const { object } = await session.resources
+        .act(OwnedAccessKey, { namespace: '', name }, 'rotate', body, { warn: warnings(io) })
+        .catch(inWordsOf('--overlap', flags.overlap, 'spec.overlapSeconds'))
       const unkept = await keepOwn(io, session, name, String(object.spec?.['key'] ?? '')).then(
         () => undefined,
         (error: Error) => error,

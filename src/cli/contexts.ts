@@ -57,7 +57,7 @@ export function contextNamed({ current, contexts }: Contexts, asked: string | un
   if (name !== undefined && contexts[name]) return name
   if (name !== undefined)
     throw new UsageError([
-      `there is no context ${quoted(name)}${didYouMean(name, names)}; there are: ${names.join(', ') || 'none'}`,
+      `there is no context ${quoted(name)}${didYouMean(name, names) || `; there are: ${names.join(', ') || 'none'}`}`,
     ])
   const why = names.length
     ? `no context is the current one: platform context use NAME; there are: ${names.join(', ')}`

@@ -169,7 +169,8 @@ test('a value that came out empty is refused; KEY= and --allow-empty mean it', a
       /the value of key is empty: KEY= or --allow-empty says that it is meant/,
     )
   await home.fails(3, 'get secret hollow')
-  await home.ok('set secret hollow key=', { stdin: '' })
+  const meant = await home.run('set secret hollow key=', { stdin: '' })
+  assert.deepEqual([meant.code, meant.stderr], [0, ''], 'nothing is no secret of anybody’s history')
   await home.ok('set secret hollow key=- other=@nothing --allow-empty', { stdin: '' })
   assert.match(await home.ok('get secret hollow'), /^key +0\nother +0$/m)
 })
