@@ -129,6 +129,10 @@ export const rotateAccessKey = defineCommand({
       )
       io.err(`${nameOf(OwnedAccessKey, object)} rotated; its key is shown this once\n`)
       printSecret(io, session, object, flags.output)
+      if (object.spec?.['disabled'] === true)
+        io.err(
+          `platform: warning: ${nameOf(OwnedAccessKey, object)} is disabled, the new key too: platform enable accesskey ${name}\n`,
+        )
       if (unkept)
         throw new Error(
           `the context "${session.context}" still has the old key: ${unkept.message}; platform login ${session.server} takes the new one`,

@@ -41,10 +41,10 @@ const ofPaths = 'get head post put patch delete options *'.split(' ')
 async function answer({ given, io, more = {}, kind }: Asked): Promise<JsonObject> {
   const [verb = '', resource = '', name] = given.words
   const known = resource.startsWith('/') ? ofPaths : verbs
-  if (!known.includes(verb))
-    io.err(
-      `platform: warning: ${quoted(verb)} is no verb of this API, though a role may name it${didYouMean(verb, known)}\n`,
-    )
+  const meant = didYouMean(verb, known)
+  // Of the others the explanation itself tells.
+  if (!known.includes(verb) && (meant || kind === SelfSubjectAccessReview))
+    io.err(`platform: warning: ${quoted(verb)} is no verb of this API, though a role may name it${meant}\n`)
   const session = await openSession(io, given.flags)
   try {
     const spec = resource.startsWith('/')

@@ -137,6 +137,19 @@ test('a file that cannot be read is named with the reason, and the code is 2', a
     /cannot write .*no\/where: there is no such directory/,
   )
   assert.deepEqual(readdirSync(data), ['master.key'])
+  const around = readdirSync(join(home.directory, '..'))
+  assert.match(
+    await home.fails(2, `backup ${home.directory} --replace --data ${server.directory}`),
+    /: cannot write \S+: it is a directory; name a file\n$/,
+  )
+  assert.match(
+    await home.fails(1, `backup ${join(home.directory, 'odd.yaml/x')} --data ${server.directory}`),
+    /: cannot write \S+odd\.yaml\/x: a part of its path is no directory\n$/,
+  )
+  assert.equal(
+    readdirSync(join(home.directory, '..')).some(name => name.endsWith('.tmp') && !around.includes(name)),
+    false,
+  )
 })
 
 test('-o value of what has no value is refused before anything is made', async () => {
