@@ -1,12 +1,13 @@
 // `platform backup FILE`: everything that is stored, at one revision, while the server runs. Sealed with the key ring, which is not in it.
 
 import { randomBytes } from 'node:crypto'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, statSync } from 'node:fs'
 import { open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { defineCommand, UsageError } from '../cli/command.ts'
 import { type BackupOptions, type Summary, writeBackup } from '../storage/backup.ts'
 import { carried, dataFlags, dataPlace } from './data-flags.ts'
+import { unwritable } from './file-problem.ts'
 
 export const backup = defineCommand({
   words: ['backup'],
@@ -22,6 +23,8 @@ export const backup = defineCommand({
   positionals: [{ name: 'FILE', what: 'where to write it, - for standard output' }],
   run: async ({ flags, words: [file = ''] }, io) => {
     if (file === '-' && io.isTerminal) throw new UsageError(['a backup is no text: send it into a file or a pipe'])
+    if (statSync(file, { throwIfNoEntry: false })?.isDirectory())
+      throw new UsageError([`cannot write ${file}: it is a directory; name a file`])
     if (existsSync(file) && !flags.replace)
       throw new UsageError([`${file} is there already: name another file, or say --replace`])
     const { directory, ring } = await dataPlace(flags, io.env)
@@ -64,7 +67,7 @@ const toStdout = (part: Buffer) =>
 async function toFile(file: string, options: BackupOptions): Promise<void> {
   const temporary = `${file}.${process.pid}.tmp`
   const handle = await open(temporary, 'wx', 0o600).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'ENOENT') throw error
+    if (error.code !== 'ENOENT') throw unwritable(file, error)
     throw new UsageError([`cannot write ${file}: there is no such directory`])
   })
   try {
@@ -75,6 +78,6 @@ async function toFile(file: string, options: BackupOptions): Promise<void> {
   } catch (error) {
     await handle.close().catch(() => {})
     await rm(temporary, { force: true })
-    throw error
+    throw (error as NodeJS.ErrnoException).syscall ? unwritable(file, error) : error
   }
 }

@@ -10,6 +10,22 @@ const reasons: { readonly [code: string]: string } = {
   ENOTDIR: 'a part of its path is no directory',
 }
 
+const whyUnwritten: { readonly [code: string]: string } = {
+  EACCES: 'it may not be written',
+  EPERM: 'it may not be written',
+  EROFS: 'it is on a file system that is only read',
+  ENOSPC: 'no space is left there',
+  EDQUOT: 'no space is left there for you',
+  ENOTDIR: 'a part of its path is no directory',
+}
+
+/** What could not be written, and why. */
+export const unwritable = (file: string, error: unknown): Error =>
+  new Error(
+    `cannot write ${file}: ${whyUnwritten[(error as NodeJS.ErrnoException).code ?? ''] ?? (error as Error).message}`,
+    { cause: error },
+  )
+
 const reasonOf = (error: unknown) => reasons[(error as NodeJS.ErrnoException).code ?? '']
 
 /** Whether it could not be read at all, or what was read is not right. */

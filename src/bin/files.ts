@@ -3,6 +3,7 @@
 import { access, constants, open, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { delimiter, dirname, join } from 'node:path'
 import type { Files } from '../cli/world.ts'
+import { unwritable } from './file-problem.ts'
 import { locked } from './lock.ts'
 import { makeDirectory } from './make-directory.ts'
 
@@ -10,14 +11,14 @@ import { makeDirectory } from './make-directory.ts'
 export const openFiles = (env: NodeJS.ProcessEnv, tell: (text: string) => void): Files => ({
   read: path =>
     readFile(path).catch((error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') return undefined
+      if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return undefined
       throw new Error(`cannot read ${path}: ${error.message}`)
     }),
 
   async write(path, data) {
-    makeDirectory(dirname(path))
     const temporary = `${path}.${process.pid}.tmp`
     try {
+      makeDirectory(dirname(path))
       const handle = await open(temporary, 'w', 0o600)
       try {
         await handle.chmod(0o600)
@@ -28,8 +29,8 @@ export const openFiles = (env: NodeJS.ProcessEnv, tell: (text: string) => void):
       }
       await rename(temporary, path)
     } catch (error) {
-      await rm(temporary, { force: true })
-      throw new Error(`cannot write ${path}: ${(error as Error).message}`)
+      await rm(temporary, { force: true }).catch(() => {})
+      throw unwritable(path, error)
     }
   },
 

@@ -4,6 +4,7 @@ import type { BigIntStats } from 'node:fs'
 import { type FileHandle, open, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
+import { unwritable } from './file-problem.ts'
 import { makeDirectory } from './make-directory.ts'
 
 export type LockOptions = {
@@ -19,7 +20,11 @@ export type LockOptions = {
 export async function locked<T>(path: string, work: () => Promise<T>, options: LockOptions): Promise<T> {
   const { touchEvery = 2000 } = options
   const lock = `${path}.lock`
-  makeDirectory(dirname(path))
+  try {
+    makeDirectory(dirname(path))
+  } catch (error) {
+    throw unwritable(path, error)
+  }
   const handle = await take(path, lock, options)
   const touching = setInterval(() => {
     const now = new Date()
@@ -55,7 +60,7 @@ async function take(path: string, lock: string, options: LockOptions): Promise<F
 const makeAlone = (file: string) =>
   open(file, 'wx', 0o600).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'EEXIST') return undefined
-    throw new Error(`cannot write ${file}: ${error.message}`)
+    throw unwritable(file, error)
   })
 
 const look = (file: string) => stat(file, { bigint: true }).catch(() => undefined)

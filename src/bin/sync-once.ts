@@ -26,7 +26,9 @@ export async function syncOnce(opened: Opened, options: OptionsFor, signal: Abor
   const { observer, ...base } = options(config, limit)
   /** Another kind of server is not going to become the right one. */
   let wrong: MissingApiError | undefined
+  let last: unknown
   const failed: typeof observer.failed = (what, error) => {
+    if (!limit.aborted) last = error
     if (!(error instanceof MissingApiError)) return observer.failed(what, error)
     wrong ??= error
     timeUp.abort()
@@ -50,7 +52,9 @@ export async function syncOnce(opened: Opened, options: OptionsFor, signal: Abor
   for (const { name, error } of failures) io.err(`platform: ${name}: ${(error as Error).message}\n`)
   if (wrong) io.err(`platform: ${toldOf(opened, wrong)}\n`)
   else if (limit.aborted && !signal.aborted)
-    io.err(`platform: not done within ${asked.timeout}${/\d$/.test(asked.timeout) ? ' s' : ''}\n`)
+    io.err(
+      `platform: not done within ${asked.timeout}${/\d$/.test(asked.timeout) ? ' s' : ''}${last instanceof Error ? `: ${last.message}` : ''}\n`,
+    )
   log.flush()
   return failures.length || limit.aborted ? 1 : 0
 }

@@ -7,7 +7,7 @@ import { printSecret } from './access-keys.ts'
 import { defineCommand, type Io } from './command.ts'
 import { confirm } from './confirm.ts'
 import { type Context, changeContexts, forgetCopies, keepKey, readContexts } from './contexts.ts'
-import { readDuration } from './duration.ts'
+import { inWordsOf, readDuration } from './duration.ts'
 import { contextFlag, dryRunFlag, yesFlag } from './flags.ts'
 import { type GetFlags, getFlags, show } from './get.ts'
 import { expiryOf, expiryText, scopeText } from './key-facts.ts'
@@ -120,15 +120,19 @@ export const rotateAccessKey = defineCommand({
       const question = `Rotate ownedaccesskey/${name} on ${session.server}, so that its old key ends at once?`
       if (!overlapSeconds) await confirm(io, question, flags.yes)
       const body = { kind: 'KeyRotation', spec: { overlapSeconds } }
-      const { object } = await session.resources.act(OwnedAccessKey, { namespace: '', name }, 'rotate', body, {
-        warn: warnings(io),
-      })
+      const { object } = await session.resources
+        .act(OwnedAccessKey, { namespace: '', name }, 'rotate', body, { warn: warnings(io) })
+        .catch(inWordsOf('--overlap', flags.overlap, 'spec.overlapSeconds'))
       const unkept = await keepOwn(io, session, name, String(object.spec?.['key'] ?? '')).then(
         () => undefined,
         (error: Error) => error,
       )
       io.err(`${nameOf(OwnedAccessKey, object)} rotated; its key is shown this once\n`)
       printSecret(io, session, object, flags.output)
+      if (object.spec?.['disabled'] === true)
+        io.err(
+          `platform: warning: ${nameOf(OwnedAccessKey, object)} is disabled, the new key too: platform enable accesskey ${name}\n`,
+        )
       if (unkept)
         throw new Error(
           `the context "${session.context}" still has the old key: ${unkept.message}; platform login ${session.server} takes the new one`,

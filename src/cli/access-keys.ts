@@ -7,7 +7,7 @@ import { DirectClusterEndpointToken } from '../kinds/direct-cluster-endpoint-tok
 import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
 import { Team } from '../kinds/team.ts'
 import { type Command, defineCommand, type Given, type Io, UsageError } from './command.ts'
-import { readLifetime } from './duration.ts'
+import { inWordsOf, readLifetime } from './duration.ts'
 import { contextFlag, dryRunFlag } from './flags.ts'
 import { readsEverything } from './key-facts.ts'
 import { quoted } from './plain.ts'
@@ -171,7 +171,9 @@ export const createToken = defineCommand({
     const spec = { ...(ttl === undefined ? {} : { ttl }), ...(scope ? { scope } : {}) }
     const session = await openSession(io, flags)
     try {
-      const { object } = await session.resources.create(DirectClusterEndpointToken, '', { spec })
+      const { object } = await session.resources
+        .create(DirectClusterEndpointToken, '', { spec })
+        .catch(inWordsOf('--ttl', flags.ttl, 'spec.ttl'))
       printSecret(io, session, object, flags.output)
       return 0
     } finally {

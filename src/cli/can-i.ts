@@ -10,7 +10,7 @@ import { contextFlag, namespaceFlag, projectFlag } from './flags.ts'
 import { readsEverything } from './key-facts.ts'
 import { anyKind } from './kind-named.ts'
 import { namespaceFor } from './namespace-for.ts'
-import { plain } from './plain.ts'
+import { plain, quoted } from './plain.ts'
 import { paint, printJson } from './print.ts'
 import { refusedScope } from './refused.ts'
 import { openSession } from './session.ts'
@@ -34,13 +34,17 @@ type Asked = {
   readonly kind: typeof AccessExplanation
 }
 
-const verbs = 'get list watch create update patch delete deletecollection impersonate escalate bind'.split(' ')
+const verbs = 'get list watch create update patch delete deletecollection impersonate escalate bind *'.split(' ')
+const ofPaths = 'get head post put patch delete options *'.split(' ')
 
 /** The status of the answer. */
 async function answer({ given, io, more = {}, kind }: Asked): Promise<JsonObject> {
   const [verb = '', resource = '', name] = given.words
-  const meant = verbs.includes(verb) ? '' : didYouMean(verb, verbs)
-  if (meant) io.err(`platform: warning: "${verb}" is no verb of this API, though a role may name it${meant}\n`)
+  const known = resource.startsWith('/') ? ofPaths : verbs
+  const meant = didYouMean(verb, known)
+  // Of the others the explanation itself tells.
+  if (!known.includes(verb) && (meant || kind === SelfSubjectAccessReview))
+    io.err(`platform: warning: ${quoted(verb)} is no verb of this API, though a role may name it${meant}\n`)
   const session = await openSession(io, given.flags)
   try {
     const spec = resource.startsWith('/')
@@ -112,7 +116,9 @@ export const why = defineCommand({
     else {
       const said = allowed ? paint(io, 'green', 'allowed') : paint(io, 'red', 'denied')
       io.out(`${said}${status['reason'] ? `: ${plain(String(status['reason']))}` : ''}\n`)
-      for (const step of texts(status['steps'])) io.out(`  ${step}\n`)
+      const steps = texts(status['steps'])
+      // Who is asked about has many keys, or none: a scope is of one of them.
+      for (const step of user ? steps.filter(one => !one.startsWith('scope: ')) : steps) io.out(`  ${step}\n`)
       for (const near of texts(status['nearMisses'])) io.out(`  near: ${near}\n`)
     }
     return allowed ? 0 : 1

@@ -57,7 +57,7 @@ export function contextNamed({ current, contexts }: Contexts, asked: string | un
   if (name !== undefined && contexts[name]) return name
   if (name !== undefined)
     throw new UsageError([
-      `there is no context ${quoted(name)}${didYouMean(name, names)}; there are: ${names.join(', ') || 'none'}`,
+      `there is no context ${quoted(name)}${didYouMean(name, names) || `; there are: ${names.join(', ') || 'none'}`}`,
     ])
   const why = names.length
     ? `no context is the current one: platform context use NAME; there are: ${names.join(', ')}`
@@ -71,10 +71,16 @@ export async function changeContexts(
   change: (before: Contexts) => Contexts | Promise<Contexts>,
 ): Promise<void> {
   const file = contextsFile(io.env)
-  await io.files.locked(file, async () => {
+  const work = async () => {
     const next = await change(await readContexts(io))
     await io.files.write(file, `${JSON.stringify(next, undefined, 2)}\n`)
-  })
+  }
+  await io.files.locked(file, work).catch(orElsewhere(file, 'XDG_CONFIG_HOME'))
+}
+
+const orElsewhere = (file: string, variable: string) => (error: Error) => {
+  if (!error.message.startsWith(`cannot write ${file}`)) throw error
+  throw new Error(`${error.message}; ${variable} names another directory for it`, { cause: error })
 }
 
 export async function readKey(io: Io, name: string, { keyIn }: Context): Promise<string | undefined> {
@@ -94,7 +100,8 @@ export async function keepKey(io: Io, name: string, key: string): Promise<Contex
     await io.files.remove(keyFile(io.env, name))
     return 'keychain'
   }
-  await io.files.write(keyFile(io.env, name), `${key}\n`)
+  const file = keyFile(io.env, name)
+  await io.files.write(file, `${key}\n`).catch(orElsewhere(file, 'XDG_DATA_HOME'))
   return 'file'
 }
 

@@ -1,17 +1,15 @@
 // `platform create -f`: objects of every kind from files.
 
 import { ApiError } from '../api/errors.ts'
-import { DecodeError } from '../api/json-reader.ts'
 import type { Kind } from '../api/kind.ts'
 import { isObject, type JsonObject, type Resource } from '../api/object.ts'
-import { decodeYaml } from '../api/yaml-codec.ts'
 import { DirectClusterEndpointToken } from '../kinds/direct-cluster-endpoint-token.ts'
-import { kinds } from '../kinds/index.ts'
 import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
 import { defineCommand, type Io, SeveralErrors, UsageError } from './command.ts'
 import { contextFlag, dryRunFlag, namespaceFlag, outputFlag } from './flags.ts'
 import { namespaceFor } from './namespace-for.ts'
 import { nameOf, printJson } from './print.ts'
+import { readObjects } from './read-objects.ts'
 import { openSession } from './session.ts'
 import { lostBy, shownOnce, warnings } from './shown-once.ts'
 
@@ -42,8 +40,8 @@ export const create = defineCommand({
   run: async ({ flags }, io) => {
     const read = await Promise.all(flags.file.map(file => readObjects(io, file)))
     const problems = read.flatMap(one => one.problems)
-    if (problems.length) throw new UsageError(problems)
     const objects = read.flatMap(one => one.found)
+    if (!objects.length) throw new UsageError(problems)
     const without = flags.output === 'value' ? objects.filter(({ kind }) => !hasValue(kind)) : []
     if (without.length)
       throw new UsageError(
@@ -66,7 +64,7 @@ export const create = defineCommand({
       )
     const session = await openSession(io, flags)
     const dryRun = flags['dry-run'] === 'server'
-    const failures: unknown[] = []
+    const failures: unknown[] = problems.length ? [new UsageError(problems)] : []
     try {
       for (const { kind, object, place } of objects) {
         const namespace = namespaceFor(kind, { namespace: ownNamespace(object) }, session.namespace)
@@ -108,54 +106,6 @@ const placed = (error: unknown, where: string) =>
   error instanceof ApiError
     ? new ApiError(error.code, error.status.reason ?? '', `${where}: ${error.message}`)
     : new Error(`${where}: ${(error as Error).message}`, { cause: error })
-
-/** `place`: absent where the file has one object alone. */
-type Found = {
-  readonly kind: Kind
-  readonly object: JsonObject
-  readonly place?: { readonly file: string; readonly at: string }
-}
-type Read = { readonly found: readonly Found[]; readonly problems: readonly string[] }
-
-/** Everything that is wrong with a file, before anything of it is made. */
-async function readObjects(io: Io, file: string): Promise<Read> {
-  const text = new TextDecoder().decode(await io.readFile(file))
-  const parts = text.split(/^---(?:[ \t].*)?$/m).filter(part => part.replace(/^\s*#.*$/gm, '').trim())
-  const problems = parts.length ? [] : [`${file} has no object in it`]
-  const found = parts.flatMap((part, at) => {
-    const where = parts.length > 1 ? `${file}: document ${at + 1} of ${parts.length}` : file
-    try {
-      return objectsIn(part, where)
-    } catch (error) {
-      if (!(error instanceof UsageError)) throw error
-      problems.push(...error.problems)
-      return []
-    }
-  })
-  if (found.length < 2) return { found, problems }
-  return { found: found.map((one, at) => ({ ...one, place: { file, at: `${at + 1} of ${found.length}` } })), problems }
-}
-
-function objectsIn(text: string, file: string): Found[] {
-  try {
-    const { value, duplicates } = decodeYaml(new TextEncoder().encode(text))
-    if (duplicates.length) throw new UsageError(duplicates.map(one => `${file}: ${one}`))
-    const items =
-      isObject(value) && value['kind'] === 'List' && Array.isArray(value['items']) ? value['items'] : [value]
-    return items.map(item => {
-      const found =
-        isObject(item) &&
-        kinds.find(kind => kind.served && kind.kind === item['kind'] && kind.apiVersion === item['apiVersion'])
-      if (found && isObject(item) && found.verbs.includes('create')) return { kind: found, object: item }
-      throw new UsageError([
-        `${file}: every object needs an apiVersion and a kind that this server has, such as management.platform.sh/v1 and Team`,
-      ])
-    })
-  } catch (error) {
-    if (error instanceof DecodeError) throw new UsageError([`${file}: ${error.message}`])
-    throw error
-  }
-}
 
 const hasValue = (kind: Kind) => kind === OwnedAccessKey || kind === DirectClusterEndpointToken
 

@@ -1,5 +1,6 @@
 // Durations as people write them: 90s, 15m, 12h, 7d, 2w. Commands with a --ttl or the like read them with it.
 
+import { ApiError } from '../api/errors.ts'
 import { UsageError } from './command.ts'
 import { quoted } from './plain.ts'
 
@@ -26,4 +27,18 @@ export function readLifetime(text: string, without: string): number {
   const seconds = readDuration('--ttl', text)
   if (!seconds) throw new UsageError([`--ttl: ${quoted(text)} must be more than nothing; without --ttl ${without}`])
   return seconds
+}
+
+/** What the server says of a field that a flag was read into, in the flag's words: `.catch(inWordsOf('--ttl', '2d', 'spec.ttl'))`. */
+export const inWordsOf = (flag: string, text: string | undefined, field: string) => (error: unknown) => {
+  const cause = error instanceof ApiError ? error.status.details?.causes?.find(one => one.field === field) : undefined
+  const most = /(?:at most|from 0 to) (\d+)/.exec(cause?.message ?? '')?.[1]
+  if (most === undefined || text === undefined) throw error
+  throw new ApiError(422, 'Invalid', `${flag}: ${quoted(text)} is too long: at most ${written(Number(most))} here`)
+}
+
+/** In the largest unit that leaves nothing over. */
+function written(seconds: number): string {
+  const [unit, size] = Object.entries(units).findLast(([, one]) => seconds % one === 0) ?? ['s', 1]
+  return `${seconds / size}${unit}`
 }

@@ -69,6 +69,6 @@ export function kindNamed(word: string, verb: Verb, project?: string): Kind {
   const known = [...those.flatMap(wordsOf), ...Object.keys(alsoCalled)]
   const names = those.map(({ plural }) => plural).join(', ')
   throw new UsageError([
-    found ? unasked(found, verb) : `${quoted(word)} is no kind${didYouMean(word, known)}; there are: ${names}`,
+    found ? unasked(found, verb) : `${quoted(word)} is no kind${didYouMean(word, known) || `; there are: ${names}`}`,
   ])
 }

@@ -10,7 +10,7 @@ import { type Context, changeContexts, forgetCopies, keepKey, readContexts } fro
 import { namespaceProblems } from './flags.ts'
 import { refusedScope } from './refused.ts'
 import { openWay, readConnection } from './session.ts'
-import { serverOf } from './trust.ts'
+import { certificateIn, readFingerprint, serverOf } from './trust.ts'
 import { trusted } from './trusted.ts'
 
 export const login = defineCommand({
@@ -59,14 +59,12 @@ export const login = defineCommand({
   run: async ({ flags, words: [url = ''] }, io) => {
     const server = serverOf(url)
     const name = flags.context ?? new URL(server).hostname
-    if (flags['access-key'] !== undefined && flags['access-key'] !== '-')
-      throw new UsageError([
-        '--access-key takes - alone and reads the key from standard input: arguments are seen by others',
-      ])
     const before = (await readContexts(io)).contexts[name]
-    if (before && before.server !== server && !flags.yes) await mayReplace(io, name, `for ${before.server}`)
+    const isOther = before !== undefined && before.server !== server && !flags.yes
+    const given = await readGiven(io, flags, isOther && !io.ask ? [replacing(name, `for ${before.server}`)] : [])
+    if (isOther) await mayReplace(io, name, `for ${before.server}`)
     const known = before?.server === server ? before.ca : undefined
-    const ca = server.startsWith('http:') ? undefined : await trusted(io, server, { ...flags, known })
+    const ca = server.startsWith('http:') ? undefined : await trusted(io, server, { ...given, known })
     const key = await keyFrom(io, server, flags['access-key'] === '-')
     const who = await introduce(io, { server, ca, key, caFile: flags['ca-file'] })
     if (before?.server === server && before.user !== who.user && !flags.yes)
@@ -83,10 +81,36 @@ export const login = defineCommand({
   },
 })
 
+type Asked = { readonly [flag in 'access-key' | 'ca-file' | 'ca-fingerprint']: string | undefined }
+
+/** Throws UsageError with everything that is wrong, beside the problems that are known, before anybody is asked anything. */
+async function readGiven(io: Io, flags: Asked, known: readonly string[]) {
+  const problems = [...known]
+  const collect = <T>(read: () => Promise<T>) =>
+    read().catch(error => {
+      if (!(error instanceof UsageError)) throw error
+      problems.push(...error.problems)
+      return undefined
+    })
+  const { 'access-key': key, 'ca-file': name, 'ca-fingerprint': wanted } = flags
+  if (key !== undefined && key !== '-')
+    problems.push('--access-key takes - alone and reads the key from standard input: arguments are seen by others')
+  const fingerprint = await collect(async () => (wanted === undefined ? undefined : readFingerprint(wanted)))
+  const file = await collect(async () => {
+    if (name === undefined) return undefined
+    return { name, text: certificateIn(new TextDecoder().decode(await io.readFile(name)), name) }
+  })
+  if (problems.length) throw new UsageError(problems)
+  return { fingerprint, file }
+}
+
+const contextIs = (name: string, what: string) => `the context "${name}" is ${what}`
+const replacing = (name: string, what: string) =>
+  `${contextIs(name, what)}; --context gives the new one another name, --yes replaces it`
+
 async function mayReplace(io: Io, name: string, what: string): Promise<void> {
-  const text = `the context "${name}" is ${what}`
-  if (!io.ask) throw new UsageError([`${text}; --context gives the new one another name, --yes replaces it`])
-  const answer = await io.ask(`platform: ${text}. Replace it? [y/N] `)
+  if (!io.ask) throw new UsageError([replacing(name, what)])
+  const answer = await io.ask(`platform: ${contextIs(name, what)}. Replace it? [y/N] `)
   if (!/^y(es)?$/i.test(answer.trim())) throw new Error('nothing was done')
 }
 

@@ -11,11 +11,7 @@ type Env = { readonly [name: string]: string | undefined }
 export function proxyEnv(env: Env, server: string): Env {
   const given = Object.entries(env).filter(([name, value]) => value && /^https?_proxy$/i.test(name))
   const read = given.map(([name, value = '']) => [name, value.includes('://') ? value : `http://${value}`] as const)
-  const { protocol, hostname } = new URL(server)
-  const variable = protocol === 'https:' ? 'https_proxy' : 'http_proxy'
-  const wrong = isWithout(env, hostname)
-    ? []
-    : read.filter(([name, value]) => name.toLowerCase() === variable && !isProxy(value))
+  const wrong = read.filter(([name, value]) => isFor(env, server, name) && !isProxy(value))
   if (wrong.length)
     throw new UsageError(
       wrong.map(
@@ -23,6 +19,17 @@ export function proxyEnv(env: Env, server: string): Env {
       ),
     )
   return { ...env, ...Object.fromEntries(read) }
+}
+
+/** Behind what says that a server cannot be reached: the variable that sends one by a proxy, which may be none. */
+export function proxyNote(env: Env, server: string): string {
+  const [name] = Object.entries(env).find(([one, value]) => value && isFor(env, server, one)) ?? []
+  return name === undefined ? '' : `; the way leads through the proxy of ${name}`
+}
+
+function isFor(env: Env, server: string, name: string): boolean {
+  const { protocol, hostname } = new URL(server)
+  return name.toLowerCase() === `${protocol.slice(0, -1)}_proxy` && !isWithout(env, hostname)
 }
 
 function isProxy(text: string): boolean {

@@ -15,7 +15,7 @@ export function readFlags(
   env: Env,
 ): Given {
   const problems: string[] = []
-  const { read, words, own } = readTokens(args, flags, problems)
+  const { read, words, own, strays } = readTokens(args, flags, problems)
   const values = Object.fromEntries(
     Object.entries(flags).map(([flag, row]) => [flag, readValue(flag, row, read.get(flag), env, problems)]),
   )
@@ -27,10 +27,10 @@ export function readFlags(
     if (word === '') problems.push(`${name} is empty`)
   }
   const room = positionals.at(-1)?.many ? words.length : positionals.length
-  const isFitting = words.length <= room && words.length >= needed.length
+  const isFitting = words.length - strays <= room && words.length >= needed.length
   const meant = isFitting || !words.length ? undefined : instead?.(words)
   if (meant !== undefined) throw new UsageError([meant])
-  problems.push(...tooMany(words.slice(room)))
+  if (!isFitting) problems.push(...tooMany(words.slice(room)))
   const isBehind = positionals.some(one => one.name.startsWith('-- '))
   if (problems.length && isBehind && words.length && !args.includes('--'))
     problems.push('the program and what it is given come behind --')
@@ -44,12 +44,15 @@ const tooMany = (words: readonly string[]) => words.map(word => `${shown(word)} 
 const shown = (word: string) =>
   word.length > 32 || word.includes('=') ? `an argument of ${word.length} characters` : `"${word}"`
 
-/** What was given for each flag, and the other words, the first `own` of them before `--`; a switch is true or false. */
+/**
+ * What was given for each flag, and the other words, the first `own` of them before `--`; a switch is true or false. So many as `strays`
+ * stand behind what is no flag, and may be its value.
+ */
 export function readTokens(
   args: readonly string[],
   flags: Flags,
   problems: string[],
-): { read: Read; words: string[]; own: number } {
+): { read: Read; words: string[]; own: number; strays: number } {
   const options = Object.fromEntries(
     Object.entries(flags).map(([name, { type, short }]) => [
       name,
@@ -60,13 +63,15 @@ export function readTokens(
   const read: Read = new Map()
   const words: string[] = []
   let own: number | undefined
-  for (const token of parsed.tokens) {
+  let strays = 0
+  for (const [at, token] of parsed.tokens.entries()) {
     if (token.kind === 'positional') words.push(token.value)
     if (token.kind === 'option-terminator') own = words.length
     if (token.kind !== 'option') continue
     const row = Object.hasOwn(flags, token.name) ? flags[token.name] : undefined
     if (!row) {
-      const known = Object.keys(flags)
+      const known = [...Object.keys(flags), 'help']
+      if (token.value === undefined && parsed.tokens[at + 1]?.kind === 'positional') strays++
       problems.push(`${shortened(token.rawName)} is no flag${didYouMean(token.name, known, one => `--${one}`)}`)
     } else if (row.type === 'switch' && token.value !== undefined && !/^(true|false)$/.test(token.value))
       problems.push(`${token.rawName}: ${quoted(token.value)} must be true or false`)
@@ -74,7 +79,7 @@ export function readTokens(
       problems.push(`${token.rawName} needs a value: ${token.rawName} ${row.value}`)
     else read.set(token.name, [...(read.get(token.name) ?? []), token.value ?? 'true'])
   }
-  return { read, words, own: own ?? words.length }
+  return { read, words, own: own ?? words.length, strays }
 }
 
 function readValue(

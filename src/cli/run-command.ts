@@ -1,6 +1,7 @@
 // Finds the command that is meant, reads its flags, runs it, and turns whatever goes wrong into words and an exit code.
 
 import { ApiError } from '../api/errors.ts'
+import { didYouMean } from '../api/nearest.ts'
 import { type Command, type Io, loaded, type Row, SeveralErrors, StartError, UsageError } from './command.ts'
 import { helpOf, overviewOf } from './help.ts'
 import { plainLines } from './plain.ts'
@@ -27,6 +28,7 @@ export async function runCommand(commands: readonly Row[], args: readonly string
   }
   try {
     if (early.length) checkEarly(command, early)
+    checkHalf(commands, command, asked)
     const rest = [...early, ...asked.slice(command.words.length)]
     const given = command.ownFlags ? { flags: {}, words: [], args: rest } : readFlags(command, rest, io.env)
     return await command.run(given, io)
@@ -58,6 +60,21 @@ function checkEarly({ words, ownFlags, flags }: Command, early: readonly string[
     ])
 }
 
+/** A word behind a command that takes none may be half of a longer one. */
+function checkHalf(rows: readonly Row[], { words, positionals, ownFlags }: Command, asked: readonly string[]): void {
+  const word = asked[words.length]
+  if (positionals || ownFlags || !word || word.startsWith('-')) return
+  const longer = rows
+    .map(row => row.words)
+    .filter(one => one.length > words.length && words.every((w, at) => one[at] === w))
+  const meant = didYouMean(
+    word,
+    longer.map(one => one[words.length] ?? ''),
+    one => `platform ${words.join(' ')} ${one}`,
+  )
+  if (meant) throw new UsageError([`no command "${words.join(' ')} ${word}"${meant}`])
+}
+
 /** As people type it elsewhere: `help run` is `run --help`, `--version` is `version`. */
 function wordsOf([first, ...rest]: readonly string[]): readonly string[] {
   if (first === 'help') return [...rest, '--help']
@@ -65,10 +82,10 @@ function wordsOf([first, ...rest]: readonly string[]): readonly string[] {
   return first === undefined ? [] : [first, ...rest]
 }
 
-/** The one with the most words, so that `vcluster patch` is not `vcluster`. */
+/** The one with the most words, so that `vcluster patch` is not `vcluster`. What lists many may be asked for by one: `list secret`. */
 function rowOf(commands: readonly Row[], args: readonly string[]): Row | undefined {
   return commands
-    .filter(({ words }) => words.every((word, at) => args[at] === word))
+    .filter(({ words }) => words.every((word, at) => args[at] === word || (at > 0 && `${args[at]}s` === word)))
     .toSorted((a, b) => b.words.length - a.words.length)[0]
 }
 

@@ -43,10 +43,11 @@ const namesIn = ({ word, isWhole }: Missing) =>
 
 function elsewhere(missing: Missing, shared: readonly Ref[], ofProjects: readonly Ref[]) {
   for (const name of namesIn(missing)) {
-    const one = shared.find(ref => ref.name === name)
+    const isElsewhere = (ref: Ref) => ref.name === name && ref.namespace !== missing.namespace
+    const one = shared.find(isElsewhere)
     if (one && missing.isOfProject) return `; there is a shared one in namespace ${one.namespace}`
     if (one) return `; there is one in another namespace: -n ${one.namespace}`
-    const other = ofProjects.find(ref => ref.name === name)
+    const other = ofProjects.find(isElsewhere)
     if (other) return `; there is one of a project: --project ${other.namespace.replace(/^p-/, '')}`
   }
   return undefined
@@ -56,6 +57,6 @@ function nearHint(missing: Missing, here: readonly Ref[]): string {
   const names = here.map(({ name }) => name)
   const hints = namesIn(missing)
     .toReversed()
-    .map(name => didYouMean(name, names, one => `${one}${missing.word.slice(name.length)}`))
+    .map(name => didYouMean(name, names, one => `${one}${missing.word.slice(name.length)}`.replace(/\.+$/, '')))
   return hints.find(Boolean) ?? ''
 }

@@ -75,7 +75,7 @@ async function readPairs(io: Io, pairs: readonly string[]): Promise<Map<string, 
         io.err(`platform: warning: the value of ${key} ends in a line break, and keeps it; printf %s leaves it out\n`)
       entries.set(key, bytes)
     } else {
-      hasBare = true
+      hasBare ||= value !== ''
       entries.set(key, Buffer.from(value))
     }
   }

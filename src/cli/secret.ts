@@ -46,9 +46,9 @@ export async function findSecret(session: Session, word: string, where: Where, k
       const { object } = await session.resources.get(kind, secretRef(session, name, where))
       return { object, key: rest }
     } catch (error) {
-      // Who may read a alone is told 403 about a.b, whether it is there or not (D49).
+      // Who may read a alone is told 403 about a.b, whether it is there or not (D49). Of several refusals the last tells of the secret rather than of its key.
       if (!(error instanceof ApiError && [403, 404, 422, 400].includes(error.code))) throw error
-      if (refusal === undefined || (error.code === 403 && refusal.code !== 403)) refusal = error
+      if (refusal === undefined || error.code === 403) refusal = error
     }
   }
   if (refusal?.code !== 404) throw refusal
@@ -87,7 +87,7 @@ export function secretValue(object: Resource, key: string, kind: Kind): Buffer {
   throw new ApiError(
     404,
     'NotFound',
-    `${kind.singular} "${name}" has no key ${quoted(key)}${didYouMean(key, keys)}; it has: ${keys.join(', ') || 'none'}`,
+    `${kind.singular} "${name}" has no key ${quoted(key)}${didYouMean(key, keys) || `; it has: ${keys.join(', ') || 'none'}`}`,
     {
       ...(status.details ? { details: status.details } : {}),
     },

@@ -10,7 +10,7 @@ import { type Io, UsageError } from './command.ts'
 import { type Context, contextNamed, readContexts, readKey } from './contexts.ts'
 import { namespaceProblems } from './flags.ts'
 import { quoted } from './plain.ts'
-import { proxyEnv } from './proxy-env.ts'
+import { proxyEnv, proxyNote } from './proxy-env.ts'
 import { certificateIn, isNoTls, isUntrusted, lookAt, serverOf, untrusted, withFingerprint } from './trust.ts'
 
 export type Session = {
@@ -82,7 +82,10 @@ const plainly =
     )
       throw untrusted(`cannot reach ${server}: what listens there speaks TLS; it may be the port for https://`)
     if (isOfOthers(error) || isNoTls(error.cause)) throw untrusted(error.message)
-    if (!isUnknown(error)) throw error
+    if (!isUnknown(error)) {
+      const note = error.message.startsWith('cannot reach ') ? proxyNote(io.env, server) : ''
+      throw note ? new ApiError(503, 'ServiceUnavailable', `${error.message}${note}`) : error
+    }
     const why = caFile
       ? `its certificate is not of the CA in ${caFile}; nothing was sent`
       : ca

@@ -6,7 +6,7 @@ import type { DetailedPeerCertificate, TLSSocket } from 'node:tls'
 import { ApiError } from '../api/errors.ts'
 import { whyNot } from '../kubeconfig/why-not.ts'
 import { UsageError } from './command.ts'
-import { proxyEnv } from './proxy-env.ts'
+import { proxyEnv, proxyNote } from './proxy-env.ts'
 
 type Env = { readonly [name: string]: string | undefined }
 export type Seen = {
@@ -47,7 +47,7 @@ export async function lookAt(server: string, env: Env): Promise<Seen> {
     const sent = request(`${server}/livez`, { agent, method: 'HEAD', timeout: within })
     sent.on('timeout', () => sent.destroy(new Error('it did not answer in time')))
     sent.on('error', error => {
-      const message = `cannot reach ${server}${whyNot(error, server)}`
+      const message = `cannot reach ${server}${whyNot(error, server)}${proxyNote(env, server)}`
       reject(isNoTls(error) ? untrusted(message) : new ApiError(503, 'ServiceUnavailable', message))
     })
     sent.on('response', answer => {
@@ -102,10 +102,12 @@ export function withFingerprint(seen: Seen, server: string, wanted: string): X50
   )
 }
 
-function readFingerprint(text: string): string {
+/** With or without `sha256:` and colons, or the whole line of `openssl x509 -fingerprint -sha256`. Throws UsageError. */
+export function readFingerprint(text: string): string {
   const plain = text
     .toLowerCase()
-    .replace(/^sha256:/, '')
+    .trim()
+    .replace(/^sha256(:| fingerprint=)/, '')
     .replaceAll(':', '')
   if (/^[0-9a-f]{64}$/.test(plain)) return `sha256:${plain}`
   throw new UsageError([

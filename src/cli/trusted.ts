@@ -4,16 +4,15 @@ import { type Io, UsageError } from './command.ts'
 import { authorityIn, certificateIn, fingerprintOf, lookAt, type Seen, withFingerprint } from './trust.ts'
 
 type Trust = {
-  readonly 'ca-file'?: string | undefined
-  readonly 'ca-fingerprint'?: string | undefined
+  readonly file: { readonly name: string; readonly text: string } | undefined
+  readonly fingerprint: string | undefined
   readonly known: string | undefined
 }
 
 /** The CA to hold the server to; undefined where the machine trusts it anyway. No key has been sent when this answers. */
-export async function trusted(io: Io, server: string, { known, ...flags }: Trust): Promise<string | undefined> {
-  const file = flags['ca-file']
-  const wanted = flags['ca-fingerprint']
-  if (file) return certificateIn(new TextDecoder().decode(await io.readFile(file)), file, wanted)
+export async function trusted(io: Io, server: string, { known, ...given }: Trust): Promise<string | undefined> {
+  const { file, fingerprint: wanted } = given
+  if (file) return certificateIn(file.text, file.name, wanted)
   const seen = await lookAt(server, io.env)
   if (wanted) return withFingerprint(seen, server, wanted).toString()
   if (seen.isTrusted) return undefined

@@ -80,6 +80,7 @@ test('everything wrong is told at once, and no secret in it', () => {
 test('a context, cluster or user that is not there is named, with what is', () => {
   assert.throws(() => read(config(), 'three'), /there is no context "three"; there are "one", "two"/)
   assert.throws(() => read(config(), 'two'), /the context "two" names the user "nobody", which is not there/)
+  assert.throws(() => read('sync: {toHost: {}}'), /is no kubeconfig: it has neither clusters nor contexts nor users/)
   assert.throws(() => read('{}'), /no context is chosen: set current-context, or name one of none/)
   assert.throws(() => read('[]'), /is no kubeconfig: it must be a map/)
   assert.throws(() => read('a: ['), /is no kubeconfig: line 1/)

@@ -56,10 +56,17 @@ export function readKubeconfig(bytes: Uint8Array, options: KubeconfigOptions): A
   return problems.length || !access ? fail() : access
 }
 
+/** Full of something else, such as the configuration of a virtual cluster. */
+const isOther = (value: JsonObject) =>
+  Object.keys(value).length > 0 &&
+  ['kind', 'clusters', 'contexts', 'users', 'current-context'].every(field => value[field] === undefined)
+
 function parse(bytes: Uint8Array, file: string): JsonObject {
   if (bytes.length > mostBytes) throw new KubeconfigError([`${file} has more than ${mostBytes} bytes`])
   try {
     const { value } = decodeYaml(bytes)
+    if (isObject(value) && isOther(value))
+      throw new KubeconfigError([`${file} is no kubeconfig: it has neither clusters nor contexts nor users`])
     if (isObject(value) && (value['kind'] ?? 'Config') === 'Config') return value
   } catch (error) {
     if (error instanceof DecodeError) throw new KubeconfigError([`${file} is no kubeconfig: ${error.message}`])

@@ -183,8 +183,14 @@ test('what others have written moves no cursor: control characters are shown as 
 })
 
 test('disable and enable count for the next request', async () => {
-  const key = (await home.ok('create accesskey switched')).trim()
+  await home.ok('create accesskey switched')
   assert.equal(await home.ok('disable accesskey switched'), 'ownedaccesskey/switched disabled\n')
+  const rotated = await home.run('rotate accesskey switched --yes')
+  assert.match(
+    rotated.stderr,
+    /^platform: warning: ownedaccesskey\/switched is disabled, the new key too: platform enable accesskey switched$/m,
+  )
+  const key = rotated.stdout.trim()
   assert.equal((await whoami(key)).status, 401)
   assert.equal(await home.ok('enable accesskey switched'), 'ownedaccesskey/switched enabled\n')
   assert.equal((await whoami(key)).status, 201)
@@ -196,7 +202,7 @@ test('a token is a signed JWT with the scope and time that were asked for', asyn
   const [, claims = ''] = token.split('.')
   const { iat, exp, 'platform.sh': own } = JSON.parse(Buffer.from(claims, 'base64url').toString())
   assert.deepEqual([exp - iat, own.scope], [600, { clusters: [{ cluster: 'edge' }] }])
-  assert.match(await home.fails(1, 'create token --ttl 2w'), /at most 86400 seconds/)
+  assert.match(await home.fails(1, 'create token --ttl 2w'), /--ttl: "2w" is too long: at most 1d here/)
 })
 
 test('teams: made with members, and changed one by one without losing another change', async () => {

@@ -68,11 +68,32 @@ test('of many objects each that fails is told with its place; the others are mad
     ],
   )
   assert.match(await home.fails(6, 'create -f -', { stdin: team('one') }), /^platform: teams\.\S+ "one" already exists/)
-  writeFileSync(join(home.directory, 'odd.yaml'), `${team('three')}---\nkind: Teem\n---\na: [\n---\n${team('four')}`)
-  const odd = await home.fails(2, 'create -f odd.yaml')
-  assert.match(odd, /odd\.yaml: document 2 of 4: every object needs/)
-  assert.match(odd, /odd\.yaml: document 3 of 4: /)
-  await home.fails(3, 'get team three')
+  const unknown = 'apiVersion: v1\nkind: Pod\nmetadata: {name: p}\n'
+  const parts = [team('three'), 'kind: Teem\n', 'a: [\n', unknown, team('Bad'), team('four')]
+  writeFileSync(join(home.directory, 'odd.yaml'), parts.join('---\n'))
+  const odd = await home.run('create -f odd.yaml')
+  assert.deepEqual([odd.code, odd.stdout], [2, 'team/three created\nteam/four created\n'])
+  const lines = odd.stderr.split('\n')
+  assert.deepEqual(lines.toSpliced(1, 1).slice(0, 2), [
+    'platform: odd.yaml: document 2 of 6: apiVersion is missing, and kind "Teem" is none of this server; did you mean Team?',
+    'platform: odd.yaml: document 4 of 6: kind "Pod" of apiVersion "v1" is none of this server',
+  ])
+  assert.match(lines[1] ?? '', /^platform: odd\.yaml: document 3 of 6: /)
+  assert.match(lines[3] ?? '', /^platform: odd\.yaml: team\/Bad \(5 of 6\): /)
+  assert.equal(lines.length, 5)
+  for (const [stdin, wanted] of [
+    ['kind: Team', '-: apiVersion is missing: Team is of management.platform.sh/v1'],
+    ['apiVersion: v1\nkind: Team', '-: apiVersion "v1": Team is of management.platform.sh/v1'],
+    ['apiVersion: management.platform.sh/v1', '-: kind is missing'],
+    ['a: b', '-: apiVersion and kind are missing'],
+    ['- a', '-: expected an object with apiVersion and kind'],
+    ['apiVersion: v1\nkind: Namespace\nmetadata: {name: x}', '-: namespaces cannot be created'],
+    [
+      `{kind: List, items: [{kind: Team}, 7]}`,
+      '-: item 1 of 2: apiVersion is missing: Team is of management.platform.sh/v1\nplatform: -: item 2 of 2: expected an object with apiVersion and kind',
+    ],
+  ] as const)
+    assert.equal(await home.fails(2, 'create -f -', { stdin }), `platform: ${wanted}\n`, stdin)
 })
 
 test('a deletion of many goes on past those that are not there, tells each, and ends with 3', async () => {
@@ -116,6 +137,19 @@ test('a file that cannot be read is named with the reason, and the code is 2', a
     /cannot write .*no\/where: there is no such directory/,
   )
   assert.deepEqual(readdirSync(data), ['master.key'])
+  const around = readdirSync(join(home.directory, '..'))
+  assert.match(
+    await home.fails(2, `backup ${home.directory} --replace --data ${server.directory}`),
+    /: cannot write \S+: it is a directory; name a file\n$/,
+  )
+  assert.match(
+    await home.fails(1, `backup ${join(home.directory, 'odd.yaml/x')} --data ${server.directory}`),
+    /: cannot write \S+odd\.yaml\/x: a part of its path is no directory\n$/,
+  )
+  assert.equal(
+    readdirSync(join(home.directory, '..')).some(name => name.endsWith('.tmp') && !around.includes(name)),
+    false,
+  )
 })
 
 test('-o value of what has no value is refused before anything is made', async () => {
@@ -148,7 +182,8 @@ test('a value that came out empty is refused; KEY= and --allow-empty mean it', a
       /the value of key is empty: KEY= or --allow-empty says that it is meant/,
     )
   await home.fails(3, 'get secret hollow')
-  await home.ok('set secret hollow key=', { stdin: '' })
+  const meant = await home.run('set secret hollow key=', { stdin: '' })
+  assert.deepEqual([meant.code, meant.stderr], [0, ''], 'nothing is no secret of anybody’s history')
   await home.ok('set secret hollow key=- other=@nothing --allow-empty', { stdin: '' })
   assert.match(await home.ok('get secret hollow'), /^key +0\nother +0$/m)
 })

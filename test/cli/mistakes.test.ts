@@ -94,6 +94,7 @@ test('a secret that is not there leads to the one that is meant: by its name, or
       'get secret payments --project shop',
       `${not('payments', 'p-shop', 'projectsecret')}; there is a shared one in namespace default`,
     ],
+    ['get secret payments.', `${not('payments.')}; did you mean payments?`],
     ['get secret wholly-other', not('wholly-other')],
     ['get secret payments.x --key a', `${not('payments.x')}; did you mean payments?`],
     ['get secret payment --key a', `${not('payment')}; did you mean payments?`],
@@ -105,6 +106,12 @@ test('a secret that is not there leads to the one that is meant: by its name, or
     /payments/,
     'who may not see it is not led to it',
   )
+  for (const name of ['payments', 'nothing'])
+    assert.match(
+      await home.fails(5, `get secret ${name}.a`, { env }),
+      new RegExp(`^platform: sharedsecrets\\.\\S+ "${name}" is forbidden: `),
+      'what may not be read is named as the secret, not as its key, whether it is there or not (D49)',
+    )
 })
 
 test('a verb that is nearly one is asked about as it is, and that is told: roles may name any', async () => {
@@ -115,7 +122,35 @@ test('a verb that is nearly one is asked about as it is, and that is told: roles
     assert.doesNotMatch((await home.run(`${command} delete teams`)).stderr, /warning/)
   }
   assert.doesNotMatch((await home.run('can-i escalate clusterroles')).stderr, /warning/)
-  assert.doesNotMatch((await home.run('can-i frobnicate teams')).stderr, /warning/)
+  assert.doesNotMatch((await home.run('can-i post /metrics')).stderr, /warning/)
+  assert.doesNotMatch((await home.run(['can-i', '*', 'teams'])).stderr, /warning/)
+  assert.equal(
+    (await home.run('can-i frobnicate team')).stderr.split('\n')[0],
+    'platform: warning: "frobnicate" is no verb of this API, though a role may name it',
+  )
+})
+
+test('half a command and a mistyped flag lead to what was meant, and nothing else is said of what follows from it', async () => {
+  for (const [typed, wanted] of [
+    ['create acceskey x', 'no command "create acceskey"; did you mean platform create accesskey?'],
+    ['create acceskey x --ttl 7d', 'no command "create acceskey"; did you mean platform create accesskey?'],
+    ['create teams x', 'no command "create teams"; did you mean platform create team?'],
+    ['list teams --contxt t', '--contxt is no flag; did you mean --context?'],
+    ['whoami --hlp', '--hlp is no flag; did you mean --help?'],
+  ] as const)
+    assert.equal(
+      (await home.fails(2, typed)).split(/\nplatform: platform .* --help shows/)[0]?.trim(),
+      `platform: ${wanted}`,
+    )
+})
+
+test('one of what is listed means all of it: the same table', async () => {
+  for (const [one, all] of [
+    ['accesskey', 'accesskeys'],
+    ['secret', 'secrets'],
+  ])
+    assert.equal((await home.ok(`list ${one}`)).split('\n')[0], (await home.ok(`list ${all}`)).split('\n')[0])
+  assert.match(await home.ok('list accesskey'), /^NAME +OWNER +LAST-USE /)
 })
 
 test('list with a name leads to get', async () => {
@@ -163,6 +198,33 @@ test('a time needs its unit, and a life of no time is none', async () => {
     assert.match(await home.fails(2, args), /--ttl: "0[sh]?" must be more than nothing; without --ttl/, args)
   assert.match(await home.fails(2, 'rotate accesskey admin --overlap 0s'), /its old key ends at once\? .*--yes/)
   await home.fails(3, 'get accesskey x')
+})
+
+test('a time that is too long for the server is told by its flag, in the units of flags', async () => {
+  for (const [typed, wanted] of [
+    ['create token --ttl 2d', '--ttl: "2d" is too long: at most 1d here'],
+    ['rotate accesskey admin --overlap 90d', '--overlap: "90d" is too long: at most 30d here'],
+  ] as const)
+    assert.equal(await home.fails(1, typed), `platform: ${wanted}\n`)
+})
+
+test('a context or key that is nearly one is asked about in one sentence', async () => {
+  assert.equal(
+    await home.fails(2, 'context use 127.0.0.2'),
+    'platform: there is no context "127.0.0.2"; did you mean 127.0.0.1?\n',
+  )
+  await home.ok('set secret sentence password=-', { stdin: 'canary-sentence' })
+  assert.equal(
+    await home.fails(3, 'get secret sentence.pasword'),
+    'platform: sharedsecret "sentence" has no key "pasword"; did you mean password?\n',
+  )
+})
+
+test('why about a user speaks of no key', async () => {
+  const { stdout } = await home.run('why get teams --user bob')
+  assert.match(stdout, /acts as bob/)
+  assert.doesNotMatch(stdout, /scope/)
+  assert.match((await home.run('why get teams')).stdout, /scope: the key has no scope/)
 })
 
 test('a flag that is given and empty is refused: what a script meant to fill is not left out', async () => {

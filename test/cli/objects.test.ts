@@ -81,7 +81,7 @@ test('exit codes tell what went wrong: 2 usage, 3 not found, 5 forbidden, 7 unav
   assert.match(await home.fails(2, 'get team one --outptu json'), /--outptu is no flag; did you mean --output\?/)
   assert.match(await home.fails(2, 'get team one -o value'), /-o value is for/)
   assert.match(await home.fails(2, 'get tokens'), /are not kept, so that there is nothing to list/)
-  assert.match(await home.fails(2, 'create -f -', { stdin: 'kind: Team' }), /apiVersion and a kind/)
+  assert.match(await home.fails(2, 'create -f -', { stdin: 'kind: Team' }), /apiVersion is missing/)
   assert.match(await home.fails(2, 'create -f -', { stdin: 'a: [' }), /^platform: -: /)
   assert.match(await home.fails(2, 'create -f nothing.yaml'), /there is no such file/)
   assert.match(await home.fails(3, 'get team nobody'), /"nobody" not found/)

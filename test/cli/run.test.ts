@@ -252,14 +252,25 @@ test('a disk that takes no more bytes leaves the copy that was there, whole, and
 
 const fiu = await openFiu()
 after(() => fiu?.close())
-if (fiu)
+if (fiu) {
+  test('a backup for which there is no space names its file, and leaves nothing of it', async () => {
+    const file = join(home.directory, 'full.backup')
+    const { code, stderr } = await home.exec(`backup ${file} --data ${server.directory}`, {
+      env: fiu.failing('posix/io/sync/fsync', constants.errno.ENOSPC),
+    })
+    assert.deepEqual([code, stderr], [1, `platform: cannot write ${file}: no space is left there\n`])
+    assert.deepEqual(
+      readdirSync(home.directory).filter(name => name.includes('full.backup')),
+      [],
+    )
+  })
   test('a disk that turns out to be full when the copy is to be kept for good leaves the one that was there', () =>
     keepsCopy(
       'no-space',
       { env: fiu.failing('posix/io/sync/fsync', constants.errno.ENOSPC) },
-      /no copy was kept for when the service is away: cannot write .*ENOSPC: no space left on device/,
+      /no copy was kept for when the service is away: cannot write \S+: no space is left there\n/,
     ))
-else notRun('libfiu')
+} else notRun('libfiu')
 
 test('a copy that cannot be written is told, and the program runs', async () => {
   await home.ok('set secret late token=-', { stdin: 'canary' })

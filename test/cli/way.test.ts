@@ -105,6 +105,17 @@ test('a proxy with a password gets it; one that refuses, or is not there, is nam
   const gone = await home.fails(7, 'whoami', { env: { HTTPS_PROXY: proxy.url } })
   assert.match(gone, /cannot reach .* through the proxy 127\.0\.0\.1:\d+: nobody listens there/)
   assert.equal(gone.includes('horse'), false)
+  assert.match(gone, /; the way leads through the proxy of HTTPS_PROXY\n$/)
+  const none = server.https.replace('https:', 'http:')
+  assert.match(
+    await home.fails(7, 'whoami', { env: { https_proxy: none } }),
+    /^platform: cannot reach .*; the way leads through the proxy of https_proxy\n$/,
+  )
+  const fresh = ['login', server.https, '--context', 'fresh', '--access-key', '-']
+  assert.match(
+    await home.fails(7, fresh, { env: { HTTPS_PROXY: none }, stdin: server.adminKey }),
+    /^platform: cannot reach .*; the way leads through the proxy of HTTPS_PROXY\n$/,
+  )
 })
 
 test('a proxy is a URL or HOST:PORT; what is neither is refused by the name of its variable, and never passed by', async t => {
@@ -201,5 +212,19 @@ test('a CA file and a fingerprint must both hold, at the sign-in and in a pipeli
   assert.match(await own.fails(7, 'whoami', { env: connection }), refused)
   await own.ok('whoami', { env: { ...env, PLATFORM_CA_FINGERPRINT: right } })
   await own.ok(words(right), { stdin: server.adminKey })
+  const colons = right.slice(7).toUpperCase().match(/../g)?.join(':')
+  await own.ok(words(`sha256 Fingerprint=${colons}`), { stdin: server.adminKey })
+  const several = await own.fails(2, [...login('https://127.0.0.1:1', 'nope').slice(0, -1), '--ca-fingerprint', 'abc'])
+  assert.deepEqual(
+    several
+      .split('\n')
+      .map(line => /the context "127\.0\.0\.1" is for|nope: there is no such file|64 hexa|^$/.exec(line)?.[0]),
+    ['the context "127.0.0.1" is for', '64 hexa', 'nope: there is no such file', ''],
+  )
+  const env2 = { XDG_CONFIG_HOME: '/dev/null/x' }
+  assert.equal(
+    await own.fails(1, words(right), { stdin: server.adminKey, env: env2 }),
+    'platform: cannot write /dev/null/x/platform/contexts.json: /dev/null is a file; XDG_CONFIG_HOME names another directory for it\n',
+  )
   await own.close()
 })

@@ -88,7 +88,7 @@ test('a 404 that no Kubernetes API server gave is an outage: --once tries again,
   const { code, stderr } = await once(cluster.kubeconfig, webKubeconfig, '--once', '2s')
   assert.equal(code, 1, stderr)
   assert.match(stderr, /failed; trying again: the answer was 404 without a Status/)
-  assert.match(stderr, /^platform: not done within 2s$/m)
+  assert.match(stderr, /^platform: not done within 2s: the answer was 404 without a Status/m)
   assert.doesNotMatch(stderr, /has no endpoints/)
 })
 

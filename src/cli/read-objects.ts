@@ -1,0 +1,69 @@
+// Reads the objects of a file, YAML or JSON, one or many. `platform create -f` calls it.
+
+import { DecodeError } from '../api/json-reader.ts'
+import type { Kind } from '../api/kind.ts'
+import { didYouMean } from '../api/nearest.ts'
+import { isObject, type Json, type JsonObject } from '../api/object.ts'
+import { decodeYaml } from '../api/yaml-codec.ts'
+import { kinds } from '../kinds/index.ts'
+import type { Io } from './command.ts'
+import { quoted } from './plain.ts'
+
+/** `place`: absent where the file has one object alone. */
+type Found = {
+  readonly kind: Kind
+  readonly object: JsonObject
+  readonly place?: { readonly file: string; readonly at: string }
+}
+/** Each problem says where. What stands beside one is found all the same. */
+type Read = { readonly found: readonly Found[]; readonly problems: readonly string[] }
+
+export async function readObjects(io: Io, file: string): Promise<Read> {
+  const text = new TextDecoder().decode(await io.readFile(file))
+  const parts = text.split(/^---(?:[ \t].*)?$/m).filter(part => part.replace(/^\s*#.*$/gm, '').trim())
+  if (!parts.length) return { found: [], problems: [`${file} has no object in it`] }
+  const read = parts.flatMap((part, at) =>
+    objectsIn(part, parts.length > 1 ? `${file}: document ${at + 1} of ${parts.length}` : file),
+  )
+  const found = read.flatMap((one, at) => {
+    if ('problems' in one) return []
+    return read.length > 1 ? [{ ...one, place: { file, at: `${at + 1} of ${read.length}` } }] : [one]
+  })
+  return { found, problems: read.flatMap(one => ('problems' in one ? one.problems : [])) }
+}
+
+type One = Found | { readonly problems: readonly string[] }
+
+function objectsIn(text: string, where: string): readonly One[] {
+  try {
+    const { value, duplicates } = decodeYaml(new TextEncoder().encode(text))
+    if (duplicates.length) return [{ problems: duplicates.map(one => `${where}: ${one}`) }]
+    if (!isObject(value) || value['kind'] !== 'List' || !Array.isArray(value['items'])) return [objectOf(value, where)]
+    const { items } = value
+    return items.map((item, at) => objectOf(item, `${where}: item ${at + 1} of ${items.length}`))
+  } catch (error) {
+    if (error instanceof DecodeError) return [{ problems: [`${where}: ${error.message}`] }]
+    throw error
+  }
+}
+
+function objectOf(item: Json, where: string): One {
+  if (!isObject(item)) return { problems: [`${where}: expected an object with apiVersion and kind`] }
+  const kind = kinds.find(one => one.served && one.kind === item['kind'] && one.apiVersion === item['apiVersion'])
+  if (kind?.verbs.includes('create')) return { kind, object: item }
+  return { problems: [`${where}: ${kind ? `${kind.plural} cannot be created` : unknown(item)}`] }
+}
+
+function unknown({ kind, apiVersion }: JsonObject): string {
+  if (!kind) return apiVersion ? 'kind is missing' : 'apiVersion and kind are missing'
+  const served = kinds.filter(one => one.served)
+  const same = served.find(one => one.kind === kind)
+  const given = apiVersion ? `apiVersion ${quoted(String(apiVersion))}` : 'apiVersion is missing'
+  if (same) return `${given}: ${same.kind} is of ${same.apiVersion}`
+  const meant = didYouMean(
+    String(kind),
+    served.map(one => one.kind),
+  )
+  const none = `kind ${quoted(String(kind))}${apiVersion ? ` of ${given}` : ''} is none of this server${meant}`
+  return apiVersion ? none : `${given}, and ${none}`
+}
