@@ -1,4 +1,4 @@
-// A slice of the proof in test/prove: 30 deaths of a whole server under eight writers and a watch that goes on, and 200 of a bare store.
+// A slice of the proof in test/prove: 30 deaths of a whole server under eight writers and a watch that goes on, and 200 of bare stores.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -8,6 +8,8 @@ import { runStoreCrashes } from '../prove/store-crashes.ts'
 const seed = process.env['PROVE_SEED'] ?? String(Date.now())
 const kills = 30
 const servers = 2
+const storeKills = 200
+const stores = 2
 
 // Whoever waits for a death leaves a core to the others.
 describe('deaths', { concurrency: true, timeout: 600_000 }, () => {
@@ -26,9 +28,12 @@ describe('deaths', { concurrency: true, timeout: 600_000 }, () => {
     )
   })
 
-  test(`a bare store that is killed 200 times keeps what it acknowledged (seed ${seed})`, async context => {
-    const writes = await runStoreCrashes({ kills: 200, seed })
+  test(`bare stores that are killed ${storeKills} times keep what they acknowledged (seed ${seed})`, async context => {
+    const each = Array.from({ length: stores }, (_, index) =>
+      runStoreCrashes({ kills: storeKills / stores, seed: `${seed}/${index}` }),
+    )
+    const writes = (await Promise.all(each)).reduce((sum, one) => sum + one)
     context.diagnostic(`${writes} acknowledged writes`)
-    assert.ok(writes > 200, `${writes} writes`)
+    assert.ok(writes > storeKills, `${writes} writes`)
   })
 })
