@@ -9,7 +9,7 @@ const rounds = 5
 const perSecond = 500
 const connections = 32
 /** On connections that are open, with everything compiled that will be. */
-const warmUp = 4000
+const warmUp = 12_000
 
 /** The 99th percentiles in milliseconds; medians of pairs that follow each other, for the machine may be another a minute later. */
 export async function measureDelay(direct: At, through: At, seconds: number) {
