@@ -1,4 +1,4 @@
-// Reads one YAML 1.2 document (D4) as plain JSON values, bounded in depth, aliases and time; `codec.ts` calls it.
+// Reads one YAML 1.2 document (D4) as plain JSON values, bounded in depth, aliases and time; `yaml-codec.ts` calls it.
 import {
   type Alias,
   Composer,

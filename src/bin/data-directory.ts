@@ -50,19 +50,24 @@ export function writeSecret(file: string, text: string): void {
 /** For everybody to read, as far as the umask lets them. */
 const writePublic = (file: string, text: string) => writeFileSync(file, text, { flush: true })
 
-/**
- * Made where neither of its files is there, or where nobody was told of it yet, for a start may end between the two. Later
- * a new CA over the one that is left would take the trust of everybody who has the old.
- */
-export function authorityIn(directory: string, now: number, isUntold = false): Pair & { readonly isNew: boolean } {
-  const files = [join(directory, 'ca.crt'), join(directory, 'ca.key')] as const
-  const [certificate, key] = files
+const authorityFiles = (directory: string) => [join(directory, 'ca.crt'), join(directory, 'ca.key')] as const
+
+/** Over one that is left, a new CA would take the trust of everybody who has the old. */
+export function refuseHalf(directory: string): void {
+  const files = authorityFiles(directory)
   const [missing, other] = files.filter(file => !existsSync(file))
-  if (missing && !other && !isUntold)
-    throw new Error(
-      `${missing} is missing: put it back, or take away ${certificate === missing ? key : certificate} too and a new CA is made, which every client has to be told of`,
-    )
-  if (missing) {
+  if (missing === undefined || other !== undefined) return
+  const left = files.find(file => file !== missing)
+  throw new Error(
+    `${missing} is missing: put it back, or take away ${left} too and a new CA is made, which every client has to be told of`,
+  )
+}
+
+/** Made where it is not whole: a start may end between its two files. */
+export function authorityIn(directory: string, now: number): Pair & { readonly isNew: boolean } {
+  const [certificate, key] = authorityFiles(directory)
+  const isNew = !existsSync(certificate) || !existsSync(key)
+  if (isNew) {
     const made = makeAuthority(now)
     writeSecret(key, made.key)
     writePublic(certificate, made.certificate)
@@ -70,7 +75,7 @@ export function authorityIn(directory: string, now: number, isUntold = false): P
   const pair = { certificate: readFileSync(certificate, 'utf8'), key: readFileSync(key, 'utf8') }
   const problems = pairProblems(pair, { certificate, key })
   if (problems.length) throw new Error(problems.join('; '))
-  return { ...pair, isNew: missing !== undefined }
+  return { ...pair, isNew }
 }
 
 /** `mayMake`: whether the store is still empty, so that no secret can be lost to a new key. */

@@ -62,5 +62,5 @@ test('what is no certificate or no key is told by the name of its file', t => {
   const { prepare, write } = open(t)
   write('ca.crt', 'hello')
   write('ca.key', 'hello')
-  assert.throws(prepare, says(/ca\.crt holds nothing .*\n?.*ca\.key holds nothing/s))
+  assert.throws(prepare, says(/ca\.crt holds no certificate.*\n?.*ca\.key holds no key/s))
 })

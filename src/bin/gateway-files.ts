@@ -3,11 +3,10 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
-import { createSecureContext } from 'node:tls'
 import { UsageError } from '../cli/command.ts'
 import type { GatewayConfig } from '../gateway/config-schema.ts'
 import type { Pair } from '../serving/certificate.ts'
-import { type CertificateSource, ownCertificate } from '../serving/tls.ts'
+import { type CertificateSource, ownCertificate, pairProblems } from '../serving/tls.ts'
 import { authorityIn, openDirectory } from './data-directory.ts'
 import { fileProblem } from './file-problem.ts'
 import type { Change } from './gateway-change.ts'
@@ -76,7 +75,10 @@ function certificateOf(config: GatewayConfig, file: string, now: () => number): 
     openDirectory(directory)
     const names = [...new Set(['localhost', '127.0.0.1', '::1', hostname(), ...(tls.names ?? [])])]
     const authority = pair ?? authorityIn(directory, now())
-    return { source: ownCertificate(authority, names, now), stamp: JSON.stringify([authority, names]) }
+    return {
+      source: ownCertificate(authority, names, now),
+      stamp: JSON.stringify([authority.certificate, authority.key, names]),
+    }
   } catch (error) {
     throw new UsageError([`${file}: tls: ${(error as Error).message}`])
   }
@@ -100,26 +102,8 @@ export function pairOf({ tls = {} }: GatewayConfig, file: string): Pair | undefi
   // Whoever changes both may be between the two; a new CA would be written over what they brought.
   if (own && away.length === 1) problems.push('both ca.crt and ca.key are needed, or neither and they are made')
   const [certificatePath = '', keyPath = ''] = paths
-  if (problems.length === 0) problems.push(...misfits({ certificate, key }, certificatePath, keyPath))
+  if (problems.length === 0)
+    problems.push(...pairProblems({ certificate, key }, { certificate: certificatePath, key: keyPath }))
   if (problems.length) throw new UsageError(problems.map(text => `${file}: tls: ${text}`))
   return { certificate, key }
-}
-
-function misfits({ certificate, key }: Pair, certificatePath: string, keyPath: string): string[] {
-  const attempt = (options: object, path: string) => {
-    try {
-      createSecureContext(options)
-      return []
-    } catch {
-      return [`${path} holds nothing that can be used: it must be PEM`]
-    }
-  }
-  const alone = [...attempt({ cert: certificate }, certificatePath), ...attempt({ key }, keyPath)]
-  if (alone.length) return alone
-  try {
-    createSecureContext({ cert: certificate, key })
-    return []
-  } catch {
-    return [`${certificatePath} and ${keyPath} do not belong together: the certificate is of another key`]
-  }
 }

@@ -11,7 +11,10 @@ export function makeDirectory(path: string): void {
       mkdirSync(path, { mode: 0o700 })
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException
-      if (code !== 'EEXIST') throw new Error(`the directory ${path} cannot be made: ${message}`) // another was quicker
+      // Another may have been quicker.
+      if (code === 'EEXIST' && statSync(path, { throwIfNoEntry: false })?.isDirectory()) return
+      const why = code === 'EEXIST' ? 'it is a link that leads nowhere' : message
+      throw new Error(`the directory ${path} cannot be made: ${why}`)
     }
   } else if (!statSync(path).isDirectory()) throw new Error(`${path} is a file`)
 }

@@ -24,7 +24,7 @@ import { isEmpty, openStorage, type Storage } from '../storage/index.ts'
 import { isUntold, makeFirstKey } from './admin-key.ts'
 import { openAuditLog } from './audit-log.ts'
 import { startControllers } from './controllers.ts'
-import { authorityIn, checkPermission, keyRingIn, openDirectory, reachable } from './data-directory.ts'
+import { authorityIn, checkPermission, keyRingIn, openDirectory, reachable, refuseHalf } from './data-directory.ts'
 import { fileProblem } from './file-problem.ts'
 import { openHouse } from './house.ts'
 import { gaugeHouse } from './house-metrics.ts'
@@ -46,6 +46,8 @@ export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Pr
   const now = Date.now
   openDirectory(directory)
   checkPermission(directory)
+  // One that a first start left when it was broken off is nobody's yet.
+  if (settings.https !== 'off' && !settings.tlsCert && !isUntold(directory)) refuseHalf(directory)
   const grow = keepNurserySmall()
   const told = (failure: string | undefined) =>
     failure === undefined
@@ -181,7 +183,7 @@ function certificatesOf(
       throw new SettingsError([`tlsCert and tlsKey: ${path === undefined ? message : fileProblem(path, error)}`])
     }
   }
-  const authority = authorityIn(directory, now(), isUntold(directory))
+  const authority = authorityIn(directory, now())
   const kubeconfig = join(directory, 'admin.kubeconfig')
   if (authority.isNew && existsSync(kubeconfig))
     console.log(

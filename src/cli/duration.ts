@@ -31,8 +31,9 @@ export function readLifetime(text: string, without: string): number {
 
 /** What the server says of a field that a flag was read into, in the flag's words: `.catch(inWordsOf('--ttl', '2d', 'spec.ttl'))`. */
 export const inWordsOf = (flag: string, text: string | undefined, field: string) => (error: unknown) => {
-  const cause = error instanceof ApiError ? error.status.details?.causes?.find(one => one.field === field) : undefined
-  const most = /(?:at most|from 0 to) (\d+)/.exec(cause?.message ?? '')?.[1]
+  const [cause, ...others] = (error instanceof ApiError && error.status.details?.causes) || []
+  const isMeant = cause?.field === field && others.length === 0
+  const most = isMeant ? /(?:at most|from 0 to) (\d+)/.exec(cause.message)?.[1] : undefined
   if (most === undefined || text === undefined) throw error
   throw new ApiError(422, 'Invalid', `${flag}: ${quoted(text)} is too long: at most ${written(Number(most))} here`)
 }

@@ -41,7 +41,8 @@ export async function readValues(session: Session, asked: readonly string[], whe
     const [word, variable] = at === -1 ? [one, undefined] : [one.slice(0, at), one.slice(at + 1)]
     const { object, key } = await findSecret(session, word, where)
     const { namespace = '', name = '' } = object.metadata
-    sources.push({ namespace, name })
+    if (!sources.some(source => source.name === name && source.namespace === namespace))
+      sources.push({ namespace, name })
     const stale = staleness(object)
     if (stale) notes.add(stale)
     if (key !== undefined) put(variable ?? key, secretValue(object, key, secretKind(where)), word)

@@ -87,6 +87,7 @@ export function readDotenv(text: string, file: string, isShell = false): Map<str
       }
       const next = source[place + 1] ?? ''
       if (source[place] === '`' || (source[place] === '$' && /[\w({@*#?$!-]/.test(next))) isExpanded = true
+      if (source[place] === '\\' && !/["$`\\]/.test(next)) isExpanded = true // a shell keeps it, or joins two lines
       pieces.push(source[place] === '\\' ? (back[next] ?? next) : (source[place] ?? ''))
       place += source[place] === '\\' ? 2 : 1
     }

@@ -78,7 +78,10 @@ async function watchAll(io: Io, asked: Asked, { sources, signal, look }: Watched
         try {
           for await (const { type } of follow(session.resources, kind, selection))
             if (type !== 'DELETED') await look()
-            else io.err(`platform: warning: ${name} was deleted; the program goes on with the values it has\n`)
+            else
+              io.err(
+                `platform: warning: ${name} was deleted, or may not be read any more; the program goes on with the values it has\n`,
+              )
         } finally {
           session.close()
         }

@@ -70,6 +70,7 @@ test('what a shell would not take as it stands is no value of a shell, and its l
     'C=1; D=2',
     'E="$HOME"',
     'F=a b',
+    'K="a\\nb"',
     'G="1" # one',
     "H='$(id)'",
     'I="\\$5"',
@@ -87,11 +88,11 @@ test('what a shell would not take as it stands is no value of a shell, and its l
   }
   const said = (line: number, key: string) =>
     `f:${line}: a shell reads more in the value of ${key} than it says: put it in '…'`
-  const expected = [1, 2, 3, 4, 5].map(line => said(line, lines[line - 1]?.[0] ?? ''))
+  const expected = [1, 2, 3, 4, 5, 6].map(line => said(line, lines[line - 1]?.[0] ?? ''))
   assert.deepEqual(wrong(file, true), expected)
   assert.deepEqual(wrong(lines.map(line => `export ${line}`).join('\n'), true), expected)
   assert.equal(shown(file, false)['A'], '$(id)')
-  assert.deepEqual(shown(lines.slice(5).join('\n'), true), { G: '1', H: '$(id)', I: '$5', J: 'plain' })
+  assert.deepEqual(shown(lines.slice(6).join('\n'), true), { G: '1', H: '$(id)', I: '$5', J: 'plain' })
 })
 
 test('a dotenv file as people write it', () => {

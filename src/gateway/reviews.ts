@@ -61,7 +61,7 @@ export function openReviews(options: ReviewsOptions): Reviews {
   const { review, service = () => '', generation = () => 0, order, now } = options
   const kept = new Map<string, Kept>()
   /** Until when. In a map of their own: invented keys must push out none that counts. */
-  const refused = new Map<string, number>()
+  const refused = new Map<string, { readonly until: number; readonly generation: number }>()
   /** Those that have counted, as far as is remembered. */
   const good = new Map<string, true>()
   const asking = openPlaces()
@@ -81,7 +81,8 @@ export function openReviews(options: ReviewsOptions): Reviews {
     async of(key, digest, { address, checkGuess }) {
       const before = kept.get(digest)
       if (before?.order === order() && before.generation === generation() && now() < before.until) return before.answer
-      if (now() < (refused.get(digest) ?? 0)) throw new UnknownAccessKey()
+      const no = refused.get(digest)
+      if (no && no.generation === generation() && now() < no.until) throw new UnknownAccessKey()
       const isGood = good.has(digest)
       if (!isGood) checkGuess?.()
       const place = isGood ? askingAgain.enter() : asking.enter(address)
@@ -98,7 +99,7 @@ export function openReviews(options: ReviewsOptions): Reviews {
         if (kept.get(digest) === one) kept.delete(digest)
         if (error instanceof UnknownAccessKey) {
           good.delete(digest)
-          keep(refused, digest, now() + refusedFor)
+          keep(refused, digest, { until: now() + refusedFor, generation: generation() })
         }
         throw error
       }

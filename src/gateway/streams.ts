@@ -1,6 +1,7 @@
 // What is under way, with whom it is for: cut when their token or key counts no more, or when nobody can say whether it does (D33).
 
 import { setTimeout as wait } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
 import { ApiError, unauthorized, unavailable } from '../api/errors.ts'
 import type { Principal } from './principal.ts'
 import type { Revocations } from './revocations.ts'
@@ -69,9 +70,12 @@ export function openStreams({ revocations, isBlind, isCurrent, now }: StreamsOpt
     one.isAsking = false
     if (!under.has(one)) return
     if (!found) cut(one, unavailable('nobody could say whether the token or access key still counts'))
-    else if (found !== 'over' && now() < found.expires) one.principal = found
+    else if (found !== 'over' && now() < found.expires && isSame(found, one.principal)) one.principal = found
     else cut(one, over())
   }
+  /** The cluster was told who they are when it began: whoever is somebody else now, or may less, begins anew. */
+  const isSame = (found: Principal, before: Principal) =>
+    found.keyUid === before.keyUid && isDeepStrictEqual(found.caller, before.caller)
   const over = () => unauthorized('the token counts no more')
   const end = (one: One, why: ApiError) => {
     under.delete(one)

@@ -49,20 +49,31 @@ export type FileOptions = {
 
 /** What is wrong with a certificate or its key, each with its file: OpenSSL's own words name none. */
 export function pairProblems({ certificate, key }: Pair, files: Pair): string[] {
-  const isUsable = (options: SecureContextOptions) => {
+  const failing = (options: SecureContextOptions) => {
     try {
-      return Boolean(createSecureContext(options))
-    } catch {
-      return false
+      createSecureContext(options)
+      return undefined
+    } catch (error) {
+      return error as { readonly reason?: string }
     }
   }
+  const [shown, secret] = [failing({ cert: certificate }), failing({ key })]
   const alone = [
-    ...(isUsable({ cert: certificate }) ? [] : [`${files.certificate} holds no certificate: it must be PEM`]),
-    ...(isUsable({ key }) ? [] : [`${files.key} holds no key that can be used: it must be PEM, without a passphrase`]),
+    // Such as one whose key is too small: that is a certificate all the same.
+    ...(shown && isCertificate(certificate) ? [`${files.certificate} cannot be used: ${shown.reason}`] : []),
+    ...(shown && !isCertificate(certificate) ? [`${files.certificate} holds no certificate: it must be PEM`] : []),
+    ...(secret ? [`${files.key} holds no key that can be used: it must be PEM, without a passphrase`] : []),
   ]
-  return alone.length || isUsable({ cert: certificate, key })
-    ? alone
-    : [`${files.key} is not the key of ${files.certificate}: nobody could connect`]
+  if (alone.length || !failing({ cert: certificate, key })) return alone
+  return [`${files.certificate} and ${files.key} do not belong together: the certificate is of another key`]
+}
+
+function isCertificate(text: string): boolean {
+  try {
+    return Boolean(new X509Certificate(text).raw)
+  } catch {
+    return false
+  }
 }
 
 /** From files. Looked at by time and size, which also sees the swapped links of mounted secrets; a pair that does not fit is not taken. */

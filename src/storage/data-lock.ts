@@ -19,15 +19,16 @@ export type DataLock = {
  */
 export function openDataLock(directory: string): DataLock {
   const [file, pidFile] = [join(directory, 'lock.db'), join(directory, 'lock.pid')]
-  const before = numberOf(file)
   let lock: DatabaseSync | undefined
   try {
-    lock = new DatabaseSync(file, { timeout: 0 })
-    lock.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE')
     // One that was removed between opening and locking it is nobody else's to find: it locks nothing.
-    if (before === undefined || numberOf(file) !== before) {
-      lock.close()
-      return openDataLock(directory)
+    for (let isThere = false; !isThere; ) {
+      lock?.close()
+      lock = undefined
+      const before = numberOf(file)
+      lock = new DatabaseSync(file, { timeout: 0 })
+      lock.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE')
+      isThere = before !== undefined && numberOf(file) === before
     }
     writeFileSync(pidFile, `${process.pid}\n`)
   } catch (error) {
@@ -48,11 +49,12 @@ export function openDataLock(directory: string): DataLock {
   return {
     close() {
       rmSync(pidFile, { force: true })
-      held.close()
+      held?.close()
     },
     remove() {
+      rmSync(pidFile, { force: true })
       rmSync(file, { force: true }) // while it is held: whoever comes now makes a new one
-      this.close()
+      held?.close()
     },
   }
 }

@@ -3,12 +3,13 @@
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { after, afterEach, describe, test } from 'node:test'
 import { key } from '../../test/conformance/store-samples.ts'
+import { openDataLock } from './data-lock.ts'
 import { openSqliteStore, type SqliteOptions, type SqliteStore } from './sqlite.ts'
 
 const room = mkdtempSync(join(tmpdir(), 'platform-crash-'))
@@ -66,6 +67,14 @@ describe('sqlite: crashes', () => {
       assert.equal(store.watch('teams.test', 1).take(1e6).length, store.revision - 1)
       await store.close()
     }
+  })
+
+  test('a new directory that cannot be locked is told with its reason', () => {
+    const directory = mkdtempSync(join(room, 'data-'))
+    mkdirSync(join(directory, 'lock.pid'))
+    assert.throws(() => openDataLock(directory), /^Error: cannot use the data directory .*EISDIR/)
+    rmSync(join(directory, 'lock.pid'), { recursive: true })
+    openDataLock(directory).close()
   })
 
   test('a second server on the directory is refused with the pid of the first, and welcome when that was killed', async () => {

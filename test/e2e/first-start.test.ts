@@ -58,7 +58,7 @@ test('a CA of which half is missing, or of another key, is not made anew over wh
   assert.match(serve().stderr, /ca\.key is missing: put it back, or take away \S+ca\.crt too and a new CA is made/)
   assert.deepEqual([readFileSync(at('ca.crt'), 'utf8'), existsSync(at('ca.key'))], [certificate, false])
   writeFileSync(at('ca.key'), makeAuthority(Date.now()).key)
-  assert.match(serve().stderr, /ca\.key is not the key of \S+ca\.crt/)
+  assert.match(serve().stderr, /ca\.crt and \S+ca\.key do not belong together/)
   writeFileSync(at('ca.key'), key)
   rmSync(at('ca.crt'))
   assert.match(serve().stderr, /ca\.crt is missing/)
@@ -70,6 +70,20 @@ test('a CA of which half is missing, or of another key, is not made anew over wh
     /A new CA was made, sha256:[0-9a-f]{64}: clients trust the one before, and so does \S+admin\.kubeconfig/,
   )
   await server.kill()
+})
+
+test('nor at a first start: what somebody put there is theirs', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'platform-first-'))
+  const { certificate } = makeAuthority(Date.now())
+  writeFileSync(join(directory, 'ca.crt'), certificate)
+  const args = ['serve', '--data', directory, '--https', '127.0.0.1:0', '--http', 'off']
+  for (const _ of ['once', 'again']) {
+    const { status, stderr } = spawnSync(process.execPath, [program, ...args], { encoding: 'utf8', timeout: 20_000 })
+    assert.equal(status, 1)
+    assert.match(stderr, /ca\.key is missing/)
+    assert.equal(readFileSync(join(directory, 'ca.crt'), 'utf8'), certificate)
+  }
+  rmSync(directory, { recursive: true, force: true })
 })
 
 /** What a server prints until it is ready; then it is ended. */

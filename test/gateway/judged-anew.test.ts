@@ -60,6 +60,26 @@ test('what access keys opened goes on or ends as the service says that is asked 
   await stays.body?.cancel()
 })
 
+test('a stream of somebody who is somebody else to the service that is asked now, or may less, is cut: the cluster knows them as they were', async () => {
+  let generation = 0
+  const was = { username: 'ada', groups: ['system:authenticated'] }
+  const now: { readonly [key: string]: object } = {
+    plat_same: was,
+    plat_other: { ...was, username: 'bob' },
+    plat_less: { ...was, scope: { clusters: [{ cluster: 'prod' }] } },
+  }
+  await open({
+    generation: () => generation,
+    review: async key => ({ caller: (generation ? now[key] : was) as typeof was, keyUid: key }),
+  })
+  const [stays, ...cut] = await Promise.all(Object.keys(now).map(key => get(key, '?watch=1')))
+  generation++
+  gateway.streams.look()
+  for (const one of cut) await assert.rejects(one.text())
+  assert.deepEqual([gateway.streams.open, gateway.streams.cut], [1, 2])
+  await stays?.body?.cancel()
+})
+
 test('a key that goes while a token is verified with it does not count', async () => {
   await open()
   const key = (await importJWK(gateway.publicJwk, 'ES256')) as CryptoKey
