@@ -4,23 +4,12 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import type { Resource } from '../../src/api/object.ts'
 import { flagsOf } from '../../src/cli/access-key-life.ts'
-import { type CliHome, openHome } from '../support/cli-home.ts'
-import { type Server, startServer } from '../support/server.ts'
+import { openHome, signedIn } from '../support/cli-home.ts'
 
-let server: Server
-let home: CliHome
-before(async () => {
-  server = await startServer()
-  home = await openHome()
-  await home.signIn(server)
-})
-after(async () => {
-  await home.close()
-  await server.stop()
-})
+const { server, home } = await signedIn()
 
 const whoami = (key: string) =>
   server.request('POST', '/apis/authentication.k8s.io/v1/selfsubjectreviews', { body: {}, key })

@@ -3,28 +3,19 @@
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { shownCommands } from '../../docs/generate.ts'
 import { helpOf } from '../../src/cli/help.ts'
-import { type CliHome, openHome } from '../support/cli-home.ts'
-import { type Server, startServer } from '../support/server.ts'
+import { openHome, signedIn } from '../support/cli-home.ts'
 import { withTerminal } from '../support/terminal.ts'
 
-let server: Server
-let home: CliHome
+const { server, home } = await signedIn()
 before(async () => {
-  server = await startServer()
-  home = await openHome()
-  await home.signIn(server)
   await home.ok('create team web --user ada --user zoe --group front')
   await home.ok('create accesskey ci')
   await home.ok('set secret app A=- -n asks', { stdin: '1' })
   await home.ok('set secret app B=- -n asks', { stdin: '2' })
   writeFileSync(join(home.directory, 'app.json'), '{"C":"3"}')
-})
-after(async () => {
-  await home.close()
-  await server.stop()
 })
 
 /** Each as a script would type it, and what the question names. */

@@ -5,24 +5,13 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { openCanaries } from '../support/canary.ts'
-import { type CliHome, openHome } from '../support/cli-home.ts'
-import { type Server, startServer } from '../support/server.ts'
+import { type CliHome, openHome, signedIn } from '../support/cli-home.ts'
 import { withTerminal } from '../support/terminal.ts'
 
 const canary = 'canary-7f3e1c9a55d24b'
-let server: Server
-let home: CliHome
-before(async () => {
-  server = await startServer({ args: ['--log-level', 'debug'] })
-  home = await openHome()
-  await home.signIn(server)
-})
-after(async () => {
-  await home.close()
-  await server.stop()
-})
+const { server, home } = await signedIn({ args: ['--log-level', 'debug'] })
 
 test('a canary through every command is on no disk, in no log and in no argument', async () => {
   const canaries = openCanaries()
@@ -133,7 +122,9 @@ test('every test of test/cli ends with that look, and starts programs by its hom
         ? [`${name}:${at + 1} ${line.trim()}`]
         : [],
     )
-    const isClosed = ['openHome(', '.close()'].every(part => lines.some(line => line.includes(part)))
+    const has = (part: string) => lines.some(line => line.includes(part))
+    // What signedIn opens, it closes.
+    const isClosed = has('await signedIn(') || (has('openHome(') && has('.close()'))
     return [...past, ...(isClosed ? [] : [`${name} opens no home, or does not close it`])]
   })
   assert.deepEqual(

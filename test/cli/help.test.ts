@@ -3,26 +3,15 @@
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { shownCommands } from '../../docs/generate.ts'
 import { commands } from '../../src/bin/commands.ts'
 import { type Command, loaded } from '../../src/cli/command.ts'
 import { readFlags } from '../../src/cli/read-flags.ts'
-import { type CliHome, openHome } from '../support/cli-home.ts'
-import { type Server, startServer } from '../support/server.ts'
+import { signedIn } from '../support/cli-home.ts'
 
 const root = join(import.meta.dirname, '../..')
-let server: Server
-let home: CliHome
-before(async () => {
-  server = await startServer({ storage: 'memory' })
-  home = await openHome()
-  await home.signIn(server)
-})
-after(async () => {
-  await home.close()
-  await server.stop()
-})
+const { server, home } = await signedIn({ storage: 'memory' })
 
 test('every row of the table loads the command that it names', async () => {
   for (const row of commands) assert.deepEqual((await loaded(row)).words, row.words)

@@ -4,25 +4,14 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
-import { type CliHome, openHome } from '../support/cli-home.ts'
+import { test } from 'node:test'
+import { signedIn } from '../support/cli-home.ts'
 import { findKubectls } from '../support/kubectl.ts'
 import { notRun } from '../support/missing.ts'
-import { type Server, startServer } from '../support/server.ts'
 
 // Looked for before any test is known: what is awaited between them is waited for by none.
 const [kubectl] = (await findKubectls()).toReversed()
-let server: Server
-let home: CliHome
-before(async () => {
-  server = await startServer({ storage: 'memory' })
-  home = await openHome()
-  await home.signIn(server)
-})
-after(async () => {
-  await home.close()
-  await server.stop()
-})
+const { server, home } = await signedIn({ storage: 'memory' })
 
 test('a kubeconfig has a program for a user, and no key', async () => {
   const text = await home.ok('kubeconfig')

@@ -1,21 +1,10 @@
 // What people and scripts ask wrongly, in words, flags, names and places: each is refused with what would be right, before anything is done.
 
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
-import { type CliHome, openHome } from '../support/cli-home.ts'
-import { type Server, startServer } from '../support/server.ts'
+import { test } from 'node:test'
+import { signedIn } from '../support/cli-home.ts'
 
-let server: Server
-let home: CliHome
-before(async () => {
-  server = await startServer()
-  home = await openHome()
-  await home.signIn(server)
-})
-after(async () => {
-  await home.close()
-  await server.stop()
-})
+const { home } = await signedIn()
 
 test('a command that is none leads to the one that is meant: the words turned round, a kind alone, or kubectl', async () => {
   for (const [typed, wanted] of [

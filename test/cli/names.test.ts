@@ -4,21 +4,12 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { chmodSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
-import { type CliHome, openHome } from '../support/cli-home.ts'
-import { type Server, startServer } from '../support/server.ts'
+import { before, test } from 'node:test'
+import { signedIn } from '../support/cli-home.ts'
 
-let server: Server
-let home: CliHome
+const { home } = await signedIn()
 before(async () => {
-  server = await startServer()
-  home = await openHome()
-  await home.signIn(server)
   for (const name of ['web', 'x1']) await home.ok(`create team ${name} --user ada`)
-})
-after(async () => {
-  await home.close()
-  await server.stop()
 })
 
 test('of several names those that are there are printed, the others told, and the code is 3', async () => {

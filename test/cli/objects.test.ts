@@ -4,23 +4,12 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { kinds } from '../../src/kinds/index.ts'
-import { type CliHome, openHome } from '../support/cli-home.ts'
-import { type Server, startServer } from '../support/server.ts'
+import { openHome, signedIn } from '../support/cli-home.ts'
 import { withTerminal } from '../support/terminal.ts'
 
-let server: Server
-let home: CliHome
-before(async () => {
-  server = await startServer()
-  home = await openHome()
-  await home.signIn(server)
-})
-after(async () => {
-  await home.close()
-  await server.stop()
-})
+const { server, home } = await signedIn()
 
 const team = (name: string, more = '') =>
   `apiVersion: management.platform.sh/v1\nkind: Team\nmetadata:\n  name: ${name}\n  labels: {tier: front}\nspec:\n  users: [ada]\n${more}`

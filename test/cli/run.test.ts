@@ -9,22 +9,13 @@ import { constants } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { fingerprintOf } from '../../src/cli/trust.ts'
-import { type CliHome, openHome } from '../support/cli-home.ts'
+import { type CliHome, openHome, signedIn } from '../support/cli-home.ts'
 import { openFiu } from '../support/fiu.ts'
 import { notRun } from '../support/missing.ts'
-import { type Server, startServer } from '../support/server.ts'
 
-let server: Server
-let home: CliHome
+const { server, home } = await signedIn()
 before(async () => {
-  server = await startServer()
-  home = await openHome()
-  await home.signIn(server)
   await home.ok('set secret app token=-', { stdin: 'canary-one' })
-})
-after(async () => {
-  await home.close()
-  await server.stop()
 })
 
 const node = process.execPath

@@ -1,22 +1,13 @@
 // A key with a narrow scope, as pipelines have them: what it may not ask is told, and what the server says anyway is used (D25).
 
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
-import { type CliHome, openHome } from '../support/cli-home.ts'
-import { type Server, startServer } from '../support/server.ts'
+import { before, test } from 'node:test'
+import { openHome, signedIn } from '../support/cli-home.ts'
 
-let server: Server
-let home: CliHome
+const { server, home } = await signedIn({ storage: 'memory' })
 before(async () => {
-  server = await startServer({ storage: 'memory' })
-  home = await openHome()
-  await home.signIn(server)
   await home.ok('set secret db a=- --project shop', { stdin: 'canary-of-shop' })
   await home.ok('set secret app a=-', { stdin: 'canary-shared' })
-})
-after(async () => {
-  await home.close()
-  await server.stop()
 })
 
 const keyWith = async (name: string, scope: string) =>

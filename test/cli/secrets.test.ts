@@ -4,22 +4,11 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, before, suite, test } from 'node:test'
-import { type CliHome, openHome } from '../support/cli-home.ts'
-import { type Server, startServer } from '../support/server.ts'
+import { suite, test } from 'node:test'
+import { signedIn } from '../support/cli-home.ts'
 import { withTerminal } from '../support/terminal.ts'
 
-let server: Server
-let home: CliHome
-before(async () => {
-  server = await startServer()
-  home = await openHome()
-  await home.signIn(server)
-})
-after(async () => {
-  await home.close()
-  await server.stop()
-})
+const { server, home } = await signedIn()
 
 test('values come from arguments with a warning, from files and standard input without', async () => {
   const bare = await home.run(['set', 'secret', 'db', 'user=shop', 'note=a=b'])

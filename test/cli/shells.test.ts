@@ -3,27 +3,18 @@
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
-import { type CliHome, openHome } from '../support/cli-home.ts'
+import { before, test } from 'node:test'
+import { signedIn } from '../support/cli-home.ts'
 import { findDesktop, withDesktop } from '../support/desktop.ts'
-import { type Server, startServer } from '../support/server.ts'
 import { withTerminal } from '../support/terminal.ts'
 
 // Before any test: what is fetched may take longer than the tests that are there already.
 const desktop = await findDesktop()
-let server: Server
-let home: CliHome
+const { home } = await signedIn({ storage: 'memory' })
 before(async () => {
-  server = await startServer({ storage: 'memory' })
-  home = await openHome()
-  await home.signIn(server)
   await home.ok('create team web')
   await home.ok('create team worker')
   await home.ok('set secret db a=-', { stdin: 'x' })
-})
-after(async () => {
-  await home.close()
-  await server.stop()
 })
 
 test('bash completes commands, flags, their values and live names', async () => {

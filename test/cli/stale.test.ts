@@ -2,23 +2,12 @@
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { after, before, test } from 'node:test'
-import { type CliHome, openHome } from '../support/cli-home.ts'
-import { type Server, startServer } from '../support/server.ts'
+import { test } from 'node:test'
+import { signedIn } from '../support/cli-home.ts'
 import { eventually } from '../support/wire.ts'
 
-let server: Server
-let home: CliHome
+const { home } = await signedIn()
 const node = process.execPath
-before(async () => {
-  server = await startServer()
-  home = await openHome()
-  await home.signIn(server)
-})
-after(async () => {
-  await home.close()
-  await server.stop()
-})
 
 test('of a project secret that does not follow its source, get and run say so, and go on with what it has', async () => {
   const secret = {

@@ -6,11 +6,12 @@ import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { after } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { openCanaries } from './canary.ts'
 import { type ExecOptions, exec, type Output } from './exec.ts'
 import { runHere } from './run-here.ts'
-import { type Server, startedServers } from './server.ts'
+import { type Server, type ServerOptions, startedServers, startServer } from './server.ts'
 import { openTerminal, type Terminal } from './terminal.ts'
 
 type Options = Pick<ExecOptions, 'stdin' | 'env'> & {
@@ -54,6 +55,18 @@ type HomeOptions = {
 
 const keyFiles = /^\.local\/share\/platform\/keys\//
 const ofCheckout = join(import.meta.dirname, '../../bin/platform.js')
+
+/** A server, and somebody who is signed in to it, for all tests of a file. */
+export async function signedIn(options?: ServerOptions): Promise<{ readonly server: Server; readonly home: CliHome }> {
+  const server = await startServer(options)
+  const home = await openHome()
+  after(async () => {
+    await home.close()
+    await server.stop()
+  })
+  await home.signIn(server)
+  return { server, home }
+}
 
 /** Its end is a check: no value and no key that was handed to it is left in a file, here or at a server, nor was it said or an argument. */
 export async function openHome({ mayHold = keyFiles, program: own = ofCheckout }: HomeOptions = {}): Promise<CliHome> {
