@@ -10,22 +10,6 @@ const reasons: { readonly [code: string]: string } = {
   ENOTDIR: 'a part of its path is no directory',
 }
 
-const whyUnwritten: { readonly [code: string]: string } = {
-  EACCES: 'it may not be written',
-  EPERM: 'it may not be written',
-  EROFS: 'it is on a file system that is only read',
-  ENOSPC: 'no space is left there',
-  EDQUOT: 'no space is left there for you',
-  ENOTDIR: 'a part of its path is no directory',
-}
-
-/** What could not be written, and why. */
-export const unwritable = (file: string, error: unknown): Error =>
-  new Error(
-    `cannot write ${file}: ${whyUnwritten[(error as NodeJS.ErrnoException).code ?? ''] ?? (error as Error).message}`,
-    { cause: error },
-  )
-
 const reasonOf = (error: unknown) => reasons[(error as NodeJS.ErrnoException).code ?? '']
 
 /** Whether it could not be read at all, or what was read is not right. */
@@ -41,11 +25,16 @@ const writeReasons: { readonly [code: string]: string } = {
   EROFS: 'the disk is read-only',
   EISDIR: 'it is a directory',
   ENOTDIR: 'a part of its path is no directory',
+  ENOSPC: 'no space is left there',
+  EDQUOT: 'no space is left there for you',
 }
 
 /** The same of a file that is to be written. */
 export const writeProblem = (file: string, error: unknown): string =>
   `cannot write ${file}: ${writeReasons[(error as NodeJS.ErrnoException).code ?? ''] ?? (error as Error).message}`
+
+export const unwritable = (file: string, error: unknown): Error =>
+  new Error(writeProblem(file, error), { cause: error })
 
 /** A file that cannot be read was wrongly named (exit code 2); any other failure stays what it is. */
 export const unreadable = (file: string, error: unknown): Error =>

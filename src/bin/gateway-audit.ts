@@ -10,6 +10,7 @@ import type { Audit } from '../serving/audit.ts'
 import { saltIn } from '../serving/audit-redact.ts'
 import type { Sink } from '../serving/audit-sink.ts'
 import { type AuditLogOptions, auditInto, openAuditSink, policyOf } from './audit-log.ts'
+import { writeProblem } from './file-problem.ts'
 import type { Change } from './gateway-change.ts'
 
 export type GatewayAudit = GatewayOptions['audit'] & {
@@ -102,14 +103,8 @@ export function checkAuditLog(config: GatewayConfig, file: string): string[] {
     accessSync(isThere ? place : directory, isThere ? constants.W_OK : constants.W_OK | constants.X_OK)
     return []
   } catch (error) {
-    return tell(unwritable[(error as NodeJS.ErrnoException).code ?? ''] ?? (error as Error).message)
+    return [`${file}: audit.log: ${writeProblem(place, error)}`]
   }
-}
-
-const unwritable: { readonly [code: string]: string } = {
-  EACCES: 'that is not allowed',
-  EPERM: 'that is not allowed',
-  EROFS: 'nothing can be written there',
 }
 
 function saltOf({ audit = {} }: GatewayConfig, file: string): Buffer | undefined {
