@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { JwtVerifier } from 'aws-jwt-verify'
 import type { Claims } from '../../src/auth/token.ts'
-import { keys, must, openStage, ours, type Person, refused, type Stage, soon, teams } from './people.ts'
+import { keys, must, openStage, ours, type Person, rbac, refused, type Stage, soon, teams } from './people.ts'
 
 const tokens = `${ours}/directclusterendpointtokens`
 const revocations = `${ours}/tokenrevocations`
@@ -188,5 +188,27 @@ describe('direct-cluster tokens', () => {
     assert.ok((await must(agent.ask('GET', revocations))).items.length > 0)
     for (const path of [teams, keys]) assert.deepEqual((await must(agent.ask('GET', path))).items, [], path)
     await refused(agent.ask('POST', teams, { metadata: { name: 'x' } }), 403)
+  })
+
+  test('revocations are read whole or not at all: a part would say that the others do not count; a watch that loses its right ends', {
+    timeout: 10_000,
+  }, async () => {
+    const agent = await stage.invite('agent')
+    const binding = {
+      metadata: { name: 'agents' },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'platform-gateway' },
+      subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'agent' }],
+    }
+    await must(stage.admin.ask('POST', revocations, { metadata: { name: 'one' }, spec: { jti: 'a' } }))
+    await refused(agent.ask('GET', revocations), 403, /cannot list/)
+    await refused(agent.ask('GET', `${revocations}?watch=1`), 403, /cannot watch/)
+    await must(stage.admin.ask('POST', `${rbac}/clusterrolebindings`, binding))
+    const all = (await must(stage.admin.ask('GET', revocations))).items.length
+    assert.equal((await must(agent.ask('GET', revocations))).items.length, all)
+    const events = agent.watch(`${revocations}?watch=1`)
+    assert.equal((await events.next()).value?.type, 'ADDED')
+    await must(stage.admin.ask('DELETE', `${rbac}/clusterrolebindings/agents`))
+    while (!(await events.next()).done);
+    await refused(agent.ask('GET', revocations), 403)
   })
 })
