@@ -8,8 +8,8 @@ export type At = LeanOptions & { readonly path: string }
 const rounds = 5
 const perSecond = 500
 const connections = 32
-/** On connections that are open, with everything compiled that will be. */
-const warmUp = 12_000
+/** On connections that are open, with everything compiled that will be: V8 goes about the last of it after some 10,000 requests. */
+const warmUp = 24_000
 
 /** The 99th percentiles in milliseconds; medians of pairs that follow each other, for the machine may be another a minute later. */
 export async function measureDelay(direct: At, through: At, seconds: number) {

@@ -11,10 +11,11 @@ type Env = { readonly [name: string]: string | undefined }
  */
 const malloc = { MALLOC_MMAP_THRESHOLD_: '32768', MALLOC_TOP_PAD_: '16384', MALLOC_ARENA_MAX: '1' }
 /**
- * What requests leave behind is collected in portions of 2 MB in place of 16: a twentieth more CPU time, 14 MB less, and pauses of one millisecond
- * in place of four. For so little, waking other threads to help takes longer than the work.
+ * What requests leave behind is collected in portions of 4 MB in place of 16: 10 MB less, and shorter pauses. 2 MB would take 3 less again, but
+ * then much is kept for long that the last request of a connection left, and all memory is gone through for it. For so little, waking other
+ * threads to help takes longer than the work.
  */
-const young = ['--max-semi-space-size=2', '--no-parallel-scavenge']
+const young = ['--max-semi-space-size=4', '--no-parallel-scavenge']
 
 /** Returns where nothing is to be done: it was done, somebody has settings of their own, or the system has no such thing. */
 export function startLean(env: Env): void {
