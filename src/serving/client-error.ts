@@ -13,7 +13,7 @@ const linger = 1000
 
 /** `tooLarge`: what is said where the headers are. */
 export const answerClientErrorWith =
-  (tooLarge: ApiError = new ApiError(431, 'RequestHeaderFieldsTooLarge', 'the headers of the request are too large')) =>
+  (tooLarge: ApiError) =>
   (error: Error & { readonly code?: string }, socket: Duplex): void =>
     answer(error.code === 'HPE_HEADER_OVERFLOW' ? tooLarge : refusalOf(error.code), socket)
 
@@ -21,17 +21,22 @@ function answer({ status }: ApiError, socket: Duplex): void {
   if (socket.writableEnded) return // answered already; whatever else comes is let go
   if (!socket.writable || isAnswering(socket)) return void socket.destroy()
   const body = `${JSON.stringify(status)}\n`
-  const head = [
-    `HTTP/1.1 ${status.code} ${STATUS_CODES[status.code]}`,
-    `Audit-Id: ${randomUUID()}`,
-    'Cache-Control: no-cache, private',
-    'Connection: close',
-    'Content-Type: application/json',
-    `Content-Length: ${Buffer.byteLength(body)}`,
-    ...Object.entries(errorHeaders(status)).map(([name, value]) => `${name}: ${value}`),
-  ]
+  const headers = { ...headersOfRefusal(status, Buffer.byteLength(body)), Connection: 'close' }
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+  endGently(socket, `HTTP/1.1 ${status.code} ${STATUS_CODES[status.code]}\r\n${lines.join('')}\r\n${body}`)
+}
+
+export const headersOfRefusal = (status: ApiError['status'], length: number): { readonly [name: string]: string } => ({
+  'Audit-Id': randomUUID(),
+  'Cache-Control': 'no-cache, private',
+  'Content-Type': 'application/json',
+  'Content-Length': String(length),
+  ...errorHeaders(status),
+})
+
+export function endGently(socket: Duplex, last: string | Uint8Array): void {
   socket.on('error', () => {})
-  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
+  socket.end(last)
   socket.resume()
   // Who never closes its side (half-open) does not keep ours.
   const timer = setTimeout(() => socket.destroy(), linger).unref()

@@ -4,9 +4,10 @@ import type { Server } from 'node:http'
 import { createSecureServer, type ServerHttp2Session } from 'node:http2'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import type { ApiError } from '../api/errors.ts'
+import { ApiError } from '../api/errors.ts'
 import { answerClientErrorWith } from './client-error.ts'
 import type { Request, Response } from './exchange.ts'
+import { refuseLargeFirstHeads } from './first-head.ts'
 import { isBehindLast, lingering } from './linger.ts'
 import type { CertificateSource } from './tls.ts'
 
@@ -42,10 +43,11 @@ const maxConnections = 20_000
 const probeAfter = 30_000
 const lookEvery = 30_000
 /**
- * What clients by HTTP/2 are told to send at most; Go's do not send more. Somewhat more ends the stream; a header of 64 KiB, or a head of
- * more than nine frames, the connection: Node's library gives up reading there, and nothing can be answered.
+ * What clients by HTTP/2 are told to send at most; Go's do not send more. Who does has an answer to the first head of a connection (first-head.ts).
+ * Later, somewhat more ends the stream; a header of 64 KiB, or a head of more than nine frames, the connection, where Node's library gives up reading.
  */
 const mostHead = 64 * 1024
+const headersTooLarge = new ApiError(431, 'RequestHeaderFieldsTooLarge', 'the headers of the request are too large')
 const minVersion = 'TLSv1.2'
 
 export async function listenHttps(at: Address, certificates: CertificateSource, handle: Handle): Promise<Listener> {
@@ -63,9 +65,12 @@ export async function listenHttps(at: Address, certificates: CertificateSource, 
   })
   // For new connections; what is not said again would be as if it had never been said.
   certificates.follow(pair => server.setSecureContext({ cert: pair.certificate, key: pair.key, minVersion }))
+  refuseLargeFirstHeads(server, { tooLarge: at.tooLarge ?? headersTooLarge, within: bounds.headersWithin })
   const sessions = new Set<ServerHttp2Session>()
+  let isClosing = false
   server.on('session', session => {
     sessions.add(session)
+    if (isClosing) session.close()
     session.on('close', () => sessions.delete(session))
     session.on('error', (error: Error & { readonly code?: string }) => {
       // Those of the network are nobody's concern.
@@ -81,6 +86,7 @@ export async function listenHttps(at: Address, certificates: CertificateSource, 
   listenFor(http, at, handle)
   return started(http, at, 'https', milliseconds => {
     certificates.stop()
+    isClosing = true
     for (const session of sessions) session.close()
     return close(http, sockets, milliseconds)
   })
@@ -149,7 +155,7 @@ const continuing =
 function bound(
   server: Server,
   { keepAlive, headersWithin, requestWithin }: Bounds,
-  tooLarge: ApiError | undefined,
+  tooLarge = headersTooLarge,
 ): ReadonlySet<Socket> {
   const sockets = new Set<Socket>()
   server.keepAliveTimeout = keepAlive
