@@ -27,3 +27,24 @@ test('the same failure is told at once, then after one, two, four minutes; anoth
     [251, text, 'TypeError'],
   ])
 })
+
+test('that it works again is told once, with how long it did not, and only where that was told; the next failure is told at once', () => {
+  const lines: string[] = []
+  let time = 0
+  const say = (text: string) => void lines.push(text)
+  const log = { info: say, warn: (_: object, text: string) => say(text) }
+  const failed = openComplaints(log as never, () => time)('asking')
+  failed.worked()
+  failed(new Error('away'))
+  time += 20_000
+  failed(new Error('away'))
+  time += 54_000
+  failed.worked()
+  failed.worked()
+  failed(new Error('away'))
+  assert.deepEqual(lines, [
+    'asking failed; trying again: away',
+    'asking works again, after 74 s',
+    'asking failed; trying again: away',
+  ])
+})

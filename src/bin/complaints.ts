@@ -1,26 +1,32 @@
-// What failed and is tried again, told in a line: at once, and while it goes on the same way ever more seldom. gateway.ts opens it.
+// What failed and is tried again, told in a line: at once, while it goes on the same way ever more seldom, and when it is over. gateway.ts opens it.
 
 import type { Logger } from 'pino'
 
-export type Complaints = (what: string) => (error: unknown) => void
+export type Complaint = ((error: unknown) => void) & {
+  /** It worked. Told where it was told that it did not. */
+  readonly worked: () => void
+}
+export type Complaints = (what: string) => Complaint
 
 const soonest = 60_000
 const longest = 600_000
 /** What did not fail for so long has worked meanwhile. */
 const quiet = 60_000
 
-export function openComplaints(log: Pick<Logger, 'warn' | 'error'>, now: () => number): Complaints {
+export function openComplaints(log: Pick<Logger, 'info' | 'warn' | 'error'>, now: () => number): Complaints {
   return what => {
     let message = ''
     let failed = Number.NEGATIVE_INFINITY
     let next = 0
     let wait = soonest
     let untold = 0
-    return error => {
+    let since: number | undefined
+    const complain = (error: unknown) => {
       const time = now()
       const said = error instanceof Error ? error.message : String(error)
       const isNew = said !== message || time - failed > quiet
       failed = time
+      since ??= time
       if (!isNew && time < next) {
         untold++
         return
@@ -34,6 +40,13 @@ export function openComplaints(log: Pick<Logger, 'warn' | 'error'>, now: () => n
       if (isBug(error)) log.error({ ...times, err: error }, `${what} failed; trying again`)
       else log.warn(times, `${what} failed; trying again: ${said}`)
     }
+    const worked = () => {
+      if (since === undefined) return
+      log.info(`${what} works again, after ${Math.round((now() - since) / 1000)} s`)
+      since = undefined
+      message = ''
+    }
+    return Object.assign(complain, { worked })
   }
 }
 

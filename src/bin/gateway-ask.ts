@@ -22,32 +22,31 @@ type Failure = Error & { readonly cause?: unknown }
 const isAway = (error: unknown) => !(error instanceof ApiError) || error.code >= 500 || error.code === 429
 const isMistrust = ({ cause }: Failure) => isAboutCertificates(String((cause as { code?: string } | undefined)?.code))
 
-/** A gateway starts without the service: that it cannot be reached is a warning. */
-export async function askIssuer(
-  service: Service,
-  { config, file }: About,
-  { problems, warnings }: Told,
-): Promise<void> {
+export async function askIssuer(service: Service, { config, file }: About, { problems, away }: Told): Promise<void> {
   const tell = (setting: string) => (error: Failure) => {
-    const list = isAway(error) && !isMistrust(error) ? warnings : problems
+    const list = isAway(error) && !isMistrust(error) ? away : problems
     list.push(`${file}: ${isAway(error) ? 'issuer' : setting}: ${error.message}`)
   }
-  const metadata = await service.fetchMetadata().catch(tell('issuer.url'))
-  const named = isObject(metadata ?? null) ? (metadata as { readonly issuer?: Json }).issuer : undefined
-  if (metadata !== undefined && named !== config.issuer?.url)
-    problems.push(
-      `${file}: issuer.url: the issuer at ${config.issuer?.url} calls itself ${JSON.stringify(named)?.slice(0, 256)}: its tokens say so, and none of them would count`,
-    )
+  const wrong = misnamed(config, (await service.fetchMetadata().catch(tell('issuer.url'))) ?? undefined)
+  if (wrong) problems.push(`${file}: ${wrong}`)
   const keys = await service.fetchKeys().catch(tell('issuer.keySet'))
   if (keys !== undefined && !(isObject(keys) && Array.isArray(keys['keys']) && keys['keys'].length))
     problems.push(`${file}: issuer.keySet: the issuer answers no keys: none of its tokens would count`)
 }
 
+/** What is wrong with the name of an issuer that says this of itself; undefined: nothing, or it said nothing. */
+export function misnamed({ issuer }: GatewayConfig, metadata: Json | undefined): string | undefined {
+  if (metadata === undefined) return undefined
+  const named = isObject(metadata) ? metadata['issuer'] : undefined
+  if (named === issuer?.url) return undefined
+  return `issuer.url: the issuer at ${issuer?.url} calls itself ${JSON.stringify(named)?.slice(0, 256)}: its tokens say so, and none of them would count`
+}
+
 export async function askService(service: Service, { config, file }: About, told: Told): Promise<void> {
-  const { problems, warnings } = told
+  const { problems, warnings, away } = told
   const keyFile = resolve(dirname(file), config.service?.keyFile ?? '')
   const tell = (error: Failure) => {
-    if (isAway(error)) (isMistrust(error) ? problems : warnings).push(`${file}: service: ${error.message}`)
+    if (isAway(error)) (isMistrust(error) ? problems : away).push(`${file}: service: ${error.message}`)
     else if ((error as ApiError).code === 401)
       problems.push(
         `${file}: service.keyFile: the service does not take the access key in ${keyFile}: ${error.message}`,
@@ -82,8 +81,20 @@ const isAgentAlone = (scope: Scope | undefined) =>
   scope.roles?.length === 1 &&
   scope.roles[0]?.role === 'agent'
 
-type Ways = { readonly file: string; readonly io: Io }
-const presents = { verb: 'impersonate', resource: 'users' }
+export type Ways = { readonly file: string; readonly io: Io }
+const extra = (name: string) => ({
+  ...{ verb: 'impersonate', group: 'authentication.k8s.io' },
+  ...{ resource: 'userextras', subresource: `authentication.platform.sh/${name}` },
+})
+/** What a request is presented with: headers.ts. */
+const presents = [
+  { verb: 'impersonate', resource: 'users' },
+  { verb: 'impersonate', resource: 'groups' },
+  ...['key', 'token'].map(extra),
+]
+
+const inWords = ({ resource, subresource }: { readonly resource: string; readonly subresource?: string }) =>
+  subresource ? `${resource}/${subresource}` : resource
 
 /** Whether each takes the gateway's credentials, and lets it present others. */
 export async function askClusters(
@@ -94,10 +105,17 @@ export async function askClusters(
   const ask = async ([name, access]: [string, Access]) => {
     const transport = openTransport(access, { env: io.env, now: io.now, answerWithin: 10_000 })
     const { create } = connect({ url: access.server, below: '', fetch: transport.fetch })
+    const isRefused = async (resourceAttributes: (typeof presents)[number]) => {
+      const { object } = await create(SelfSubjectAccessReview, '', { spec: { resourceAttributes } })
+      return (object.status as { readonly allowed?: boolean } | undefined)?.allowed !== true
+    }
     try {
-      const { object } = await create(SelfSubjectAccessReview, '', { spec: { resourceAttributes: presents } })
-      if ((object.status as { readonly allowed?: boolean } | undefined)?.allowed !== true)
-        told.problems.push(`${file}: ${name}: the gateway may not impersonate users there: see docs/GATEWAY.md`)
+      const refused = await Promise.all(presents.map(isRefused))
+      const missing = presents.filter((_, index) => refused[index]).map(inWords)
+      if (missing.length)
+        told.problems.push(
+          `${file}: ${name}: the gateway may not impersonate ${missing.join(', ')} there, and every request would be refused: see docs/GATEWAY.md`,
+        )
     } catch (error) {
       const { message, code } = error as ApiError
       if (isAway(error)) (isMistrust(error as Failure) ? told.problems : told.away).push(`${file}: ${name}: ${message}`)

@@ -1,11 +1,12 @@
 // Everything that is wrong with a gateway's files, at once; and for `platform gateway --check` what issuer, service and clusters say to what is in them.
 
 import { readFileSync } from 'node:fs'
+import type { Logger } from 'pino'
 import { type Io, UsageError } from '../cli/command.ts'
 import { loadGatewayConfig } from '../gateway/config.ts'
 import type { GatewayConfig } from '../gateway/config-schema.ts'
 import { policyIn } from './audit-log.ts'
-import { askClusters, askIssuer, askService, type Told } from './gateway-ask.ts'
+import { askClusters, askIssuer, askService, type Told, type Ways } from './gateway-ask.ts'
 import { auditSettingsOf, checkAuditLog } from './gateway-audit.ts'
 import { pairOf } from './gateway-files.ts'
 import { checkServiceFiles, openService } from './gateway-service.ts'
@@ -15,20 +16,34 @@ import { type LoadedSetup, openSetupLoader } from './gateway-setup.ts'
 export async function checkGateway(file: string, io: Io): Promise<number> {
   const { problems, setup } = await lookAtFiles(file, io)
   const told: Told = { problems: [...problems], warnings: [], away: [] }
-  if (setup && problems.length === 0) {
-    const { config, accesses } = setup
-    const service = openService(config, file, io)
-    await Promise.all([
-      askIssuer(service, { config, file }, told),
-      askService(service, { config, file }, told),
-      askClusters(accesses, { file, io }, told),
-    ])
-    service.close()
-  }
+  if (setup && problems.length === 0) await askAround(setup, { file, io }, told)
   for (const text of new Set(told.warnings)) io.err(`warning: ${text}\n`)
   if (told.problems.length) throw new UsageError([...new Set([...told.problems, ...told.away])])
   for (const text of new Set(told.away)) io.err(`${text}\n`)
   return told.away.length ? 1 : 0
+}
+
+/** What those say whom it will talk to. */
+async function askAround({ config, accesses }: LoadedSetup, { file, io }: Ways, told: Told): Promise<void> {
+  const service = openService(config, file, io)
+  await Promise.all([
+    askIssuer(service, { config, file }, told),
+    askService(service, { config, file }, told),
+    askClusters(accesses, { file, io }, told),
+  ])
+  service.close()
+}
+
+/** What `--check` would tell of them, for one that runs: of most of it clients would hear, and its operator not. */
+export async function tellAround(file: string, io: Io, log: Pick<Logger, 'warn' | 'error'>): Promise<void> {
+  const told: Told = { problems: [], warnings: [], away: [] }
+  try {
+    await askAround(openSetupLoader(file, true, io).load(), { file, io }, told)
+  } catch (error) {
+    told.warnings.push((error as Error).message)
+  }
+  for (const text of new Set(told.problems)) log.error(text)
+  for (const text of new Set([...told.away, ...told.warnings])) log.warn(text)
 }
 
 /** Rejects with UsageError, all of it: what the file says, whatever of it is of the right shape, and the files it names. */

@@ -27,6 +27,8 @@ export type Service = {
   /** What the service says of the gateway's own key. Rejects as the service answers. */
   readonly reviewSelf: () => ReturnType<Review>
   readonly report: ReportsOptions['send']
+  /** Where it is a refusal of the gateway's own key, it says so, and where that is. */
+  readonly ofOwnKey: (error: unknown) => unknown
   close(): void
 }
 
@@ -93,6 +95,10 @@ export function openService(config: GatewayConfig, file: string, world: World): 
       const spec = { keys: uses.map(({ uid, time }) => ({ uid, lastActivity: timestamp(time) })) }
       await resources.create(AccessKeyActivity, '', { spec })
     },
+    ofOwnKey(error) {
+      if (!isUnauthorized(error)) return error
+      return new Error(`the service does not take the access key in ${keyFile} (service.keyFile): ${error.message}`)
+    },
     close() {
       own.close()
       keys.close()
@@ -140,6 +146,8 @@ async function fetchJson({ fetch }: Pick<Transport, 'fetch'>, url: string, what:
   }
 }
 
+const isUnauthorized = (error: unknown): error is ApiError => error instanceof ApiError && error.code === 401
+
 /** A refusal of the question says nothing about the key. */
 async function create(resources: Resources, key: string): Promise<JsonObject> {
   try {
@@ -147,7 +155,11 @@ async function create(resources: Resources, key: string): Promise<JsonObject> {
     return (object.status ?? {}) as JsonObject
   } catch (error) {
     if (error instanceof ApiError && error.code === 429) throw error
-    throw unavailable(`the service could not be asked about the access key: ${(error as Error).message}`)
+    // Of whose key that is, clients could only think that it is theirs.
+    const why = isUnauthorized(error)
+      ? `it does not take the gateway's own: its operator has to look after that`
+      : (error as Error).message
+    throw unavailable(`the service could not be asked about the access key: ${why}`)
   }
 }
 

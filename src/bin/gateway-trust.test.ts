@@ -17,10 +17,11 @@ async function openService(t: TestContext) {
   const { certificate: cert, key } = issueCertificate(authority, ['127.0.0.1'], Date.now())
   const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const jwk = { ...publicKey.export({ format: 'jwk' }), use: 'sig', alg: 'ES256' }
-  const server = createServer({ cert, key }, ({ url = '' }, response) => {
+  const server = createServer({ cert, key }, ({ url = '', headers: { host } }, response) => {
     response.setHeader('content-type', 'application/json')
     if (url.includes('keys-of-')) response.end(JSON.stringify({ keys: [{ ...jwk, kid: url.split('keys-of-')[1] }] }))
     else if (url.includes('watch=')) response.flushHeaders()
+    else if (url.includes('openid-configuration')) response.end(JSON.stringify({ issuer: `https://${host}` }))
     else response.end(JSON.stringify({ items: [], metadata: { resourceVersion: '1' } }))
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
@@ -46,7 +47,7 @@ test('another CA or key set of the same issuer is a new judgement, and so is the
   const trust = openTrust(configOf('one'), {
     file: join(directory, 'gateway.yaml'),
     io: { env: {}, now: Date.now },
-    failed: () => () => {},
+    failed: () => Object.assign(() => {}, { worked: () => {} }),
     changed: () => void looks++,
   })
   t.after(() => {

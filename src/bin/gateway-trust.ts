@@ -8,6 +8,7 @@ import type { Principal } from '../gateway/principal.ts'
 import { openRevocations, type Places, type Revocations } from '../gateway/revocations.ts'
 import { TokenRevocation } from '../kinds/token-revocation.ts'
 import type { Complaints } from './complaints.ts'
+import { misnamed } from './gateway-ask.ts'
 import type { Change } from './gateway-change.ts'
 import { checkServiceFiles, openService, type Service, trustedIn } from './gateway-service.ts'
 
@@ -49,20 +50,21 @@ const within = 10_000
 
 export function openTrust(first: GatewayConfig, { file, io, failed, changed }: TrustOptions): Trust {
   const { now } = io
-  type Told = (what: string) => (error: unknown) => void
-  const open = (config: GatewayConfig, told: Told, places?: Places): Held => {
+  const open = (config: GatewayConfig, told: Complaints, places?: Places): Held => {
     const service = openService(config, file, io)
+    const [fetching, following] = [told('fetching the keys of the issuer'), told('following revocations')]
     return {
       stamp: stampOf(config, file),
       issuer: config.issuer?.url ?? '',
       service,
-      keySet: openKeySet({ fetch: service.fetchKeys, now, failed: told('fetching the keys of the issuer') }),
+      keySet: openKeySet({ fetch: service.fetchKeys, now, failed: fetching, heard: fetching.worked }),
       revocations: openRevocations({
         resources: service.resources,
         kind: TokenRevocation,
         now,
         changed,
-        failed: told('following revocations'),
+        failed: error => following(service.ofOwnKey(error)),
+        heard: following.worked,
         ...(places ? { places } : {}),
       }),
     }
@@ -114,12 +116,13 @@ export function openTrust(first: GatewayConfig, { file, io, failed, changed }: T
       if (stampOf(config, file) === held.stamp) return undefined
       let why: unknown
       let isUsed = false
-      const told: Told = what => {
+      const told: Complaints = what => {
         const complain = failed(what)
-        return error => {
-          if (isUsed) return complain(error)
-          why = error
+        const hold = (error: unknown) => {
+          if (isUsed) complain(error)
+          else why = error
         }
+        return Object.assign(hold, { worked: complain.worked })
       }
       const next = open(config, told, held.revocations.places)
       const before = held
@@ -147,6 +150,11 @@ export function openTrust(first: GatewayConfig, { file, io, failed, changed }: T
         throw new UsageError([
           `${file}: issuer, service: ${next.service.url} was not heard within ${within / 1000} s${reason}`,
         ])
+      }
+      const wrong = misnamed(config, await next.service.fetchMetadata().catch(() => undefined))
+      if (wrong) {
+        drop()
+        throw new UsageError([`${file}: ${wrong}`])
       }
       return {
         drop,

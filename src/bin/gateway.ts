@@ -21,7 +21,7 @@ import { respond, statusOf } from '../serving/respond.ts'
 import { openComplaints } from './complaints.ts'
 import { openGatewayAudit } from './gateway-audit.ts'
 import { asFarAsPossible, type Change, together } from './gateway-change.ts'
-import { checkFiles, checkGateway } from './gateway-check.ts'
+import { checkFiles, checkGateway, tellAround } from './gateway-check.ts'
 import { openDoors } from './gateway-doors.ts'
 import { openCertificates } from './gateway-files.ts'
 import { checksOf } from './gateway-health.ts'
@@ -51,7 +51,7 @@ export const gateway = defineCommand({
     config: { type: 'text', value: 'FILE', what: 'The gateway.yaml; read again when it changes.', required: true },
     check: {
       type: 'switch',
-      what: 'Look at the files, ask issuer, service and clusters, and end: 0: they can be used, 1: a cluster cannot be reached, 2: they cannot.',
+      what: 'Look at the files, ask issuer, service and clusters, and end: 0: they can be used, 1: one of those cannot be reached, 2: they cannot.',
     },
   },
   run: async ({ flags: { config: file, check } }, io) => {
@@ -146,7 +146,7 @@ async function run({ file, io, log, setup }: Running): Promise<void> {
     prepare: (wanted: GatewayConfig): Change => ({
       use: () => putRest(wanted),
       drop: () => putRest(setup.config),
-      done: () => {},
+      done: () => void tellAround(file, io, log),
     }),
   }
   setup.follow({
@@ -162,7 +162,10 @@ async function run({ file, io, log, setup }: Running): Promise<void> {
     log.warn(
       `${doors.urls()} listens, and refuses everything until it has heard from the service: ${trust.service().url}`,
     )
-  if ((await Promise.race([heard, told])) === 'heard') io.out(`platform gateway is ready: ${doors.urls()}\n`)
+  if ((await Promise.race([heard, told])) === 'heard') {
+    io.out(`platform gateway is ready: ${doors.urls()}\n`)
+    void tellAround(file, io, log)
+  }
 
   await told
   log.info('shutting down: finishing what is under way')

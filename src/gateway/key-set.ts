@@ -20,6 +20,8 @@ export type KeySetOptions = {
   readonly fetch: () => Promise<Json>
   readonly now: () => number
   readonly failed: (error: unknown) => void
+  /** Called whenever they were fetched. */
+  readonly heard?: () => void
   /** Between two looks, in milliseconds. */
   readonly every?: number
   readonly atMostEvery?: number
@@ -28,7 +30,7 @@ export type KeySetOptions = {
 /** More would be no key set of ours. */
 const mostKeys = 100
 
-export function openKeySet({ fetch, now, failed, every = 300_000, atMostEvery = 1000 }: KeySetOptions): KeySet {
+export function openKeySet({ fetch, now, failed, heard, every = 300_000, atMostEvery = 1000 }: KeySetOptions): KeySet {
   let keys: Keys = new Map()
   let losses = 0
   let fetched = Number.NEGATIVE_INFINITY
@@ -50,6 +52,7 @@ export function openKeySet({ fetch, now, failed, every = 300_000, atMostEvery = 
       if ([...keys].some(([id, { point }]) => found.get(id)?.point !== point)) losses++
       keys = found
       fetched = now()
+      heard?.()
       isReady()
     } catch (error) {
       failed(error) // what is known stays

@@ -37,6 +37,8 @@ export type RevocationsOptions = {
   /** Called after every change. */
   readonly changed: () => void
   readonly failed: (error: unknown) => void
+  /** Called whenever the service was heard. */
+  readonly heard?: () => void
   /** In the service itself what is not heard has not happened. */
   readonly isNear?: boolean
   /** Of one that it takes the place of: those known there keep theirs, and others come behind, so that principals are judged on. */
@@ -74,8 +76,10 @@ export function openRevocations(options: RevocationsOptions): Revocations {
     kind,
     keep: read,
     failed,
+    listsAfterFailure: !isNear,
     heard: () => {
       heard = now()
+      options.heard?.()
     },
     changed: (_, now, before) => {
       if (before && before.uid !== now?.uid) places.known.delete(before.uid)

@@ -121,6 +121,28 @@ test('a watch that told something is opened again at once, from where it ended',
   assert.deepEqual(waits, [])
 })
 
+test('after a failure it goes on with the watch, or lists anew where that is wanted: then it has heard from the other side', async () => {
+  for (const listsAfterFailure of [false, true]) {
+    const { options, asked } = script([[added('a', '101')]])
+    const { resources } = options
+    let [heard, failures] = [0, 0]
+    const watch: Resources['watch'] = (...all) =>
+      asked.length === 1 && failures++ < 3 ? Promise.reject(new Error('away')) : resources.watch(...all)
+    const informer = startInformer({
+      ...options,
+      resources: { ...resources, watch },
+      listsAfterFailure,
+      heard: () => void heard++,
+    })
+    await until(() => asked.length === 2)
+    informer.stop()
+    assert.deepEqual(
+      { asked, heard },
+      listsAfterFailure ? { asked: ['100', '400'], heard: 5 } : { asked: ['100', '101'], heard: 2 },
+    )
+  }
+})
+
 test('told to stop while a watch is being opened, it stops that watch', async () => {
   const { options, asked, open } = script([])
   const { watch } = options.resources

@@ -24,6 +24,8 @@ export type InformerOptions<T> = {
   readonly listed?: () => void
   /** Told whenever the other side was heard: after every list, and with every batch of events, bookmarks too. */
   readonly heard?: () => void
+  /** After a failure it lists anew, in place of going on with the watch: then `heard` is told as soon as the other side is back, not with its next event. */
+  readonly listsAfterFailure?: boolean
   /** Told of failures that are tried again. */
   readonly failed?: (error: unknown) => void
   readonly wait?: (milliseconds: number) => Promise<void>
@@ -125,7 +127,7 @@ export function startInformer<T>(options: InformerOptions<T>): Informer<T> {
       if (stopped) current.stop() // it was told so before there was anything to stop
       return await follow(current)
     } catch (error) {
-      if (error instanceof ApiError && error.code === 410) version = undefined
+      if (options.listsAfterFailure || (error instanceof ApiError && error.code === 410)) version = undefined
       failed(error)
       return false
     }
