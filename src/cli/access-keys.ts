@@ -172,7 +172,7 @@ export const createToken = defineCommand({
     const session = await openSession(io, flags)
     try {
       const { object } = await session.resources
-        .create(DirectClusterEndpointToken, '', { spec })
+        .create(DirectClusterEndpointToken, '', { spec }, { warn: warnings(io) })
         .catch(inWordsOf('--ttl', flags.ttl, 'spec.ttl'))
       printSecret(io, session, object, flags.output)
       return 0

@@ -9,9 +9,9 @@ export function shownOnce({ spec, status }: Resource): string | undefined {
   return typeof secret === 'string' && secret ? secret : undefined
 }
 
-/** The server's hint is for kubectl: here the key is printed anyway. */
+/** The server's hint is for kubectl: here the key or the token is printed anyway. */
 export const warnings = (io: Io) => (text: string) => {
-  if (!text.startsWith('the key is in spec.key')) io.err(`platform: warning: ${text}\n`)
+  if (!/^the (key is in spec\.key|token is in status\.token) /.test(text)) io.err(`platform: warning: ${text}\n`)
 }
 
 export const lostBy = (output: string, { kind, metadata }: Resource) =>

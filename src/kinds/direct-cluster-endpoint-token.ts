@@ -58,5 +58,8 @@ async function answer(next: Token, tools: Tools): Promise<Token> {
     throw forbidden(DirectClusterEndpointToken, '', 'a token is made with an access key, by its owner and nobody else')
   if (tools.dryRun) return next
   const { token, expires } = await tools.sign({ ttl, scope: wanted })
+  tools.warn(
+    "the token is in status.token of this answer and is never shown again: kubectl create -o jsonpath='{.status.token}' prints it",
+  )
   return { ...next, status: { token, expirationTimestamp: timestamp(expires) } }
 }

@@ -1,10 +1,10 @@
-// A key is shown once: whoever made it with plain kubectl, which shows nothing of it, is told so (D13).
+// A key is shown once, and so is a token: whoever made one with plain kubectl, which shows nothing of it, is told so (D13).
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { withEachKubectl } from '../support/kubectl.ts'
 import { openSession } from '../support/kubectl-session.ts'
-import { keys, openStage } from './people.ts'
+import { keys, openStage, ours } from './people.ts'
 
 const told = /^299 - "the key is in spec\.key of this answer and is never shown again: /
 
@@ -25,6 +25,23 @@ test('the answer that shows a generated key warns that no other will; a dry run 
   await stage.close()
 })
 
+test('the answer that shows a token warns likewise; a dry run does not', async t => {
+  const stage = await openStage()
+  t.after(() => stage.close())
+  const warning = async (query: string) => {
+    const { status, headers, body } = await stage.admin.ask('POST', `${ours}/directclusterendpointtokens${query}`, {})
+    assert.equal(status, 201)
+    return { text: String(headers['warning'] ?? ''), token: body.status?.token }
+  }
+  const { text, token } = await warning('')
+  assert.match(
+    text,
+    /^299 - "the token is in status\.token of this answer and is never shown again: kubectl create -o /,
+  )
+  assert.equal(text.includes(token), false)
+  assert.deepEqual(await warning('?dryRun=All'), { text: '', token: undefined })
+})
+
 await withEachKubectl(kubectl => {
   describe(`kubectl ${kubectl.version}`, () => {
     test('prints the warning next to its one line', async () => {
@@ -35,6 +52,16 @@ await withEachKubectl(kubectl => {
       assert.equal(stdout, 'ownedaccesskey.management.platform.sh/ci created\n')
       assert.match(stderr, /^Warning: the key is in spec\.key of this answer and is never shown again/)
       await k.close()
+    })
+
+    test('prints it for a token, too', async t => {
+      const k = await openSession(kubectl)
+      t.after(() => k.close())
+      const manifest = { apiVersion: 'management.platform.sh/v1', kind: 'DirectClusterEndpointToken' }
+      const { code, stdout, stderr } = await k.run('create -f -', { stdin: manifest })
+      assert.equal(code, 0, stderr)
+      assert.doesNotMatch(stdout, /eyJ/)
+      assert.match(stderr, /^Warning: the token is in status\.token of this answer and is never shown again/)
     })
   })
 })

@@ -194,6 +194,15 @@ test('a token is a signed JWT with the scope and time that were asked for', asyn
   assert.match(await home.fails(1, 'create token --ttl 2w'), /--ttl: "2w" is too long: at most 1d here/)
 })
 
+test('what is told to whoever makes a token with kubectl is not told here, where it is printed', async () => {
+  const stdin = 'apiVersion: management.platform.sh/v1\nkind: DirectClusterEndpointToken\n'
+  for (const args of ['create token', 'create -f -', 'create -f - -o value']) {
+    const { stdout, stderr } = await home.run(args, { stdin })
+    assert.match(stdout, /eyJ/)
+    assert.equal(stderr, '')
+  }
+})
+
 test('teams: made with members, and changed one by one without losing another change', async () => {
   assert.equal(await home.ok('create team web --user ada --group front --display-name Web'), 'team/web created\n')
   await Promise.all(['b', 'c', 'd'].map(user => home.ok(`team add-user web ${user}`)))
