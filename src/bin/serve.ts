@@ -1,9 +1,7 @@
 // `platform serve`: opens the store, wires the rooms, listens, and closes everything again in order.
 
 import { randomUUID } from 'node:crypto'
-import { existsSync } from 'node:fs'
-import { hostname } from 'node:os'
-import { join, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import pino from 'pino'
@@ -14,25 +12,23 @@ import type { ServerOptions } from '../http/server.ts'
 import { kinds } from '../kinds/index.ts'
 import { countSeals } from '../registry/reseal.ts'
 import { recordedBy } from '../serving/audit-own.ts'
-import { fingerprint } from '../serving/certificate.ts'
 import { openFairLimits } from '../serving/fair-limits.ts'
 import { openGuard } from '../serving/guard.ts'
 import { openMetrics } from '../serving/metrics.ts'
-import { type CertificateSource, fileCertificate, ownCertificate } from '../serving/tls.ts'
 import { openTurns } from '../serving/turns.ts'
 import { isEmpty, openStorage, type Storage } from '../storage/index.ts'
 import { isUntold, makeFirstKey } from './admin-key.ts'
 import { openAuditLog } from './audit-log.ts'
 import { startControllers } from './controllers.ts'
-import { authorityIn, checkPermission, keyRingIn, openDirectory, reachable, refuseHalf } from './data-directory.ts'
-import { fileProblem } from './file-problem.ts'
+import { checkPermission, keyRingIn, openDirectory, reachable, refuseHalf } from './data-directory.ts'
 import { openHouse } from './house.ts'
 import { gaugeHouse } from './house-metrics.ts'
 import { introduce } from './introduce.ts'
 import { record } from './request-log.ts'
 import { alarmOf, checkKeyRing, startSealing } from './sealing.ts'
+import { openCertificate } from './serve-certificate.ts'
 import { listen } from './serve-listen.ts'
-import { readSettings, type Settings, SettingsError } from './settings.ts'
+import { readSettings } from './settings.ts'
 import { toldToStop } from './told-to-stop.ts'
 import { version } from './version.ts'
 
@@ -132,7 +128,7 @@ export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Pr
         used: uid => storage.activity.touch(uid, now()),
       })
     : undefined
-  const certificates = settings.https === 'off' ? undefined : certificatesOf(settings, directory, now, failed)
+  const certificates = settings.https === 'off' ? undefined : openCertificate({ settings, directory, now, failed })
   const listeners = await listen({ settings, options, certificates, gateway })
   listening = reachable(listeners[0]?.url ?? '')
   const stopped = toldToStop() // from before it is said to be ready: whoever reads that may end it at once
@@ -162,45 +158,6 @@ function keepNurserySmall(): () => void {
   setFlagsFromString('--semi-space-growth-factor=1')
   return () => setFlagsFromString('--semi-space-growth-factor=2')
 }
-
-function certificatesOf(
-  settings: Settings,
-  directory: string,
-  now: () => number,
-  failed: (what: string, error: unknown) => void,
-): CertificateSource & { readonly ca: string } {
-  if (settings.tlsCert) {
-    const { tlsCert: certificate, tlsKey: key } = settings
-    try {
-      const source = fileCertificate({
-        certificate,
-        key,
-        failed: error => failed('reading the new certificate', error),
-      })
-      return withCa(source, source.current.certificate)
-    } catch (error) {
-      const { path, message } = error as NodeJS.ErrnoException
-      throw new SettingsError([`tlsCert and tlsKey: ${path === undefined ? message : fileProblem(path, error)}`])
-    }
-  }
-  const authority = authorityIn(directory, now())
-  const kubeconfig = join(directory, 'admin.kubeconfig')
-  if (authority.isNew && existsSync(kubeconfig))
-    console.log(
-      `A new CA was made, ${fingerprint(authority.certificate)}: clients trust the one before, and so does ${kubeconfig}, which is written anew where it is gone.`,
-    )
-  const names = new Set(['localhost', '127.0.0.1', '::1', hostname(), ...settings.tlsSan])
-  return withCa(ownCertificate(authority, [...names], now), authority.certificate)
-}
-
-const withCa = (source: CertificateSource, ca: string) => ({
-  get current() {
-    return source.current
-  },
-  follow: source.follow,
-  stop: source.stop,
-  ca,
-})
 
 function checksOf({ store }: Storage, leaving: AbortSignal) {
   const ping = { name: 'ping', failure: () => undefined }
