@@ -12,7 +12,7 @@ test('a key that is used often is told once, with its newest use', async () => {
   const reports = openReports({ send: async uses => void told.push(uses), now: () => ++time, failed: () => {} })
   for (let count = 0; count < 1000; count++) reports.used('a')
   reports.used('b')
-  await reports.close()
+  assert.equal(await reports.close(), 0)
   assert.deepEqual(told, [
     [
       { uid: 'a', time: 1000 },
@@ -43,4 +43,17 @@ test('what could not be told is told the next time; many keys are told in severa
   assert.equal(failures.length, 1)
   assert.equal(new Set(told.flat().map(({ uid }) => uid)).size, 1200)
   assert.ok(told.every(uses => uses.length <= 500))
+})
+
+test('a service that does not answer holds up the end for a moment only; how much was not told is known', async () => {
+  const never = new Promise<void>(() => {})
+  const reports = openReports({
+    send: () => never,
+    now: () => 1,
+    failed: () => assert.fail(),
+    every: 1,
+    closeWithin: 20,
+  })
+  for (const uid of ['a', 'b']) reports.used(uid)
+  assert.equal(await reports.close(), 2)
 })

@@ -1,9 +1,11 @@
 // When keys were last used here, told to the service in batches: a use a key, however often it came (D19). gateway.ts notes them.
 
+import { setTimeout } from 'node:timers/promises'
+
 export interface Reports {
   used(keyUid: string): void
-  /** Tells what is not told yet, and stops. */
-  close(): Promise<void>
+  /** Tells what is not told yet, as far as that goes in a moment, and stops. Answers how many keys are left. */
+  close(): Promise<number>
 }
 
 export type ReportsOptions = {
@@ -11,13 +13,16 @@ export type ReportsOptions = {
   readonly now: () => number
   readonly failed: (error: unknown) => void
   readonly every?: number
+  /** Milliseconds for the last of it. */
+  readonly closeWithin?: number
 }
 
 const atOnce = 500
 /** While the service is away the newest use of so many keys is remembered. */
 const most = 10_000
 
-export function openReports({ send, now, failed, every = 10_000 }: ReportsOptions): Reports {
+export function openReports(options: ReportsOptions): Reports {
+  const { send, now, failed, every = 10_000, closeWithin = 3000 } = options
   const uses = new Map<string, number>()
   let telling: Promise<void> = Promise.resolve()
 
@@ -42,7 +47,12 @@ export function openReports({ send, now, failed, every = 10_000 }: ReportsOption
     },
     async close() {
       clearInterval(timer)
-      await telling.then(tell)
+      // A service that is away would be waited for, question by question, for longer than whoever ends the program waits.
+      const end = new AbortController()
+      const late = setTimeout(closeWithin, undefined, { signal: end.signal }).catch(() => {})
+      await Promise.race([telling.then(tell), late])
+      end.abort()
+      return uses.size
     },
   }
 }
