@@ -35,6 +35,7 @@ export type Service = {
 type World = { readonly env: { readonly [name: string]: string | undefined }; readonly now: () => number }
 
 const mostKeySet = 256 * 1024
+type Bounded = { readonly keyFile?: string | undefined; readonly most?: number }
 
 const pathsOf = ({ issuer = {}, service = {} }: GatewayConfig, file: string) => {
   const at = (path: string | undefined) => (path ? resolve(dirname(file), path) : undefined)
@@ -64,21 +65,21 @@ export function openService(config: GatewayConfig, file: string, world: World): 
   const { keyFile } = pathsOf(config, file)
   const trusted = trustedIn(config, file)
   const caOfService = service.ca ? 'service.ca' : 'issuer.ca'
-  const open = (server: string, ca: string | undefined, caIs: string, tokenFile?: string) =>
+  const open = (server: string, ca: string | undefined, caIs: string, { keyFile, most }: Bounded) =>
     openTransport(
       {
         server,
         namespace: '',
         insecure: false,
         ...(ca ? { ca: { text: ca } } : {}),
-        ...(tokenFile ? { tokenFile } : {}),
+        ...(keyFile ? { tokenFile: keyFile } : {}),
       },
       // The service sends a bookmark every minute: a watch that is quiet for two has lost it.
-      { ...world, answerWithin: 10_000, quietFor: 130_000, caIs },
+      { ...world, answerWithin: 10_000, quietFor: 130_000, caIs, ...(most ? { most } : {}) },
     )
   const url = service.url ?? issuer.url ?? ''
-  const own = open(url, trusted.service, caOfService, keyFile)
-  const keys = open(issuer.url ?? '', trusted.issuer, 'issuer.ca')
+  const own = open(url, trusted.service, caOfService, { keyFile })
+  const keys = open(issuer.url ?? '', trusted.issuer, 'issuer.ca', { most: mostKeySet })
   const resources = connect({ url, fetch: own.fetch })
   return {
     url,
@@ -138,7 +139,6 @@ async function fetchJson({ fetch }: Pick<Transport, 'fetch'>, url: string, what:
   if (!response.ok)
     throw new ApiError(response.status, 'Issuer', `the issuer answered ${response.status} for its ${what} (${url})`)
   const text = await response.text()
-  if (text.length > mostKeySet) throw new ApiError(422, 'Issuer', `the ${what} of the issuer is too large (${url})`)
   try {
     return JSON.parse(text) as Json
   } catch {

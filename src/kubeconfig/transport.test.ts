@@ -63,6 +63,22 @@ test('a server of the CA is reached, with the token; another CA, another name an
   assert.equal((await open({ server, namespace: 'x', insecure: true })()).status, 200)
 })
 
+test('an answer with more bytes than are taken is given up where it exceeds them, and so is its connection', async () => {
+  const gone = Promise.withResolvers<void>()
+  const server = await listen((_, response) => {
+    const send = () => {
+      while (response.write('x'.repeat(16 * 1024)));
+    }
+    response.on('drain', send).on('close', gone.resolve)
+    send()
+  })
+  const message = /^http:\/\/127\.0\.0\.1:\d+ answered with more than 1000 bytes \(.*\/large\)$/
+  await assert.rejects(open({ ...usual, server }, { most: 1000 })('/large'), refused(422, message))
+  await gone.promise
+  const exact = await listen((_, response) => response.end('x'.repeat(1000)))
+  assert.equal((await (await open({ ...usual, server: exact }, { most: 1000 })()).text()).length, 1000)
+})
+
 test('a client certificate is shown to a server that asks for one', async () => {
   const name = (request: IncomingMessage) => (request.socket as TLSSocket).getPeerCertificate().subject?.CN ?? ''
   const options = { ...tls, requestCert: true, rejectUnauthorized: false }

@@ -1,12 +1,12 @@
 // `fetch` into a cluster: TLS, credentials and time limits as its kubeconfig says. client/connect.ts is opened with it.
 
-import type { Agent, IncomingMessage } from 'node:http'
+import type { Agent } from 'node:http'
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
 import { connect as connectTcp, isIP, type Socket } from 'node:net'
-import { Readable } from 'node:stream'
 import { connect as connectTls, createSecureContext, type SecureContext } from 'node:tls'
 import { ApiError } from '../api/errors.ts'
 import type { Access } from './access.ts'
+import { readWhole, streamedResponse, wholeResponse } from './answer.ts'
 import { type Identity, openCredentials } from './credentials.ts'
 import { causeOf, usualCa, whyNot } from './why-not.ts'
 
@@ -26,6 +26,8 @@ export type TransportOptions = {
   readonly answerWithin?: number
   /** A body that says nothing for so long has lost its sender. */
   readonly quietFor?: number
+  /** Bytes of an answer that is no watch; default any. Rejects with 422 where it has more. */
+  readonly most?: number
   /** What the setting with the CA is called, for whoever has to look after it. */
   readonly caIs?: string
 }
@@ -93,7 +95,14 @@ export function openDial(access: Access, { env, now }: Pick<TransportOptions, 'e
 }
 
 export function openTransport(access: Access, options: TransportOptions): Transport {
-  const { env, now, answerWithin = 30_000, quietFor = 300_000, caIs = usualCa } = options
+  const {
+    env,
+    now,
+    answerWithin = 30_000,
+    quietFor = 300_000,
+    most = Number.POSITIVE_INFINITY,
+    caIs = usualCa,
+  } = options
   const credentials = openCredentials(access, { env, now })
   const agents = openAgents(access, env, connections)
 
@@ -108,7 +117,7 @@ export function openTransport(access: Access, options: TransportOptions): Transp
       ...(init.headers as { [name: string]: string }),
       ...(authorization ? { Authorization: authorization } : {}),
     }
-    return send(url, { ...init, headers }, { agent, answerWithin, quietFor, caIs })
+    return send(url, { ...init, headers }, { agent, answerWithin, quietFor, most, caIs })
   }
 
   return {
@@ -213,10 +222,12 @@ type SendOptions = {
   readonly agent: Agent
   readonly answerWithin: number
   readonly quietFor: number
+  readonly most: number
   readonly caIs: string
 }
 
-function send(url: string, init: RequestInit, { agent, answerWithin, quietFor, caIs }: SendOptions): Promise<Response> {
+function send(url: string, init: RequestInit, options: SendOptions): Promise<Response> {
+  const { agent, answerWithin, quietFor, most, caIs } = options
   const { origin } = new URL(url)
   const request = url.startsWith('https:') ? requestHttps : requestHttp
   const { body, signal, method = 'GET', headers } = init
@@ -241,9 +252,10 @@ function send(url: string, init: RequestInit, { agent, answerWithin, quietFor, c
       answer.setTimeout(quietFor, () => answer.destroy(new Error('the connection has gone quiet')))
       if (isWatch(url) && answer.statusCode === 200) resolve(streamedResponse(answer))
       else
-        readWhole(answer).then(
+        readWhole(answer, url, most).then(
           body => resolve(wholeResponse(answer, body)),
-          error => reject(unreachable(origin, error, caIs)), // an abort was told above, before this
+          // An abort was told above, before this.
+          error => reject(error instanceof ApiError ? error : unreachable(origin, error, caIs)),
         )
     })
     sent.end(typeof body === 'string' ? body : undefined)
@@ -251,41 +263,6 @@ function send(url: string, init: RequestInit, { agent, answerWithin, quietFor, c
 }
 
 const isWatch = (url: string) => /[?&]watch=(true|1)(&|$)/.test(url)
-
-async function readWhole(answer: IncomingMessage): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  for await (const chunk of answer) chunks.push(chunk as Buffer)
-  return chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)
-}
-
-/**
- * As much of a Response as is asked of one. A real one brings a stream, and that is most of the work for a small answer;
- * and all that a browser has for fetch, some megabytes.
- */
-function lightResponse(answer: IncomingMessage, over: object): Response {
-  const status = answer.statusCode ?? 500
-  const headers = { get: (name: string) => answer.headersDistinct[name.toLowerCase()]?.join(', ') ?? null }
-  return { status, headers, ok: status >= 200 && status < 300, body: null, ...over } as unknown as Response
-}
-
-function wholeResponse(answer: IncomingMessage, body: Buffer): Response {
-  const text = async () => body.toString()
-  return lightResponse(answer, {
-    text,
-    json: async () => JSON.parse(await text()) as unknown,
-    arrayBuffer: async () => body.buffer.slice(body.byteOffset, body.byteOffset + body.length) as ArrayBuffer,
-  })
-}
-
-function streamedResponse(answer: IncomingMessage): Response {
-  const body = Readable.toWeb(answer)
-  const text = async () => {
-    const chunks: Buffer[] = []
-    for await (const chunk of body) chunks.push(chunk as Buffer)
-    return Buffer.concat(chunks).toString()
-  }
-  return lightResponse(answer, { body, text })
-}
 
 const unreachable = (origin: string, error: Error, caIs: string) =>
   Object.assign(new ApiError(503, 'ServiceUnavailable', `cannot reach ${origin}${whyNot(error, origin, caIs)}`), {
