@@ -22,14 +22,20 @@ export async function together(parts: readonly Part[], config: GatewayConfig): P
   const change = asOne(ready)
   if (failures.length === 0) return change
   change.drop()
-  throw new UsageError(failures.flatMap(one => (one instanceof UsageError ? one.problems : [(one as Error).message])))
+  throw new UsageError(problemsIn(failures))
 }
 
+/** `problems`: of those that cannot be used. */
+export type Renewal = { readonly change: Change | undefined; readonly problems: readonly string[] }
+
 /** Those that can be used. */
-export async function asFarAsPossible(parts: readonly Part[], config: GatewayConfig): Promise<Change | undefined> {
-  const { ready } = await prepareAll(parts, config)
-  return ready.length ? asOne(ready) : undefined
+export async function asFarAsPossible(parts: readonly Part[], config: GatewayConfig): Promise<Renewal> {
+  const { ready, failures } = await prepareAll(parts, config)
+  return { change: ready.length ? asOne(ready) : undefined, problems: problemsIn(failures) }
 }
+
+const problemsIn = (failures: readonly unknown[]) =>
+  failures.flatMap(one => (one instanceof UsageError ? one.problems : [(one as Error).message]))
 
 async function prepareAll(parts: readonly Part[], config: GatewayConfig) {
   const tried = await Promise.allSettled(parts.map(async part => part.prepare(config)))

@@ -186,3 +186,23 @@ test('a certificate that is renewed is shown though the file that names it is br
   assert.match(told.at(-1) ?? '', /files that it named before have changed, too, and are used/)
   assert.notEqual(setup.reloads.failingSince, undefined, 'the file still cannot be used')
 })
+
+test('a certificate in use that cannot be renewed is told once, though the file that names it says nothing of it', async t => {
+  const { setup, file, told, put, follow, seconds } = open(t, { ...alone, ...clusters('one') }, true)
+  const certificates = openCertificates(setup.config, file, Date.now)
+  t.after(certificates.stop)
+  follow({
+    prepare: config => together([certificates], config),
+    renew: config => asFarAsPossible([certificates], config),
+  })
+  const next = issueCertificate(authority, ['localhost'], Date.now())
+  put('gateway.yaml', '{')
+  put('tls.crt', next.certificate)
+  await seconds(3)
+  put('gateway.yaml', '{{')
+  await seconds(3)
+  assert.equal(setup.reloads.failed, 2)
+  const about = told.filter(text => text.includes('do not belong together'))
+  assert.deepEqual([about.length, told.length], [1, 3], told.join('\n'))
+  assert.match(about[0] ?? '', /^files that it named before cannot be used: .*tls\.crt/)
+})

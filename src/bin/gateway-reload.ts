@@ -5,7 +5,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { UsageError } from '../cli/command.ts'
 import type { GatewayConfig } from '../gateway/config-schema.ts'
 import type { Setup } from '../gateway/gateway.ts'
-import type { Change } from './gateway-change.ts'
+import type { Change, Renewal } from './gateway-change.ts'
 import type { SetupLoader } from './gateway-setup.ts'
 
 export type Following = {
@@ -15,8 +15,8 @@ export type Following = {
   readonly check?: () => Promise<void>
   /** Makes ready whatever else the file is about. Rejects with UsageError, and has let go of all of it then. */
   readonly prepare?: (config: GatewayConfig) => Promise<Change>
-  /** The file cannot be used. Makes ready what else has changed of what is used now, as far as that can be. undefined: nothing has. */
-  readonly renew?: (config: GatewayConfig) => Promise<Change | undefined>
+  /** The file cannot be used. Makes ready what else has changed of what is used now, as far as that can be. */
+  readonly renew?: (config: GatewayConfig) => Promise<Renewal>
 }
 
 export type FollowedSetup = {
@@ -55,6 +55,8 @@ export function openSetup(loader: SetupLoader, now: () => number): FollowedSetup
   let taken = seen
   let tryAgain = Number.POSITIVE_INFINITY
   let told = ''
+  /** The same, of the files that were named before. */
+  let toldBefore = ''
   let timer: NodeJS.Timeout | undefined
   let isBusy = false
   let stopped = false
@@ -81,7 +83,7 @@ export function openSetup(loader: SetupLoader, now: () => number): FollowedSetup
       loaded = next
       reloads.used++
       reloads.failingSince = undefined
-      told = ''
+      told = toldBefore = ''
       taken = seen = rested(seen, loaded.files)
       following.info(`${which} ${have} changed and ${are} used from now on`)
       leave(following, () => next.use())
@@ -102,15 +104,23 @@ export function openSetup(loader: SetupLoader, now: () => number): FollowedSetup
   /** A certificate that is renewed in time must not run out because something else is wrong. */
   async function renew(following: Following): Promise<void> {
     try {
-      const change = await following.renew?.(loaded.config)
+      const { change, problems = [] } = (await following.renew?.(loaded.config)) ?? {}
+      tellOf(following, problems)
       if (!change) return
       if (stopped) return change.drop()
       change.use()
       following.info('files that it named before have changed, too, and are used from now on')
       leave(following, change.done)
     } catch (error) {
-      following.error(`files that it named before cannot be used: ${(error as Error).message}`)
+      tellOf(following, [(error as Error).message])
     }
+  }
+
+  /** What the file itself was told of is the same. */
+  const tellOf = (following: Following, problems: readonly string[]) => {
+    const news = problems.filter(one => !told.includes(one)).join('; ')
+    if (news && news !== toldBefore && !stopped) following.error(`files that it named before cannot be used: ${news}`)
+    toldBefore = news
   }
 
   /** What is used is used, whatever comes of that. */
