@@ -102,3 +102,23 @@ test('keys of other kinds, for other things, or with a private half are passed o
   for (const kid of ['enc', 'alg', 'rsa', 'd']) assert.equal(await set.keyOf(kid), undefined, kid)
   set.stop()
 })
+
+test('what was asked before the end fails unheard: another one has its place by then', async () => {
+  const asked = Promise.withResolvers<void>()
+  const answer = Promise.withResolvers<Json>()
+  const failures: unknown[] = []
+  const set = openKeySet({
+    fetch: () => {
+      asked.resolve()
+      return answer.promise
+    },
+    now: () => performance.now(),
+    failed: error => void failures.push(error),
+  })
+  await asked.promise
+  const found = set.keyOf('a')
+  set.stop()
+  answer.reject(new Error('closed'))
+  assert.equal(await found, undefined)
+  assert.deepEqual(failures, [])
+})

@@ -13,6 +13,7 @@ export interface KeySet {
   readonly losses: number
   /** Milliseconds since it was last fetched; infinite before that. */
   age(): number
+  /** Nothing is asked any more, nor complained about. */
   stop(): void
 }
 
@@ -45,6 +46,7 @@ export function openKeySet({ fetch, now, failed, heard, every = 300_000, atMostE
   })
 
   async function look(): Promise<void> {
+    if (stopped) return
     tried = now()
     isAsked = true
     try {
@@ -55,7 +57,7 @@ export function openKeySet({ fetch, now, failed, heard, every = 300_000, atMostE
       heard?.()
       isReady()
     } catch (error) {
-      failed(error) // what is known stays
+      if (!stopped) failed(error) // what is known stays
     }
     clearTimeout(timer)
     if (!stopped) timer = setTimeout(() => void refresh(), keys.size ? every : atMostEvery).unref()

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { afterEach, test } from 'node:test'
 import { type CryptoKey, importJWK } from 'jose'
-import { openCredentials } from '../../src/gateway/credentials.ts'
+import { type CredentialsOptions, openCredentials } from '../../src/gateway/credentials.ts'
 import type { Request } from '../../src/serving/exchange.ts'
 import { eventually } from '../support/wire.ts'
 import { kid, makeKeys, type Options, openBackend, openTestGateway, type TestGateway } from './in-process.ts'
@@ -84,19 +84,43 @@ test('a key that goes while a token is verified with it does not count', async (
   await open()
   const key = (await importJWK(gateway.publicJwk, 'ES256')) as CryptoKey
   let losses = 0
-  const credentials = openCredentials({
-    issuer: () => 'https://issuer.test',
-    keySet: {
-      keyOf: async id => (id === kid && losses++ === 0 ? key : undefined),
-      get losses() {
-        return losses
-      },
+  const { principalOf } = credentialsWith({
+    keyOf: async id => (id === kid && losses++ === 0 ? key : undefined),
+    get losses() {
+      return losses
     },
+  })
+  const request = await signed()
+  await assert.rejects(async () => principalOf(request), /a key that the issuer does not have/)
+})
+
+test('a token whose key was looked for where nobody is asked any more is verified with those that are asked now', async () => {
+  await open()
+  const key = (await importJWK(gateway.publicJwk, 'ES256')) as CryptoKey
+  let losses = 0
+  const { principalOf } = credentialsWith({
+    keyOf: async () => {
+      // Others take its place meanwhile.
+      if (losses > 0) return key
+      losses++
+      return undefined
+    },
+    get losses() {
+      return losses
+    },
+  })
+  const { jti, generation } = await principalOf(await signed())
+  assert.deepEqual([jti !== undefined, generation], [true, 1])
+})
+
+const credentialsWith = (keySet: CredentialsOptions['keySet']) =>
+  openCredentials({
+    issuer: () => 'https://issuer.test',
+    keySet,
     review: async () => undefined,
     order: () => 0,
     addressOf: () => '',
     now: Date.now,
   })
-  const request = { headers: { authorization: `Bearer ${await gateway.sign()}` }, rawHeaders: [] } as unknown as Request
-  await assert.rejects(async () => credentials.principalOf(request), /a key that the issuer does not have/)
-})
+const signed = async () =>
+  ({ headers: { authorization: `Bearer ${await gateway.sign()}` }, rawHeaders: [] }) as unknown as Request
