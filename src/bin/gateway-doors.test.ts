@@ -2,9 +2,11 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { freePort } from '../../test/support/ports.ts'
 import { eventually } from '../../test/support/wire.ts'
 import { listenHttp } from '../serving/listener.ts'
 import { openDoors } from './gateway-doors.ts'
+import { addressOf } from './settings.ts'
 
 test('an address that was taken in use is left again where something else cannot be used', async () => {
   const listen = () => listenHttp({ host: '127.0.0.1', port: 0 }, (_, response) => void response.end('here'))
@@ -42,4 +44,26 @@ test('an address that is in use is told with its setting', async t => {
   const doors = await openDoors({ listen: 'a' }, options)
   t.after(() => doors.close(0))
   await assert.rejects(doors.prepare({ listen: 'a', status: address }), says('status'))
+})
+
+test('an address that the gateway itself has, under another name, is told as its own; others with why they cannot be had', async t => {
+  const listen = (address: string) => listenHttp(addressOf(address), () => {})
+  const options = { file: 'gateway.yaml', listen, listenStatus: listen, info: () => {} }
+  const port = await freePort()
+  const [first, again] = [`127.0.0.1:${port}`, `127.1:${port}`]
+  const own = new RegExp(
+    `${again} is in use by the gateway itself, which listens at ${first} until it is restarted; choose`,
+  )
+  const doors = await openDoors({ listen: first }, options)
+  t.after(() => doors.close(0))
+  await assert.rejects(doors.prepare({ listen: again }), own)
+  await assert.rejects(doors.prepare({ listen: first, status: again }), own)
+  for (const [address, why] of [
+    ['192.0.2.77:9443', /listen: 192\.0\.2\.77:9443 is no address of this machine; choose another/],
+    [
+      'nobody.invalid:9443',
+      /listen: nobody\.invalid:9443 has a name that (is not known here|cannot be looked up now); choose/,
+    ],
+  ] as const)
+    await assert.rejects(doors.prepare({ listen: address }), why)
 })

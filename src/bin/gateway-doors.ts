@@ -4,6 +4,8 @@ import { UsageError } from '../cli/command.ts'
 import type { GatewayConfig } from '../gateway/config-schema.ts'
 import type { Listener } from '../serving/listener.ts'
 import type { Change } from './gateway-change.ts'
+import { listenProblem } from './listen-problem.ts'
+import { addressOf } from './settings.ts'
 
 export interface Doors {
   /** Where it listens now, in words. */
@@ -31,18 +33,25 @@ type Door = { readonly address: string; readonly listener: Listener }
 /** Throws UsageError. */
 export async function openDoors(first: GatewayConfig, options: DoorsOptions): Promise<Doors> {
   const { file, listen, listenStatus, info } = options
-  const open = (what: string, address: string, how: DoorsOptions['listen']): Promise<Door> =>
-    how(address).then(
-      listener => ({ address, listener }),
-      (error: NodeJS.ErrnoException) => {
-        const isInUse = error.code === 'EADDRINUSE'
-        const inUse = `${address} is in use by another program; choose another address with ${what}: HOST:PORT`
-        throw new UsageError([`${file}: ${what}: ${isInUse ? inUse : error.message}`])
-      },
-    )
+  const ours = new Set<Door>()
+  const open = async (what: string, address: string, how: DoorsOptions['listen']): Promise<Door> => {
+    try {
+      const door = { address, listener: await how(address) }
+      ours.add(door)
+      return door
+    } catch (error) {
+      const { port } = addressOf(address)
+      const own = [...ours].find(({ listener }) => Number(new URL(listener.url).port) === port)
+      const holder = own && `the gateway itself, which listens at ${own.address} until it is restarted`
+      const why = listenProblem(address, error as Error, holder)
+      throw new UsageError([`${file}: ${what}: ${why}; choose another address with ${what}: HOST:PORT`])
+    }
+  }
   const statusOf = ({ status = 'off' }: GatewayConfig) => (status === 'off' ? undefined : status)
   const leaving = new Set<Listener>()
-  const leave = ({ listener }: Door, milliseconds: number) => {
+  const leave = (door: Door, milliseconds: number) => {
+    const { listener } = door
+    ours.delete(door)
     leaving.add(listener)
     void listener.close(milliseconds).then(() => leaving.delete(listener))
   }

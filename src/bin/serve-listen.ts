@@ -8,6 +8,7 @@ import type { Request } from '../serving/exchange.ts'
 import { type Handle, type Listener, listenHttp, listenHttps } from '../serving/listener.ts'
 import type { CertificateSource } from '../serving/tls.ts'
 import type { Inside } from './gateway-inside.ts'
+import { listenProblem } from './listen-problem.ts'
 import { addressOf, isLoopback, type Settings } from './settings.ts'
 
 export type Listening = {
@@ -32,12 +33,14 @@ export async function listen({ settings, options, certificates, gateway }: Liste
   if (certificates)
     listeners.push(
       await listenHttps({ ...addressOf(settings.https), upgrades, tooLarge, broken }, certificates, secure).catch(
-        inUse('https', settings.https),
+        notThere('https', settings.https),
       ),
     )
   if (settings.http !== 'off')
     listeners.push(
-      await listenHttp(addressOf(settings.http), handle(isLoopback(settings.http))).catch(inUse('http', settings.http)),
+      await listenHttp(addressOf(settings.http), handle(isLoopback(settings.http))).catch(
+        notThere('http', settings.http),
+      ),
     )
   return listeners
 }
@@ -47,7 +50,6 @@ const throughGateway =
   (request, response) =>
     isGatewayPath(request.url) ? gateway.handle(request, response) : otherwise(request, response)
 
-const inUse = (flag: string, address: string) => (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EADDRINUSE') throw error
-  throw new Error(`${address} is in use by another program; choose another address with --${flag} HOST:PORT, or off`)
+const notThere = (flag: string, address: string) => (error: NodeJS.ErrnoException) => {
+  throw new Error(`${listenProblem(address, error)}; choose another address with --${flag} HOST:PORT, or off`)
 }
