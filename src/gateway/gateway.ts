@@ -2,7 +2,7 @@
 
 import type { Duplex } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
-import { ApiError, forbiddenPath, tooManyRequests, unauthorized, unavailable } from '../api/errors.ts'
+import { ApiError, forbiddenPath, tooManyRequests, unavailable } from '../api/errors.ts'
 import { allows, type Place } from '../auth/scope.ts'
 import type { Audit } from '../serving/audit.ts'
 import { breakOff } from '../serving/break-off.ts'
@@ -17,7 +17,7 @@ import { forward } from './forward.ts'
 import { checkInbound, type Prefixes } from './headers.ts'
 import type { Forwarding } from './outgoing.ts'
 import { type Parting, tellWhy } from './parting.ts'
-import type { Principal } from './principal.ts'
+import { countsNoMore, type Principal } from './principal.ts'
 import { UnknownAccessKey } from './reviews.ts'
 import type { Revocations } from './revocations.ts'
 import { placeName, questionOf, type Route, routeOf } from './routes.ts'
@@ -157,7 +157,7 @@ async function authenticate(options: GatewayOptions, exchange: Exchange, route: 
       principal = await credentials.principalOf(request)
       revoked = revocations.whyNot(principal)
     }
-    if (revoked !== undefined) throw unauthorized(`the token counts no more: ${revoked}`)
+    if (revoked !== undefined) throw countsNoMore(principal, revoked)
     const { caller, keyUid, jti } = principal
     exchange.trail = audit.begin(exchange, question, caller)
     exchange.trail.noted = {

@@ -1,6 +1,7 @@
 // Who is behind a request at the gateway: what a token or a review of an access key said, and for how long that counts.
 
 import type { Caller } from '../api/caller.ts'
+import { type ApiError, unauthorized } from '../api/errors.ts'
 
 export type Principal = {
   /** With the scope of the token or key. */
@@ -16,4 +17,10 @@ export type Principal = {
   readonly issued: number
   /** Milliseconds: when it counts no more. Open streams end then, too. */
   readonly expires: number
+}
+
+/** `why`: where somebody said. */
+export function countsNoMore({ jti }: Principal, why?: string): ApiError {
+  const what = jti === undefined ? 'access key' : 'token'
+  return unauthorized(`the ${what} counts no more${why === undefined ? '' : `: ${why}`}`)
 }

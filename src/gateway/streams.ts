@@ -2,8 +2,8 @@
 
 import { setTimeout as wait } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
-import { ApiError, unauthorized, unavailable } from '../api/errors.ts'
-import type { Principal } from './principal.ts'
+import { ApiError, unavailable } from '../api/errors.ts'
+import { countsNoMore, type Principal } from './principal.ts'
 import type { Revocations } from './revocations.ts'
 
 export interface Streams {
@@ -55,11 +55,12 @@ export function openStreams({ revocations, isBlind, isCurrent, now }: StreamsOpt
     const blind = isBlind()
     const known = revocations()
     for (const one of under) {
+      const why = known?.whyNot(one.principal)
       if (blind) cut(one, unavailable('nothing is known of revocations any more'))
-      else if (known?.whyNot(one.principal) !== undefined) cut(one, over())
+      else if (why !== undefined) cut(one, countsNoMore(one.principal, why))
       else if (now() < one.principal.expires && isCurrent(one.principal)) continue
       else if (one.renew) void renew(one)
-      else cut(one, over())
+      else cut(one, countsNoMore(one.principal))
     }
   }
   /** The life of a key may have been made longer, by its use too; and the keys that a token was verified with may be the issuer's no more. */
@@ -71,12 +72,11 @@ export function openStreams({ revocations, isBlind, isCurrent, now }: StreamsOpt
     if (!under.has(one)) return
     if (!found) cut(one, unavailable('nobody could say whether the token or access key still counts'))
     else if (found !== 'over' && now() < found.expires && isSame(found, one.principal)) one.principal = found
-    else cut(one, over())
+    else cut(one, countsNoMore(one.principal))
   }
   /** The cluster was told who they are when it began: whoever is somebody else now, or may less, begins anew. */
   const isSame = (found: Principal, before: Principal) =>
     found.keyUid === before.keyUid && isDeepStrictEqual(found.caller, before.caller)
-  const over = () => unauthorized('the token counts no more')
   const end = (one: One, why: ApiError) => {
     under.delete(one)
     one.cut(why)

@@ -10,7 +10,7 @@ type Failure = Error & {
 
 /** What the setting with the CA is called where nobody says otherwise. */
 export const usualCa = 'certificate-authority-data'
-const notTrusted = (caIs: string) => `its certificate is not trusted: give its CA as ${caIs}`
+const notTrusted = (caIs: string) => `its certificate is not trusted: ${caIs} must hold the CA that signed it`
 
 const causes: { readonly [code: string]: string | ((caIs: string) => string) } = {
   ECONNREFUSED: 'nobody listens there',

@@ -35,6 +35,7 @@ function checkLast(text: string, before: string): void {
   assert.ok(text.startsWith(before) && text.endsWith('\n'), text)
   const { type, object } = JSON.parse(text.slice(before.length))
   assert.deepEqual([type, object.kind, object.code, object.reason], ['ERROR', 'Status', 401, 'Unauthorized'])
+  assert.equal(object.message, 'the token counts no more: left')
 }
 
 /** What a client has read, up to its end or the breaking off. */
