@@ -6,7 +6,7 @@ import { isObject, type JsonObject, type Resource } from '../api/object.ts'
 import { DirectClusterEndpointToken } from '../kinds/direct-cluster-endpoint-token.ts'
 import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
 import { defineCommand, type Io, SeveralErrors, UsageError } from './command.ts'
-import { contextFlag, dryRunFlag, namespaceFlag, outputFlag } from './flags.ts'
+import { contextFlag, dryRunFlag, dryRunNote, isDryRun, namespaceFlag, outputFlag } from './flags.ts'
 import { namespaceFor } from './namespace-for.ts'
 import { nameOf, printJson } from './print.ts'
 import { readObjects } from './read-objects.ts'
@@ -63,7 +63,7 @@ export const create = defineCommand({
         ),
       )
     const session = await openSession(io, flags)
-    const dryRun = flags['dry-run'] === 'server'
+    const dryRun = isDryRun(flags)
     const failures: unknown[] = problems.length ? [new UsageError(problems)] : []
     try {
       for (const { kind, object, place } of objects) {
@@ -75,7 +75,7 @@ export const create = defineCommand({
             fieldValidation: 'Strict',
             warn: warnings(io),
           })
-          printMade(io, kind, made, { output: flags.output, done: dryRun ? 'created (dry run)' : 'created' })
+          printMade(io, kind, made, { output: flags.output, done: `created${dryRunNote(flags)}` })
         } catch (error) {
           // The others are tried all the same: who reads the messages sees everything that is to be mended.
           failures.push(

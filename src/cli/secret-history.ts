@@ -3,7 +3,7 @@
 import type { Resource } from '../api/object.ts'
 import { defineCommand, type Io, UsageError } from './command.ts'
 import { confirm } from './confirm.ts'
-import { dryRunFlag, headersFlag, yesFlag } from './flags.ts'
+import { dryRunFlag, headersFlag, isDryRun, yesFlag } from './flags.ts'
 import { placeText } from './namespace-for.ts'
 import { quoted } from './plain.ts'
 import { ago, paint, printJson, printTable } from './print.ts'
@@ -166,7 +166,7 @@ export const rollbackSecret = defineCommand({
         return 0
       }
       const told = keys.map(({ key, change }) => `${key} ${change}`).join(', ')
-      const dryRun = flags['dry-run'] === 'server'
+      const dryRun = isDryRun(flags)
       const at = placeText(session, secretRef(session, place.name, flags).namespace)
       const question = `Make ${what}${at} as in version ${place.version}: ${told}?`
       await confirm(io, question, flags.yes || dryRun)

@@ -3,7 +3,7 @@
 import { ApiError } from '../api/errors.ts'
 import { defineCommand, type Io, UsageError } from './command.ts'
 import { confirm } from './confirm.ts'
-import { dryRunFlag, yesFlag } from './flags.ts'
+import { dryRunFlag, dryRunNote, isDryRun, yesFlag } from './flags.ts'
 import { placeText } from './namespace-for.ts'
 import { quoted } from './plain.ts'
 import { checkEntries, findSecret, secretFlags, secretKind, secretRef, secretValue, writeData } from './secret.ts'
@@ -36,7 +36,7 @@ export const setSecret = defineCommand({
     const session = await openSession(io, flags)
     try {
       const done = await writeData(session, name, flags, entries)
-      io.out(`${secretKind(flags).singular}/${name} ${done}\n`)
+      io.out(`${secretKind(flags).singular}/${name} ${done}${dryRunNote(flags)}\n`)
       return 0
     } finally {
       session.close()
@@ -106,11 +106,11 @@ export const unsetSecret = defineCommand({
         throw error
       })
       if (object) for (const key of keys) secretValue(object, key, kind)
-      const isSure = flags.yes || flags['dry-run'] === 'server'
+      const isSure = flags.yes || isDryRun(flags)
       const place = placeText(session, secretRef(session, name, flags).namespace)
       await confirm(io, `Remove ${keys.join(', ')} from ${kind.singular}/${name}${place}?`, isSure)
       const done = await writeData(session, name, flags, new Map(keys.map(key => [key, null])))
-      io.out(`${kind.singular}/${name} ${done}\n`)
+      io.out(`${kind.singular}/${name} ${done}${dryRunNote(flags)}\n`)
       return 0
     } finally {
       session.close()
