@@ -116,9 +116,7 @@ export const why = defineCommand({
     else {
       const said = allowed ? paint(io, 'green', 'allowed') : paint(io, 'red', 'denied')
       io.out(`${said}${status['reason'] ? `: ${plain(String(status['reason']))}` : ''}\n`)
-      const steps = texts(status['steps'])
-      // Who is asked about has many keys, or none: a scope is of one of them.
-      for (const step of user ? steps.filter(one => !one.startsWith('scope: ')) : steps) io.out(`  ${step}\n`)
+      for (const step of texts(status['steps'])) io.out(`  ${step}\n`)
       for (const near of texts(status['nearMisses'])) io.out(`  near: ${near}\n`)
     }
     return allowed ? 0 : 1

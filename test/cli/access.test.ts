@@ -261,3 +261,26 @@ test('can-i, why and who-can answer from the server, with exit codes for scripts
   assert.equal(JSON.parse(await home.ok('can-i get secrets --project shop -o json')).allowed, true)
   await ada.close()
 })
+
+test('why about somebody else says nothing of a scope, in no form: a scope is of a key, and nobody’s key is asked about', async () => {
+  const key = await home.ok('create accesskey narrow --ttl 1h --scope-role platform-cli -o connection')
+  const narrow = { env: { PLATFORM_ACCESS_KEY: key.trim() } }
+  const hasScope = async (form: string) => {
+    const { stdout, stderr } = await home.run(`why delete team web ${form}`.trim())
+    assert.equal(stderr, '')
+    return /\bscope\b/.test(stdout)
+  }
+  for (const form of ['', '-o json', '-o yaml']) {
+    assert.equal(await hasScope(form), true, `of one’s own key ${form}`)
+    assert.equal(await hasScope(`--user grace ${form}`), false, form)
+    assert.equal(await hasScope(`--user admin ${form}`), true, `by name, and by one’s own key all the same ${form}`)
+  }
+  const { code, stdout } = await home.run('why delete team web --user grace -o json')
+  assert.equal(code, 1)
+  assert.deepEqual(JSON.parse(stdout), {
+    allowed: false,
+    nearMisses: [],
+    steps: ['acts as grace', 'no role, binding or right of the object allows it'],
+  })
+  assert.match((await home.run('why delete team web', narrow)).stderr, /only a key without a scope may ask it/)
+})
