@@ -4,7 +4,7 @@ import { DecodeError } from '../api/json-reader.ts'
 import type { Kind } from '../api/kind.ts'
 import { didYouMean } from '../api/nearest.ts'
 import { isObject, type Json, type JsonObject } from '../api/object.ts'
-import { decodeYaml } from '../api/yaml-codec.ts'
+import { decodeYamlFile } from '../api/yaml-codec.ts'
 import { kinds } from '../kinds/index.ts'
 import { type Io, UsageError } from './command.ts'
 import { quoted } from './plain.ts'
@@ -42,7 +42,7 @@ type One = Parsed | { readonly problems: readonly string[] }
 
 function objectsIn(text: string, where: string): readonly One[] {
   try {
-    const { value, duplicates } = decodeYaml(new TextEncoder().encode(text))
+    const { value, duplicates } = decodeYamlFile(new TextEncoder().encode(text))
     if (duplicates.length) return [{ problems: duplicates.map(one => `${where}: ${one}`) }]
     if (!isObject(value) || value['kind'] !== 'List' || !Array.isArray(value['items'])) return [objectOf(value, where)]
     const { items } = value

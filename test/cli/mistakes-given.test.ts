@@ -203,6 +203,31 @@ test('-o value of what has no value is refused before anything is made', async (
   await home.fails(3, 'get team no-value')
 })
 
+test('a key that a file has twice is told with its own line and column, whichever file it is', async () => {
+  const write = (name: string, text: string) => writeFileSync(join(home.directory, name), text)
+  write('twice.yaml', 'sync:\n  toHost: {a: 1}\n  toHost: {a: 1, a: 2}\n')
+  const told = (place: string, key: string) => `${place}: key "${key}" already set in map\n`
+  const inPlace = [told('twice.yaml:3:3', 'toHost'), told('twice.yaml:3:18', 'a')]
+  // These read files by themselves, from where they are started.
+  for (const args of ['vcluster validate -f twice.yaml', 'gateway --config twice.yaml --check']) {
+    const { code, stderr } = await home.exec(args)
+    assert.equal(code, 2, args)
+    for (const line of inPlace) assert.ok(stderr.includes(line), `${args}: ${stderr}`)
+  }
+  const inWords = [told('line 3, column 3', 'toHost'), told('line 3, column 18', 'a')]
+  for (const args of [
+    'config check --config twice.yaml',
+    'serve --data none --audit-policy twice.yaml',
+    'create -f twice.yaml',
+    'import secret twice -f twice.yaml',
+    `vcluster patch -f ${join(import.meta.dirname, '../../examples/vcluster.yaml')} --license ${join(import.meta.dirname, '../../examples/development.license')} --name vc --namespace team --object twice.yaml`,
+  ]) {
+    const { code, stderr } = await home.exec(args)
+    assert.equal(code, 2, `${args}: ${stderr}`)
+    for (const line of inWords) assert.ok(stderr.includes(line), `${args}: ${stderr}`)
+  }
+})
+
 test('a value of a file that is no text there is refused by its key: what it was written as is lost', async () => {
   const yaml = 'mode: 0o17\nversion: 1.10\nagent: 007\non: yes\nright: "1.10"\ntrue: canary\nso: true\nnone:\n'
   writeFileSync(join(home.directory, 'numbers.yaml'), yaml)
