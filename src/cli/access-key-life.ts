@@ -8,7 +8,7 @@ import { defineCommand, type Io } from './command.ts'
 import { confirm } from './confirm.ts'
 import { type Context, changeContexts, forgetCopies, keepKey, readContexts } from './contexts.ts'
 import { inWordsOf, readDuration } from './duration.ts'
-import { contextFlag, dryRunFlag, dryRunNote, isDryRun, yesFlag } from './flags.ts'
+import { contextFlag, dryRunFlag, dryRunNote, isDryRun, outputFlag, yesFlag } from './flags.ts'
 import { type GetFlags, getFlags, show } from './get.ts'
 import { expiryOf, expiryText, scopeText } from './key-facts.ts'
 import { ago, nameOf, paint, printObjects, printTable } from './print.ts'
@@ -104,10 +104,7 @@ export const rotateAccessKey = defineCommand({
     ...yesFlag,
     overlap: { type: 'text', value: 'TIME', what: 'How long the old key still works; by default it ends at once.' },
     output: {
-      type: 'text',
-      short: 'o',
-      value: 'FORM',
-      what: 'How to print.',
+      ...outputFlag.output,
       choices: ['value', 'connection', 'json', 'yaml', 'name'],
       default: 'value',
     },

@@ -8,7 +8,7 @@ import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
 import { Team } from '../kinds/team.ts'
 import { type Command, defineCommand, type Given, type Io, UsageError } from './command.ts'
 import { inWordsOf, readLifetime } from './duration.ts'
-import { contextFlag, dryRunFlag, isDryRun } from './flags.ts'
+import { contextFlag, dryRunFlag, isDryRun, outputFlag } from './flags.ts'
 import { readsEverything } from './key-facts.ts'
 import { quoted } from './plain.ts'
 import { nameOf, printJson } from './print.ts'
@@ -30,9 +30,7 @@ const scopeFlags = {
 
 const secretOutput = {
   output: {
-    type: 'text',
-    short: 'o',
-    value: 'FORM',
+    ...outputFlag.output,
     what: 'How to print; value: just the key or token; connection: KEY@URL#CA, for PLATFORM_ACCESS_KEY.',
     choices: ['value', 'connection', 'json', 'yaml', 'name'],
     default: 'value',

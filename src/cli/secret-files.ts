@@ -13,10 +13,11 @@ import {
   secretFlags,
   secretKind,
   secretRef,
+  type Where,
   writeData,
 } from './secret.ts'
 import { formOf, forms, readForm, writeForm } from './secret-forms.ts'
-import { openSession } from './session.ts'
+import { openSession, type Session } from './session.ts'
 
 const formFlag = {
   format: {
@@ -73,7 +74,7 @@ export const importSecret = defineCommand({
         new Map([...entries, ...gone.map(key => [key, null] as const)]),
       )
       if (done === 'unchanged') {
-        io.out(`${what} unchanged${dryRunNote(flags)}: it has these ${entries.size} values already\n`)
+        io.out(`${what} unchanged${dryRunNote(flags)}: it has these values already\n`)
         return 0
       }
       if (isDryRun(flags)) {
@@ -90,12 +91,10 @@ export const importSecret = defineCommand({
   },
 })
 
-type Session = Awaited<ReturnType<typeof openSession>>
-
 async function keysBesides(
   session: Session,
   name: string,
-  where: Parameters<typeof secretRef>[2],
+  where: Where,
   entries: ReadonlyMap<string, unknown>,
 ): Promise<string[]> {
   const list = await session.resources.list(secretKind(where), {

@@ -161,10 +161,10 @@ test('what others have written moves no cursor: control characters are shown as 
   await home.ok(['create', 'team', 'escapes', '--group', group])
   const at = '/apis/management.platform.sh/v1/ownedaccesskeys'
   const { body } = await server.request('POST', at, {
-    body: { metadata: { name: 'escapes' }, spec: { user: 'eva', groups: [group] } },
+    body: { metadata: { name: 'escapes' }, spec: { user: 'eva\x1b[2J', groups: [group] } },
   })
   const env = { PLATFORM_ACCESS_KEY: body.spec.key }
-  for (const args of [['whoami'], ['why', 'get', 'team', 'escapes'], ['why', 'get', 'team', group]]) {
+  for (const args of [['whoami'], ['status'], ['why', 'get', 'team', 'escapes'], ['why', 'get', 'team', group]]) {
     const { stdout, stderr } = await home.run(args, { env })
     assert.equal(/[\x00-\x08\x0b-\x1f]/.test(stdout + stderr), false, JSON.stringify(stdout + stderr))
   }

@@ -228,6 +228,28 @@ test('a key that a file has twice is told with its own line and column, whicheve
   }
 })
 
+test('--file of run says which pair is wrong and what would be right; a key given twice is told', async () => {
+  const run = (...files: string[]) => ['run', '-s', 'formed', ...files.flatMap(one => ['--file', one]), '--', 'true']
+  assert.equal(
+    await home.fails(2, run('a', 'a=one', '=two', 'a=three', 'b=', `k${'x'.repeat(80)}`)),
+    [
+      'platform: --file: "a" must be KEY=PATH, such as key=tls.key\n',
+      'platform: --file: "=two" must be KEY=PATH, such as key=tls.key\n',
+      'platform: --file: "b=" must be KEY=PATH, such as key=tls.key\n',
+      'platform: --file: a word of 81 characters must be KEY=PATH, such as key=tls.key\n',
+      'platform: --file: the key "a" is given twice\n',
+    ].join(''),
+  )
+})
+
+test('a file of our own that cannot be read is named with the reason in words', async () => {
+  const other = await openHome()
+  const file = join(other.directory, '.config/platform/contexts.json')
+  mkdirSync(file, { recursive: true })
+  assert.equal(await other.fails(1, 'whoami'), `platform: cannot read ${file}: it is a directory\n`)
+  await other.close()
+})
+
 test('a value of a file that is no text there is refused by its key: what it was written as is lost', async () => {
   const yaml = 'mode: 0o17\nversion: 1.10\nagent: 007\non: yes\nright: "1.10"\ntrue: canary\nso: true\nnone:\n'
   writeFileSync(join(home.directory, 'numbers.yaml'), yaml)
