@@ -12,10 +12,10 @@ import {
   parseDocument,
   type Scalar,
 } from 'yaml'
-import type { Decoded } from './codec.ts'
+import { decodeText } from './codec.ts'
 import { DecodeError } from './json-reader.ts'
 import { isObject, type JsonObject } from './object.ts'
-import { decodeYaml } from './yaml-codec.ts'
+import { readYaml, type YamlReading } from './yaml-reader.ts'
 
 export type At = readonly (string | number)[]
 export type Place = { readonly line: number; readonly column: number }
@@ -35,7 +35,7 @@ export type ConfigText = {
 /** Throws ConfigTextError. */
 export function readConfigText(bytes: Uint8Array): ConfigText {
   if (bytes.length > mostBytes) refuse(1, 1, `more than ${mostBytes} bytes`)
-  const { value, duplicates } = read(bytes)
+  const { value, repeated } = read(bytes)
   const text = new TextDecoder().decode(bytes)
   let found: { readonly counter: LineCounter; readonly root: unknown; readonly resolve: Resolve } | undefined
   /** Places are wanted for problems alone, so they are looked for late; the bounds were checked by reading it. */
@@ -51,13 +51,7 @@ export function readConfigText(bytes: Uint8Array): ConfigText {
     const { line, col } = document().counter.linePos(position)
     return { line: Math.max(1, line), column: Math.max(1, col) }
   }
-  if (duplicates.length) {
-    const problems = duplicates.map(one => {
-      const [, line = '1', message = one] = /^line (\d+): (.*)$/.exec(one) ?? []
-      return { line: Number(line), column: 1, message }
-    })
-    throw new ConfigTextError(problems)
-  }
+  if (repeated.length) throw new ConfigTextError(repeated)
   if (value !== null && !isObject(value)) refuse(1, 1, 'expected a map of keys and values')
   return {
     value: (value ?? {}) as JsonObject,
@@ -89,9 +83,9 @@ function refuse(line: number, column: number, message: string): never {
   throw new ConfigTextError([{ line, column, message }])
 }
 
-function read(bytes: Uint8Array): Decoded {
+function read(bytes: Uint8Array): YamlReading {
   try {
-    return decodeYaml(bytes)
+    return readYaml(decodeText(bytes))
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error
     return refuse(error.line, error.column, error.message.replace(/^line \d+, column \d+: /, ''))

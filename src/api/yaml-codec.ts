@@ -5,3 +5,9 @@ import { readYaml } from './yaml-reader.ts'
 
 /** Throws DecodeError. */
 export const decodeYaml = (bytes: Uint8Array): Decoded => readYaml(decodeText(bytes))
+
+/** The same for a file that somebody wrote: `duplicates` have line and column, as everything else that is wrong with one. Throws DecodeError. */
+export function decodeYamlFile(bytes: Uint8Array): Decoded {
+  const { value, repeated } = readYaml(decodeText(bytes))
+  return { value, duplicates: repeated.map(one => `line ${one.line}, column ${one.column}: ${one.message}`) }
+}

@@ -57,6 +57,22 @@ test('duplicates name line and key, and the last one wins', () => {
   assert.deepEqual(readYaml('1: a\n"1": b\n').duplicates, ['line 2: key "1" already set in map'])
 })
 
+test('each key that is there already has its own place, several of a line and of aliases too', () => {
+  const { repeated } = readYaml('a: &a {x: 1, "x": 2, x: 3}\nb:\n  - *a\n  - ? y\n    : 1\n    y: 2\n')
+  const message = 'key "x" already set in map'
+  assert.deepEqual(repeated, [
+    { line: 1, column: 14, message },
+    { line: 1, column: 22, message },
+    { line: 6, column: 5, message: 'key "y" already set in map' },
+  ])
+  assert.deepEqual(readYaml('{"a": 1,\n "a": 2}').repeated, [
+    { line: 2, column: 2, message: 'key "a" already set in map' },
+  ])
+  assert.deepEqual(readYaml('{"a": 1}').repeated, [])
+  const many = Array.from({ length: 1000 }, () => 'a: 1').join(', ')
+  assert.equal(readYaml(`{${many}}`).repeated.length, 100)
+})
+
 test('keys that are numbers or booleans become strings as written, other keys are refused', () => {
   assert.deepEqual(read('1: a\n0x10: b\ntrue: c\n1.50: d\nyes: e\n'), {
     1: 'a',

@@ -58,15 +58,22 @@ function problemOf({ code, message }: YAMLError): string {
 
 type Anchor = { value: Json; node: unknown; measured?: { size: number; height: number } }
 
-/** Throws DecodeError. `duplicates` are whole sentences; of a repeated key the last one wins. */
-export function readYaml(text: string, options: ReadOptions = {}): Reading {
+/** Lines and columns count from 1. */
+export type Repeated = { readonly line: number; readonly column: number; readonly message: string }
+export type YamlReading = Reading & {
+  /** Keys that their map has already, each at its own place. */
+  readonly repeated: readonly Repeated[]
+}
+
+/** Throws DecodeError. `duplicates` are the same as whole sentences, in the words of Kubernetes; of a repeated key the last one wins. */
+export function readYaml(text: string, options: ReadOptions = {}): YamlReading {
   const maxDepth = options.maxDepth ?? MAX_DEPTH
   const json = tryJson(text, options)
-  if (json !== undefined) return json
+  if (json !== undefined) return { ...json, repeated: [] }
   if (hasLines(text, MAX_LINES)) throw new DecodeError(`more than ${MAX_LINES} lines: send JSON instead`, MAX_LINES, 1)
   const node = composeOne(text, maxDepth)
-  const lineOf = countLines(text)
-  const duplicates = new Set<string>()
+  const placeOf = countLines(text)
+  const repeated: Repeated[] = []
   const anchors = new Map<string, Anchor>()
   let expanded = 0
 
@@ -100,9 +107,9 @@ export function readYaml(text: string, options: ReadOptions = {}): Reading {
     const object: Draft = emptyMap()
     for (const pair of node.items) {
       const key = keyOf(pair.key, depth)
-      if (object[key] !== undefined && duplicates.size < MAX_DUPLICATES) {
-        const shown = key.slice(0, MAX_SHOWN_KEY)
-        duplicates.add(`line ${lineOf(startOf(pair.key))}: key ${JSON.stringify(shown)} already set in map`)
+      if (object[key] !== undefined && repeated.length < MAX_DUPLICATES) {
+        const message = `key ${JSON.stringify(key.slice(0, MAX_SHOWN_KEY))} already set in map`
+        repeated.push({ ...placeOf(startOf(pair.key)), message })
       }
       object[key] = convert(pair.value, depth)
     }
@@ -140,7 +147,8 @@ export function readYaml(text: string, options: ReadOptions = {}): Reading {
   }
 
   const value = convert(node, 0)
-  return { value, duplicates: [...duplicates] }
+  const duplicates = new Set(repeated.map(({ line, message }) => `line ${line}: ${message}`))
+  return { value, duplicates: [...duplicates], repeated }
 }
 
 /** JSON is a part of YAML and much faster to read. Anything unusual is left to the YAML reader and its messages. */
@@ -234,8 +242,8 @@ function hasLines(text: string, count: number): boolean {
   return true
 }
 
-/** Line numbers for offsets that mostly grow. */
-function countLines(text: string): (offset: number) => number {
+/** Lines and columns for offsets that mostly grow. */
+function countLines(text: string): (offset: number) => Pick<Repeated, 'line' | 'column'> {
   let at = 0
   let line = 1
   return offset => {
@@ -244,6 +252,6 @@ function countLines(text: string): (offset: number) => number {
       at = next + 1
       line++
     }
-    return line
+    return { line, column: offset - at + 1 }
   }
 }

@@ -87,7 +87,8 @@ export function openExplainer({ authorizer, rbac, teams, book, kinds, peek, isLi
         ...(caller.key ? [`access key ${caller.key}`] : []),
         `acts as ${caller.username}`,
         ...membership(caller),
-        covered ? `scope: ${covered}` : 'scope: no entry covers the request',
+        // Somebody who is asked about by name has many keys, or none: a scope is of one of them.
+        ...(caller.key || caller.scope ? [`scope: ${covered ?? 'no entry covers the request'}`] : []),
         judgement.allowed ? judgement.reason : 'no role, binding or right of the object allows it',
       ]
       const near = judgement.allowed || !covered ? [] : nearMisses(caller, act)

@@ -3,7 +3,7 @@
 import { access, constants, open, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { delimiter, dirname, join } from 'node:path'
 import type { Files } from '../cli/world.ts'
-import { unwritable } from './file-problem.ts'
+import { unreadable, unwritable } from './file-problem.ts'
 import { locked } from './lock.ts'
 import { makeDirectory } from './make-directory.ts'
 
@@ -12,7 +12,8 @@ export const openFiles = (env: NodeJS.ProcessEnv, tell: (text: string) => void):
   read: path =>
     readFile(path).catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return undefined
-      throw new Error(`cannot read ${path}: ${error.message}`)
+      // No word of who asks named it: that is no usage.
+      throw new Error(unreadable(path, error).message, { cause: error })
     }),
 
   async write(path, data) {

@@ -1,7 +1,7 @@
 // One program at a time, also where one was killed with the lock in its hands, and nobody waits without being told for what.
 
 import assert from 'node:assert/strict'
-import { type ChildProcess, fork } from 'node:child_process'
+import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { utimesSync } from 'node:fs'
 import { mkdtemp, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises'
@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { openFiles } from './files.ts'
+import { holderText } from './holder.ts'
 import { locked } from './lock.ts'
 
 const inDirectory = async (work: (path: string, directory: string) => Promise<void>) => {
@@ -25,15 +26,27 @@ const leaveBehind = async (lock: string) => {
   await utimes(lock, 0, 0)
 }
 
-test('of two programs that find a lock left behind, one at a time goes on', async () => {
-  await inDirectory(async (path, directory) => {
+/** What a process wrote that was killed since. */
+async function textOfGone(): Promise<string> {
+  const child = spawn('sleep', ['600'])
+  await once(child, 'spawn')
+  const text = holderText(child.pid)
+  child.kill('SIGKILL')
+  await once(child, 'exit')
+  return text
+}
+
+const never = { tell: () => assert.fail('nobody is waited for'), staleAfter: 600_000, tellAfter: 10_000 }
+
+const oneAtATime = (leave: (lock: string) => Promise<void>) =>
+  inDirectory(async (path, directory) => {
     const taker = new URL('../../test/support/lock-taker.ts', import.meta.url)
     const both = [fork(taker), fork(taker)]
     const said = async (child: ChildProcess) => (await once(child, 'message'))[0] as unknown
     const paths = Array.from({ length: 60 }, (_, round) => `${path}-${round}`)
     try {
       await Promise.all(both.map(said))
-      for (const one of paths) await leaveBehind(`${one}.lock`)
+      for (const one of paths) await leave(`${one}.lock`)
       const alone = both.map(said)
       for (const child of both) child.send(paths)
       const all = paths.map(() => true)
@@ -43,6 +56,12 @@ test('of two programs that find a lock left behind, one at a time goes on', asyn
       for (const child of both) child.kill('SIGKILL')
     }
   })
+
+test('of two programs that find a lock left behind, one at a time goes on', () => oneAtATime(leaveBehind))
+
+test('of two programs that find a lock whose holder is gone, one at a time goes on', async () => {
+  const text = await textOfGone()
+  await oneAtATime(lock => writeFile(lock, text))
 })
 
 test('a lock that is touched is held, whatever the time is that it is touched with: clocks jump', async () => {
@@ -90,6 +109,26 @@ test('where whoever found a lock left behind was killed as well, the next one go
     await leaveBehind(`${lock}.${ino}-${mtimeNs}`)
     await locked(path, async () => {}, { tell: () => {}, staleAfter: 200 })
     assert.deepEqual(await readdir(directory), [])
+  })
+})
+
+test('a lock whose holder is gone is not waited for, nor whoever found it and was killed as well', async () => {
+  await inDirectory(async (path, directory) => {
+    const lock = `${path}.lock`
+    await writeFile(lock, await textOfGone())
+    const { ino, mtimeNs } = await stat(lock, { bigint: true })
+    await writeFile(`${lock}.${ino}-${mtimeNs}`, await textOfGone())
+    assert.equal(await locked(path, async () => 'mine', never), 'mine')
+    assert.deepEqual(await readdir(directory), [])
+  })
+})
+
+test('a lock of another machine is waited for until nobody has touched it for long', async () => {
+  await inDirectory(async path => {
+    await writeFile(`${path}.lock`, (await textOfGone()).replace('"host":"', '"host":"other-'))
+    let told = 0
+    assert.equal(await locked(path, async () => 'mine', { tell: () => told++, staleAfter: 200, tellAfter: 50 }), 'mine')
+    assert.equal(told, 1)
   })
 })
 

@@ -1,16 +1,18 @@
-// One program at a time on a file: a lock beside it, as kubectl keeps one beside a kubeconfig. files.ts calls it.
+// One program at a time on a file: a lock beside it, as kubectl keeps one beside a kubeconfig. files.ts calls it. No lock of the system, as
+// storage/data-lock.ts takes one: kubectl would not see it, and on a home that is shared by a network it may be nobody else's.
 
 import type { BigIntStats } from 'node:fs'
-import { type FileHandle, open, rm, stat } from 'node:fs/promises'
+import { type FileHandle, open, readFile, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { unwritable } from './file-problem.ts'
+import { holderText, isGone, mostHolderBytes } from './holder.ts'
 import { makeDirectory } from './make-directory.ts'
 
 export type LockOptions = {
   /** Says what is waited for, where that takes long. */
   readonly tell: (text: string) => void
-  /** Milliseconds of looking on after which a lock that nobody touched was left by a program that was killed. */
+  /** Milliseconds of looking on after which a lock that nobody touched was left by a program that was killed, where nothing else tells that it is gone. */
   readonly staleAfter?: number
   readonly tellAfter?: number
   readonly touchEvery?: number
@@ -57,27 +59,44 @@ async function take(path: string, lock: string, options: LockOptions): Promise<F
 }
 
 /** undefined: somebody else has it. */
-const makeAlone = (file: string) =>
-  open(file, 'wx', 0o600).catch((error: NodeJS.ErrnoException) => {
+async function makeAlone(file: string): Promise<FileHandle | undefined> {
+  const handle = await open(file, 'wx', 0o600).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'EEXIST') return undefined
     throw unwritable(file, error)
   })
+  // Where that cannot be written it is a lock all the same.
+  await handle?.writeFile(holderText()).catch(() => {})
+  return handle
+}
 
-const look = (file: string) => stat(file, { bigint: true }).catch(() => undefined)
-const isSame = (one: BigIntStats, other: BigIntStats | undefined) =>
-  one.ino === other?.ino && one.dev === other.dev && one.mtimeNs === other.mtimeNs
+type Seen = Pick<BigIntStats, 'ino' | 'dev' | 'mtimeNs'> & { readonly holder: string }
+
+async function look(file: string): Promise<Seen | undefined> {
+  const found = await stat(file, { bigint: true }).catch(() => undefined)
+  if (!found) return undefined
+  const { ino, dev, mtimeNs, size } = found
+  const isOurs = found.isFile() && size <= mostHolderBytes
+  return { ino, dev, mtimeNs, holder: isOurs ? await readFile(file, 'utf8').catch(() => '') : '' }
+}
+
+/** The next one may have its number, and on some disks its time as well. */
+const isSame = (one: Seen, other: Seen | undefined) =>
+  one.ino === other?.ino && one.dev === other.dev && one.mtimeNs === other.mtimeNs && one.holder === other.holder
 
 /** Milliseconds between two looks count no more than so: whoever stood still themselves saw nobody else do it. */
 const mostBetweenLooks = 100
 
-type LeftBehind = (file: string) => Promise<BigIntStats | undefined>
+type LeftBehind = (file: string) => Promise<Seen | undefined>
 
-/** Answers a file that nobody touched for so long before our own eyes. What time it was touched at says nothing: clocks jump. */
+/**
+ * Answers a file whose holder is gone, or that nobody touched for so long before our own eyes. What time it was touched at says
+ * nothing: clocks jump.
+ */
 function openWatch(after: number): LeftBehind {
-  const seen = new Map<string, { readonly found: BigIntStats; readonly at: number; readonly still: number }>()
+  const seen = new Map<string, { readonly found: Seen; readonly at: number; readonly still: number }>()
   return async file => {
     const [at, found, before] = [performance.now(), await look(file), seen.get(file)]
-    if (!found) return undefined
+    if (!found || isGone(found.holder)) return found
     const isStill = before !== undefined && isSame(found, before.found)
     const still = isStill ? before.still + Math.min(at - before.at, mostBetweenLooks) : 0
     seen.set(file, { found, at, still })

@@ -186,8 +186,8 @@ function fromFlags(args: readonly string[], problems: string[]): { readonly [fla
 
 async function fromFile(file: string, problems: string[]): Promise<{ readonly [key: string]: unknown }> {
   try {
-    const { decodeYaml } = await import('../api/yaml-codec.ts')
-    const { value, duplicates } = decodeYaml(readFileSync(file))
+    const { decodeYamlFile } = await import('../api/yaml-codec.ts')
+    const { value, duplicates } = decodeYamlFile(readFileSync(file))
     problems.push(...duplicates.map(text => `${file}: ${text}`))
     if (!isObject(value) || value.apiVersion !== 'config.platform.sh/v1' || value.kind !== 'ServerConfig')
       throw new Error('it must say apiVersion: config.platform.sh/v1 and kind: ServerConfig')

@@ -8,7 +8,7 @@ import { defineCommand, type Io } from './command.ts'
 import { confirm } from './confirm.ts'
 import { type Context, changeContexts, forgetCopies, keepKey, readContexts } from './contexts.ts'
 import { inWordsOf, readDuration } from './duration.ts'
-import { contextFlag, dryRunFlag, yesFlag } from './flags.ts'
+import { contextFlag, dryRunFlag, dryRunNote, isDryRun, outputFlag, yesFlag } from './flags.ts'
 import { type GetFlags, getFlags, show } from './get.ts'
 import { expiryOf, expiryText, scopeText } from './key-facts.ts'
 import { ago, nameOf, paint, printObjects, printTable } from './print.ts'
@@ -104,10 +104,7 @@ export const rotateAccessKey = defineCommand({
     ...yesFlag,
     overlap: { type: 'text', value: 'TIME', what: 'How long the old key still works; by default it ends at once.' },
     output: {
-      type: 'text',
-      short: 'o',
-      value: 'FORM',
-      what: 'How to print.',
+      ...outputFlag.output,
       choices: ['value', 'connection', 'json', 'yaml', 'name'],
       default: 'value',
     },
@@ -170,11 +167,10 @@ const switchKey = (word: 'disable' | 'enable', what: string) =>
       const session = await openSession(io, flags)
       try {
         const body = { spec: { disabled: word === 'disable' } }
-        const dryRun = flags['dry-run'] === 'server'
-        const options = { fieldManager: 'platform', dryRun }
+        const options = { fieldManager: 'platform', dryRun: isDryRun(flags) }
         await session.resources.patch(OwnedAccessKey, { namespace: '', name }, { type: 'merge', body }, options)
         const done = paint(io, word === 'disable' ? 'yellow' : 'green', `${word}d`)
-        io.out(`ownedaccesskey/${name} ${done}${dryRun ? ' (dry run)' : ''}\n`)
+        io.out(`ownedaccesskey/${name} ${done}${dryRunNote(flags)}\n`)
         return 0
       } finally {
         session.close()

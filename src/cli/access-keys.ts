@@ -8,7 +8,7 @@ import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
 import { Team } from '../kinds/team.ts'
 import { type Command, defineCommand, type Given, type Io, UsageError } from './command.ts'
 import { inWordsOf, readLifetime } from './duration.ts'
-import { contextFlag, dryRunFlag } from './flags.ts'
+import { contextFlag, dryRunFlag, isDryRun, outputFlag } from './flags.ts'
 import { readsEverything } from './key-facts.ts'
 import { quoted } from './plain.ts'
 import { nameOf, printJson } from './print.ts'
@@ -30,9 +30,7 @@ const scopeFlags = {
 
 const secretOutput = {
   output: {
-    type: 'text',
-    short: 'o',
-    value: 'FORM',
+    ...outputFlag.output,
     what: 'How to print; value: just the key or token; connection: KEY@URL#CA, for PLATFORM_ACCESS_KEY.',
     choices: ['value', 'connection', 'json', 'yaml', 'name'],
     default: 'value',
@@ -111,7 +109,7 @@ export const createAccessKey: Command = defineCommand({
     }
     const session = await openSession(io, flags)
     try {
-      const dryRun = flags['dry-run'] === 'server'
+      const dryRun = isDryRun(flags)
       const options = { dryRun, fieldManager: 'platform', warn: warnings(io) }
       if (flags['for-team']) await checkTeam(session, flags['for-team'])
       const { object } = await session.resources.create(OwnedAccessKey, '', { metadata: { name }, spec }, options)

@@ -1,12 +1,13 @@
 // `platform can-i`, `platform why` and `platform who-can`: questions about permissions, answered by the server's own evaluator.
 
 import { ApiError } from '../api/errors.ts'
+import type { Kind } from '../api/kind.ts'
 import { didYouMean } from '../api/nearest.ts'
 import type { JsonObject } from '../api/object.ts'
 import { SelfSubjectAccessReview } from '../kinds/reviews.ts'
 import { AccessExplanation } from '../kinds/reviews-of-others.ts'
 import { defineCommand, type Given, type Io } from './command.ts'
-import { contextFlag, namespaceFlag, projectFlag } from './flags.ts'
+import { contextFlag, namespaceFlag, outputFlag, projectFlag } from './flags.ts'
 import { readsEverything } from './key-facts.ts'
 import { anyKind } from './kind-named.ts'
 import { namespaceFor } from './namespace-for.ts'
@@ -19,7 +20,7 @@ const flags = {
   ...contextFlag,
   ...namespaceFlag,
   ...projectFlag,
-  output: { type: 'text', short: 'o', value: 'FORM', what: 'How to print.', choices: ['json', 'yaml'] },
+  output: { ...outputFlag.output, choices: ['json', 'yaml'] },
 } as const
 const positionals = [
   { name: 'VERB', what: 'such as get, list, create, update, delete' },
@@ -31,7 +32,7 @@ type Asked = {
   readonly given: Given<typeof flags>
   readonly io: Io
   readonly more?: JsonObject
-  readonly kind: typeof AccessExplanation
+  readonly kind: Kind
 }
 
 const verbs = 'get list watch create update patch delete deletecollection impersonate escalate bind *'.split(' ')
@@ -116,9 +117,7 @@ export const why = defineCommand({
     else {
       const said = allowed ? paint(io, 'green', 'allowed') : paint(io, 'red', 'denied')
       io.out(`${said}${status['reason'] ? `: ${plain(String(status['reason']))}` : ''}\n`)
-      const steps = texts(status['steps'])
-      // Who is asked about has many keys, or none: a scope is of one of them.
-      for (const step of user ? steps.filter(one => !one.startsWith('scope: ')) : steps) io.out(`  ${step}\n`)
+      for (const step of texts(status['steps'])) io.out(`  ${step}\n`)
       for (const near of texts(status['nearMisses'])) io.out(`  near: ${near}\n`)
     }
     return allowed ? 0 : 1

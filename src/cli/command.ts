@@ -112,6 +112,18 @@ export class SeveralErrors extends Error {
   }
 }
 
+/** For things of which none is of use without the others: all of them, or everything that failed. */
+export async function allOf<T extends readonly unknown[] | []>(
+  tried: T,
+): Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }> {
+  const settled = await Promise.allSettled(tried)
+  const failures = settled.flatMap(one => (one.status === 'rejected' ? [one.reason as unknown] : []))
+  if (!failures.length) return Promise.all(tried)
+  if (failures.length === 1) throw failures[0]
+  const isUsage = failures.every(one => one instanceof UsageError)
+  throw isUsage ? new UsageError(failures.flatMap(({ problems }) => problems)) : new SeveralErrors(failures)
+}
+
 /** A program that could not be started: what a shell would end with. */
 export class StartError extends Error {
   readonly exitCode: 126 | 127

@@ -6,10 +6,10 @@ import { isObject, type JsonObject, type Resource } from '../api/object.ts'
 import { DirectClusterEndpointToken } from '../kinds/direct-cluster-endpoint-token.ts'
 import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
 import { defineCommand, type Io, SeveralErrors, UsageError } from './command.ts'
-import { contextFlag, dryRunFlag, namespaceFlag, outputFlag } from './flags.ts'
+import { contextFlag, dryRunFlag, dryRunNote, isDryRun, namespaceFlag, outputFlag } from './flags.ts'
 import { namespaceFor } from './namespace-for.ts'
 import { nameOf, printJson } from './print.ts'
-import { readObjects } from './read-objects.ts'
+import { type Found, readAllObjects } from './read-objects.ts'
 import { openSession } from './session.ts'
 import { lostBy, shownOnce, warnings } from './shown-once.ts'
 
@@ -38,35 +38,14 @@ export const create = defineCommand({
     return `a ${place} is there as soon as something is in it: platform set secret NAME KEY --${place} ${place.toUpperCase()}`
   },
   run: async ({ flags }, io) => {
-    const read = await Promise.all(flags.file.map(file => readObjects(io, file)))
-    const problems = read.flatMap(one => one.problems)
-    const objects = read.flatMap(one => one.found)
-    if (!objects.length) throw new UsageError(problems)
-    const without = flags.output === 'value' ? objects.filter(({ kind }) => !hasValue(kind)) : []
-    if (without.length)
-      throw new UsageError(
-        without.map(
-          ({ kind, object }) => `-o value is for keys and tokens: ${kind.singular}/${nameIn(object)} has none`,
-        ),
-      )
-    const elsewhere = objects.filter(
-      ({ kind, object }) =>
-        kind.namespaced &&
-        flags.namespace !== undefined &&
-        (ownNamespace(object) ?? flags.namespace) !== flags.namespace,
-    )
-    if (elsewhere.length)
-      throw new UsageError(
-        elsewhere.map(
-          ({ kind, object }) =>
-            `${kind.singular}/${nameIn(object)} names the namespace ${ownNamespace(object)}, and -n says ${flags.namespace}`,
-        ),
-      )
+    const { found, failures: unread } = await readAllObjects(io, flags.file)
+    const refused = [...withoutValue(found, flags.output), ...elsewhere(found, flags.namespace)]
+    const failures = refused.length ? [...unread, new UsageError(refused)] : [...unread]
+    if (refused.length || !found.length) throw new SeveralErrors(failures)
     const session = await openSession(io, flags)
-    const dryRun = flags['dry-run'] === 'server'
-    const failures: unknown[] = problems.length ? [new UsageError(problems)] : []
+    const dryRun = isDryRun(flags)
     try {
-      for (const { kind, object, place } of objects) {
+      for (const { kind, object, file, at } of found) {
         const namespace = namespaceFor(kind, { namespace: ownNamespace(object) }, session.namespace)
         try {
           const { object: made } = await session.resources.create(kind, namespace, object, {
@@ -75,12 +54,11 @@ export const create = defineCommand({
             fieldValidation: 'Strict',
             warn: warnings(io),
           })
-          printMade(io, kind, made, { output: flags.output, done: dryRun ? 'created (dry run)' : 'created' })
+          printMade(io, kind, made, { output: flags.output, done: `created${dryRunNote(flags)}` })
         } catch (error) {
           // The others are tried all the same: who reads the messages sees everything that is to be mended.
-          failures.push(
-            place ? placed(error, `${place.file}: ${kind.singular}/${nameIn(object)} (${place.at})`) : error,
-          )
+          const where = `${file}: ${kind.singular}/${nameIn(object)}${at ? ` (${at})` : ''}`
+          failures.push(at || flags.file.length > 1 ? placed(error, where) : error)
         }
       }
     } finally {
@@ -90,6 +68,19 @@ export const create = defineCommand({
     return 0
   },
 })
+
+const withoutValue = (found: readonly Found[], output: string | undefined) =>
+  (output === 'value' ? found : [])
+    .filter(({ kind }) => !hasValue(kind))
+    .map(({ kind, object }) => `-o value is for keys and tokens: ${kind.singular}/${nameIn(object)} has none`)
+
+const elsewhere = (found: readonly Found[], namespace: string | undefined) =>
+  (namespace === undefined ? [] : found)
+    .filter(({ kind, object }) => kind.namespaced && (ownNamespace(object) ?? namespace) !== namespace)
+    .map(
+      ({ kind, object }) =>
+        `${kind.singular}/${nameIn(object)} names the namespace ${ownNamespace(object)}, and -n says ${namespace}`,
+    )
 
 function ownNamespace({ metadata }: JsonObject): string | undefined {
   const own = isObject(metadata) ? metadata['namespace'] : undefined

@@ -3,7 +3,7 @@
 import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
 import { defineCommand, SeveralErrors, UsageError } from './command.ts'
 import { confirm } from './confirm.ts'
-import { contextFlag, dryRunFlag, namespaceFlag, projectFlag, yesFlag } from './flags.ts'
+import { contextFlag, dryRunFlag, dryRunNote, isDryRun, namespaceFlag, projectFlag, yesFlag } from './flags.ts'
 import { kindNamed, readNames } from './kind-named.ts'
 import { namespaceFor, placeText } from './namespace-for.ts'
 import { ownKeyOf, ownKeyWarning } from './own-key.ts'
@@ -26,7 +26,7 @@ export const remove = defineCommand({
     const { word, names } = readNames(words, flags.project)
     const kind = kindNamed(word, 'delete', flags.project)
     if (!names.length) throw new UsageError([`NAME is missing: which ${kind.plural}?`])
-    const dryRun = flags['dry-run'] === 'server'
+    const dryRun = isDryRun(flags)
     const session = await openSession(io, flags)
     try {
       const namespace = namespaceFor(kind, flags, session.namespace)
@@ -43,7 +43,7 @@ export const remove = defineCommand({
         try {
           const answer = await session.resources.delete(kind, { namespace, name }, { dryRun })
           const done = 'document' in answer ? 'is being deleted' : 'deleted'
-          io.out(`${kind.singular}/${name} ${done}${dryRun ? ' (dry run)' : ''}\n`)
+          io.out(`${kind.singular}/${name} ${done}${dryRunNote(flags)}\n`)
         } catch (error) {
           failures.push(error)
         }

@@ -72,6 +72,11 @@ export const dryRunFlag = {
   },
 } as const satisfies Flags
 
+export type DryRun = { readonly 'dry-run'?: string | undefined }
+export const isDryRun = (flags: DryRun): boolean => flags['dry-run'] === 'server'
+/** Behind what is said to be done. */
+export const dryRunNote = (flags: DryRun) => (isDryRun(flags) ? ' (dry run)' : '')
+
 export const selectorFlags = {
   selector: {
     type: 'text',

@@ -4,11 +4,11 @@ import { ApiError } from '../api/errors.ts'
 import type { Resources } from '../api/resources.ts'
 import { isMistyped } from '../kinds/key-format.ts'
 import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
-import { SelfSubjectReview } from '../kinds/reviews.ts'
 import { defineCommand, type Io, UsageError } from './command.ts'
 import { type Context, changeContexts, forgetCopies, keepKey, readContexts } from './contexts.ts'
 import { namespaceProblems } from './flags.ts'
 import { refusedScope } from './refused.ts'
+import { reviewSelf } from './review-self.ts'
 import { openWay, readConnection } from './session.ts'
 import { certificateIn, readFingerprint, serverOf } from './trust.ts'
 import { trusted } from './trusted.ts'
@@ -169,12 +169,7 @@ const typeOf = (resources: Resources, name: string) =>
 async function introduce(io: Io, way: Parameters<typeof openWay>[1]) {
   const { resources, close } = openWay(io, way)
   try {
-    const { object } = await resources.create(SelfSubjectReview, '', {})
-    const { username, extra } = (object.status?.['userInfo'] ?? {}) as {
-      username?: string
-      extra?: { [key: string]: string[] }
-    }
-    const keyName = extra?.['authentication.platform.sh/key']?.[0]
+    const { username, keyName } = await reviewSelf(resources)
     const keyType = keyName && (await typeOf(resources, keyName))
     return { ...(username ? { user: username } : {}), ...(keyName ? { keyName } : {}), ...(keyType ? { keyType } : {}) }
   } catch (error) {

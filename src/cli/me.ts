@@ -4,11 +4,11 @@ import { ApiError } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
 import type { Json, Resource } from '../api/object.ts'
 import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
-import { SelfSubjectReview } from '../kinds/reviews.ts'
 import { Team } from '../kinds/team.ts'
 import { expiryOf, expiryText, scopeText } from './key-facts.ts'
 import { span } from './print.ts'
 import { refusedScope } from './refused.ts'
+import { reviewSelf } from './review-self.ts'
 import type { Session } from './session.ts'
 
 export type Me = {
@@ -46,13 +46,7 @@ export async function meOf(session: Session, now: number): Promise<Me> {
 }
 
 async function reviewed({ resources }: Session, now: number): Promise<Me> {
-  const { object } = await resources.create(SelfSubjectReview, '', {})
-  const info = (object.status?.['userInfo'] ?? {}) as {
-    username?: string
-    groups?: string[]
-    extra?: { [name: string]: string[] }
-  }
-  const { username = '', groups = [], extra = {} } = info
+  const { username = '', groups, extra, keyName } = await reviewSelf(resources)
   const read = (kind: Kind, name: string) =>
     resources.get(kind, { namespace: '', name }).then(
       found => found.object,
@@ -64,7 +58,6 @@ async function reviewed({ resources }: Session, now: number): Promise<Me> {
   const names = groups
     .filter(group => group.startsWith('platform:team:'))
     .map(group => group.slice('platform:team:'.length))
-  const keyName = extra['authentication.platform.sh/key']?.[0]
   const [key, ...teams] = await Promise.all([
     keyName === undefined ? undefined : read(OwnedAccessKey, keyName),
     ...names.map(async name => ({

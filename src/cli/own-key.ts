@@ -3,22 +3,17 @@
 import type { Resource } from '../api/object.ts'
 import { listAll } from '../client/follow.ts'
 import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
-import { SelfSubjectReview } from '../kinds/reviews.ts'
 import { expiryOf } from './key-facts.ts'
 import { refusedScope } from './refused.ts'
+import { reviewSelf } from './review-self.ts'
 import type { Session } from './session.ts'
-
-type UserInfo = { readonly username?: string; readonly extra?: { readonly [name: string]: readonly string[] } }
 
 export type OwnKey = { readonly username: string | undefined; readonly own: string | undefined }
 
 /** undefined fields where this key may not ask: what cannot be known is no reason not to go on. */
 export const ownKeyOf = ({ resources }: Session): Promise<OwnKey> =>
-  resources.create(SelfSubjectReview, '', {}).then(
-    ({ object }) => {
-      const { username, extra } = (object.status?.['userInfo'] ?? {}) as UserInfo
-      return { username, own: extra?.['authentication.platform.sh/key']?.[0] }
-    },
+  reviewSelf(resources).then(
+    ({ username, keyName }) => ({ username, own: keyName }),
     error => {
       const refused = refusedScope(error)
       return { username: refused?.user, own: refused?.key }

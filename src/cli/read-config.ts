@@ -10,7 +10,7 @@ import {
   readLicence,
   whyNot,
 } from '../vcluster/licence.ts'
-import { type Flags, type Io, UsageError } from './command.ts'
+import { allOf, type Flags, type Io, UsageError } from './command.ts'
 
 /** For every command that reads a vcluster.yaml. */
 export const configFlags = {
@@ -22,12 +22,14 @@ export type ConfigFiles = { readonly file: string; readonly license: string | un
 
 /** Warnings go to standard error. Throws UsageError with everything that is wrong. */
 export async function readConfig({ file, license }: ConfigFiles, io: Io, keys?: PublicKeys): Promise<Config> {
-  const licence = license ? await readLicenceFile(license, io, keys) : undefined
+  const [licence, bytes] = await allOf([
+    license ? readLicenceFile(license, io, keys) : undefined,
+    io.readFile(file).catch((error: Error) => {
+      throw new UsageError([error.message])
+    }),
+  ])
   const warning = licence && licenceWarning(licence, io.now())
   if (warning) io.err(`platform: ${license}: warning: ${warning}\n`)
-  const bytes = await io.readFile(file).catch(error => {
-    throw new UsageError([(error as Error).message])
-  })
   const { config, problems, warnings } = loadConfig(bytes, {
     whyNoPatches: whyNot(licence, patchesFeature, io.now()),
   })

@@ -2,7 +2,7 @@
 
 import { DecodeError } from '../api/json-reader.ts'
 import { isObject, type Json, type JsonObject } from '../api/object.ts'
-import { decodeYaml } from '../api/yaml-codec.ts'
+import { decodeYamlFile } from '../api/yaml-codec.ts'
 import { objectProblem } from '../vcluster/object-problem.ts'
 import { type Io, UsageError } from './command.ts'
 
@@ -28,7 +28,7 @@ async function readValue(file: string, io: Io): Promise<Json> {
     throw new UsageError([error.message])
   })
   try {
-    const { value, duplicates } = decodeYaml(bytes)
+    const { value, duplicates } = decodeYamlFile(bytes)
     if (duplicates.length) throw new UsageError(duplicates.map(one => `${file}: ${one}`))
     return value
   } catch (error) {

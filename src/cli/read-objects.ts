@@ -4,39 +4,45 @@ import { DecodeError } from '../api/json-reader.ts'
 import type { Kind } from '../api/kind.ts'
 import { didYouMean } from '../api/nearest.ts'
 import { isObject, type Json, type JsonObject } from '../api/object.ts'
-import { decodeYaml } from '../api/yaml-codec.ts'
+import { decodeYamlFile } from '../api/yaml-codec.ts'
 import { kinds } from '../kinds/index.ts'
-import type { Io } from './command.ts'
+import { type Io, UsageError } from './command.ts'
 import { quoted } from './plain.ts'
 
-/** `place`: absent where the file has one object alone. */
-type Found = {
-  readonly kind: Kind
-  readonly object: JsonObject
-  readonly place?: { readonly file: string; readonly at: string }
-}
-/** Each problem says where. What stands beside one is found all the same. */
-type Read = { readonly found: readonly Found[]; readonly problems: readonly string[] }
+type Parsed = { readonly kind: Kind; readonly object: JsonObject }
+/** `at`: absent where the file has one object alone. */
+export type Found = Parsed & { readonly file: string; readonly at?: string }
+/** What stands beside something that failed is found all the same. */
+type Read = { readonly found: readonly Found[]; readonly failures: readonly unknown[] }
 
-export async function readObjects(io: Io, file: string): Promise<Read> {
+export async function readAllObjects(io: Io, files: readonly string[]): Promise<Read> {
+  const read = await Promise.all(
+    files.map(file => readObjects(io, file).catch((error: unknown) => ({ found: [], failures: [error] }))),
+  )
+  return { found: read.flatMap(one => one.found), failures: read.flatMap(one => one.failures) }
+}
+
+/** Each problem says where. */
+async function readObjects(io: Io, file: string): Promise<Read> {
   const text = new TextDecoder().decode(await io.readFile(file))
   const parts = text.split(/^---(?:[ \t].*)?$/m).filter(part => part.replace(/^\s*#.*$/gm, '').trim())
-  if (!parts.length) return { found: [], problems: [`${file} has no object in it`] }
+  if (!parts.length) throw new UsageError([`${file} has no object in it`])
   const read = parts.flatMap((part, at) =>
     objectsIn(part, parts.length > 1 ? `${file}: document ${at + 1} of ${parts.length}` : file),
   )
   const found = read.flatMap((one, at) => {
     if ('problems' in one) return []
-    return read.length > 1 ? [{ ...one, place: { file, at: `${at + 1} of ${read.length}` } }] : [one]
+    return { ...one, file, ...(read.length > 1 ? { at: `${at + 1} of ${read.length}` } : {}) }
   })
-  return { found, problems: read.flatMap(one => ('problems' in one ? one.problems : [])) }
+  const problems = read.flatMap(one => ('problems' in one ? one.problems : []))
+  return { found, failures: problems.length ? [new UsageError(problems)] : [] }
 }
 
-type One = Found | { readonly problems: readonly string[] }
+type One = Parsed | { readonly problems: readonly string[] }
 
 function objectsIn(text: string, where: string): readonly One[] {
   try {
-    const { value, duplicates } = decodeYaml(new TextEncoder().encode(text))
+    const { value, duplicates } = decodeYamlFile(new TextEncoder().encode(text))
     if (duplicates.length) return [{ problems: duplicates.map(one => `${where}: ${one}`) }]
     if (!isObject(value) || value['kind'] !== 'List' || !Array.isArray(value['items'])) return [objectOf(value, where)]
     const { items } = value

@@ -2,8 +2,8 @@
 
 import { ApiError } from '../api/errors.ts'
 import { isObject, type Json, type JsonObject } from '../api/object.ts'
-import { SelfSubjectReview } from '../kinds/reviews.ts'
 import type { Io } from './command.ts'
+import { reviewSelf } from './review-self.ts'
 import type { Session } from './session.ts'
 
 export type Refused = {
@@ -48,6 +48,6 @@ function scopeIn(text: unknown): JsonObject | undefined {
 
 /** After an answer with nothing in it: one whose key is too narrow to ask who it is may not be shown what is there. */
 export async function tellOfScope(io: Io, { resources }: Session): Promise<void> {
-  const refused = await resources.create(SelfSubjectReview, '', {}).then(() => undefined, refusedScope)
+  const refused = await reviewSelf(resources).then(() => undefined, refusedScope)
   if (refused) io.err(`The scope of access key "${refused.key}" may hide some: it is shown what the scope covers.\n`)
 }

@@ -6,6 +6,7 @@ import { defineCommand, type Given, type Io, UsageError } from './command.ts'
 import { readValues, type Values, variablesOf } from './environment.ts'
 import { type CopyOf, dropCopy, keepCopy, readCopy } from './last-known.ts'
 import { maskOf, shortest, unmasked } from './mask.ts'
+import { quoted } from './plain.ts'
 import { span } from './print.ts'
 import { followed } from './run-watch.ts'
 import { secretFlags } from './secret.ts'
@@ -61,9 +62,16 @@ export const run = defineCommand({
 })
 
 function filesOf(pairs: readonly string[]): ReadonlyMap<string, string> {
-  const wrong = pairs.filter(pair => !/^[^=]+=./.test(pair))
-  if (wrong.length) throw new UsageError(wrong.map(() => '--file is KEY=PATH'))
-  return new Map(pairs.map(pair => [pair.slice(0, pair.indexOf('=')), resolve(pair.slice(pair.indexOf('=') + 1))]))
+  const files = new Map<string, string>()
+  const [wrong, twice]: [string[], string[]] = [[], []]
+  for (const pair of pairs) {
+    const [, key = '', path = ''] = /^([^=]+)=(.+)$/s.exec(pair) ?? []
+    if (!path) wrong.push(`--file: ${quoted(pair)} must be KEY=PATH, such as key=tls.key`)
+    else if (files.has(key)) twice.push(`--file: the key ${quoted(key)} is given twice`)
+    else files.set(key, resolve(path))
+  }
+  if (wrong.length + twice.length) throw new UsageError([...wrong, ...twice])
+  return files
 }
 
 /** From the service; where it is away, the last known ones, which name no sources. */

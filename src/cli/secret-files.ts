@@ -2,7 +2,7 @@
 
 import { defineCommand, UsageError } from './command.ts'
 import { confirm } from './confirm.ts'
-import { dryRunFlag, yesFlag } from './flags.ts'
+import { dryRunFlag, dryRunNote, isDryRun, yesFlag } from './flags.ts'
 import { placeText } from './namespace-for.ts'
 import {
   checkEntries,
@@ -13,10 +13,11 @@ import {
   secretFlags,
   secretKind,
   secretRef,
+  type Where,
   writeData,
 } from './secret.ts'
 import { formOf, forms, readForm, writeForm } from './secret-forms.ts'
-import { openSession } from './session.ts'
+import { openSession, type Session } from './session.ts'
 
 const formFlag = {
   format: {
@@ -64,7 +65,7 @@ export const importSecret = defineCommand({
       if (gone.length || (flags.replace && !io.ask)) {
         const place = placeText(session, secretRef(session, name, flags).namespace)
         const question = `Set ${[...entries.keys()].join(', ')} of ${what}${place} and remove ${gone.join(', ') || 'every other key'}?`
-        await confirm(io, question, flags.yes || flags['dry-run'] === 'server')
+        await confirm(io, question, flags.yes || isDryRun(flags))
       }
       const done = await writeData(
         session,
@@ -72,7 +73,11 @@ export const importSecret = defineCommand({
         flags,
         new Map([...entries, ...gone.map(key => [key, null] as const)]),
       )
-      if (flags['dry-run'] === 'server') {
+      if (done === 'unchanged') {
+        io.out(`${what} unchanged${dryRunNote(flags)}: it has these values already\n`)
+        return 0
+      }
+      if (isDryRun(flags)) {
         for (const [key, value] of entries) io.out(`${key} (${value.length} bytes) would be set\n`)
         for (const key of gone) io.out(`${key} would be removed\n`)
         return 0
@@ -86,12 +91,10 @@ export const importSecret = defineCommand({
   },
 })
 
-type Session = Awaited<ReturnType<typeof openSession>>
-
 async function keysBesides(
   session: Session,
   name: string,
-  where: Parameters<typeof secretRef>[2],
+  where: Where,
   entries: ReadonlyMap<string, unknown>,
 ): Promise<string[]> {
   const list = await session.resources.list(secretKind(where), {

@@ -3,7 +3,7 @@
 import { decode, writeYaml } from '../api/codec.ts'
 import { DecodeError } from '../api/json-reader.ts'
 import { isObject, type Json } from '../api/object.ts'
-import { decodeYaml } from '../api/yaml-codec.ts'
+import { decodeYamlFile } from '../api/yaml-codec.ts'
 import { UsageError } from './command.ts'
 import { readDotenv } from './read-dotenv.ts'
 import { readable, textOf } from './secret.ts'
@@ -81,7 +81,7 @@ const isBase64 = (text: string) => text.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,
 
 function decoded(form: 'json' | 'yaml', bytes: Uint8Array, file: string): Json {
   try {
-    const { value, duplicates } = form === 'yaml' ? decodeYaml(bytes) : decode(bytes)
+    const { value, duplicates } = form === 'yaml' ? decodeYamlFile(bytes) : decode(bytes)
     if (duplicates.length) throw new UsageError(duplicates.map(one => `${file}: ${one}`))
     return value
   } catch (error) {

@@ -3,7 +3,7 @@
 import type { Resource } from '../api/object.ts'
 import { defineCommand, type Io, UsageError } from './command.ts'
 import { confirm } from './confirm.ts'
-import { dryRunFlag, headersFlag, yesFlag } from './flags.ts'
+import { dryRunFlag, headersFlag, isDryRun, outputFlag, yesFlag } from './flags.ts'
 import { placeText } from './namespace-for.ts'
 import { quoted } from './plain.ts'
 import { ago, paint, printJson, printTable } from './print.ts'
@@ -29,13 +29,7 @@ export const historySecret = defineCommand({
   flags: {
     ...secretFlags,
     ...headersFlag,
-    output: {
-      type: 'text',
-      short: 'o',
-      value: 'FORM',
-      what: 'How to print.',
-      choices: ['table', 'json', 'yaml', 'name'],
-    },
+    output: { ...outputFlag.output, choices: ['table', 'json', 'yaml', 'name'] },
   },
   positionals: [{ name: 'NAME', what: 'the secret' }],
   run: async ({ flags, words: [name = ''] }, io) => {
@@ -110,7 +104,7 @@ export const diffSecret = defineCommand({
   flags: {
     ...secretFlags,
     ...headersFlag,
-    output: { type: 'text', short: 'o', value: 'FORM', what: 'How to print.', choices: ['table', 'json', 'yaml'] },
+    output: { ...outputFlag.output, choices: ['table', 'json', 'yaml'] },
   },
   positionals: [
     { name: 'NAME@VERSION', what: 'a version; without @VERSION what is there now' },
@@ -166,7 +160,7 @@ export const rollbackSecret = defineCommand({
         return 0
       }
       const told = keys.map(({ key, change }) => `${key} ${change}`).join(', ')
-      const dryRun = flags['dry-run'] === 'server'
+      const dryRun = isDryRun(flags)
       const at = placeText(session, secretRef(session, place.name, flags).namespace)
       const question = `Make ${what}${at} as in version ${place.version}: ${told}?`
       await confirm(io, question, flags.yes || dryRun)

@@ -1,9 +1,9 @@
 // `platform set secret` and `platform unset secret`: values from standard input, files, a prompt, or as arguments with a warning.
 
 import { ApiError } from '../api/errors.ts'
-import { defineCommand, type Io, UsageError } from './command.ts'
+import { allOf, defineCommand, type Io, UsageError } from './command.ts'
 import { confirm } from './confirm.ts'
-import { dryRunFlag, yesFlag } from './flags.ts'
+import { dryRunFlag, dryRunNote, isDryRun, yesFlag } from './flags.ts'
 import { placeText } from './namespace-for.ts'
 import { quoted } from './plain.ts'
 import { checkEntries, findSecret, secretFlags, secretKind, secretRef, secretValue, writeData } from './secret.ts'
@@ -36,7 +36,7 @@ export const setSecret = defineCommand({
     const session = await openSession(io, flags)
     try {
       const done = await writeData(session, name, flags, entries)
-      io.out(`${secretKind(flags).singular}/${name} ${done}\n`)
+      io.out(`${secretKind(flags).singular}/${name} ${done}${dryRunNote(flags)}\n`)
       return 0
     } finally {
       session.close()
@@ -66,20 +66,23 @@ async function readPairs(io: Io, pairs: readonly string[]): Promise<Map<string, 
   if (parts.some(({ value }) => value === undefined) && !io.ask)
     problems.push('nobody can be asked for a value here: KEY=- reads standard input, KEY=@FILE a file')
   if (problems.length) throw new UsageError(problems)
-  let hasBare = false
+  const isBare = (value: string | undefined) => value !== undefined && value !== '-' && !value.startsWith('@')
+  // Before anybody is asked: without them nothing is set.
+  const read = new Map(
+    await allOf(
+      parts.map(async ({ key, value }) => {
+        if (value === undefined) return [key, undefined] as const
+        return [key, isBare(value) ? Buffer.from(value) : await io.readFile(value.replace(/^@/, ''))] as const
+      }),
+    ),
+  )
   for (const { key, value } of parts) {
-    if (value === undefined) entries.set(key, Buffer.from((await io.ask?.(`Value of ${key}: `, 'hidden')) ?? ''))
-    else if (value === '-' || value.startsWith('@')) {
-      const bytes = await io.readFile(value === '-' ? '-' : value.slice(1))
-      if (value === '-' && bytes.at(-1) === 0x0a)
-        io.err(`platform: warning: the value of ${key} ends in a line break, and keeps it; printf %s leaves it out\n`)
-      entries.set(key, bytes)
-    } else {
-      hasBare ||= value !== ''
-      entries.set(key, Buffer.from(value))
-    }
+    const bytes = read.get(key) ?? Buffer.from((await io.ask?.(`Value of ${key}: `, 'hidden')) ?? '')
+    if (value === '-' && bytes.at(-1) === 0x0a)
+      io.err(`platform: warning: the value of ${key} ends in a line break, and keeps it; printf %s leaves it out\n`)
+    entries.set(key, bytes)
   }
-  if (hasBare)
+  if (parts.some(({ value }) => isBare(value) && value))
     io.err(
       'platform: warning: values given as arguments stay in the history of your shell, and others on this machine see them; KEY=- or KEY alone avoids that\n',
     )
@@ -106,11 +109,11 @@ export const unsetSecret = defineCommand({
         throw error
       })
       if (object) for (const key of keys) secretValue(object, key, kind)
-      const isSure = flags.yes || flags['dry-run'] === 'server'
+      const isSure = flags.yes || isDryRun(flags)
       const place = placeText(session, secretRef(session, name, flags).namespace)
       await confirm(io, `Remove ${keys.join(', ')} from ${kind.singular}/${name}${place}?`, isSure)
       const done = await writeData(session, name, flags, new Map(keys.map(key => [key, null])))
-      io.out(`${kind.singular}/${name} ${done}\n`)
+      io.out(`${kind.singular}/${name} ${done}${dryRunNote(flags)}\n`)
       return 0
     } finally {
       session.close()

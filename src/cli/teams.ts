@@ -5,7 +5,7 @@ import { Team } from '../kinds/team.ts'
 import { type Command, defineCommand } from './command.ts'
 import { confirm } from './confirm.ts'
 import { printMade } from './create.ts'
-import { contextFlag, dryRunFlag, outputFlag, yesFlag } from './flags.ts'
+import { contextFlag, dryRunFlag, dryRunNote, isDryRun, outputFlag, yesFlag } from './flags.ts'
 import { openSession, type Session } from './session.ts'
 
 export const createTeam = defineCommand({
@@ -34,14 +34,14 @@ export const createTeam = defineCommand({
     }
     const session = await openSession(io, flags)
     try {
-      const dryRun = flags['dry-run'] === 'server'
+      const dryRun = isDryRun(flags)
       const { object } = await session.resources.create(
         Team,
         '',
         { metadata: { name }, spec },
         { dryRun, fieldManager: 'platform' },
       )
-      printMade(io, Team, object, { output: flags.output, done: dryRun ? 'created (dry run)' : 'created' })
+      printMade(io, Team, object, { output: flags.output, done: `created${dryRunNote(flags)}` })
       return 0
     } finally {
       session.close()
@@ -96,12 +96,12 @@ function member(word: string, what: string, { field, isIn }: Pick<Change, 'field
     run: async ({ flags, words: [team = '', name = ''] }, io) => {
       const session = await openSession(io, flags)
       try {
-        const dryRun = flags['dry-run'] === 'server'
+        const dryRun = isDryRun(flags)
         const isSure = isIn || dryRun || flags.yes === true
         const agree = () => confirm(io, `Take the ${sort} ${name} out of team/${team} on ${session.server}?`, isSure)
         const isChanged = await change(session, team, { field, isIn, name, dryRun, agree })
         io.out(
-          `team/${team} ${isChanged ? `changed${dryRun ? ' (dry run)' : ''}` : `unchanged: ${name} ${isIn ? 'was in it' : 'was not in it'}`}\n`,
+          `team/${team} ${isChanged ? `changed${dryRunNote(flags)}` : `unchanged: ${name} ${isIn ? 'was in it' : 'was not in it'}`}\n`,
         )
         return 0
       } finally {

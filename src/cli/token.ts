@@ -42,7 +42,10 @@ export const tokenRevoke = defineCommand({
       type: 'text',
       value: 'ID',
       what: 'The token with this id, as audit logs say it.',
-      check: one => (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(one) ? [] : ['is no id of a token']),
+      check: one =>
+        /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(one)
+          ? []
+          : ['is no id of a token, such as 8f14e45f-ceea-467f-a8b5-5c2b9f0a6d1e'],
     },
     user: { type: 'list', value: 'NAME', what: 'Tokens of this user.' },
     group: { type: 'list', value: 'NAME', what: 'Tokens that carry this group.' },

@@ -8,7 +8,7 @@ import type { Patch } from '../vcluster/patch/patch.ts'
 import { type Preview, previewToHost, previewToVirtual, whyNameless } from '../vcluster/patch/preview.ts'
 import { checkRoundTrip, type RoundTrip } from '../vcluster/patch/round-trip.ts'
 import { openSandbox, type Sandbox } from '../vcluster/patch/sandbox.ts'
-import { defineCommand, type Flags, type Io, UsageError } from './command.ts'
+import { allOf, defineCommand, type Flags, type Io, UsageError } from './command.ts'
 import { diffOf } from './diff.ts'
 import { configFlags, readConfig } from './read-config.ts'
 import { readObject } from './read-object.ts'
@@ -72,13 +72,13 @@ export const vclusterPatch = defineCommand({
     },
   },
   run: async ({ flags }, io) => {
-    const config = await readConfig(flags, io)
     const own = flags['object-namespace']
-    const [object, host, virtual] = [
-      await readObject(flags.object, io, flags.reverse ? undefined : { namespace: own }),
-      flags['host-object'] === undefined ? null : await readObject(flags['host-object'], io),
-      flags['virtual-object'] === undefined ? null : await readObject(flags['virtual-object'], io, { namespace: own }),
-    ]
+    const [config, object, host, virtual] = await allOf([
+      readConfig(flags, io),
+      readObject(flags.object, io, flags.reverse ? undefined : { namespace: own }),
+      flags['host-object'] === undefined ? null : readObject(flags['host-object'], io),
+      flags['virtual-object'] === undefined ? null : readObject(flags['virtual-object'], io, { namespace: own }),
+    ])
     const nameless = flags.reverse ? whyNameless({ virtualObject: virtual, hostObject: object }, flags.name) : undefined
     if (nameless !== undefined) throw new UsageError([`${flags.object}: ${nameless}`])
     const sandbox = openSandbox({ workers: 1 })

@@ -3,7 +3,7 @@
 import { X509Certificate } from 'node:crypto'
 import { ApiError } from '../api/errors.ts'
 import { defineCommand } from './command.ts'
-import { contextFlag } from './flags.ts'
+import { contextFlag, outputFlag } from './flags.ts'
 import { type Me, meOf } from './me.ts'
 import { plain } from './plain.ts'
 import { paint, printJson } from './print.ts'
@@ -12,16 +12,6 @@ import { fingerprintOf } from './trust.ts'
 
 const untold = 'not told to a key with this scope; its owner sees them in platform whoami'
 
-const jsonFlag = {
-  output: {
-    type: 'text',
-    short: 'o',
-    value: 'FORM',
-    what: 'How to print.',
-    choices: ['table', 'json', 'yaml', 'name'],
-  },
-} as const
-
 export const whoami = defineCommand({
   words: ['whoami'],
   what: 'Say who you are to the server: key, teams and why, scope, expiry.',
@@ -29,7 +19,7 @@ export const whoami = defineCommand({
     { what: 'Look', command: 'platform whoami' },
     { what: 'Just the name, for scripts', command: 'platform whoami -o name' },
   ],
-  flags: { ...contextFlag, ...jsonFlag },
+  flags: { ...contextFlag, output: { ...outputFlag.output, choices: ['table', 'json', 'yaml', 'name'] } },
   run: async ({ flags }, io) => {
     const session = await openSession(io, flags)
     try {
@@ -82,8 +72,8 @@ export const status = defineCommand({
         if (error instanceof ApiError && error.code === 403) return undefined
         throw error
       })
-      line('User', me?.user ?? 'the key’s scope does not cover that question')
-      if (me?.key) line('Key', `${me.key.name}, expires ${me.key.expires}`)
+      line('User', plain(me?.user ?? 'the key’s scope does not cover that question'))
+      if (me?.key) line('Key', plain(`${me.key.name}, expires ${me.key.expires}`))
       return 0
     } finally {
       session.close()

@@ -2,7 +2,7 @@
 
 import { dnsSubdomain } from '../api/names.ts'
 import { isObject, type Json, type JsonObject } from '../api/object.ts'
-import { decodeYaml } from '../api/yaml-codec.ts'
+import { decodeYamlFile } from '../api/yaml-codec.ts'
 import { levels, type Policy, stages } from './audit-policy.ts'
 
 /** All problems at once; each says where, and what would be right. */
@@ -127,7 +127,7 @@ export function readPolicy(bytes: Uint8Array): Policy {
 
 function decoded(bytes: Uint8Array) {
   try {
-    return decodeYaml(bytes)
+    return decodeYamlFile(bytes)
   } catch (error) {
     throw new PolicyError([(error as Error).message])
   }

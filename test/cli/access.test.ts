@@ -161,10 +161,10 @@ test('what others have written moves no cursor: control characters are shown as 
   await home.ok(['create', 'team', 'escapes', '--group', group])
   const at = '/apis/management.platform.sh/v1/ownedaccesskeys'
   const { body } = await server.request('POST', at, {
-    body: { metadata: { name: 'escapes' }, spec: { user: 'eva', groups: [group] } },
+    body: { metadata: { name: 'escapes' }, spec: { user: 'eva\x1b[2J', groups: [group] } },
   })
   const env = { PLATFORM_ACCESS_KEY: body.spec.key }
-  for (const args of [['whoami'], ['why', 'get', 'team', 'escapes'], ['why', 'get', 'team', group]]) {
+  for (const args of [['whoami'], ['status'], ['why', 'get', 'team', 'escapes'], ['why', 'get', 'team', group]]) {
     const { stdout, stderr } = await home.run(args, { env })
     assert.equal(/[\x00-\x08\x0b-\x1f]/.test(stdout + stderr), false, JSON.stringify(stdout + stderr))
   }
@@ -260,4 +260,27 @@ test('can-i, why and who-can answer from the server, with exit codes for scripts
   assert.match(await home.fails(2, 'can-i get teems'), /did you mean team/)
   assert.equal(JSON.parse(await home.ok('can-i get secrets --project shop -o json')).allowed, true)
   await ada.close()
+})
+
+test('why about somebody else says nothing of a scope, in no form: a scope is of a key, and nobody’s key is asked about', async () => {
+  const key = await home.ok('create accesskey narrow --ttl 1h --scope-role platform-cli -o connection')
+  const narrow = { env: { PLATFORM_ACCESS_KEY: key.trim() } }
+  const hasScope = async (form: string) => {
+    const { stdout, stderr } = await home.run(`why delete team web ${form}`.trim())
+    assert.equal(stderr, '')
+    return /\bscope\b/.test(stdout)
+  }
+  for (const form of ['', '-o json', '-o yaml']) {
+    assert.equal(await hasScope(form), true, `of one’s own key ${form}`)
+    assert.equal(await hasScope(`--user grace ${form}`), false, form)
+    assert.equal(await hasScope(`--user admin ${form}`), true, `by name, and by one’s own key all the same ${form}`)
+  }
+  const { code, stdout } = await home.run('why delete team web --user grace -o json')
+  assert.equal(code, 1)
+  assert.deepEqual(JSON.parse(stdout), {
+    allowed: false,
+    nearMisses: [],
+    steps: ['acts as grace', 'no role, binding or right of the object allows it'],
+  })
+  assert.match((await home.run('why delete team web', narrow)).stderr, /only a key without a scope may ask it/)
 })

@@ -85,6 +85,61 @@ test('of many objects each that fails is told with its place; the others are mad
     assert.equal(await home.fails(2, 'create -f -', { stdin }), `platform: ${wanted}\n`, stdin)
 })
 
+test('a file that cannot be read is one failure of many: the objects of the others are made, and all is told in order', async () => {
+  const write = (name: string, text: string) => writeFileSync(join(home.directory, name), text)
+  write('seven.yaml', team('seven'))
+  write('eight.yaml', `${team('eight')}---\nkind: Teem\n`)
+  write('bad.yaml', team('Bad'))
+  mkdirSync(join(home.directory, 'teams'))
+  const files = (...names: string[]) => ['create', ...names.flatMap(name => ['-f', name])]
+  const here = (text: string) => text.replaceAll(`${home.directory}/`, '')
+  const first = await home.run(files('nope', 'seven.yaml', 'bad.yaml', 'teams', 'eight.yaml', 'nope/too'))
+  assert.deepEqual([first.code, first.stdout], [2, 'team/seven created\nteam/eight created\n'])
+  const lines = here(first.stderr).split('\n')
+  assert.deepEqual(lines.slice(0, 4), [
+    'platform: cannot read nope: there is no such file',
+    'platform: cannot read teams: it is a directory',
+    'platform: eight.yaml: document 2 of 2: apiVersion is missing, and kind "Teem" is none of this server; did you mean Team?',
+    'platform: cannot read nope/too: there is no such file',
+  ])
+  assert.match(lines[4] ?? '', /^platform: bad\.yaml: team\/Bad: /, 'of several files it is said which')
+  assert.equal(lines.length, 6)
+  assert.equal(
+    here(await home.fails(2, files('nope', 'teams'))),
+    'platform: cannot read nope: there is no such file\nplatform: cannot read teams: it is a directory\n',
+  )
+  const long = 'x'.repeat(300)
+  const other = await home.run([...files(long, 'nope', 'seven.yaml'), '--dry-run=server'])
+  assert.equal(other.code, 1, 'the first failure decides, and this one is not of who asks')
+  assert.match(
+    other.stderr,
+    /^platform: cannot read \S*x: .*\nplatform: cannot read \S*nope: .*\nplatform: seven\.yaml: /,
+  )
+  const nowhere = [...files('nope', 'seven.yaml'), '-o', 'value']
+  assert.equal(
+    here(await home.fails(2, nowhere)),
+    'platform: cannot read nope: there is no such file\nplatform: -o value is for keys and tokens: team/seven has none\n',
+  )
+  await home.ok('delete team seven eight --yes')
+})
+
+test('where several files are needed for one thing, every one that cannot be read is told, and nothing is done', async () => {
+  const missing = (...names: string[]) =>
+    names.map(name => `platform: cannot read ${join(home.directory, name)}: there is no such file\n`).join('')
+  assert.equal(
+    await home.fails(2, 'set secret half a=@nope b=@/dev/null c=@none --allow-empty'),
+    missing('nope', 'none'),
+  )
+  assert.match(await home.fails(3, 'get secret half'), /not found/)
+  assert.equal(
+    await home.fails(
+      2,
+      'vcluster patch -f nope --license no-licence --name vc --namespace team --object none --host-object no-host',
+    ),
+    missing('no-licence', 'nope', 'none', 'no-host'),
+  )
+})
+
 test('a deletion of many goes on past those that are not there, tells each, and ends with 3', async () => {
   const { code, stdout, stderr } = await home.run('delete team nobody one none two --yes')
   assert.deepEqual([code, stdout], [3, 'team/one deleted\nteam/two deleted\n'])
@@ -146,6 +201,53 @@ test('-o value of what has no value is refused before anything is made', async (
   assert.match(await home.fails(2, 'create -f no-value.yaml -o value'), /-o value is for keys and tokens/)
   assert.match(await home.fails(2, 'create team no-value -o value'), /--output: "value" must be/)
   await home.fails(3, 'get team no-value')
+})
+
+test('a key that a file has twice is told with its own line and column, whichever file it is', async () => {
+  const write = (name: string, text: string) => writeFileSync(join(home.directory, name), text)
+  write('twice.yaml', 'sync:\n  toHost: {a: 1}\n  toHost: {a: 1, a: 2}\n')
+  const told = (place: string, key: string) => `${place}: key "${key}" already set in map\n`
+  const inPlace = [told('twice.yaml:3:3', 'toHost'), told('twice.yaml:3:18', 'a')]
+  // These read files by themselves, from where they are started.
+  for (const args of ['vcluster validate -f twice.yaml', 'gateway --config twice.yaml --check']) {
+    const { code, stderr } = await home.exec(args)
+    assert.equal(code, 2, args)
+    for (const line of inPlace) assert.ok(stderr.includes(line), `${args}: ${stderr}`)
+  }
+  const inWords = [told('line 3, column 3', 'toHost'), told('line 3, column 18', 'a')]
+  for (const args of [
+    'config check --config twice.yaml',
+    'serve --data none --audit-policy twice.yaml',
+    'create -f twice.yaml',
+    'import secret twice -f twice.yaml',
+    `vcluster patch -f ${join(import.meta.dirname, '../../examples/vcluster.yaml')} --license ${join(import.meta.dirname, '../../examples/development.license')} --name vc --namespace team --object twice.yaml`,
+  ]) {
+    const { code, stderr } = await home.exec(args)
+    assert.equal(code, 2, `${args}: ${stderr}`)
+    for (const line of inWords) assert.ok(stderr.includes(line), `${args}: ${stderr}`)
+  }
+})
+
+test('--file of run says which pair is wrong and what would be right; a key given twice is told', async () => {
+  const run = (...files: string[]) => ['run', '-s', 'formed', ...files.flatMap(one => ['--file', one]), '--', 'true']
+  assert.equal(
+    await home.fails(2, run('a', 'a=one', '=two', 'a=three', 'b=', `k${'x'.repeat(80)}`)),
+    [
+      'platform: --file: "a" must be KEY=PATH, such as key=tls.key\n',
+      'platform: --file: "=two" must be KEY=PATH, such as key=tls.key\n',
+      'platform: --file: "b=" must be KEY=PATH, such as key=tls.key\n',
+      'platform: --file: a word of 81 characters must be KEY=PATH, such as key=tls.key\n',
+      'platform: --file: the key "a" is given twice\n',
+    ].join(''),
+  )
+})
+
+test('a file of our own that cannot be read is named with the reason in words', async () => {
+  const other = await openHome()
+  const file = join(other.directory, '.config/platform/contexts.json')
+  mkdirSync(file, { recursive: true })
+  assert.equal(await other.fails(1, 'whoami'), `platform: cannot read ${file}: it is a directory\n`)
+  await other.close()
 })
 
 test('a value of a file that is no text there is refused by its key: what it was written as is lost', async () => {

@@ -61,8 +61,12 @@ export async function signedIn(options?: ServerOptions): Promise<{ readonly serv
   const server = await startServer(options)
   const home = await openHome()
   after(async () => {
-    await home.close()
-    await server.stop()
+    try {
+      await home.close()
+    } finally {
+      // A home in which something was left fails, and the server ends all the same.
+      await server.stop()
+    }
   })
   await home.signIn(server)
   return { server, home }

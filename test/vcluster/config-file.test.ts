@@ -187,6 +187,11 @@ test('all problems of all patches are told at once', () => {
 test('a file that is no YAML, has a key twice, or is no map, is refused with its place', () => {
   assert.match(problemsOf('a: [1\nb: 2').join(), /^\d+:\d+ /)
   assert.deepEqual(problemsOf('a: 1\na: 2\n'), ['2:1 key "a" already set in map'])
+  assert.deepEqual(problemsOf('sync:\r\n  ä: {b: 1, "b": 2, b: 3}\r\n  ä: 2\r\n'), [
+    '2:13 key "b" already set in map',
+    '2:21 key "b" already set in map',
+    '3:3 key "ä" already set in map',
+  ])
   assert.deepEqual(problemsOf('- 1\n'), ['1:1 expected a map of keys and values'])
 })
 
