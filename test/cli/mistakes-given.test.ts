@@ -107,6 +107,8 @@ test('a file that cannot be read is named with the reason, and the code is 2', a
   // These read files by themselves, from where they are started.
   const alone = [
     'config check --config nope',
+    'config check --gateway-config nope',
+    'config check --audit-policy nope',
     'gateway --config nope',
     'gateway --config nope --check',
     `restore nope --data ${data}`,
