@@ -13,7 +13,7 @@ type UserInfo = { readonly username?: string; readonly extra?: { readonly [name:
 export type OwnKey = { readonly username: string | undefined; readonly own: string | undefined }
 
 /** undefined fields where this key may not ask: what cannot be known is no reason not to go on. */
-export const ownKeyOf = ({ resources }: Session): Promise<OwnKey> =>
+export const ownKeyOf = ({ resources }: Pick<Session, 'resources'>): Promise<OwnKey> =>
   resources.create(SelfSubjectReview, '', {}).then(
     ({ object }) => {
       const { username, extra } = (object.status?.['userInfo'] ?? {}) as UserInfo
@@ -37,7 +37,8 @@ export async function ownKeyWarning({ resources }: Session, { username, own, nam
   return left.length ? text : `${text}, and the last one of ${username}`
 }
 
-const isOf = ({ spec }: Resource, username: string | undefined) =>
+/** Whether a key belongs to this user, or to this team. */
+export const isOf = ({ spec }: Resource, username: string | undefined) =>
   username !== undefined && (spec?.['user'] === username || `platform:team:${spec?.['team']}` === username)
 
 function isAlive(key: Resource, now: number): boolean {
