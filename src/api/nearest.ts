@@ -8,6 +8,7 @@ function nearest(word: string, known: Iterable<string>): string | undefined {
   let best: string | undefined
   let least = Math.max(1, Math.floor(word.length / 3)) + 1
   for (const one of known) {
+    if (one === word) continue // who said it did not mean it
     const isBeginning = word.length > 2 && one.toLowerCase().startsWith(word.toLowerCase())
     const distance = isBeginning ? 1 : distanceOf(word.toLowerCase(), one.toLowerCase(), least)
     if (distance < least) [best, least] = [one, distance]
@@ -20,6 +21,10 @@ export function didYouMean(word: string, known: Iterable<string>, write = (one: 
   const one = nearest(word, known)
   return one === undefined ? '' : `; did you mean ${write(one)}?`
 }
+
+/** The same behind a list of all choices: of one alone it was just said that it has to be that. */
+export const amongSaid = (word: string, said: readonly string[]): string =>
+  said.length > 1 ? didYouMean(word, said) : ''
 
 /** Steps from one word to the other: a letter more, less, other, or two swapped. From `limit` on it does not count on. */
 function distanceOf(a: string, b: string, limit: number): number {

@@ -7,6 +7,7 @@ import { keyId } from '../kinds/key-rotation.ts'
 import type { AccessKey, Fate, KeyBook } from './key-book.ts'
 import { restricts } from './scope.ts'
 import type { Teams } from './teams.ts'
+import { isTokenLike } from './token.ts'
 
 export type AuthenticateOptions = {
   readonly book: KeyBook
@@ -69,8 +70,15 @@ export class UnknownKey extends ApiError {
 
 export const missingKey = () => unauthorized('no access key was sent: send Authorization: Bearer <ACCESS_KEY>')
 
+/** Not an unknown key: somebody took one door for the other, and nothing was guessed. */
+const misplacedToken = () =>
+  unauthorized(
+    'this is a direct-cluster token, which is for a gateway: send it to /kubernetes/cluster/<cluster>/… there; the management API takes an access key',
+  )
+
 function notKnown(secret: string, fate: Fate | undefined) {
   if (fate) return unauthorized(`access key was ${fate}`)
+  if (isTokenLike(secret)) return misplacedToken()
   if (isMistyped(secret))
     return new UnknownKey('malformed access key: its checksum is wrong, so it was mistyped or cut')
   return new UnknownKey('unknown access key')
@@ -93,6 +101,8 @@ function digests(digest: AuthenticateOptions['digest']): (header: string, connec
 function bearer(header: string): string {
   const secret = header.slice(7).trim()
   const isBearer = header.startsWith('Bearer ') || header.slice(0, 7).toLowerCase() === 'bearer '
+  // They are longer than keys, where there is much in their scope.
+  if (header.length > 4096 && isBearer && isTokenLike(secret)) throw misplacedToken()
   if (header.length > 4096 || !isBearer || secret === '' || secret.includes(' '))
     throw unauthorized('malformed Authorization header: send Authorization: Bearer <ACCESS_KEY>')
   return secret

@@ -80,6 +80,7 @@ export const createAccessKey: Command = defineCommand({
       command: 'platform create accesskey ci --ttl 7d -o connection',
     },
     { what: 'A key of a team', command: 'platform create accesskey deploy --for-team web --ttl 2w' },
+    { what: 'Without a scope: for all that you may', command: 'platform create accesskey laptop --ttl 30d' },
   ],
   flags: {
     ...contextFlag,
@@ -151,7 +152,14 @@ export function printSecret(
 export const createToken = defineCommand({
   words: ['create', 'token'],
   what: 'Make a short-lived token for connected clusters and print it.',
-  examples: [{ what: 'An hour at one cluster', command: 'platform create token --ttl 1h --scope-cluster edge' }],
+  examples: [
+    { what: 'An hour at one cluster', command: 'platform create token --ttl 1h --scope-cluster edge' },
+    {
+      what: 'At one that trusts the service itself: at most 15 minutes, and nothing else in the scope',
+      command: 'platform create token --ttl 15m --scope-cluster prod',
+    },
+    { what: 'Without a scope: wherever the access key may', command: 'platform create token --ttl 10m' },
+  ],
   flags: {
     ...contextFlag,
     output: {

@@ -11,7 +11,7 @@ import type { Session } from './session.ts'
 export type OwnKey = { readonly username: string | undefined; readonly own: string | undefined }
 
 /** undefined fields where this key may not ask: what cannot be known is no reason not to go on. */
-export const ownKeyOf = ({ resources }: Session): Promise<OwnKey> =>
+export const ownKeyOf = ({ resources }: Pick<Session, 'resources'>): Promise<OwnKey> =>
   reviewSelf(resources).then(
     ({ username, keyName }) => ({ username, own: keyName }),
     error => {
@@ -32,7 +32,8 @@ export async function ownKeyWarning({ resources }: Session, { username, own, nam
   return left.length ? text : `${text}, and the last one of ${username}`
 }
 
-const isOf = ({ spec }: Resource, username: string | undefined) =>
+/** Whether a key belongs to this user, or to this team. */
+export const isOf = ({ spec }: Resource, username: string | undefined) =>
   username !== undefined && (spec?.['user'] === username || `platform:team:${spec?.['team']}` === username)
 
 function isAlive(key: Resource, now: number): boolean {

@@ -1,7 +1,7 @@
 // Reads the arguments of a command against its flags: everything that is wrong with them at once. run-command.ts calls it.
 
 import { parseArgs } from 'node:util'
-import { didYouMean } from '../api/nearest.ts'
+import { amongSaid, didYouMean } from '../api/nearest.ts'
 import { type Command, type Flag, type Flags, type Given, UsageError } from './command.ts'
 import { quoted, shortened } from './plain.ts'
 
@@ -101,7 +101,7 @@ function readValue(
   }
   for (const value of values ?? [])
     if (row.choices && !row.choices.includes(value))
-      problems.push(`${from}: ${quoted(value)} must be ${row.choices.join(', ')}${didYouMean(value, row.choices)}`)
+      problems.push(`${from}: ${quoted(value)} must be ${row.choices.join(', ')}${amongSaid(value, row.choices)}`)
   for (const value of values ?? [])
     for (const problem of row.check?.(value) ?? []) problems.push(`${from}: ${quoted(value)} ${problem}`)
   return row.type === 'list' ? (values ?? []) : (values?.at(-1) ?? row.default)

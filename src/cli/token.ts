@@ -12,6 +12,7 @@ import { openTransport } from '../kubeconfig/transport.ts'
 import { defineCommand, type Flags, type Io, UsageError } from './command.ts'
 import { confirm } from './confirm.ts'
 import { contextFlag, yesFlag } from './flags.ts'
+import { withOwnWay } from './own-tokens.ts'
 import { proxyEnv } from './proxy-env.ts'
 import { openSession } from './session.ts'
 
@@ -63,8 +64,8 @@ export const tokenRevoke = defineCommand({
       throw new UsageError(['say which tokens: --key, --key-uid, --jti, --user or --group'])
     if (key && uid) throw new UsageError(['--key and --key-uid both name a key: give one of them'])
     return withService({ flags, args }, io, async resources => {
-      const keyUID =
-        uid ?? (key && (await resources.get(OwnedAccessKey, { namespace: '', name: key })).object.metadata.uid)
+      const named = key ? (await resources.get(OwnedAccessKey, { namespace: '', name: key })).object : undefined
+      const keyUID = uid ?? named?.metadata.uid
       const spec = {
         ...(keyUID ? { keyUID } : {}),
         ...(jti ? { jti } : {}),
@@ -79,7 +80,9 @@ export const tokenRevoke = defineCommand({
         ...group.map(name => `with the group ${name}`),
       ].join(', and ')
       await confirm(io, `Make tokens ${whose} that were issued until now invalid?`, flags.yes)
-      const { object } = await resources.create(TokenRevocation, '', { spec } as Json)
+      const { object } = await resources
+        .create(TokenRevocation, '', { spec } as Json)
+        .catch(withOwnWay({ resources }, { key: named, byId: Boolean(jti || uid), users: user }))
       io.out(
         `tokenrevocation/${object.metadata.name} created: tokens ${whose} issued until ${object.spec?.['notBefore']} count no more\n`,
       )

@@ -57,9 +57,15 @@ async function answer(next: Token, tools: Tools): Promise<Token> {
   if (!tools.caller.key || tools.caller.impersonator)
     throw forbidden(DirectClusterEndpointToken, '', 'a token is made with an access key, by its owner and nobody else')
   if (tools.dryRun) return next
-  const { token, expires } = await tools.sign({ ttl, scope: wanted })
+  const { token, expires } = await tools.sign({ ttl, scope: wanted && eachOnce(wanted) })
   tools.warn(
     "the token is in status.token of this answer and is never shown again: kubectl create -o jsonpath='{.status.token}' prints it",
   )
   return { ...next, status: { token, expirationTimestamp: timestamp(expires) } }
 }
+
+/** Whoever names a cluster twice means one, and a token for exactly one is what a stock cluster takes (D31). */
+const eachOnce = (scope: Scope): Scope =>
+  Object.fromEntries(Object.entries(scope).map(([field, value]) => [field, Array.isArray(value) ? once(value) : value]))
+
+const once = (entries: readonly unknown[]) => [...new Map(entries.map(one => [JSON.stringify(one), one])).values()]

@@ -143,7 +143,11 @@ export const OwnedAccessKey: KindOf<Key> = defineKind({
     },
   ],
   prepare: next => (next.spec ? next : { ...next, spec: { type: 'User' as const } }),
-  validate: (next, old) => [...checkNames(next), ...checkSubject(next, old), ...checkScope(next.spec?.scope as Scope)],
+  validate: (next, old) => [
+    ...checkNames(next),
+    ...checkSubject(next, old),
+    ...checkScope(next.spec?.scope as Scope, old?.spec?.scope as Scope),
+  ],
   admit,
   besides: revokedByKey,
   release: (old, tools) => checkKeyRelease(OwnedAccessKey, old, tools),

@@ -1,17 +1,15 @@
-// What the schema cannot say of a scope: rules that contradict themselves (SPEC §2.8.1).
+// What the schema cannot say of a scope: rules that contradict themselves (SPEC §2.8.1), and names that nothing can have.
 
-import type { ScopeRule } from '../api/caller.ts'
+import type { Scope, ScopeRule } from '../api/caller.ts'
 import { type FieldError, invalidValue, isEnough, required } from '../api/errors.ts'
 import { isPathPattern } from './rbac.ts'
 
-export function checkScope(
-  scope: { readonly rules?: readonly ScopeRule[] | undefined } | undefined,
-  path = 'spec.scope',
-): FieldError[] {
-  const errors: FieldError[] = []
+/** Names that `old` has in the same field may stay: what was taken once is no reason to refuse another change. */
+export function checkScope(scope: Scope | undefined, old?: Scope): FieldError[] {
+  const errors = checkNames(scope, old)
   for (const [index, rule] of (scope?.rules ?? []).entries()) {
     if (isEnough(errors)) break
-    const at = `${path}.rules[${index}]`
+    const at = `spec.scope.rules[${index}]`
     for (const url of rule.nonResourceURLs ?? [])
       if (!isPathPattern(url) && !isEnough(errors))
         errors.push(
@@ -21,6 +19,36 @@ export function checkScope(
       if (!isEnough(errors)) errors.push(...checkResources(one, `${at}.resources[${place}]`))
   }
   return errors
+}
+
+/** What a gateway can be told to call a cluster, a project, a space or a virtual cluster. */
+const name = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/
+
+function checkNames(scope: Scope | undefined, old: Scope | undefined): FieldError[] {
+  const kept = new Set(Array.from(namesIn(old), ({ kind, value }) => `${kind} ${value}`))
+  const errors: FieldError[] = []
+  for (const { kind, at, value } of namesIn(scope)) {
+    if (isEnough(errors)) break
+    // Nothing set selects nothing, and is the same as absent.
+    if (value === '' || value === '*' || name.test(value) || kept.has(`${kind} ${value}`)) continue
+    const right = 'must be a name of lower-case letters, digits, - and ., such as prod, or * for all'
+    errors.push(invalidValue(`spec.scope.${at}`, value, right))
+  }
+  return errors
+}
+
+type Named = { readonly kind: string; readonly at: string; readonly value: string }
+
+function* namesIn(scope: Scope = {}): Generator<Named> {
+  for (const field of ['projects', 'spaces', 'virtualClusters', 'clusters'] as const)
+    for (const [index, entry] of (scope[field] ?? []).entries())
+      for (const [key, value] of Object.entries(entry))
+        yield { kind: `${field} ${key}`, at: `${field}[${index}].${key}`, value }
+  for (const [index, { projects = [] }] of (scope.roles ?? []).entries())
+    for (const [place, value] of projects.entries())
+      yield { kind: 'roles', at: `roles[${index}].projects[${place}]`, value }
+  for (const [index, { cluster = '' }] of (scope.rules ?? []).entries())
+    yield { kind: 'rules', at: `rules[${index}].cluster`, value: cluster }
 }
 
 type Resources = NonNullable<ScopeRule['resources']>[number]

@@ -2,7 +2,7 @@
 // defaults (SPEC §2.10). The command line, the preview and the syncer call it.
 
 import { type At, type ConfigText, ConfigTextError, type Problem, readConfigText } from '../api/config-text.ts'
-import { didYouMean } from '../api/nearest.ts'
+import { amongSaid, didYouMean } from '../api/nearest.ts'
 import { emptyMap, isObject, type Json, type JsonObject } from '../api/object.ts'
 import type { Schema } from '../api/schema.ts'
 import { checkRules } from './config-rules.ts'
@@ -100,7 +100,7 @@ function checkShape(value: Json, { type = '', ...rest }: Schema, at: At, found: 
     return null
   }
   if (rest.enum && !rest.enum.includes(value as string)) {
-    const hint = didYouMean(String(value), rest.enum)
+    const hint = amongSaid(String(value), rest.enum)
     found.wrong.push({ at, message: `${at.join('.')} must be ${rest.enum.join(' or ')}${hint}` })
   }
   if (isObject(value)) return checkKeys(value, rest, at, found)

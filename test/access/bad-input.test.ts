@@ -81,6 +81,20 @@ describe('refused:', () => {
     )
   })
 
+  test('a scope of a key or a token that names what cannot be a name is 422, with each of them and what would be right', async () => {
+    const scope = { clusters: [{ cluster: 'PROD!' }, { cluster: 'prod/x' }], projects: [{ project: 'Shop' }] }
+    const tokens = keys.replace('ownedaccesskeys', 'directclusterendpointtokens')
+    for (const path of [keys, tokens]) {
+      const { status, body } = await admin.ask('POST', path, { spec: { scope } })
+      assert.equal(status, 422)
+      assert.deepEqual(
+        body.details.causes.map((cause: { field: string }) => cause.field),
+        ['spec.scope.projects[0].project', 'spec.scope.clusters[0].cluster', 'spec.scope.clusters[1].cluster'],
+      )
+      assert.match(body.message, /"PROD!": must be a name of lower-case letters, digits, - and \./)
+    }
+  })
+
   test('rules of a scope that overlap, name instances of nothing, or hide a wildcard, are 422', async () => {
     const of = (fields: object) => rule({ resources: [{ group: 'management.platform.sh', ...fields }] })
     const overlapping = /is covered by another entry; entries with wildcards must not overlap/

@@ -106,6 +106,15 @@ describe('direct-cluster tokens', () => {
     await refused(mint(ada, { scope: { rules: [{ nonResourceURLs: ['/a*'] }] } }), 422)
   })
 
+  test('what a scope names twice counts once, so that it is still a token for exactly one cluster (D31)', async () => {
+    const twice = { clusters: [{ cluster: 'prod' }, { cluster: 'prod' }] }
+    const keyed = await stage.invite('twice', { scope: twice })
+    for (const made of [await claims(ada, { ttl: 60, scope: twice }), await claims(keyed, { ttl: 60 })]) {
+      assert.deepEqual(made['platform.sh'].scope, { clusters: [{ cluster: 'prod' }] })
+      assert.deepEqual(made.aud, ['platform:direct-cluster-endpoint', 'platform:cluster:prod'])
+    }
+  })
+
   test('nothing is stored, a dry run gives none, and nobody else’s can be had by impersonation', async () => {
     await refused(stage.admin.ask('GET', tokens), 405)
     const dry = await must(mint(ada, {}, '?dryRun=All'))

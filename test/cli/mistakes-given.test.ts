@@ -146,6 +146,11 @@ test('a deletion of many goes on past those that are not there, tells each, and 
   assert.match(stderr, /"nobody" not found\n.*"none" not found\n$/)
 })
 
+test('the only value that a flag can have is said once, and not proposed besides', async () => {
+  const said = await home.fails(2, 'create accesskey x --dry-run=sever')
+  assert.match(said, /^platform: --dry-run: "sever" must be server\n/)
+})
+
 test('a file that cannot be read is named with the reason, and the code is 2', async () => {
   const data = join(home.directory, 'data')
   mkdirSync(data)
@@ -162,6 +167,8 @@ test('a file that cannot be read is named with the reason, and the code is 2', a
   // These read files by themselves, from where they are started.
   const alone = [
     'config check --config nope',
+    'config check --gateway-config nope',
+    'config check --audit-policy nope',
     'gateway --config nope',
     'gateway --config nope --check',
     `restore nope --data ${data}`,

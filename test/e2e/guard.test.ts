@@ -70,10 +70,35 @@ describe('guessing keys behind a trusted proxy', () => {
     assert.deepEqual(await tries(wire, 25), times(25, 401))
   })
 
+  test('a direct-cluster token is no guess of a key: it is told where it belongs, however often and however long it is', async () => {
+    const headers = from('203.0.113.80')
+    const scope = {
+      virtualClusters: Array.from({ length: 150 }, (_, at) => ({ project: 'web', virtualCluster: `v${at}` })),
+    }
+    for (const spec of [{}, { scope }]) {
+      const body = JSON.stringify({ spec })
+      const { json } = await wire(`${group}/directclusterendpointtokens`, { method: 'POST', body })
+      const key = json.status.token
+      for (const path of [`${group}/teams`, '/kubernetes/cluster/prod/api'])
+        for (let index = 0; index < 25; index++) {
+          const answer = await wire(path, { key, headers })
+          assert.equal(answer.code, 401)
+          assert.match(answer.json.message, /^this is a direct-cluster token, .*gateway.*access key/)
+          assert.equal(answer.text.includes(key), false)
+        }
+      // What only begins like one, or was cut, may be a guess.
+      const asked = { key: key.slice(0, -1), headers: from('203.0.113.81') }
+      assert.match(
+        (await wire(`${group}/teams`, asked)).json.message,
+        spec.scope ? /^malformed/ : /^unknown access key$/,
+      )
+    }
+  })
+
   test('both are counted in the metrics', async () => {
     const failed = await metric(/^platform_unknown_keys_total (\d+)/m)
     const refused = await metric(/^platform_requests_refused_total\{reason="unknown_keys"\} (\d+)/m)
-    assert.deepEqual([failed, refused], [20 + 1 + 20 + 20 + 25, 2 + 1 + 1])
+    assert.deepEqual([failed, refused], [20 + 1 + 20 + 20 + 25 + 1, 2 + 1 + 1])
   })
 
   test('a TokenReview is no way around it: whoever asks about 20 unknown keys is told to wait, and still answered about known ones', async () => {

@@ -41,6 +41,9 @@ test('the service leads to clusters itself where gateway.config says so, with th
     }
     assert.equal((await request('GET', '/kubernetes/cluster/prod/api/v1/namespaces', { key: token })).status, 403)
     assert.equal((await request('GET', '/kubernetes/cluster/dev/api', { key: token })).status, 404)
+    const misplaced = await request('GET', `/kubernetes/management${teams}`, { key: token })
+    assert.equal(misplaced.status, 401)
+    assert.match(misplaced.body.message, /^this is a direct-cluster token, /)
     const huge = await openBare(service.https, { ca: service.ca })
     const lines = [
       'GET /kubernetes/cluster/prod/api HTTP/1.1',
