@@ -34,7 +34,7 @@ timeouts: {connect: 0, answer: soon}
       '1:1 tls is missing',
       '1:1 issuer is missing',
       '1:1 service is missing',
-      '1:13 apiVersion must be config.platform.sh/v1; did you mean config.platform.sh/v1?',
+      '1:13 apiVersion must be config.platform.sh/v1',
       '3:1 lisen is no known key; did you mean listen?',
       '5:11 clusters[0].name must be a text',
       '6:5 clusters[0].kubeconfg is no known key; did you mean kubeconfig?',

@@ -1,7 +1,7 @@
 // Reads a gateway.yaml: everything that is wrong with it at once, with line and column. bin opens what it names.
 
 import { type At, type ConfigText, ConfigTextError, type Problem, readConfigText } from '../api/config-text.ts'
-import { didYouMean } from '../api/nearest.ts'
+import { amongSaid, didYouMean } from '../api/nearest.ts'
 import { isObject, type Json, type JsonObject } from '../api/object.ts'
 import type { Schema } from '../api/schema.ts'
 import { checkRules, type WithGaps } from './config-rules.ts'
@@ -63,7 +63,7 @@ function soundOf(value: Json, { schema, at, findings }: Shaping): unknown {
   }
   if (!isOf(value, type)) return wrong(expected[type] ?? '')
   if (schema.enum && !schema.enum.includes(value as string))
-    return wrong(`${schema.enum.join(' or ')}${didYouMean(String(value), schema.enum)}`)
+    return wrong(`${schema.enum.join(' or ')}${amongSaid(String(value), schema.enum)}`)
   if (minimum !== undefined && (value as number) < minimum) return wrong(`at least ${minimum}`)
   if (isObject(value)) return soundMembers(value, { schema, at, findings })
   const { items } = schema
