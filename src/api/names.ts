@@ -98,3 +98,8 @@ export function pathSegment(value: string): string[] {
   if (value === '.' || value === '..') return [`may not be '${value}'`]
   return ['/', '%'].filter(one => value.includes(one)).map(one => `may not contain '${one}'`)
 }
+
+const PLACE = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/
+
+/** Whether a cluster, project, space or virtual cluster can be called so: in scopes, in a gateway's file and in its paths. */
+export const isPlaceName = (value: string): boolean => PLACE.test(value)

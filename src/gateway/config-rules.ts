@@ -1,12 +1,11 @@
 // What a gateway.yaml must mean besides being well-formed: names once, spaces in clusters that are there, one way in. Pure.
 
 import type { At } from '../api/config-text.ts'
+import { isPlaceName } from '../api/names.ts'
 import { didYouMean } from '../api/nearest.ts'
 import type { Finding } from './config.ts'
 import type { GatewayConfig, ReachedBy } from './config-schema.ts'
 
-/** What paths can name. */
-const name = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/
 const address = /^(\[[0-9a-fA-F:]+\]|[^:\s]+):(\d{1,4}|[1-5]\d{4}|6[0-4]\d{3}|65[0-4]\d{2}|655[0-2]\d|6553[0-5])$/
 const https = /^https:\/\/[^/?#\s]+(\/[^?#\s]*[^/?#\s])?$/
 
@@ -54,7 +53,7 @@ function checkPlaces({ clusters = [], virtualClusters = [], spaces = [] }: WithG
   }
   const named = (list: string, index: number, fields: { readonly [field: string]: string | undefined }) => {
     for (const [field, value] of Object.entries(fields))
-      if (value !== undefined && !name.test(value))
+      if (value !== undefined && !isPlaceName(value))
         found.push({
           at: [list, index, field],
           message: `${list}[${index}].${field} must be lower-case letters, digits, - and .`,

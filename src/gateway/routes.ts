@@ -2,6 +2,7 @@
 
 import { ApiError, badRequest } from '../api/errors.ts'
 import type { Question } from '../api/kind.ts'
+import { isPlaceName } from '../api/names.ts'
 import { parsePath } from '../api/paths.ts'
 import type { Act, Place } from '../auth/scope.ts'
 import { type Exchange, isSet, type Query, type Request } from '../serving/exchange.ts'
@@ -20,7 +21,6 @@ export type Route = {
 const root = /^\/kubernetes\/(?:cluster|project)\//
 const shape =
   /^\/kubernetes\/(?:cluster\/([^/]+)|project\/([^/]+)\/virtualcluster\/([^/]+)|project\/([^/]+)\/space\/([^/]+))(\/.*)?$/
-const name = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/
 /** What servers read differently: encoded slashes, backslashes and dots, anything that is no printable ASCII, a fragment. */
 const doubtful = /%(?:2f|5c|2e|[01][0-9a-f]|7f)|[^\x21-\x7e]|[\\#]/i
 const escapes = /%(?![0-9a-f]{2})/i
@@ -45,7 +45,7 @@ export function routeOf({ request, path, query, method }: Exchange): Route {
   if (!found) throw noPlace()
   const [, cluster, project, virtualCluster, itsProject, space, rest = '/'] = found
   for (const one of [cluster, project, virtualCluster, itsProject, space])
-    if (one !== undefined && !name.test(one)) throw badRequest(`the path names "${one}", which nothing is called`)
+    if (one !== undefined && !isPlaceName(one)) throw badRequest(`the path names "${one}", which nothing is called`)
   const place: Route['place'] =
     cluster !== undefined
       ? { target: 'Cluster', cluster }

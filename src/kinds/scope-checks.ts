@@ -2,6 +2,7 @@
 
 import type { Scope, ScopeRule } from '../api/caller.ts'
 import { type FieldError, invalidValue, isEnough, required } from '../api/errors.ts'
+import { isPlaceName } from '../api/names.ts'
 import { isPathPattern } from './rbac.ts'
 
 /** Names that `old` has in the same field may stay: what was taken once is no reason to refuse another change. */
@@ -21,16 +22,13 @@ export function checkScope(scope: Scope | undefined, old?: Scope): FieldError[] 
   return errors
 }
 
-/** What a gateway can be told to call a cluster, a project, a space or a virtual cluster. */
-const name = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/
-
 function checkNames(scope: Scope | undefined, old: Scope | undefined): FieldError[] {
   const kept = new Set(Array.from(namesIn(old), ({ kind, value }) => `${kind} ${value}`))
   const errors: FieldError[] = []
   for (const { kind, at, value } of namesIn(scope)) {
     if (isEnough(errors)) break
     // Nothing set selects nothing, and is the same as absent.
-    if (value === '' || value === '*' || name.test(value) || kept.has(`${kind} ${value}`)) continue
+    if (value === '' || value === '*' || isPlaceName(value) || kept.has(`${kind} ${value}`)) continue
     const right = 'must be a name of lower-case letters, digits, - and ., such as prod, or * for all'
     errors.push(invalidValue(`spec.scope.${at}`, value, right))
   }
