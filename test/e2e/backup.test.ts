@@ -153,15 +153,19 @@ describe('backup, restore and verify', { timeout: 120_000 }, () => {
 
   test('a backup is of one revision, whatever is written meanwhile', async () => {
     let isOver = false
-    const write = async () => {
-      for (let n = 0; !isOver; n++)
-        for (const name of ['one', 'two'])
-          await wire(`${group}/teams/${name}`, {
-            method: 'PATCH',
-            headers: merge,
-            body: `{"spec":{"displayName":"${n}"}}`,
-          })
+    const writeBoth = async (count: number) => {
+      for (const name of ['one', 'two'])
+        await wire(`${group}/teams/${name}`, {
+          method: 'PATCH',
+          headers: merge,
+          body: `{"spec":{"displayName":"${count}"}}`,
+        })
     }
+    const write = async () => {
+      for (let count = 1; !isOver; count++) await writeBoth(count)
+    }
+    // The first backup may be taken before anything else is written.
+    await writeBoth(0)
     const writing = write()
     const turns = ['a', 'b', 'c']
     try {
