@@ -13,7 +13,7 @@ const inMib = (bytes: number) => `${Math.round(bytes / mib)} MiB`
 const line = (what: string, wanted: string, found: string, kept: boolean): Line => ({ what, wanted, found, kept })
 
 export function loadProofsOf(scale: Scale): readonly Proof[] {
-  const seconds = Math.max(20, Math.ceil(180 * scale))
+  const seconds = Math.max(20, Math.ceil(240 * scale))
   return [
     { part, name: 'requests', run: seed => load(seed, seconds) },
     { part, name: 'watchers', run: watchers },

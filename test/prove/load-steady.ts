@@ -64,7 +64,8 @@ async function runSteady(to: LeanOptions, seconds: number, seed: string, residen
   // Connections are kept: what it takes to make them is no part of what a request takes.
   for (const client of all) await client.ask('GET', '/livez')
   const [reads, writes] = [openLatencies(), openLatencies()]
-  const warm = (seconds > long ? long * 0.55 : seconds / 3) * 1000
+  // The heap comes to its size in steps, the last of them after some 90 s.
+  const warm = (seconds > long ? long * 0.55 : seconds / 2) * 1000
   const sizes: number[] = []
   const started = performance.now()
   let sent = 0
