@@ -5,6 +5,7 @@ import { once } from 'node:events'
 import { connect as connectHttp2 } from 'node:http2'
 import { after, before, describe, test } from 'node:test'
 import { connect, type TLSSocket } from 'node:tls'
+import { frame as frameOf } from '../../test/support/http2-frames.ts'
 import { makeAuthority } from './certificate.ts'
 import { openHeadReader } from './head-frames.ts'
 import { type Listener, listenHttps } from './listener.ts'
@@ -15,15 +16,8 @@ const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
 const endHeaders = 4
 const type = { data: 0, headers: 1, settings: 4, goAway: 7, windowUpdate: 8, continuation: 9 }
 
-function frame(kind: number, flags: number, stream: number, payload: Uint8Array | number = 0): Buffer {
-  const body = typeof payload === 'number' ? Buffer.alloc(payload) : payload
-  const head = Buffer.alloc(9)
-  head.writeUIntBE(body.length, 0, 3)
-  head.writeUInt8(kind, 3)
-  head.writeUInt8(flags, 4)
-  head.writeUInt32BE(stream, 5)
-  return Buffer.concat([head, body])
-}
+const frame = (kind: number, flags: number, stream: number, payload: Buffer | number = 0) =>
+  frameOf(kind, flags, stream, typeof payload === 'number' ? Buffer.alloc(payload) : payload)
 const settings = frame(type.settings, 0, 0)
 /** GET, https, /, and a host: of HPACK's own table, and one that is spelled out. */
 const get = Buffer.concat([Buffer.from([0x82, 0x87, 0x84, 0x01, 9]), Buffer.from('localhost')])
