@@ -21,6 +21,7 @@ const mayImport: Record<string, readonly string[] | typeof everything> = {
   client: ['api'],
   registry: ['api', 'storage'],
   auth: ['api', 'kinds', 'reconcile'],
+  admission: ['api', 'kinds'],
   controllers: ['api', 'kinds', 'reconcile'],
   vcluster: ['api', 'reconcile'],
   cli: ['api', 'kinds', 'client', 'kubeconfig', 'vcluster'],
@@ -33,7 +34,7 @@ const mayImport: Record<string, readonly string[] | typeof everything> = {
 const floors = [
   ['api'],
   ['kinds', 'storage', 'serving', 'kubeconfig', 'reconcile', 'client'],
-  ['registry', 'auth', 'controllers', 'vcluster', 'cli', 'console'],
+  ['registry', 'auth', 'admission', 'controllers', 'vcluster', 'cli', 'console'],
   ['http', 'gateway'],
   ['bin'],
 ]

@@ -2,6 +2,7 @@
 
 import type { Caller, Scope } from './caller.ts'
 import type { FieldError } from './errors.ts'
+import type { Grant } from './grant.ts'
 import type { Json, JsonObject, Ref, Resource } from './object.ts'
 import type { Explained, Judgement, RuleLike, Rules, Shared, Target, TeamPermissions } from './permissions.ts'
 import type { Schema, Static, TSchema } from './schema.ts'
@@ -75,7 +76,12 @@ export type Tools = {
   readonly callerOf: (owner: {
     readonly user?: string | undefined
     readonly team?: string | undefined
+    readonly uid?: string | undefined
   }) => Caller | undefined
+  /** The uid of a team that exists and is not being deleted. */
+  readonly teamUid: (name: string) => string | undefined
+  /** The uid of a stored object. */
+  readonly uidOf: (kind: Kind, ref: Ref) => string | undefined
   /** The team that has a username already. */
   readonly teamWithUsername: (username: string) => string | undefined
   /** Takes the digest of a key for the object with this uid, until it is stored; undefined when another has it (D12). */
@@ -106,11 +112,13 @@ export type Right = {
   readonly subresources: readonly string[]
   readonly because: string
 }
-/** `teams`: names of the teams they are in, or of the team whose key they use. */
+/** `teams`: uids, by name, of the teams they are in, or of the team whose key they use. */
 export type Who = {
   readonly username: string
-  readonly teams: readonly string[]
+  readonly teams: ReadonlyMap<string, string | undefined>
   readonly may: (question: Question) => boolean
+  /** The uid of a team that exists. */
+  readonly teamUid: (name: string) => string | undefined
 }
 
 type Hooks<O extends Resource> = {
@@ -118,6 +126,10 @@ type Hooks<O extends Resource> = {
   readonly rights?: (object: O, who: Who) => readonly Right[]
   /** Fills in what follows from the object itself. Pure. */
   readonly prepare?: (next: O, old: O | undefined) => O
+  /** Fills in what follows from who asks, such as the owner. Pure. */
+  readonly assign?: (next: O, old: O | undefined, caller: Caller) => O
+  /** What the object gives to whom. The gate refuses a write that gives away what its caller does not hold (D60). Pure. */
+  readonly grants?: (object: O) => readonly Grant[]
   /** Rules beyond the schema. Pure; all errors, not the first. */
   readonly validate?: (next: O, old: O | undefined) => readonly FieldError[]
   /** May refuse (throw), change the object before it is stored, and show something once. `abandon`: it was not stored after all. */
@@ -133,8 +145,6 @@ type Hooks<O extends Resource> = {
    * and none of this kind. Pure but for the tools.
    */
   readonly besides?: (old: O, next: O | undefined, tools: Tools) => readonly Beside[]
-  /** May refuse a deletion. */
-  readonly release?: (old: O, tools: Tools) => Promise<void>
   /** For kinds that are not stored but can be read: all there are. */
   readonly collect?: (tools: Tools) => readonly O[]
   /** For kinds that are not stored: the answer to a create. */
@@ -182,6 +192,8 @@ type Names = {
   readonly personal: boolean
   /** Whether a part of its collection would mislead: who may not read it whole is refused, and not shown what they may get (D27). */
   readonly whole: boolean
+  /** Whether every grant is checked on every write, whatever changed, as Kubernetes checks roles and bindings (D60). */
+  readonly checkedWhole: boolean
   /** How names are checked: as DNS subdomains, or as any segment of a path, as the RBAC kinds allow. */
   readonly nameRule: 'subdomain' | 'segment'
   /** Whether it is remembered when somebody last read an object with its data (D35). */
@@ -222,6 +234,7 @@ type Optional =
   | 'nameRule'
   | 'personal'
   | 'whole'
+  | 'checkedWhole'
   | 'keepsLastRead'
   | 'stored'
   | 'served'
@@ -252,6 +265,7 @@ export function defineKind<S extends TSchema, T extends TSchema>(definition: Def
     nameRule: 'subdomain',
     personal: false,
     whole: false,
+    checkedWhole: false,
     keepsLastRead: false,
     stored: true,
     served: true,

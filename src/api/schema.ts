@@ -24,6 +24,8 @@ export type Schema = {
   readonly 'x-kubernetes-preserve-unknown-fields'?: boolean
   /** Kept for the server itself: absent from OpenAPI, unknown to clients. */
   readonly 'x-internal'?: boolean
+  /** An unknown field is an error in every write, because a dropped one would lift a restriction (D25). */
+  readonly 'x-closed'?: boolean
 }
 
 type Extra = Omit<Schema, 'type' | 'description' | 'properties' | 'items' | 'required'>
@@ -57,6 +59,9 @@ export const mapList = <T extends TSchema>(items: T, keys: readonly string[], de
 
 export const mapOf = <T extends TSchema>(values: T, description: string, extra: Extra = {}) =>
   Type.Unsafe<{ [key: string]: Static<T> }>({ type: 'object', additionalProperties: values, description, ...extra })
+
+/** For structs in which the absence of a field means "unrestricted". */
+export const closed = { 'x-closed': true } as const
 
 /** An object whose fields may all be absent; `needs` names those that may not. */
 export const struct = <P extends TProperties>(

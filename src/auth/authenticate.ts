@@ -120,8 +120,15 @@ function problemOf(
   if (key.disabled) return 'access key is disabled'
   if (key.ttl !== undefined && now >= endOf(key, lastActivity)) return 'access key expired'
   // Nobody acts as a team that is not there: whatever is still bound to its name is nobody's (D18).
-  if (key.team && teams.get(key.team)?.going !== false) return 'the team of the access key does not exist'
+  if (key.team && !isTeamThere(key, teams)) return 'the team of the access key does not exist'
+  if (!key.isScopeKnown) return 'the access key has a scope that this version of the server does not know'
   return undefined
+}
+
+/** A team that was created again under the same name is another one (D61). */
+function isTeamThere({ team = '', teamUid }: AccessKey, teams: Teams): boolean {
+  const uid = teams.uidOf(team)
+  return uid !== undefined && (teamUid === undefined || teamUid === uid)
 }
 
 export const endOf = (key: AccessKey, lastActivity: AuthenticateOptions['lastActivity']) =>

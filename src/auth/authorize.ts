@@ -32,13 +32,15 @@ export type AuthorizerOptions = {
   readonly rbac: Rbac
   /** A stored object as it lies there, without opening what is sealed. */
   readonly peek: (kind: Kind, ref: Ref) => Resource | undefined
+  /** The uid of a team that exists. */
+  readonly teamUid: (team: string) => string | undefined
 }
 
 const anonymous = { username: 'system:anonymous', groups: ['system:unauthenticated'] }
 const no = (reason = ''): Judgement => ({ allowed: false, reason })
 const yes = (reason: string): Judgement => ({ allowed: true, reason })
 
-export function openAuthorizer({ kinds, rbac, peek }: AuthorizerOptions): Authorizer {
+export function openAuthorizer({ kinds, rbac, peek, teamUid }: AuthorizerOptions): Authorizer {
   const byPlural = new Map<string, Map<string, Kind>>()
   for (const kind of kinds) byPlural.set(kind.plural, (byPlural.get(kind.plural) ?? new Map()).set(kind.group, kind))
   const kindOf = (question: Question) =>
@@ -54,7 +56,8 @@ export function openAuthorizer({ kinds, rbac, peek }: AuthorizerOptions): Author
     // A create names no object, and a name in every namespace names many (D26).
     if (name === undefined || isNew(question) || (kind.namespaced && namespace === '')) return undefined
     const there = object ?? peek(kind, { namespace, name })
-    return there && objectRight(kind, there, caller, question, asked => judge(caller, asked).allowed)
+    if (!there) return undefined
+    return objectRight(kind, there, caller, question, { may: asked => judge(caller, asked).allowed, teamUid })
   }
 
   /** What holds whatever the object is: scope, roles, and who asks. undefined: the object may still allow it. */

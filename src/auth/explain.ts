@@ -30,7 +30,14 @@ export interface Explainer {
   /** A user as they would come, by the groups of their live keys (D17). */
   callerNamed(user: string): Caller
   /** An owner as they would come, a team as with a key of its own; undefined: nobody, or a team that is not there. */
-  callerOf(owner: { readonly user?: string | undefined; readonly team?: string | undefined }): Caller | undefined
+  callerOf(owner: OwnerRef): Caller | undefined
+}
+
+/** `uid`: which team of that name, where it is known (D61). */
+export type OwnerRef = {
+  readonly user?: string | undefined
+  readonly team?: string | undefined
+  readonly uid?: string | undefined
 }
 
 const teamGroup = 'platform:team:'
@@ -72,10 +79,10 @@ export function openExplainer({ authorizer, rbac, teams, book, kinds, peek, isLi
 
   return {
     callerNamed,
-    callerOf({ user, team = '' }) {
+    callerOf({ user, team = '', uid }) {
       if (user) return callerNamed(user)
       const record = team ? teams.get(team) : undefined
-      if (!record || record.going) return undefined
+      if (!record || record.going || (uid !== undefined && uid !== record.uid)) return undefined
       const username = teamGroup + team
       return { identity: 'Team', username, groups: ['system:authenticated', username] }
     },

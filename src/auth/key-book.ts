@@ -4,7 +4,9 @@ import type { Scope } from '../api/caller.ts'
 import type { Resource } from '../api/object.ts'
 import type { Resources } from '../api/resources.ts'
 import { keyId } from '../kinds/key-rotation.ts'
+import { isKnownScope } from '../kinds/known-scope.ts'
 import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
+import { teamUidsOf } from '../kinds/team-uids.ts'
 import { startInformer } from '../reconcile/informer.ts'
 
 export type AccessKey = {
@@ -15,9 +17,13 @@ export type AccessKey = {
   readonly previous: { readonly digest: string; readonly until: number } | undefined
   readonly user: string | undefined
   readonly team: string | undefined
+  /** Which team that is; undefined: the first one with the name (D61). */
+  readonly teamUid: string | undefined
   readonly subject: string | undefined
   readonly groups: readonly string[]
   readonly scope: Scope | undefined
+  /** False: the scope has a field that this version does not know, so the key grants nothing (D25). */
+  readonly isScopeKnown: boolean
   readonly disabled: boolean
   readonly deleting: boolean
   /** Milliseconds; undefined: lives for ever. */
@@ -125,9 +131,11 @@ function read({ metadata, spec = {}, status = {} }: Resource): AccessKey {
     previous: kept.previous && { digest: kept.previous.digest, until: Date.parse(kept.previous.until) },
     user,
     team,
+    teamUid: team === undefined ? undefined : teamUidsOf({ metadata })[team],
     subject,
     groups: groups ?? [],
     scope,
+    isScopeKnown: isKnownScope(scope),
     disabled: disabled === true,
     deleting: metadata.deletionTimestamp !== undefined,
     ttl: ttl ? ttl * 1000 : undefined,

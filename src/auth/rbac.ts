@@ -13,6 +13,7 @@ import {
   RoleBinding,
   type RoleObject,
 } from '../kinds/rbac.ts'
+import { teamOfGroup, teamUidsOf } from '../kinds/team-uids.ts'
 import { startInformer } from '../reconcile/informer.ts'
 import { type Holder, openHeld } from './held.ts'
 import { indexRules, type PolicyRule, type RuleIndex } from './rules.ts'
@@ -52,6 +53,8 @@ export type Bound = {
   readonly roleName: string
   readonly users: readonly string[]
   readonly groups: readonly string[]
+  /** Which team a name `platform:team:<name>` in it means, by its uid (D61). */
+  readonly means: (name: string, teamUid: (team: string) => string | undefined) => boolean
 }
 type StoredRole = {
   readonly kind: Kind
@@ -62,14 +65,16 @@ export type RbacOptions = {
   readonly resources: Resources
   /** Cluster roles a team has by itself (D26). */
   readonly teamRoles: (team: string) => readonly string[]
+  /** The uid of a team that exists. */
+  readonly teamUid: (team: string) => string | undefined
   readonly changed: () => void
   readonly failed: (error: unknown) => void
 }
 
-export function openRbac({ resources, teamRoles, changed, failed }: RbacOptions): Rbac {
+export function openRbac({ resources, teamRoles, teamUid, changed, failed }: RbacOptions): Rbac {
   const roles = new Map<string, StoredRole>()
   const compiled = new Map<string, readonly PolicyRule[]>()
-  const held = openHeld<RuleIndex<Grant>>()
+  const held = openHeld<RuleIndex<Grant>>(teamUid)
   const users = new Map<string, Set<Bound>>()
   const groups = new Map<string, Set<Bound>>()
   const all = new Set<Bound>()
@@ -145,21 +150,22 @@ export function openRbac({ resources, teamRoles, changed, failed }: RbacOptions)
     )
   }
   function* grants({ username, groups: member }: Holder, namespace: string): Iterable<Grant> {
-    const counts = (bound: Bound) => bound.namespace === '' || bound.namespace === namespace
+    const counts = (bound: Bound, name: string) =>
+      (bound.namespace === '' || bound.namespace === namespace) && bound.means(name, teamUid)
     for (const bound of users.get(username) ?? []) {
-      const grant = counts(bound) ? grantOf(bound, `user ${username}`) : undefined
+      const grant = counts(bound, username) ? grantOf(bound, `user ${username}`) : undefined
       if (grant) yield grant
     }
     for (const group of member) {
       yield* teamGrants(group)
       for (const bound of groups.get(group) ?? []) {
-        const grant = counts(bound) ? grantOf(bound, `group ${group}`) : undefined
+        const grant = counts(bound, group) ? grantOf(bound, `group ${group}`) : undefined
         if (grant) yield grant
       }
     }
   }
   function* teamGrants(group: string): Iterable<Grant> {
-    const team = group.startsWith(teamGroup) ? group.slice(teamGroup.length) : ''
+    const team = teamOfGroup(group) ?? ''
     for (const name of team ? teamRoles(team) : []) {
       const rules = rulesIn(slotOf('ClusterRole', { namespace: '', name }))
       const [binding, role, subject] = [`Team ${team}`, `ClusterRole ${name}`, `group ${group}`]
@@ -190,7 +196,7 @@ export function openRbac({ resources, teamRoles, changed, failed }: RbacOptions)
         yield { rules, namespace: '', through: `${binding} of ${role}` }
       // A key of a team has the team's group for a username, too (D16).
       for (const bound of [...(groups.get(group) ?? []), ...(users.get(group) ?? [])]) {
-        const grant = grantOf(bound, `group ${group}`)
+        const grant = bound.means(group, teamUid) ? grantOf(bound, `group ${group}`) : undefined
         if (grant)
           yield { rules: grant.rules, namespace: bound.namespace, through: `${grant.binding} of ${grant.role}` }
       }
@@ -209,12 +215,12 @@ const madeGrant = (grant: Omit<Grant, 'because'>): Grant => ({
   because: `allowed by ${grant.binding} of ${grant.role} to ${grant.subject}`,
 })
 
-const teamGroup = 'platform:team:'
 const slotOf = (kind: string, { namespace, name }: Ref) => `${kind}/${namespace}/${name}`
 
 function readBinding(kind: Kind, object: Resource): Bound {
   const { roleRef, subjects = [] } = object as BindingObject
   const mirrors = object.metadata.labels?.[mirrorLabel] !== undefined
+  const uids = teamUidsOf(object)
   const named = (word: string) => (mirrors ? [] : subjects).flatMap(one => (one.kind === word ? [one.name ?? ''] : []))
   return {
     name: `${kind.kind} ${object.metadata.name}`,
@@ -223,6 +229,10 @@ function readBinding(kind: Kind, object: Resource): Bound {
     roleName: roleRef?.name ?? '',
     users: named('User'),
     groups: named('Group'),
+    means: (name, teamUid) => {
+      const team = teamOfGroup(name)
+      return team === undefined || !Object.hasOwn(uids, team) || uids[team] === teamUid(team)
+    },
   }
 }
 

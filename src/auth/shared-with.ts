@@ -1,12 +1,15 @@
 // Which objects give a team rights by themselves, as their owner or through access entries: asked before somebody comes to act as it (D27).
 
-import type { Kind } from '../api/kind.ts'
+import type { Kind, Who } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
 import type { Shared } from '../api/permissions.ts'
 import type { Resources } from '../api/resources.ts'
 
+/** `uid` is undefined for a team that is about to be created. */
+type Team = { readonly name: string; readonly uid: string | undefined }
+
 /** A look through every object that may do so: for rare writes alone. The team's own object does not count. */
-export async function sharedWith(inside: Resources, kinds: readonly Kind[], team: string): Promise<readonly Shared[]> {
+export async function sharedWith(inside: Resources, kinds: readonly Kind[], team: Team): Promise<readonly Shared[]> {
   const found: Shared[] = []
   for (const kind of kinds) {
     if (!kind.stored || !kind.rights || kind.personal) continue
@@ -21,9 +24,10 @@ export async function sharedWith(inside: Resources, kinds: readonly Kind[], team
 }
 
 /** What everyone has is no gift to a team. */
-function givenTo(kind: Kind, object: Resource, team: string) {
-  if (kind.plural === 'teams' && object.metadata.name === team) return []
-  const rightsOf = (teams: readonly string[]) => kind.rights?.(object, { username: '', teams, may: () => false }) ?? []
-  const common = new Set(rightsOf([]).map(right => right.because))
-  return rightsOf([team]).filter(right => !common.has(right.because))
+function givenTo(kind: Kind, object: Resource, { name, uid }: Team) {
+  if (kind.plural === 'teams' && object.metadata.name === name) return []
+  const rightsOf = (teams: Who['teams']) =>
+    kind.rights?.(object, { username: '', teams, may: () => false, teamUid: () => undefined }) ?? []
+  const common = new Set(rightsOf(new Map()).map(right => right.because))
+  return rightsOf(new Map([[name, uid]])).filter(right => !common.has(right.because))
 }

@@ -7,6 +7,7 @@ import { latin1, mentions, startInformer } from '../reconcile/informer.ts'
 
 export type TeamRecord = {
   readonly name: string
+  readonly uid: string
   readonly username: string
   readonly users: readonly string[]
   readonly groups: readonly string[]
@@ -22,6 +23,8 @@ export interface Teams {
   /** Names of the teams of a user with these groups, in order. A team is never a member of a team. */
   of(user: string, groups: readonly string[]): readonly string[]
   get(name: string): TeamRecord | undefined
+  /** The uid of a team that exists and is not being deleted. */
+  uidOf(name: string): string | undefined
   withUsername(username: string): string | undefined
   all(): Iterable<TeamRecord>
   /** Another number whenever a user may have come into a team or left one: what was derived for them before is stale. */
@@ -88,6 +91,12 @@ export function openTeams({ resources, look, changed, failed }: TeamsOptions): T
       const object = kept ? undefined : look(name)
       return kept ?? (object && read(object))
     },
+    uidOf: name => {
+      const kept = informer.get({ namespace: '', name }) ?? look(name)
+      if (!kept) return undefined
+      if ('metadata' in kept) return kept.metadata.deletionTimestamp === undefined ? kept.metadata.uid : undefined
+      return kept.going ? undefined : kept.uid
+    },
     withUsername: username =>
       byUsername.get(username) ?? (look(username)?.spec?.username === username ? username : undefined),
     all: () => informer.values(),
@@ -124,6 +133,7 @@ function read({ metadata, spec = {} }: Resource): TeamRecord {
   const going = metadata.deletionTimestamp !== undefined
   return {
     name: metadata.name ?? '',
+    uid: metadata.uid ?? '',
     username: username ?? '',
     users: going ? [] : (users ?? []),
     groups: going ? [] : (groups ?? []),
@@ -138,7 +148,8 @@ type Change = { readonly groups: boolean; readonly roles: boolean }
 /** undefined: nobody's rights are other than before. Most writes of a team are about something else. */
 function changeOf(before: TeamRecord | undefined, now: TeamRecord | undefined): Change | undefined {
   const groups = !isSame(before?.groups, now?.groups)
-  const roles = !isSame(before?.clusterRoles, now?.clusterRoles)
+  // What is bound to a name is bound to the team with that uid (D61).
+  const roles = !isSame(before?.clusterRoles, now?.clusterRoles) || before?.uid !== now?.uid
   const isOther =
     groups ||
     roles ||

@@ -7,9 +7,12 @@ import { startGarbageCollector } from '../controllers/garbage-collector.ts'
 import { startProjectSecrets } from '../controllers/project-secret.ts'
 import { startSecretVersions } from '../controllers/secret-versions.ts'
 import { startSigningKeys } from '../controllers/signing-keys.ts'
+import { startTeamReferences } from '../controllers/team-references.ts'
 import { kinds } from '../kinds/index.ts'
 import { readId } from '../kinds/last-read.ts'
+import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
 import { ProjectSecret } from '../kinds/project-secret.ts'
+import { ClusterRoleBinding, RoleBinding } from '../kinds/rbac.ts'
 import { SharedSecret } from '../kinds/shared-secret.ts'
 import { Team } from '../kinds/team.ts'
 import type { Storage } from '../storage/index.ts'
@@ -23,6 +26,8 @@ export type ControllersOptions = {
   readonly now: () => number
   readonly failed: (what: string, error: unknown) => void
 }
+
+const namingTeams = [SharedSecret, ProjectSecret, Team, OwnedAccessKey, RoleBinding, ClusterRoleBinding]
 
 export function startControllers({ house, storage: { activity }, settings, now, failed }: ControllersOptions): {
   readonly ready: Promise<void>
@@ -39,6 +44,7 @@ export function startControllers({ house, storage: { activity }, settings, now, 
       maxTTL: settings['auth.maxKeyTTL'] || undefined,
       failed,
     }),
+    startTeamReferences({ resources, kinds: namingTeams, teamUid: house.teamUid, failed }),
     startAggregation({ resources, failed }),
     startSigningKeys({ resources, now, failed }),
     startProjectSecrets({ ...house, removeStale: settings['secrets.removeStale'], now, failed }),

@@ -1,6 +1,7 @@
 // Wires the rooms of a server together over an open store: registry, authentication, authorization. serve and admin reset call it.
 
 import { generateKeyPairSync, hash, randomBytes, randomUUID } from 'node:crypto'
+import { gate } from '../admission/gate.ts'
 import { type Caller, type Scope, systemCaller } from '../api/caller.ts'
 import type { Kind, Question } from '../api/kind.ts'
 import type { JsonObject } from '../api/object.ts'
@@ -53,6 +54,8 @@ export type House = {
   readonly noteRead: (kind: Kind, document: Document) => void
   readonly warningFor: (caller: Caller) => string | undefined
   readonly ownKey: ReturnType<typeof ownKeyWith>
+  /** The uid of a team that exists. */
+  readonly teamUid: (name: string) => string | undefined
   readonly rightsChanged: (callback: () => void) => () => void
   /** Everything is followed and the built-in roles are in place. */
   readonly ready: Promise<void>
@@ -117,6 +120,7 @@ export function openHouse(options: HouseOptions): House {
     kinds,
     store: storage.store,
     sealer,
+    gate,
     now,
     uuid: randomUUID,
     lastActivity,
@@ -129,7 +133,8 @@ export function openHouse(options: HouseOptions): House {
       missing: (wanted, namespace) => authorizer.missing(caller, wanted, namespace),
       rulesOfRole: (kind, ref) => rbac.rulesOf(kind, ref),
       boundTo: group => [...rbac.boundTo(group)],
-      sharedWith: team => sharedWith(registry.inside, kinds, team),
+      sharedWith: name => sharedWith(registry.inside, kinds, { name, uid: teams.uidOf(name) }),
+      teamUid: name => teams.uidOf(name),
       maxKeyTTL: maxKeyTTL || undefined,
       isWithinScope: scope => isNoWider(scope as Scope | undefined, caller.scope),
       isNoWider: (inner, outer) => isNoWider(inner as Scope | undefined, outer as Scope | undefined),
@@ -147,7 +152,7 @@ export function openHouse(options: HouseOptions): House {
       callerNamed: user => explainer.callerNamed(user),
       callerOf: owner => explainer.callerOf(owner),
       teamWithUsername: username => teams.withUsername(username),
-      takeDigest: (wanted, uid) => book.take(wanted, uid),
+      takeDigest: (wanted, uid) => takeDigest(caller, wanted, uid),
       touchKeys: uses => {
         const there = new Set(Array.from(book.all(), ({ uid }) => uid))
         const known = uses.filter(({ uid }) => there.has(uid))
@@ -177,11 +182,12 @@ export function openHouse(options: HouseOptions): House {
   })
   const rbac: Rbac = openRbac({
     teamRoles: team => teams.get(team)?.clusterRoles ?? [],
+    teamUid: team => teams.uidOf(team),
     resources: registry.inside,
     changed: rights.changed,
     failed: following('roles'),
   })
-  const authorizer = openAuthorizer({ kinds, rbac, peek: registry.peek })
+  const authorizer = openAuthorizer({ kinds, rbac, peek: registry.peek, teamUid: team => teams.uidOf(team) })
   const isLive = isLiveWith({ teams, now, lastActivity })
   const explainer = openExplainer({ authorizer, rbac, teams, book, kinds, peek: registry.peek, isLive })
   const signingKeys = openSigningKeys({
@@ -222,6 +228,14 @@ export function openHouse(options: HouseOptions): House {
       throw error
     }
   }
+  /** A refusal says that a key is in use: it counts as a guess (D62). */
+  const takeDigest = ({ username }: Caller, wanted: string, uid: string) => {
+    const source = `keys brought by ${username}`
+    if (guard) checkGuess(guard, source)
+    const taken = book.take(wanted, uid)
+    if (!taken) guard?.failed(source)
+    return taken
+  }
   const ready = Promise.all([book.ready, teams.ready, rbac.ready, signingKeys.ready])
     .then(() => first?.(inside))
     .then(() => repairBuiltIns(inside))
@@ -238,6 +252,7 @@ export function openHouse(options: HouseOptions): House {
     authenticate,
     keyEnds,
     issuer,
+    teamUid: name => teams.uidOf(name),
     rightsChanged: rights.follow,
     noteRead: (kind, { ref, object }) => {
       // What is gone by now was forgotten already, and would never be forgotten again.

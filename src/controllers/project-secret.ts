@@ -7,7 +7,8 @@ import { type Json, type JsonObject, type Ref, type Resource, timestamp } from '
 import { type Resources, refOf } from '../api/resources.ts'
 import { ProjectSecret } from '../kinds/project-secret.ts'
 import { SharedSecret } from '../kinds/shared-secret.ts'
-import { printOwner, readSource, sourceOf, syncManager } from '../kinds/shared-source.ts'
+import { printOwner, readSource, type Source, sourceOf, syncManager, withSourceUid } from '../kinds/shared-source.ts'
+import { teamUidsOf } from '../kinds/team-uids.ts'
 import { mentions, startInformer } from '../reconcile/informer.ts'
 import { startLoop } from '../reconcile/loop.ts'
 
@@ -25,10 +26,17 @@ export type ProjectSecretOptions = {
   readonly failed: (what: string, error: unknown) => void
 }
 
-type Owner = { readonly user?: string; readonly team?: string }
-type Following = { readonly source: Ref | undefined; readonly owner: Owner }
+/** `uid`: which team of that name (D61). */
+type Owner = { readonly user?: string; readonly team?: string; readonly uid?: string | undefined }
+type Following = { readonly source: Source | undefined; readonly owner: Owner }
 type Condition = { readonly [field: string]: string }
-type Outcome = { readonly data?: Json | undefined; readonly reason: string; readonly message: string }
+/** `uid`: of the source, where the data is its. */
+type Outcome = {
+  readonly data?: Json | undefined
+  readonly uid?: string | undefined
+  readonly reason: string
+  readonly message: string
+}
 
 /** Rights may also end without a word, as with a key that expires and whose groups counted. */
 const lookEvery = 60_000
@@ -117,10 +125,11 @@ export function startProjectSecrets(options: ProjectSecretOptions): {
   }
 }
 
-const followingOf = (object: Resource): Following => ({
-  source: sourceOf(object),
-  owner: (object.spec?.['owner'] ?? {}) as Owner,
-})
+function followingOf(object: Resource): Following {
+  const owner = (object.spec?.['owner'] ?? {}) as Owner
+  const uids = teamUidsOf(object)
+  return { source: sourceOf(object), owner: owner.team ? { team: owner.team, uid: uids[owner.team] } : owner }
+}
 
 /** Reads both sides, writes the data if it differs, and says how it stands. */
 async function sync(options: ProjectSecretOptions, ref: Ref): Promise<void> {
@@ -133,12 +142,15 @@ async function sync(options: ProjectSecretOptions, ref: Ref): Promise<void> {
   const there = secret.spec?.['data'] as Json | undefined
   const stays = outcome.data === undefined && (!removeStale || outcome.reason === 'SourceUnreadable')
   const isThere = stays || isSame(there ?? {}, outcome.data ?? {})
-  const written = isThere ? secret : await copy(opened, secret, outcome.data)
+  // A reference without a uid means the first secret that is found under its name (D61).
+  const pinned = outcome.uid && !source.uid ? withSourceUid(secret, outcome.uid) : secret
+  const written =
+    isThere && pinned === secret ? secret : await copy(opened, pinned, isThere ? (there ?? undefined) : outcome.data)
   const message = stays && there ? `${outcome.message}; the data stays as it was last copied` : outcome.message
   await tell(opened, written, { outcome: { ...outcome, message }, now: now(), isCopied: !isThere })
 }
 
-async function judge({ opened, ownerMay }: ProjectSecretOptions, secret: Resource, source: Ref): Promise<Outcome> {
+async function judge({ opened, ownerMay }: ProjectSecretOptions, secret: Resource, source: Source): Promise<Outcome> {
   const { owner } = followingOf(secret)
   const place = `SharedSecret ${slotOf(source)}`
   const found = await opened
@@ -147,11 +159,18 @@ async function judge({ opened, ownerMay }: ProjectSecretOptions, secret: Resourc
     .catch(unreadable)
   if (found instanceof ApiError) return { reason: 'SourceUnreadable', message: found.message }
   if (!found) return { reason: 'SourceNotFound', message: `${place} does not exist` }
+  const { uid } = found.metadata
+  if (source.uid && source.uid !== uid)
+    return {
+      reason: 'SourceReplaced',
+      message: `${place} was created again with uid ${uid}; set spec.sharedSecretRef.uid to it to follow the new one`,
+    }
   const reason = 'SourceForbidden'
   if (!owner.user && !owner.team) return { reason, message: `nobody owns this secret, who could get ${place}` }
   if (!ownerMay(owner, readSource(source)))
     return { reason, message: `the owner, ${printOwner(owner)}, may not get ${place}` }
-  return { data: (found.spec?.['data'] ?? {}) as Json, reason: 'Copied', message: `the data is that of ${place}` }
+  const data = (found.spec?.['data'] ?? {}) as Json
+  return { data, uid, reason: 'Copied', message: `the data is that of ${place}` }
 }
 
 /** As it was read, or not at all: what changed meanwhile is looked at anew. */

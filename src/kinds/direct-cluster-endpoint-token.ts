@@ -1,17 +1,19 @@
 // DirectClusterEndpointToken: a short-lived token for a connected cluster (SPEC §2.5, D31, D32). Signed for the caller, never stored.
 
 import type { Scope } from '../api/caller.ts'
-import { forbidden, invalid, invalidValue } from '../api/errors.ts'
+import { invalid, invalidValue } from '../api/errors.ts'
 import { defineKind, type KindOf, type Tools } from '../api/kind.ts'
 import { type Resource, timestamp } from '../api/object.ts'
-import { integer, type Static, struct, text, time } from '../api/schema.ts'
+import { closed, integer, type Static, struct, text, time } from '../api/schema.ts'
 import { checkScope } from './scope-checks.ts'
 import { scope } from './shapes.ts'
 
-const spec = struct('What the token is to be.', {
-  ttl: integer('Seconds the token lives; absent or 0: an hour.', { minimum: 0 }),
-  scope,
-})
+const spec = struct(
+  'What the token is to be.',
+  { ttl: integer('Seconds the token lives; absent or 0: an hour.', { minimum: 0 }), scope },
+  [],
+  closed,
+)
 const status = struct('The token.', {
   token: text('The issued token, a signed JWT.'),
   expirationTimestamp: time('When it ends.'),
@@ -34,6 +36,7 @@ export const DirectClusterEndpointToken: KindOf<Token> = defineKind({
   status,
   verbs: ['create'],
   stored: false,
+  grants: () => [{ type: 'credential', field: 'spec.scope' }],
   validate: next => checkScope(next.spec?.scope as Scope),
   answer,
   sample: { apiVersion: 'management.platform.sh/v1', kind: 'DirectClusterEndpointToken', spec: { ttl: 600 } },
@@ -48,14 +51,6 @@ async function answer(next: Token, tools: Tools): Promise<Token> {
   const asked = next.spec?.scope as Scope | undefined
   // A token without a scope of its own has that of its key (D32).
   const wanted = asked && Object.keys(asked).length ? asked : tools.caller.scope
-  if (!tools.isWithinScope(wanted))
-    throw forbidden(
-      DirectClusterEndpointToken,
-      '',
-      'the scope of a token is no wider than that of the key it is made with',
-    )
-  if (!tools.caller.key || tools.caller.impersonator)
-    throw forbidden(DirectClusterEndpointToken, '', 'a token is made with an access key, by its owner and nobody else')
   if (tools.dryRun) return next
   const { token, expires } = await tools.sign({ ttl, scope: wanted && eachOnce(wanted) })
   tools.warn(

@@ -1,17 +1,17 @@
 // OwnedAccessKey: a bearer key of a user, a team or a subject (SPEC §2.6).
 
-import type { Scope } from '../api/caller.ts'
+import type { Caller, Scope } from '../api/caller.ts'
 import { type FieldError, fieldForbidden, invalid, invalidSecret, invalidValue, isEnough } from '../api/errors.ts'
+import type { Grant } from '../api/grant.ts'
 import { defineKind, type KindOf, type Right, type Tools, type Who } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
-import { flag, integer, list, mapOf, oneOf, type Static, struct, text, time } from '../api/schema.ts'
-import { callerAsOwner } from './grants.ts'
+import { closed, flag, integer, list, mapOf, oneOf, type Static, struct, text, time } from '../api/schema.ts'
 import { isMistyped, makeKey } from './key-format.ts'
 import { joinActivity, rotation } from './key-rotation.ts'
-import { checkKeyRelease, checkKeyWrite } from './key-rules.ts'
 import { revokedByKey } from './lost-ground.ts'
 import { checkScope } from './scope-checks.ts'
-import { scope } from './shapes.ts'
+import { callerAsOwner, scope } from './shapes.ts'
+import { meansTeam } from './team-uids.ts'
 
 const identity = struct('Single sign-on login data, if available.', {
   userId: text('Subject of the user.'),
@@ -40,29 +40,36 @@ const oidcProvider = struct('If the token is a refresh token, information about 
   scopes: text('Scopes that were asked for.'),
 })
 
-const spec = struct('Desired state of the access key.', {
-  displayName: text('Name shown to people.'),
-  description: text('Free-text description.'),
-  user: text('The user this key refers to. Exactly one of user, team, subject; none means the caller.'),
-  team: text('The team this key refers to.'),
-  subject: text('Generic subject usable instead of user or team.'),
-  groups: list(text(''), 'Extra groups applied when using the key.'),
-  key: text('The key itself, used as bearer token. Shown once, in the answer to its creation; generated when absent.'),
-  disabled: flag('When true, the key continues to exist but does not grant access.'),
-  ttl: integer('Seconds the key lives; absent or 0: for ever.', { minimum: 0 }),
-  ttlAfterLastActivity: flag('When true, ttl counts from the last activity instead of creation.'),
-  scope,
-  type: oneOf(
-    ['Login', 'User', 'Other', 'Reset', 'OIDCRefreshToken', 'NetworkPeer', 'Workspace'],
-    'Whether the key is managed by its user or by the platform itself.',
-    { default: 'User' },
-  ),
-  identity,
-  identityRefresh: time('Last time the identity was refreshed.'),
-  parent: text('Deprecated. A key whose login data this key shares.', { deprecated: true }),
-  oidcProvider,
-  oidcLogin: { ...oidcLogin, deprecated: true } as typeof oidcLogin,
-})
+const spec = struct(
+  'Desired state of the access key.',
+  {
+    displayName: text('Name shown to people.'),
+    description: text('Free-text description.'),
+    user: text('The user this key refers to. Exactly one of user, team, subject; none means the caller.'),
+    team: text('The team this key refers to.'),
+    subject: text('Generic subject usable instead of user or team.'),
+    groups: list(text(''), 'Extra groups applied when using the key.'),
+    key: text(
+      'The key itself, used as bearer token. Shown once, in the answer to its creation; generated when absent.',
+    ),
+    disabled: flag('When true, the key continues to exist but does not grant access.'),
+    ttl: integer('Seconds the key lives; absent or 0: for ever.', { minimum: 0 }),
+    ttlAfterLastActivity: flag('When true, ttl counts from the last activity instead of creation.'),
+    scope,
+    type: oneOf(
+      ['Login', 'User', 'Other', 'Reset', 'OIDCRefreshToken', 'NetworkPeer', 'Workspace'],
+      'Whether the key is managed by its user or by the platform itself.',
+      { default: 'User' },
+    ),
+    identity,
+    identityRefresh: time('Last time the identity was refreshed.'),
+    parent: text('Deprecated. A key whose login data this key shares.', { deprecated: true }),
+    oidcProvider,
+    oidcLogin: { ...oidcLogin, deprecated: true } as typeof oidcLogin,
+  },
+  [],
+  closed,
+)
 
 const status = struct('Observed state of the access key.', {
   lastActivity: time('Last time the key was used.'),
@@ -148,9 +155,10 @@ export const OwnedAccessKey: KindOf<Key> = defineKind({
     ...checkSubject(next, old),
     ...checkScope(next.spec?.scope as Scope, old?.spec?.scope as Scope),
   ],
+  assign: assignOwner,
+  grants: keyGrants,
   admit,
   besides: revokedByKey,
-  release: (old, tools) => checkKeyRelease(OwnedAccessKey, old, tools),
   sample: {
     apiVersion: 'management.platform.sh/v1',
     kind: 'OwnedAccessKey',
@@ -159,12 +167,13 @@ export const OwnedAccessKey: KindOf<Key> = defineKind({
   },
 })
 
-/** One's own keys, and those of teams one may update (D15). */
-function ownRights({ spec = {} }: Key, { username, may }: Who): Right[] {
+/** One's own keys, and those of teams one may update (D15). A key of a deleted team is for administrators alone (D61). */
+function ownRights(key: Key, { username, may, teamUid }: Who): Right[] {
+  const { spec = {} } = key
   if (spec.user !== undefined && spec.user === username)
     return [{ verbs: ['*'], subresources: ['*'], because: 'the key is the caller’s own' }]
   const team = spec.team
-  if (team === undefined) return []
+  if (team === undefined || !meansTeam(key, team, teamUid(team))) return []
   const target = { group: 'management.platform.sh', resource: 'teams', namespace: '', name: team }
   return may({ verb: 'update', target })
     ? [{ verbs: ['*'], subresources: ['*'], because: `the caller may update team ${team}` }]
@@ -216,34 +225,40 @@ function checkSubject(next: Key, old: Key | undefined): FieldError[] {
   )
 }
 
-/** Gives the key its owner, and keeps of the key itself nothing but its digest (D12–D14). */
+/** None of the three given: the caller's own identity (D14). */
+function assignOwner(next: Key, _old: Key | undefined, caller: Caller): Key {
+  if (subjects.some(field => next.spec?.[field])) return next
+  const own = caller.identity === 'Subject' ? { subject: caller.username } : callerAsOwner(caller)
+  return { ...next, spec: { ...next.spec, ...own } }
+}
+
+/** Whoever holds the secret acts as the key's owner. */
+function keyGrants({ spec = {} }: Key): Grant[] {
+  const { team } = spec
+  return [{ type: 'credential', field: 'spec', ...(team ? { to: { kind: 'team', name: team } } : {}) }]
+}
+
+/** Keeps nothing but the digest of the key, and shows it once, in the answer to its creation (D12, D13). */
 async function admit(next: Key, old: Key | undefined, tools: Tools) {
-  const named =
-    next.spec && subjects.some(field => next.spec?.[field]) ? next.spec : { ...next.spec, ...callerAsKeyOwner(tools) }
-  await checkKeyWrite(OwnedAccessKey, { ...next, spec: named }, old, tools)
-  const { key: given, ...rest } = named
+  const { key: given, ...rest } = next.spec ?? {}
   if (!given && old) return { object: { ...next, spec: rest } }
   if (given) refuse(next.metadata.name ?? '', checkKey(given))
   const key = given ?? makeKey(tools.random)
   const digest = tools.digest(key)
-  // Two who bring the same key at the same time: one of them gets it, and it is theirs until their write failed.
-  const abandon = tools.takeDigest(digest, next.metadata.uid ?? '')
-  if (!abandon) refuse(next.metadata.name ?? '', [invalidSecret('spec.key', 'the key is in use already')])
-  if (tools.dryRun) abandon?.()
   const object: Key = { ...next, spec: rest, status: { ...next.status, digest } }
-  const admitted = abandon ? { object, abandon } : { object }
-  // Shown once, in the answer to the creation, and never for a dry run.
-  if (tools.dryRun || old) return admitted
+  // A dry run does not say whether a key is taken: that would be a way to guess keys (D62).
+  if (tools.dryRun) return { object }
+  // Two writes that bring the same key at the same time: one of them gets it, until its write failed.
+  const abandon = tools.takeDigest(digest, next.metadata.uid ?? '')
+  if (!abandon)
+    throw invalid(OwnedAccessKey, next.metadata.name ?? '', [invalidSecret('spec.key', 'the key is in use already')])
+  const admitted = { object, abandon }
+  if (old) return admitted
   if (!given)
     tools.warn(
       "the key is in spec.key of this answer and is never shown again: kubectl create -o jsonpath='{.spec.key}' prints it",
     )
   return { ...admitted, shown: (stored: Resource) => ({ ...stored, spec: { ...stored.spec, key } }) }
-}
-
-/** None of the three given: the caller's own identity. */
-function callerAsKeyOwner(tools: Tools) {
-  return tools.caller.identity === 'Subject' ? { subject: tools.caller.username } : callerAsOwner(tools)
 }
 
 function checkKey(key: string): FieldError[] {

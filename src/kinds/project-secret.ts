@@ -1,21 +1,24 @@
 // ProjectSecret: a secret of one project, its own or a copy kept of a SharedSecret (D30).
 
 import { type FieldError, invalidValue, required } from '../api/errors.ts'
+import type { Grant } from '../api/grant.ts'
 import { defineKind, type KindOf } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
 import { type Static, struct, text, time } from '../api/schema.ts'
-import { checkShared } from './grants.ts'
 import { joinLastRead, lastRead, lastReadColumn } from './last-read.ts'
 import { checkData, data, lastApplied } from './secret-data.ts'
 import { history } from './secret-history.ts'
 import { countVersion, previousVersion, version } from './secret-version.ts'
-import { access, checkAccess, checkOwner, conditions, keepOwner, owner, sharedRights } from './shapes.ts'
+import { access, checkAccess, checkOwner, conditions, keepOwner, owner, sharedGrants, sharedRights } from './shapes.ts'
 import { ownerName } from './shared-secret.ts'
-import { checkSource, keepCopy, sourceOf } from './shared-source.ts'
+import { keepCopy, keepSourceUid, sourceOf } from './shared-source.ts'
 
 const sharedSecretRef = struct('The SharedSecret whose data this secret follows.', {
   name: text('Name of the SharedSecret.'),
   namespace: text('Namespace of the SharedSecret; empty means default.'),
+  uid: text(
+    'uid of the SharedSecret, filled in by the server. A SharedSecret that is created again under the same name is followed once somebody who may read it writes its uid here.',
+  ),
 })
 
 const spec = struct('Desired state of the project secret.', {
@@ -76,12 +79,11 @@ export const ProjectSecret: KindOf<Resource<Static<typeof spec>, Static<typeof s
     lastReadColumn,
   ],
   rights: sharedRights,
-  admit: async (next, old, tools) => {
-    const object = keepCopy(ProjectSecret, keepOwner(next, old, tools), old, tools)
-    await checkShared(ProjectSecret, object, old, tools)
-    await checkSource(ProjectSecret, object, old, tools)
-    return { object: countVersion(object, old, tools) }
-  },
+  assign: (next, old, caller) => keepSourceUid(keepOwner(next, old, caller), old),
+  grants: object => [...sharedGrants(object), ...copyGrant(object)],
+  admit: async (next, old, tools) => ({
+    object: countVersion(keepCopy(ProjectSecret, next, old, tools), old, tools),
+  }),
   keepsLastRead: true,
   join: joinLastRead,
   besides: (old, next) => previousVersion(ProjectSecret, old, next),
@@ -101,6 +103,12 @@ export const ProjectSecret: KindOf<Resource<Static<typeof spec>, Static<typeof s
     spec: { data: { password: 'aHVudGVyMg==' } },
   },
 })
+
+/** Whoever reads this secret reads the one it follows. */
+function copyGrant(object: Resource<Static<typeof spec>, unknown>): Grant[] {
+  const source = sourceOf(object)
+  return source ? [{ type: 'copy', field: 'spec.sharedSecretRef', source, owner: object.spec?.owner ?? {} }] : []
+}
 
 function checkNamespace(namespace: string): FieldError[] {
   if (/^p-.+/.test(namespace)) return []

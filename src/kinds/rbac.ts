@@ -1,11 +1,12 @@
 // Role, ClusterRole, RoleBinding, ClusterRoleBinding: Kubernetes' own kinds, with Kubernetes' rules (D2, D27).
 
 import { type FieldError, invalidValue, notSupported, required } from '../api/errors.ts'
-import { defineKind, type Kind, type Question, type Tools } from '../api/kind.ts'
+import type { Grant, Recipient } from '../api/grant.ts'
+import { defineKind, type Kind } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
-import { list, mapOf, type Static, struct, text } from '../api/schema.ts'
+import { closed, list, mapOf, type Static, struct, text } from '../api/schema.ts'
 import { checkAggregation } from './aggregation.ts'
-import { refuseMissing } from './grants.ts'
+import { teamOfGroup } from './team-uids.ts'
 
 const policyRule = struct(
   'What may be done with what.',
@@ -17,25 +18,41 @@ const policyRule = struct(
     nonResourceURLs: list(text(''), 'Paths; a trailing * only as the whole last step. Only in a ClusterRole.'),
   },
   ['verbs'],
+  closed,
 )
 export type PolicyRule = Static<typeof policyRule>
 
 const rules = list(policyRule, 'What the role allows; rules add up.')
 
-const requirement = struct('A requirement on a label.', {
-  key: text('The label.'),
-  operator: text('In, NotIn, Exists or DoesNotExist.'),
-  values: list(text(''), 'Values to compare with.'),
-})
-const aggregationRule = struct('Takes the rules from other cluster roles.', {
-  clusterRoleSelectors: list(
-    struct('Selects cluster roles by their labels.', {
-      matchLabels: mapOf(text(''), 'Labels that must have these values.'),
-      matchExpressions: list(requirement, 'Requirements that must all hold.'),
-    }),
-    'Cluster roles that match any of these are taken.',
-  ),
-})
+const requirement = struct(
+  'A requirement on a label.',
+  {
+    key: text('The label.'),
+    operator: text('In, NotIn, Exists or DoesNotExist.'),
+    values: list(text(''), 'Values to compare with.'),
+  },
+  [],
+  closed,
+)
+const aggregationRule = struct(
+  'Takes the rules from other cluster roles.',
+  {
+    clusterRoleSelectors: list(
+      struct(
+        'Selects cluster roles by their labels.',
+        {
+          matchLabels: mapOf(text(''), 'Labels that must have these values.'),
+          matchExpressions: list(requirement, 'Requirements that must all hold.'),
+        },
+        [],
+        closed,
+      ),
+      'Cluster roles that match any of these are taken.',
+    ),
+  },
+  [],
+  closed,
+)
 
 const rbacGroup = 'rbac.authorization.k8s.io'
 const roleRef = struct(
@@ -67,7 +84,7 @@ export type RoleObject = {
 }
 export type BindingObject = { readonly roleRef?: Static<typeof roleRef>; readonly subjects?: Static<typeof subjects> }
 
-const common = { group: rbacGroup, version: 'v1', nameRule: 'segment', categories: [] } as const
+const common = { group: rbacGroup, version: 'v1', nameRule: 'segment', categories: [], checkedWhole: true } as const
 
 function roleKind(kind: 'Role' | 'ClusterRole', namespaced: boolean): Kind {
   const lower = kind.toLowerCase()
@@ -83,10 +100,14 @@ function roleKind(kind: 'Role' | 'ClusterRole', namespaced: boolean): Kind {
       ...checkRules((next as RoleObject).rules ?? [], namespaced),
       ...checkAggregation((next as RoleObject).aggregationRule),
     ],
-    admit: async (next, old, tools) => {
-      await checkEscalation(namespaced ? Role : ClusterRole, next, old, tools)
-      return { object: next }
-    },
+    grants: role => [
+      {
+        type: 'rules',
+        field: 'rules',
+        rules: (role as RoleObject).rules ?? [],
+        aggregates: (role as RoleObject).aggregationRule !== undefined,
+      },
+    ],
     sample: {
       apiVersion: `${rbacGroup}/v1`,
       kind,
@@ -130,10 +151,7 @@ function bindingKind(kind: 'RoleBinding' | 'ClusterRoleBinding', namespaced: boo
     ],
     prepare: next => withDefaults(next as typeof next & BindingObject),
     validate: (next, old) => checkBinding(next as BindingObject, old as BindingObject | undefined, namespaced),
-    admit: async (next, _old, tools) => {
-      await checkBind(namespaced ? RoleBinding : ClusterRoleBinding, next, tools)
-      return { object: next }
-    },
+    grants: bindingGrants,
     sample: {
       apiVersion: `${rbacGroup}/v1`,
       kind,
@@ -149,51 +167,21 @@ export const ClusterRole: Kind = roleKind('ClusterRole', false)
 export const RoleBinding: Kind = bindingKind('RoleBinding', true)
 export const ClusterRoleBinding: Kind = bindingKind('ClusterRoleBinding', false)
 
-type Any = Resource<unknown, unknown>
-
-const everything: PolicyRule[] = [
-  { verbs: ['*'], apiGroups: ['*'], resources: ['*'] },
-  { verbs: ['*'], nonResourceURLs: ['*'] },
-]
-
-/** A scoped key gives nothing away, whatever its owner might: what it gave would be outside its scope (D25). */
-async function judgeUnscoped(tools: Tools, question: Question) {
-  return tools.isWithinScope(undefined) ? tools.judge(question) : { allowed: false }
+/** The role, to each subject. A binding without subjects still names the role: a later write adds them. */
+function bindingGrants(object: Resource<unknown, unknown>): Grant[] {
+  const { roleRef: bound, subjects: all = [] } = object as BindingObject
+  const { namespace = '' } = object.metadata
+  const kind = bound?.kind === 'Role' ? 'Role' : 'ClusterRole'
+  const role = { kind, namespace: kind === 'Role' ? namespace : '', name: bound?.name ?? '' } as const
+  const grant = { type: 'role', field: 'roleRef', role, namespace } as const
+  return [grant, ...all.map((one, index) => ({ ...grant, field: `subjects[${index}]`, to: recipientOf(one) }))]
 }
 
-/** A role may hold only what its author holds, unless they may `escalate` it. Aggregation may come to hold anything. */
-async function checkEscalation(kind: Kind, next: Any, old: Any | undefined, tools: Tools): Promise<void> {
-  const { rules: wanted = [], aggregationRule: takes } = next as RoleObject
-  const before = old as RoleObject | undefined
-  if (before && JSON.stringify([wanted, takes]) === JSON.stringify([before.rules ?? [], before.aggregationRule])) return
-  const { namespace = '', name = '' } = next.metadata
-  if (
-    (
-      await judgeUnscoped(tools, {
-        verb: 'escalate',
-        target: { group: kind.group, resource: kind.plural, namespace, name },
-      })
-    ).allowed
-  )
-    return
-  refuseMissing(kind, next, tools, takes ? everything : wanted, namespace)
-}
-
-/** Binding a role gives its rules away: they must be held, or the verb `bind` on the role. */
-async function checkBind(kind: Kind, next: Any, tools: Tools): Promise<void> {
-  const { roleRef: bound } = next as BindingObject
-  const ofNamespace = bound?.kind === 'Role'
-  const { namespace = '' } = next.metadata
-  const ref = { namespace: ofNamespace ? namespace : '', name: bound?.name ?? '' }
-  const target = { group: kind.group, resource: ofNamespace ? 'roles' : 'clusterroles', ...ref }
-  if ((await judgeUnscoped(tools, { verb: 'bind', target })).allowed) return
-  refuseMissing(
-    kind,
-    next,
-    tools,
-    tools.rulesOfRole(ofNamespace ? 'Role' : 'ClusterRole', ref) ?? everything,
-    namespace,
-  )
+/** A team is meant by its group, or by the username that its keys have (D16). */
+function recipientOf({ kind, name = '' }: NonNullable<BindingObject['subjects']>[number]): Recipient {
+  const team = teamOfGroup(name)
+  if (team !== undefined) return { kind: 'team', name: team }
+  return { kind: kind === 'Group' ? 'group' : 'user', name }
 }
 
 const names = ({ subjects: all = [] }: BindingObject, kind: string) =>

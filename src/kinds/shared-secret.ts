@@ -3,12 +3,11 @@
 import { defineKind, type KindOf } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
 import { type Static, struct, text } from '../api/schema.ts'
-import { checkShared } from './grants.ts'
 import { joinLastRead, lastRead, lastReadColumn } from './last-read.ts'
 import { checkData, data, lastApplied } from './secret-data.ts'
 import { history } from './secret-history.ts'
 import { countVersion, previousVersion, version } from './secret-version.ts'
-import { access, checkAccess, checkOwner, conditions, keepOwner, owner, sharedRights } from './shapes.ts'
+import { access, checkAccess, checkOwner, conditions, keepOwner, owner, sharedGrants, sharedRights } from './shapes.ts'
 
 const spec = struct('Desired state of the shared secret.', {
   displayName: text('Name shown to people.'),
@@ -50,11 +49,9 @@ export const SharedSecret: KindOf<Resource<Static<typeof spec>, Static<typeof st
     lastReadColumn,
   ],
   rights: sharedRights,
-  admit: async (next, old, tools) => {
-    const object = keepOwner(next, old, tools)
-    await checkShared(SharedSecret, object, old, tools)
-    return { object: countVersion(object, old, tools) }
-  },
+  assign: keepOwner,
+  grants: sharedGrants,
+  admit: async (next, old, tools) => ({ object: countVersion(next, old, tools) }),
   keepsLastRead: true,
   join: joinLastRead,
   besides: (old, next) => previousVersion(SharedSecret, old, next),

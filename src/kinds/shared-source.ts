@@ -1,15 +1,19 @@
-// What a ProjectSecret that follows a SharedSecret may be sent, and who may make it follow one (D30). Also the words for its source, which the controller uses too.
+// A ProjectSecret that follows a SharedSecret: where its data comes from, and what a client may send (D30).
 
 import { systemCaller } from '../api/caller.ts'
 import { canonical } from '../api/encode.ts'
-import { fieldForbidden, forbidden, invalid } from '../api/errors.ts'
+import { fieldForbidden, invalid } from '../api/errors.ts'
 import type { Kind, Question, Tools } from '../api/kind.ts'
 import type { Json, Ref, Resource } from '../api/object.ts'
 
 /** Who keeps the copy: the controller, under this name. */
 export const syncManager = 'project-secret-sync'
 
-type Named = { readonly name?: string | undefined; readonly namespace?: string | undefined }
+type Named = {
+  readonly name?: string | undefined
+  readonly namespace?: string | undefined
+  readonly uid?: string | undefined
+}
 type Owner = { readonly user?: string | undefined; readonly team?: string | undefined }
 type Spec = {
   readonly sharedSecretRef?: Named | undefined
@@ -18,15 +22,29 @@ type Spec = {
 }
 type Secret = Resource<Spec, unknown>
 
+export type Source = Ref & { readonly uid?: string | undefined }
+
 /** Where the data comes from; undefined: it is the secret's own. */
-export function sourceOf(object: Pick<Secret, 'spec'> | undefined): Ref | undefined {
-  const { name, namespace } = object?.spec?.sharedSecretRef ?? {}
-  return name ? { namespace: namespace || 'default', name } : undefined
+export function sourceOf(object: Pick<Secret, 'spec'> | undefined): Source | undefined {
+  const { name, namespace, uid } = object?.spec?.sharedSecretRef ?? {}
+  return name ? { namespace: namespace || 'default', name, ...(uid ? { uid } : {}) } : undefined
 }
 
-export const readSource = (source: Ref): Question => ({
+/** A reference that is sent without a uid, and names the same secret as before, means the same one as before (D61). */
+export function keepSourceUid<T extends Secret>(next: T, old: T | undefined): T {
+  const [now, before] = [sourceOf(next), sourceOf(old)]
+  const isSameName = now && before && now.name === before.name && now.namespace === before.namespace
+  return isSameName && before.uid && !now.uid ? withSourceUid(next, before.uid) : next
+}
+
+export function withSourceUid<T extends Secret>(object: T, uid: string | undefined): T {
+  const { uid: _, ...named } = object.spec?.sharedSecretRef ?? {}
+  return { ...object, spec: { ...object.spec, sharedSecretRef: uid === undefined ? named : { ...named, uid } } }
+}
+
+export const readSource = ({ namespace, name }: Ref): Question => ({
   verb: 'get',
-  target: { group: 'management.platform.sh', resource: 'sharedsecrets', ...source },
+  target: { group: 'management.platform.sh', resource: 'sharedsecrets', namespace, name },
 })
 
 const isSame = (one: unknown, other: unknown) => canonical((one ?? null) as Json) === canonical((other ?? null) as Json)
@@ -47,28 +65,6 @@ export function keepCopy<T extends Secret>(kind: Kind, next: T, old: T | undefin
       ),
     ])
   return { ...next, spec: kept === undefined ? spec : { ...spec, data: kept } }
-}
-
-/** Whoever makes a secret follow another, and whoever it then belongs to, must be able to read that other one. */
-export async function checkSource(kind: Kind, next: Secret, old: Secret | undefined, tools: Tools): Promise<void> {
-  const source = sourceOf(next)
-  if (!source || tools.caller === systemCaller) return
-  const owner = next.spec?.owner
-  if (isSame(source, sourceOf(old)) && isSame(owner, old?.spec?.owner)) return
-  const question = readSource(source)
-  const lacking: string[] = []
-  if (!(await tools.judge(question)).allowed) lacking.push(`user "${tools.caller.username}"`)
-  if (owner?.user || owner?.team) {
-    const as = tools.callerOf(owner)
-    if (!as || !tools.judgeOther(as, question).allowed) lacking.push(`the owner, ${printOwner(owner)}`)
-  } else
-    tools.warn('spec.owner: nobody owns this secret, so nothing is copied: the owner must be able to get the source')
-  if (lacking.length)
-    throw forbidden(
-      kind,
-      next.metadata.name ?? '',
-      `spec.sharedSecretRef needs permission to get sharedsecrets "${source.name}" in the namespace "${source.namespace}"; missing for ${lacking.join(' and ')}`,
-    )
 }
 
 export const printOwner = ({ user, team }: Owner) => (user ? `user "${user}"` : `team "${team}"`)

@@ -1,15 +1,14 @@
 // Team: groups users, and may own things and keys of its own (SPEC §2.4).
 
 import { duplicateValue, type FieldError, invalid, invalidValue, required } from '../api/errors.ts'
-import { defineKind, type KindOf, type Tools } from '../api/kind.ts'
+import type { Grant, Recipient } from '../api/grant.ts'
+import { defineKind, type KindOf, type Tools, type Who } from '../api/kind.ts'
 import { dnsLabel } from '../api/names.ts'
 import type { JsonObject, Resource } from '../api/object.ts'
 import { list, mapList, type Static, setOf, struct, text } from '../api/schema.ts'
-import { checkClusterRoles, checkPullSecrets, checkShared, isJoined } from './grants.ts'
 import { revokedByTeam } from './lost-ground.ts'
-import { access, checkAccess, checkOwner, conditions, keepOwner, owner, sharedRights } from './shapes.ts'
+import { access, checkAccess, checkOwner, conditions, keepOwner, owner, sharedGrants, sharedRights } from './shapes.ts'
 import { ownerName } from './shared-secret.ts'
-import { checkTeamPower } from './team-power.ts'
 
 const imagePullSecret = struct('A reference to an image pull secret; grants nothing by itself.', {
   apiGroup: text('API group of the secret.'),
@@ -87,19 +86,18 @@ export const Team: KindOf<Resource<Static<typeof spec>, Static<typeof status>>> 
       : { ...next, spec: { ...next.spec, username: next.metadata.name } },
   rights: (team, who) => [
     ...sharedRights(team, who),
-    ...(who.teams.includes(team.metadata.name ?? '')
+    ...(isMember(team, who)
       ? [{ verbs: ['get'], subresources: ['permissions'], because: 'members may get their team' }]
       : []),
   ],
   besides: revokedByTeam,
+  assign: keepOwner,
+  grants: teamGrants,
   admit: async (next, old, tools) => {
-    const object = keepOwner(next, old, tools)
-    await checkShared(Team, object, old, tools)
-    if (isJoined(object, old)) await checkTeamPower(Team, object, object.metadata.name ?? '', tools)
-    checkClusterRoles(Team, object, old, tools)
-    await checkPullSecrets(Team, object, old, tools)
-    if (object.spec?.username !== old?.spec?.username) checkTaken(object, tools)
-    return { object }
+    for (const { name = '' } of next.spec?.clusterRoles ?? [])
+      if (!old?.spec?.clusterRoles?.some(one => one.name === name)) warnOfMissingRole(name, tools)
+    if (next.spec?.username !== old?.spec?.username) checkTaken(next, tools)
+    return { object: next }
   },
   validate: next => [
     ...checkUsername(next.spec?.username),
@@ -118,6 +116,53 @@ export const Team: KindOf<Resource<Static<typeof spec>, Static<typeof status>>> 
     spec: { displayName: 'Web', users: ['ada', 'grace'] },
   },
 })
+
+function isMember({ metadata: { name = '', uid } }: Pick<Resource, 'metadata'>, { teams }: Who): boolean {
+  return teams.has(name) && teams.get(name) === uid
+}
+
+type TeamObject = Resource<Static<typeof spec>, unknown>
+
+/** A team that comes to be has at once what others gave to its name; its members have what the team has. */
+function teamGrants(team: TeamObject): Grant[] {
+  const { name = '' } = team.metadata
+  const { users = [], groups = [], clusterRoles = [], imagePullSecrets = [] } = team.spec ?? {}
+  const members = (field: string, kind: Recipient['kind'], names: readonly string[]): Grant[] =>
+    names.map(one => ({ type: 'team', field, team: name, to: { kind, name: one } }))
+  return [
+    { type: 'team', field: 'metadata.name', team: name },
+    ...members('spec.users', 'user', users),
+    ...members('spec.groups', 'group', groups),
+    ...clusterRoles.map(
+      (role): Grant => ({
+        type: 'role',
+        field: 'spec.clusterRoles',
+        role: { kind: 'ClusterRole', namespace: '', name: role.name ?? '' },
+        namespace: '',
+      }),
+    ),
+    ...imagePullSecrets.map(
+      (secret, index): Grant => ({
+        type: 'read',
+        field: `spec.imagePullSecrets[${index}]`,
+        target: pullTarget(secret),
+      }),
+    ),
+    ...sharedGrants(team),
+  ]
+}
+
+const pullTarget = ({ apiGroup, kind, secretName, secretNamespace }: Static<typeof imagePullSecret>) => ({
+  group: apiGroup ?? 'management.platform.sh',
+  resource: `${(kind ?? 'SharedSecret').toLowerCase()}s`,
+  namespace: secretNamespace || 'default',
+  name: secretName ?? '',
+})
+
+function warnOfMissingRole(name: string, tools: Tools): void {
+  if (!tools.rulesOfRole('ClusterRole', { namespace: '', name }))
+    tools.warn(`spec.clusterRoles: cluster role "${name}" does not exist yet; the team gets its rules once it does`)
+}
 
 /** A username belongs to one team (D23). */
 function checkTaken(

@@ -1,4 +1,4 @@
-// The stretch every write walks, whatever its verb: the kind's prepare, all checks at once, the kind's admit.
+// What every write passes, whatever its verb: the kind's prepare, all checks at once, the gate for power, the kind's admit.
 
 import { type FieldError, invalid, isEnough } from '../api/errors.ts'
 import type { Kind, Shown, Tools } from '../api/kind.ts'
@@ -38,6 +38,8 @@ export async function admit(ctx: Context, { kind, next, old, errors, tools }: In
   ]
   if (all.length === 0) all.push(...(await checkOwnerChange(ctx.kinds, kind, prepared, old, tools)))
   if (all.length) throw invalid(kind, prepared.metadata.name ?? '', all)
-  const admitted: Admitted = kind.admit ? await kind.admit(prepared, old, tools) : { object: prepared }
+  const assigned = kind.assign ? kind.assign(prepared, old, tools.caller) : prepared
+  const gated = await ctx.gate.admit({ kind, next: assigned, old, tools })
+  const admitted: Admitted = kind.admit ? await kind.admit(gated, old, tools) : { object: gated }
   return { ...admitted, object: redactLastApplied(kind, admitted.object) }
 }

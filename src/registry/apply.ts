@@ -145,6 +145,9 @@ function checkConfiguration(kind: Kind, ref: Ref, body: Json): Resource {
 /** Merging a body of 3 MiB costs a hundred times what reading it does: one that is wrong all over never gets there. */
 function refuseHopeless(kind: Kind, config: Resource): void {
   const { object, errors } = receive(kind, config as unknown as Json, { fieldValidation: 'Ignore' })
+  // Merging would answer 400 to a field that is not in the schema; where it lifts a restriction, it is 422 (D25).
+  if (errors.some(({ reason }) => reason === 'FieldValueForbidden'))
+    throw invalid(kind, config.metadata.name ?? '', errors)
   const all = errors.length
     ? errors
     : [...checkMetadata(kind, object.metadata, () => {}), ...(kind.validate?.(object, undefined) ?? [])]

@@ -24,7 +24,7 @@ export async function remove(ctx: Context, kind: Kind, at: Ref, options: DeleteO
     const { old, sealed } = loadToRemove(ctx, kind, entry)
     checkPreconditions(kind, ref.name, old, options)
     const tools = ctx.tools({ dryRun: options.dryRun ?? false, warn: () => {} })
-    await kind.release?.(old, tools)
+    ctx.gate.release(kind, old, tools)
     const next = marked(old, options, ctx.now())
     const gone = isGone(next, ctx.now())
     const unchanged = next.metadata === old.metadata

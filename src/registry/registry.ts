@@ -1,6 +1,7 @@
 // The verbs, once, for every kind: implements Resources in process. bin/ opens it and hands `as(caller)` to the rooms above.
 
 import { type Caller, systemCaller } from '../api/caller.ts'
+import type { Gate } from '../api/grant.ts'
 import type { Kind, Tools } from '../api/kind.ts'
 import type { Ref, Resource } from '../api/object.ts'
 import { parseStored } from '../api/parsed.ts'
@@ -22,13 +23,14 @@ export type RegistryOptions = {
   readonly kinds: readonly Kind[]
   readonly store: Store
   readonly sealer: Sealer
+  readonly gate: Gate
   readonly now: () => number
   readonly uuid: () => string
   readonly lastActivity: (uid: string) => number | undefined
   /** What kinds may ask of the house; the registry adds who asks and how. */
   readonly tools: (
     caller: Caller,
-  ) => Omit<Tools, 'caller' | 'warn' | 'dryRun' | 'read' | 'list' | 'namespaces' | 'written'>
+  ) => Omit<Tools, 'caller' | 'warn' | 'dryRun' | 'read' | 'list' | 'uidOf' | 'namespaces' | 'written'>
 }
 
 export interface Registry {
@@ -67,6 +69,7 @@ const openPeek =
   }
 
 function bind(options: RegistryOptions, caller: Caller, inside: boolean): Resources {
+  const peek = openPeek(options.store)
   const read: Tools['read'] = (kind, ref) => get(ctx, kind, ref).then(document => document.object, notThere)
   const all: Tools['list'] = async (kind, selection) =>
     (await list({ ...ctx, inside: true }, kind, selection)).items.map(({ object }) => object)
@@ -82,6 +85,7 @@ function bind(options: RegistryOptions, caller: Caller, inside: boolean): Resour
       written: [],
       read,
       list: all,
+      uidOf: (kind, ref) => peek(kind, ref)?.metadata.uid,
       namespaces: () => namespacesInUse(options),
     }),
   }

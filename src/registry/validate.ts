@@ -3,6 +3,7 @@
 import {
   duplicateValue,
   type FieldError,
+  fieldForbidden,
   invalidSecret,
   invalidValue,
   isEnough,
@@ -41,7 +42,8 @@ function conformStruct(schema: Schema, value: { readonly [key: string]: Json }, 
   for (const key of keysOf(value)) {
     const property = Object.hasOwn(properties, key) ? properties[key] : undefined
     if (!property || property['x-internal']) {
-      noteUnknown(found, path, key)
+      if (schema['x-closed']) found.errors.push(fieldForbidden(join(path, key), `unknown field "${join(path, key)}"`))
+      else noteUnknown(found, path, key)
       continue
     }
     const item = value[key] as Json

@@ -122,7 +122,7 @@ describe('direct-cluster tokens', () => {
     await refused(
       stage.admin.ask('POST', tokens, { spec: {} }, { 'Impersonate-User': 'ada' }),
       403,
-      /by its owner and nobody else/,
+      /by its owner and not while impersonating/,
     )
   })
 

@@ -117,11 +117,18 @@ export function kindSuite(kind: Kind, more: readonly Kind[] = []): void {
     })
 
     if (kind.verbs.includes('create'))
-      test('warns of an unknown field and drops it (wire §1.8)', async () => {
+      test('warns of an unknown field and drops it, or refuses it where that would lift a restriction (wire §1.8, D25)', async () => {
         const told: string[] = []
         const sample = named(kind, 'unknown-field')
         const body = { ...sample, spec: { ...(sample['spec'] as JsonObject), bogus: 1 } }
         const options = { dryRun: true, warn: (text: string) => told.push(text) }
+        if (kind.spec?.['x-closed']) {
+          const error = await resources.create(kind, spaceOf(kind), body, options).catch(one => one)
+          assert.deepEqual(error.status?.details?.causes, [
+            { reason: 'FieldValueForbidden', field: 'spec.bogus', message: 'Forbidden: unknown field "spec.bogus"' },
+          ])
+          return
+        }
         const { object } = await resources.create(kind, spaceOf(kind), body, options)
         const field = kind.spec ? 'spec.bogus' : 'spec'
         assert.deepEqual(told, [`unknown field "${field}"`])

@@ -83,7 +83,7 @@ describe('a project secret that follows a shared secret', () => {
     )
   })
 
-  test('follows changes, deletion and return of its source; the data stays meanwhile', async () => {
+  test('follows changes and deletion of its source, and another one of that name once its uid is written; the data stays meanwhile', async () => {
     await share('moving', { a: base64('1') })
     await must(admin.ask('POST', copies(), following('moving', 'moving')))
     await follows('moving', { a: base64('1') })
@@ -93,7 +93,10 @@ describe('a project secret that follows a shared secret', () => {
     const stale = await follows('moving', { b: base64('2') }, 'SourceNotFound')
     assert.equal(condition(stale)?.status, 'False')
     assert.match(condition(stale)?.message ?? '', /does not exist; the data stays/)
-    await share('moving', { c: base64('3') })
+    const other = await share('moving', { c: base64('3') })
+    await follows('moving', { b: base64('2') }, 'SourceReplaced')
+    const spec = { sharedSecretRef: { uid: other.metadata.uid } }
+    await must(admin.ask('PATCH', `${copies()}/moving`, { spec }, merge))
     await follows('moving', { c: base64('3') })
   })
 

@@ -4,6 +4,7 @@ import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { gate } from '../../src/admission/gate.ts'
 import type { Caller } from '../../src/api/caller.ts'
 import type { Kind, Question } from '../../src/api/kind.ts'
 import type { JsonObject, Metadata, Ref, Resource } from '../../src/api/object.ts'
@@ -95,6 +96,7 @@ export async function openHouse(options: HouseOptions = {}): Promise<House & { r
     kinds,
     store,
     sealer,
+    gate,
     now: clock.now,
     uuid: randomUUID,
     lastActivity: () => undefined,
@@ -123,6 +125,7 @@ export async function openHouse(options: HouseOptions = {}): Promise<House & { r
       whoCan: () => [],
       permissionsOf: () => ({ members: [], permissions: [] }),
       teamWithUsername: () => undefined,
+      teamUid: name => `uid-of-${name}`,
       callerNamed: user => ({ username: user, groups: [] }),
       callerOf: ({ user, team }) => ({ username: user ?? `platform:team:${team}`, groups: [] }),
       takeDigest: (wanted, uid) => book.take(wanted, uid),

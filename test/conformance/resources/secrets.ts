@@ -1,6 +1,7 @@
 // What never leaves: sealed data, hidden fields, keys that are shown once (D5, D12, D13, D21, D28). Part of the resources suite.
 
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import { describe, test } from 'node:test'
 import type { Status } from '../../../src/api/errors.ts'
 import type { Json, Resource } from '../../../src/api/object.ts'
@@ -157,17 +158,6 @@ export function secretsSuite(open: OpenHouse): void {
     const keyOf = (object: Resource | undefined) => object?.spec?.['key']
     const digestOf = async (object: Resource) =>
       (await house().inside.get(OwnedAccessKey, ref(object))).object.status?.['digest'] as string
-    const known = (key: string) =>
-      until(async () => {
-        const status = await house()
-          .resources.create(OwnedAccessKey, '', json({ spec: { key } }), { dryRun: true })
-          .then(
-            () => undefined,
-            error => error.code,
-          )
-        return status === 422
-      })
-
     test('show the key in the answer to their creation and by no other door (D13)', async () => {
       await watching(
         house(),
@@ -304,7 +294,7 @@ export function secretsSuite(open: OpenHouse): void {
       const other = `other-${fresh()}-${'x'.repeat(32)}`
       const patched = await house().resources.patch(OwnedAccessKey, ref(made), merge({ spec: { key: other } }))
       assert.equal(keyOf(patched.object), undefined, 'the answer to a patch leaves the key out')
-      await known(other)
+      assert.equal(await digestOf(made), createHash('sha256').update(other).digest('hex'))
     })
 
     test('do not tell a digest to those who send one (D13)', async () => {

@@ -1,23 +1,19 @@
 // What comes with acting as a team: nobody gives a place in it, or a key of it, who could not do the same (D14, D27).
 
 import { forbidden } from '../api/errors.ts'
-import type { Kind, Tools } from '../api/kind.ts'
-import type { Resource } from '../api/object.ts'
+import type { GatedWrite } from '../api/grant.ts'
 import type { RuleLike } from '../api/permissions.ts'
-import { refuseMissing } from './grants.ts'
+import { teamGroup } from '../kinds/team-uids.ts'
+import { refuseMissing } from './check-grants.ts'
 
 const everything: RuleLike = { verbs: ['*'], apiGroups: ['*'], resources: ['*'] }
 
-/** `object` is what is being written: the team itself, or a key of it. */
-export async function checkTeamPower(
-  kind: Kind,
-  object: Resource<unknown, unknown>,
-  team: string,
-  tools: Tools,
-): Promise<void> {
-  const group = `platform:team:${team}`
-  for (const { rules, namespace } of tools.boundTo(group)) refuseMissing(kind, object, tools, rules, namespace)
-  // Looking through all objects is for those of whom nothing better is known.
+/** The write is of the team itself, or of a key of it. */
+export async function checkTeamPower(check: GatedWrite, team: string): Promise<void> {
+  const { kind, next, tools } = check
+  const group = teamGroup(team)
+  for (const { rules, namespace } of tools.boundTo(group)) refuseMissing(check, rules, namespace)
+  // Looking through all objects is for callers of whom nothing better is known.
   const isMember = tools.caller.groups.includes(group) && tools.isWithinScope(undefined)
   if (isMember || tools.missing([everything], '').length === 0) return
   for (const { verbs, subresources, target } of await tools.sharedWith(team))
@@ -28,7 +24,7 @@ export async function checkTeamPower(
         const where = target.namespace ? ` in the namespace "${target.namespace}"` : ''
         throw forbidden(
           kind,
-          object.metadata.name ?? '',
+          next.metadata.name ?? '',
           `team "${team}" has rights that user "${tools.caller.username}" does not have: ${verb} ${target.resource} "${target.name}"${where}`,
         )
       }

@@ -1,0 +1,24 @@
+// Built-in roles and their bindings stay what they are: every server relies on them (D27).
+
+import { canonical } from '../api/encode.ts'
+import { forbidden } from '../api/errors.ts'
+import type { Kind } from '../api/kind.ts'
+import type { Json, Resource } from '../api/object.ts'
+import { isBuiltInName } from '../kinds/built-in-roles.ts'
+
+/** 403 where a write creates one, or changes its labels, owners, rules, role or subjects. */
+export function refuseBuiltInChange(kind: Kind, next: Resource, old: Resource | undefined): void {
+  const { name = '' } = next.metadata
+  if (kind.group !== 'rbac.authorization.k8s.io' || kind.namespaced || !isBuiltInName(name)) return
+  if (old && fixedPart(next) === fixedPart(old)) return
+  const instead = kind.kind === 'ClusterRole' ? 'create a role of your own' : 'create a binding of your own'
+  throw forbidden(
+    kind,
+    name,
+    `it is built-in: its labels, owners${kind.kind === 'ClusterRole' ? ' and rules' : ', role and subjects'} cannot be changed; ${instead}`,
+  )
+}
+
+function fixedPart({ metadata: { labels, ownerReferences }, ...rest }: Resource): string {
+  return canonical([rest, labels ?? {}, ownerReferences ?? []] as unknown as Json)
+}

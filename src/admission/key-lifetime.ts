@@ -1,0 +1,40 @@
+// How long an access key may live: at most as the setting says (D18), and no longer than the credential it is made with (D62).
+
+import { forbidden, invalid, invalidValue } from '../api/errors.ts'
+import type { Key, KeyWrite } from './access-key.ts'
+
+export const isLifetimeChanged = (next: Key, old: Key): boolean =>
+  (next.spec?.ttl || 0) !== (old.spec?.ttl || 0) ||
+  (next.spec?.ttlAfterLastActivity ?? false) !== (old.spec?.ttlAfterLastActivity ?? false)
+
+export function checkLifetime(write: KeyWrite): void {
+  checkSetting(write)
+  const { next, old, tools, isIssued, administers } = write
+  const isEnabled = old?.spec?.disabled === true && !next.spec?.disabled
+  if (administers || (old && !isIssued && !isEnabled && !isLifetimeChanged(next, old))) return
+  const ownEnd = tools.ownKeyEnds()
+  if (ownEnd === undefined) return
+  const { ttl, ttlAfterLastActivity } = next.spec ?? {}
+  const refuse = (why: string) =>
+    forbidden(
+      write.kind,
+      next.metadata.name ?? '',
+      `${why}: a key does not outlive the credential it is made with, which ends at ${new Date(ownEnd).toISOString()}`,
+    )
+  if (ttlAfterLastActivity) throw refuse('spec.ttlAfterLastActivity: its end would move with every use')
+  const start = isIssued ? tools.now() : Date.parse(old?.status?.rotatedAt ?? old?.metadata.creationTimestamp ?? '')
+  // Times are kept in whole seconds.
+  const from = Math.floor(start / 1000)
+  if (ttl && from + ttl <= ownEnd / 1000) return
+  const most = Math.floor(ownEnd / 1000 - from)
+  throw refuse(most > 0 ? `spec.ttl must be from 1 to ${most}` : 'spec.ttl: there is no time left')
+}
+
+/** Where keys may not live for ever, one has to say how long. The server's own first key is exempt, its end is not. */
+function checkSetting({ kind, next, tools: { maxKeyTTL, caller } }: KeyWrite): void {
+  const ttl = next.spec?.ttl
+  if (maxKeyTTL === undefined || caller.groups.includes('system:masters') || (ttl && ttl <= maxKeyTTL)) return
+  throw invalid(kind, next.metadata.name ?? '', [
+    invalidValue('spec.ttl', ttl ?? 0, `must be from 1 to ${maxKeyTTL}, the most seconds an access key may live here`),
+  ])
+}

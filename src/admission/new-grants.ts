@@ -1,0 +1,71 @@
+// Which rights exist after a write and did not exist before (D60). Pure.
+
+import type { Grant, Recipient } from '../api/grant.ts'
+import type { Tools } from '../api/kind.ts'
+import { callerAsOwner } from '../kinds/shapes.ts'
+
+/** Grants of an object, with the teams that its names mean. */
+export type Given = { readonly grants: readonly Grant[]; readonly uids: { readonly [team: string]: string } }
+
+export function newGrants(after: Given, before: Given): Grant[] {
+  const rights = rightsOn(before)
+  const others = new Set(before.grants.map(grant => keyOf(grant, before.uids)))
+  return after.grants.flatMap(grant => {
+    if (grant.type !== 'object') return others.has(keyOf(grant, after.uids)) ? [] : [grant]
+    return newVerbs(grant, idOf(grant.to, after.uids), rights)
+  })
+}
+
+/** A team is who its uid says; without one, whichever team comes to have the name. */
+function idOf(to: Recipient | undefined, uids: Given['uids']): string {
+  if (!to) return ''
+  return to.kind === 'team' ? `team ${to.name} ${uids[to.name] ?? ''}` : `${to.kind} ${to.name}`
+}
+
+function keyOf(grant: Grant, uids: Given['uids']): string {
+  const { field: _, to, ...what } = grant
+  return JSON.stringify([what, idOf(to, uids)])
+}
+
+/** Verbs on the object itself, by who has them. A right is `verb` or `verb subresource`; `*` stands for all. */
+type Rights = ReadonlyMap<string, ReadonlySet<string>>
+const everyone = 'user *'
+
+function rightsOn({ grants, uids }: Given): Rights {
+  const found = new Map<string, Set<string>>()
+  for (const grant of grants) {
+    if (grant.type !== 'object' && grant.type !== 'owner') continue
+    const id = idOf(grant.to, uids)
+    const held = found.get(id) ?? new Set()
+    found.set(id, held)
+    for (const right of grant.type === 'owner' ? ['*', '* *'] : rightsIn(grant)) held.add(right)
+  }
+  return found
+}
+
+type ObjectGrant = Extract<Grant, { type: 'object' }>
+
+const rightsIn = ({ verbs, subresources }: ObjectGrant): string[] =>
+  verbs.flatMap(verb => [verb, ...subresources.map(sub => `${verb} ${sub}`)])
+
+/** The part of a grant that its recipient did not have: a grant for each verb, so that a refusal names exactly that. */
+function newVerbs(grant: ObjectGrant, id: string, rights: Rights): Grant[] {
+  const held = [rights.get(id), rights.get(everyone)]
+  const has = (verb: string, sub: string | undefined) =>
+    held.some(set => {
+      if (!set) return false
+      if (sub === undefined) return set.has(verb) || set.has('*')
+      return set.has(`${verb} ${sub}`) || set.has(`* ${sub}`) || set.has(`${verb} *`) || set.has('* *')
+    })
+  return grant.verbs.flatMap(verb => {
+    const subresources = grant.subresources.filter(sub => !has(verb, sub))
+    return has(verb, undefined) && subresources.length === 0 ? [] : [{ ...grant, verbs: [verb], subresources }]
+  })
+}
+
+/** Whether a grant of a new object is just its creator's ownership. */
+export function isCreatorsOwn(grant: Grant, { caller }: Pick<Tools, 'caller'>): boolean {
+  const { user, team } = callerAsOwner(caller)
+  if (grant.type !== 'owner' || !grant.to) return false
+  return grant.to.kind === 'user' ? grant.to.name === user : grant.to.kind === 'team' && grant.to.name === team
+}

@@ -1,0 +1,51 @@
+// What an object gives to somebody. Kinds declare grants; the gate in src/admission decides who may make them (D60).
+
+import type { Kind, Tools } from './kind.ts'
+import type { Ref, Resource } from './object.ts'
+import type { RuleLike, Target } from './permissions.ts'
+
+/** Who receives something. `*` as the name of a user is everyone who is signed in. */
+export type Recipient = { readonly kind: 'user' | 'group' | 'team'; readonly name: string }
+
+/** `field`: where in the object it stands. `to`: absent where it is for whoever comes to hold the object's name. */
+export type Grant = { readonly field: string; readonly to?: Recipient } & (
+  | /** The rules of a role, for everybody it is bound to. `aggregates`: it takes in the rules of other roles, whatever they are. */ {
+      readonly type: 'rules'
+      readonly rules: readonly RuleLike[]
+      readonly aggregates: boolean
+    }
+  | /** A role, in a namespace or, where that is empty, everywhere. */ {
+      readonly type: 'role'
+      readonly role: { readonly kind: 'Role' | 'ClusterRole' } & Ref
+      readonly namespace: string
+    }
+  | /** Verbs on the object itself. */ {
+      readonly type: 'object'
+      readonly verbs: readonly string[]
+      readonly subresources: readonly string[]
+    }
+  | /** Ownership of the object: every verb on it and the right to give it away. */ { readonly type: 'owner' }
+  | /** All that a team has. */ { readonly type: 'team'; readonly team: string }
+  | /** Reading another object. */ { readonly type: 'read'; readonly target: Target }
+  | /** The data of another secret, copied for as long as the owner may read it. */ {
+      readonly type: 'copy'
+      readonly source: Ref & { readonly uid?: string | undefined }
+      readonly owner: { readonly user?: string | undefined; readonly team?: string | undefined }
+    }
+  | /** A bearer credential that acts as the team, where it is a team's. */ { readonly type: 'credential' }
+)
+
+/** A write to be judged. `old` is undefined for a create. */
+export type GatedWrite = {
+  readonly kind: Kind
+  readonly next: Resource
+  readonly old: Resource | undefined
+  readonly tools: Tools
+}
+
+export interface Gate {
+  /** Throws where the write gives away what its caller does not hold. Answers the object with its references pinned (D61). */
+  admit(write: GatedWrite): Promise<Resource>
+  /** Throws where the caller may not delete the object. */
+  release(kind: Kind, old: Resource, tools: Tools): void
+}
