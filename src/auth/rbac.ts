@@ -87,7 +87,8 @@ export function openRbac({ resources, teamRoles, teamUid, changed, failed }: Rba
       keep: object => ({ kind, object: object as StoredRole['object'] }),
       changed: (ref, now) => {
         const slot = slotOf(kind.kind, ref)
-        if (now) roles.set(slot, now)
+        // A finalizer must not keep alive what was taken away.
+        if (now && !now.object.metadata.deletionTimestamp) roles.set(slot, now)
         else roles.delete(slot)
         compiled.clear() // any role may be part of an aggregated one
         held.forget()
@@ -219,9 +220,10 @@ const slotOf = (kind: string, { namespace, name }: Ref) => `${kind}/${namespace}
 
 function readBinding(kind: Kind, object: Resource): Bound {
   const { roleRef, subjects = [] } = object as BindingObject
-  const mirrors = object.metadata.labels?.[mirrorLabel] !== undefined
+  // Neither does a mirror grant anything, nor a binding that is being deleted.
+  const isInert = object.metadata.labels?.[mirrorLabel] !== undefined || object.metadata.deletionTimestamp !== undefined
   const uids = teamUidsOf(object)
-  const named = (word: string) => (mirrors ? [] : subjects).flatMap(one => (one.kind === word ? [one.name ?? ''] : []))
+  const named = (word: string) => (isInert ? [] : subjects).flatMap(one => (one.kind === word ? [one.name ?? ''] : []))
   return {
     name: `${kind.kind} ${object.metadata.name}`,
     namespace: object.metadata.namespace ?? '',

@@ -94,6 +94,10 @@ const refused: { readonly [name: string]: string } = {
   'no jti': await forge(header, without('jti')),
   'no holder': await forge(header, without('platform.sh')),
   'scope that is a text': await forge(header, { ...claims, 'platform.sh': { ...claims['platform.sh'], scope: 'all' } }),
+  'scope with an unknown field': await forge(header, {
+    ...claims,
+    'platform.sh': { ...claims['platform.sh'], scope: { clusters: [{ cluster: 'dev', zone: 'eu' }] } },
+  }),
   'claims twice': await forge(header, JSON.stringify(claims).replace('{', '{"sub":"root",')),
   'claims that are no JSON': await forge(header, 'sub=ada'),
   truncated: good.slice(0, -10),

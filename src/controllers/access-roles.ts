@@ -133,7 +133,9 @@ async function reconcile(resources: Resources, { kind, ref, wanted }: Owned): Pr
   if (!owner) return // what it owned goes with it
   for (const own of [Role, ClusterRole, RoleBinding, ClusterRoleBinding]) {
     const { items } = await resources.list(own, { labelSelector: `${mirrorLabel}=${owner.metadata.uid}` })
-    const there = new Map(items.map(item => [item.object.metadata.name, item.object]))
+    // The label is the server's to write; what an earlier version let others label is not ours to change.
+    const ours = items.filter(({ object }) => isControlledBy(object, owner.metadata.uid))
+    const there = new Map(ours.map(item => [item.object.metadata.name, item.object]))
     for (const one of wanted.filter(each => each.kind === own)) {
       const current = there.get(one.object.metadata.name)
       there.delete(one.object.metadata.name)
@@ -143,6 +145,9 @@ async function reconcile(resources: Resources, { kind, ref, wanted }: Owned): Pr
     for (const object of there.values()) await resources.delete(own, refOf(object))
   }
 }
+
+const isControlledBy = ({ metadata }: Resource, uid: string | undefined) =>
+  metadata.ownerReferences?.some(one => one.controller === true && one.uid === uid) === true
 
 async function mend(resources: Resources, kind: Kind, current: Resource, wanted: Wanted['object']): Promise<void> {
   const { metadata: _, ...fields } = wanted

@@ -1,7 +1,7 @@
 // Which team a name in an object means: the uid of the team is kept beside the name, so that a team that is created again
 // under the same name does not inherit what the old one had (D61).
 
-import type { Resource } from '../api/object.ts'
+import { isObject, type Resource } from '../api/object.ts'
 
 /** A JSON object, team name to uid. Only the server writes it (D26). */
 export const teamUidsAnnotation = 'platform.sh/team-uids'
@@ -12,7 +12,17 @@ const none: Uids = {}
 /** The uids kept in an object. A name without one means the first team that is created under it. */
 export function teamUidsOf({ metadata }: Pick<Resource, 'metadata'>): Uids {
   const text = metadata.annotations?.[teamUidsAnnotation]
-  return text === undefined ? none : (JSON.parse(text) as Uids)
+  return text === undefined ? none : read(text)
+}
+
+/** A user of an earlier version may have written the annotation: what is not of its form counts as absent. */
+function read(text: string): Uids {
+  try {
+    const value: unknown = JSON.parse(text)
+    return isObject(value) && Object.values(value).every(uid => typeof uid === 'string') ? (value as Uids) : none
+  } catch {
+    return none
+  }
 }
 
 /** The object with these uids; an empty map takes the annotation away. */

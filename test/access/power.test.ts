@@ -135,6 +135,23 @@ describe('E1: roles and bindings are checked whole on every write', () => {
   })
 })
 
+test('a role or binding that is being deleted grants nothing, whatever finalizer holds it', async () => {
+  const { admin } = stage
+  const rule = { verbs: ['list'], apiGroups: [group], resources: ['teams'] }
+  const eve = await someone('held-eve', [rule])
+  const dan = await someone('held-dan', [rule])
+  const allowed = async (who: Person) => {
+    const review = { spec: { resourceAttributes: { verb: 'list', group, resource: 'teams' } } }
+    const { status } = await must(who.ask('POST', '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews', review))
+    return status.allowed
+  }
+  for (const path of [`${bindings}/of-held-eve`, `${roles}/of-held-dan`]) {
+    await must(admin.ask('PATCH', path, { metadata: { finalizers: ['x.io/hold'] } }, types.merge))
+    await must(admin.ask('DELETE', path))
+  }
+  assert.deepEqual([await allowed(eve), await allowed(dan)], [false, false])
+})
+
 test('E2: no key, rotation or token is made while impersonating, and none is made stronger', async () => {
   const { admin } = stage
   const mallory = await someone('e2', [
