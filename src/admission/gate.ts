@@ -33,7 +33,7 @@ async function admit({ kind, next: sent, old, tools }: GatedWrite): Promise<Reso
   const known = { grants: before, uids: effectiveUids(before, old, tools) }
   const added = kind.checkedWhole ? after : newGrants({ grants: after, uids: uids.kept }, known)
   await checkGrants(check, added)
-  return withTeamUids(source, await pinAgain(check, after, uids, known))
+  return withTeamUids(source, isScoped(tools) ? uids.kept : await pinAgain(check, after, uids, known))
 }
 
 /** With a scoped key one may delete only keys whose scope is no wider than one's own (D14). */

@@ -322,6 +322,10 @@ describe('E6: a team that is created again is another team', () => {
     ])
     await must(clerk.ask('PATCH', `${secrets()}/e6-owned`, { spec: { displayName: 'x' } }, types.merge))
     assert.equal((await tries.owner()).status, 403)
+    const boxed = await must(admin.ask('POST', keys, { spec: { user: 'admin', scope: { rules: [{ verbs: ['*'] }] } } }))
+    const scoped = stage.person('admin', boxed.spec.key)
+    await must(scoped.ask('PATCH', `${secrets()}/e6-owned`, { spec: { displayName: 'y' } }, types.merge))
+    assert.equal((await tries.owner()).status, 403)
     // The administrator writes the same words again: now they mean the new team.
     await must(admin.ask('PATCH', `${secrets()}/e6-owned`, { metadata: { labels: { a: 'b' } } }, types.merge))
     await must(admin.ask('PATCH', `${secrets()}/e6-shared`, { metadata: { labels: { a: 'b' } } }, types.merge))
