@@ -9,6 +9,7 @@ import type { Document, List } from '../api/resources.ts'
 import { causesIn, isWithheld, requestObjectOf, responseObjectOf, sentMetadata } from './audit-bodies.ts'
 import type { Decision, Level, Requester, Stage } from './audit-policy.ts'
 import { type Hash, scrub } from './audit-redact.ts'
+import { cleanUri } from './audit-uri.ts'
 import type { Exchange } from './exchange.ts'
 
 /** One request's facts. The pipeline fills in what it learns; nothing is looked at or copied unless a line is written. */
@@ -76,7 +77,7 @@ export function eventOf(trail: Trail, { stage, level, at, code, error }: Happeni
     level,
     auditID: auditId,
     stage,
-    requestURI: clean(request.url ?? '/', longestUri),
+    requestURI: cut(cleanUri(request.url ?? '/', hash), longestUri),
     verb: question.verb,
     user: userOf(requesterOf(exchange, trail.caller) as Caller | undefined),
     impersonatedUser: impersonated && userOf(impersonated),

@@ -11,6 +11,7 @@ import { defineKind } from '../api/kind.ts'
 import type { Json } from '../api/object.ts'
 import { flag, integer, list, mapOf, oneOf, struct, text } from '../api/schema.ts'
 import { hashWhole, hashWith, protectionOf, redact, redactPatch, saltIn, scrub } from './audit-redact.ts'
+import { cleanUri } from './audit-uri.ts'
 
 const salt = Buffer.alloc(32, 7)
 const hash = hashWith(salt)
@@ -165,6 +166,25 @@ test('a body of another shape is one hash, by which a text is found', () => {
   assert.equal(hashWhole('hunter2', hash), hash('hunter2'))
   assert.equal(hashWhole([{ hunter2: 1 }], hash), hash('[{"hunter2":1}]'))
   assert.equal(hashWhole(null, hash), null)
+})
+
+test('a URI keeps its path and the parameters that the API knows, as they were sent', () => {
+  for (const uri of [
+    '/a/b',
+    '/a?',
+    '/a?limit=5&labelSelector=a%3Db',
+    '/a?watch',
+    '/a?watch=1&&limit=',
+    '/a%20b?limit=%',
+  ])
+    assert.equal(cleanUri(uri, hash), uri)
+  assert.equal(cleanUri('/a?limit=5&token=hunter2', hash), `/a?limit=5&token=${hash('hunter2')}`)
+  assert.equal(cleanUri('/a?token=hunter%32+x', hash), `/a?token=${hash('hunter2 x')}`)
+  assert.equal(cleanUri('/a?hunter2', hash), `/a?${hash('hunter2')}`)
+  assert.equal(cleanUri('/a?x=a=b', hash), `/a?x=${hash('a=b')}`)
+  const key = `plat_${'a1B'.repeat(16)}z`
+  const encoded = key.replace('_', '%5F')
+  assert.equal(cleanUri(`/a/${encoded}/b?fieldManager=${encoded}`, hash), `/a/${hash(key)}/b?fieldManager=${hash(key)}`)
 })
 
 test('keys and tokens that stray into other text are taken out of it', () => {

@@ -201,6 +201,30 @@ describe('with a policy that records every body', () => {
     )
   })
 
+  test('no secret is in the log of a URL: unknown parameters are hashed, keys and tokens are taken out', async () => {
+    const [teams] = places.Team
+    const key = `plat_${'a1B'.repeat(16)}z`
+    const encoded = key.replace('_', '%5F')
+    const ids: string[] = []
+    for (const url of [
+      `${teams}?access_token=CANARYquery&limit=5`,
+      `${teams}?limit=5&code=CANARYquery&code=CANARYquery`,
+      `${teams}?CANARYquery`,
+      `${teams}?limit=5&&CANARYquery=`,
+      `${teams}/${key}`,
+      `${teams}/${encoded}`,
+      `${teams}?labelSelector=a%3D${encoded}`,
+      `/version?token=CANARYquery`,
+    ])
+      ids.push(idOf(await server.request('GET', url)))
+    ids.push(idOf(await server.request('POST', teams, { body: { metadata: { name: key, uid: key } } })))
+    const lines = await recorded(ids)
+    for (const id of ids)
+      for (const secret of ['CANARYquery', key, encoded]) assert.ok(!lines.get(id)?.includes(secret), lines.get(id))
+    const uri = (id: string | undefined) => JSON.parse(lines.get(id ?? '') ?? '').requestURI as string
+    assert.match(uri(ids[0]), /\/teams\?access_token=hmac-sha256:[0-9a-f]{64}&limit=5$/)
+  })
+
   describe('and still says what was sent:', () => {
     const [teams] = places.Team
     const [keys] = places.OwnedAccessKey
