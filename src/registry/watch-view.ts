@@ -1,4 +1,4 @@
-// What a watch may see of its kind: a selection that stays, or one that follows the caller's permissions (D27, D71).
+// The objects of a kind that a watch may show: a fixed selection, or one that follows the caller's permissions (D27, D71).
 
 import type { Kind } from '../api/kind.ts'
 import type { Entry, StoreEvent } from '../storage/store.ts'
@@ -32,8 +32,8 @@ export function fixedView({ matches }: Selected): View {
 const slotOf = ({ key }: Entry) => `${key.namespace}/${key.name}`
 
 /**
- * What a caller who resumes a watch at a revision has in view. undefined: access to some of it was removed since. An
- * event may not show that any more, so the watch cannot resume (D71).
+ * The objects in view of a caller who resumes a watch at a revision. undefined: access to some of them was removed
+ * since. No event may show these objects, not even as DELETED, so the watch cannot resume (D71).
  */
 export function viewedAt(
   { store }: Context,
@@ -45,7 +45,7 @@ export function viewedAt(
   return entries.every(stillAllowed) ? entries : undefined
 }
 
-/** Remembers what is in view: permissions can change while an object does not. `viewed`: what is in view at the start. */
+/** Remembers which objects are in view: permissions can change while an object does not. `viewed`: those at the start. */
 export function movingView(
   ctx: Context,
   kind: Kind,

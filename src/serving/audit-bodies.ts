@@ -1,4 +1,4 @@
-// What the audit log shows of the bodies of a request and its answer. A body is recorded only when its type is known.
+// The bodies of a request and its answer, as the audit log shows them. It records a body only if it knows its type.
 
 import type { Status } from '../api/errors.ts'
 import type { Kind, Question, Subresource } from '../api/kind.ts'
@@ -91,7 +91,7 @@ export function requestObjectOf(trail: SentBody, hash: Hash): Json | undefined {
 
 type SentBody = Pick<Trail, 'kind' | 'sent' | 'sentAs' | 'question' | 'decision'>
 
-/** Whether a body was sent that the log does not show in full. What is said about it may repeat the rest. */
+/** Whether the log does not show the whole body. An error message may repeat the rest of it. */
 export function isWithheld(trail: SentBody): boolean {
   if (trail.sent == null) return false
   let isHashed = false
@@ -102,7 +102,7 @@ export function isWithheld(trail: SentBody): boolean {
   return isHashed || shown === undefined
 }
 
-/** Which fields of a body are wrong, without their values. A field may be a pointer that the client made up: only known ones are named. */
+/** The invalid fields of a body, without their values. A JSON Patch can put any text in place of a field: unknown ones are left out. */
 export function causesIn({ kind, question }: SentBody, { details }: Status): readonly string[] {
   if (!kind) return []
   const { fields } = expectedBody(kind, question).protection
@@ -110,7 +110,7 @@ export function causesIn({ kind, question }: SentBody, { details }: Status): rea
   return [...new Set(known.map(({ field, reason }) => `${field}: ${reason}`))]
 }
 
-/** The metadata that a body of the expected kind has; of any other body nothing is known. */
+/** The metadata of a body of the expected kind. Empty for any other body. */
 export function sentMetadata({ kind, sent, sentAs, question }: SentBody): JsonObject {
   if (!kind || sentAs === 'json-patch' || question.verb.startsWith('delete') || !isObject(sent)) return {}
   return isOfType(sent, expectedBody(kind, question)) && isObject(sent.metadata) ? sent.metadata : {}
@@ -119,7 +119,7 @@ export function sentMetadata({ kind, sent, sentAs, question }: SentBody): JsonOb
 export function responseObjectOf({ kind, answer, decision }: Trail, hash: Hash): Json | undefined {
   if (!kind || !answer) return undefined
   const shown = ({ object }: Document): Json[] => {
-    // The answers of some subresources are of another kind, whose secrets nobody here knows.
+    // Some subresources answer with another kind, whose secret fields are unknown here.
     if (object.kind !== kind.kind) return []
     const value = object as unknown as JsonObject
     return [redact(decision.omitManagedFields ? withoutManagedFields(value) : value, protectionOf(kind), hash)]

@@ -126,7 +126,7 @@ function statusOf(trail: Trail, code: number, error: unknown, clean: Clean) {
   const { message = '', reason } = error.status
   const isAboutBody = (code === 400 || code === 422) && isWithheld(trail)
   if (!isAboutBody) return { ...failure, message: clean(message), reason }
-  // The message repeats values that the log does not show: the fields and what is wrong with them are enough.
+  // The message may repeat values that the log must not show. Fields and reasons are safe.
   const causes = causesIn(trail, error.status)
   return { ...failure, message: causes.length ? clean(causes.join(', ')) : undefined, reason }
 }

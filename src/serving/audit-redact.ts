@@ -54,8 +54,8 @@ const fieldPath = (text: string): Path =>
   [...text.matchAll(/\["([^"]+)"\]|([^.[\]]+)/g)].map(match => (match[1] ?? match[2]) as string)
 
 /**
- * What may be shown of a value. Everything else is hashed: a field that the schema does not have, or a value of another
- * type, is a mistake, and may be the secret itself.
+ * The parts of a value that the log may show. It hashes everything else: an unknown field, or a value of the wrong type,
+ * is a mistake and may be the secret itself.
  */
 export type Protection = {
   /** The JSON type that may be shown. undefined: none. */
@@ -139,7 +139,7 @@ function mapped(object: JsonObject, show: (value: Json, key: string) => Json, ha
   return copy
 }
 
-/** A body that has another shape than expected: one hash for all of it, and no names either. */
+/** One hash for a body of an unexpected shape. Its names are not shown either. */
 export function hashWhole(value: Json, hash: Hash): Json {
   return value === null ? null : hash(typeof value === 'string' ? value : JSON.stringify(value))
 }

@@ -2,7 +2,7 @@
 
 import { type Hash, scrub } from './audit-redact.ts'
 
-/** Of the management API, and of clusters behind a gateway. A parameter with another name may be anything, a token included. */
+/** Parameters of the management API and of Kubernetes behind a gateway. Any other parameter may be a token. */
 const knownParameters = new Set([
   ...['labelSelector', 'fieldSelector', 'limit', 'continue', 'resourceVersion', 'resourceVersionMatch'],
   ...['watch', 'allowWatchBookmarks', 'sendInitialEvents', 'timeoutSeconds', 'timeout', 'pretty', 'includeObject'],
@@ -42,7 +42,7 @@ function cleanParameter(parameter: string, hash: Hash): string {
   return `${cleanPart(name, hash)}=${hash(decoded(value))}`
 }
 
-/** Percent-encoding must not hide a key: the text is looked at as the server reads it. */
+/** Decodes first: percent-encoding must not hide a key. */
 function cleanPart(part: string, hash: Hash): string {
   const text = decoded(part)
   const clean = scrub(text, hash)

@@ -45,7 +45,7 @@ export function openReplica(bounds?: HistoryBounds): Replica {
     last(entry) {
       const newest = cache.get(entry.key)
       if (newest?.revision === entry.revision) return newest
-      // Whatever has the key after a deletion is another object.
+      // An object that has the key after a deletion is another one.
       const deletion = log.deletionAfter(entry.key, entry.revision)
       return deletion ? deletion.previous : newest
     },
