@@ -161,6 +161,8 @@ export type Subresource = {
   readonly kind: string
   /** Whether a further segment of the path names a part of it, as in history/3. */
   readonly hasParts?: boolean
+  /** Schema of `spec` in the body of a create. The audit log shows no other field of it. */
+  readonly spec?: Schema
   readonly run: (object: Resource, asked: Asked, tools: Tools) => Promise<Ran>
 }
 /** `body` of a create; `part` of a get, where one was named. */

@@ -3,6 +3,7 @@
 import { invalid, invalidValue } from '../api/errors.ts'
 import type { Kind, Ran, Subresource, Tools } from '../api/kind.ts'
 import { isObject, type Json, type JsonObject, type Resource, timestamp } from '../api/object.ts'
+import { integer, type Schema, struct } from '../api/schema.ts'
 import { makeKey } from './key-format.ts'
 
 /** Short enough to tell keys of one object apart, too short to find the digest by. */
@@ -10,8 +11,15 @@ export const keyId = (digest: string) => digest.slice(0, 12)
 
 const longest = 30 * 24 * 3600
 
+const spec = struct('', { overlapSeconds: integer('Seconds for which the old key works on.') }) as Schema
+
 export function rotation(kind: () => Kind): Subresource {
-  return { verb: 'create', kind: 'KeyRotation', run: (object, { body }, tools) => rotate(kind(), object, body, tools) }
+  return {
+    verb: 'create',
+    kind: 'KeyRotation',
+    spec,
+    run: (object, { body }, tools) => rotate(kind(), object, body, tools),
+  }
 }
 
 async function rotate(kind: Kind, old: Resource, body: Json | undefined, tools: Tools): Promise<Ran> {

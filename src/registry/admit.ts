@@ -36,7 +36,7 @@ export async function admit(ctx: Context, { kind, next, old, errors, tools }: In
     ...(old ? checkMetadataChange(prepared.metadata, old.metadata) : []),
     ...(shaped ? (kind.validate?.(prepared, old) ?? []) : []),
   ]
-  if (all.length === 0) all.push(...(await checkOwnerChange(ctx.kinds, kind, prepared, old, tools)))
+  if (all.length === 0) all.push(...(await checkOwnerChange(ctx, kind, prepared, old, tools)))
   if (all.length) throw invalid(kind, prepared.metadata.name ?? '', all)
   const assigned = kind.assign ? kind.assign(prepared, old, tools.caller) : prepared
   const gated = await ctx.gate.admit({ kind, next: assigned, old, tools })

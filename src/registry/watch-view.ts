@@ -1,9 +1,9 @@
-// What a watch may see of its kind: a selection that stays, or one that moves with the rights of whoever watches (D27).
+// The objects of a kind that a watch may show: a fixed selection, or one that follows the caller's permissions (D27, D71).
 
 import type { Kind } from '../api/kind.ts'
 import type { Entry, StoreEvent } from '../storage/store.ts'
 import type { Context } from './context.ts'
-import type { Selected } from './selection.ts'
+import type { EntryAccess, Selected } from './selection.ts'
 
 /** Whether an object is in view after an event, and was before it. */
 export type Move = { readonly isIn: boolean; readonly wasIn: boolean }
@@ -31,16 +31,30 @@ export function fixedView({ matches }: Selected): View {
 
 const slotOf = ({ key }: Entry) => `${key.namespace}/${key.name}`
 
-/** Remembers what was shown: what may be seen can change while an object does not. */
+/**
+ * The objects in view of a caller who resumes a watch at a revision. undefined: access to some of them was removed
+ * since. No event may show these objects, not even as DELETED, so the watch cannot resume (D71).
+ */
+export function viewedAt(
+  { store }: Context,
+  { query }: Selected,
+  { matched, stillAllowed }: EntryAccess,
+  revision: number,
+): readonly Entry[] | undefined {
+  const { entries } = store.list({ ...query, filter: matched, revision })
+  return entries.every(stillAllowed) ? entries : undefined
+}
+
+/** Remembers which objects are in view: permissions can change while an object does not. `viewed`: those at the start. */
 export function movingView(
   ctx: Context,
   kind: Kind,
   selected: Selected,
-  revision: number,
-  refilter: (again: () => void) => () => void,
+  viewed: readonly Entry[],
+  refilter: (again: () => void) => () => void = () => () => {},
 ): View {
   const { filter: _, ...whole } = selected.query
-  const shown = new Set(ctx.store.list({ ...selected.query, revision }).entries.map(slotOf))
+  const shown = new Set(viewed.map(slotOf))
   let stale = false
   let wake: () => void = () => {}
   const stop = refilter(() => {

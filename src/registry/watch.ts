@@ -18,7 +18,7 @@ import { checkMatch } from './list.ts'
 import { select, stateOf } from './selection.ts'
 import { mustReach, parseVersion } from './versions.ts'
 import { eventOf } from './watch-events.ts'
-import { fixedView, type Move, movingView, type View } from './watch-view.ts'
+import { fixedView, type Move, movingView, type View, viewedAt } from './watch-view.ts'
 
 /** What one `next` hands out at most: the last event may go beyond the bytes. */
 const mostEvents = 256
@@ -40,13 +40,14 @@ export async function watch(ctx: Context, kind: Kind, options: WatchOptions = {}
   try {
     // A version that is still to come: silent until then.
     const cursor = ctx.store.watch(kind.id, Math.min(start, ctx.store.revision))
-    const view = options.refilter
-      ? movingView(ctx, kind, selected, Math.min(start, ctx.store.revision), options.refilter)
-      : fixedView(selected)
-    return follow(ctx, kind, { cursor, view, from: start, asked: version ?? 0, told })
+    const begin = (view: View) => follow(ctx, kind, { cursor, view, from: start, asked: version ?? 0, told })
+    if (!selected.access) return begin(fixedView(selected))
+    const viewed = state?.entries ?? viewedAt(ctx, selected, selected.access, Math.min(start, ctx.store.revision))
+    if (!viewed) return ended(tooOld(start, ctx.store.revision))
+    return begin(movingView(ctx, kind, selected, viewed, options.refilter))
   } catch (error) {
     if (!(error instanceof StoreError)) throw error
-    return ended(watchEvent('ERROR', statusDocument(tooOld(start, error).status)))
+    return ended(tooOld(start, error.revision))
   }
 }
 
@@ -68,7 +69,8 @@ function checkInitial(options: WatchOptions, version: number | undefined): void 
   if (version !== undefined) checkMatch(options.resourceVersionMatch, version)
 }
 
-const tooOld = (asked: number, error: StoreError) => expired(`too old resource version: ${asked} (${error.revision})`)
+const tooOld = (asked: number, oldest: number): WatchEvent =>
+  watchEvent('ERROR', statusDocument(expired(`too old resource version: ${asked} (${oldest})`).status))
 
 /** Objects to be told of as they are, then perhaps a bookmark. Kept as entries: their events are made when they are asked for. */
 type Told = { readonly turns: readonly Turn[]; readonly end?: WatchEvent | undefined }
@@ -124,7 +126,7 @@ function follow(ctx: Context, kind: Kind, { cursor, view, from, asked, told }: S
     } catch (error) {
       if (!(error instanceof StoreError)) throw error
       stop()
-      return [...events, watchEvent('ERROR', statusDocument(tooOld(cursor.revision, error).status))]
+      return [...events, tooOld(cursor.revision, error.revision)]
     }
   }
   return {

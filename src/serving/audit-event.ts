@@ -6,8 +6,10 @@ import type { Kind, Question } from '../api/kind.ts'
 import { isObject, type Json, type JsonObject, timestamp } from '../api/object.ts'
 import type { Target } from '../api/permissions.ts'
 import type { Document, List } from '../api/resources.ts'
+import { causesIn, isWithheld, requestObjectOf, responseObjectOf, sentMetadata } from './audit-bodies.ts'
 import type { Decision, Level, Requester, Stage } from './audit-policy.ts'
-import { type Hash, openProtection, protectionOf, redact, redactPatch, scrub } from './audit-redact.ts'
+import { type Hash, scrub } from './audit-redact.ts'
+import { cleanUri } from './audit-uri.ts'
 import type { Exchange } from './exchange.ts'
 
 /** One request's facts. The pipeline fills in what it learns; nothing is looked at or copied unless a line is written. */
@@ -26,8 +28,9 @@ export type Trail = {
   reason: string
   /** What else is worth a note, such as the id of a token: annotations. */
   noted: { readonly [name: string]: string } | undefined
-  /** The body as sent. */
+  /** The body as sent, and whether it is an object or the operations of a JSON Patch. */
   sent: Json | undefined
+  sentAs: 'object' | 'json-patch'
   answer: { readonly document?: Document; readonly list?: List; readonly status?: Status } | undefined
   /** Whether its last line is written already. */
   isOver: boolean
@@ -39,6 +42,7 @@ const issuing = new Set(['ownedaccesskeys', 'directclusterendpointtokens'])
 const reading = new Set(['get', 'list', 'watch'])
 const longestUri = 4096
 const longestText = 1024
+const longestName = 253
 
 /** Nobody at all where a key was sent that did not authenticate, as in Kubernetes. */
 export function requesterOf({ request }: Exchange, caller: Caller | undefined): Requester {
@@ -73,14 +77,14 @@ export function eventOf(trail: Trail, { stage, level, at, code, error }: Happeni
     level,
     auditID: auditId,
     stage,
-    requestURI: clean(request.url ?? '/', longestUri),
+    requestURI: cut(cleanUri(request.url ?? '/', hash), longestUri),
     verb: question.verb,
     user: userOf(requesterOf(exchange, trail.caller) as Caller | undefined),
     impersonatedUser: impersonated && userOf(impersonated),
     sourceIPs: sources.length ? sources : undefined,
     userAgent: userAgent === undefined ? undefined : clean(userAgent),
-    objectRef: 'target' in question ? refOf(trail, question.target, isOver) : undefined,
-    responseStatus: code === undefined ? undefined : statusOf(code, error, clean),
+    objectRef: 'target' in question ? refOf(trail, question.target, isOver, clean) : undefined,
+    responseStatus: code === undefined ? undefined : statusOf(trail, code, error, clean),
     ...(isOver ? objectsOf(trail, level, hash) : {}),
     requestReceivedTimestamp: microTime(received),
     stageTimestamp: microTime(at),
@@ -93,61 +97,48 @@ const cut = (text: string, most: number) => (text.length > most ? `${text.slice(
 export const userOf = (caller: Caller | undefined) =>
   caller ? { username: caller.username, uid: caller.uid, groups: caller.groups, extra: caller.extra } : {}
 
+type Clean = (text: string) => string
+
 /** Name and uid of what was created are known from the answer alone. */
-function refOf(trail: Trail, target: Target, isOver: boolean) {
+function refOf(trail: Trail, target: Target, isOver: boolean, clean: Clean) {
   const { group, resource, subresource, namespace, name } = target
-  const sent = isOver && isObject(trail.sent) && isObject(trail.sent.metadata) ? trail.sent.metadata : {}
+  const sent = isOver ? sentMetadata(trail) : {}
   const made = isOver && !reading.has(trail.question.verb) ? trail.answer?.document : undefined
-  const text = (value: Json | undefined) => (typeof value === 'string' && value ? cut(value, 253) : undefined)
+  const text = (value: Json | undefined) =>
+    typeof value === 'string' && value ? cut(clean(value), longestName) : undefined
   return {
-    resource,
-    namespace: namespace || undefined,
-    name: name ?? (made?.ref.name || text(sent.name)),
+    resource: text(resource),
+    namespace: text(namespace),
+    name: text(name ?? (made?.ref.name || sent.name)),
     uid: made?.uid ?? text(sent.uid),
-    apiGroup: group || undefined,
+    apiGroup: text(group),
     apiVersion: trail.kind?.version,
     resourceVersion: text(sent.resourceVersion),
-    subresource,
+    subresource: text(subresource),
   }
 }
 
-function statusOf(code: number, error: unknown, clean: (text: string) => string) {
+function statusOf(trail: Trail, code: number, error: unknown, clean: Clean) {
   if (error === undefined) return { metadata: {}, code }
   const failure = { metadata: {}, status: 'Failure', code }
   // What a bug says may be anything; it is in the server's log, under the same id.
   if (!(error instanceof ApiError)) return { ...failure, reason: 'InternalError' }
-  const { message, reason } = error.status
-  return { ...failure, message: clean(message ?? ''), reason }
+  const { message = '', reason } = error.status
+  const isAboutBody = (code === 400 || code === 422) && isWithheld(trail)
+  if (!isAboutBody) return { ...failure, message: clean(message), reason }
+  // The message may repeat values that the log must not show. Fields and reasons are safe.
+  const causes = causesIn(trail, error.status)
+  return { ...failure, message: causes.length ? clean(causes.join(', ')) : undefined, reason }
 }
 
 function objectsOf(trail: Trail, level: Level, hash: Hash): { requestObject?: Json; responseObject?: Json } {
-  const { kind, sent, answer, question, decision } = trail
-  if (!kind || (level !== 'Request' && level !== 'RequestResponse')) return {}
-  const subresource = 'target' in question ? question.target.subresource : undefined
-  const isOfKind = !question.verb.startsWith('delete') && (!subresource || subresource === 'status')
-  const lean = (object: Json) => (decision.omitManagedFields ? withoutManagedFields(object) : object)
-  const shown = (document: Document) => redact(lean(document.object as unknown as Json), protectionOf(kind), hash)
-  const response = (): Json | undefined => {
-    if (answer?.document) return shown(answer.document)
-    if (answer?.list) {
-      const metadata = { resourceVersion: answer.list.resourceVersion }
-      return { kind: `${kind.kind}List`, apiVersion: kind.apiVersion, metadata, items: answer.list.items.map(shown) }
-    }
-    return answer?.status && redact(answer.status as unknown as Json, undefined, hash)
-  }
-  const responseObject = level === 'RequestResponse' ? response() : undefined
+  if (level !== 'Request' && level !== 'RequestResponse') return {}
+  const requestObject = requestObjectOf(trail, hash)
+  const responseObject = level === 'RequestResponse' ? responseObjectOf(trail, hash) : undefined
   return {
-    ...(sent === undefined
-      ? {}
-      : { requestObject: redactPatch(lean(sent), isOfKind ? protectionOf(kind) : openProtection, hash) }),
+    ...(requestObject === undefined ? {} : { requestObject }),
     ...(responseObject === undefined ? {} : { responseObject }),
   }
-}
-
-function withoutManagedFields(object: Json): Json {
-  if (!isObject(object) || !isObject(object.metadata)) return object
-  const { managedFields: _, ...metadata } = object.metadata
-  return { ...object, metadata }
 }
 
 type Texts = { readonly hash: Hash; readonly clean: (text: string) => string }

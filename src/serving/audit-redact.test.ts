@@ -9,8 +9,9 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { defineKind } from '../api/kind.ts'
 import type { Json } from '../api/object.ts'
-import { integer, list, mapOf, struct, text } from '../api/schema.ts'
-import { hashWith, protectionOf, protectionOfPaths, redact, redactPatch, saltIn, scrub } from './audit-redact.ts'
+import { flag, integer, list, mapOf, oneOf, struct, text } from '../api/schema.ts'
+import { hashWhole, hashWith, protectionOf, redact, redactPatch, saltIn, scrub } from './audit-redact.ts'
+import { cleanUri } from './audit-uri.ts'
 
 const salt = Buffer.alloc(32, 7)
 const hash = hashWith(salt)
@@ -26,9 +27,10 @@ const Secret = defineKind({
     data: mapOf(text(''), ''),
     access: list(struct('', { name: text('') }), ''),
     login: struct('', { token: text('') }),
+    logins: list(struct('', { name: text(''), password: text('') }), ''),
   }),
   sealed: ['spec.data'],
-  hidden: ['spec.login.token'],
+  hidden: ['spec.login.token', 'spec.logins.password'],
   sample: {},
 })
 const shown = (object: Json) => redact(object, protectionOf(Secret), hash)
@@ -53,7 +55,7 @@ test('numbers, lists and text where the secret should be are hashed as well', ()
     assert.equal(JSON.stringify(shown({ spec })).includes('hunter2'), false, JSON.stringify(spec))
 })
 
-test('a field that a kind with secrets does not know may be a mistyped one, and is hashed', () => {
+test('a field that a kind does not know may be a mistyped one, and is hashed', () => {
   for (const object of [
     { spec: { stringData: { p: 'hunter2' } } },
     { stringData: { p: 'hunter2' } },
@@ -66,21 +68,59 @@ test('a field that a kind with secrets does not know may be a mistyped one, and 
   )
 })
 
+const Open = defineKind({
+  kind: 'Open',
+  plural: 'opens',
+  singular: 'open',
+  namespaced: false,
+  description: '',
+  spec: struct('', { key: text(''), token: text(''), name: text(''), mode: oneOf(['on', 'off'], ''), old: flag('') }),
+  status: struct('', { token: text('') }),
+  sample: {},
+})
+const shownOpen = (object: Json) => redact(object, protectionOf(Open), hash)
+
+test('a kind without secret fields shows what its schema has, and nothing else', () => {
+  const object = {
+    apiVersion: 'management.platform.sh/v1',
+    kind: 'Open',
+    metadata: { name: 'a', generation: 2, labels: { a: 'b' }, ownerReferences: [{ uid: 'u', controller: true }] },
+    spec: { name: 'n', mode: 'on', old: false },
+  }
+  assert.deepEqual(JSON.parse(JSON.stringify(shownOpen(object))), object)
+  for (const wrong of [
+    { data: { p: 'hunter2' } },
+    { spec: { data: 'hunter2' } },
+    { spec: 'hunter2' },
+    { spec: ['hunter2'] },
+    { spec: { name: ['hunter2'] } },
+    { spec: { name: { first: 'hunter2' } } },
+    { spec: { mode: 'hunter2' } },
+    { spec: { old: 'hunter2' } },
+    { metadata: 'hunter2' },
+    { metadata: { password: 'hunter2' } },
+    { metadata: { generation: 'hunter2' } },
+    { metadata: { labels: { a: ['hunter2'] } } },
+    { metadata: { labels: 'hunter2' } },
+    { metadata: { finalizers: { a: 'hunter2' } } },
+    { metadata: { ownerReferences: [{ uid: 'u', password: 'hunter2' }, 'hunter2'] } },
+    { metadata: { managedFields: [{ fieldsV1: { 'f:spec': { 'f:name': 'hunter2' } } }] } },
+  ])
+    assert.equal(JSON.stringify(shownOpen(wrong)).includes('hunter2'), false, JSON.stringify(wrong))
+})
+
+test('the fields in managedFields are shown', () => {
+  const metadata = { managedFields: [{ manager: 'm', fieldsV1: { 'f:spec': { '.': {}, 'f:name': {} } } }] }
+  assert.deepEqual(JSON.parse(JSON.stringify(shownOpen({ metadata }))), { metadata })
+})
+
 test('the last-applied annotation is hashed whole, keys and tokens of any kind are', () => {
   const annotations = {
     'kubectl.kubernetes.io/last-applied-configuration': '{"spec":{"data":{"p":"hunter2"}}}',
     other: 'x',
   }
-  const Open = defineKind({
-    kind: 'Open',
-    plural: 'opens',
-    singular: 'open',
-    namespaced: false,
-    description: '',
-    sample: {},
-  })
   const object = { metadata: { annotations }, spec: { key: 'mine', token: 't', name: 'n' }, status: { token: 'u' } }
-  const text = JSON.stringify(redact(object, protectionOf(Open), hash))
+  const text = JSON.stringify(shownOpen(object))
   for (const secret of ['hunter2', '"mine"', '"t"', '"u"']) assert.equal(text.includes(secret), false, secret)
   assert.match(text, /"other":"x"/)
   assert.match(text, /"name":"n"/)
@@ -95,6 +135,12 @@ test('the values of a JSON Patch are judged by where their pointers lead', () =>
     { op: 'add', path: '/spec/dta/p', value: 'hunter2' },
     { op: 'add', path: '/spec/login~1token', value: 'hunter2' },
     { op: 'add', path: 7, value: 'hunter2' },
+    { op: 'add', path: 'hunter2', value: 'hunter2' },
+    { op: 'add', path: { to: 'hunter2' }, from: ['hunter2'], value: 'hunter2' },
+    { op: 'hunter2', path: '/spec/displayName' },
+    { op: 'add', path: '/spec/displayName', vlaue: 'hunter2' },
+    { op: 'add', path: '/spec/displayName/first', value: 'hunter2' },
+    { op: 'add', path: '/spec/size', value: 'hunter2' },
     { op: 'add', path: '/metadata/annotations/kubectl.kubernetes.io~1last-applied-configuration', value: 'hunter2' },
     { op: 'add', path: '/spec/access/-', value: { name: 'seen', more: 'hunter2' } },
     { op: 'add', path: '/spec/access/0/more', value: 'hunter2' },
@@ -108,11 +154,37 @@ test('the values of a JSON Patch are judged by where their pointers lead', () =>
 })
 
 test('paths lead through lists', () => {
-  const protection = protectionOfPaths(['spec.keys.value'])
-  const text = JSON.stringify(redact({ spec: { keys: [{ value: 'hunter2', name: 'n' }] } }, protection, hash))
-  assert.match(text, /"value":"hmac-.*"name":"n"/)
-  const patch = [{ op: 'add', path: '/spec/keys/0/value', value: 'hunter2' }]
-  assert.equal(JSON.stringify(redactPatch(patch, protection, hash)).includes('hunter2'), false)
+  assert.match(
+    JSON.stringify(shown({ spec: { logins: [{ password: 'hunter2', name: 'n' }] } })),
+    /"password":"hmac-.*"name":"n"/,
+  )
+  const patch = [{ op: 'add', path: '/spec/logins/0/password', value: 'hunter2' }]
+  assert.equal(JSON.stringify(redactPatch(patch, protectionOf(Secret), hash)).includes('hunter2'), false)
+})
+
+test('a body of another shape is one hash, by which a text is found', () => {
+  assert.equal(hashWhole('hunter2', hash), hash('hunter2'))
+  assert.equal(hashWhole([{ hunter2: 1 }], hash), hash('[{"hunter2":1}]'))
+  assert.equal(hashWhole(null, hash), null)
+})
+
+test('a URI keeps its path and the parameters that the API knows, as they were sent', () => {
+  for (const uri of [
+    '/a/b',
+    '/a?',
+    '/a?limit=5&labelSelector=a%3Db',
+    '/a?watch',
+    '/a?watch=1&&limit=',
+    '/a%20b?limit=%',
+  ])
+    assert.equal(cleanUri(uri, hash), uri)
+  assert.equal(cleanUri('/a?limit=5&token=hunter2', hash), `/a?limit=5&token=${hash('hunter2')}`)
+  assert.equal(cleanUri('/a?token=hunter%32+x', hash), `/a?token=${hash('hunter2 x')}`)
+  assert.equal(cleanUri('/a?hunter2', hash), `/a?${hash('hunter2')}`)
+  assert.equal(cleanUri('/a?x=a=b', hash), `/a?x=${hash('a=b')}`)
+  const key = `plat_${'a1B'.repeat(16)}z`
+  const encoded = key.replace('_', '%5F')
+  assert.equal(cleanUri(`/a/${encoded}/b?fieldManager=${encoded}`, hash), `/a/${hash(key)}/b?fieldManager=${hash(key)}`)
 })
 
 test('keys and tokens that stray into other text are taken out of it', () => {
@@ -121,6 +193,7 @@ test('keys and tokens that stray into other text are taken out of it', () => {
   assert.equal(scrub(`/a?x=${key}&y=1`, hash), `/a?x=${hash(key)}&y=1`)
   assert.equal(scrub(`Bearer ${token}`, hash), `Bearer ${hash(token)}`)
   assert.match(JSON.stringify(shown({ spec: { displayName: `key ${key}` } })), /"key hmac-sha256:/)
+  assert.equal(JSON.stringify(shown({ metadata: { labels: { [key]: '' } }, [key]: { [key]: 1 } })).includes(key), false)
 })
 
 test('text made to be slow to look through costs as much more as it is longer, and no more', () => {

@@ -3,6 +3,7 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import type { Kind } from '../api/kind.ts'
+import { wholeSchema } from '../api/metadata-schema.ts'
 import { emptyMap, isObject, type Json, type JsonObject } from '../api/object.ts'
 import type { Schema } from '../api/schema.ts'
 
@@ -47,102 +48,131 @@ const always = [
   'metadata.annotations["kubectl.kubernetes.io/last-applied-configuration"]',
 ]
 
-const fieldPath = (text: string) =>
+type Path = readonly string[]
+
+const fieldPath = (text: string): Path =>
   [...text.matchAll(/\["([^"]+)"\]|([^.[\]]+)/g)].map(match => (match[1] ?? match[2]) as string)
 
-/** Where secrets are in an object. `isClosed`: a field that is not named here is a mistyped one, and may be a secret. */
+/**
+ * The parts of a value that the log may show. It hashes everything else: an unknown field, or a value of the wrong type,
+ * is a mistake and may be the secret itself.
+ */
 export type Protection = {
-  readonly isSecret: boolean
-  readonly isClosed: boolean
+  /** The JSON type that may be shown. undefined: none. */
+  readonly type: 'object' | 'array' | 'string' | 'integer' | 'boolean' | undefined
+  /** The only texts that may be shown, if not all may. */
+  readonly texts?: ReadonlySet<string> | undefined
   readonly fields: ReadonlyMap<string, Protection>
+  /** Of the items of a list, and of the values in a map that `fields` does not name. */
   readonly each: Protection | undefined
 }
 
-type Protected = Pick<Kind, 'hidden' | 'writeOnly' | 'sealed' | 'fields'>
-const known = new WeakMap<Protected, Protection>()
+const noFields: ReadonlyMap<string, Protection> = new Map()
+const secret: Protection = { type: undefined, fields: noFields, each: undefined }
+/** Objects of any fields without values, such as fieldsV1. */
+const fieldTree: Protection = {
+  type: 'object',
+  fields: noFields,
+  get each() {
+    return fieldTree
+  },
+}
 
-/** Of a kind with protected fields, what its schema does not know is hashed as well: `spec.stringData` holds secrets, too. */
-export function protectionOf(kind: Protected): Protection {
-  const there = known.get(kind)
-  if (there) return there
-  const paths = [...kind.hidden, ...kind.writeOnly, ...kind.sealed]
-  const envelope: { [name: string]: Schema } = { apiVersion: {}, kind: {}, metadata: {}, ...kind.fields }
-  const made = protect([...always, ...paths].map(fieldPath), paths.length ? { properties: envelope } : undefined)
-  known.set(kind, made)
+const ofKinds = new WeakMap<Kind, Protection>()
+
+export function protectionOf(kind: Kind): Protection {
+  const known = ofKinds.get(kind)
+  if (known) return known
+  const made = protectionOfSchema(wholeSchema(kind), [...kind.hidden, ...kind.writeOnly, ...kind.sealed])
+  ofKinds.set(kind, made)
   return made
 }
 
-export const protectionOfPaths = (paths: readonly string[]): Protection => protect(paths.map(fieldPath), undefined)
-/** For bodies that are no object of a kind. */
-export const openProtection = protectionOfPaths(always)
+/** `secrets`: dotted paths of secret fields. They lead through lists without naming a place. */
+export const protectionOfSchema = (schema: Schema, secrets: readonly string[] = []): Protection =>
+  protect([...always, ...secrets].map(fieldPath), schema)
 
-function protect(paths: readonly (readonly string[])[], schema: Schema | undefined): Protection {
-  const properties = schema?.['x-kubernetes-preserve-unknown-fields'] ? undefined : schema?.properties
-  const names = new Set([...paths.flatMap(path => path[0] ?? []), ...Object.keys(properties ?? {})])
+function protect(paths: readonly Path[], schema: Schema | undefined): Protection {
+  if (!schema || schema['x-internal'] || paths.some(path => path.length === 0)) return secret
+  if (schema['x-kubernetes-preserve-unknown-fields']) return fieldTree
+  const type = schema.type as Protection['type']
+  if (schema.items) return { type, fields: noFields, each: protect(paths, schema.items) }
+  const { properties = {}, additionalProperties } = schema
+  const values = typeof additionalProperties === 'object' ? additionalProperties : undefined
+  const names = new Set([...paths.flatMap(path => path[0] ?? []), ...Object.keys(properties)])
   const below = (name: string) => paths.filter(path => path[0] === name).map(path => path.slice(1))
   return {
-    isSecret: paths.some(path => path.length === 0),
-    isClosed: properties !== undefined,
-    fields: new Map([...names].map(name => [name, protect(below(name), properties?.[name])])),
-    each: schema?.items ? protect(paths, schema.items) : undefined,
+    type,
+    texts: schema.enum && new Set(schema.enum),
+    fields: new Map([...names].map(name => [name, protect(below(name), properties[name] ?? values)])),
+    each: values && protect([], values),
   }
 }
 
 /** A copy in which every value that is, or may be, secret is its hash. */
 export function redact(value: Json, protection: Protection | undefined, hash: Hash): Json {
-  if (protection?.isSecret) return hashed(value, hash)
-  if (Array.isArray(value)) return value.map((one: Json) => redact(one, protection?.each ?? protection, hash))
-  if (isObject(value)) {
-    const copy = emptyMap()
-    for (const key of Object.keys(value)) {
-      const field = protection?.fields.get(key)
-      const one = value[key] as Json
-      copy[key] = !field && protection?.isClosed ? hashed(one, hash) : redact(one, field, hash)
-    }
-    return copy
-  }
-  // Text where fields were expected is a mistake, and may be the secret itself.
-  if (typeof value === 'string') return protection?.fields.size ? hash(value) : scrub(value, hash)
-  return value
+  if (value === null) return null
+  if (!protection || protection.type !== typeOf(value)) return hashed(value, hash)
+  const { fields, each, texts } = protection
+  if (Array.isArray(value)) return value.map((one: Json) => redact(one, each, hash))
+  if (isObject(value)) return mapped(value, (one, key) => redact(one, fields.get(key) ?? each, hash), hash)
+  if (typeof value !== 'string') return value
+  return !texts || texts.has(value) ? scrub(value, hash) : hash(value)
 }
 
+function typeOf(value: Json): Protection['type'] {
+  if (Array.isArray(value)) return 'array'
+  if (isObject(value)) return 'object'
+  return typeof value === 'number' ? 'integer' : (typeof value as 'string' | 'boolean')
+}
+
+/** Every value as its hash. The names of fields stay. */
 function hashed(value: Json, hash: Hash): Json {
   if (value === null) return null
   if (Array.isArray(value)) return value.map((one: Json) => hashed(one, hash))
-  if (!isObject(value)) return hash(String(value))
+  return isObject(value) ? mapped(value, one => hashed(one, hash), hash) : hash(String(value))
+}
+
+function mapped(object: JsonObject, show: (value: Json, key: string) => Json, hash: Hash): JsonObject {
   const copy = emptyMap()
-  for (const key of Object.keys(value)) copy[key] = hashed(value[key] as Json, hash)
+  for (const key of Object.keys(object)) copy[scrub(key, hash)] = show(object[key] as Json, key)
   return copy
 }
 
-/** The operations of a JSON Patch: each value is judged by where its pointer leads. */
-export function redactPatch(patch: Json, protection: Protection, hash: Hash): Json {
-  if (!Array.isArray(patch)) return redact(patch, protection, hash)
-  return patch.map((operation: Json) => {
+/** One hash for a body of an unexpected shape. Its names are not shown either. */
+export function hashWhole(value: Json, hash: Hash): Json {
+  return value === null ? null : hash(typeof value === 'string' ? value : JSON.stringify(value))
+}
+
+const operations = new Set(['add', 'remove', 'replace', 'move', 'copy', 'test'])
+
+/** The operations of a JSON Patch: the pointer of each says which protection its value has. */
+export function redactPatch(patch: readonly Json[], protection: Protection, hash: Hash): Json {
+  return patch.map(operation => {
     if (!isObject(operation)) return hashed(operation, hash)
-    const copy = emptyMap()
-    for (const key of Object.keys(operation)) {
-      const one = operation[key] as Json
-      copy[key] = ['op', 'path', 'from'].includes(key)
-        ? redact(one, undefined, hash)
-        : redactAt(operation, one, protection, hash)
-    }
-    return copy
+    return mapped(
+      operation,
+      (one, key) => {
+        if (key === 'op') return operations.has(one as string) ? one : hashed(one, hash)
+        if (key === 'path' || key === 'from') return isPointer(one) ? scrub(one, hash) : hashed(one, hash)
+        return redact(one, key === 'value' ? protectionAt(operation.path, protection) : undefined, hash)
+      },
+      hash,
+    )
   })
 }
 
-function redactAt({ path }: JsonObject, value: Json, protection: Protection, hash: Hash): Json {
-  if (typeof path !== 'string') return hashed(value, hash)
+const isPointer = (value: Json | undefined): value is string =>
+  typeof value === 'string' && (value === '' || value.startsWith('/'))
+
+function protectionAt(pointer: Json | undefined, protection: Protection): Protection | undefined {
+  if (!isPointer(pointer)) return undefined
   let at: Protection | undefined = protection
-  for (const part of path.split('/').slice(1)) {
+  for (const part of pointer.split('/').slice(1)) {
     const key = part.replaceAll('~1', '/').replaceAll('~0', '~')
-    if (!at || at.isSecret) break
-    const next: Protection | undefined = at.each ?? at.fields.get(key)
-    if (!next && at.isClosed) return hashed(value, hash)
-    // Paths lead through lists without naming their places.
-    if (next || !/^(\d+|-)$/.test(key)) at = next
+    at = at?.type === 'array' ? at.each : (at?.fields.get(key) ?? at?.each)
   }
-  return redact(value, at, hash)
+  return at
 }
 
 // Keys have a prefix and tokens a shape to be known by, wherever they stray. Neither pattern looks at a character more than twice.

@@ -213,7 +213,7 @@ test('objects are recorded at Request and RequestResponse, with hashes in place 
   })
   const metadata = { name: 'a', managedFields: [{ manager: 'm' }] }
   const object: Resource = {
-    apiVersion: 'v1',
+    apiVersion: Secret.apiVersion,
     kind: 'SharedSecret',
     metadata,
     spec: { displayName: 'A', data: { p: 'CANARY' } },
@@ -226,6 +226,7 @@ test('objects are recorded at Request and RequestResponse, with hashes in place 
   const patch = audit.begin(exchangeOf('/a'), on('patch', 'sharedsecrets', { name: 'a' }), ada)
   patch.kind = Secret
   patch.sent = [{ op: 'replace', path: '/spec/data/p', value: 'CANARY' }]
+  patch.sentAs = 'json-patch'
   audit.complete(patch, 200, undefined)
   const list = audit.begin(exchangeOf('/a'), on('list', 'sharedsecrets'), ada)
   list.kind = Secret

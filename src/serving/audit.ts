@@ -71,6 +71,7 @@ export function openAudit({ policy, sink, hash, now, sourcesOf, counted }: Audit
         reason: '',
         noted: undefined,
         sent: undefined,
+        sentAs: 'object',
         answer: undefined,
         isOver: false,
       }

@@ -3,7 +3,8 @@
 // An event has a position in its bucket, counted from the first ever appended. A cursor is a position and nothing
 // else, so a slow watcher costs no memory: it is cut loose when history moves past it.
 
-import { type Cursor, StoreError, type StoreEvent } from './store.ts'
+import { type Deletions, openDeletions } from './deletions.ts'
+import { type Cursor, type Key, StoreError, type StoreEvent } from './store.ts'
 
 /** An event is dropped only when it is older than `minAgeMs` and not among the newest `minEvents`, or for `maxBytes`. */
 export type HistoryBounds = {
@@ -27,12 +28,20 @@ export type EventLog = {
   /** The position of the first event of a bucket after a revision, and the events from a position on. */
   positionAfter(bucket: string, revision: number): number
   eventsFrom(bucket: string, position: number, max?: number): readonly StoreEvent[]
+  /** The first deletion of a key after a revision. */
+  deletionAfter(key: Key, revision: number): StoreEvent | undefined
   /** Throws 'compacted' or 'future' where history does not reach from this revision to now. */
   check(revision: number): void
 }
 
 /** `events[head]` has position `first`; what is before `head` is dropped and waits to be cleared in bulk. */
-type Course = { events: StoreEvent[]; head: number; first: number; readonly waiting: Set<Reader> }
+type Course = {
+  events: StoreEvent[]
+  head: number
+  first: number
+  readonly deletions: Deletions
+  readonly waiting: Set<Reader>
+}
 type Reader = { wake: (() => void) | undefined }
 /** What was appended together: dropped together, since no revision may be half there. */
 type Mark = { readonly revision: number; readonly time: number; readonly events: number; readonly bytes: number }
@@ -48,7 +57,13 @@ export function openEventLog(bounds: HistoryBounds = {}): EventLog {
   let floor = 1
 
   function courseOf(bucket: string): Course {
-    const course = courses.get(bucket) ?? { events: [], head: 0, first: 0, waiting: new Set() }
+    const course = courses.get(bucket) ?? {
+      events: [],
+      head: 0,
+      first: 0,
+      deletions: openDeletions(),
+      waiting: new Set(),
+    }
     courses.set(bucket, course)
     return course
   }
@@ -68,6 +83,7 @@ export function openEventLog(bounds: HistoryBounds = {}): EventLog {
     for (const event of events) {
       const course = courseOf(event.key.bucket)
       course.events.push(event)
+      if (event.type === 'deleted') course.deletions.add(event)
       touched.add(course)
       size += superseded(event)
     }
@@ -169,6 +185,7 @@ export function openEventLog(bounds: HistoryBounds = {}): EventLog {
     watch,
     positionAfter,
     eventsFrom,
+    deletionAfter: (key, after) => courses.get(key.bucket)?.deletions.firstAfter(key, after),
     check,
   }
 }
@@ -181,7 +198,10 @@ function superseded(event: StoreEvent): number {
 function drop(course: Course, floor: number): void {
   const { events } = course
   const before = course.head
-  while (course.head < events.length && events[course.head]!.revision <= floor) course.head++
+  for (let event = events[course.head]; event !== undefined && event.revision <= floor; event = events[course.head]) {
+    if (event.type === 'deleted') course.deletions.dropOldest(event.key)
+    course.head++
+  }
   course.first += course.head - before
   // Clearing costs what remains, and waiting keeps dropped values in memory: an eighth is where both stay small.
   if (course.head < 64 || course.head < events.length >> 3) return

@@ -18,6 +18,7 @@ export function openMemoryStore(options: MemoryOptions = {}): Store {
       return replica.revision
     },
     get: replica.get,
+    last: replica.last,
     list: replica.list,
     count: replica.count,
     watch: replica.watch,

@@ -4,7 +4,7 @@ import { type Cache, openCache } from './cache.ts'
 import { checkValue, type Held, held } from './entry.ts'
 import { type EventLog, type HistoryBounds, openEventLog } from './event-log.ts'
 import { openOverlays } from './overlay.ts'
-import type { Cursor, Key, ListQuery, ListResult, Replacement, StoreEvent } from './store.ts'
+import type { Cursor, Entry, Key, ListQuery, ListResult, Replacement, StoreEvent } from './store.ts'
 
 /** An event whose entries still know their gap. */
 export type HeldEvent = StoreEvent & { readonly entry: Held; readonly previous: Held | undefined }
@@ -13,6 +13,7 @@ export type Replica = {
   readonly revision: number
   readonly floor: number
   get(key: Key): Held | undefined
+  last(entry: Entry): Entry | undefined
   list(query: ListQuery): ListResult
   count(bucket: string): number
   watch(bucket: string, after: number): Cursor
@@ -41,6 +42,13 @@ export function openReplica(bounds?: HistoryBounds): Replica {
     },
     get: cache.get,
     count: cache.count,
+    last(entry) {
+      const newest = cache.get(entry.key)
+      if (newest?.revision === entry.revision) return newest
+      // An object that has the key after a deletion is another one.
+      const deletion = log.deletionAfter(entry.key, entry.revision)
+      return deletion ? deletion.previous : newest
+    },
     list(query) {
       const revision = query.revision ?? log.revision
       log.check(revision)

@@ -152,6 +152,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
       return failure
     },
     get: replica.get,
+    last: replica.last,
     list: replica.list,
     count: replica.count,
     watch: replica.watch,

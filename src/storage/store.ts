@@ -97,6 +97,12 @@ export interface Store {
   /** The newest revision whose events readers can see. */
   readonly revision: number
   get(key: Key): Entry | undefined
+  /**
+   * The last state of the object that an entry shows: the newest one, or the one that its deletion removed. An object
+   * created under the same key after that deletion is another one. For entries that a list or a cursor has just answered:
+   * once history has dropped a deletion, its last state is unknown.
+   */
+  last(entry: Entry): Entry | undefined
   list(query: ListQuery): ListResult
   /** How many keys a bucket has. */
   count(bucket: string): number

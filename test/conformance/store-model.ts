@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import type { ListQuery, Op, Store } from '../../src/storage/store.ts'
+import type { Entry, ListQuery, Op, Store } from '../../src/storage/store.ts'
 
 type Labels = { readonly [key: string]: string }
 type Write = {
@@ -107,7 +107,13 @@ function compare(store: Store, asked: Question, states: readonly State[]): void 
   assert.deepEqual([result.revision, result.more, result.remaining], [revision, more, remaining], JSON.stringify(query))
   for (const entry of result.entries)
     assert.match(entry.text.toString(), new RegExp(`"resourceVersion":"${entry.revision}"`))
+  for (const entry of result.entries)
+    assert.equal(store.last(entry)?.revision, lastOf(states, revision, entry), JSON.stringify(entry.key))
   const seen = store.watch(bucket, revision).take(1000)
+  for (const { type, entry, previous } of seen) {
+    if (previous) assert.equal(store.last(previous)?.revision, lastOf(states, previous.revision, previous))
+    if (type !== 'deleted') assert.equal(store.last(entry)?.revision, lastOf(states, entry.revision, entry))
+  }
   assert.deepEqual(
     seen.map(event => `${event.revision} ${event.type} ${event.key.namespace}/${event.key.name}`),
     changes(states, bucket, revision),
@@ -130,6 +136,13 @@ function naive(state: State, asked: Question): { expected: string[]; more: boole
   const more = labelled.some(({ place }) => place > last)
   const remaining = more ? places.filter(({ place }) => place > last).length : 0
   return { expected: kept.map(({ place, row }) => `${place} ${row.revision}`), more, remaining }
+}
+
+/** The revision of the last state of the object that had a key at a revision. */
+function lastOf(states: readonly State[], revision: number, { key }: Pick<Entry, 'key'>): number | undefined {
+  const rows = states.slice(revision).map(state => state.get(`${key.bucket} ${key.namespace}/${key.name}`))
+  const end = rows.indexOf(undefined)
+  return rows.at(end === -1 ? -1 : end - 1)?.revision
 }
 
 /** What happened in a bucket after a revision, read off the states. */

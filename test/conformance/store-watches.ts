@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { describe } from 'node:test'
-import type { Store, StoreEvent } from '../../src/storage/store.ts'
+import type { Entry, Store, StoreEvent } from '../../src/storage/store.ts'
 import {
   drain,
   key,
@@ -111,6 +111,41 @@ export function watchSuite(engine: string, open: OpenStore): void {
 
   describe(`${engine}: history`, () => {
     const bounds = { minAgeMs: 1000, minEvents: 10 }
+
+    use('the last state of an object is the newest, or the one that its deletion removed', async store => {
+      await store.commit([put('a', 0, 'first')])
+      const first = store.get(key('a')) as Entry
+      assert.equal(store.last(first)?.revision, 2)
+      await store.commit([put('a', 2, 'changed')])
+      assert.equal(store.last(first)?.revision, 3)
+      await store.commit([remove('a')])
+      assert.equal(store.last(first)?.revision, 3)
+      await store.commit([put('a', 0, 'another')])
+      const second = store.get(key('a')) as Entry
+      await store.commit([{ type: 'delete', key: key('a') }])
+      await store.commit([put('a', 0, 'a third')])
+      assert.deepEqual([store.last(first)?.revision, store.last(second)?.revision], [3, 5])
+      const event = store.watch(teams, 1).take(1)[0] as StoreEvent
+      assert.equal(store.last(event.entry)?.text.toString(), '{"metadata":{"resourceVersion":"3"},"note":"changed"}')
+    })
+
+    use(
+      'the last state of a deleted object is forgotten with its deletion',
+      async store => {
+        await store.commit([put('gone')])
+        const entry = store.get(key('gone')) as Entry
+        await store.commit([remove('gone')])
+        await store.commit([put('kept')])
+        const kept = store.get(key('kept')) as Entry
+        await write(store, 10)
+        await store.commit([remove('kept')])
+        clock += 1000
+        await store.compact(5)
+        assert.equal(store.last(entry), undefined)
+        assert.equal(store.last(kept)?.revision, kept.revision)
+      },
+      bounds,
+    )
     const write = async (store: Store, count: number) => {
       for (let i = 0; i < count; i++) await store.commit([put('a')])
     }
