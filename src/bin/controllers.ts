@@ -5,6 +5,7 @@ import { startAggregation } from '../controllers/aggregation.ts'
 import { startExpiry } from '../controllers/expiry.ts'
 import { startGarbageCollector } from '../controllers/garbage-collector.ts'
 import { startProjectSecrets } from '../controllers/project-secret.ts'
+import { startRevocationSweep } from '../controllers/revocation-sweep.ts'
 import { startSecretVersions } from '../controllers/secret-versions.ts'
 import { startSigningKeys } from '../controllers/signing-keys.ts'
 import { kinds } from '../kinds/index.ts'
@@ -39,6 +40,7 @@ export function startControllers({ house, storage: { activity }, settings, now, 
       maxTTL: settings['auth.maxKeyTTL'] || undefined,
       failed,
     }),
+    startRevocationSweep({ resources, now, failed }),
     startAggregation({ resources, failed }),
     startSigningKeys({ resources, now, failed }),
     startProjectSecrets({ ...house, removeStale: settings['secrets.removeStale'], now, failed }),
