@@ -6,6 +6,7 @@ import { startExpiry } from '../controllers/expiry.ts'
 import { startGarbageCollector } from '../controllers/garbage-collector.ts'
 import { startProjectSecrets } from '../controllers/project-secret.ts'
 import { startRevocationSweep } from '../controllers/revocation-sweep.ts'
+import { startRotationOverlap } from '../controllers/rotation-overlap.ts'
 import { startSecretVersions } from '../controllers/secret-versions.ts'
 import { startSigningKeys } from '../controllers/signing-keys.ts'
 import { kinds } from '../kinds/index.ts'
@@ -40,6 +41,7 @@ export function startControllers({ house, storage: { activity }, settings, now, 
       maxTTL: settings['auth.maxKeyTTL'] || undefined,
       failed,
     }),
+    startRotationOverlap({ resources, write: house.write, now, failed }),
     startRevocationSweep({ resources, now, failed }),
     startAggregation({ resources, failed }),
     startSigningKeys({ resources, now, failed }),

@@ -230,7 +230,10 @@ async function admit(next: Key, old: Key | undefined, tools: Tools) {
   const abandon = tools.takeDigest(digest, next.metadata.uid ?? '')
   if (!abandon) refuse(next.metadata.name ?? '', [invalidSecret('spec.key', 'the key is in use already')])
   if (tools.dryRun) abandon?.()
-  const object: Key = { ...next, spec: rest, status: { ...next.status, digest } }
+  // Another secret replaces all that there are: an overlap ends, too (D22).
+  const { previous, ...status } = next.status ?? {}
+  const kept = digest === old?.status?.digest && previous ? { previous } : {}
+  const object: Key = { ...next, spec: rest, status: { ...status, ...kept, digest } }
   const admitted = abandon ? { object, abandon } : { object }
   // Shown once, in the answer to the creation, and never for a dry run.
   if (tools.dryRun || old) return admitted
