@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import type { Person } from '../gateway/stage.ts'
 import { eventually } from '../support/wire.ts'
-import { keys, must, ours, refused, teams } from './people.ts'
+import { keys, must, ours, refused } from './people.ts'
 import { openTokenStage, type TokenStage } from './token-stage.ts'
 
 const tokens = `${ours}/directclusterendpointtokens`
@@ -36,20 +36,6 @@ describe('a rotation with an overlap', { timeout: 240_000 }, () => {
     const uid = await stage.uidOf(person)
     return (await stage.revocations()).filter(({ spec }) => spec.keyUID === uid)
   }
-  /** A watch that is open, and its end. */
-  const watching = async (key: string) => {
-    const watch = stage.gateway.watch(`/kubernetes/cluster/prod${teams}?allowWatchBookmarks=true`, { key })
-    let isOpen = true
-    const ended = watch
-      .next()
-      .catch(() => {})
-      .then(() => {
-        isOpen = false
-      })
-    await eventually('the secret is accepted', async () => (await stage.status(key)) === 200)
-    return { ended, isOpen: () => isOpen }
-  }
-
   test('tokens made with the old secret end with the overlap, those made with the new one do not', async () => {
     const person = await stage.invite('ada')
     const after = await rotated(person, { overlapSeconds: 600 })
@@ -65,8 +51,8 @@ describe('a rotation with an overlap', { timeout: 240_000 }, () => {
     const person = await stage.invite('bob')
     const token = await person.mint({ ttl: 3600 })
     const after = await rotated(person, { overlapSeconds: 4 })
-    const { ended } = await watching(token)
-    const open = await watching(after.key)
+    const { ended } = await stage.watch(token)
+    const open = await stage.watch(after.key)
     assert.deepEqual(await about(person), [])
     // Not in the second of the rotation, whose tokens may be of either secret.
     const [from, fresh] = await (async () => {

@@ -35,6 +35,8 @@ export type TokenStage = {
   status(secret: string): Promise<number>
   /** Resolves once the gateway refuses it. */
   refused(secret: string): Promise<void>
+  /** A watch that is open: its first event has come. */
+  watch(secret: string): Promise<{ readonly ended: Promise<void>; readonly isOpen: () => boolean }>
   /** Resolves once a new token is accepted. Tokens of the second of a revocation are refused, so the first may not be. */
   mintsAgain(person: Person): Promise<string>
   close(): Promise<void>
@@ -60,6 +62,19 @@ export async function openTokenStage(options: ServerOptions = { storage: 'memory
     revocations: async () => (await must(service.request('GET', revocations))).items,
     uidOf: async ({ name }) => (await must(service.request('GET', `${keys}/${name}`))).metadata.uid,
     refused: secret => eventually('the gateway refuses it', async () => (await status(secret)) === 401),
+    async watch(secret) {
+      // Everybody sees their own keys.
+      const events = gateway.watch(`/kubernetes/cluster/prod${keys}`, { key: secret })
+      assert.equal((await events.next()).value?.type, 'ADDED')
+      let isOpen = true
+      const drain = async () => {
+        for await (const _ of events);
+      }
+      const end = () => {
+        isOpen = false
+      }
+      return { ended: drain().then(end, end), isOpen: () => isOpen }
+    },
     async mintsAgain(person) {
       let token = ''
       await eventually('a new token is accepted', async () => {
