@@ -133,9 +133,9 @@ export const nameNotGenerated = (of: Named, name: string) =>
     `${plural(of)} "${name}" already exists, the server was not able to generate a unique name for the object`,
     { details: about(of, name, { retryAfterSeconds: 1 }) },
   )
-export const conflict = (of: Named, name: string, why = modified) =>
+export const conflict = (of: Named, name: string, why = modified, causes?: readonly Cause[]) =>
   new ApiError(409, 'Conflict', `Operation cannot be fulfilled on ${plural(of)} "${name}": ${why}`, {
-    details: about(of, name),
+    details: about(of, name, causes ? { causes } : {}),
   })
 /** A failed precondition of a delete names the Kind, as real servers do. */
 export const preconditionFailed = (of: Named, name: string, why: string) =>

@@ -152,7 +152,22 @@ type Hooks<O extends Resource> = {
 }
 
 /** An object of another kind that comes with a write. Its name, if it has none, is made of the kind's prefix. */
-export type Beside = { readonly kind: Kind; readonly object: JsonObject }
+export type Beside = {
+  readonly kind: Kind
+  readonly object: JsonObject
+  /**
+   * What to write where an object has the name already; undefined: nothing. With the uid of that object it is an update,
+   * without one it takes its place as a new object. Absent: the name must be free.
+   */
+  readonly merge?: (there: Resource) => JsonObject | undefined
+  /** Where `most` objects have this label, another object is written instead of a new one. */
+  readonly limit?: {
+    readonly label: string
+    readonly value: string
+    readonly most: number
+    readonly instead: Beside
+  }
+}
 
 /** What can be asked of one object beside the common verbs. `get` answers something about it, `create` may change it. */
 export type Subresource = {

@@ -31,6 +31,9 @@ const VALUE_PROBLEM = explain(
   ['MyValue', 'my_value', '12345'],
 )
 
+/** Only the server gives users and groups such names (D14, D61). */
+export const isReservedName = (name: string): boolean => /^(system|platform):/.test(name)
+
 /** Object names. Each of these functions answers with what is wrong; nothing means fine. */
 export function dnsSubdomain(value: string): string[] {
   return subdomainProblems(value, value)

@@ -160,7 +160,7 @@ export function expiryWarnings({
   const quiet = new WeakSet<Caller>()
   return caller => {
     if (quiet.has(caller)) return undefined
-    const key = caller.key === undefined ? undefined : book.named(caller.key)
+    const key = caller.keyUid === undefined ? undefined : book.withUid(caller.keyUid)
     if (!key?.ttl || key.ttl < day || key.slides) {
       quiet.add(caller)
       return undefined

@@ -41,6 +41,8 @@ export function impersonate(caller: Caller, headers: Headers, judge: (question: 
     ...(uid ? { uid } : {}),
     ...(Object.keys(extra).length ? { extra } : {}),
     ...(caller.key ? { key: caller.key } : {}),
+    ...(caller.keyUid ? { keyUid: caller.keyUid } : {}),
+    ...(caller.keyUntil ? { keyUntil: caller.keyUntil } : {}),
     ...(caller.scope ? { scope: caller.scope } : {}),
     impersonator: caller.username,
   }

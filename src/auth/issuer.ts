@@ -22,8 +22,8 @@ export type IssuerOptions = {
   /** The public base URL; known once the server listens. */
   readonly url: () => string
   readonly keys: SigningKeys
-  /** When an access key ends, as far as is known; undefined: never. */
-  readonly keyEnds: (name: string) => number | undefined
+  /** When the secret that somebody uses ends, as far as is known; undefined: never. */
+  readonly keyEnds: (caller: Caller) => number | undefined
   readonly now: () => number
   readonly uuid: () => string
 }
@@ -34,7 +34,7 @@ export function openIssuer({ url, keys, keyEnds, now, uuid }: IssuerOptions): Is
       const key = await keys.current()
       if (!key) throw unavailable('there is no signing key yet; try again')
       const { keyUid = '' } = caller
-      const expires = Math.min(now() + ttl * 1000, keyEnds(caller.key ?? '') ?? Number.POSITIVE_INFINITY)
+      const expires = Math.min(now() + ttl * 1000, keyEnds(caller) ?? Number.POSITIVE_INFINITY)
       const claims = claimsOf({
         issuer: url(),
         caller: { ...caller, keyUid },

@@ -35,7 +35,7 @@ export type AccessKey = {
 export interface KeyBook {
   readonly ready: Promise<void>
   find(digest: string): AccessKey | undefined
-  named(name: string): AccessKey | undefined
+  withUid(uid: string): AccessKey | undefined
   /** Every key that is there, for questions about people without a request at hand (D17). */
   all(): Iterable<AccessKey>
   /** What became of a key with this digest that was there since the server started. */
@@ -60,6 +60,7 @@ export type KeyBookOptions = {
 
 export function openKeyBook({ inside, maxTTL, told, unused, failed }: KeyBookOptions): KeyBook {
   const keys = new Map<string, AccessKey>()
+  const byUid = new Map<string, AccessKey>()
   const gone = new Map<string, Fate>()
   /** Between a write's checks and its event: who is about to have a digest. */
   const taken = new Map<string, string>()
@@ -80,7 +81,11 @@ export function openKeyBook({ inside, maxTTL, told, unused, failed }: KeyBookOpt
         forget(digest, before?.uid ?? '', now?.uid === before?.uid ? 'rotated' : 'deleted')
         unused(`${before?.uid}/${keyId(digest)}`)
       }
-      if (before && now?.uid !== before.uid) unused(before.uid)
+      if (before && now?.uid !== before.uid) {
+        unused(before.uid)
+        byUid.delete(before.uid)
+      }
+      if (now) byUid.set(now.uid, now)
       for (const digest of digestsOf(now)) {
         keys.set(digest, now as AccessKey)
         if (taken.get(digest) === now?.uid) taken.delete(digest)
@@ -91,7 +96,7 @@ export function openKeyBook({ inside, maxTTL, told, unused, failed }: KeyBookOpt
   return {
     ready: informer.ready,
     find: digest => keys.get(digest),
-    named: name => informer.get({ namespace: '', name }),
+    withUid: uid => byUid.get(uid),
     all: () => new Set(keys.values()),
     fateOf: digest => (keys.has(digest) ? undefined : gone.get(digest)),
     take: (digest, uid) => {

@@ -1,5 +1,6 @@
 // Who is in which team, by name and by group (D16, D17). Follows Team.
 
+import { isReservedName } from '../api/names.ts'
 import type { Resource } from '../api/object.ts'
 import type { Document, Resources } from '../api/resources.ts'
 import { Team } from '../kinds/team.ts'
@@ -136,7 +137,8 @@ function read({ metadata, spec = {} }: Resource): TeamRecord {
     uid: metadata.uid ?? '',
     username: username ?? '',
     users: going ? [] : (users ?? []),
-    groups: going ? [] : (groups ?? []),
+    // Teams that were stored before such names were refused may have one (D61).
+    groups: going ? [] : (groups ?? []).filter(name => !isReservedName(name)),
     clusterRoles: going ? [] : (clusterRoles ?? []).map(role => role.name ?? ''),
     going,
     sharing: owner === undefined && access === undefined ? '' : JSON.stringify([owner, access]),

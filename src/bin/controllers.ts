@@ -5,6 +5,8 @@ import { startAggregation } from '../controllers/aggregation.ts'
 import { startExpiry } from '../controllers/expiry.ts'
 import { startGarbageCollector } from '../controllers/garbage-collector.ts'
 import { startProjectSecrets } from '../controllers/project-secret.ts'
+import { startRevocationSweep } from '../controllers/revocation-sweep.ts'
+import { startRotationOverlap } from '../controllers/rotation-overlap.ts'
 import { startSecretVersions } from '../controllers/secret-versions.ts'
 import { startSigningKeys } from '../controllers/signing-keys.ts'
 import { startTeamReferences } from '../controllers/team-references.ts'
@@ -45,6 +47,8 @@ export function startControllers({ house, storage: { activity }, settings, now, 
       failed,
     }),
     startTeamReferences({ resources, kinds: namingTeams, teamUid: house.teamUid, failed }),
+    startRotationOverlap({ resources, write: house.write, now, failed }),
+    startRevocationSweep({ resources, now, failed }),
     startAggregation({ resources, failed }),
     startSigningKeys({ resources, now, failed }),
     startProjectSecrets({ ...house, removeStale: settings['secrets.removeStale'], now, failed }),

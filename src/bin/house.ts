@@ -3,7 +3,7 @@
 import { generateKeyPairSync, hash, randomBytes, randomUUID } from 'node:crypto'
 import { gate } from '../admission/gate.ts'
 import { type Caller, type Scope, systemCaller } from '../api/caller.ts'
-import type { Kind, Question } from '../api/kind.ts'
+import type { Beside, Kind, Question, Tools } from '../api/kind.ts'
 import type { JsonObject } from '../api/object.ts'
 import type { Document, Resources } from '../api/resources.ts'
 import {
@@ -31,6 +31,7 @@ import { readId } from '../kinds/last-read.ts'
 import { SigningKey } from '../kinds/signing-key.ts'
 import { Team } from '../kinds/team.ts'
 import { openRegistry, type Registry } from '../registry/registry.ts'
+import type { OwnWrite } from '../serving/audit-own.ts'
 import { checkGuess, type Guard } from '../serving/guard.ts'
 import type { Storage } from '../storage/index.ts'
 import type { RingKey } from '../storage/key-ring.ts'
@@ -41,6 +42,8 @@ export type House = {
   readonly sealer: Sealer
   /** The server's own view, whose writes are recorded. */
   readonly inside: Resources
+  /** Writes objects that merge with what is there; recorded likewise. */
+  readonly write: (make: (tools: Tools) => readonly Beside[]) => Promise<void>
   /** Likewise, with what is sealed opened: for whoever copies it. */
   readonly opened: Resources
   /** Whether whoever owns something may do something else. */
@@ -81,6 +84,8 @@ export type HouseOptions = {
   readonly sealBroken?: (place: Place, error: SealError) => void
   /** Records what the server writes of its own accord. */
   readonly recorded?: (inside: Resources) => Resources
+  /** Records one such write. */
+  readonly record?: (write: OwnWrite) => void
   /** What is stored before anything else is, the built-in roles included. */
   readonly first?: (inside: Resources) => Promise<void>
 }
@@ -111,6 +116,7 @@ export function openHouse(options: HouseOptions): House {
     baseUrl = () => '',
     guard,
     recorded,
+    record,
     sealBroken,
   } = options
   const lastActivity = (uid: string) => storage.activity.last(uid)
@@ -196,18 +202,17 @@ export function openHouse(options: HouseOptions): House {
     now,
     failed: following('signing keys'),
   })
-  const namedEnds = (name: string) => {
-    const key = book.named(name)
-    return key?.ttl === undefined ? undefined : endOf(key, lastActivity)
-  }
-  const ownEnds = ({ key = '', keyUntil = Number.POSITIVE_INFINITY }: Caller) => {
-    const end = Math.min(namedEnds(key) ?? Number.POSITIVE_INFINITY, keyUntil)
+  /** Of the very secret that was used. A key that is gone by now has ended, whatever has its name. */
+  const ownEnds = ({ keyUid, keyUntil = Number.POSITIVE_INFINITY }: Caller) => {
+    if (keyUid === undefined) return undefined
+    const key = book.withUid(keyUid)
+    const end = Math.min(key ? endOf(key, lastActivity) : now(), keyUntil)
     return end === Number.POSITIVE_INFINITY ? undefined : end
   }
   const issuer = openIssuer({
     url: baseUrl,
     keys: signingKeys,
-    keyEnds: namedEnds,
+    keyEnds: ownEnds,
     now,
     uuid: randomUUID,
   })
@@ -243,6 +248,10 @@ export function openHouse(options: HouseOptions): House {
     registry,
     sealer,
     inside,
+    write: async make => {
+      for (const { document, ...written } of await registry.write(make))
+        record?.({ ...written, document, ref: document.ref, manager: 'platform' })
+    },
     opened: recorded?.(registry.as(systemCaller)) ?? registry.as(systemCaller),
     ownerMay: (owner, question) => {
       const as = explainer.callerOf(owner)

@@ -72,6 +72,7 @@ export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Pr
     guard,
     sealBroken: alarmOf(metrics, log),
     recorded: inside => recordedBy(audit, inside),
+    record: write => audit.own(write),
     maxKeyTTL: settings['auth.maxKeyTTL'],
     maxTokenTTL: settings['token.maxTTL'],
     baseUrl: () => settings.baseUrl || listening,

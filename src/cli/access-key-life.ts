@@ -1,7 +1,9 @@
 // `platform list accesskeys`, `rotate`, `disable` and `enable accesskey`: the keys that are there.
 
+import { ApiError } from '../api/errors.ts'
 import type { Resource } from '../api/object.ts'
 import { listAll } from '../client/follow.ts'
+import { overlapReason } from '../kinds/key-rotation.ts'
 import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
 import { printSecret } from './access-keys.ts'
 import { defineCommand, type Io } from './command.ts'
@@ -97,12 +99,16 @@ const keyName = [{ name: 'NAME', what: 'the access key' }]
 export const rotateAccessKey = defineCommand({
   words: ['rotate', 'accesskey'],
   what: 'Replace the key of an access key and print the new one; it is shown this once.',
-  asksBefore: 'ends the old key at once, without --overlap',
+  asksBefore: 'ends the old key at once, without --overlap or with --force',
   examples: [{ what: 'The old one works for an hour more', command: 'platform rotate accesskey ci --overlap 1h' }],
   flags: {
     ...contextFlag,
     ...yesFlag,
     overlap: { type: 'text', value: 'TIME', what: 'How long the old key still works; by default it ends at once.' },
+    force: {
+      type: 'switch',
+      what: 'Rotate while the overlap of the last rotation runs: the key from before it ends at once, with its tokens.',
+    },
     output: {
       ...outputFlag.output,
       choices: ['value', 'connection', 'json', 'yaml', 'name'],
@@ -114,12 +120,14 @@ export const rotateAccessKey = defineCommand({
     const overlapSeconds = flags.overlap === undefined ? 0 : readDuration('--overlap', flags.overlap)
     const session = await openSession(io, flags)
     try {
-      const question = `Rotate ownedaccesskey/${name} on ${session.server}, so that its old key ends at once?`
-      if (!overlapSeconds) await confirm(io, question, flags.yes)
-      const body = { kind: 'KeyRotation', spec: { overlapSeconds } }
+      const ends = flags.force ? 'its old keys end' : 'its old key ends'
+      const question = `Rotate ownedaccesskey/${name} on ${session.server}, so that ${ends} at once?`
+      if (!overlapSeconds || flags.force) await confirm(io, question, flags.yes)
+      const body = { kind: 'KeyRotation', spec: { overlapSeconds, ...(flags.force ? { force: true } : {}) } }
       const { object } = await session.resources
         .act(OwnedAccessKey, { namespace: '', name }, 'rotate', body, { warn: warnings(io) })
         .catch(inWordsOf('--overlap', flags.overlap, 'spec.overlapSeconds'))
+        .catch(withForce)
       const unkept = await keepOwn(io, session, name, String(object.spec?.['key'] ?? '')).then(
         () => undefined,
         (error: Error) => error,
@@ -140,6 +148,13 @@ export const rotateAccessKey = defineCommand({
     }
   },
 })
+
+function withForce(error: unknown): never {
+  const causes = error instanceof ApiError ? error.details?.causes : undefined
+  const running = causes?.find(({ reason }) => reason === overlapReason)
+  if (!running) throw error
+  throw new ApiError(409, 'Conflict', `${running.message}; --force ends it now and revokes its tokens`)
+}
 
 /** Whoever rotates the key they are signed in with stays signed in. */
 async function keepOwn(io: Io, { context }: Session, name: string, key: string): Promise<void> {

@@ -1,10 +1,9 @@
-// Signing keys over months, by a clock that can be moved (D31), and revocations that outlived what they concern (D33).
+// Signing keys over months, by a clock that can be moved (D31).
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openHouse } from '../../test/support/in-process.ts'
 import { SigningKey } from '../kinds/signing-key.ts'
-import { TokenRevocation } from '../kinds/token-revocation.ts'
 import { startSigningKeys } from './signing-keys.ts'
 
 const day = 24 * 3600
@@ -67,47 +66,14 @@ test('a key that is deleted is replaced at once', async () => {
   await house.close()
 })
 
-test('a revocation goes when no token it concerns can be alive, and not before (D33)', async () => {
-  const { house, look, forward } = await openKeys()
-  await house.resources.create(TokenRevocation, '', { spec: { jti: 'a' } })
-  const left = async () => (await house.inside.list(TokenRevocation)).items.length
-  forward(1)
-  await look()
-  assert.equal(await left(), 1)
-  forward(0.01)
-  await look()
-  assert.equal(await left(), 0)
-  await house.close()
-})
-
-test('a maximum that was lowered does not bring back tokens from before it, nor end them early (D31, D33)', async () => {
+test('a maximum that was lowered does not end tokens from before it early (D31)', async () => {
   const { house, look, forward } = await openKeys(600)
   const [first] = await look()
-  await house.resources.create(TokenRevocation, '', { spec: { jti: 'a' } })
   await house.resources.create(SigningKey, '', {})
   forward(0.99)
   assert.ok(
     (await look()).some(({ name }) => name === first?.name),
     'what it signed yesterday is still good',
   )
-  assert.equal((await house.inside.list(TokenRevocation)).items.length, 1)
-  await house.close()
-})
-
-test('a revocation outlives the tokens it concerns, whatever end it was given, and clocks that are apart (D33)', async () => {
-  const { house } = await openKeys()
-  const now = house.clock.now()
-  const at = (milliseconds: number) => new Date(milliseconds).toISOString().replace(/\.\d+Z$/, 'Z')
-  const until = async (spec: object) => {
-    const { object } = await house.resources.create(TokenRevocation, '', { spec: { jti: 'a', ...spec } })
-    return (Date.parse(String(object.spec?.['until'])) - now) / 1000
-  }
-  const least = day + 300
-  assert.ok((await until({})) >= least)
-  assert.ok((await until({ until: at(now + 60_000) })) >= least)
-  assert.ok((await until({ notBefore: at(now - 2 * day * 1000), until: at(now + 60_000) })) < least, 'nothing is alive')
-  assert.ok((await until({ notBefore: at(now + day * 1000) })) >= day + least)
-  const later = now + 9 * day * 1000
-  assert.equal(await until({ until: at(later) }), Math.floor(later / 1000) - now / 1000)
   await house.close()
 })

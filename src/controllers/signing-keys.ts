@@ -1,10 +1,9 @@
-// Makes signing keys in time and removes those that nothing alive was signed with (D31); removes revocations that concern nothing any more (D33).
+// Makes signing keys in time and removes those that nothing alive was signed with (D31).
 
 import { type Json, type Resource, timestamp } from '../api/object.ts'
 import { type Resources, refOf } from '../api/resources.ts'
 import { longestTokenTTL } from '../kinds/direct-cluster-endpoint-token.ts'
 import { SigningKey } from '../kinds/signing-key.ts'
-import { TokenRevocation } from '../kinds/token-revocation.ts'
 import { startInformer } from '../reconcile/informer.ts'
 import { startLoop } from '../reconcile/loop.ts'
 
@@ -27,12 +26,11 @@ export function startSigningKeys({ resources, now, failed }: SigningKeyOptions):
   stop(): Promise<void>
 } {
   const loop = startLoop({
-    reconcile: async name => {
-      if (name === rotation) await rotate()
-      else await sweep(name)
+    reconcile: async () => {
+      await rotate()
       return hour
     },
-    failed: (name, error) => failed(name === rotation ? 'rotating signing keys' : `sweeping revocation ${name}`, error),
+    failed: (_, error) => failed('rotating signing keys', error),
   })
   const keys = startInformer({
     resources,
@@ -40,15 +38,6 @@ export function startSigningKeys({ resources, now, failed }: SigningKeyOptions):
     keep: () => undefined,
     changed: () => loop.add(rotation),
     failed: error => failed('following signing keys', error),
-  })
-  const revocations = startInformer({
-    resources,
-    kind: TokenRevocation,
-    keep: endOf,
-    changed: ({ name }, end) => {
-      if (end !== undefined) loop.add(name)
-    },
-    failed: error => failed('following revocations', error),
   })
 
   async function rotate(): Promise<void> {
@@ -71,12 +60,7 @@ export function startSigningKeys({ resources, now, failed }: SigningKeyOptions):
   const make = (from: number) =>
     resources.create(SigningKey, '', { spec: { signsFrom: timestamp(from) } } as Json, { fieldManager: 'signing-keys' })
 
-  async function sweep(name: string): Promise<void> {
-    const end = revocations.get({ namespace: '', name })
-    if (end !== undefined && end <= now()) await resources.delete(TokenRevocation, { namespace: '', name }).catch(gone)
-  }
-
-  const ready = Promise.all([keys.ready, revocations.ready]).then(async () => {
+  const ready = keys.ready.then(async () => {
     loop.add(rotation)
     await loop.idle()
   })
@@ -84,22 +68,19 @@ export function startSigningKeys({ resources, now, failed }: SigningKeyOptions):
     ready,
     async stop() {
       keys.stop()
-      revocations.stop()
       await loop.stop()
     },
   }
 }
 
-/** No revocation is called so. */
-const rotation = '/rotation'
+/** The one thing there is to reconcile. */
+const rotation = 'rotation'
 
 const read = (object: Resource) => ({
   ref: refOf(object),
   uid: object.metadata.uid ?? '',
   signsFrom: Date.parse(String(object.spec?.['signsFrom'])),
 })
-
-const endOf = ({ spec }: Resource): number => Date.parse(String(spec?.['until']))
 
 function gone(error: { code?: number }): undefined {
   if (error.code !== 404 && error.code !== 409) throw error

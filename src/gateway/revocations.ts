@@ -1,4 +1,4 @@
-// What was revoked (D33), followed with the ordinary informer: whether a token still counts, and how old that knowledge is.
+// Revocations (D33), followed with the ordinary informer: whether a token is still valid, and how old that knowledge is.
 
 import type { Kind } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
@@ -50,6 +50,11 @@ type Entry = {
   readonly jti?: string
   readonly users: readonly string[]
   readonly groups: readonly string[]
+  /** Only those that carry this group; '': all. */
+  readonly carrying: string
+  /** Seconds, by name, where it is another time than `notBefore`. */
+  readonly since: ReadonlyMap<string, number>
+  readonly tokensOnly: boolean
   readonly reason: string
   /** Seconds. */
   readonly notBefore: number
@@ -58,10 +63,15 @@ type Entry = {
   order: number
 }
 
-/** Of several about the same: the one with the latest time counts for tokens, the one that was heard last for keys. */
-type About = { readonly forTokens: Entry; readonly forKeys: Entry }
+/** Of several about the same: the latest time counts for tokens, the one that was heard last for access keys. */
+type About = {
+  readonly forTokens: { readonly notBefore: number; readonly reason: string }
+  readonly forKeys: { readonly order: number; readonly reason: string }
+}
 type Latest = Map<string, About>
 type Index = { readonly keys: Latest; readonly ids: Latest; readonly users: Latest; readonly groups: Latest }
+/** By the group that tokens must carry to be concerned; '' for those that concern all. */
+type Indexes = ReadonlyMap<string, Index>
 
 export function openRevocations(options: RevocationsOptions): Revocations {
   const { resources, kind, now, changed, failed, isNear = false } = options
@@ -69,7 +79,7 @@ export function openRevocations(options: RevocationsOptions): Revocations {
   let heard = Number.NEGATIVE_INFINITY
   let order = places.last
   let size = 0
-  let index: Index | undefined
+  let indexes: Indexes | undefined
   let isTelling = false
   const informer = startInformer({
     resources,
@@ -86,7 +96,7 @@ export function openRevocations(options: RevocationsOptions): Revocations {
       // A list tells of all of them again.
       if (now) now.order = (now.uid && places.known.get(now.uid)) || ++places.last
       if (now) places.known.set(now.uid, now.order)
-      index = undefined
+      indexes = undefined
       // One look for all that comes together: a list of thousands must not cost a look each.
       if (isTelling) return
       isTelling = true
@@ -97,28 +107,22 @@ export function openRevocations(options: RevocationsOptions): Revocations {
       })
     },
   })
-  const current = (): Index => {
-    if (index) return index
+  const current = (): Indexes => {
+    if (indexes) return indexes
     const all = [...informer.values()]
     size = all.length
-    index = indexOf(all)
-    return index
+    indexes = indexesOf(all)
+    return indexes
   }
   return {
     ready: informer.ready,
-    whyNot({ keyUid, jti, issued, caller }) {
-      const { keys, ids, users, groups } = current()
-      if (keys.size + ids.size + users.size + groups.size === 0) return undefined
-      const why = (about: About | undefined) => {
-        if (!about) return undefined
-        if (jti === undefined) return issued < about.forKeys.order ? about.forKeys.reason : undefined
-        return issued <= about.forTokens.notBefore ? about.forTokens.reason : undefined
-      }
-      const found = why(keys.get(keyUid)) ?? why(jti === undefined ? undefined : ids.get(jti))
-      const reason = found ?? why(users.get(caller.username))
-      if (reason !== undefined || groups.size === 0) return reason
-      for (const group of caller.groups) {
-        const reason = why(groups.get(group))
+    whyNot(principal) {
+      const all = current()
+      if (all.size === 0) return undefined
+      const reason = whyIn(all.get(''), principal)
+      if (reason !== undefined || (all.size === 1 && all.has(''))) return reason
+      for (const group of principal.caller.groups) {
+        const reason = whyIn(all.get(group), principal)
         if (reason !== undefined) return reason
       }
       return undefined
@@ -140,22 +144,52 @@ export function openRevocations(options: RevocationsOptions): Revocations {
   }
 }
 
-function indexOf(entries: readonly Entry[]): Index {
-  const index: Index = { keys: new Map(), ids: new Map(), users: new Map(), groups: new Map() }
-  const put = (map: Latest, key: string, entry: Entry) => {
-    const { forTokens, forKeys } = map.get(key) ?? { forTokens: entry, forKeys: entry }
-    map.set(key, {
-      forTokens: entry.notBefore > forTokens.notBefore ? entry : forTokens,
-      forKeys: entry.order > forKeys.order ? entry : forKeys,
-    })
+function whyIn(index: Index | undefined, { keyUid, jti, issued, caller }: Principal): string | undefined {
+  if (!index) return undefined
+  const why = (about: About | undefined) => {
+    if (!about) return undefined
+    const { forKeys, forTokens } = about
+    if (jti === undefined) return issued < forKeys.order ? forKeys.reason : undefined
+    return issued <= forTokens.notBefore ? forTokens.reason : undefined
   }
+  const { keys, ids, users, groups } = index
+  const found = why(keys.get(keyUid)) ?? why(jti === undefined ? undefined : ids.get(jti))
+  const reason = found ?? why(users.get(caller.username))
+  if (reason !== undefined || groups.size === 0) return reason
+  for (const group of caller.groups) {
+    const reason = why(groups.get(group))
+    if (reason !== undefined) return reason
+  }
+  return undefined
+}
+
+function indexesOf(entries: readonly Entry[]): Indexes {
+  const indexes = new Map<string, Index>()
   for (const entry of entries) {
-    if (entry.keyUID) put(index.keys, entry.keyUID, entry)
-    if (entry.jti) put(index.ids, entry.jti, entry)
-    for (const user of entry.users) put(index.users, user, entry)
-    for (const group of entry.groups) put(index.groups, group, entry)
+    const { carrying, keyUID, jti, users, groups } = entry
+    const index = indexes.get(carrying) ?? { keys: new Map(), ids: new Map(), users: new Map(), groups: new Map() }
+    indexes.set(carrying, index)
+    if (keyUID) put(index.keys, keyUID, aboutOf(entry))
+    if (jti) put(index.ids, jti, aboutOf(entry))
+    for (const user of users) put(index.users, user, aboutOf(entry, user))
+    for (const group of groups) put(index.groups, group, aboutOf(entry, group))
   }
-  return index
+  return indexes
+}
+
+function aboutOf({ notBefore, since, order, reason, tokensOnly }: Entry, name = ''): About {
+  return {
+    forTokens: { notBefore: Math.min(notBefore, since.get(name) ?? notBefore), reason },
+    forKeys: { order: tokensOnly ? Number.NEGATIVE_INFINITY : order, reason },
+  }
+}
+
+function put(map: Latest, name: string, { forTokens, forKeys }: About): void {
+  const there = map.get(name)
+  map.set(name, {
+    forTokens: there && there.forTokens.notBefore >= forTokens.notBefore ? there.forTokens : forTokens,
+    forKeys: there && there.forKeys.order >= forKeys.order ? there.forKeys : forKeys,
+  })
 }
 
 function read({ metadata, spec = {} }: Resource): Entry {
@@ -164,6 +198,9 @@ function read({ metadata, spec = {} }: Resource): Entry {
     jti,
     users = [],
     groups = [],
+    carrying = '',
+    since = {},
+    tokensOnly,
     reason,
     notBefore,
   } = spec as {
@@ -171,19 +208,29 @@ function read({ metadata, spec = {} }: Resource): Entry {
     jti?: string
     users?: readonly string[]
     groups?: readonly string[]
+    carrying?: string
+    since?: { readonly [name: string]: string }
+    tokensOnly?: boolean
     reason?: string
     notBefore?: string
   }
-  // Nobody knows since when: then all of them are meant.
-  const since = Math.floor(Date.parse(notBefore ?? '') / 1000)
   return {
     ...(keyUID ? { keyUID } : {}),
     ...(jti ? { jti } : {}),
     users,
     groups,
+    carrying,
+    since: new Map(Object.entries(since).map(([name, time]) => [name, secondOf(time)])),
+    tokensOnly: tokensOnly === true,
     reason: reason || 'it was revoked',
-    notBefore: Number.isNaN(since) ? Number.POSITIVE_INFINITY : since,
+    notBefore: secondOf(notBefore),
     uid: metadata.uid ?? '',
     order: 0,
   }
+}
+
+/** Where nobody knows since when, all of them are meant. */
+function secondOf(time = ''): number {
+  const second = Math.floor(Date.parse(time) / 1000)
+  return Number.isNaN(second) ? Number.POSITIVE_INFINITY : second
 }

@@ -1,9 +1,9 @@
-// Rotation of an access key (D22): a new key at once, the old one for as long as the overlap lasts, both seen with their last use.
+// Rotation of an access key (D22): a new secret at once, the old one until the overlap ends, both shown with their last use.
 
-import { invalid, invalidValue } from '../api/errors.ts'
+import { type ApiError, conflict, type FieldError, invalid, invalidValue } from '../api/errors.ts'
 import type { Kind, Ran, Subresource, Tools } from '../api/kind.ts'
 import { isObject, type Json, type JsonObject, type Resource, timestamp } from '../api/object.ts'
-import { integer, type Schema, struct } from '../api/schema.ts'
+import { flag, integer, type Schema, struct } from '../api/schema.ts'
 import { makeKey } from './key-format.ts'
 
 /** Short enough to tell keys of one object apart, too short to find the digest by. */
@@ -11,7 +11,10 @@ export const keyId = (digest: string) => digest.slice(0, 12)
 
 const longest = 30 * 24 * 3600
 
-const spec = struct('', { overlapSeconds: integer('Seconds for which the old key works on.') }) as Schema
+const spec = struct('', {
+  overlapSeconds: integer('Seconds for which the old secret stays valid.'),
+  force: flag('Whether a running overlap may be ended early.'),
+}) as Schema
 
 export function rotation(kind: () => Kind): Subresource {
   return {
@@ -24,17 +27,12 @@ export function rotation(kind: () => Kind): Subresource {
 
 async function rotate(kind: Kind, old: Resource, body: Json | undefined, tools: Tools): Promise<Ran> {
   const { name = '' } = old.metadata
-  const overlap = overlapOf(body)
-  if (overlap === undefined || overlap < 0 || overlap > longest)
-    throw invalid({ group: kind.group, kind: 'KeyRotation' }, name, [
-      invalidValue(
-        'spec.overlapSeconds',
-        isObject(body) && isObject(body.spec) ? body.spec.overlapSeconds : body,
-        `must be a whole number of seconds from 0 to ${longest}`,
-      ),
-    ])
+  const { overlap, force, errors } = read(body)
+  if (errors.length) throw invalid({ group: kind.group, kind: 'KeyRotation' }, name, errors)
   const key = makeKey(tools.random)
   const now = tools.now()
+  const until = (old.status as Status | undefined)?.previous?.until
+  if (!force && until !== undefined && Date.parse(until) > now) throw overlapRunning(kind, name, until)
   const { digest, previous: _, ...status } = (old.status ?? {}) as JsonObject
   const previous = overlap > 0 ? { previous: { digest: digest as string, until: timestamp(now + overlap * 1000) } } : {}
   const next = { ...status, digest: tools.digest(key), rotatedAt: timestamp(now), ...previous }
@@ -42,12 +40,31 @@ async function rotate(kind: Kind, old: Resource, body: Json | undefined, tools: 
   return { object: { ...old, status: next }, shown }
 }
 
-function overlapOf(body: Json | undefined): number | undefined {
-  if (body === undefined) return 0
-  const spec = isObject(body) ? (body.spec ?? {}) : undefined
-  if (!isObject(spec)) return undefined
+/** The reason of the cause where a rotation needs `spec.force`. */
+export const overlapReason = 'OverlapRunning'
+
+function overlapRunning(kind: Kind, name: string, until: string): ApiError {
+  const message = `the secret from before the last rotation is valid until ${until}, and another rotation would end it early`
+  return conflict(kind, name, `${message}; send spec.force: true to end it now and revoke its tokens`, [
+    { reason: overlapReason, message, field: 'spec.force' },
+  ])
+}
+
+type Wanted = { readonly overlap: number; readonly force: boolean; readonly errors: readonly FieldError[] }
+
+function read(body: Json = {}): Wanted {
+  const spec = isObject(body) ? (body.spec ?? {}) : body
+  if (!isObject(spec)) return { overlap: 0, force: false, errors: [invalidValue('spec', spec, 'must be an object')] }
   const seconds = spec.overlapSeconds ?? 0
-  return Number.isSafeInteger(seconds) ? (seconds as number) : undefined
+  const force = spec.force ?? false
+  const isOverlap = typeof seconds === 'number' && Number.isSafeInteger(seconds) && seconds >= 0 && seconds <= longest
+  const errors = [
+    ...(isOverlap
+      ? []
+      : [invalidValue('spec.overlapSeconds', seconds, `must be a whole number of seconds from 0 to ${longest}`)]),
+    ...(typeof force === 'boolean' ? [] : [invalidValue('spec.force', force, 'must be true or false')]),
+  ]
+  return { overlap: isOverlap ? seconds : 0, force: force === true, errors }
 }
 
 type Status = {

@@ -1,34 +1,104 @@
-// Which changes of keys and teams take direct-cluster tokens their ground (D33). The kinds store a revocation in the same commit.
+// Which changes of keys and teams revoke direct-cluster tokens (D22, D33). The kinds write the revocation in the same commit.
 
 import type { Beside, Tools } from '../api/kind.ts'
+import { isReservedName } from '../api/names.ts'
 import type { Resource } from '../api/object.ts'
-import { revocation } from './token-revocation.ts'
+import { longestTokenTTL } from './direct-cluster-endpoint-token.ts'
+import { keyRevocation, type OwnedKey, teamGroup, teamRevocation } from './merged-revocation.ts'
+import { tokenLifetime } from './token-revocation.ts'
 
-type KeySpec = {
+type KeySpec = Omit<OwnedKey, 'uid'> & {
   readonly disabled?: boolean | undefined
   readonly groups?: readonly string[] | undefined
   readonly scope?: unknown
   readonly ttl?: number | undefined
+  readonly ttlAfterLastActivity?: boolean | undefined
 }
-type KeyStatus = { readonly digest?: string | undefined; readonly previous?: unknown }
+type KeyStatus = {
+  readonly digest?: string | undefined
+  readonly rotatedAt?: string | undefined
+  readonly previous?: { readonly digest?: string | undefined; readonly until?: string | undefined } | undefined
+}
 type Key = Resource<KeySpec, KeyStatus>
 
 export function revokedByKey(old: Key, next: Key | undefined, tools: Tools): readonly Beside[] {
+  if (hasEnded(old, tools.now())) return []
   const reason = whyKey(old, next, tools)
-  return reason === undefined ? [] : revocation({ keyUID: old.metadata.uid ?? '' }, reason, tools)
+  if (reason !== undefined) return [keyRevocation(ownedKey(old), { reason }, tools)]
+  const { rotatedAt, previous } = next?.status ?? {}
+  const isSameOverlap = rotatedAt === old.status?.rotatedAt && previous?.digest === old.status?.previous?.digest
+  // After this write nobody would know of the overlap that is over.
+  return isSameOverlap ? [] : revokedByOverlap(old, tools)
 }
+
+/** Once the overlap of a rotation is over, the tokens from before the rotation, all of which the old secret made, end (D22). */
+export function revokedByOverlap(key: Key, tools: Tools): readonly Beside[] {
+  const { rotatedAt, previous } = key.status ?? {}
+  const now = tools.now()
+  if (!rotatedAt || !previous?.until || Date.parse(previous.until) > now || hasEnded(key, now)) return []
+  if (Date.parse(rotatedAt) + tokenLifetime <= now) return []
+  const reason = `access key ${key.metadata.name} was rotated`
+  return [keyRevocation(ownedKey(key), { reason, notBefore: rotatedAt, tokensOnly: true }, tools)]
+}
+
+const ownedKey = ({ metadata: { uid = '' }, spec = {} }: Key): OwnedKey => ({
+  uid,
+  user: spec.user,
+  team: spec.team,
+  subject: spec.subject,
+})
 
 function whyKey(old: Key, next: Key | undefined, tools: Tools): string | undefined {
   const name = `access key ${old.metadata.name}`
-  if (isGoing(old)) return undefined // it was told when the deletion began
+  const now = tools.now()
   if (!next || isGoing(next)) return `${name} was deleted`
   const [before, after] = [old.spec ?? {}, next.spec ?? {}]
-  if (after.disabled && !before.disabled) return `${name} was disabled`
+  if (after.disabled) return `${name} was disabled`
   if (!tools.isNoWider(before.scope, after.scope)) return `the scope of ${name} was narrowed`
   if (without(before.groups, after.groups).length) return `${name} lost groups`
-  if (after.ttl && (!before.ttl || after.ttl < before.ttl)) return `${name} ends earlier`
-  const isReplaced = next.status?.digest !== old.status?.digest && next.status?.previous === undefined
-  return isReplaced ? `${name} was replaced` : undefined
+  if (endsEarlier(old, next, now)) return `${name} ends earlier`
+  return isReplaced(old.status, next.status, now) ? `${name} was replaced` : undefined
+}
+
+/** What ended the key has revoked its tokens, and no token outlives the end of its key by itself (D31). */
+function hasEnded(key: Key, now: number): boolean {
+  const { disabled, ttl, ttlAfterLastActivity } = key.spec ?? {}
+  if (isGoing(key) || disabled) return true
+  return Boolean(ttl && !ttlAfterLastActivity) && earliestEnd(key) + skew <= now
+}
+
+/** Milliseconds: gateways grant a token a minute after its end, and their clocks may be behind. */
+const skew = 300_000
+
+/** A key whose end slides ends later than this, once it was used. */
+const earliestEnd = ({ metadata, spec, status }: Key) =>
+  Date.parse(status?.rotatedAt ?? metadata.creationTimestamp ?? '') + (spec?.ttl ?? 0) * 1000
+
+/** Only an end that comes before that of the youngest token takes something away. */
+function endsEarlier({ spec: before = {} }: Key, next: Key, now: number): boolean {
+  const after = next.spec ?? {}
+  if (!after.ttl || earliestEnd(next) >= now + longestTokenTTL * 1000) return false
+  const slidesNoMore = before.ttlAfterLastActivity === true && after.ttlAfterLastActivity !== true
+  return !before.ttl || after.ttl < before.ttl || slidesNoMore
+}
+
+/** Whether a secret that works ends earlier than it did. One that an overlap follows was promised no longer life (D22). */
+function isReplaced(before: KeyStatus = {}, after: KeyStatus = {}, now: number): boolean {
+  const left = secretsOf(after, now)
+  for (const [digest, end] of secretsOf(before, now)) {
+    const isOverlap = digest === before.digest && digest === after.previous?.digest
+    if (!isOverlap && (left.get(digest) ?? now) < end) return true
+  }
+  return false
+}
+
+/** Digests of the secrets that work, and when they end. */
+function secretsOf({ digest, previous }: KeyStatus, now: number): Map<string, number> {
+  const secrets = new Map<string, number>()
+  const until = Date.parse(previous?.until ?? '')
+  if (previous?.digest && until > now) secrets.set(previous.digest, until)
+  if (digest) secrets.set(digest, Number.POSITIVE_INFINITY)
+  return secrets
 }
 
 type TeamSpec = { readonly users?: readonly string[] | undefined; readonly groups?: readonly string[] | undefined }
@@ -36,14 +106,15 @@ type Team = Resource<TeamSpec, unknown>
 
 export function revokedByTeam(old: Team, next: Team | undefined, tools: Tools): readonly Beside[] {
   const { name = '' } = old.metadata
+  const own = teamGroup(name)
   if (isGoing(old)) return []
   if (!next || isGoing(next))
-    return revocation({ groups: [`platform:team:${name}`] }, `team ${name} was deleted`, tools)
+    return [teamRevocation(old.metadata, { users: [], groups: [own], reason: `team ${name} was deleted` }, tools)]
   const users = without(old.spec?.users, next.spec?.users)
-  const groups = without(old.spec?.groups, next.spec?.groups)
+  // Every token may carry a reserved group, so the group of the team says more (D61).
+  const groups = without(old.spec?.groups, next.spec?.groups).map(group => (isReservedName(group) ? own : group))
   if (users.length + groups.length === 0) return []
-  const which = { ...(users.length ? { users } : {}), ...(groups.length ? { groups } : {}) }
-  return revocation(which, `they left team ${name}`, tools)
+  return [teamRevocation(old.metadata, { users, groups, reason: `they left team ${name}` }, tools)]
 }
 
 const isGoing = ({ metadata }: { readonly metadata: Resource['metadata'] }) => metadata.deletionTimestamp !== undefined

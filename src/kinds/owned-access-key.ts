@@ -245,7 +245,10 @@ async function admit(next: Key, old: Key | undefined, tools: Tools) {
   if (given) refuse(next.metadata.name ?? '', checkKey(given))
   const key = given ?? makeKey(tools.random)
   const digest = tools.digest(key)
-  const object: Key = { ...next, spec: rest, status: { ...next.status, digest } }
+  // Another secret replaces all that there are: an overlap ends, too (D22).
+  const { previous, ...status } = next.status ?? {}
+  const kept = digest === old?.status?.digest && previous ? { previous } : {}
+  const object: Key = { ...next, spec: rest, status: { ...status, ...kept, digest } }
   // A dry run does not say whether a key is taken: that would be a way to guess keys (D62).
   if (tools.dryRun) return { object }
   // Two writes that bring the same key at the same time: one of them gets it, until its write failed.

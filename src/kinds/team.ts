@@ -1,9 +1,9 @@
 // Team: groups users, and may own things and keys of its own (SPEC §2.4).
 
-import { duplicateValue, type FieldError, invalid, invalidValue, required } from '../api/errors.ts'
+import { duplicateValue, type FieldError, invalid, invalidValue, isEnough, required } from '../api/errors.ts'
 import type { Grant, Recipient } from '../api/grant.ts'
 import { defineKind, type KindOf, type Tools, type Who } from '../api/kind.ts'
-import { dnsLabel } from '../api/names.ts'
+import { dnsLabel, isReservedName } from '../api/names.ts'
 import type { JsonObject, Resource } from '../api/object.ts'
 import { list, mapList, type Static, setOf, struct, text } from '../api/schema.ts'
 import { revokedByTeam } from './lost-ground.ts'
@@ -24,7 +24,10 @@ const spec = struct('Desired state of the team.', {
   owner,
   username: text('Name of the team for identification and as image-registry namespace; a DNS label, default the name.'),
   users: setOf(text(''), 'Users that belong to the team.'),
-  groups: setOf(text(''), 'Groups, as defined in a token, whose members belong to the team.'),
+  groups: setOf(
+    text(''),
+    'Groups, as defined in a token, whose members belong to the team; none that begins with system: or platform:.',
+  ),
   imagePullSecrets: list(imagePullSecret, 'Image pull secrets the team can access.'),
   clusterRoles: mapList(
     struct('A cluster role.', { name: text('The cluster role to assign.') }, ['name']),
@@ -99,13 +102,14 @@ export const Team: KindOf<Resource<Static<typeof spec>, Static<typeof status>>> 
     if (next.spec?.username !== old?.spec?.username) checkTaken(next, tools)
     return { object: next }
   },
-  validate: next => [
+  validate: (next, old) => [
     ...checkUsername(next.spec?.username),
     ...(next.spec?.clusterRoles ?? []).flatMap((one, index) =>
       one.name === '' ? [required(`spec.clusterRoles[${index}].name`, 'the cluster role to assign')] : [],
     ),
     ...checkNames('spec.users', next.spec?.users),
     ...checkNames('spec.groups', next.spec?.groups),
+    ...checkGroups(next.spec?.groups, old?.spec?.groups),
     ...checkOwner(next.spec?.owner),
     ...checkAccess(next.spec?.access),
   ],
@@ -178,6 +182,22 @@ function checkTaken(
 /** Nobody has an empty name. */
 const checkNames = (path: string, names: readonly string[] = []): FieldError[] =>
   names.flatMap((name, index) => (name === '' ? [required(`${path}[${index}]`, 'a name')] : []))
+
+/** A reserved group would make everybody or a whole team members (D61). One that is stored makes nobody a member, and may stay. */
+function checkGroups(groups: readonly string[] = [], before: readonly string[] = []): FieldError[] {
+  const errors: FieldError[] = []
+  const known = new Set(before)
+  for (const [index, name] of groups.entries())
+    if (isReservedName(name) && !known.has(name) && !isEnough(errors))
+      errors.push(
+        invalidValue(
+          `spec.groups[${index}]`,
+          name,
+          'names beginning with system: or platform: are given by the server alone',
+        ),
+      )
+  return errors
+}
 
 function checkUsername(username: string | undefined): FieldError[] {
   return username ? dnsLabel(username).map(problem => invalidValue('spec.username', username, problem)) : []

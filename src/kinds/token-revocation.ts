@@ -1,9 +1,9 @@
-// TokenRevocation: tokens issued before a moment count no more (D33). Gateways follow it; the server writes it in the same commit as what causes it.
+// TokenRevocation: tokens issued before a moment are no longer valid (D33). Gateways follow it; merged-revocation.ts makes those that the server writes.
 
 import { type FieldError, invalidValue, required } from '../api/errors.ts'
-import { type Beside, defineKind, type Kind, type Tools } from '../api/kind.ts'
-import { type JsonObject, type Resource, timestamp } from '../api/object.ts'
-import { list, type Static, struct, text, time } from '../api/schema.ts'
+import { defineKind, type Kind, type Tools } from '../api/kind.ts'
+import { type Resource, timestamp } from '../api/object.ts'
+import { flag, list, mapOf, type Static, struct, text, time } from '../api/schema.ts'
 import { longestTokenTTL } from './direct-cluster-endpoint-token.ts'
 
 const spec = struct('Which tokens count no more.', {
@@ -11,12 +11,19 @@ const spec = struct('Which tokens count no more.', {
   jti: text('The one with this id.'),
   users: list(text(''), 'Those of these users.'),
   groups: list(text(''), 'Those that carry one of these groups.'),
+  carrying: text('Limits all of the above to tokens that also carry this group.'),
+  since: mapOf(
+    time(''),
+    'For single names in users and groups: a time before notBefore until which their tokens are revoked.',
+  ),
+  tokensOnly: flag('When true, it revokes tokens only: requests and streams that use the access key itself continue.'),
   reason: text('Why, in words.'),
   notBefore: time('Tokens issued until then are meant; default now.'),
   until: time('When no such token can be alive any more, and this object goes; never set earlier than that.'),
 })
 
-type Revocation = Resource<Static<typeof spec>>
+export type RevocationSpec = Static<typeof spec>
+type Revocation = Resource<RevocationSpec>
 
 export const TokenRevocation: Kind = defineKind({
   kind: 'TokenRevocation',
@@ -34,9 +41,9 @@ export const TokenRevocation: Kind = defineKind({
     { name: 'Not-Before', type: 'string', description: 'Issued until then.', value: o => o.spec?.notBefore as string },
     { name: 'Until', type: 'string', description: 'When it goes.', priority: 1, value: o => o.spec?.until as string },
   ],
-  validate: next => check(next as Revocation),
+  validate: (next, old) => [...check(next as Revocation), ...(old ? [] : checkName(next.metadata.name))],
   admit: async (next, old, tools) => ({
-    object: old ? next : { ...next, spec: { ...next.spec, ...times(tools, next.spec as Times) } },
+    object: old ? next : { ...next, spec: { ...next.spec, ...timesOf(tools, next.spec as Partial<Times>) } },
   }),
   sample: {
     apiVersion: 'management.platform.sh/v1',
@@ -55,21 +62,37 @@ function check({ spec = {} }: Revocation): FieldError[] {
   return []
 }
 
-/**
- * A token that was made at the last moment is the last one that may be concerned. It counts for the longest life that any
- * setting allows: the setting may have been lowered since it was made.
- */
-function times(tools: Tools, { notBefore = timestamp(tools.now()), until }: Times = {}) {
-  const least = Date.parse(notBefore) + (longestTokenTTL + slack) * 1000
-  return { notBefore, until: timestamp(Math.max(least, until === undefined ? 0 : Date.parse(until))) }
-}
+/** Only the server uses these names: it merges what has one with what it revokes later. */
+const serverName = /^revoked-(key|owner|team)-/
 
-type Times = { readonly notBefore?: string | undefined; readonly until?: string | undefined }
+const checkName = (name = ''): FieldError[] =>
+  serverName.test(name)
+    ? [
+        invalidValue(
+          'metadata.name',
+          name,
+          'names beginning with revoked-key-, revoked-owner- or revoked-team- are given by the server alone',
+        ),
+      ]
+    : []
 
 /** Seconds: the minute that gateways grant a token after its end, and clocks that are apart. */
 const slack = 300
 
-/** What is stored beside a write that takes tokens their ground. */
-export function revocation(which: Pick<JsonObject, string>, reason: string, tools: Tools): readonly Beside[] {
-  return [{ kind: TokenRevocation, object: { spec: { ...times(tools), ...which, reason } } }]
+/**
+ * Milliseconds after which no token from before can be alive. It counts with the longest life that any setting allows:
+ * the setting may have been lowered since the token was made.
+ */
+export const tokenLifetime = (longestTokenTTL + slack) * 1000
+
+export type Times = { readonly notBefore: string; readonly until: string }
+
+/** A token that was made at the last moment is the last one that may be concerned. */
+export function timesOf(
+  { now }: Pick<Tools, 'now'>,
+  given: { readonly [T in keyof Times]?: string | undefined } = {},
+): Times {
+  const { notBefore = timestamp(now()), until } = given
+  const least = Date.parse(notBefore) + tokenLifetime
+  return { notBefore, until: timestamp(Math.max(least, until === undefined ? 0 : Date.parse(until))) }
 }

@@ -28,6 +28,8 @@ export type Context = {
   readonly caller: Caller
   readonly now: () => number
   readonly uuid: () => string
+  /** Keys whose commit is under way, by the label that limits their number (besides.ts). One for all callers. */
+  readonly reserved: Map<string, Set<Key>>
   /** Whether reads give objects as they lie there, hidden fields included and sealed ones unopened: for the house's own rooms alone. */
   readonly inside: boolean
   /** Last activity of an object, in milliseconds (D19). */

@@ -4,7 +4,8 @@ import { invalidOptions, invalidValue, notFound, preconditionFailed, success } f
 import type { Kind } from '../api/kind.ts'
 import { type Ref, type Resource, timestamp } from '../api/object.ts'
 import { type Deleted, type DeleteOptions, documentOf, type List, type ListOptions } from '../api/resources.ts'
-import { opsBesides } from './besides.ts'
+import type { Op } from '../storage/store.ts'
+import { commitChange } from './besides.ts'
 import { loadToRemove, presentAmong } from './broken-seal.ts'
 import { type Context, keyOf, refOf } from './context.ts'
 import { list } from './list.ts'
@@ -32,10 +33,8 @@ export async function remove(ctx: Context, kind: Kind, at: Ref, options: DeleteO
       if ((gone || !unchanged) && !options.dryRun) {
         const value = encode(ctx, kind, next, sealed)
         const expect = entry.revision
-        const revision = await ctx.store.commit([
-          gone ? { type: 'delete', key, expect } : { type: 'put', key, value, expect },
-          ...opsBesides(ctx, kind, { old, next: gone ? undefined : next, tools }),
-        ])
+        const write: Op = gone ? { type: 'delete', key, expect } : { type: 'put', key, value, expect }
+        const revision = await commitChange(ctx, kind, write, { old, next: gone ? undefined : next, tools })
         const stored = ctx.store.get(key)
         if (!gone && sealed && stored) return { document: presentAmong(ctx, kind, stored) }
         if (!gone) return { document: presentStored(ctx, kind, { object: next, value, revision }) }

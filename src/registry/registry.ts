@@ -2,11 +2,12 @@
 
 import { type Caller, systemCaller } from '../api/caller.ts'
 import type { Gate } from '../api/grant.ts'
-import type { Kind, Tools } from '../api/kind.ts'
+import type { Beside, Kind, Tools } from '../api/kind.ts'
 import type { Ref, Resource } from '../api/object.ts'
 import { parseStored } from '../api/parsed.ts'
 import type { Resources } from '../api/resources.ts'
 import type { Store } from '../storage/store.ts'
+import { commitAlone, type Written } from './besides.ts'
 import { namespacesInUse } from './collected.ts'
 import { type Context, keyOf, refOf, type Sealer } from './context.ts'
 import { create } from './create.ts'
@@ -41,18 +42,23 @@ export interface Registry {
   peek(kind: Kind, ref: Ref): Resource | undefined
   /** A stored object opened, its hidden fields included: for whoever signs with it. Never for a request. */
   open(kind: Kind, ref: Ref): Resource | undefined
+  /** Writes objects by the rules that count where a change brings them along: for controllers, never for a request. */
+  write(make: (tools: Tools) => readonly Beside[]): Promise<readonly Written[]>
 }
 
-export function openRegistry(options: RegistryOptions): Registry {
+export function openRegistry(given: RegistryOptions): Registry {
+  const options = { ...given, reserved: new Map() }
   /** A caller is the same object for as long as nothing about it changes, so its verbs are bound once. */
   const bound = new WeakMap<Caller, Resources>()
+  const inside = contextOf(options, systemCaller, true)
   return {
     as: caller => {
-      const made = bound.get(caller) ?? bind(options, caller, false)
+      const made = bound.get(caller) ?? resourcesOf(contextOf(options, caller, false))
       bound.set(caller, made)
       return made
     },
-    inside: bind(options, systemCaller, true),
+    inside: resourcesOf(inside),
+    write: make => commitAlone(inside, make),
     peek: openPeek(options.store),
     open: (kind, ref) => {
       const entry = options.store.get(keyOf(kind, refOf(kind, ref)))
@@ -68,7 +74,7 @@ const openPeek =
     return entry && parseStored(entry.text)
   }
 
-function bind(options: RegistryOptions, caller: Caller, inside: boolean): Resources {
+function contextOf(options: RegistryOptions & Pick<Context, 'reserved'>, caller: Caller, inside: boolean): Context {
   const peek = openPeek(options.store)
   const read: Tools['read'] = (kind, ref) => get(ctx, kind, ref).then(document => document.object, notThere)
   const all: Tools['list'] = async (kind, selection) =>
@@ -89,6 +95,10 @@ function bind(options: RegistryOptions, caller: Caller, inside: boolean): Resour
       namespaces: () => namespacesInUse(options),
     }),
   }
+  return ctx
+}
+
+function resourcesOf(ctx: Context): Resources {
   return {
     create: (kind, namespace, object, write) => create(ctx, kind, namespace, object, write),
     get: (kind, ref, how) => {

@@ -5,7 +5,7 @@ import { notFound } from '../api/errors.ts'
 import type { Kind, Subresource } from '../api/kind.ts'
 import type { Json, Ref, Resource } from '../api/object.ts'
 import { type Document, documentOf, type WriteOptions } from '../api/resources.ts'
-import { opsBesides } from './besides.ts'
+import { commitChange } from './besides.ts'
 import { type Context, keyOf, refOf } from './context.ts'
 import { encode, load, present, presentStored, visible } from './redact.ts'
 import { isConflict, translate } from './store-errors.ts'
@@ -56,8 +56,8 @@ export async function runSubresource(
     if (tools.dryRun) return documentOf(visible(ctx, kind, object))
     const value = encode(ctx, kind, object)
     try {
-      const besides = opsBesides(ctx, kind, { old, next: object, tools })
-      const revision = await ctx.store.commit([{ type: 'put', key, value, expect: entry.revision }, ...besides])
+      const write = { type: 'put', key, value, expect: entry.revision } as const
+      const revision = await commitChange(ctx, kind, write, { old, next: object, tools })
       return presentStored(ctx, kind, { object, value, revision }, shown)
     } catch (error) {
       if (!isConflict(error) || attempt >= 5) throw translate(error, kind, ref.name)

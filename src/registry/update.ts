@@ -12,8 +12,9 @@ import {
   timestamp,
 } from '../api/object.ts'
 import { type Document, documentOf, type WriteOptions } from '../api/resources.ts'
+import type { Op } from '../storage/store.ts'
 import { type Admitted, admit } from './admit.ts'
-import { opsBesides } from './besides.ts'
+import { commitChange } from './besides.ts'
 import { type Context, keyOf, refOf } from './context.ts'
 import type { FieldPath } from './field-path.ts'
 import { isSameApartFromTimes, trackUpdate } from './managed-fields.ts'
@@ -100,10 +101,8 @@ export async function rewrite(
       const value = encode(ctx, kind, next)
       const gone = isGone(next, ctx.now())
       const expect = entry.revision
-      const revision = await ctx.store.commit([
-        gone ? { type: 'delete', key, expect } : { type: 'put', key, value, expect },
-        ...opsBesides(ctx, kind, { old, next: gone ? undefined : next, tools }),
-      ])
+      const write: Op = gone ? { type: 'delete', key, expect } : { type: 'put', key, value, expect }
+      const revision = await commitChange(ctx, kind, write, { old, next: gone ? undefined : next, tools })
       return presentStored(ctx, kind, { object: next, value, revision }, shown)
     } catch (error) {
       abandon?.()

@@ -104,7 +104,7 @@ describe('nobody gets more than they were given:', () => {
     await refused(ada.ask('POST', teams, { metadata: { name: 'ghosts' } }), 403, /not currently held/)
     await must(stage.admin.ask('POST', teams, { metadata: { name: 'ghosts' } }))
     await refused(ada.ask('PATCH', `${teams}/ghosts`, { spec: { users: ['ada'] } }, mergeType), 403)
-    await refused(ada.ask('PATCH', `${teams}/ghosts`, { spec: { groups: ['system:authenticated'] } }, mergeType), 403)
+    await refused(ada.ask('PATCH', `${teams}/ghosts`, { spec: { groups: ['everybody'] } }, mergeType), 403)
   })
 
   test('cluster roles of a team must be held by whoever assigns them', async () => {

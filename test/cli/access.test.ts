@@ -102,8 +102,13 @@ test('rotate with an overlap keeps the old key for a while; without, it asks', a
   assert.notEqual(key, old)
   assert.deepEqual([(await whoami(old)).status, (await whoami(key)).status], [201, 201])
   assert.match(await home.fails(2, 'rotate accesskey turning'), /--yes/)
-  const last = (await home.ok('rotate accesskey turning --yes')).trim()
-  assert.deepEqual([(await whoami(key)).status, (await whoami(last)).status], [401, 201])
+  const running = await home.run('rotate accesskey turning --yes')
+  assert.equal(running.code, 6)
+  assert.match(running.stderr, /is valid until \S+Z, .*; --force ends it now and revokes its tokens\n$/)
+  assert.deepEqual([(await whoami(old)).status, (await whoami(key)).status], [201, 201])
+  assert.match(await home.fails(2, 'rotate accesskey turning --overlap 1h --force'), /its old keys end .*--yes/)
+  const last = (await home.ok('rotate accesskey turning --yes --force')).trim()
+  assert.deepEqual(await Promise.all([old, key, last].map(async one => (await whoami(one)).status)), [401, 401, 201])
 })
 
 test('whoever rotates the key they are signed in with stays signed in', async () => {

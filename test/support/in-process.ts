@@ -18,7 +18,7 @@ import { openPages } from '../../src/http/pages.ts'
 import { requestHandler, type ServerOptions } from '../../src/http/server.ts'
 import { kinds as ownKinds } from '../../src/kinds/index.ts'
 import { fieldPath, readAt, writeAt } from '../../src/registry/field-path.ts'
-import { openRegistry } from '../../src/registry/registry.ts'
+import { openRegistry, type Registry } from '../../src/registry/registry.ts'
 import { openAudit } from '../../src/serving/audit.ts'
 import { type FairLimits, openFairLimits } from '../../src/serving/fair-limits.ts'
 import { openGuard } from '../../src/serving/guard.ts'
@@ -56,6 +56,7 @@ export type House = {
   readonly resources: Resources
   as(caller: Caller): Resources
   readonly inside: Resources
+  readonly write: Registry['write']
   /** What is stored of an object, sealed fields opened: what no door shows. */
   opened(kind: Kind, ref: Ref): Resource
   /** Whose activity was said to be of no interest any more. */
@@ -150,6 +151,7 @@ export async function openHouse(options: HouseOptions = {}): Promise<House & { r
     resources: registry.as(admin),
     as: registry.as,
     inside: registry.inside,
+    write: registry.write,
     unused,
     opened(kind, ref) {
       const entry = store.get({ bucket: kind.id, ...ref })

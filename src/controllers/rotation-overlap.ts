@@ -1,0 +1,60 @@
+// Revokes the tokens that the old secret of a rotated access key made, once the overlap is over (D22).
+
+import type { Beside, Tools } from '../api/kind.ts'
+import type { Resource } from '../api/object.ts'
+import type { Resources } from '../api/resources.ts'
+import { revokedByOverlap } from '../kinds/lost-ground.ts'
+import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
+import { mentions, startInformer } from '../reconcile/informer.ts'
+import { startLoop } from '../reconcile/loop.ts'
+
+export type RotationOverlapOptions = {
+  readonly resources: Resources
+  /** Writes revocations; one that is there already stays as it is. */
+  readonly write: (make: (tools: Tools) => readonly Beside[]) => Promise<unknown>
+  readonly now: () => number
+  readonly failed: (what: string, error: unknown) => void
+}
+
+export function startRotationOverlap({ resources, write, now, failed }: RotationOverlapOptions): {
+  readonly ready: Promise<void>
+  /** Resolves when every key was looked at. */
+  idle(): Promise<void>
+  stop(): Promise<void>
+} {
+  const loop = startLoop({
+    reconcile: async name => {
+      const key = informer.get({ namespace: '', name })
+      const until = key && untilOf(key)
+      if (!key || until === undefined) return undefined
+      const left = until - now()
+      if (left > 0) return left
+      await write(tools => revokedByOverlap(key, tools))
+      return undefined
+    },
+    failed: (name, error) => failed(`revoking tokens of the old secret of access key ${name}`, error),
+  })
+  const informer = startInformer({
+    resources,
+    kind: OwnedAccessKey,
+    counts: mentions('previous'),
+    keep: object => object,
+    failed: error => failed('following access keys', error),
+    changed: ({ name }, key) => {
+      if (key && untilOf(key) !== undefined) loop.add(name)
+    },
+  })
+  return {
+    ready: informer.ready,
+    idle: loop.idle,
+    async stop() {
+      informer.stop()
+      await loop.stop()
+    },
+  }
+}
+
+function untilOf({ status }: Resource): number | undefined {
+  const { previous } = (status ?? {}) as { previous?: { until?: string } }
+  return previous?.until === undefined ? undefined : Date.parse(previous.until)
+}

@@ -1,0 +1,143 @@
+// The TokenRevocations that the server writes: one per access key, per owner of keys and per team (D33). A later one is
+// merged into the object that is there, so that their number does not grow with the number of changes.
+
+import type { Beside, Tools } from '../api/kind.ts'
+import { type JsonObject, type Resource, timestamp } from '../api/object.ts'
+import { type RevocationSpec, type Times, TokenRevocation, timesOf, tokenLifetime } from './token-revocation.ts'
+
+/** Objects about one access key carry it: whose key that is, as a digest. It limits their number. */
+export const ownerLabel = 'platform.sh/revocation-owner'
+/** Beyond so many objects about keys of one owner, one object revokes all tokens of the owner. */
+const mostKeys = 100
+/** Beyond so many names, or bytes of names, of one team, all tokens that carry the group of the team are revoked. */
+const mostNames = 500
+const mostBytes = 64 * 1024
+
+/** The object about all keys of an owner, by the value of the label. */
+export const ownerRevocationName = (owner: string) => `revoked-owner-${owner}`
+
+export type OwnedKey = {
+  readonly uid: string
+  readonly user?: string | undefined
+  readonly team?: string | undefined
+  readonly subject?: string | undefined
+}
+
+type Lost = {
+  readonly reason: string
+  /** Tokens issued until then; default now. */
+  readonly notBefore?: string | undefined
+  /** What uses the access key itself goes on. */
+  readonly tokensOnly?: boolean | undefined
+}
+
+export function keyRevocation(key: OwnedKey, { reason, notBefore, tokensOnly }: Lost, tools: Tools): Beside {
+  const [kind, username, name] = ownerOf(key)
+  const value = tools.digest(`${kind}:${username}`).slice(0, 40)
+  const times = timesOf(tools, { notBefore })
+  const whole = {
+    metadata: { name: ownerRevocationName(value) },
+    spec: { ...times, users: [username], reason: `many access keys of ${name} were changed or deleted` },
+  }
+  const one = {
+    metadata: { name: `revoked-key-${key.uid}`, labels: { [ownerLabel]: value } },
+    spec: { ...times, keyUID: key.uid, reason, ...(tokensOnly ? { tokensOnly } : {}) },
+  }
+  const instead = { kind: TokenRevocation, object: whole, merge: (there: Resource) => latest(there, whole) }
+  return {
+    kind: TokenRevocation,
+    object: one,
+    merge: there => latest(there, one),
+    limit: { label: ownerLabel, value, most: mostKeys, instead },
+  }
+}
+
+/** What the owner is, the username in its tokens, and both in words. */
+function ownerOf({ user, team, subject = '' }: OwnedKey): readonly [kind: string, username: string, words: string] {
+  if (user) return ['user', user, `user ${user}`]
+  return team ? ['team', teamGroup(team), `team ${team}`] : ['subject', subject, `subject ${subject}`]
+}
+
+export const teamGroup = (team: string) => `platform:team:${team}`
+
+type Written = { readonly metadata: JsonObject; readonly spec: JsonObject & Times }
+
+/** Both times only grow, so that everything the earlier one revoked stays revoked. */
+function latest(there: Resource, { metadata, spec }: Written): JsonObject | undefined {
+  const before = (there.spec ?? {}) as RevocationSpec
+  const times = latestTimes(before, spec)
+  if (!spec.tokensOnly) return { metadata, spec: { ...spec, ...times } }
+  if (times.notBefore === before.notBefore && times.until === before.until) return undefined
+  // With the same uid gateways do not take it for a new revocation, which would end what access keys have opened.
+  const { uid = '' } = there.metadata
+  const { tokensOnly: _, ...rest } = spec
+  return {
+    metadata: { ...metadata, uid },
+    spec: { ...rest, ...times, ...(before.tokensOnly ? { tokensOnly: true } : {}) },
+  }
+}
+
+const later = (one: string | undefined, other: string) =>
+  one !== undefined && Date.parse(one) > Date.parse(other) ? one : other
+
+const latestTimes = (before: RevocationSpec | undefined, { notBefore, until }: Times): Times => ({
+  notBefore: later(before?.notBefore, notBefore),
+  until: later(before?.until, until),
+})
+
+export type Members = { readonly users: readonly string[]; readonly groups: readonly string[] }
+
+/** Concerns tokens of these members that carry the group of the team. The group itself among `groups`: all such tokens. */
+export function teamRevocation(
+  { uid = '', name = '' }: Resource['metadata'],
+  left: Members & { readonly reason: string },
+  tools: Tools,
+): Beside {
+  const carrying = teamGroup(name)
+  const write = (there?: Resource): JsonObject => {
+    const before = there?.spec as RevocationSpec | undefined
+    const times = latestTimes(before, timesOf(tools))
+    const { users, groups, since } = joined(before, left, { group: carrying, times, now: tools.now() })
+    return {
+      metadata: { name: `revoked-team-${uid}` },
+      spec: {
+        ...times,
+        ...(users.length ? { users } : {}),
+        ...(groups.length ? { groups } : {}),
+        ...(Object.keys(since).length ? { since } : {}),
+        carrying,
+        reason: left.reason,
+      },
+    }
+  }
+  return { kind: TokenRevocation, object: write(), merge: write }
+}
+
+type Joining = { readonly group: string; readonly times: Times; readonly now: number }
+type Joined = { readonly users: string[]; readonly groups: string[]; readonly since: { [name: string]: string } }
+
+/** The names of both with the time of each. A name goes when no token from before its time can be alive. */
+function joined(before: RevocationSpec = {}, left: Members, { group, times, now }: Joining): Joined {
+  const newest = Date.parse(times.notBefore)
+  const [users, groups] = [new Set(left.users), new Set(left.groups)]
+  const isNew = new Set([...users, ...groups])
+  const earlier = new Map(Object.entries(before.since ?? {}))
+  const timeOf = (name: string) => Date.parse(earlier.get(name) ?? before.notBefore ?? times.notBefore)
+  const ofAll = isNew.has(group) ? newest : before.groups?.includes(group) ? timeOf(group) : Number.NEGATIVE_INFINITY
+  const since = new Map<string, string>()
+  for (const [names, kept] of [
+    [before.users, users],
+    [before.groups, groups],
+  ] as const)
+    for (const name of names ?? []) {
+      const time = timeOf(name)
+      if (time + tokenLifetime <= now || (name !== group && time <= ofAll)) continue
+      kept.add(name)
+      // A user and a group of one name share the later time.
+      if (!isNew.has(name) && time < newest) since.set(name, timestamp(time))
+    }
+  const names = [...users, ...groups]
+  return names.length > mostNames || JSON.stringify(names).length > mostBytes
+    ? { users: [], groups: [group], since: {} }
+    : { users: [...users], groups: [...groups], since: Object.fromEntries(since) }
+}
