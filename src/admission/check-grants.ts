@@ -1,7 +1,8 @@
 // Whether the caller holds what a write gives away, grant by grant (D27, D60). Throws 403 and names what is missing.
 
 import { cut, forbidden, isEnough, mostErrors } from '../api/errors.ts'
-import type { GatedWrite, Grant } from '../api/grant.ts'
+import type { GatedWrite } from '../api/gate.ts'
+import type { Grant } from '../api/grant.ts'
 import type { Kind, Question } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
 import type { RuleLike } from '../api/permissions.ts'

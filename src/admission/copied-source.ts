@@ -1,7 +1,8 @@
 // A ProjectSecret that follows a SharedSecret shows its data to others: who may make it do so (D30), and which SharedSecret is meant (D61).
 
 import { forbidden, invalid, invalidValue } from '../api/errors.ts'
-import type { GatedWrite, Grant } from '../api/grant.ts'
+import type { GatedWrite } from '../api/gate.ts'
+import type { Grant } from '../api/grant.ts'
 import type { Kind, Tools } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
 import { SharedSecret } from '../kinds/shared-secret.ts'

@@ -3,7 +3,8 @@
 
 import { systemCaller } from '../api/caller.ts'
 import { ApiError, forbidden } from '../api/errors.ts'
-import type { Gate, GatedWrite, Grant } from '../api/grant.ts'
+import type { Gate, GatedWrite } from '../api/gate.ts'
+import type { Grant } from '../api/grant.ts'
 import type { Kind, Tools } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
 import { teamUidsOf, withTeamUids } from '../kinds/team-uids.ts'

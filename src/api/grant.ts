@@ -1,7 +1,6 @@
 // What an object gives to somebody. Kinds declare grants; the gate in src/admission decides who may make them (D60).
 
-import type { Kind, Tools } from './kind.ts'
-import type { Ref, Resource } from './object.ts'
+import type { Ref } from './object.ts'
 import type { RuleLike, Target } from './permissions.ts'
 
 /** Who receives something. `*` as the name of a user is everyone who is signed in. */
@@ -34,18 +33,3 @@ export type Grant = { readonly field: string; readonly to?: Recipient } & (
     }
   | /** A bearer credential that acts as the team, where it is a team's. */ { readonly type: 'credential' }
 )
-
-/** A write to be judged. `old` is undefined for a create. */
-export type GatedWrite = {
-  readonly kind: Kind
-  readonly next: Resource
-  readonly old: Resource | undefined
-  readonly tools: Tools
-}
-
-export interface Gate {
-  /** Throws where the write gives away what its caller does not hold. Answers the object with its references pinned (D61). */
-  admit(write: GatedWrite): Promise<Resource>
-  /** Throws where the caller may not delete the object. */
-  release(kind: Kind, old: Resource, tools: Tools): void
-}

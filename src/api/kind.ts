@@ -4,8 +4,20 @@ import type { Caller, Scope } from './caller.ts'
 import type { FieldError } from './errors.ts'
 import type { Grant } from './grant.ts'
 import type { Json, JsonObject, Ref, Resource } from './object.ts'
-import type { Explained, Judgement, RuleLike, Rules, Shared, Target, TeamPermissions } from './permissions.ts'
+import type {
+  Explained,
+  Judgement,
+  Question,
+  Right,
+  RuleLike,
+  Rules,
+  Shared,
+  TeamPermissions,
+  Who,
+} from './permissions.ts'
 import type { Schema, Static, TSchema } from './schema.ts'
+
+export type { Question, Right, Who } from './permissions.ts'
 
 export type Verb = 'create' | 'get' | 'list' | 'watch' | 'update' | 'patch' | 'delete' | 'deletecollection'
 const allVerbs: readonly Verb[] = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch']
@@ -96,30 +108,11 @@ export type Tools = {
   readonly dryRun: boolean
 }
 
-export type Question =
-  | { readonly verb: string; readonly target: Target }
-  | { readonly verb: string; readonly path: string }
-
 /** Which objects are meant. */
 type Selection = { readonly namespace: string; readonly labelSelector: string }
 
 /** Fields that only the answer to this very write shows (D13). */
 export type Shown = (object: Resource) => Resource
-
-/** What an object itself allows somebody, and why. */
-export type Right = {
-  readonly verbs: readonly string[]
-  readonly subresources: readonly string[]
-  readonly because: string
-}
-/** `teams`: uids, by name, of the teams they are in, or of the team whose key they use. */
-export type Who = {
-  readonly username: string
-  readonly teams: ReadonlyMap<string, string | undefined>
-  readonly may: (question: Question) => boolean
-  /** The uid of a team that exists. */
-  readonly teamUid: (name: string) => string | undefined
-}
 
 type Hooks<O extends Resource> = {
   /** Rights that come from the object itself, such as its owner's. Pure. */

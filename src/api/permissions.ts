@@ -9,6 +9,10 @@ export type Target = {
   readonly name?: string
 }
 
+export type Question =
+  | { readonly verb: string; readonly target: Target }
+  | { readonly verb: string; readonly path: string }
+
 export type Judgement = { readonly allowed: boolean; readonly reason: string }
 
 /** Rights on one object. */
@@ -55,4 +59,19 @@ export type Rules = {
     readonly verbs: readonly string[]
     readonly nonResourceURLs: readonly string[]
   }[]
+}
+
+/** What an object itself allows somebody, and why. */
+export type Right = {
+  readonly verbs: readonly string[]
+  readonly subresources: readonly string[]
+  readonly because: string
+}
+/** `teams`: uids, by name, of the teams they are in, or of the team whose key they use. */
+export type Who = {
+  readonly username: string
+  readonly teams: ReadonlyMap<string, string | undefined>
+  readonly may: (question: Question) => boolean
+  /** The uid of a team that exists. */
+  readonly teamUid: (name: string) => string | undefined
 }

@@ -1,7 +1,7 @@
 // The verbs, once, for every kind: implements Resources in process. bin/ opens it and hands `as(caller)` to the rooms above.
 
 import { type Caller, systemCaller } from '../api/caller.ts'
-import type { Gate } from '../api/grant.ts'
+import type { Gate } from '../api/gate.ts'
 import type { Beside, Kind, Tools } from '../api/kind.ts'
 import type { Ref, Resource } from '../api/object.ts'
 import { parseStored } from '../api/parsed.ts'
