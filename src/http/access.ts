@@ -21,6 +21,8 @@ export type Access = {
   readonly warningFor: (caller: Caller) => string | undefined
   /** What a refusal tells the holder of a key about that key; undefined: nothing. */
   readonly ownKey: (caller: Caller, question: Question) => readonly Cause[] | undefined
+  /** Another number after every change of somebody's rights. */
+  readonly rightsVersion: () => number
   /** Calls back whenever somebody's rights may have changed; answers how to stop that. */
   readonly rightsChanged: (callback: () => void) => () => void
 }
@@ -36,6 +38,12 @@ export function judge(access: Access, exchange: Exchange, question: Question, fi
   const warning = standing.caller && access.warningFor(standing.caller)
   if (warning) exchange.warn(warning)
   return standing
+}
+
+/** Whether a standing still holds: rights change, and keys expire, while a body is on its way. */
+export function staleness(access: Access, now: () => number): () => boolean {
+  const [version, time] = [access.rightsVersion(), now()]
+  return () => access.rightsVersion() !== version || now() - time >= 1000
 }
 
 /** For whoever had to wait since: what they may do may be less by now. */

@@ -19,7 +19,7 @@ import type { FairLimits } from '../serving/fair-limits.ts'
 import { isLoopback } from '../serving/listener.ts'
 import { type Answer, respond, statusOf } from '../serving/respond.ts'
 import type { Turns } from '../serving/turns.ts'
-import { type Access, judge, judgeAgain, keepJudging, type Standing } from './access.ts'
+import { type Access, judge, judgeAgain, keepJudging, type Standing, staleness } from './access.ts'
 import { negotiate, type View } from './negotiate.ts'
 import { timeoutOf } from './options.ts'
 import { refuse } from './refuse.ts'
@@ -33,7 +33,7 @@ import {
 } from './request-info.ts'
 import { includeOf } from './table.ts'
 import { withoutUnseen } from './unseen.ts'
-import { openWatch, perform, type Result } from './verbs.ts'
+import { openWatch, perform, type Ready, type Result } from './verbs.ts'
 import { streamWatch } from './watch-stream.ts'
 import { writeResult } from './write-result.ts'
 
@@ -136,9 +136,11 @@ async function handle(
   const work: Work = { settled: undefined }
   try {
     if (turn) await inTurn(turn, exchange)
-    const current = turn ? judgeAgain(options.access, exchange, question, find) : standing
-    const resources = options.resourcesFor(current.caller as Caller)
-    const service = { resources, view, standing: current, question, work, recorded }
+    const again = () => judgeAgain(options.access, exchange, question, find)
+    const current = turn ? again() : standing
+    const isStale = staleness(options.access, options.now)
+    const latest = () => (isStale() ? again() : current)
+    const service = { view, standing: current, latest, question, work, recorded }
     if (info.verb === 'watch') await serveWatch(options, exchange, info, service)
     else await serve(options, exchange, info, service)
   } finally {
@@ -158,9 +160,10 @@ async function inTurn(turn: Promise<void>, exchange: Exchange): Promise<void> {
 type Work = { settled: Promise<void> | undefined }
 
 type Service = {
-  readonly resources: Resources
   readonly view: View
   readonly standing: Standing
+  /** The standing by what holds now; throws where it is lost. */
+  readonly latest: () => Standing
   readonly question: Question
   readonly work: Work
   /** Set where what came of it has to be on record before it is answered. */
@@ -168,10 +171,16 @@ type Service = {
 }
 
 async function serve(options: ServerOptions, exchange: Exchange, info: ResourceInfo, service: Service): Promise<void> {
-  const { resources, view, standing, work, recorded } = service
+  const { view, latest, work, recorded } = service
   const timeout = timeoutOf(exchange.query)
-  const selection = standing.verdict.answer === 'only' ? { only: standing.verdict.filter } : everything
-  const working = perform[info.verb as Exclude<Verb, 'watch'>](resources, info, exchange, selection)
+  let { standing } = service
+  // After the body: a caller who holds it back does not keep the rights from before.
+  const ready = (): Ready => {
+    standing = latest()
+    const selection = standing.verdict.answer === 'only' ? { only: standing.verdict.filter } : everything
+    return { resources: options.resourcesFor(standing.caller as Caller), selection }
+  }
+  const working = perform[info.verb as Exclude<Verb, 'watch'>](ready, info, exchange)
   const result = isQuick(info, exchange) ? await working : await within(timeout, working, work)
   if (exchange.trail) exchange.trail.answer = result
   if (recorded && !(await options.access.audit.conclude(recorded, result.type === 'document' ? result.code : 200)))
@@ -200,7 +209,8 @@ async function serveWatch(
   info: ResourceInfo,
   service: Service,
 ): Promise<void> {
-  const { resources, view, standing, question } = service
+  const { view, standing, question } = service
+  const resources = options.resourcesFor(standing.caller as Caller)
   const watching = keepJudging(options.access, exchange, question, standing)
   try {
     const { watch, bookmarks, timeoutSeconds } = await openWatch(resources, info, exchange, watching.selection)

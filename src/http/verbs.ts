@@ -16,15 +16,15 @@ export type Result =
   | { readonly type: 'list'; readonly list: List }
   | { readonly type: 'status'; readonly status: Status }
 
-type Perform = (
-  resources: Resources,
-  info: ResourceInfo,
-  exchange: Exchange,
-  selection: Pick<Selection, 'only'>,
-) => Promise<Result>
+/** What the caller may use, and which objects they may see. */
+export type Ready = { readonly resources: Resources; readonly selection: Pick<Selection, 'only'> }
+
+/** `ready` is called once the whole request was read, and throws where the caller has lost the right meanwhile. */
+type Perform = (ready: () => Ready, info: ResourceInfo, exchange: Exchange) => Promise<Result>
 
 export const perform: { readonly [verb in Exclude<Verb, 'watch'>]: Perform } = {
-  async get(resources, { kind, namespace, name, subresource }, { query }) {
+  async get(ready, { kind, namespace, name, subresource }, { query }) {
+    const { resources } = ready()
     const ref = { namespace, name }
     if (query.size === 0 && !subresource)
       return { type: 'document', code: 200, document: await resources.get(kind, ref) }
@@ -33,7 +33,8 @@ export const perform: { readonly [verb in Exclude<Verb, 'watch'>]: Perform } = {
     return { type: 'document', code: 200, document: await resources.get(kind, ref, options) }
   },
 
-  async list(resources, { kind, namespace }, { query }, selection) {
+  async list(ready, { kind, namespace }, { query }) {
+    const { resources, selection } = ready()
     if (query.has('sendInitialEvents')) throw sendInitialEventsOnList()
     return {
       type: 'list',
@@ -41,9 +42,10 @@ export const perform: { readonly [verb in Exclude<Verb, 'watch'>]: Perform } = {
     }
   },
 
-  async create(resources, { kind, namespace, name, subresource }, exchange) {
+  async create(ready, { kind, namespace, name, subresource }, exchange) {
     const options = { fieldManager: agentOf(exchange), ...writeOptions(exchange, 'CreateOptions', '') }
     const { value, duplicates } = await readObject(exchange, kind.kind, kind.group.endsWith('.k8s.io'))
+    const { resources } = ready()
     if (subresource)
       return {
         type: 'document',
@@ -57,9 +59,10 @@ export const perform: { readonly [verb in Exclude<Verb, 'watch'>]: Perform } = {
     }
   },
 
-  async update(resources, { kind, namespace, name, subresource }, exchange) {
+  async update(ready, { kind, namespace, name, subresource }, exchange) {
     const options = { fieldManager: agentOf(exchange), ...writeOptions(exchange, 'UpdateOptions', subresource) }
     const { value, duplicates } = await readObject(exchange, kind.kind, kind.group.endsWith('.k8s.io'))
+    const { resources } = ready()
     const document = await resources.update(kind, { namespace, name }, given(value, kind.kind), {
       ...options,
       duplicates,
@@ -67,24 +70,27 @@ export const perform: { readonly [verb in Exclude<Verb, 'watch'>]: Perform } = {
     return { type: 'document', code: 200, document }
   },
 
-  async patch(resources, { kind, namespace, name, subresource }, exchange) {
+  async patch(ready, { kind, namespace, name, subresource }, exchange) {
     const options = writeOptions(exchange, 'PatchOptions', subresource)
     const { patch, duplicates } = await readPatch(exchange, kind)
+    const { resources } = ready()
     const manager = patch.type === 'apply' ? {} : { fieldManager: agentOf(exchange) }
     const document = await resources.patch(kind, { namespace, name }, patch, { ...manager, ...options, duplicates })
     return { type: 'document', code: document.created ? 201 : 200, document }
   },
 
-  async delete(resources, { kind, namespace, name }, exchange) {
+  async delete(ready, { kind, namespace, name }, exchange) {
     const { value } = await readObject(exchange, 'DeleteOptions', false)
+    const { resources } = ready()
     const deleted = await resources.delete(kind, { namespace, name }, deleteOptions(exchange.query, value))
     return 'status' in deleted
       ? { type: 'status', status: deleted.status }
       : { type: 'document', code: 200, document: deleted.document }
   },
 
-  async deletecollection(resources, { kind, namespace }, exchange, only) {
+  async deletecollection(ready, { kind, namespace }, exchange) {
     const { value } = await readObject(exchange, 'DeleteOptions', false)
+    const { resources, selection: only } = ready()
     const selection = { ...listOptions(exchange.query, namespace), ...only }
     return {
       type: 'list',

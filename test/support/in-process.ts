@@ -211,6 +211,7 @@ export async function openFront(
       authorizer: openDoor,
       guard,
       audit,
+      rightsVersion: () => 0,
       rightsChanged: () => () => {},
       warningFor: () => undefined,
       ownKey: () => undefined,
