@@ -90,8 +90,8 @@ async function checkStrength(write: KeyWrite): Promise<void> {
   if (tools.caller.impersonator !== undefined)
     throw refusal(write, 'no access key is created, rotated or extended while impersonating')
   if (administers) return
-  // A member acts as the team anyway, within the scope that is checked by itself.
-  if (spec.team && !tools.caller.groups.includes(teamGroup(spec.team)))
+  // A member is in the group of the team. A key of the team also has its username, to which more may be bound (D16).
+  if (spec.team && tools.caller.username !== teamGroup(spec.team))
     await checkTeamPower(write as unknown as GatedWrite, spec.team)
   if (added(spec.groups, old?.spec?.groups).length)
     throw refusal(write, 'spec.groups: extra groups need every verb on ownedaccesskeys')

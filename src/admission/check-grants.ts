@@ -108,11 +108,15 @@ export function refuseMissing(check: Check, wanted: readonly RuleLike[], namespa
   )
 }
 
-/** Setting an owner needs every verb on the object, and for a team permission to update that team (D23). */
+/**
+ * Setting an owner needs what the owner has: every verb on the object and its subresources. For a team it also needs
+ * permission to update that team (D23).
+ */
 async function checkOwner(check: Check, { to }: Of<'owner'>): Promise<void> {
   const { kind, next, tools } = check
-  if (!(await tools.judge({ verb: '*', target: targetOf(kind, next) })).allowed)
-    throw refusal(check, 'setting spec.owner needs every verb on the object')
+  for (const subresource of [{}, { subresource: '*' }])
+    if (!(await tools.judge({ verb: '*', target: { ...targetOf(kind, next), ...subresource } })).allowed)
+      throw refusal(check, 'setting spec.owner needs every verb on the object and its subresources')
   if (to?.kind !== 'team') return
   const target = { group: 'management.platform.sh', resource: 'teams', namespace: '', name: to.name }
   if (!(await tools.judge({ verb: 'update', target })).allowed)

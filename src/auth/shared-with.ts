@@ -1,14 +1,15 @@
 // Which objects give a team rights by themselves, as their owner or through access entries: asked before somebody comes to act as it (D27).
 
-import type { Kind, Who } from '../api/kind.ts'
+import type { Kind } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
 import type { Shared } from '../api/permissions.ts'
 import type { Resources } from '../api/resources.ts'
+import { meansTeam } from '../kinds/team-uids.ts'
 
 /** `uid` is undefined for a team that is about to be created. */
 type Team = { readonly name: string; readonly uid: string | undefined }
 
-/** A look through every object that may do so: for rare writes alone. The team's own object does not count. */
+/** A look through every object that may do so: for rare writes alone. */
 export async function sharedWith(inside: Resources, kinds: readonly Kind[], team: Team): Promise<readonly Shared[]> {
   const found: Shared[] = []
   for (const kind of kinds) {
@@ -23,11 +24,13 @@ export async function sharedWith(inside: Resources, kinds: readonly Kind[], team
   return found
 }
 
-/** What everyone has is no gift to a team. */
-function givenTo(kind: Kind, object: Resource, { name, uid }: Team) {
-  if (kind.plural === 'teams' && object.metadata.name === name) return []
-  const rightsOf = (teams: Who['teams']) =>
-    kind.rights?.(object, { username: '', teams, may: () => false, teamUid: () => undefined }) ?? []
-  const common = new Set(rightsOf(new Map()).map(right => right.because))
-  return rightsOf(new Map([[name, uid]])).filter(right => !common.has(right.because))
+type Given = { readonly verbs: readonly string[]; readonly subresources: readonly string[] }
+
+/** By ownership and access entries. What everyone has, and what members of every team may do with it, is not a gift to one. */
+function givenTo(kind: Kind, object: Resource, { name, uid }: Team): Given[] {
+  return (kind.grants?.(object) ?? []).flatMap((grant): Given[] => {
+    if (grant.to?.kind !== 'team' || grant.to.name !== name || !meansTeam(object, name, uid)) return []
+    if (grant.type === 'owner') return [{ verbs: ['*'], subresources: ['*'] }]
+    return grant.type === 'object' ? [grant] : []
+  })
 }

@@ -6,7 +6,7 @@ import { defineKind, type Kind } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
 import { closed, list, mapOf, type Static, struct, text } from '../api/schema.ts'
 import { checkAggregation } from './aggregation.ts'
-import { teamOfGroup } from './team-uids.ts'
+import { userNamed } from './shapes.ts'
 
 const policyRule = struct(
   'What may be done with what.',
@@ -179,9 +179,8 @@ function bindingGrants(object: Resource<unknown, unknown>): Grant[] {
 
 /** A team is meant by its group, or by the username that its keys have (D16). */
 function recipientOf({ kind, name = '' }: NonNullable<BindingObject['subjects']>[number]): Recipient {
-  const team = teamOfGroup(name)
-  if (team !== undefined) return { kind: 'team', name: team }
-  return { kind: kind === 'Group' ? 'group' : 'user', name }
+  const user = userNamed(name)
+  return kind === 'Group' && user.kind === 'user' ? { kind: 'group', name } : user
 }
 
 const names = ({ subjects: all = [] }: BindingObject, kind: string) =>

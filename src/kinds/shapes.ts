@@ -148,10 +148,14 @@ type Shared = Owned & { access?: Static<typeof access> | undefined }
 export function sharedRights(object: Resource<Shared, unknown>, { username, teams }: Who): Right[] {
   const { owner: whose, access: entries = [] } = object.spec ?? {}
   const isIn = (team: string) => teams.has(team) && meansTeam(object, team, teams.get(team))
-  const owns = whose?.user ? whose.user === username : whose?.team !== undefined && isIn(whose.team)
+  const is = (user: string) => {
+    const team = user === username ? teamOfGroup(user) : undefined
+    return team === undefined ? user === username : isIn(team)
+  }
+  const owns = whose?.user ? is(whose.user) : whose?.team !== undefined && isIn(whose.team)
   const rights: Right[] = owns ? [{ verbs: ['*'], subresources: ['*'], because: 'the caller owns the object' }] : []
   for (const [index, entry] of entries.entries()) {
-    const byUser = entry.users?.includes('*') || entry.users?.includes(username)
+    const byUser = entry.users?.includes('*') || entry.users?.some(is)
     if (!byUser && !entry.teams?.some(isIn)) continue
     const because = `spec.access[${index}] of the object`
     rights.push({ verbs: entry.verbs ?? [], subresources: entry.subresources ?? [], because })
@@ -159,16 +163,23 @@ export function sharedRights(object: Resource<Shared, unknown>, { username, team
   return rights
 }
 
+/** The username of a team's keys means that team (D16). */
+export function userNamed(name: string): Recipient {
+  const team = teamOfGroup(name)
+  return team === undefined ? { kind: 'user', name } : { kind: 'team', name: team }
+}
+
 /** What owner and access entries give (D60). */
 export function sharedGrants({ spec }: Resource<Shared, unknown>): Grant[] {
   const { owner: whose, access: entries = [] } = spec ?? {}
   const grants: Grant[] = []
   const name = whose?.user || whose?.team
-  if (name) grants.push({ type: 'owner', field: 'spec.owner', to: { kind: whose?.user ? 'user' : 'team', name } })
+  if (name)
+    grants.push({ type: 'owner', field: 'spec.owner', to: whose?.user ? userNamed(name) : { kind: 'team', name } })
   for (const [index, { verbs = [], subresources = [], users = [], teams = [] }] of entries.entries()) {
     const give = (to: Recipient) =>
       grants.push({ type: 'object', field: `spec.access[${index}]`, to, verbs, subresources })
-    for (const user of users) give({ kind: 'user', name: user })
+    for (const user of users) give(userNamed(user))
     for (const team of teams) give({ kind: 'team', name: team })
   }
   return grants

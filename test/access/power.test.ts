@@ -186,6 +186,21 @@ test('E3: rotating or enabling a key needs what the key grants, extra groups inc
   await must(mallory.ask('POST', `${keys}/${plain.metadata.name}/rotate`, {}))
 })
 
+test('a member of a team makes no key of it while more is bound to the username of its keys', async () => {
+  const { admin } = stage
+  const eve = await stage.invite('named-eve')
+  await must(
+    admin.ask('POST', teams, {
+      metadata: { name: 'named' },
+      spec: { owner: { user: 'named-eve' }, users: ['named-eve'] },
+    }),
+  )
+  await must(eve.ask('POST', keys, { metadata: { name: 'named' }, spec: { team: 'named' } }))
+  await bind('named', 'platform-admin', 'User', 'platform:team:named')
+  await refused(eve.ask('POST', keys, { spec: { team: 'named' } }), 403, /not currently held/)
+  await refused(eve.ask('POST', `${keys}/named/rotate`, {}), 403, /not currently held/)
+})
+
 describe('E4: labels and annotations of platform.sh are written by the server alone', () => {
   test('on every kind, in every way', async () => {
     const { admin } = stage
@@ -223,6 +238,19 @@ describe('E4: labels and annotations of platform.sh are written by the server al
     assert.deepEqual(replaced.metadata.labels, labels)
     await must(admin.ask('PUT', mirror, { ...replaced, metadata: { ...replaced.metadata, annotations: { a: 'b' } } }))
   })
+})
+
+test('every verb on an object is not every right: an owner has its subresources, too', async () => {
+  const { admin } = stage
+  const eve = await stage.invite('owner-eve')
+  const access = [{ verbs: ['*'], users: ['owner-eve'] }]
+  await must(admin.ask('POST', secrets(), { metadata: { name: 'owned' }, spec: { access, data: { a: 'aGk=' } } }))
+  const take = { spec: { owner: { user: 'owner-eve' } } }
+  await refused(eve.ask('PATCH', `${secrets()}/owned`, take, types.merge), 403, /subresources/)
+  await refused(eve.ask('GET', `${secrets()}/owned/history`), 403)
+  const more = [{ verbs: ['*'], subresources: ['*'], users: ['owner-eve'] }]
+  await must(admin.ask('PATCH', `${secrets()}/owned`, { spec: { access: more } }, types.merge))
+  await must(eve.ask('PATCH', `${secrets()}/owned`, take, types.merge))
 })
 
 test('E5: a scoped key changes neither access nor owner, members, roles or bindings', async () => {
@@ -296,6 +324,14 @@ describe('E6: a team that is created again is another team', () => {
         spec: { access: [{ verbs: ['get'], teams: ['e6'] }], data: { a: 'aGk=' } },
       }),
     )
+    await must(
+      admin.ask('POST', secrets(), {
+        metadata: { name: 'e6-named' },
+        spec: { access: [{ verbs: ['get'], users: ['platform:team:e6'] }], data: { a: 'aGk=' } },
+      }),
+    )
+    const { key: oldKey } = (await must(admin.ask('POST', keys, { spec: { team: 'e6' } }))).spec
+    await must(stage.person('e6', oldKey).ask('GET', `${secrets()}/e6-named`))
     await bind('e6', 'platform-viewer-like', 'Group', 'platform:team:e6')
     await must(
       admin.ask('POST', roles, {
@@ -316,6 +352,8 @@ describe('E6: a team that is created again is another team', () => {
     for (const ask of Object.values(tries)) assert.equal((await ask()).status, 200)
     await again('e6', spec)
     for (const [what, ask] of Object.entries(tries)) assert.equal((await ask()).status, 403, what)
+    const { key: newKey } = (await must(admin.ask('POST', keys, { spec: { team: 'e6' } }))).spec
+    await refused(stage.person('e6', newKey).ask('GET', `${secrets()}/e6-named`), 403)
     // Somebody without the rights touches them: nothing changes hands.
     const clerk = await someone('e6-clerk', [
       { verbs: ['get', 'patch'], apiGroups: [group], resources: ['sharedsecrets'] },
