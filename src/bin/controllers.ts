@@ -26,6 +26,8 @@ export type ControllersOptions = {
 
 export function startControllers({ house, storage: { activity }, settings, now, failed }: ControllersOptions): {
   readonly ready: Promise<void>
+  /** Resolves when no controller has anything queued or in progress. Work that waits for its time does not count. */
+  idle(): Promise<void>
   stop(): Promise<void>
 } {
   const resources = house.inside
@@ -53,6 +55,7 @@ export function startControllers({ house, storage: { activity }, settings, now, 
   ]
   return {
     ready: Promise.all(controllers.map(one => one.ready)).then(() => {}),
+    idle: () => Promise.all(controllers.map(one => one.idle())).then(() => {}),
     stop: () => Promise.all(controllers.map(one => one.stop())).then(() => {}),
   }
 }

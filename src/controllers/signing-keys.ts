@@ -24,6 +24,7 @@ const skew = 300_000
 
 export function startSigningKeys({ resources, now, failed }: SigningKeyOptions): {
   readonly ready: Promise<void>
+  idle(): Promise<void>
   stop(): Promise<void>
 } {
   const loop = startLoop({
@@ -82,6 +83,7 @@ export function startSigningKeys({ resources, now, failed }: SigningKeyOptions):
   })
   return {
     ready,
+    idle: loop.idle,
     async stop() {
       keys.stop()
       revocations.stop()
