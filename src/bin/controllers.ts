@@ -33,6 +33,8 @@ const namingTeams = [SharedSecret, ProjectSecret, Team, OwnedAccessKey, RoleBind
 
 export function startControllers({ house, storage: { activity }, settings, now, failed }: ControllersOptions): {
   readonly ready: Promise<void>
+  /** Resolves when no controller has anything queued or in progress. Work that waits for its time does not count. */
+  idle(): Promise<void>
   stop(): Promise<void>
 } {
   const resources = house.inside
@@ -63,6 +65,7 @@ export function startControllers({ house, storage: { activity }, settings, now, 
   ]
   return {
     ready: Promise.all(controllers.map(one => one.ready)).then(() => {}),
+    idle: () => Promise.all(controllers.map(one => one.idle())).then(() => {}),
     stop: () => Promise.all(controllers.map(one => one.stop())).then(() => {}),
   }
 }

@@ -23,6 +23,7 @@ const given = (role: StoredRole | undefined) =>
 
 export function startAggregation({ resources, failed }: AggregationOptions): {
   readonly ready: Promise<void>
+  idle(): Promise<void>
   stop(): Promise<void>
 } {
   const aggregated = new Set<string>()
@@ -52,6 +53,7 @@ export function startAggregation({ resources, failed }: AggregationOptions): {
   })
   return {
     ready: informer.ready,
+    idle: loop.idle,
     async stop() {
       informer.stop()
       await loop.stop()

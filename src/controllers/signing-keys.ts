@@ -23,6 +23,7 @@ const skew = 300_000
 
 export function startSigningKeys({ resources, now, failed }: SigningKeyOptions): {
   readonly ready: Promise<void>
+  idle(): Promise<void>
   stop(): Promise<void>
 } {
   const loop = startLoop({
@@ -66,6 +67,7 @@ export function startSigningKeys({ resources, now, failed }: SigningKeyOptions):
   })
   return {
     ready,
+    idle: loop.idle,
     async stop() {
       keys.stop()
       await loop.stop()

@@ -1,4 +1,5 @@
 // A second evaluator, written from the specification alone (SPEC §2.7, §2.8; D15, D23, D25–D27), slow and plain, to hold the real one against.
+// The escalation prover builds its model on the parts that judge rules and scopes.
 
 export type World = {
   teams: { name: string; users: string[]; groups: string[]; owner: string; access: Access[] }[]
@@ -39,7 +40,8 @@ export function mayDo(world: World, key: Key, ask: Ask): boolean {
   return inScope(key.scope, ask) && hasRight(world, key, ask)
 }
 
-function inScope(scope: Scope | undefined, ask: Ask): boolean {
+/** Whether a scope covers a request on a resource of this API. */
+export function inScope(scope: Scope | undefined, ask: Ask): boolean {
   const given = scope ?? {}
   const sizes = [given.projects, given.clusters, given.roles, given.rules].map(list => list?.length ?? 0)
   if (sizes.every(size => size === 0) && !given.allowPlatformCli) return true
@@ -137,12 +139,15 @@ function holds(world: World, username: string, groups: string[], ask: Ask): bool
     const role = world.roles.find(
       one => one.name === binding.role && one.namespace === (binding.ofNamespace ? binding.namespace : ''),
     )
-    for (const rule of role?.rules ?? []) {
-      const words = ask.sub ? [`${ask.resource}/${ask.sub}`, `*/${ask.sub}`, '*'] : [ask.resource, '*']
-      if (!any(rule.verbs, ask.verb) || !any(rule.apiGroups, ask.group)) continue
-      if (!words.some(word => rule.resources.indexOf(word) >= 0)) continue
-      if (rule.resourceNames.length === 0 || (ask.name !== '' && rule.resourceNames.indexOf(ask.name) >= 0)) return true
-    }
+    for (const rule of role?.rules ?? []) if (ruleCovers(rule, ask)) return true
   }
   return false
+}
+
+/** Whether a role's rule covers a request on a resource. */
+export function ruleCovers(rule: Rule, ask: Ask): boolean {
+  const words = ask.sub ? [`${ask.resource}/${ask.sub}`, `*/${ask.sub}`, '*'] : [ask.resource, '*']
+  if (!any(rule.verbs, ask.verb) || !any(rule.apiGroups, ask.group)) return false
+  if (!words.some(word => rule.resources.indexOf(word) >= 0)) return false
+  return rule.resourceNames.length === 0 || (ask.name !== '' && rule.resourceNames.indexOf(ask.name) >= 0)
 }

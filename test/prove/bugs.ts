@@ -2,9 +2,13 @@
 // seeded-bugs.ts sees whether the checks find each.
 
 import { applyEdits, type Edit } from './edits.ts'
+import { escalationBugs } from './escalation-bugs.ts'
 
 /** `by`: which check is set on it. */
-export type Bug = { readonly by: 'traffic' | 'store crashes' | 'failing disk'; readonly edits: readonly Edit[] }
+export type Bug = {
+  readonly by: 'traffic' | 'store crashes' | 'failing disk' | 'escalation'
+  readonly edits: readonly Edit[]
+}
 
 const bug = (by: Bug['by'], file: string, from: string, to: string): Bug => ({ by, edits: [{ file, from, to }] })
 const inTraffic = (file: string, from: string, to: string) => bug('traffic', file, from, to)
@@ -170,6 +174,9 @@ export const bugs: { readonly [name: string]: Bug } = {
     'storage/cache.ts',
     'if (keys.size === 0) bucket.index.set(term, keys)\n    addKey(keys, key)',
     `if (keys.size === 0) bucket.index.set(term, keys)\n    if (${now(0.95)}) addKey(keys, key)`,
+  ),
+  ...Object.fromEntries(
+    Object.entries(escalationBugs).map(([name, edits]): [string, Bug] => [name, { by: 'escalation', edits }]),
   ),
 }
 

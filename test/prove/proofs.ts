@@ -10,6 +10,8 @@ import { checkConsistency } from './check-consistency.ts'
 import { counted, say } from './counted.ts'
 import { runCrashes } from './crashes.ts'
 import { faults, runDiskFault } from './disk-faults.ts'
+import { runInChild } from './escalation/in-child.ts'
+import type { Tried } from './escalation/run.ts'
 import { floods, runFlood } from './floods.ts'
 import { runPowerLoss } from './power-loss.ts'
 import { runRawFuzz } from './raw-fuzz.ts'
@@ -32,6 +34,7 @@ export function proofsOf(scale: Scale): readonly Proof[] {
   return [
     // What takes longest comes first, or one core would wait for the other in the end.
     { part: 'Malice', name: 'programs', run: seed => programs(seed, of(20_000)) },
+    ...pieces(escalationPieces, index => escalation(index, of(1_000_000 / escalationPieces))),
     ...pieces(of(5), index => crashes(index, scale < 1 ? of(500) : 100)),
     { part: 'Crashes', name: 'store', run: seed => storeCrashes(seed, of(300)) },
     { part: 'Crashes', name: 'power', run: async seed => powerLoss(seed, of(120)) },
@@ -62,6 +65,27 @@ const crashes = (index: number, kills: number): Proof => ({
     ]
   },
 })
+
+const escalationPieces = 8
+
+const escalation = (index: number, steps: number): Proof => ({
+  part: 'Escalation',
+  name: `attackers ${index + 1}`,
+  async run(seed) {
+    const { violation, tried } = await runInChild({ seed: `${seed}/${index}`, steps })
+    const what = `${counted(steps, 'step')} of attackers in random worlds`
+    const found = violation?.text ?? (tried ? summaryOf(tried) : '')
+    return [{ what, wanted: 'nobody reaches more', found, kept: violation === undefined }]
+  },
+})
+
+function summaryOf({ worlds, writes, dangers }: Tried): string {
+  const all = Object.values(writes)
+  const sum = (numbers: readonly number[]) => say(numbers.reduce((total, one) => total + one, 0))
+  const tries = Object.entries(dangers).map(([danger, times]) => `${danger}: ${say(times)}`)
+  const [accepted, refused] = [sum(all.map(one => one.accepted)), sum(all.map(one => one.refused))]
+  return `${counted(worlds, 'world')}, ${accepted} requests accepted, ${refused} refused; dangers tried: ${tries.join(', ')}`
+}
 
 async function storeCrashes(seed: string, kills: number): Promise<Line[]> {
   const writes = await runStoreCrashes({ kills, seed })
@@ -131,7 +155,7 @@ const seededBug = (name: string): Proof => ({
   name,
   async run(seed) {
     const { by, found, text, after, seconds } = await huntBug(name, seed)
-    const unit = by === 'store crashes' ? 'death' : 'request'
+    const unit = by === 'store crashes' ? 'death' : by === 'escalation' ? 'step' : 'request'
     const how = found ? `by ${by}, “${found}”, after ${counted(after, unit)}, ${seconds.toFixed(1)} s` : text
     return [{ what: name, wanted: 'found', found: how, kept: found !== undefined }]
   },

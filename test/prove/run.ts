@@ -127,6 +127,7 @@ How it is done: \`test/prove/\`. A slice of it is in every \`npm test\`. What to
 - **Crashes**: processes are killed at random and at named places, disks fail or lose what was not yet safe; then what is there is held against what was acknowledged.
 - **Consistency**: every request and answer is recorded, and one order of all writes must explain them.
 - **Seeded bugs**: each is put into the sources on their way into memory, one at a time, and must be found by the checks above.
+- **Escalation**: people with small rights try to get more, step by step, against a server in one process. After each step a model that shares no code with the server says who may reach what.
 - **Malice**: requests, texts and programs made by chance from right ones. *Reached new code*: so many of them led where none before had been.
 - **Load**: measured with nothing else of the proof running. A machine that has other work to do shows here first.
 

@@ -1,10 +1,14 @@
 // Puts one bug after the other into a server or a store, and says which check found it, and how fast.
 
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { openFiu } from '../support/fiu.ts'
 import { startServer } from '../support/server.ts'
 import { bugs } from './bugs.ts'
 import { checkConsistency } from './check-consistency.ts'
 import { runDiskFault } from './disk-faults.ts'
+import { edited } from './edits.ts'
+import { runInChild } from './escalation/in-child.ts'
 import { runStoreCrashes } from './store-crashes.ts'
 import { operationsIn, runTraffic } from './traffic.ts'
 
@@ -14,7 +18,7 @@ export type Hunt = {
   readonly by: string
   readonly found: string | undefined
   readonly text: string
-  /** Requests, or deaths of the process. */
+  /** Requests, deaths of the process, or steps of the escalation prover. */
   readonly after: number
   readonly seconds: number
 }
@@ -22,12 +26,18 @@ export type Hunt = {
 /** As many requests; a bug that hides from the first gets the next. */
 const rounds = [2000, 8000, 40_000]
 const kills = 60
+const sources = join(import.meta.dirname, '../../src')
 
 export async function huntBug(name: string, seed: string): Promise<Hunt> {
   const bug = bugs[name]
   if (!bug) throw new Error(`there is no bug "${name}"`)
   const started = performance.now()
-  const hunts = { traffic: huntInTraffic, 'store crashes': huntInCrashes, 'failing disk': huntOnDisk }
+  const hunts = {
+    traffic: huntInTraffic,
+    'store crashes': huntInCrashes,
+    'failing disk': huntOnDisk,
+    escalation: huntEscalation,
+  }
   const caught = await hunts[bug.by](name, seed)
   return { name, by: bug.by, ...caught, seconds: (performance.now() - started) / 1000 }
 }
@@ -75,4 +85,15 @@ async function huntOnDisk(name: string, seed: string): Promise<Caught> {
   } finally {
     await fiu.close()
   }
+}
+
+/** A hole in access control has to be found within a minute. */
+const escalationSeconds = 60
+
+async function huntEscalation(name: string, seed: string): Promise<Caught> {
+  // An edit of a file that is gone would change nothing, and the hunt would prove nothing.
+  for (const edit of bugs[name]?.edits ?? []) edited(name, edit, readFileSync(join(sources, edit.file), 'utf8'))
+  const options = { seed, steps: Number.MAX_SAFE_INTEGER, seconds: escalationSeconds }
+  const { violation, steps } = await runInChild(options, begin(name))
+  return { found: violation?.invariant, text: violation?.text ?? 'nothing was noticed', after: steps }
 }

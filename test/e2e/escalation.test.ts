@@ -1,0 +1,247 @@
+// A slice of the proof in test/prove/escalation: attackers in random worlds never reach more than they were given; and every check can fail.
+
+import assert from 'node:assert/strict'
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import type { Kind } from '../../src/api/kind.ts'
+import type { Json, Ref } from '../../src/api/object.ts'
+import { OwnedAccessKey } from '../../src/kinds/owned-access-key.ts'
+import { ProjectSecret } from '../../src/kinds/project-secret.ts'
+import { ClusterRole, ClusterRoleBinding } from '../../src/kinds/rbac.ts'
+import { TokenRevocation } from '../../src/kinds/token-revocation.ts'
+import { checkWholeBound } from '../prove/escalation/check-rights.ts'
+import { requestOf } from '../prove/escalation/encode.ts'
+import { type KindInfo, kinds, type Obj, tokens, type Words } from '../prove/escalation/objects.ts'
+import { openProver, type Prover } from '../prove/escalation/prover.ts'
+import { runEscalation } from '../prove/escalation/run.ts'
+import { type Before, families, type Outcome, type Step } from '../prove/escalation/step.ts'
+import { type Invariant, Violation } from '../prove/escalation/violation.ts'
+
+const seed = process.env['PROVE_SEED'] ?? String(Date.now())
+const steps = 6000
+
+test(`${steps} steps of attackers in random worlds: they never reach more (seed ${seed})`, {
+  timeout: 120_000,
+}, async context => {
+  const { worlds, writes, dangers } = await runEscalation({ steps, seed })
+  for (const danger of families) assert.ok(dangers[danger] > 0, `${danger} was never tried`)
+  for (const { kind } of Object.values(kinds).filter(one => one !== kinds.TokenRevocation)) {
+    const own = Object.entries(writes).filter(([what]) => what.split(/[ /]/)[0] === kind)
+    const sum = (field: 'accepted' | 'refused') => own.reduce((total, [, one]) => total + one[field], 0)
+    assert.ok(
+      sum('accepted') > 0 && sum('refused') > 0,
+      `${kind}: ${sum('accepted')} accepted, ${sum('refused')} refused`,
+    )
+  }
+  context.diagnostic(`${worlds} worlds, ${JSON.stringify(dangers)}`)
+})
+
+test('the model shares no code with the server', () => {
+  const folder = join(import.meta.dirname, '../prove/escalation')
+  const importing = globSync('**/*.ts', { cwd: folder }).filter(file =>
+    /from '(\.\.\/)+src\//.test(readFileSync(join(folder, file), 'utf8')),
+  )
+  // These run the server and read its store.
+  assert.deepEqual(importing.toSorted(), ['direct-http.ts', 'prover.ts', 'rig.ts'])
+})
+
+const rbac = 'rbac.authorization.k8s.io'
+const shop = { namespace: 'p-shop', name: 's0' }
+
+describe('a check fails when', () => {
+  let prover: Prover
+  let eve: string
+  before(async () => {
+    prover = await openProver()
+    await make(kinds.SharedSecret, 'default', 's0', { spec: { data: prover.canaries.make() } })
+    await make(kinds.SharedSecret, 'default', 's1', { spec: { data: prover.canaries.make() } })
+    await make(kinds.ProjectSecret, 'p-shop', 's0', {
+      spec: { sharedSecretRef: { name: 's0', namespace: 'default' }, owner: { user: 'admin' } },
+    })
+    await make(kinds.ProjectSecret, 'p-shop', 's1', { spec: { owner: { user: 'eve' } } })
+    eve = await give('k0', { user: 'eve' })
+  })
+  after(() => prover.close())
+
+  const admin = (part: Partial<Step> & Pick<Step, 'kind' | 'name' | 'method'>) =>
+    prover.perform({ ...stepBy('admin', prover.rig.adminKey), ...part })
+  async function make(kind: KindInfo, namespace: string, name: string, object: Partial<Obj>): Promise<string> {
+    const { accepted, answer, shown } = await admin({
+      kind,
+      namespace,
+      name,
+      method: 'create',
+      body: { metadata: { name }, ...object },
+    })
+    assert.ok(accepted, answer.text)
+    return shown ?? ''
+  }
+  async function give(name: string, spec: NonNullable<Obj['spec']>): Promise<string> {
+    const secret = await make(kinds.OwnedAccessKey, '', name, { spec })
+    prover.give(secret)
+    return secret
+  }
+  const stepBy = (actor: Step['actor'], secret: string): Step => ({
+    actor,
+    secret,
+    kind: kinds.Team,
+    namespace: '',
+    name: 'red',
+    sub: '',
+    method: 'get',
+    dryRun: false,
+    what: 'a doctored step',
+  })
+
+  type Doctored = {
+    readonly step?: Partial<Step>
+    readonly known?: Partial<Before>
+    readonly outcome?: Partial<Outcome>
+    /** Who is said to have made the changes. */
+    readonly cause?: 'server' | 'request'
+    /** What happens behind the back of the model. */
+    readonly tamper?: () => Promise<unknown>
+  }
+  async function breaks(
+    invariant: Invariant,
+    { step: part, known, outcome, cause = 'server', tamper }: Doctored,
+  ): Promise<void> {
+    const step = { ...stepBy('attacker', eve), ...part }
+    const looked = { ...prover.lookBefore(step), ...known }
+    await tamper?.()
+    await prover.rig.settle()
+    const changes = prover.absorb(() => cause)
+    const answer = { code: 200, text: '{}' }
+    const came = {
+      step,
+      before: looked,
+      request: requestOf(step),
+      answer,
+      accepted: false,
+      changes,
+      shown: undefined,
+      ...outcome,
+    }
+    assert.throws(() => prover.check(came), isBroken(invariant))
+    prover.give(eve)
+  }
+  /** As the server itself. */
+  async function relabel(kind: Kind, ref: Ref, labels: Words): Promise<void> {
+    const { object } = await prover.rig.house.opened.get(kind, ref)
+    const next = { ...object, metadata: { ...object.metadata, labels } }
+    await prover.rig.house.opened.update(kind, ref, next as unknown as Json)
+  }
+  const isBroken = (invariant: Invariant) => (error: unknown) => {
+    assert.ok(error instanceof Violation, String(error))
+    assert.equal(error.invariant, invariant, error.message)
+    return true
+  }
+
+  test('attackers gain a right', () => {
+    const roleRef = { apiGroup: rbac, kind: 'ClusterRole', name: 'platform-viewer' }
+    const subjects = [{ apiGroup: rbac, kind: 'User', name: 'eve' }]
+    return breaks('conservation', {
+      tamper: () =>
+        prover.rig.house.inside.create(ClusterRoleBinding, '', { metadata: { name: 'b0' }, roleRef, subjects }),
+    })
+  })
+
+  test('the server allows what the model denies', async () => {
+    const step = { kind: kinds.SharedSecret, namespace: 'default', name: 's0' }
+    await breaks('bound', { step, outcome: { accepted: true } })
+    const { judge } = prover.rig
+    prover.rig.judge = () => () => ({ allowed: true, reason: 'doctored' })
+    assert.throws(() => checkWholeBound(prover), isBroken('bound'))
+    prover.rig.judge = judge
+  })
+
+  test('a key or a token is created while impersonating', async () => {
+    const as = { user: 'ada', groups: [] }
+    const outcome = { accepted: true }
+    const known = { allowed: true }
+    const key = { as, kind: kinds.OwnedAccessKey, name: 'k1', method: 'create' } as const
+    await breaks('impersonation', { step: key, known, outcome })
+    await breaks('impersonation', { step: { ...key, sub: 'rotate' }, known, outcome })
+    await breaks('impersonation', { step: { ...key, dryRun: true }, known, outcome: { ...outcome, shown: 'plat_x' } })
+    await breaks('impersonation', { step: { as, kind: tokens, name: '', method: 'create' }, known, outcome })
+  })
+
+  test('a key outlives the credential it was made with', async () => {
+    const secret = await give('k2', { user: 'eve', ttl: 60 })
+    const step = { secret, kind: kinds.OwnedAccessKey, name: 'k3', method: 'create' } as const
+    await breaks('lifetime', {
+      step,
+      cause: 'request',
+      outcome: { accepted: true },
+      tamper: () =>
+        prover.rig.house.inside.create(OwnedAccessKey, '', { metadata: { name: 'k3' }, spec: { user: 'eve' } }),
+    })
+  })
+
+  test('a copy has data of another source', async () => {
+    const foreign = JSON.stringify(prover.canaries.make())
+    prover.canaries.planted(foreign, prover.model.get(kinds.SharedSecret, 'default', 's1')?.uid ?? '')
+    const { dataOf } = prover
+    prover.dataOf = () => foreign
+    await breaks('data flow', { cause: 'request', tamper: () => relabel(ProjectSecret, shop, { tier: 'a' }) })
+    prover.dataOf = dataOf
+  })
+
+  test('a token outlives its secret', async () => {
+    const secret = await give('k5', { user: 'eve' })
+    const minted = {
+      ...stepBy('attacker', secret),
+      kind: tokens,
+      name: '',
+      method: 'create',
+      body: { spec: {} },
+    } as const
+    assert.ok((await prover.perform(minted)).accepted)
+    const { inside } = prover.rig.house
+    await breaks('tokens', {
+      cause: 'request',
+      tamper: async () => {
+        await inside.delete(OwnedAccessKey, { namespace: '', name: 'k5' })
+        const { items } = await inside.list(TokenRevocation)
+        for (const { ref } of items) await inside.delete(TokenRevocation, ref)
+      },
+    })
+    prover.credentials.tokens.length = 0
+  })
+
+  test('an object vanishes, changes, or gets a reserved label', async () => {
+    const role = { namespace: '', name: 'platform-viewer' }
+    const { inside } = prover.rig.house
+    await breaks('objects', { tamper: () => relabel(ClusterRole, role, { mine: 'yes' }) })
+    const step = { kind: kinds.ClusterRole, name: role.name, method: 'merge' } as const
+    const written = { step, known: { allowed: true }, cause: 'request', outcome: { accepted: true } } as const
+    await breaks('objects', { ...written, tamper: () => relabel(ClusterRole, role, { 'platform.sh/mirrors': 'x' }) })
+    await breaks('objects', { tamper: () => inside.delete(ClusterRole, role) })
+  })
+
+  test('an answer shows data or a secret', async () => {
+    const foreign = JSON.stringify(prover.canaries.make())
+    prover.canaries.planted(foreign, prover.model.get(kinds.SharedSecret, 'default', 's1')?.uid ?? '')
+    await breaks('answers', { outcome: { answer: { code: 403, text: foreign } } })
+    await breaks('answers', { outcome: { answer: { code: 200, text: `"${prover.rig.adminKey}"` } } })
+  })
+
+  test('a scoped key shares an object', async () => {
+    const secret = await give('k6', { user: 'eve', scope: { projects: [{ project: 'shop' }] } })
+    const at = { namespace: 'p-shop', name: 's1' }
+    await breaks('scoped keys', {
+      step: { secret, kind: kinds.ProjectSecret, ...at, method: 'merge' },
+      cause: 'request',
+      outcome: { accepted: true },
+      tamper: async () => {
+        const { object } = await prover.rig.house.opened.get(ProjectSecret, at)
+        const access = [{ verbs: ['get'], users: ['bob'] }]
+        await prover.rig.house.opened.update(ProjectSecret, at, {
+          ...object,
+          spec: { ...object.spec, access },
+        } as never)
+      },
+    })
+  })
+})

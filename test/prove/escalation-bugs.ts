@@ -1,0 +1,45 @@
+// Fixes of known holes in access control, taken back by edits of the sources. bugs.ts lists them; the escalation prover must find each.
+//
+// THE TABLE TO KEEP IN STEP WITH src/: `from` must stand exactly once in `file`. When a fix moves, its hunt does not start and says so.
+
+import type { Edit } from './edits.ts'
+
+const edit = (file: string, from: string, to: string): Edit => ({ file, from, to })
+
+/** By what the server was made to do again. The number is that of the hole in the issue. */
+export const escalationBugs: { readonly [name: string]: readonly Edit[] } = {
+  'E1: check a role only where its rules change': [
+    edit('admission/gate.ts', 'const added = kind.checkedWhole ? after : newGrants({', 'const added = newGrants({'),
+  ],
+  'E2: create keys while impersonating': [
+    edit('admission/access-key.ts', 'if (tools.caller.impersonator !== undefined)', 'if (false)'),
+  ],
+  'E3: rotate a key with groups of others': [edit('admission/access-key.ts', 'if (foreign.length)', 'if (false)')],
+  'E4: let users write reserved labels': [
+    edit('admission/gate.ts', 'const next = keepReserved(kind, sent, old)', 'const next = sent'),
+  ],
+  'E5: let scoped keys share': [
+    edit('admission/gate.ts', 'if (isScoped(tools)) refuseScoped(', 'if (false) refuseScoped('),
+  ],
+  'E6: keys of a deleted team work for its successor': [
+    edit(
+      'auth/authenticate.ts',
+      'uid !== undefined && (teamUid === undefined || teamUid === uid)',
+      'uid !== undefined',
+    ),
+  ],
+  'E6: a team inherits what names it': [
+    edit('kinds/team-uids.ts', '!Object.hasOwn(uids, team) || uids[team] === uid', 'true'),
+  ],
+  'E7: forget the lifetime of the credential': [edit('admission/access-key.ts', '  checkLifetime(write)\n', '')],
+  'E8: tokens outlive the overlap of a rotation': [
+    edit('controllers/rotation-overlap.ts', 'await write(tools => revokedByOverlap(key, tools))', ''),
+  ],
+  'E8: mint for longer than the secret lives': [
+    edit('auth/issuer.ts', 'keyEnds(caller) ?? Number.POSITIVE_INFINITY', 'Number.POSITIVE_INFINITY'),
+  ],
+  'E9: follow a source that was replaced': [
+    edit('controllers/project-secret.ts', 'if (source.uid && source.uid !== uid)', 'if (false)'),
+  ],
+  'E11: drop fields that nobody knows': [edit('registry/validate.ts', "if (schema['x-closed'])", 'if (false)')],
+}

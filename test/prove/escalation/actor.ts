@@ -1,0 +1,99 @@
+// Who takes the next step: one of the attackers' secrets, sometimes acting as somebody else. The generators of steps build on it.
+
+import type { Credential, Principal } from './credentials.ts'
+import type { Known } from './model.ts'
+import { type KindInfo, kinds } from './objects.ts'
+import { scopeBits } from './scopes.ts'
+import type { Stage } from './stage.ts'
+import type { Family, Step } from './step.ts'
+import { administrator, atoms, type Bits, bothBits, builtIn, hasBit, names, noBits } from './universe.ts'
+
+export type Actor = {
+  readonly secret: string
+  readonly credential: Credential | undefined
+  readonly principal: Principal | undefined
+  readonly as?: { readonly user: string; readonly groups: readonly string[] }
+}
+
+export function chooseActor({ chance, prover, enabled }: Stage): Actor | undefined {
+  const { coalition, credentials, rights } = prover
+  const alive = [...coalition].filter(one => credentials.endOf(one) !== undefined)
+  // A secret that no longer works is tried once in a while.
+  const secret = chance.is(0.97) ? chance.any(alive) : chance.any([...coalition])
+  if (secret === undefined) return undefined
+  const credential = credentials.of(secret)
+  const plain = { secret, credential, principal: credential?.principal }
+  if (!credential || !enabled.has('impersonation') || chance.is(0.5)) return plain
+  const bits = bothBits(rights.bitsOf(credential.principal), scopeBits(credential.scope))
+  const allowed = (resource: string) =>
+    atoms.flatMap(({ verb, resource: on, name }, index) =>
+      verb === 'impersonate' && on === resource && hasBit(bits, index) ? [name] : [],
+    )
+  // Acting as somebody without the right to it is tried, too.
+  const users = allowed('users')
+  const wanted = users.length ? users : chance.is(0.03) ? [...names.users, administrator] : []
+  const user = chance.any(wanted)
+  if (user === undefined) return plain
+  const groups = chance.some(allowed('groups'), 1)
+  const principal = credentials.principalOf(user, ['system:authenticated', ...groups])
+  return { ...plain, principal, as: { user, groups } }
+}
+
+/** Everything an actor may do. */
+export function bitsOf({ prover }: Stage, { credential, principal }: Actor): Bits {
+  if (!credential || !principal) return noBits()
+  return bothBits(prover.rights.bitsOf(principal), scopeBits(credential.scope))
+}
+
+export const isScoped = ({ credential }: Actor): boolean => credential?.scope !== undefined
+/** Whether what the actor uses ends by itself. */
+export const isBounded = ({ credential }: Actor): boolean =>
+  credential !== undefined && credential.end !== Number.POSITIVE_INFINITY
+
+export type Part = Partial<Step> & Pick<Step, 'kind' | 'name' | 'method' | 'what'>
+
+export function stepOf({ chance }: Stage, { secret, as }: Actor, { query = [], ...part }: Part): Step {
+  const isRead = part.method === 'get'
+  const validation = chance.weighted([
+    [8, []],
+    [1, ['fieldValidation=Ignore']],
+    [1, ['fieldValidation=Warn']],
+  ] as const)
+  return {
+    actor: 'attacker',
+    secret,
+    namespace: '',
+    sub: '',
+    dryRun: !isRead && chance.is(0.05),
+    ...(as ? { as } : {}),
+    query: isRead ? query : [...query, ...validation],
+    ...part,
+  }
+}
+
+/** Whatever is done while acting as somebody else counts as that danger, if as no other. */
+export const tagged = ({ as }: Actor, danger: Family | undefined): { danger?: Family } =>
+  danger ? { danger } : as ? { danger: 'impersonation' } : {}
+
+const pools: { readonly [plural: string]: readonly string[] } = {
+  teams: names.teams,
+  sharedsecrets: names.secrets,
+  projectsecrets: names.secrets,
+  ownedaccesskeys: names.keys,
+  clusterroles: names.clusterRoles,
+  clusterrolebindings: names.clusterBindings,
+  roles: names.roles,
+  rolebindings: names.bindings,
+}
+
+/** The names and namespaces that objects of a kind have. */
+export const namesOf = ({ plural }: KindInfo): readonly string[] => pools[plural] ?? []
+export const namespacesOf = (kind: KindInfo): readonly string[] =>
+  !kind.namespaced ? [''] : kind === kinds.ProjectSecret ? names.projects : names.namespaces
+
+/** Generated names and those of mirrors are nobody's target, so that a seed means the same on every run. */
+export const isInPool = ({ kind, name }: Known): boolean => namesOf(kind).includes(name) || name === builtIn
+
+/** Kinds whose names others still mean after an object is gone. */
+export const reborn = (kind: KindInfo): Family | undefined =>
+  kind === kinds.Team ? 'team-names' : kind === kinds.SharedSecret ? 'secret-names' : undefined

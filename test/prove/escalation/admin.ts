@@ -1,0 +1,135 @@
+// What the administrator does meanwhile: honest work that takes away, deletes, creates again, disables and rotates.
+
+import { namesOf, namespacesOf, reborn } from './actor.ts'
+import { draft, keySpec } from './drafts.ts'
+import { bodyOf, visibleOf } from './encode.ts'
+import type { Known } from './model.ts'
+import { type KindInfo, kinds, type Obj } from './objects.ts'
+import type { Stage } from './stage.ts'
+import type { Step } from './step.ts'
+import { names } from './universe.ts'
+
+export function administer(stage: Stage): Step | undefined {
+  const { coalition, credentials } = stage.prover
+  // Attackers without a key that works would do nothing any more.
+  if (![...coalition].some(one => credentials.endOf(one) !== undefined)) return giveBack(stage)
+  return stage.chance.weighted<(stage: Stage) => Step | undefined>([
+    [8, restore],
+    [6, takeAway],
+    [5, editTeam],
+    [4, edit],
+    [4, rotateKey],
+    [4, switchKey],
+    [3, giveKey],
+    [2, removeKey],
+  ])(stage)
+}
+
+type Part = Partial<Step> & Pick<Step, 'kind' | 'name' | 'method' | 'what'>
+
+const stepOf = ({ prover }: Stage, part: Part): Step => ({
+  actor: 'admin',
+  secret: prover.rig.adminKey,
+  namespace: '',
+  sub: '',
+  dryRun: false,
+  ...part,
+})
+
+const known: readonly KindInfo[] = [
+  kinds.Team,
+  kinds.SharedSecret,
+  kinds.ProjectSecret,
+  kinds.ClusterRole,
+  kinds.ClusterRoleBinding,
+  kinds.Role,
+  kinds.RoleBinding,
+]
+
+/** Creates an object under a name of the pools that is free. */
+function restore(stage: Stage): Step | undefined {
+  const { chance, prover } = stage
+  const free = known
+    .flatMap(kind => namespacesOf(kind).flatMap(namespace => namesOf(kind).map(name => ({ kind, namespace, name }))))
+    .filter(({ kind, namespace, name }) => isTouched(stage, kind) && !prover.model.get(kind, namespace, name))
+  const at = chance.any(free.filter(({ kind }) => reborn(kind) !== undefined)) ?? chance.any(free)
+  if (!at) return undefined
+  const body = draft(stage, at.kind, at.namespace, at.name)
+  return stepOf(stage, { ...at, method: 'create', body, what: 'creation' })
+}
+
+/** Names that come back are a danger of their own. */
+function isTouched({ enabled }: Stage, kind: KindInfo): boolean {
+  const danger = reborn(kind)
+  return danger === undefined || enabled.has(danger)
+}
+
+const inPool = (all: readonly Known[]) => all.filter(({ kind, name }) => namesOf(kind).includes(name))
+
+function takeAway(stage: Stage): Step | undefined {
+  const { chance, prover } = stage
+  const kind = chance.pick(known.filter(one => isTouched(stage, one)))
+  const found = chance.any(inPool(prover.model.of(kind)))
+  return found && stepOf(stage, { ...found, method: 'delete', what: 'deletion' })
+}
+
+function editTeam(stage: Stage): Step | undefined {
+  const { chance, prover } = stage
+  const team = chance.any(inPool(prover.model.of(kinds.Team)))
+  if (!team) return undefined
+  const body = { spec: { users: chance.some(names.users, 2), groups: chance.some(names.groups, 1) } }
+  return stepOf(stage, { ...team, method: 'merge', body, what: 'members' })
+}
+
+/** Rewrites an object as it is, or with a new note: a chance to mean the current teams. */
+function edit(stage: Stage): Step | undefined {
+  const { chance, prover } = stage
+  const found = chance.any(inPool(prover.model.of(chance.pick(known))))
+  if (!found) return undefined
+  const visible = visibleOf(found.object)
+  const next: Obj = { ...visible, metadata: { ...visible.metadata, annotations: { note: String(chance.below(100)) } } }
+  const method = chance.pick(['update', 'merge', 'apply'] as const)
+  // A replacement without data would take it away.
+  if (method === 'update' && found.kind.shared && found.kind !== kinds.Team) return undefined
+  return stepOf(stage, { ...found, method, body: bodyOf(method, visible, next, found.kind), what: 'a note' })
+}
+
+function rotateKey(stage: Stage): Step | undefined {
+  const { chance, prover, enabled } = stage
+  const key = chance.any(inPool(prover.model.of(kinds.OwnedAccessKey)))
+  if (!key || !enabled.has('token-overlap')) return undefined
+  const body = { spec: { overlapSeconds: chance.pick([0, 60, 600, 3600]) } }
+  return stepOf(stage, { ...key, sub: 'rotate', method: 'create', body, what: 'rotation' })
+}
+
+function switchKey(stage: Stage): Step | undefined {
+  const { chance, prover } = stage
+  const key = chance.any(inPool(prover.model.of(kinds.OwnedAccessKey)))
+  const body = { spec: { disabled: chance.is(0.4) } }
+  return key && stepOf(stage, { ...key, method: 'merge', body, what: 'the disabled flag' })
+}
+
+/** A key for somebody; run.ts hands those of attackers to them. */
+function giveKey(stage: Stage): Step | undefined {
+  const { chance, prover } = stage
+  const name = names.keys.findLast(one => !prover.model.get(kinds.OwnedAccessKey, '', one))
+  if (name === undefined) return undefined
+  const { team, ...spec } = keySpec(stage)
+  const whose = team ? { team } : { user: chance.pick(names.users) }
+  const body = { metadata: { name }, spec: { ...spec, ...whose } }
+  return stepOf(stage, { kind: kinds.OwnedAccessKey, name, method: 'create', body, what: 'creation' })
+}
+
+function giveBack(stage: Stage): Step | undefined {
+  const { chance, prover, attackers, enabled } = stage
+  const name = names.keys.find(one => !prover.model.get(kinds.OwnedAccessKey, '', one))
+  if (name === undefined) return removeKey(stage)
+  const life = enabled.has('lifetime') && chance.is(0.3) ? { ttl: 3600 } : {}
+  const body = { metadata: { name }, spec: { user: chance.pick(attackers), ...life } }
+  return stepOf(stage, { kind: kinds.OwnedAccessKey, name, method: 'create', body, what: 'creation' })
+}
+
+function removeKey(stage: Stage): Step | undefined {
+  const found = stage.chance.any(inPool(stage.prover.model.of(kinds.OwnedAccessKey)))
+  return found && stepOf(stage, { ...found, method: 'delete', what: 'deletion' })
+}

@@ -1,0 +1,75 @@
+// Access keys: lifetime, scope, groups, the disabled flag, and fields that are almost right.
+
+import { scope } from '../drafts.ts'
+import type { Obj } from '../objects.ts'
+import { names } from '../universe.ts'
+import { type Aspect, toggled, without, withSpec } from './aspect.ts'
+
+/** Field names that are almost right. */
+export const typos: readonly ((object: Obj) => Obj)[] = [
+  object => withSpec(object, { scope: { project: [{ project: 'shop' }] } }),
+  object => withSpec(object, { scope: { projects: [{ projct: 'shop' }] } }),
+  object => withSpec(object, { scope: { rules: [{ verb: ['get'] }] } }),
+  object => withSpec(without(object, 'scope'), { scopes: { projects: [{ project: 'shop' }] } }),
+  object => withSpec(without(object, 'scope'), { Scope: { projects: [{ project: 'shop' }] } }),
+  object => withSpec(without(object, 'ttl'), { tll: 600 }),
+  object => withSpec(without(object, 'ttl'), { TTL: 600 }),
+]
+
+export const keys: readonly Aspect[] = [
+  {
+    weight: 5,
+    what: 'a lifetime',
+    danger: 'lifetime',
+    make:
+      ({ chance }) =>
+      object =>
+        chance.is(0.5) ? without(object, 'ttl') : withSpec(object, { ttl: chance.pick([60, 3600, 86_400, 864_000]) }),
+  },
+  {
+    weight: 1,
+    what: 'a sliding lifetime',
+    danger: 'lifetime',
+    make: () => object => withSpec(object, { ttlAfterLastActivity: !object.spec?.ttlAfterLastActivity }),
+  },
+  {
+    weight: 4,
+    what: 'the scope',
+    danger: 'key-groups',
+    make: stage => object =>
+      stage.chance.is(0.5) ? without(object, 'scope') : withSpec(object, { scope: scope(stage) }),
+  },
+  {
+    weight: 4,
+    what: 'a typo',
+    danger: 'typos',
+    make:
+      ({ chance }) =>
+      object =>
+        chance.pick(typos)(object),
+  },
+  {
+    weight: 3,
+    what: 'extra groups',
+    danger: 'key-groups',
+    make:
+      ({ chance }) =>
+      object =>
+        withSpec(object, { groups: toggled(object.spec?.groups, chance.pick(names.groups)) }),
+  },
+  {
+    weight: 4,
+    what: 'the disabled flag',
+    danger: 'key-groups',
+    make: () => object => withSpec(object, { disabled: !object.spec?.disabled }),
+  },
+  { weight: 1, what: 'the description', make: () => object => withSpec(object, { description: 'mine' }) },
+  {
+    weight: 1,
+    what: 'the user',
+    make:
+      ({ chance }) =>
+      object =>
+        withSpec(object, { user: chance.pick(names.users) }),
+  },
+]

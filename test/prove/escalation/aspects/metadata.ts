@@ -1,0 +1,72 @@
+// Labels, annotations, owner references and finalizers, which every kind has.
+
+import { kinds, teamPins, type Words } from '../objects.ts'
+import type { Stage } from '../stage.ts'
+import { type Aspect, withAnnotation, withLabel, withMeta } from './aspect.ts'
+
+/** Uids that reserved labels could be made to point at. */
+function someUid({ prover, chance }: Stage): string {
+  const all = [kinds.Team, kinds.SharedSecret, kinds.ProjectSecret].flatMap(kind => prover.model.of(kind))
+  return chance.any(all)?.uid ?? 'none'
+}
+
+const pinsOf = ({ prover }: Stage): string =>
+  JSON.stringify(Object.fromEntries(prover.model.of(kinds.Team).map(({ name, uid }) => [name, uid])))
+
+export const metadata: readonly Aspect[] = [
+  {
+    weight: 3,
+    what: 'a label',
+    make:
+      ({ chance }) =>
+      object =>
+        withLabel(object, 'tier', chance.pick(['a', 'b', undefined])),
+  },
+  {
+    weight: 6,
+    what: 'a reserved label',
+    danger: 'reserved-labels',
+    make: stage => object =>
+      stage.chance.is(0.8)
+        ? withLabel(object, 'platform.sh/mirrors', someUid(stage))
+        : withLabel(object, stage.chance.pick(['platform.sh/built-in', 'platform.sh/secret']), 'true'),
+  },
+  {
+    weight: 3,
+    what: 'a reserved annotation',
+    danger: 'reserved-labels',
+    make: stage => object =>
+      stage.chance.is(0.7)
+        ? withAnnotation(object, teamPins, pinsOf(stage))
+        : withAnnotation(object, 'platform.sh/description', 'mine'),
+  },
+  {
+    weight: 2,
+    what: 'removed labels',
+    danger: 'reserved-labels',
+    make: () => object => withMeta(object, { labels: {} as Words }),
+  },
+  {
+    weight: 2,
+    what: 'owner references',
+    make: ({ prover, chance }) => {
+      const owner = chance.any([...prover.model.of(kinds.Team), ...prover.model.of(kinds.SharedSecret)])
+      const reference = owner && {
+        apiVersion: `${owner.kind.group}/v1`,
+        kind: owner.kind.kind,
+        name: owner.name,
+        uid: chance.is(0.8) ? owner.uid : 'gone',
+        ...(chance.is(0.2) ? { blockOwnerDeletion: true } : {}),
+      }
+      return object => withMeta(object, { ownerReferences: reference && chance.is(0.8) ? [reference] : [] })
+    },
+  },
+  {
+    weight: 1,
+    what: 'finalizers',
+    make:
+      ({ chance }) =>
+      object =>
+        withMeta(object, { finalizers: chance.is(0.5) ? ['prover.test/hold'] : [] }),
+  },
+]

@@ -1,0 +1,68 @@
+// Steps that make credentials: new access keys, rotations and tokens.
+
+import { type Actor, isBounded, isInPool, stepOf, tagged } from './actor.ts'
+import { typos } from './aspects/keys.ts'
+import { keySpec, scope } from './drafts.ts'
+import type { Known } from './model.ts'
+import { kinds, tokens } from './objects.ts'
+import type { Stage } from './stage.ts'
+import type { Family, Step } from './step.ts'
+import { type Atom, names } from './universe.ts'
+
+const rotationOf = (name: string): Atom => ({
+  verb: 'create',
+  group: kinds.OwnedAccessKey.group,
+  resource: 'ownedaccesskeys',
+  sub: 'rotate',
+  namespace: '',
+  name,
+  path: '',
+})
+
+export function rotate(stage: Stage, actor: Actor): Step | undefined {
+  const { chance, prover, enabled } = stage
+  const all = prover.model.of(kinds.OwnedAccessKey).filter(isInPool)
+  const own = all.filter(one => actor.principal && prover.rights.may(actor.principal, rotationOf(one.name)))
+  // Keys that act with groups of others are worth more.
+  const strong = own.filter(one => one.object.spec?.groups?.length)
+  const key = chance.is(0.4) && strong.length ? chance.pick(strong) : chance.any(chance.is(0.9) ? own : all)
+  if (!key) return undefined
+  const danger = dangerOfRotation(actor, key)
+  if (!enabled.has(danger)) return undefined
+  const overlapSeconds = chance.pick(enabled.has('token-overlap') ? [0, 30, 600, 3600] : [0, 0, 600])
+  const body = { kind: 'KeyRotation', spec: { overlapSeconds, ...(chance.is(0.3) ? { force: true } : {}) } }
+  const at = { kind: kinds.OwnedAccessKey, name: key.name, sub: 'rotate' }
+  return stepOf(stage, actor, { ...at, method: 'create', body, danger, what: 'rotation' })
+}
+
+function dangerOfRotation(actor: Actor, { object: { spec = {} } }: Known): Family {
+  if (actor.as) return 'impersonation'
+  if (spec.groups?.length) return 'key-groups'
+  return isBounded(actor) ? 'lifetime' : 'token-overlap'
+}
+
+/** So many secrets the attackers have at most: every one of them is asked about after every change. */
+const mostSecrets = 14
+
+export function makeKey(stage: Stage, actor: Actor): Step | undefined {
+  const { chance, prover, enabled } = stage
+  const name = names.keys.find(one => !prover.model.get(kinds.OwnedAccessKey, '', one))
+  if (name === undefined || prover.coalition.size >= mostSecrets) return undefined
+  if (isBounded(actor) && !enabled.has('lifetime')) return undefined
+  const isTypo = enabled.has('typos') && chance.is(0.3)
+  const plain = { metadata: { name }, spec: chance.is(0.5) ? keySpec(stage) : {} }
+  const body = isTypo ? chance.pick(typos)(plain) : plain
+  const danger = actor.as ? 'impersonation' : isTypo ? 'typos' : isBounded(actor) ? 'lifetime' : undefined
+  const at = { kind: kinds.OwnedAccessKey, name }
+  return stepOf(stage, actor, { ...at, method: 'create', body, what: 'creation', ...tagged(actor, danger) })
+}
+
+export function mint(stage: Stage, actor: Actor): Step {
+  const { chance, enabled } = stage
+  const isTypo = enabled.has('typos') && chance.is(0.1)
+  const life = chance.is(0.7) ? { ttl: chance.pick([60, 900, 3600, 86_400]) } : {}
+  const confined = isTypo ? { scope: { cluster: [{ cluster: 'c1' }] } } : chance.is(0.2) ? { scope: scope(stage) } : {}
+  const danger: Family = actor.as ? 'impersonation' : isTypo ? 'typos' : 'token-overlap'
+  const body = { spec: { ...life, ...confined } }
+  return stepOf(stage, actor, { kind: tokens, name: '', method: 'create', body, what: 'a token', danger })
+}

@@ -1,0 +1,136 @@
+// What an attacker tries next: mostly something it has the right to begin, with a body that asks for a little more.
+
+import {
+  type Actor,
+  bitsOf,
+  chooseActor,
+  isInPool,
+  isScoped,
+  namesOf,
+  namespacesOf,
+  reborn,
+  stepOf,
+  tagged,
+} from './actor.ts'
+import { makeKey, mint, rotate } from './attack-keys.ts'
+import { read } from './attack-reads.ts'
+import { draft } from './drafts.ts'
+import { bodyOf, visibleOf } from './encode.ts'
+import { mutate } from './mutations.ts'
+import { byPlural, type KindInfo, kinds, type Obj, rbac } from './objects.ts'
+import type { Stage } from './stage.ts'
+import type { Method, Step } from './step.ts'
+import { atoms, hasBit, noBits } from './universe.ts'
+
+export function attack(stage: Stage): Step | undefined {
+  const { chance, enabled } = stage
+  const actor = chooseActor(stage)
+  if (!actor) return undefined
+  const make = chance.weighted<(stage: Stage, actor: Actor) => Step | undefined>([
+    [50, change],
+    [16, create],
+    [7, remove],
+    [7, rotate],
+    [9, makeKey],
+    [enabled.has('token-overlap') ? 6 : 1, mint],
+    [8, read],
+  ])
+  return make({ ...stage, holds: bitsOf(stage, actor) }, actor)
+}
+
+type Target = { readonly kind: KindInfo; readonly namespace: string; readonly name: string; readonly verb: string }
+
+/** Something that the actor may do with one of these verbs, by kind first, so that no kind drowns the others. */
+function chooseTarget({ chance, holds = noBits() }: Stage, verbs: readonly string[]): Target {
+  if (chance.is(0.9)) {
+    const open = atoms.filter((one, index) => one.sub === '' && verbs.includes(one.verb) && hasBit(holds, index))
+    const plurals = [...new Set(open.map(one => one.resource))].filter(one => byPlural.has(one))
+    // Everybody has keys to write; other rights are rarer and worth more.
+    const rarer = plurals.filter(one => one !== 'ownedaccesskeys')
+    const plural = chance.any(chance.is(0.7) && rarer.length ? rarer : plurals)
+    const atom = chance.any(open.filter(one => one.resource === plural))
+    const kind = byPlural.get(plural ?? '')
+    if (atom && kind) return { kind, namespace: atom.namespace, name: atom.name, verb: atom.verb }
+  }
+  const kind = chance.pick(Object.values(kinds).filter(one => one !== kinds.TokenRevocation))
+  return { kind, namespace: chance.pick(namespacesOf(kind)), name: '', verb: chance.pick(verbs) }
+}
+
+/** JSON is YAML as well: the server reads a body by what its sender calls it. */
+const yaml = { headers: { 'content-type': 'application/yaml' } }
+
+function change(stage: Stage, actor: Actor): Step | undefined {
+  const { chance, prover } = stage
+  const { kind, namespace, ...target } = chooseTarget(stage, ['update', 'patch'])
+  const there = prover.model.of(kind).filter(one => one.namespace === namespace && isInPool(one))
+  const found = target.name ? prover.model.get(kind, namespace, target.name) : chance.any(there)
+  if (!found) return undefined
+  const patch = chance.weighted<Method>([
+    [5, 'merge'],
+    [4, 'json'],
+    [2, 'apply'],
+    [kind.group === rbac ? 3 : 1, 'strategic'],
+  ])
+  const method = target.verb === 'update' ? 'update' : patch
+  const visible = visibleOf(found.object)
+  const { next, what, danger } = mutate(stage, found, visible, isScoped(actor))
+  // A replacement needs the version it was made from; a patch may name it.
+  const isPinned = method !== 'update' && chance.is(0.2)
+  const body = bodyOf(method, isPinned ? unpinned(visible) : visible, next, kind)
+  const sub = kind.shared && chance.is(0.04) ? 'status' : ''
+  const type = method === 'update' && chance.is(0.03) ? yaml : {}
+  const at = { kind, namespace, name: found.name, sub }
+  return stepOf(stage, actor, { ...at, ...type, method, body, what, ...tagged(actor, danger) })
+}
+
+function unpinned(object: Obj): Obj {
+  const { resourceVersion: _, ...metadata } = object.metadata
+  return { ...object, metadata }
+}
+
+function create(stage: Stage, actor: Actor): Step | undefined {
+  const { chance, prover, enabled } = stage
+  const { kind, namespace } = chooseTarget(stage, ['create'])
+  if (kind === kinds.OwnedAccessKey) return undefined
+  const free = namesOf(kind).filter(name => !prover.model.get(kind, namespace, name))
+  const name = chance.is(0.9) && free.length ? chance.pick(free) : chance.any(namesOf(kind))
+  if (name === undefined) return undefined
+  const danger = reborn(kind) ?? (isScoped(actor) && kind.group === rbac ? 'scoped-sharing' : undefined)
+  if (danger && !enabled.has(danger)) return undefined
+  const object = draft(stage, kind, namespace, name)
+  const body = kind.shared && chance.is(0.6) ? withoutSharing(object) : object
+  const method = chance.is(0.1) ? 'apply' : 'create'
+  return stepOf(stage, actor, { kind, namespace, name, method, body, what: 'creation', ...tagged(actor, danger) })
+}
+
+function withoutSharing(object: Obj): Obj {
+  const { owner: _, access: __, ...spec } = object.spec ?? {}
+  return { ...object, spec }
+}
+
+function remove(stage: Stage, actor: Actor): Step | undefined {
+  const { chance, prover, enabled } = stage
+  const { kind, namespace, ...target } = chooseTarget(stage, chance.is(0.1) ? ['deletecollection'] : ['delete'])
+  const danger = reborn(kind)
+  if (danger && !enabled.has(danger)) return undefined
+  const tag = tagged(actor, danger)
+  if (target.verb === 'deletecollection')
+    return stepOf(stage, actor, {
+      kind,
+      namespace,
+      name: '',
+      method: 'deletecollection',
+      what: 'deletion of all',
+      ...tag,
+    })
+  const there = prover.model.of(kind).filter(one => one.namespace === namespace && isInPool(one))
+  const name = target.name || chance.any(there)?.name
+  if (name === undefined) return undefined
+  const query = chance.weighted([
+    [6, []],
+    [1, ['propagationPolicy=Foreground']],
+    [1, ['propagationPolicy=Orphan']],
+    [1, ['gracePeriodSeconds=30']],
+  ] as const)
+  return stepOf(stage, actor, { kind, namespace, name, method: 'delete', query, what: 'deletion', ...tag })
+}

@@ -1,0 +1,215 @@
+// A new world: people with few rights, objects that share names, and what each chosen danger needs to be possible.
+
+import { accessEntry, draft, groupSubject, owner, scope, smallRule, subject, userSubject } from './drafts.ts'
+import type { Known } from './model.ts'
+import { type KindInfo, kinds, type Obj, ours, type PolicyRule, rbac, type Spec } from './objects.ts'
+import type { Stage } from './stage.ts'
+import type { Family } from './step.ts'
+import { administrator, names } from './universe.ts'
+
+/** Creates the objects of a world as its administrator. */
+export async function buildWorld(stage: Stage): Promise<void> {
+  await buildRoles(stage)
+  await buildTeams(stage)
+  await buildSecrets(stage)
+  for (const [index, user] of stage.attackers.entries()) await equip(stage, user, index)
+  await buildStrangers(stage)
+}
+
+async function make(
+  stage: Stage,
+  kind: KindInfo,
+  namespace: string,
+  name: string,
+  body: Partial<Obj>,
+): Promise<string> {
+  const { prover } = stage
+  const metadata = { name, ...(namespace ? { namespace } : {}), ...body.metadata }
+  const { shown, answer, accepted } = await prover.perform({
+    actor: 'admin',
+    secret: prover.rig.adminKey,
+    kind,
+    namespace,
+    name,
+    sub: '',
+    method: 'create',
+    dryRun: false,
+    body: { ...body, metadata },
+    what: 'creation',
+  })
+  if (!accepted) throw new Error(`the world could not be built: ${kind.kind} ${name}: ${answer.text}`)
+  return shown ?? ''
+}
+
+const bind = (stage: Stage, name: string, role: string, subjects: Obj['subjects']) =>
+  make(stage, kinds.ClusterRoleBinding, '', name, {
+    roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: role },
+    subjects: subjects ?? [],
+  })
+
+async function buildRoles(stage: Stage): Promise<void> {
+  const { chance } = stage
+  for (const name of ['r0', 'r1', 'r2', 'agg0'])
+    await make(stage, kinds.ClusterRole, '', name, draft(stage, kinds.ClusterRole, '', name))
+  for (const namespace of names.namespaces)
+    if (chance.is(0.6)) await make(stage, kinds.Role, namespace, 'q0', { rules: [smallRule(stage)] })
+  await bind(stage, 'b0', chance.pick(['r0', 'r1', 'r2']), [subject(stage)])
+  await bind(stage, 'b1', chance.pick(['r0', 'r1', 'r2']), [groupSubject(chance.pick(names.groups))])
+}
+
+async function buildTeams(stage: Stage): Promise<void> {
+  const { chance } = stage
+  for (const name of names.teams)
+    if (chance.is(0.8))
+      await make(stage, kinds.Team, '', name, {
+        spec: {
+          owner: owner(stage),
+          users: chance.some(names.users, 2),
+          groups: chance.some(names.groups, 1),
+          ...(chance.is(0.3) ? { access: [accessEntry(stage)] } : {}),
+          ...(chance.is(0.2) ? { clusterRoles: [{ name: chance.pick(['r0', 'r1', 'r2']) }] } : {}),
+        },
+      })
+}
+
+async function buildSecrets(stage: Stage): Promise<void> {
+  const { chance, prover } = stage
+  const shared = () => ({ owner: owner(stage), ...(chance.is(0.5) ? { access: [accessEntry(stage)] } : {}) })
+  for (const namespace of names.namespaces)
+    for (const name of names.secrets)
+      if (chance.is(0.6))
+        await make(stage, kinds.SharedSecret, namespace, name, { spec: { ...shared(), data: prover.canaries.make() } })
+  for (const name of names.secrets) {
+    if (chance.is(0.4)) continue
+    const source = chance.is(0.4) ? chance.any(prover.model.of(kinds.SharedSecret)) : undefined
+    const own = { ...shared(), data: prover.canaries.make() }
+    await make(stage, kinds.ProjectSecret, 'p-shop', name, { spec: source ? copyOf(source) : own })
+  }
+}
+
+/** Its owner must be able to read the source, as the administrator is. */
+const copyOf = ({ name, namespace }: Known): Spec => ({
+  owner: { user: administrator },
+  sharedSecretRef: { name, namespace },
+})
+
+/** Keys that are nobody's who attacks: their secrets are asked about all the same. */
+async function buildStrangers(stage: Stage): Promise<void> {
+  const { chance, attackers, prover } = stage
+  const others = names.users.filter(one => !attackers.includes(one))
+  await make(stage, kinds.OwnedAccessKey, '', 'k9', { spec: { user: chance.pick(others) } })
+  const team = chance.any(prover.model.of(kinds.Team))
+  if (team) await make(stage, kinds.OwnedAccessKey, '', 'k8', { spec: { team: team.name } })
+}
+
+/** A key whose secret the attackers know. */
+async function hand(stage: Stage, name: string, spec: Spec): Promise<void> {
+  stage.prover.give(await make(stage, kinds.OwnedAccessKey, '', name, { spec }))
+}
+
+const rule = (verbs: string[], group: string, ...resources: string[]): PolicyRule => ({
+  verbs,
+  apiGroups: [group],
+  resources,
+})
+
+/** A credential, a few rights, and what the dangers of this world need. */
+async function equip(stage: Stage, user: string, index: number): Promise<void> {
+  const { chance, prepared } = stage
+  const rules: PolicyRule[] = [smallRule(stage)]
+  for (const danger of prepared) rules.push(...(gifts[danger]?.rules?.(stage) ?? []))
+  await make(stage, kinds.ClusterRole, '', `hat${index}`, { rules })
+  await bind(stage, `hat${index}`, `hat${index}`, [userSubject(user)])
+  const has = (danger: Family) => index === 0 && prepared.has(danger)
+  const life = has('lifetime')
+    ? { ttl: chance.pick([600, 3600, 7200]), ...(chance.is(0.2) ? { ttlAfterLastActivity: true } : {}) }
+    : {}
+  const confined = has('scoped-sharing') ? { scope: scope(stage) } : {}
+  await hand(stage, `k${index}`, { user, ...life, ...confined })
+  for (const danger of prepared) if (index === 0) await gifts[danger]?.objects?.(stage, user)
+}
+
+type Gift = {
+  readonly rules?: (stage: Stage) => PolicyRule[]
+  readonly objects?: (stage: Stage, user: string) => Promise<void>
+}
+
+const write = ({ chance }: Stage) => ['get', chance.pick(['patch', 'update'])]
+const author = ['create', 'update', 'patch', 'get']
+const replace = ['create', 'delete', 'get']
+
+const gifts: { readonly [danger in Family]?: Gift } = {
+  aggregation: {
+    rules: stage => [rule(write(stage), rbac, 'clusterroles')],
+    objects: async (stage, user) => void (await bind(stage, 'b2', 'agg0', [userSubject(user)])),
+  },
+  impersonation: {
+    rules: ({ chance }) => [
+      { verbs: ['impersonate'], apiGroups: [''], resources: ['users'], resourceNames: [chance.pick(names.users)] },
+      ...(chance.is(0.3)
+        ? [
+            {
+              verbs: ['impersonate'],
+              apiGroups: [''],
+              resources: ['groups'],
+              resourceNames: [chance.pick(names.groups)],
+            },
+          ]
+        : []),
+    ],
+  },
+  'key-groups': {
+    objects: async (stage, user) => {
+      const { chance, prover } = stage
+      const group = chance.pick(names.groups)
+      await bind(stage, 'b3', chance.pick(['r0', 'r1', 'r2']), [groupSubject(group)])
+      const team = chance.pick(names.teams)
+      if (prover.model.get(kinds.Team, '', team)) {
+        const body = { spec: { owner: { user } } }
+        const at = { kind: kinds.Team, namespace: '', name: team, sub: '', dryRun: false, what: 'the owner' } as const
+        await prover.perform({ actor: 'admin', secret: prover.rig.adminKey, method: 'merge', body, ...at })
+        await make(stage, kinds.OwnedAccessKey, '', 'k7', { spec: { team, groups: [group] } })
+      }
+      await make(stage, kinds.OwnedAccessKey, '', 'k6', { spec: { user, groups: [group] } })
+      if (chance.is(0.5)) await hand(stage, 'k5', { user, groups: [group], scope: scope(stage) })
+    },
+  },
+  'reserved-labels': {
+    rules: stage => [
+      rule(write(stage), rbac, 'clusterroles', 'clusterrolebindings'),
+      rule(write(stage), ours, 'teams'),
+    ],
+  },
+  'scoped-sharing': {
+    rules: () => [rule(['*'], ours, 'projectsecrets'), rule(author, rbac, 'roles', 'rolebindings')],
+  },
+  'team-names': {
+    rules: () => [rule(replace, ours, 'teams')],
+    objects: async (stage, user) => {
+      const { chance, prover } = stage
+      const team = chance.pick(names.teams)
+      await bind(stage, 'hat-team', chance.pick(['r0', 'r1', 'r2']), [groupSubject(`platform:team:${team}`)])
+      if (prover.model.get(kinds.Team, '', team)) await hand(stage, 'k4', { team })
+      if (prover.model.get(kinds.SharedSecret, 'default', 's0')) return
+      const access = [{ verbs: ['get'], teams: [team] }]
+      const spec = { owner: { user }, data: prover.canaries.make(), access }
+      await make(stage, kinds.SharedSecret, 'default', 's0', { spec })
+    },
+  },
+  lifetime: {
+    objects: async (stage, user) => {
+      await make(stage, kinds.OwnedAccessKey, '', 'k3', {
+        spec: { user, ...(stage.chance.is(0.5) ? { ttl: 900 } : {}) },
+      })
+    },
+  },
+  'secret-names': {
+    rules: () => [rule(replace, ours, 'sharedsecrets')],
+    objects: async stage => {
+      const { prover, chance } = stage
+      const source = chance.any(prover.model.of(kinds.SharedSecret))
+      if (!source || prover.model.get(kinds.ProjectSecret, 'p-shop', 's2')) return
+      await make(stage, kinds.ProjectSecret, 'p-shop', 's2', { spec: copyOf(source) })
+    },
+  },
+}

@@ -1,0 +1,102 @@
+// Credentials: none is created while impersonating, none outlives the one that made it, no token outlives its secret (D22, D62).
+
+import type { Token } from './credentials.ts'
+import type { Known } from './model.ts'
+import { kinds, tokens } from './objects.ts'
+import type { Prover } from './prover.ts'
+import { isReadableScope } from './scopes.ts'
+import type { Outcome } from './step.ts'
+import { Violation } from './violation.ts'
+
+export function checkCredentials(prover: Prover, outcome: Outcome): void {
+  const { step, changes, shown } = outcome
+  const made = changes.filter(({ cause, after }) => cause !== 'server' && after?.kind === kinds.OwnedAccessKey)
+  const isNewSecret = step.sub === 'rotate' || step.method === 'create' || made.some(one => one.type === 'created')
+  if (step.kind === tokens) checkMint(prover, outcome)
+  if (step.kind === kinds.OwnedAccessKey) {
+    if (step.as && isNewSecret && (!step.dryRun || shown))
+      throw new Violation(
+        'impersonation',
+        `a secret of key "${step.name}" was created while acting as "${step.as.user}"`,
+      )
+    if (step.dryRun && shown) throw new Violation('answers', 'a dry run showed the secret of an access key')
+    for (const { before, after } of made) if (after) checkLife(prover, outcome, before, after)
+  }
+}
+
+/** A key that was created, rotated, or whose end moved. */
+function checkLife(
+  { credentials, rig }: Prover,
+  { step, before: known }: Outcome,
+  before: Known | undefined,
+  after: Known,
+): void {
+  if (known.administers) return
+  const end = credentials.keyEnd(after)
+  const isRotated = after.object.status?.['rotatedAt'] !== before?.object.status?.['rotatedAt']
+  const isLater = before !== undefined && end > credentials.keyEnd(before)
+  if (before !== undefined && !isRotated && !isLater) return
+  const most = known.credential?.end ?? 0
+  if (end <= most) return
+  const words = (time: number) => (time === Number.POSITIVE_INFINITY ? 'never' : `in ${(time - rig.now()) / 1000} s`)
+  throw new Violation(
+    'lifetime',
+    `key "${after.name}" ends ${words(end)} after ${step.what}, made with a credential that ends ${words(most)}`,
+  )
+}
+
+function checkMint({ credentials }: Prover, { step, before, answer }: Outcome): void {
+  const token = credentials.tokens.at(-1)
+  if (step.dryRun) {
+    if (answer.text.includes('"token"')) throw new Violation('answers', 'a dry run showed a token')
+    return
+  }
+  if (step.as) throw new Violation('impersonation', `a token was minted while acting as "${step.as.user}"`)
+  const scope = (step.body as { spec?: { scope?: unknown } } | undefined)?.spec?.scope
+  if (!isReadableScope(scope)) throw new Violation('bound', 'a token was minted with a scope that nobody can read')
+  const end = before.credential?.end ?? 0
+  if (token && token.expires > end)
+    throw new Violation(
+      'tokens',
+      `a token lives ${(token.expires - end) / 1000} s longer than the secret it was minted with`,
+    )
+}
+
+/** A token whose secret no longer works has expired, or the server has revoked it. */
+export function checkTokens({ credentials, model, rig }: Prover): void {
+  const { tokens: all } = credentials
+  for (let index = all.length - 1; index >= 0; index--) {
+    const token = all[index] as Token
+    if (token.expires <= rig.now()) all.splice(index, 1)
+    else if (
+      credentials.endOf(token.secret) === undefined &&
+      !model.of(kinds.TokenRevocation).some(one => revokes(one, token))
+    )
+      throw new Violation(
+        'tokens',
+        `a token of "${token.username}" works for another ${(token.expires - rig.now()) / 1000} s, though its secret no longer does`,
+      )
+  }
+}
+
+type Revocation = {
+  readonly keyUID?: string
+  readonly jti?: string
+  readonly users?: readonly string[]
+  readonly groups?: readonly string[]
+  /** Only tokens that carry this group are meant. */
+  readonly carrying?: string
+  readonly notBefore?: string
+}
+
+function revokes({ byServer, object }: Known, token: Token): boolean {
+  const { keyUID, jti, users = [], groups = [], carrying, notBefore = '' } = (object.spec ?? {}) as Revocation
+  if (!byServer || Date.parse(notBefore) < token.issued) return false
+  if (carrying !== undefined && !token.groups.includes(carrying)) return false
+  return (
+    keyUID === token.keyUid ||
+    jti === token.id ||
+    users.includes(token.username) ||
+    groups.some(group => token.groups.includes(group))
+  )
+}

@@ -1,0 +1,119 @@
+// Objects: what the server does by itself is bounded, reserved labels are its own, and scoped keys hand out nothing (D11, D25, D26).
+
+import type { Known } from './model.ts'
+import { kinds, mirrorLabel, type Obj, reserved, type Words } from './objects.ts'
+import type { Prover } from './prover.ts'
+import type { Change, Outcome } from './step.ts'
+import { Violation } from './violation.ts'
+
+const day = 24 * 3600 * 1000
+const same = (one: unknown, other: unknown) => JSON.stringify(one ?? null) === JSON.stringify(other ?? null)
+
+export function checkObjects(prover: Prover, changes: readonly Change[], outcome: Outcome | undefined): void {
+  for (const change of changes) {
+    const { type, before, after, cause } = change
+    const { kind, name } = (after ?? before) as Known
+    if (kind === kinds.TokenRevocation) continue
+    if (outcome?.step.dryRun && outcome.accepted)
+      throw new Violation('objects', `a dry run changed ${kind.kind} "${name}"`)
+    if (cause !== 'server') checkWriter(change, outcome as Outcome)
+    else if (
+      before &&
+      !before.byServer &&
+      (type === 'deleted' ? !mayVanish(prover, before) : !mayDiffer(before, after as Known))
+    )
+      throw new Violation('objects', `the server ${type} ${kind.kind} "${name}", which is not its own`)
+  }
+}
+
+/** What a client did to an object it named. */
+function checkWriter({ before, after }: Change, { step, before: known }: Outcome): void {
+  if (after) {
+    const now = reservedIn(after.object)
+    const was = before ? reservedIn(before.object) : {}
+    const key = Object.keys(now).find(one => now[one] !== was[one] && !one.endsWith('/team-uids'))
+    if (key && !after.byServer)
+      throw new Violation(
+        'objects',
+        `${step.what} set "${key}" on ${after.kind.kind} "${after.name}", which only the server may`,
+      )
+  }
+  if (!before || !after || same(before.object.metadata.ownerReferences, after.object.metadata.ownerReferences)) return
+  if (!known.deletes)
+    throw new Violation(
+      'objects',
+      `${step.what} changed the owners of ${after.kind.kind} "${after.name}" without the right to delete it`,
+    )
+}
+
+function reservedIn({ metadata: { labels = {}, annotations = {} } }: Obj): Words {
+  const own = (words: Words) => Object.entries(words).filter(([key]) => key.startsWith(reserved))
+  return Object.fromEntries([...own(labels), ...own(annotations)])
+}
+
+/** Objects go after a deletion that somebody asked for, with all their owners, or a day after they expired. */
+function mayVanish({ model, credentials, rig }: Prover, gone: Known): boolean {
+  const { deletionTimestamp, ownerReferences = [] } = gone.object.metadata
+  if (deletionTimestamp !== undefined) return true
+  if (ownerReferences.length && ownerReferences.every(({ uid }) => isLost(model.uids.get(uid), gone))) return true
+  return gone.kind === kinds.OwnedAccessKey && isExpired(gone, credentials.keyEnd(gone), rig.now())
+}
+
+/** When a sliding key was last used is the server's to know: it may have ended any time after its first life. */
+function isExpired({ object: { metadata, spec = {} } }: Known, end: number, now: number): boolean {
+  const first = Date.parse(metadata.creationTimestamp ?? '') + (spec.ttl ?? Number.POSITIVE_INFINITY) * 1000
+  return (spec.ttlAfterLastActivity ? Math.min(first, end) : end) + day <= now
+}
+
+/** An owner that is gone, is going, or is in another namespace, where it cannot be one. */
+const isLost = (owner: Known | undefined, { namespace }: Known) =>
+  owner === undefined ||
+  owner.object.metadata.deletionTimestamp !== undefined ||
+  (owner.namespace !== '' && owner.namespace !== namespace)
+
+/** Status and bookkeeping, aggregated rules, copied data, and the traces of garbage collection. */
+function mayDiffer(before: Known, after: Known): boolean {
+  return before.uid === after.uid && same(contentOf(before), contentOf(after))
+}
+
+function contentOf({ object: { metadata, spec, status: _, ...rest } }: Known): unknown {
+  const { labels = {}, annotations = {}, name, namespace } = metadata
+  const own = (words: Words) => Object.fromEntries(Object.entries(words).filter(([key]) => !key.startsWith(reserved)))
+  const isMirror = labels[mirrorLabel] !== undefined
+  const { rules: __, ...others } = rest
+  // Data is sealed anew with every write.
+  const { data: ___, sharedSecretRef: ref, ...fields } = spec ?? {}
+  return {
+    name,
+    namespace,
+    isMirror,
+    labels: own(labels),
+    annotations: own(annotations),
+    ...(rest.aggregationRule ? others : rest),
+    spec: fields,
+    ...(ref ? { ref: [ref.name, ref.namespace] } : {}),
+  }
+}
+
+/** What hands out rights: it is not for keys that are confined themselves. */
+const powerOf = ({ spec = {}, rules, aggregationRule, roleRef, subjects }: Obj) => {
+  const { owner, access: entries = [], users, groups, clusterRoles } = spec
+  const access = entries.filter(one => one.verbs.length && (one.users?.length || one.teams?.length))
+  const all = { owner, access, users, groups, clusterRoles, rules, aggregationRule, roleRef, subjects }
+  // An empty list gives as much as none, and so does an entry for nobody.
+  return Object.fromEntries(Object.entries(all).filter(([, value]) => !Array.isArray(value) || value.length > 0))
+}
+
+export function checkScopedKeys({ step, before: { scope }, changes }: Outcome): void {
+  if (scope === undefined) return
+  for (const { before, after, cause } of changes) {
+    if (cause === 'server' || !after || after.kind === kinds.OwnedAccessKey) continue
+    const isRbac = after.kind.group.startsWith('rbac.')
+    if (!before && !isRbac) continue
+    if (before && same(powerOf(before.object), powerOf(after.object))) continue
+    throw new Violation(
+      'scoped keys',
+      `${step.what} of ${after.kind.kind} "${after.name}" by a scoped key was accepted`,
+    )
+  }
+}

@@ -1,0 +1,138 @@
+// Secrets of access keys and tokens minted with them, as the model knows them: whose they are, and until when they work (D16, D18, D22, D31).
+
+import type { Known, Model } from './model.ts'
+import { kinds, type Obj, teamGroup } from './objects.ts'
+import { isReadableKeySpec, isReadablePatch, type ReadScope, readScope } from './scopes.ts'
+
+/** Who acts: a name, groups, and the teams that are among the groups. */
+export type Principal = {
+  readonly username: string
+  readonly groups: ReadonlySet<string>
+  readonly teams: ReadonlySet<string>
+}
+export type Credential = {
+  readonly key: Known
+  readonly principal: Principal
+  readonly scope: ReadScope
+  /** Milliseconds; Infinity where nothing ends it. */
+  readonly end: number
+}
+export type Token = {
+  readonly secret: string
+  readonly keyUid: string
+  readonly username: string
+  readonly groups: readonly string[]
+  readonly issued: number
+  readonly expires: number
+  readonly id: string
+}
+/** What an accepted write of a key sent. */
+export type SentKey = { readonly how: 'whole' | 'merge' | 'json'; readonly body: unknown }
+
+export type Credentials = {
+  /** Every secret that was ever shown, oldest first. */
+  readonly secrets: ReadonlyMap<string, { readonly keyUid: string }>
+  readonly tokens: Token[]
+  /** Who a secret makes its holder, now; undefined: it does not work. */
+  of(secret: string): Credential | undefined
+  /** When a secret stops working by itself; undefined: it does not work. */
+  endOf(secret: string): number | undefined
+  /** The end of a key's current secret. */
+  keyEnd(key: Known): number
+  /** A key got a first or another secret. `overlap`: milliseconds for which the one before works on. */
+  learn(secret: string, key: Known, overlap: number): void
+  /** A client wrote a key: its scope counts as it was sent. */
+  sent(key: Known, sent: SentKey): void
+  used(secret: string): void
+  principalOf(username: string, groups: readonly string[]): Principal
+}
+
+type Life = { readonly keyUid: string; until: number }
+
+export function openCredentials(model: Model, now: () => number): Credentials {
+  const secrets = new Map<string, Life>()
+  const current = new Map<string, string>()
+  const previous = new Map<string, string>()
+  const scopes = new Map<string, ReadScope>()
+  const lastUse = new Map<string, number>()
+
+  const scopeOf = (key: Known): ReadScope =>
+    scopes.has(key.uid) ? scopes.get(key.uid) : readScope(key.object.spec?.scope)
+
+  function keyEnd({ uid, object: { metadata, spec = {}, status = {} } }: Known): number {
+    if (!spec.ttl) return Number.POSITIVE_INFINITY
+    const since = Date.parse(String(status['rotatedAt'] ?? metadata.creationTimestamp))
+    const from = spec.ttlAfterLastActivity ? Math.max(since, lastUse.get(uid) ?? 0) : since
+    return from + spec.ttl * 1000
+  }
+
+  const isAlive = (key: Known): boolean => {
+    const { metadata, spec = {} } = key.object
+    if (metadata.deletionTimestamp || spec.disabled) return false
+    if (!spec.team) return true
+    const team = model.get(kinds.Team, '', spec.team)
+    return team !== undefined && !team.object.metadata.deletionTimestamp && model.means(key, spec.team)
+  }
+
+  function endOf(secret: string): number | undefined {
+    const life = secrets.get(secret)
+    const key = life && model.uids.get(life.keyUid)
+    if (!life || !key || !isAlive(key)) return undefined
+    const end = Math.min(keyEnd(key), life.until)
+    return end > now() ? end : undefined
+  }
+
+  const withTeams = (username: string, groups: ReadonlySet<string>): Principal => ({
+    username,
+    groups,
+    teams: new Set([...groups].flatMap(one => (one.startsWith(teamGroup) ? [one.slice(teamGroup.length)] : []))),
+  })
+
+  function principalOf({ object: { spec = {} } }: Known): Principal {
+    const groups = new Set(['system:authenticated', ...(spec.groups ?? [])])
+    if (spec.team) return withTeams(`${teamGroup}${spec.team}`, groups.add(`${teamGroup}${spec.team}`))
+    if (!spec.user) return withTeams(spec.subject ?? '', groups)
+    const user = spec.user
+    groups.add(`platform:user:${user}`)
+    const own = [...groups]
+    for (const { name, object } of model.of(kinds.Team)) {
+      if (object.metadata.deletionTimestamp) continue
+      if (object.spec?.users?.includes(user) || object.spec?.groups?.some(group => own.includes(group)))
+        groups.add(`${teamGroup}${name}`)
+    }
+    return withTeams(user, groups)
+  }
+
+  return {
+    secrets,
+    tokens: [],
+    endOf,
+    keyEnd,
+    of(secret) {
+      const end = endOf(secret)
+      const key = model.uids.get(secrets.get(secret)?.keyUid ?? '')
+      if (end === undefined || !key) return undefined
+      return { key, principal: principalOf(key), scope: scopeOf(key), end }
+    },
+    learn(secret, key, overlap) {
+      const before = current.get(key.uid)
+      const older = secrets.get(previous.get(key.uid) ?? '')
+      const last = secrets.get(before ?? '')
+      if (older && older !== last) older.until = Math.min(older.until, now())
+      if (last && before !== undefined) {
+        last.until = now() + overlap
+        previous.set(key.uid, before)
+      }
+      secrets.set(secret, { keyUid: key.uid, until: Number.POSITIVE_INFINITY })
+      current.set(key.uid, secret)
+    },
+    sent(key, { how, body }) {
+      const spec = (body as Obj | undefined)?.spec
+      if (how === 'whole') scopes.set(key.uid, isReadableKeySpec(spec) ? readScope(spec?.scope) : 'unreadable')
+      else if (how === 'merge' ? !isReadableKeySpec(spec) : !isReadablePatch(body)) scopes.set(key.uid, 'unreadable')
+      else scopes.delete(key.uid)
+    },
+    used: secret => void lastUse.set(secrets.get(secret)?.keyUid ?? '', now()),
+    principalOf: (username, groups) => withTeams(username, new Set(groups)),
+  }
+}

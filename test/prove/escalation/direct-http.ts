@@ -1,0 +1,75 @@
+// Sends requests to the server's handler without a socket: the same request and response shapes, in one process. rig.ts uses it.
+
+import { EventEmitter } from 'node:events'
+import { Readable } from 'node:stream'
+import type { Handler } from '../../../src/http/server.ts'
+import type { Request, Response } from '../../../src/serving/exchange.ts'
+
+export type HttpRequest = {
+  readonly method: string
+  /** Path and query. */
+  readonly url: string
+  /** Lower-case names. */
+  readonly headers: { readonly [name: string]: string }
+  readonly body?: string
+}
+export type HttpAnswer = { readonly code: number; readonly text: string }
+
+/** One connection for all requests, as a client with keep-alive has it. */
+const socket = Object.assign(new EventEmitter(), { remoteAddress: '127.0.0.1' })
+
+export async function send(handle: Handler, { method, url, headers, body }: HttpRequest): Promise<HttpAnswer> {
+  const answer = new DirectResponse()
+  await handle(requestOf(method, url, headers, body), answer as unknown as Response)
+  answer.emit('close')
+  return { code: answer.statusCode, text: answer.text }
+}
+
+function requestOf(method: string, url: string, headers: HttpRequest['headers'], body: string | undefined): Request {
+  const bytes = body === undefined ? undefined : Buffer.from(body)
+  const all = {
+    host: 'localhost',
+    ...headers,
+    ...(bytes ? { 'content-length': String(bytes.length) } : {}),
+  }
+  const fields = {
+    method,
+    url,
+    headers: all,
+    rawHeaders: Object.entries(all).flat(),
+    httpVersion: '1.1',
+    httpVersionMajor: 1,
+    socket,
+  }
+  // Without a body the stream has ended already, as the server's listener makes it.
+  if (!bytes) return Object.assign(new EventEmitter(), { ...fields, readableEnded: true }) as unknown as Request
+  const stream = new Readable({
+    read() {
+      this.push(bytes)
+      this.push(null)
+    },
+  })
+  return Object.assign(stream, fields) as unknown as Request
+}
+
+/** As much of a ServerResponse as the handler uses. */
+class DirectResponse extends EventEmitter {
+  readonly socket = socket
+  statusCode = 200
+  headersSent = false
+  text = ''
+
+  writeHead(code: number): this {
+    this.statusCode = code
+    this.headersSent = true
+    return this
+  }
+  end(body?: string | Uint8Array): this {
+    if (body !== undefined)
+      this.text = (typeof body === 'string' ? Buffer.from(body, 'latin1') : Buffer.from(body)).toString()
+    return this
+  }
+  destroy(): void {
+    this.emit('close')
+  }
+}

@@ -1,0 +1,206 @@
+// New objects of every kind, made by chance from small pools.
+
+import {
+  type AccessEntry,
+  apiVersionOf,
+  type KindInfo,
+  kinds,
+  type Obj,
+  type Owner,
+  ours,
+  type PolicyRule,
+  rbac,
+  type Selector,
+  type Spec,
+  type Subject,
+} from './objects.ts'
+import type { Stage } from './stage.ts'
+import { atoms, type Bits, hasBit, names } from './universe.ts'
+
+/** A rule of what somebody may do. */
+function heldRule({ chance }: Stage, holds: Bits): PolicyRule | undefined {
+  const atom = chance.any(atoms.filter((one, index) => hasBit(holds, index) && one.path === ''))
+  if (!atom) return undefined
+  const { verb, group, resource, sub, name } = atom
+  return {
+    verbs: [verb],
+    apiGroups: [group],
+    resources: [sub ? `${resource}/${sub}` : resource],
+    ...(name ? { resourceNames: [name] } : {}),
+  }
+}
+
+/** Rules that give little. Impersonation is a danger of its own. */
+export function smallRule(stage: Stage): PolicyRule {
+  const { chance, enabled, holds } = stage
+  const { pick, some, is } = chance
+  const held = holds && is(0.6) ? heldRule(stage, holds) : undefined
+  if (held) return held
+  const verbs = () => [...new Set([pick(['get', 'update', 'patch', 'create', 'delete']), ...some(['get', 'list'], 1)])]
+  const on = (group: string, resources: readonly string[], all: readonly string[]): PolicyRule => ({
+    verbs: is(0.08) ? ['*'] : verbs(),
+    apiGroups: [group],
+    resources: [...new Set([pick(resources), ...some(resources, 1)])],
+    ...(is(0.4) ? { resourceNames: [pick(all)] } : {}),
+  })
+  if (enabled.has('impersonation') && is(0.05))
+    return { verbs: ['impersonate'], apiGroups: [''], resources: ['users'], resourceNames: [pick(names.users)] }
+  return pick([
+    () => on(ours, ['sharedsecrets', 'sharedsecrets/history', 'sharedsecrets/status'], names.secrets),
+    () => on(ours, ['projectsecrets', 'projectsecrets/history'], names.secrets),
+    () => on(ours, ['teams', 'teams/status'], names.teams),
+    () => on(rbac, ['clusterroles', 'roles'], names.clusterRoles),
+    () => on(rbac, ['clusterrolebindings', 'rolebindings'], names.clusterBindings),
+  ])()
+}
+
+/** The label by which aggregated roles pick others. */
+export const aggregationLabel = 'agg'
+
+export function selector({ chance }: Stage): Selector {
+  return chance.weighted<() => Selector>([
+    [6, () => ({ matchLabels: { [aggregationLabel]: 'x' } })],
+    [2, () => ({ matchExpressions: [{ key: aggregationLabel, operator: 'Exists' }] })],
+    [2, () => ({ matchExpressions: [{ key: aggregationLabel, operator: 'In', values: ['x', 'y'] }] })],
+    [
+      1,
+      () => ({
+        matchLabels: { [aggregationLabel]: 'x' },
+        matchExpressions: [{ key: 'closed', operator: 'DoesNotExist' }],
+      }),
+    ],
+  ])()
+}
+
+export const userSubject = (name: string): Subject => ({ apiGroup: rbac, kind: 'User', name })
+export const groupSubject = (name: string): Subject => ({ apiGroup: rbac, kind: 'Group', name })
+
+export function subject({ chance }: Stage): Subject {
+  return chance.weighted<() => Subject>([
+    [5, () => userSubject(chance.pick(names.users))],
+    [3, () => groupSubject(chance.pick(names.groups))],
+    [4, () => groupSubject(`platform:team:${chance.pick(names.teams)}`)],
+    [1, () => userSubject(`platform:team:${chance.pick(names.teams)}`)],
+  ])()
+}
+
+export const owner = ({ chance }: Stage): Owner =>
+  chance.is(0.35) ? { team: chance.pick(names.teams) } : { user: chance.pick(names.users) }
+
+export function accessEntry({ chance }: Stage): AccessEntry {
+  const { pick, some, is } = chance
+  return {
+    verbs: is(0.15) ? ['*'] : [...new Set([pick(['get', 'update', 'patch', 'delete']), ...some(['get'], 1)])],
+    ...(is(0.2) ? { subresources: [pick(['history', 'status', '*'])] } : {}),
+    ...(is(0.6) ? { users: is(0.1) ? ['*'] : [pick(names.users)] } : {}),
+    ...(is(0.5) ? { teams: [pick(names.teams)] } : {}),
+    ...(is(0.03) ? { users: [`platform:team:${pick(names.teams)}`] } : {}),
+  }
+}
+
+/** A scope that restricts, written as the API wants it. */
+export function scope({ chance }: Stage): { [field: string]: unknown } {
+  return chance.weighted<() => { [field: string]: unknown }>([
+    [6, () => ({ projects: [{ project: 'shop' }] })],
+    [1, () => ({ clusters: [{ cluster: 'c1' }] })],
+    [1, () => ({ roles: [{ role: 'platform-cli' }] })],
+    [
+      2,
+      () => ({
+        rules: [{ verbs: ['get', 'update', 'patch'], resources: [{ group: ours, resources: ['projectsecrets'] }] }],
+      }),
+    ],
+    [
+      2,
+      () => ({
+        rules: [
+          {
+            verbs: ['*'],
+            resources: [
+              { group: rbac, resources: ['rolebindings', 'roles'] },
+              { group: ours, resources: ['sharedsecrets'] },
+            ],
+          },
+        ],
+      }),
+    ],
+  ])()
+}
+
+function specOf(stage: Stage, kind: KindInfo): Spec | undefined {
+  const { chance, prover } = stage
+  const { pick, some, is } = chance
+  const shared = {
+    ...(is(0.3) ? { owner: owner(stage) } : {}),
+    ...(is(0.3) ? { access: [accessEntry(stage)] } : {}),
+  }
+  switch (kind) {
+    case kinds.Team:
+      return {
+        ...shared,
+        users: some(names.users, 2),
+        groups: some(names.groups, 1),
+        ...(is(0.2) ? { clusterRoles: [{ name: pick(names.clusterRoles) }] } : {}),
+      }
+    case kinds.SharedSecret:
+      return { ...shared, data: prover.canaries.make() }
+    case kinds.ProjectSecret:
+      return is(0.5)
+        ? { ...shared, sharedSecretRef: { name: pick(names.secrets), namespace: pick(names.namespaces) } }
+        : { ...shared, data: prover.canaries.make() }
+    case kinds.OwnedAccessKey:
+      return keySpec(stage)
+    default:
+      return undefined
+  }
+}
+
+export function keySpec(stage: Stage): Spec {
+  const { pick, is } = stage.chance
+  const { enabled } = stage
+  return {
+    ...pick<() => Spec>([
+      () => ({}),
+      () => ({ user: pick(names.users) }),
+      () => ({ team: pick(names.teams) }),
+      () => ({ user: pick(stage.attackers) }),
+    ])(),
+    ...(enabled.has('lifetime') && is(0.3) ? { ttl: pick([60, 600, 3600, 86_400]) } : {}),
+    ...(enabled.has('lifetime') && is(0.1) ? { ttlAfterLastActivity: true } : {}),
+    ...(enabled.has('scoped-sharing') && is(0.3) ? { scope: scope(stage) } : {}),
+    ...(enabled.has('key-groups') && is(0.15) ? { groups: [pick(names.groups)] } : {}),
+    ...(is(0.05) ? { disabled: true } : {}),
+  }
+}
+
+/** A new object of a kind under a name. */
+export function draft(stage: Stage, kind: KindInfo, namespace: string, name: string): Obj {
+  const { pick, is, some, below } = stage.chance
+  const metadata = { name, ...(kind.namespaced ? { namespace } : {}) }
+  const base = { apiVersion: apiVersionOf(kind), kind: kind.kind, metadata }
+  if (kind === kinds.ClusterRole || kind === kinds.Role) {
+    const isAggregated = kind === kinds.ClusterRole && name.startsWith('agg')
+    const labels = is(0.3) && kind === kinds.ClusterRole ? { labels: { [aggregationLabel]: pick(['x', 'y']) } } : {}
+    return isAggregated
+      ? { ...base, aggregationRule: { clusterRoleSelectors: [selector(stage)] } }
+      : {
+          ...base,
+          metadata: { ...metadata, ...labels },
+          rules: Array.from({ length: 1 + below(2) }, () => smallRule(stage)),
+        }
+  }
+  if (kind === kinds.ClusterRoleBinding || kind === kinds.RoleBinding) {
+    const ofNamespace = kind === kinds.RoleBinding && is(0.5)
+    return {
+      ...base,
+      roleRef: {
+        apiGroup: rbac,
+        kind: ofNamespace ? 'Role' : 'ClusterRole',
+        name: pick(ofNamespace ? names.roles : names.clusterRoles),
+      },
+      subjects: [subject(stage), ...some([subject(stage)], 1)],
+    }
+  }
+  const spec = specOf(stage, kind)
+  return { ...base, ...(spec ? { spec } : {}) }
+}

@@ -1,0 +1,144 @@
+// The kinds the prover writes, and their objects as plain data. Every file of the prover uses it; it knows nothing of the server's code.
+
+export type Meta = {
+  name: string
+  namespace?: string
+  uid?: string
+  resourceVersion?: string
+  creationTimestamp?: string
+  deletionTimestamp?: string
+  labels?: Words
+  annotations?: Words
+  ownerReferences?: OwnerReference[]
+  finalizers?: string[]
+  managedFields?: unknown
+  generation?: number
+  deletionGracePeriodSeconds?: number
+}
+export type Words = { [key: string]: string }
+export type OwnerReference = {
+  apiVersion: string
+  kind: string
+  name: string
+  uid: string
+  controller?: boolean
+  blockOwnerDeletion?: boolean
+}
+export type PolicyRule = {
+  verbs?: string[]
+  apiGroups?: string[]
+  resources?: string[]
+  resourceNames?: string[]
+  nonResourceURLs?: string[]
+}
+type Requirement = { key?: string; operator?: string; values?: string[] }
+export type Selector = { matchLabels?: Words; matchExpressions?: Requirement[] }
+export type Subject = { apiGroup?: string; kind: string; name: string }
+export type Owner = { user?: string; team?: string }
+export type AccessEntry = { verbs: string[]; subresources?: string[]; users?: string[]; teams?: string[] }
+export type SourceRef = { name?: string; namespace?: string; uid?: string }
+
+/** The fields of every kind's spec that the prover reads or writes. */
+export type Spec = {
+  owner?: Owner
+  access?: AccessEntry[]
+  users?: string[]
+  groups?: string[]
+  clusterRoles?: { name: string }[]
+  imagePullSecrets?: unknown
+  data?: Words
+  sharedSecretRef?: SourceRef
+  user?: string
+  team?: string
+  subject?: string
+  key?: string
+  disabled?: boolean
+  ttl?: number
+  ttlAfterLastActivity?: boolean
+  scope?: unknown
+  [field: string]: unknown
+}
+
+/** An object of any of the kinds. */
+export type Obj = {
+  apiVersion?: string
+  kind?: string
+  metadata: Meta
+  spec?: Spec
+  status?: { [field: string]: unknown }
+  rules?: PolicyRule[]
+  aggregationRule?: { clusterRoleSelectors?: Selector[] }
+  roleRef?: { apiGroup?: string; kind: string; name: string }
+  subjects?: Subject[]
+}
+
+export type KindInfo = {
+  readonly kind: string
+  readonly plural: string
+  readonly group: string
+  readonly namespaced: boolean
+  /** Whether objects have an owner and access entries. */
+  readonly shared: boolean
+}
+
+export const ours = 'management.platform.sh'
+export const rbac = 'rbac.authorization.k8s.io'
+const prefix = '/kubernetes/management'
+
+const kind = (name: string, group: string, namespaced: boolean, shared = false): KindInfo => ({
+  kind: name,
+  plural: `${name.toLowerCase()}s`,
+  group,
+  namespaced,
+  shared,
+})
+
+export const kinds = {
+  Team: kind('Team', ours, false, true),
+  SharedSecret: kind('SharedSecret', ours, true, true),
+  ProjectSecret: kind('ProjectSecret', ours, true, true),
+  OwnedAccessKey: kind('OwnedAccessKey', ours, false),
+  ClusterRole: kind('ClusterRole', rbac, false),
+  ClusterRoleBinding: kind('ClusterRoleBinding', rbac, false),
+  Role: kind('Role', rbac, true),
+  RoleBinding: kind('RoleBinding', rbac, true),
+  TokenRevocation: kind('TokenRevocation', ours, false),
+} as const
+
+/** Not stored: the answer to a create is all there is of it. */
+export const tokens = kind('DirectClusterEndpointToken', ours, false)
+
+export const byPlural: ReadonlyMap<string, KindInfo> = new Map(Object.values(kinds).map(one => [one.plural, one]))
+export const apiVersionOf = ({ group }: KindInfo): string => `${group}/v1`
+export const bucketOf = ({ plural, group }: KindInfo): string => `${plural}.${group}`
+
+export function collectionOf({ group, plural, namespaced }: KindInfo, namespace: string): string {
+  return `${prefix}/apis/${group}/v1/${namespaced ? `namespaces/${namespace}/` : ''}${plural}`
+}
+
+/** Where an object is: one word for a map. */
+export const slotOf = ({ plural }: KindInfo, namespace: string, name: string): string =>
+  `${plural}/${namespace}/${name}`
+
+/** Labels and annotations that only the server writes (D26). */
+export const reserved = 'platform.sh/'
+export const mirrorLabel = 'platform.sh/mirrors'
+/** JSON object, team name to uid: which team an object means by a name (D61). */
+export const teamPins = 'platform.sh/team-uids'
+export const teamGroup = 'platform:team:'
+
+/** Names of teams in an object, wherever it names one. */
+export function teamsNamedBy({ spec, subjects }: Obj): string[] {
+  const found = new Set<string>()
+  const asGroup = (name: string | undefined) => {
+    if (name?.startsWith(teamGroup)) found.add(name.slice(teamGroup.length))
+  }
+  for (const { name } of subjects ?? []) asGroup(name)
+  asGroup(spec?.owner?.user)
+  for (const team of [spec?.owner?.team, spec?.team]) if (team) found.add(team)
+  for (const { users = [], teams = [] } of spec?.access ?? []) {
+    for (const user of users) asGroup(user)
+    for (const team of teams) found.add(team)
+  }
+  return [...found]
+}

@@ -1,0 +1,250 @@
+// One world under proof: the server, the model, the attackers' secrets, and the checks that follow every step. run.ts drives it; tests tamper with it.
+
+import { ProjectSecret } from '../../../src/kinds/project-secret.ts'
+import type { Cursor } from '../../../src/storage/store.ts'
+import { type Canaries, openCanaries } from './canaries.ts'
+import { checkCredentials, checkTokens } from './check-credentials.ts'
+import { checkAnswer, checkData } from './check-data.ts'
+import { checkObjects, checkScopedKeys } from './check-objects.ts'
+import { checkBound, checkConservation, checkRequest } from './check-rights.ts'
+import { type Credentials, openCredentials, type Token } from './credentials.ts'
+import type { HttpAnswer } from './direct-http.ts'
+import { requestOf } from './encode.ts'
+import { type Cause, type Model, openModel, type StoreChange } from './model.ts'
+import { bucketOf, kinds, type Obj, ours, slotOf, tokens } from './objects.ts'
+import { reachOf } from './reach.ts'
+import { openRig, type Rig } from './rig.ts'
+import { openRights, type Rights } from './rights.ts'
+import { scopeBits, scopeCovers } from './scopes.ts'
+import { askOf, type Before, type Change, type Outcome, type Step } from './step.ts'
+import { type Atom, type Bits, bothBits, noBits } from './universe.ts'
+
+export type Prover = {
+  readonly rig: Rig
+  readonly model: Model
+  readonly credentials: Credentials
+  readonly rights: Rights
+  readonly canaries: Canaries
+  /** The secrets that attackers know. */
+  readonly coalition: Set<string>
+  /** What the attackers could reach after the last step. */
+  reach: Bits
+  /** Whose turn it is where not everything is asked about every time. */
+  turn: number
+  /** What the model says before a request is sent. */
+  lookBefore(step: Step): Before
+  /** Sends a request, brings the model up to date and checks every invariant. */
+  perform(step: Step): Promise<Outcome>
+  /** The attackers are given a secret by somebody honest. */
+  give(secret: string): void
+  /** Moves the clock and checks. */
+  wait(seconds: number): Promise<void>
+  /** What the store of the server holds that the model has not seen yet. */
+  absorb(cause: (change: StoreChange) => Cause): Change[]
+  /** The checks of a step, on what came of it. */
+  check(outcome: Outcome): void
+  /** A ProjectSecret's data as the server would show it. */
+  dataOf(namespace: string, name: string): string
+  close(): Promise<void>
+}
+
+/** What the questions of every atom are asked about: rights over all access keys (D14). */
+const allKeys: Atom = {
+  verb: '*',
+  group: ours,
+  resource: 'ownedaccesskeys',
+  sub: '',
+  namespace: '',
+  name: '',
+  path: '',
+}
+
+export async function openProver(): Promise<Prover> {
+  const rig = await openRig()
+  const model = openModel()
+  const credentials = openCredentials(model, rig.now)
+  const rights = openRights(model)
+  const canaries = openCanaries()
+  const coalition = new Set<string>()
+  const cursors: Cursor[] = Object.values(kinds).map(kind => rig.storage.store.watch(bucketOf(kind), 1))
+
+  function absorb(causeOf: (change: StoreChange) => Cause): Change[] {
+    const events = cursors.flatMap(cursor => cursor.take(Number.POSITIVE_INFINITY))
+    events.sort((one, other) => one.revision - other.revision)
+    return events.map(({ type, key, entry }) => {
+      const [plural = ''] = key.bucket.split('.')
+      const object = JSON.parse(entry.text.toString()) as Obj
+      const change: StoreChange = { type, plural, namespace: key.namespace, name: key.name, object }
+      const cause = causeOf(change)
+      return { type, cause, ...model.apply(change, cause) }
+    })
+  }
+
+  function lookBefore(step: Step): Before {
+    const ask = askOf(step)
+    if (credentials.endOf(step.secret) !== undefined) credentials.used(step.secret)
+    const credential = credentials.of(step.secret)
+    const scope = credential?.scope
+    const principal = step.as
+      ? credentials.principalOf(step.as.user, ['system:authenticated', ...step.as.groups])
+      : credential?.principal
+    const may = (atom: Atom) =>
+      credential !== undefined && principal !== undefined && rights.may(principal, atom) && scopeCovers(scope, atom)
+    const bits = credential && principal ? bothBits(rights.bitsOf(principal), scopeBits(scope)) : noBits()
+    const deletes = may({ ...ask, verb: 'delete', sub: '' })
+    return { credential, principal, scope, bits, ask, allowed: may(ask), deletes, administers: may(allKeys) }
+  }
+
+  /** Only the first change of the object that a request names is the request's own; whatever follows is the server's. */
+  function causes(step: Step, name: string): (change: StoreChange) => Cause {
+    const done = new Set<string>()
+    return ({ plural, namespace, name: changed }) => {
+      const slot = slotOf({ ...step.kind, plural }, namespace, changed)
+      const isMeant =
+        plural === step.kind.plural &&
+        !done.has(slot) &&
+        (step.method === 'deletecollection'
+          ? namespace === step.namespace
+          : slot === slotOf(step.kind, step.namespace, name))
+      if (!isMeant) return 'server'
+      done.add(slot)
+      return step.sub === 'rotate' ? 'rotation' : 'request'
+    }
+  }
+
+  async function perform(step: Step): Promise<Outcome> {
+    const before = lookBefore(step)
+    const request = requestOf(step)
+    const revision = rig.storage.store.revision
+    const answer = await rig.ask(request)
+    const accepted = answer.code < 300
+    if (rig.storage.store.revision !== revision) await rig.settle()
+    const shown = accepted && step.method !== 'get' ? (parsed(answer) as Obj) : undefined
+    const name = step.name || (shown?.metadata?.name ?? '')
+    const changes = absorb(accepted ? causes(step, name) : () => 'server')
+    const secret = step.kind === kinds.OwnedAccessKey ? shown?.spec?.key : undefined
+    const outcome = { step, before, request, answer, accepted, changes, shown: secret }
+    if (accepted && !step.dryRun) learn(outcome, name)
+    prover.check(outcome)
+    return outcome
+  }
+
+  /** What a client that sent this request, or got this answer, knows now. */
+  function learn({ step, request, answer, shown }: Outcome, name: string): void {
+    const isAttacker = step.actor === 'attacker'
+    if (step.kind === kinds.OwnedAccessKey) {
+      const key = model.get(kinds.OwnedAccessKey, '', name)
+      const isRotation = step.sub === 'rotate'
+      if (key && step.sub === '' && step.method !== 'delete') {
+        const how =
+          step.method === 'json' ? 'json' : step.method === 'create' || step.method === 'update' ? 'whole' : 'merge'
+        credentials.sent(key, { how, body: step.body })
+      }
+      const secret = shown ?? (isRotation ? undefined : sentSecret(step.body))
+      if (key && secret) {
+        const overlap = (step.body as { spec?: { overlapSeconds?: number } } | undefined)?.spec?.overlapSeconds ?? 0
+        credentials.learn(secret, key, isRotation ? overlap * 1000 : 0)
+        if (isAttacker) coalition.add(secret)
+      }
+    }
+    if (step.kind === tokens) {
+      const token = tokenIn(answer, step.secret)
+      if (token) credentials.tokens.push(token)
+    }
+    const written = model.get(step.kind, step.namespace, name)
+    if (step.kind.shared && written && request.body) canaries.planted(request.body, written.uid)
+  }
+
+  const reachNow = () => reachOf({ model, rights, credentials }, coalition)
+  const prover: Prover = {
+    rig,
+    model,
+    credentials,
+    rights,
+    canaries,
+    coalition,
+    reach: noBits(),
+    turn: 0,
+    lookBefore,
+    perform,
+    absorb,
+    give(secret) {
+      coalition.add(secret)
+      prover.reach = reachNow()
+    },
+    async wait(seconds) {
+      await rig.advance(seconds)
+      const changes = absorb(() => 'server')
+      checkObjects(prover, changes, undefined)
+      checkData(prover, changes, undefined)
+      checkTokens(prover)
+      checkBound(prover, changes)
+      prover.reach = reachNow()
+    },
+    check(outcome) {
+      const { step, changes, accepted } = outcome
+      if (accepted) {
+        checkRequest(outcome)
+        checkCredentials(prover, outcome)
+        checkScopedKeys(outcome)
+      }
+      checkObjects(prover, changes, outcome)
+      checkData(prover, changes, outcome)
+      if (step.actor === 'attacker') checkAnswer(prover, outcome)
+      if (changes.length === 0 && !outcome.shown) return
+      checkTokens(prover)
+      const reach = reachNow()
+      if (step.actor === 'attacker') checkConservation(prover, reach, outcome)
+      prover.reach = reach
+      checkBound(prover, changes)
+    },
+    dataOf: (namespace, name) =>
+      JSON.stringify(rig.house.registry.open(ProjectSecret, { namespace, name })?.spec?.['data'] ?? {}),
+    async close() {
+      for (const cursor of cursors) cursor.close()
+      await rig.close()
+    },
+  }
+  // What is there from the start belongs to somebody as much as what is created later.
+  absorb(() => 'request')
+  for (const key of model.of(kinds.OwnedAccessKey)) credentials.learn(rig.adminKey, key, 0)
+  return prover
+}
+
+function parsed({ text }: HttpAnswer): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** A secret that the client chose itself. */
+function sentSecret(body: unknown): string | undefined {
+  if (!Array.isArray(body)) return (body as Obj | undefined)?.spec?.key
+  return body.find(({ path }: { path?: string }) => path === '/spec/key')?.value as string | undefined
+}
+
+type Claims = {
+  readonly sub: string
+  readonly groups: readonly string[]
+  readonly iat: number
+  readonly exp: number
+  readonly jti: string
+  readonly 'platform.sh': { readonly key: string }
+}
+
+function tokenIn(answer: HttpAnswer, secret: string): Token | undefined {
+  const token = ((parsed(answer) as Obj | undefined)?.status?.['token'] ?? '') as string
+  const [, claims] = token.split('.')
+  if (!claims) return undefined
+  const {
+    sub,
+    groups,
+    iat,
+    exp,
+    jti,
+    'platform.sh': holder,
+  } = JSON.parse(Buffer.from(claims, 'base64url').toString()) as Claims
+  return { secret, keyUid: holder.key, username: sub, groups, issued: iat * 1000, expires: exp * 1000, id: jti }
+}

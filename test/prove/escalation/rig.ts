@@ -1,0 +1,155 @@
+// A whole server in this process: the real wiring, controllers and request handler over a memory store, with a clock that moves on demand.
+
+import { randomBytes, randomUUID } from 'node:crypto'
+import { mock } from 'node:test'
+import type { Question } from '../../../src/api/kind.ts'
+import type { Judgement } from '../../../src/api/permissions.ts'
+import { startControllers } from '../../../src/bin/controllers.ts'
+import { type House, openHouse } from '../../../src/bin/house.ts'
+import { readSettings } from '../../../src/bin/settings.ts'
+import { openPages } from '../../../src/http/pages.ts'
+import { requestHandler } from '../../../src/http/server.ts'
+import { kinds } from '../../../src/kinds/index.ts'
+import { makeKey } from '../../../src/kinds/key-format.ts'
+import { OwnedAccessKey } from '../../../src/kinds/owned-access-key.ts'
+import { openAudit } from '../../../src/serving/audit.ts'
+import { openFairLimits } from '../../../src/serving/fair-limits.ts'
+import { openGuard } from '../../../src/serving/guard.ts'
+import { openMetrics } from '../../../src/serving/metrics.ts'
+import { openStorage, type Storage } from '../../../src/storage/index.ts'
+import { type HttpAnswer, type HttpRequest, send } from './direct-http.ts'
+
+export type Rig = {
+  readonly house: House
+  readonly storage: Storage
+  readonly adminKey: string
+  now(): number
+  ask(request: HttpRequest): Promise<HttpAnswer>
+  /** What the server allows the holder of a secret now, as a request meets it; undefined: it does not let the secret in. */
+  judge(secret: string): ((question: Question) => Judgement) | undefined
+  /** Resolves when controllers and indexes have caught up with every write. */
+  settle(): Promise<void>
+  /** Moves the clock, and with it every timer of the server. */
+  advance(seconds: number): Promise<void>
+  close(): Promise<void>
+}
+
+const noSink = {
+  write: () => true,
+  failure: undefined,
+  flush: async () => {},
+  settled: async () => true,
+  close: async () => {},
+}
+const turn = () => new Promise<void>(resolve => setImmediate(resolve))
+const retriesWithin = 60_000
+const settings = await readSettings([], {})
+const metrics = openMetrics()
+
+/** Only one rig at a time: the timers of the process are its own. */
+export async function openRig(): Promise<Rig> {
+  let time = Date.UTC(2026, 0, 2, 3, 4, 5)
+  const now = () => time
+  mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
+  const storage = await openStorage({ engine: 'memory', directory: '', now })
+  let failures = 0
+  const failed = () => void failures++
+  const guard = openGuard({ now, limit: 0 })
+  const adminKey = makeKey(size => randomBytes(size))
+  const house = openHouse({
+    storage,
+    keys: [{ id: 'test', key: randomBytes(32) }],
+    now,
+    failed,
+    guard,
+    baseUrl: () => 'https://platform.test',
+    first: async inside => {
+      await inside.create(OwnedAccessKey, '', { metadata: { name: 'admin' }, spec: { user: 'admin', key: adminKey } })
+    },
+  })
+  await house.ready
+  const controllers = startControllers({ house, storage, settings, now, failed })
+  await controllers.ready
+  const ending = new AbortController()
+  let broken: unknown
+  const audit = openAudit({
+    policy: { rules: [{ level: 'None' }] },
+    sink: noSink,
+    hash: () => '',
+    now,
+    sourcesOf: guard.sourcesOf,
+    counted: () => {},
+  })
+  const handle = requestHandler({
+    kinds,
+    access: { ...house, guard, audit },
+    resourcesFor: house.registry.as,
+    noteRead: house.noteRead,
+    ...openPages({ kinds, checks: { livez: [], readyz: [] }, metrics, now, version: 'test', issuer: house.issuer }),
+    limits: openFairLimits({ most: { read: 400, write: 400, watch: 400 }, share: 1, rate: 0, burst: 0, now }),
+    turns: () => undefined,
+    refuseUnaudited: false,
+    loopbackOnly: true,
+    now,
+    uuid: randomUUID,
+    ending: ending.signal,
+    observe: ({ code, error }) => {
+      if (code >= 500) broken = error ?? new Error(`answered ${code}`)
+    },
+  })
+
+  /** Events reach controllers, and changed rights reach their followers, within two turns of the event loop. */
+  async function quiet(): Promise<void> {
+    for (let before = -1; before !== storage.store.revision; ) {
+      before = storage.store.revision
+      await turn()
+      await turn()
+      await controllers.idle()
+    }
+  }
+
+  async function settle(): Promise<void> {
+    failures = 0
+    await quiet()
+    // A controller that lost a race tries again after a delay.
+    for (let tries = 0; failures > 0 && tries < 5; tries++) {
+      failures = 0
+      mock.timers.tick(retriesWithin)
+      await quiet()
+    }
+  }
+
+  return {
+    house,
+    storage,
+    adminKey,
+    now,
+    async ask(request) {
+      const answer = await send(handle, request)
+      if (broken !== undefined)
+        throw new Error(`the server failed: ${request.method} ${request.url}`, { cause: broken })
+      return answer
+    },
+    judge(secret) {
+      try {
+        const caller = house.authenticate(`Bearer ${secret}`, true)
+        return question => house.authorizer.judge(caller, question)
+      } catch {
+        return undefined
+      }
+    },
+    settle,
+    async advance(seconds) {
+      time += seconds * 1000
+      mock.timers.tick(seconds * 1000)
+      await settle()
+    },
+    async close() {
+      ending.abort()
+      await controllers.stop()
+      house.stop()
+      await storage.close()
+      mock.timers.reset()
+    },
+  }
+}

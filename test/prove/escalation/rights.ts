@@ -1,0 +1,215 @@
+// What a principal may do according to the model: roles, owners, access entries, membership (D15, D23, D26, D27), as bits or for one request.
+
+import { type Rule, ruleCovers } from '../../access/evaluator.ts'
+import type { Principal } from './credentials.ts'
+import type { Known, Model } from './model.ts'
+import { kinds, mirrorLabel, type Obj, ours, type PolicyRule, type Selector, teamGroup, type Words } from './objects.ts'
+import { type Atom, addBits, atoms, atomsOn, type Bits, bitsOf, hasBit, indexOf, noBits, setBit } from './universe.ts'
+
+export type Rights = {
+  bitsOf(principal: Principal): Bits
+  /** Whether a principal may do something, in the universe or not. */
+  may(principal: Principal, ask: Atom): boolean
+  /** The same, had the object of that name this state. */
+  mayOn(principal: Principal, object: Known, ask: Atom): boolean
+  /** What a cluster role holds, the roles it aggregates included. */
+  bitsOfRole(role: Known): Bits
+}
+
+type Held = { readonly rule: PolicyRule; readonly namespace: string }
+/** What an object itself gives a principal. */
+type Grant = { readonly verbs: readonly string[]; readonly subresources: readonly string[] }
+
+export function openRights(model: Model): Rights {
+  let version = -1
+  const known = new Map<string, { readonly held: readonly Held[]; readonly bits: Bits }>()
+  const roles = new Map<string, readonly PolicyRule[]>()
+
+  const fresh = () => {
+    if (version === model.version) return
+    version = model.version
+    known.clear()
+    roles.clear()
+  }
+
+  function rulesOf(role: Known): readonly PolicyRule[] {
+    const there = roles.get(role.uid)
+    if (there) return there
+    const made = role.object.aggregationRule ? aggregated(role, model.of(kinds.ClusterRole)) : (role.object.rules ?? [])
+    roles.set(role.uid, made)
+    return made
+  }
+
+  function heldBy(principal: Principal): Held[] {
+    const held: Held[] = []
+    const bound = (name: string, namespace: string) => {
+      const role = model.get(kinds.ClusterRole, '', name)
+      if (role) for (const rule of rulesOf(role)) held.push({ rule, namespace })
+    }
+    for (const kind of [kinds.ClusterRoleBinding, kinds.RoleBinding])
+      for (const binding of model.of(kind)) {
+        const { roleRef, subjects = [], metadata } = binding.object
+        // A mirror is for people to see: the object that it mirrors grants by itself.
+        if (!roleRef || metadata.labels?.[mirrorLabel] !== undefined) continue
+        const isMeant = subjects.some(
+          ({ kind: word, name }) =>
+            (word === 'User' ? name === principal.username : word === 'Group' && principal.groups.has(name)) &&
+            isCurrent(model, binding, name),
+        )
+        if (!isMeant) continue
+        if (roleRef.kind === 'ClusterRole') bound(roleRef.name, binding.namespace)
+        else
+          for (const rule of model.get(kinds.Role, binding.namespace, roleRef.name)?.object.rules ?? [])
+            held.push({ rule, namespace: binding.namespace })
+      }
+    for (const team of principal.teams)
+      for (const { name } of model.get(kinds.Team, '', team)?.object.spec?.clusterRoles ?? []) bound(name, '')
+    return held
+  }
+
+  function recordOf(principal: Principal) {
+    fresh()
+    const name = JSON.stringify([principal.username, [...principal.groups]])
+    const there = known.get(name)
+    if (there) return there
+    const held = heldBy(principal)
+    const bits = noBits()
+    for (const { rule, namespace } of held) addBits(bits, bitsOfRule(rule, namespace))
+    for (const kind of [kinds.Team, kinds.SharedSecret, kinds.ProjectSecret])
+      for (const object of model.of(kind))
+        for (const grant of grantsOf(model, object, principal)) addBits(bits, bitsOfGrant(object, grant))
+    for (const key of model.of(kinds.OwnedAccessKey))
+      if (ownsKey(key.object, principal, team => mayUpdate(bits, team))) addBits(bits, bitsOfGrant(key, whole))
+    const made = { held, bits }
+    known.set(name, made)
+    return made
+  }
+
+  return {
+    bitsOfRole(role) {
+      fresh()
+      const bits = noBits()
+      for (const rule of rulesOf(role)) addBits(bits, bitsOfRule(rule, ''))
+      return bits
+    },
+    bitsOf: principal => recordOf(principal).bits,
+    mayOn: (principal, object, ask) =>
+      recordOf(principal).held.some(({ rule, namespace }) => covers(rule, namespace, ask)) ||
+      grantsOf(model, object, principal).some(grant => grantCovers(grant, ask)),
+    may(principal, ask) {
+      const { held, bits } = recordOf(principal)
+      if (held.some(({ rule, namespace }) => covers(rule, namespace, ask))) return true
+      const kind = Object.values(kinds).find(one => one.plural === ask.resource && one.group === ask.group)
+      const object = kind && ask.name ? model.get(kind, ask.namespace, ask.name) : undefined
+      if (!object || isNew(ask)) return false
+      if (kind === kinds.OwnedAccessKey) return ownsKey(object.object, principal, team => mayUpdate(bits, team))
+      return grantsOf(model, object, principal).some(grant => grantCovers(grant, ask))
+    },
+  }
+}
+
+const whole: Grant = { verbs: ['*'], subresources: ['*'] }
+const isNew = ({ verb, sub }: Atom) => verb === 'create' && sub === ''
+const isPersonal = ({ group, resource }: Atom) => group === ours && resource === 'ownedaccesskeys'
+
+/** A name of a team's group counts only where the object means the team that has the name now (D61). */
+const isCurrent = (model: Model, object: Known, name: string) =>
+  !name.startsWith(teamGroup) || model.means(object, name.slice(teamGroup.length))
+
+function mayUpdate(bits: Bits, team: string): boolean {
+  const index = teamUpdates.get(team)
+  return index !== undefined && hasBit(bits, index)
+}
+const teamUpdates = new Map(
+  ['red', 'blue', 'green'].map(name => [name, indexOf({ verb: 'update', group: ours, resource: 'teams', name })]),
+)
+
+/** One's own keys, and those of teams one may update (D15). */
+function ownsKey({ spec = {} }: Obj, { username }: Principal, updates: (team: string) => boolean): boolean {
+  if (spec.user) return spec.user === username
+  return spec.team !== undefined && updates(spec.team)
+}
+
+function grantsOf(model: Model, object: Known, { username, teams }: Principal): Grant[] {
+  const { owner, access = [] } = object.object.spec ?? {}
+  const grants: Grant[] = []
+  const isTeam = (name: string) => teams.has(name) && model.means(object, name)
+  if (owner?.user ? owner.user === username && isCurrent(model, object, username) : owner?.team && isTeam(owner.team))
+    grants.push(whole)
+  for (const { verbs = [], subresources = [], users = [], teams: named = [] } of access)
+    if (users.includes('*') || (users.includes(username) && isCurrent(model, object, username)) || named.some(isTeam))
+      grants.push({ verbs, subresources })
+  if (object.kind === kinds.Team && teams.has(object.name))
+    grants.push({ verbs: ['get'], subresources: ['permissions'] })
+  return grants
+}
+
+const has = (list: readonly string[], word: string) => list.includes('*') || list.includes(word)
+const grantCovers = ({ verbs, subresources }: Grant, { verb, sub }: Atom) =>
+  has(verbs, verb) && (sub === '' || has(subresources, sub))
+
+const grantBits = new Map<string, Bits>()
+function bitsOfGrant({ kind, namespace, name }: Known, grant: Grant): Bits {
+  const text = `${kind.plural}/${namespace}/${name}/${grant.verbs.join()}/${grant.subresources.join()}`
+  const there = grantBits.get(text)
+  if (there) return there
+  const made = noBits()
+  for (const index of atomsOn(kind.plural, namespace, name).indexes) {
+    const one = atoms[index] as Atom
+    if (!isNew(one) && grantCovers(grant, one)) setBit(made, index)
+  }
+  if (grantBits.size > 20_000) grantBits.clear()
+  grantBits.set(text, made)
+  return made
+}
+
+/** A rule counts in its binding's namespace. Keys of others need every verb (D15). */
+function covers(rule: PolicyRule, namespace: string, ask: Atom): boolean {
+  if (namespace !== '' && ask.namespace !== namespace) return false
+  if (ask.path) return namespace === '' && coversPath(rule, ask)
+  const { verbs = [], apiGroups = [], resources = [], resourceNames = [] } = rule
+  const whole: Rule = { verbs, apiGroups, resources, resourceNames }
+  return ruleCovers(whole, isPersonal(ask) && !isNew(ask) ? { ...ask, verb: '*' } : ask)
+}
+
+const coversPath = ({ verbs = [], nonResourceURLs = [] }: PolicyRule, { verb, path }: Atom) =>
+  has(verbs, verb) &&
+  nonResourceURLs.some(url => url === '*' || url === path || (url.endsWith('/*') && path.startsWith(url.slice(0, -1))))
+
+const ruleBits = new Map<string, Bits>()
+function bitsOfRule(rule: PolicyRule, namespace: string): Bits {
+  const text = namespace + JSON.stringify(rule)
+  const there = ruleBits.get(text)
+  if (there) return there
+  const made = bitsOf(one => covers(rule, namespace, one))
+  if (ruleBits.size > 20_000) ruleBits.clear()
+  ruleBits.set(text, made)
+  return made
+}
+
+/** The rules of every role that a selector picks; one that is aggregated itself is taken with all it picks. */
+function aggregated(role: Known, all: readonly Known[]): readonly PolicyRule[] {
+  const rules: PolicyRule[] = []
+  const seen = new Set<string>()
+  const take = ({ uid, object }: Known): void => {
+    if (seen.has(uid)) return
+    seen.add(uid)
+    if (!object.aggregationRule) return void rules.push(...(object.rules ?? []))
+    for (const other of all)
+      if (object.aggregationRule.clusterRoleSelectors?.some(one => selects(one, other.object.metadata.labels ?? {})))
+        take(other)
+  }
+  take(role)
+  return rules
+}
+
+function selects({ matchLabels = {}, matchExpressions = [] }: Selector, labels: Words): boolean {
+  if (Object.entries(matchLabels).some(([key, value]) => labels[key] !== value)) return false
+  return matchExpressions.every(({ key = '', operator, values = [] }) => {
+    const value = labels[key]
+    if (operator === 'Exists') return value !== undefined
+    if (operator === 'DoesNotExist') return value === undefined
+    const isIn = value !== undefined && values.includes(value)
+    return operator === 'In' ? isIn : !isIn
+  })
+}

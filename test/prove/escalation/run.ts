@@ -1,0 +1,171 @@
+// The escalation prover: random worlds, random steps, and the checks after each. The slice, `npm run prove` and the hunt for seeded bugs call it.
+
+import { administer } from './admin.ts'
+import { attack } from './attack.ts'
+import { buildWorld } from './build.ts'
+import { type Chance, openChance } from './chance.ts'
+import { checkWholeBound } from './check-rights.ts'
+import { requestOf } from './encode.ts'
+import { openProver, type Prover } from './prover.ts'
+import type { Stage } from './stage.ts'
+import { type Family, families, type Outcome, type Step } from './step.ts'
+import { names } from './universe.ts'
+import { type Invariant, Violation } from './violation.ts'
+
+export type EscalationOptions = {
+  readonly steps: number
+  readonly seed: string
+  /** Stops after so many seconds, whatever is left. */
+  readonly seconds?: number
+  /** Only this danger is prepared and tried. */
+  readonly only?: Family
+  /** Dangers that are not tried. */
+  readonly except?: readonly Family[]
+  /** The first world: to see a violation again. */
+  readonly world?: number
+}
+/** What was tried, so that nobody takes idleness for proof. */
+export type Tried = {
+  steps: number
+  worlds: number
+  /** By kind and method: how many requests were accepted and refused. */
+  readonly writes: { [what: string]: { accepted: number; refused: number } }
+  /** By danger: how often it was tried. */
+  readonly dangers: { [danger in Family]: number }
+}
+/** A violation with its place. */
+export class Escalation extends Error {
+  readonly invariant: Invariant
+  readonly steps: number
+  constructor(invariant: Invariant, message: string, steps: number) {
+    super(message)
+    this.name = 'Escalation'
+    this.invariant = invariant
+    this.steps = steps
+  }
+}
+
+const stepsPerWorld = 300
+const sweepEvery = 60
+
+export async function runEscalation(options: EscalationOptions): Promise<Tried> {
+  const { steps, seconds = Number.POSITIVE_INFINITY, world = 0 } = options
+  const until = performance.now() + seconds * 1000
+  const tried: Tried = {
+    steps: 0,
+    worlds: 0,
+    writes: {},
+    dangers: Object.fromEntries(families.map(one => [one, 0])) as Tried['dangers'],
+  }
+  for (let index = world; tried.steps < steps && performance.now() < until; index++) {
+    await runWorld({ ...options, world: index, steps: Math.min(stepsPerWorld, steps - tried.steps) }, tried)
+    tried.worlds++
+  }
+  return tried
+}
+
+async function runWorld({ seed, steps, only, except, world }: EscalationOptions, tried: Tried): Promise<void> {
+  const chance = openChance(`${seed}/${world}`)
+  const prover = await openProver()
+  const stage: Stage = { prover, chance, ...castOf(chance, only, except) }
+  const journal: Entry[] = []
+  let step = 0
+  try {
+    await buildWorld(stage)
+    for (; step < steps; step++) {
+      tried.steps++
+      if (chance.is(0.04)) {
+        const seconds = chance.weighted([
+          [8, 1],
+          [5, 61],
+          [3, 700],
+          [2, 3700],
+          [1, 90_000],
+        ] as const)
+        journal.push({ step, seconds })
+        await prover.wait(seconds)
+      } else {
+        const next = nextStep(stage)
+        // There before it is sent, so that a violation shows it.
+        journal.push({ step, sent: next, holder: holderOf(prover, next) })
+        const outcome = await prover.perform(next)
+        count(tried, outcome)
+        if (!outcome.accepted || next.dryRun || next.method === 'get') journal.pop()
+        handOver(stage, outcome)
+      }
+      if (step % sweepEvery === 0) checkWholeBound(prover)
+    }
+    checkWholeBound(prover)
+  } catch (error) {
+    const place = `seed ${seed}, world ${world}, step ${step}${only ? `, only ${only}` : ''}`
+    if (!(error instanceof Violation)) throw new Error(`the prover failed: ${place}`, { cause: error })
+    const last = journal.slice(-12).map(print).join('\n  ')
+    throw new Escalation(
+      error.invariant,
+      `${error.message}.\n${place}. The last accepted steps:\n  ${last}`,
+      tried.steps,
+    )
+  } finally {
+    await prover.close()
+  }
+}
+
+/** Not every idea fits the world: the next one may. */
+function nextStep(stage: Stage): Step {
+  for (let tries = 0; tries < 200; tries++) {
+    const step = stage.chance.is(0.18) ? administer(stage) : attack(stage)
+    if (step) return step
+  }
+  throw new Error('there is nothing left to try in this world')
+}
+
+/** Who attacks, and what this world is prepared for. */
+function castOf(
+  chance: Chance,
+  only: Family | undefined,
+  except: readonly Family[] = [],
+): Pick<Stage, 'attackers' | 'enabled' | 'prepared'> {
+  const enabled = only ? [only] : families.filter(one => !except.includes(one))
+  return {
+    attackers: [...new Set([chance.pick(names.users), chance.pick(names.users)])],
+    enabled: new Set(enabled),
+    prepared: new Set(Array.from({ length: 4 }, () => chance.pick(enabled))),
+  }
+}
+
+/** The administrator gives a new key to whom it is for. */
+function handOver({ prover, attackers, chance }: Stage, { step, shown, accepted }: Outcome): void {
+  if (!accepted || step.actor !== 'admin' || !shown || step.sub) return
+  const key = prover.credentials.of(shown)?.key
+  const isTheirs = attackers.includes(key?.object.spec?.user ?? '')
+  if (isTheirs && chance.is(0.8)) prover.give(shown)
+}
+
+function count({ writes, dangers }: Tried, { step, accepted }: Outcome): void {
+  if (step.actor !== 'attacker') return
+  const what = `${step.kind.kind}${step.sub ? `/${step.sub}` : ''} ${step.method}${step.as ? ' as another' : ''}`
+  writes[what] ??= { accepted: 0, refused: 0 }
+  writes[what][accepted ? 'accepted' : 'refused']++
+  if (step.danger) dangers[step.danger]++
+}
+
+/** What happened, for people who look at a violation. */
+type Entry =
+  | { readonly step: number; readonly seconds: number }
+  | { readonly step: number; readonly sent: Step; readonly holder: string }
+
+function holderOf({ credentials }: Prover, { secret, as }: Step): string {
+  const credential = credentials.of(secret)
+  if (!credential) return 'a key that no longer works'
+  const scope = credential.scope === undefined ? '' : ' (scoped)'
+  const other = as ? `, acting as ${as.user}` : ''
+  return `${credential.principal.username} with key ${credential.key.name}${scope}${other}`
+}
+
+function print(entry: Entry): string {
+  if ('seconds' in entry) return `${entry.step} the clock moves by ${entry.seconds} s`
+  const { step, sent, holder } = entry
+  const { method, url, body = '' } = requestOf(sent)
+  const path = url.replace(/^\/kubernetes\/management\/apis\//, '')
+  return `${step} ${sent.actor} ${holder}: ${method} ${path}, ${sent.what} ${body.slice(0, 900)}`
+}

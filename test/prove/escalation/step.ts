@@ -1,0 +1,110 @@
+// One step of a run: a request with what it is meant to do, what is known before it, and what came of it.
+
+import type { Credential, Principal } from './credentials.ts'
+import type { HttpAnswer, HttpRequest } from './direct-http.ts'
+import type { Cause, Known } from './model.ts'
+import type { KindInfo } from './objects.ts'
+import type { ReadScope } from './scopes.ts'
+import type { Atom, Bits } from './universe.ts'
+
+/** Dangerous things the generator tries, one for each known hole. docs/PROOF.md shows how often each was tried. */
+export const families = [
+  'aggregation',
+  'impersonation',
+  'key-groups',
+  'reserved-labels',
+  'scoped-sharing',
+  'team-names',
+  'lifetime',
+  'token-overlap',
+  'secret-names',
+  'typos',
+  'ownership',
+  'old-versions',
+] as const
+export type Family = (typeof families)[number]
+
+export type Method =
+  | 'create'
+  | 'update'
+  | 'json'
+  | 'merge'
+  | 'strategic'
+  | 'apply'
+  | 'delete'
+  | 'deletecollection'
+  | 'get'
+
+export type Step = {
+  readonly actor: 'attacker' | 'admin'
+  readonly secret: string
+  readonly as?: { readonly user: string; readonly groups: readonly string[] }
+  readonly kind: KindInfo
+  readonly namespace: string
+  readonly name: string
+  readonly sub: string
+  readonly method: Method
+  readonly dryRun: boolean
+  readonly body?: unknown
+  readonly query?: readonly string[]
+  readonly headers?: { readonly [name: string]: string }
+  /** The dangerous thing it tries; undefined: an ordinary one. */
+  readonly danger?: Family
+  /** What was changed, in a word. */
+  readonly what: string
+}
+
+/** What the model says before the request is sent. */
+export type Before = {
+  /** undefined: the secret does not work. */
+  readonly credential: Credential | undefined
+  /** Who the request acts as. */
+  readonly principal: Principal | undefined
+  readonly scope: ReadScope
+  /** Everything the caller may do. */
+  readonly bits: Bits
+  readonly ask: Atom
+  readonly allowed: boolean
+  /** Whether the caller may delete the object. */
+  readonly deletes: boolean
+  /** Whether the caller administers access keys (D14). */
+  readonly administers: boolean
+}
+
+export type Change = {
+  readonly type: 'created' | 'updated' | 'deleted'
+  readonly before: Known | undefined
+  readonly after: Known | undefined
+  readonly cause: Cause
+}
+
+export type Outcome = {
+  readonly step: Step
+  readonly before: Before
+  readonly request: HttpRequest
+  readonly answer: HttpAnswer
+  readonly accepted: boolean
+  readonly changes: readonly Change[]
+  /** A secret of an access key that the answer showed. */
+  readonly shown: string | undefined
+}
+
+const verbs: { readonly [method in Method]: string } = {
+  create: 'create',
+  update: 'update',
+  json: 'patch',
+  merge: 'patch',
+  strategic: 'patch',
+  apply: 'patch',
+  delete: 'delete',
+  deletecollection: 'deletecollection',
+  get: 'get',
+}
+
+export function askOf({ kind, namespace, name, sub, method }: Step): Atom {
+  const isNamed = method !== 'deletecollection' && !(method === 'create' && sub === '')
+  const verb = method === 'get' && name === '' ? 'list' : verbs[method]
+  // Parts of a subresource, as in history/3, are not asked about by themselves.
+  const [own = ''] = sub.split('/')
+  return { verb, group: kind.group, resource: kind.plural, sub: own, namespace, name: isNamed ? name : '', path: '' }
+}

@@ -1,0 +1,162 @@
+// The finite set of requests the prover compares rights over, and sets of them as bits. The model and the checks use it.
+
+import type { Ask } from '../../access/evaluator.ts'
+import { type KindInfo, kinds, ours, rbac } from './objects.ts'
+
+/** One request: on a resource, or on a path that is none. */
+export type Atom = Ask & { readonly path: string }
+export type Bits = Uint32Array
+
+/** Small pools, so that names meet. */
+export const names = {
+  users: ['ada', 'bob', 'cy', 'dee', 'eve'],
+  teams: ['red', 'blue', 'green'],
+  groups: ['dev', 'ops', 'sre'],
+  namespaces: ['default', 'p-shop'],
+  projects: ['p-shop'],
+  secrets: ['s0', 's1', 's2'],
+  clusterRoles: ['r0', 'r1', 'r2', 'agg0', 'agg1', 'hat0', 'hat1'],
+  clusterBindings: ['b0', 'b1', 'b2', 'b3', 'hat0', 'hat1'],
+  roles: ['q0', 'q1'],
+  bindings: ['c0', 'c1'],
+  keys: ['k0', 'k1', 'k2', 'k3', 'k4', 'k5', 'k6', 'k7', 'k8', 'k9'],
+} as const
+export const administrator = 'admin'
+export const builtIn = 'platform-admin'
+
+const verbs = ['get', 'list', 'create', 'update', 'patch', 'delete', 'deletecollection', '*']
+const atom = (part: Partial<Atom>): Atom => ({
+  verb: '',
+  group: '',
+  resource: '',
+  sub: '',
+  namespace: '',
+  name: '',
+  path: '',
+  ...part,
+})
+
+function onKind({ group, plural, namespaced }: KindInfo, spaces: readonly string[], all: readonly string[]): Atom[] {
+  const own = group === rbac && plural.endsWith('roles') ? [...verbs, 'escalate', 'bind'] : verbs
+  return (namespaced ? spaces : ['']).flatMap(namespace =>
+    ['', ...all].flatMap(name =>
+      own
+        .filter(verb => name === '' || (verb !== 'create' && verb !== 'list' && verb !== 'deletecollection'))
+        .map(verb => atom({ verb, group, resource: plural, namespace, name })),
+    ),
+  )
+}
+
+const onSub = (
+  resource: string,
+  sub: string,
+  asked: readonly string[],
+  spaces: readonly string[],
+  all: readonly string[],
+) =>
+  spaces.flatMap(namespace =>
+    all.flatMap(name => asked.map(verb => atom({ verb, group: ours, resource, sub, namespace, name }))),
+  )
+
+const impersonated = [...names.users, administrator]
+const impersonatedGroups = [
+  ...names.groups,
+  ...names.teams.map(team => `platform:team:${team}`),
+  'system:masters',
+  'system:authenticated',
+]
+
+export const atoms: readonly Atom[] = [
+  ...onKind(kinds.Team, [''], names.teams),
+  ...onSub('teams', 'permissions', ['get'], [''], names.teams),
+  ...onSub('teams', 'status', ['update', 'patch'], [''], names.teams),
+  ...onKind(kinds.SharedSecret, names.namespaces, names.secrets),
+  ...onSub('sharedsecrets', 'history', ['get'], names.namespaces, names.secrets),
+  ...onSub('sharedsecrets', 'status', ['update'], names.namespaces, names.secrets),
+  ...onKind(kinds.ProjectSecret, names.projects, names.secrets),
+  ...onSub('projectsecrets', 'history', ['get'], names.projects, names.secrets),
+  ...onKind(kinds.ClusterRole, [''], [...names.clusterRoles, builtIn]),
+  ...onKind(kinds.ClusterRoleBinding, [''], [...names.clusterBindings, builtIn]),
+  ...onKind(kinds.Role, names.namespaces, names.roles),
+  ...onKind(kinds.RoleBinding, names.namespaces, names.bindings),
+  ...onKind(kinds.OwnedAccessKey, [''], names.keys),
+  ...onSub('ownedaccesskeys', 'rotate', ['create'], [''], names.keys),
+  ...['create', 'list', 'get'].map(verb => atom({ verb, group: ours, resource: 'tokenrevocations' })),
+  ...impersonated.map(name => atom({ verb: 'impersonate', resource: 'users', name })),
+  ...impersonatedGroups.map(name => atom({ verb: 'impersonate', resource: 'groups', name })),
+  atom({ verb: '*', group: '*', resource: '*' }),
+  atom({ verb: 'get', path: '/metrics' }),
+  atom({ verb: 'post', path: '/debug/x' }),
+]
+
+export const noBits = (): Bits => new Uint32Array((atoms.length + 31) >>> 5)
+
+export function bitsOf(covers: (atom: Atom) => boolean): Bits {
+  const bits = noBits()
+  for (const [index, one] of atoms.entries()) if (covers(one)) setBit(bits, index)
+  return bits
+}
+
+export const everything: Bits = bitsOf(() => true)
+export const hasBit = (bits: Bits, index: number): boolean =>
+  ((bits[index >>> 5] as number) & (1 << (index & 31))) !== 0
+
+export function setBit(bits: Bits, index: number): void {
+  bits[index >>> 5] = (bits[index >>> 5] as number) | (1 << (index & 31))
+}
+
+export function addBits(into: Bits, from: Bits): void {
+  for (let word = 0; word < into.length; word++) into[word] = (into[word] as number) | (from[word] as number)
+}
+
+export function bothBits(one: Bits, other: Bits): Bits {
+  return one.map((word, index) => word & (other[index] as number))
+}
+
+/** The first atom that is in one set and in neither of the others; -1: none is. */
+export function firstBeyond(bits: Bits, allowed: Bits, exempt: Bits): number {
+  for (let word = 0; word < bits.length; word++) {
+    const beyond = (bits[word] as number) & ~(allowed[word] as number) & ~(exempt[word] as number)
+    if (beyond !== 0) return word * 32 + 31 - Math.clz32(beyond)
+  }
+  return -1
+}
+
+type Named = { readonly bits: Bits; readonly indexes: readonly number[] }
+const byObject = new Map<string, Named>()
+for (const [index, { resource, namespace, name }] of atoms.entries()) {
+  const slot = `${resource}/${namespace}/${name}`
+  const own = byObject.get(slot) ?? { bits: noBits(), indexes: [] as number[] }
+  setBit(own.bits, index)
+  byObject.set(slot, { ...own, indexes: [...own.indexes, index] })
+}
+const nothing: Named = { bits: noBits(), indexes: [] }
+
+/** Everything that names one object. */
+export const atomsOn = (resource: string, namespace: string, name: string): Named =>
+  (name && byObject.get(`${resource}/${namespace}/${name}`)) || nothing
+
+const indexes = new Map(atoms.map((one, index) => [JSON.stringify(one), index]))
+/** The place of a request in the universe; -1: it is not in it. */
+export const placeOf = (part: Partial<Atom>): number => indexes.get(JSON.stringify(atom(part))) ?? -1
+/** The place of a request that must be in the universe. */
+export function indexOf(part: Partial<Atom>): number {
+  const index = placeOf(part)
+  if (index < 0) throw new Error(`no such atom: ${JSON.stringify(part)}`)
+  return index
+}
+
+/** What the server's authorizer is asked for an atom. */
+export const questions = atoms.map(({ verb, group, resource, sub, namespace, name, path }) =>
+  path
+    ? { verb, path }
+    : {
+        verb,
+        target: { group, resource, namespace, ...(name ? { name } : {}), ...(sub ? { subresource: sub } : {}) },
+      },
+)
+
+export const printAtom = ({ verb, resource, sub, namespace, name, path }: Atom): string =>
+  path
+    ? `${verb} ${path}`
+    : `${verb} ${namespace ? `${namespace}/` : ''}${resource}${sub ? `/${sub}` : ''} ${name}`.trim()
