@@ -66,7 +66,7 @@ function times(tools: Tools, { notBefore = timestamp(tools.now()), until }: Time
 
 type Times = { readonly notBefore?: string | undefined; readonly until?: string | undefined }
 
-/** Seconds: the minute that gateways grant a token after its end, and clocks that are apart. */
+/** Seconds: the leeway that gateways grant a token after its end, and clocks that differ. */
 const slack = 300
 
 /** What is stored beside a write that takes tokens their ground. */
