@@ -67,8 +67,12 @@ const endpoints = strict(
       'What happens when a synced object is deleted on the host: made again, or deleted in the virtual cluster, too.',
       'Recreate',
     ),
-    allowedCIDRs: networks('Addresses allowed though they are loopback, link-local, multicast or the host API server.'),
-    deniedCIDRs: networks('Further addresses that are refused.'),
+    allowedCIDRs: networks(
+      'Special addresses (loopback, link-local, multicast, cloud metadata, host API server) that endpoints may have. A network opens only special addresses that it names at least as narrowly as the built-in table.',
+    ),
+    deniedCIDRs: networks(
+      'Further addresses that endpoints may not have, also where IPv6 embeds them. Wins over allowedCIDRs.',
+    ),
   },
   'Endpoint objects of the virtual cluster on the host.',
 )
