@@ -186,7 +186,7 @@ test('--reverse of what is no host object of this virtual cluster is told: nothi
   const told = await patch(files, ' --reverse --virtual-object x.yaml')
   assert.equal(told.code, 0)
   assert.deepEqual(metadataOf(told.object())['annotations'], { owner: 'blue' })
-  assert.match(told.err, /note: the host object lacks the syncer's marks: .* would be replaced, and nothing come back/)
+  assert.match(told.err, /note: the host object lacks the syncer's marks: the syncer would leave it alone/)
 
   const there = (await run('patch -f v.yaml --object x.yaml', files)).out
   const stranger = there.replace('managed-by: vc', 'managed-by: other')
@@ -198,7 +198,7 @@ test('--reverse of what is no host object of this virtual cluster is told: nothi
     ' --reverse --virtual-object x.yaml',
   )
   assert.equal(another.code, 1)
-  assert.match(another.err, /HostObjectForeign: .*it stands for default\/web/)
+  assert.match(another.err, /HostObjectForeign: .*it belongs to default\/web/)
 })
 
 test('a patch that fails, or an address that is refused, is told with code 1', async () => {

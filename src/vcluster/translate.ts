@@ -39,7 +39,7 @@ function keep(from: Map, rename: (key: string) => string | undefined): Map {
 
 export function toHost(virtual: EndpointsObject, host: Ref, vcluster: Vcluster): EndpointsObject {
   const { labels, annotations } = virtual.metadata
-  const marks = marksOf(virtual, host, vcluster.name)
+  const marks = marksOf(virtual, host, vcluster)
   const metadata: Metadata = {
     ...host,
     labels: { ...hostLabels(labels, vcluster), ...marks.labels },

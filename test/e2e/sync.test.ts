@@ -239,7 +239,7 @@ describe('platform vcluster sync', { timeout: 300_000, concurrency: sideBySide(3
     await h.create(secret({ name, namespace: 'team' }, { type: 'Opaque', data: { a: 'b3Bz' } }))
     const taken = await once(file, licensed)
     assert.equal(taken.code, 1)
-    assert.match(taken.stderr, /belongs to somebody else: it was there before/)
+    assert.match(taken.stderr, /was not created by this syncer: it has none of the syncer's marks/)
     const kept = (await h.get({ namespace: 'team', name }, Secret)) as unknown as { data: object }
     assert.deepEqual(kept.data, { a: 'b3Bz' })
   })

@@ -1,12 +1,13 @@
 // What the other side would get for one Endpoints, before anything runs: by the syncer's own plan. The command line calls it.
 
 import type { JsonObject, Metadata } from '../../api/object.ts'
-import { managedBy, mayCross, nameMark, virtualRefOf, whoseIs } from '../bookkeeping.ts'
+import { managedBy, mayCross, nameMark, virtualRefOf } from '../bookkeeping.ts'
 import type { Config } from '../config.ts'
 import type { EndpointsObject } from '../kinds.ts'
 import { namespaceMap } from '../namespaces.ts'
 import { addressGuard } from '../networks.ts'
 import { objectProblem } from '../object-problem.ts'
+import { ownershipOf } from '../ownership.ts'
 import { type PlanTools, planEndpoints } from '../plan.ts'
 import { openPatcher, type Patched, type Patcher, type Step } from './apply.ts'
 import { protectedReason } from './apply-one.ts'
@@ -78,16 +79,25 @@ export function whyNameless({ virtualObject, hostObject }: ReverseObjects, name:
   return `it is no host object of ${name}: it lacks the annotation ${nameMark} and what goes with it; ${right} (--virtual-object, input.yaml)`
 }
 
-/** What the syncer would think of a host object before it took anything back from it. */
-function standing({ virtualObject, hostObject }: ReverseObjects, name: string): Pick<Preview, 'problem' | 'notes'> {
+/** Whether the syncer would take anything back from a host object. */
+function standing(
+  { virtualObject, hostObject }: ReverseObjects,
+  { name, namespace, config }: PreviewOptions,
+): Pick<Preview, 'problem' | 'notes'> {
   const { metadata } = hostObject as unknown as EndpointsObject
   const virtual = (virtualObject as unknown as EndpointsObject | null)?.metadata
   const ref = virtual ? { namespace: virtual.namespace ?? '', name: virtual.name ?? '' } : virtualRefOf(metadata, name)
-  const whose = ref ? whoseIs(metadata, { vcluster: name, ref }) : 'nobody'
-  if (typeof whose === 'object')
-    return { problem: `HostObjectForeign: it belongs to somebody else: ${whose.other}`, notes: [] }
-  const note = "the host object lacks the syncer's marks: as it is it would be replaced, and nothing come back from it"
-  return { notes: whose === 'ours' ? [] : [note] }
+  if (!ref) return { notes: [] }
+  const vcluster = { name, namespace, mapped: mappingOf(config) }
+  const owner = ownershipOf(metadata, { vcluster, ref, kind: 'Endpoints', uid: virtual?.uid })
+  if (owner === 'ours') return { notes: [] }
+  if (owner.reason !== 'unmarked')
+    return { problem: `HostObjectForeign: it was not created by the syncer: ${owner.why}`, notes: [] }
+  return {
+    notes: [
+      "the host object lacks the syncer's marks: the syncer would leave it alone (HostObjectForeign), and nothing would come back from it",
+    ],
+  }
 }
 
 /** Labels and annotations come back from the host; everything else of the virtual object stays. */
@@ -104,7 +114,7 @@ export async function previewToVirtual(objects: ReverseObjects, options: Preview
   const { labels, annotations } = ((patched?.object ?? plain) as unknown as EndpointsObject).metadata
   const object = { ...plain, metadata: { ...back, ...(labels && { labels }), ...(annotations && { annotations }) } }
   const trace = patched?.trace ?? []
-  const { problem, notes } = standing(objects, options.name)
+  const { problem, notes } = standing(objects, options)
   return {
     object: object as unknown as JsonObject,
     plain,
