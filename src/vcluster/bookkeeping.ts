@@ -28,15 +28,6 @@ const namespaceLabel = `${MARK}namespace`
 
 type Map = { readonly [key: string]: string }
 
-/** Never cross, in either direction: they speak of one side alone. */
-const ofOneSide = new Set([
-  'control-plane.alpha.kubernetes.io/leader', // with it the host's slice mirroring ignores the object
-  'kubectl.kubernetes.io/last-applied-configuration',
-  'endpoints.kubernetes.io/last-change-trigger-time',
-  'endpoints.kubernetes.io/managed-by',
-])
-export const mayCross = (key: string): boolean => !key.startsWith(MARK) && !ofOneSide.has(key)
-
 /** Labels that say who deployed an object, and not that another syncer manages it. */
 export const generalManagers = new Set(['app.kubernetes.io/managed-by', 'endpoints.kubernetes.io/managed-by'])
 

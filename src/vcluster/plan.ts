@@ -7,6 +7,7 @@ import { hashOf, hostUidMark, marksOf, readBase, virtualUidOf, writeBase } from 
 import { type Trouble, withCondition } from './condition.ts'
 import type { EndpointsObject } from './kinds.ts'
 import { adoptedFrom, isEmpty, keptOnHost, baseOf as seenNow, withChanges } from './merge-metadata.ts'
+import { defaultKeyPolicy, type KeyPolicy } from './metadata-keys.ts'
 import { type Foreign, ownershipOf } from './ownership.ts'
 import type { Patched, Patcher } from './patch/apply.ts'
 import { problemTexts } from './patch/problem.ts'
@@ -30,6 +31,8 @@ export type PlanTools = {
   readonly owner: OwnerReference | undefined
   /** Why an address is refused; undefined: it is not. */
   readonly refuses: (address: string) => string | undefined
+  /** Which labels and annotations cross; default: those that no well-known controller acts on. */
+  readonly crosses?: KeyPolicy | undefined
   /** Absent: there are no patches. */
   readonly patcher?: Pick<Patcher, 'toHost' | 'toVirtual'> | undefined
   readonly now: () => number
@@ -107,7 +110,8 @@ async function bring(
 ): Promise<Plan> {
   const merged = await adopt(virtual, host, tools)
   if ('trouble' in merged) return failed(virtual, merged.trouble, tools)
-  const object = toHost(merged, hostRef, tools.vcluster)
+  const { vcluster, crosses = defaultKeyPolicy } = tools
+  const object = toHost(merged, { host: hostRef, vcluster, crosses })
   const patched = await tools.patcher?.toHost({
     virtualObject: merged as unknown as JsonObject,
     hostObject: (host ?? null) as unknown as JsonObject | null,
@@ -136,11 +140,11 @@ async function bring(
 async function adopt(
   virtual: EndpointsObject,
   host: EndpointsObject | undefined,
-  { patcher }: PlanTools,
+  { patcher, crosses = defaultKeyPolicy }: PlanTools,
 ): Promise<EndpointsObject | { readonly trouble: Trouble }> {
   // Another object of the same name inherits no edits that were made to the one before.
   const base = host && virtualUidOf(host.metadata) === virtual.metadata.uid ? readBase(host.metadata) : undefined
-  const adopted = base && host ? adoptedFrom(host.metadata, virtual.metadata, base) : undefined
+  const adopted = base && host ? adoptedFrom(host.metadata, virtual.metadata, base, crosses) : undefined
   if (!adopted || !host || isEmpty(adopted)) return virtual
   const { labels, annotations } = virtual.metadata
   const apply = (from: EndpointsObject['metadata'] | undefined): EndpointsObject => {
@@ -182,10 +186,16 @@ function finish(
   { metadata, subsets }: EndpointsObject,
   { merged, host, hostRef, tools }: FinishOptions,
 ): EndpointsObject {
-  const marks = marksOf(merged, hostRef, tools.vcluster)
-  const labels = { ...metadata.labels, ...keptOnHost(host?.metadata.labels), ...marks.labels }
-  const annotations = { ...metadata.annotations, ...keptOnHost(host?.metadata.annotations), ...marks.annotations }
-  const base = writeBase(seenNow(merged.metadata, { labels, annotations }))
+  const { vcluster, crosses = defaultKeyPolicy } = tools
+  const marks = marksOf(merged, hostRef, vcluster)
+  const written = {
+    labels: { ...metadata.labels, ...marks.labels },
+    annotations: { ...metadata.annotations, ...marks.annotations },
+  }
+  const kept = keptOnHost(host?.metadata, host && readBase(host.metadata), { crosses, written })
+  const labels = { ...kept.labels, ...written.labels }
+  const annotations = { ...kept.annotations, ...written.annotations }
+  const base = writeBase(seenNow(merged.metadata, { labels, annotations }, { crosses, written }))
   return {
     apiVersion: 'v1',
     kind: 'Endpoints',

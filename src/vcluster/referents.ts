@@ -8,6 +8,7 @@ import type { Resources } from '../api/resources.ts'
 import { importedMark, marksOf } from './bookkeeping.ts'
 import { TroubleError } from './condition.ts'
 import { ConfigMap, Secret } from './kinds.ts'
+import { defaultKeyPolicy, type KeyPolicy } from './metadata-keys.ts'
 import { isNotFound } from './missing-api.ts'
 import { ownershipOf } from './ownership.ts'
 import { importRefusal, neverTypes } from './patch/may-import.ts'
@@ -23,6 +24,8 @@ export type ReferentsOptions = {
   readonly pushes: { readonly ConfigMap: boolean; readonly Secret: boolean }
   /** Secrets that may come from the host: `Secret`, or `Secret/` and the name there. */
   readonly importAllow: readonly string[]
+  /** Which labels and annotations cross; default: those that no well-known controller acts on. */
+  readonly crosses?: KeyPolicy | undefined
 }
 
 type Held = Resource & {
@@ -111,13 +114,13 @@ type Pushed = { readonly kind: Kind; readonly here: Held; readonly there: Held |
 
 async function push(
   { kind, here, there, hostRef }: Pushed,
-  { host, vcluster, owner }: ReferentsOptions,
+  { host, vcluster, owner, crosses = defaultKeyPolicy }: ReferentsOptions,
 ): Promise<void> {
   const marks = marksOf(here, hostRef, vcluster)
   const metadata = {
     ...hostRef,
-    labels: { ...hostLabels(here.metadata.labels, vcluster), ...marks.labels },
-    annotations: { ...hostAnnotations(here.metadata.annotations), ...marks.annotations },
+    labels: { ...hostLabels(here.metadata.labels, vcluster, crosses), ...marks.labels },
+    annotations: { ...hostAnnotations(here.metadata.annotations, crosses), ...marks.annotations },
     ...(owner && hostRef.namespace === vcluster.namespace ? { ownerReferences: [owner] } : {}),
   }
   const wanted = { apiVersion: kind.apiVersion, kind: kind.kind, metadata, ...contentOf(here) } as unknown as JsonObject

@@ -1,9 +1,11 @@
 // What the other side would get for one Endpoints, before anything runs: by the syncer's own plan. The command line calls it.
 
 import type { JsonObject, Metadata } from '../../api/object.ts'
-import { managedBy, mayCross, nameMark, virtualRefOf } from '../bookkeeping.ts'
+import { managedBy, nameMark, virtualRefOf } from '../bookkeeping.ts'
 import type { Config } from '../config.ts'
 import type { EndpointsObject } from '../kinds.ts'
+import { type KeyPolicy, keyPolicy } from '../metadata-keys.ts'
+import { MARK } from '../names.ts'
 import { namespaceMap } from '../namespaces.ts'
 import { addressGuard } from '../networks.ts'
 import { objectProblem } from '../object-problem.ts'
@@ -44,7 +46,8 @@ export async function previewToHost(objects: PreviewObjects, options: PreviewOpt
   const patched = await planHost(objects, options, patcher)
   const plain = await planHost(objects, options, undefined)
   const { trace = [], referents = [] } = seen.last ?? {}
-  return { ...patched, plain: plain.object, trace, referents, notes: trace.flatMap(unmatched) }
+  const notes = [...keysThatStay(objects.virtualObject, options.config), ...trace.flatMap(unmatched)]
+  return { ...patched, plain: plain.object, trace, referents, notes }
 }
 
 async function planHost(
@@ -60,7 +63,7 @@ async function planHost(
   const { allowedCIDRs: allowed, deniedCIDRs: denied, hostDeletePolicy } = endpoints
   const refuses = addressGuard({ allowed, denied, apiServer: [] })
   const vcluster = { name, namespace, mapped: mappingOf(config)?.toHost }
-  const tools = { vcluster, hostDeletePolicy, owner: undefined, refuses, patcher, now }
+  const tools = { vcluster, hostDeletePolicy, owner: undefined, refuses, crosses: crossesBy(config), patcher, now }
   const plan = await planEndpoints({ ref, virtual, service: 'plain', host }, tools)
   const object = (plan.host?.object ?? host ?? virtual) as unknown as JsonObject
   if (plan.trouble) return { object, problem: `${plan.trouble.reason}: ${plan.trouble.logged ?? plan.trouble.message}` }
@@ -107,7 +110,7 @@ export async function previewToVirtual(objects: ReverseObjects, options: Preview
   const virtual = virtualObject as unknown as EndpointsObject | null
   const known = virtualRefOf(metadata, options.name) ?? {}
   const { labels: _, annotations: __, ...own } = virtual?.metadata ?? (known as Metadata)
-  const back: Metadata = { ...own, ...withoutMarks(metadata) }
+  const back: Metadata = { ...own, ...crossing(metadata, crossesBy(options.config)) }
   const plain = { ...rest, ...virtual, metadata: back } as unknown as JsonObject
   const { patcher } = watched(options)
   const patched = await patcher?.toVirtual({ virtualObject, hostObject, object: plain })
@@ -126,11 +129,32 @@ export async function previewToVirtual(objects: ReverseObjects, options: Preview
   }
 }
 
-function withoutMarks({ labels = {}, annotations = {} }: Metadata): Pick<Metadata, 'labels' | 'annotations'> {
-  const crossing = (map: { readonly [key: string]: string }) =>
-    Object.fromEntries(Object.entries(map).filter(([key]) => mayCross(key)))
-  const maps = { labels: crossing(labels), annotations: crossing(annotations) }
+const crossesBy = ({ sync }: Config): KeyPolicy => {
+  const { allowedMetadataKeys: allowed, deniedMetadataKeys: denied } = sync.toHost.endpoints
+  return keyPolicy({ allowed, denied })
+}
+
+function crossing(
+  { labels = {}, annotations = {} }: Metadata,
+  crosses: KeyPolicy,
+): Pick<Metadata, 'labels' | 'annotations'> {
+  const those = (map: { readonly [key: string]: string }) =>
+    Object.fromEntries(Object.entries(map).filter(([key]) => crosses(key)))
+  const maps = { labels: those(labels), annotations: those(annotations) }
   return Object.fromEntries(Object.entries(maps).filter(([, map]) => Object.keys(map).length))
+}
+
+/** A label that does not arrive looks like a mistake in a patch. */
+function keysThatStay(object: JsonObject, config: Config): string[] {
+  const { metadata } = object as unknown as EndpointsObject
+  const crosses = crossesBy(config)
+  return (['labels', 'annotations'] as const).flatMap(part =>
+    Object.keys(metadata[part] ?? {})
+      .filter(key => !key.startsWith(MARK) && !crosses(key))
+      .map(
+        key => `metadata.${part}[${JSON.stringify(key)}] does not go to the host (allowedMetadataKeys may allow it)`,
+      ),
+  )
 }
 
 function lostChanges({ index, changes }: Step): string[] {
