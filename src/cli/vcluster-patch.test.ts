@@ -125,6 +125,22 @@ test('a patch that matches nothing is a note, whatever is printed; one that chan
   assert.match(unlabelled.err, /note: patch 0 at metadata\.annotations\.owner matches nothing in this object/)
 })
 
+test('a key that a setting could let cross is a note; one that never crosses is not worth one', async () => {
+  const keys = `{cert-manager.io/issuer: x, kubectl.kubernetes.io/last-applied-configuration: x, vcluster.platform.sh/x: x}`
+  const { err, object } = await patch({ 'v.yaml': config(''), 'o.yaml': endpoints(keys) })
+  assert.deepEqual(
+    err.split('\n').filter(line => line.includes('note')),
+    [
+      'platform: note: metadata.annotations["cert-manager.io/issuer"] does not go to the host (allowedMetadataKeys may allow it)',
+    ],
+  )
+  assert.equal(metadataOf(object())['annotations']?.['cert-manager.io/issuer'], undefined)
+  const allowed = 'sync: {toHost: {endpoints: {allowedMetadataKeys: [cert-manager.io/]}}}\n'
+  const open = await patch({ 'v.yaml': allowed, 'o.yaml': endpoints(keys) })
+  assert.equal(metadataOf(open.object())['annotations']?.['cert-manager.io/issuer'], 'x')
+  assert.doesNotMatch(open.err, /note/)
+})
+
 test('an object whose file names no namespace is in that of --object-namespace, as kubectl -n would have it; -n is short for --namespace', async () => {
   const bare = endpoints('{owner: blue}').replace(' namespace: default,', '')
   const files = { 'v.yaml': config(owner), 'o.yaml': bare }

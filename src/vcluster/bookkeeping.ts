@@ -51,7 +51,7 @@ export function marksOf(
   }
 }
 
-/** The virtual object that a host object says it stands for. Whether it is ours is ownership.ts's to say. */
+/** The virtual object that a host object names. ownership.ts decides whether the syncer created it. */
 export function virtualRefOf({ annotations = {}, labels = {} }: Metadata, vcluster: string): Ref | undefined {
   const [name, namespace] = [annotations[mark.name], annotations[mark.namespace]]
   // The label alone is not enough: the host's own controllers copy labels from services.

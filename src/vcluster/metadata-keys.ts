@@ -8,13 +8,15 @@ import { MARK } from './names.ts'
 /** Whether a key crosses, in either direction. A key that does not belongs to its own side. */
 export type KeyPolicy = (key: string) => boolean
 
-/** These describe one side alone. No setting lets them cross. */
 const ofOneSide = new Set([
   'control-plane.alpha.kubernetes.io/leader', // the host's slice mirroring ignores an object with it
   'kubectl.kubernetes.io/last-applied-configuration',
   'endpoints.kubernetes.io/last-change-trigger-time',
   'endpoints.kubernetes.io/managed-by',
 ])
+
+/** Marks, and keys that describe one side alone: no setting lets them cross. */
+export const neverCrosses = (key: string): boolean => key.startsWith(MARK) || ofOneSide.has(key)
 
 /** What is wrong with an entry; undefined: nothing. */
 export function keyEntryProblem(entry: string): string | undefined {
@@ -65,7 +67,7 @@ export function keyPolicy({
 }): KeyPolicy {
   const ranks = ranksOf(allowed, denied)
   return key => {
-    if (key.startsWith(MARK) || ofOneSide.has(key)) return false
+    if (neverCrosses(key)) return false
     // API servers accept annotation keys in upper case, and some controllers ignore case.
     const found = entriesFor(key.toLowerCase()).flatMap(entry => ranks.get(entry) ?? [])
     const narrowest = found.toSorted((one, other) => other.narrowness - one.narrowness)[0]

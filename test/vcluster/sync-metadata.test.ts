@@ -224,6 +224,20 @@ describe('labels and annotations of a tenant', { timeout: 60_000 }, () => {
     })
   })
 
+  test('that look like marks stay away whatever is allowed', async () => {
+    const forged = {
+      [`${mark}object-name`]: 'theirs',
+      [`${mark}object-uid`]: 'theirs',
+      [`${mark}managed-by`]: 'theirs',
+    }
+    await make({ annotations: forged, labels: { [`${mark}managed-by`]: 'theirs' } })
+    await start('allowedMetadataKeys: ["*.platform.sh/", "*"]')
+    await settled()
+    const { labels, annotations } = (await onHost())?.metadata ?? {}
+    assert.equal(labels?.[`${mark}managed-by`], 'vc')
+    assert.doesNotMatch(JSON.stringify(annotations), /theirs/)
+  })
+
   test('of what a patch refers to are filtered likewise', async () => {
     const metadata = { namespace: 'default', name: 'settings', labels: { ...all(dangerous), ...harmless } }
     await v().create({

@@ -4,8 +4,7 @@ import type { JsonObject, Metadata } from '../../api/object.ts'
 import { managedBy, nameMark, virtualRefOf } from '../bookkeeping.ts'
 import type { Config } from '../config.ts'
 import type { EndpointsObject } from '../kinds.ts'
-import { type KeyPolicy, keyPolicy } from '../metadata-keys.ts'
-import { MARK } from '../names.ts'
+import { type KeyPolicy, keyPolicy, neverCrosses } from '../metadata-keys.ts'
 import { namespaceMap } from '../namespaces.ts'
 import { addressGuard } from '../networks.ts'
 import { objectProblem } from '../object-problem.ts'
@@ -150,7 +149,7 @@ function keysThatStay(object: JsonObject, config: Config): string[] {
   const crosses = crossesBy(config)
   return (['labels', 'annotations'] as const).flatMap(part =>
     Object.keys(metadata[part] ?? {})
-      .filter(key => !key.startsWith(MARK) && !crosses(key))
+      .filter(key => !neverCrosses(key) && !crosses(key))
       .map(
         key => `metadata.${part}[${JSON.stringify(key)}] does not go to the host (allowedMetadataKeys may allow it)`,
       ),
