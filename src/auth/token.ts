@@ -103,9 +103,11 @@ export type Verifying = {
   /** The public key with this id, if it is the issuer's. */
   readonly keyOf: (id: string) => Promise<CryptoKey | undefined>
   readonly now: () => number
-  /** Seconds that clocks may be apart, at most 60. */
-  readonly skew?: number
 }
+
+/** Seconds that clocks may be apart: for a token that is not valid yet, and for one that has expired (D73). */
+const skew = 60
+export const expiryLeeway = 5
 
 /** Why a token does not count, in words that give nothing of it away. */
 export class TokenError extends Error {}
@@ -174,11 +176,11 @@ function readClaims(claims: JsonObject): Claims {
 const isTexts = (value: Json | undefined): value is readonly string[] =>
   Array.isArray(value) && value.every(one => typeof one === 'string')
 
-function checkClaims({ iss, aud, exp, nbf, iat }: Claims, { issuer, audience, now, skew = 60 }: Verifying): void {
+function checkClaims({ iss, aud, exp, nbf, iat }: Claims, { issuer, audience, now }: Verifying): void {
   const seconds = now() / 1000
   if (iss !== issuer) throw new TokenError('the token is of another issuer')
   if (!aud.includes(audience)) throw new TokenError(`the token is not for ${audience}`)
-  if (exp + skew <= seconds) throw new TokenError('the token has expired')
+  if (exp + expiryLeeway <= seconds) throw new TokenError('the token has expired')
   if (Math.max(nbf, iat) - skew > seconds) throw new TokenError('the token is not valid yet')
   if (exp <= iat) throw new TokenError('the token ends before it begins')
 }

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Io } from '../cli/command.ts'
-import { plainLines } from '../cli/plain.ts'
+import { forTerminal, plainLines } from '../cli/plain.ts'
 import { unreadable } from './file-problem.ts'
 import { openFiles } from './files.ts'
 import { start } from './start.ts'
@@ -28,8 +28,10 @@ export const printed = async () => {
 // What others say is in it: nothing of that may move the cursor.
 const err = (text: string) => void stderr.write(plainLines(text))
 
+const textOf = (data: string | Uint8Array) => (typeof data === 'string' ? data : Buffer.from(data).toString())
+
 export const io: Io = {
-  out: data => void stdout.write(data),
+  out: data => void stdout.write(stdout.isTTY ? forTerminal(textOf(data)) : data),
   err,
   readFile: path => (path === '-' ? readAll(stdin) : readFile(path)).catch(named(path)),
   listDirectory: async path => {

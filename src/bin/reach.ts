@@ -9,21 +9,32 @@ import { connect, type Fetch } from '../client/connect.ts'
 import type { Access } from '../kubeconfig/access.ts'
 import { inClusterAccess } from '../kubeconfig/in-cluster.ts'
 import { KubeconfigError, readKubeconfig } from '../kubeconfig/kubeconfig.ts'
+import type { TenantRules } from '../kubeconfig/tenant-rules.ts'
 import { openTransport } from '../kubeconfig/transport.ts'
 
 export type Reached = {
   readonly server: string
   /** Whether its name may be one that only a proxy can look up. */
   readonly isProxied: boolean
+  /** Whether what is sent there reaches that server alone: its certificate is verified, or it is on this machine. */
+  readonly isVerified: boolean
   readonly resources: Resources
   /** The same, for as long as somebody may: then what is under way is broken off, and nothing new is begun. */
   until(signal: AbortSignal): Resources
   close(): void
 }
 
-/** `file` absent: the cluster this runs in. Throws UsageError. */
-export async function reachCluster(file: string | undefined, context: string | undefined, io: Io): Promise<Reached> {
-  const access = await accessOf(file, context, io).catch(error => {
+export type Reach = {
+  /** Absent: the cluster this runs in. */
+  readonly file: string | undefined
+  readonly context: string | undefined
+  /** Set if a tenant supplied the file. */
+  readonly tenant?: TenantRules
+}
+
+/** Throws UsageError. */
+export async function reachCluster(reach: Reach, io: Io): Promise<Reached> {
+  const access = await accessOf(reach, io).catch(error => {
     throw new UsageError(error instanceof KubeconfigError ? error.problems : [(error as Error).message])
   })
   const transport = openTransport(access, { env: io.env, now: io.now })
@@ -31,6 +42,7 @@ export async function reachCluster(file: string | undefined, context: string | u
   return {
     server: access.server,
     isProxied: Boolean(access.proxy) || Object.entries(io.env).some(([key, url]) => url && /^https?_proxy$/i.test(key)),
+    isVerified: isVerified(access),
     resources: through(transport.fetch),
     until: signal => through(endingWith(signal, transport.fetch)),
     close: transport.close,
@@ -48,9 +60,15 @@ function endingWith(signal: AbortSignal, fetch: Fetch): Fetch {
   }
 }
 
-async function accessOf(file: string | undefined, context: string | undefined, io: Io): Promise<Access> {
+async function accessOf({ file, context, tenant }: Reach, io: Io): Promise<Access> {
   if (file === undefined) return inClusterAccess({ env: io.env, readText })
-  return readKubeconfig(await io.readFile(file), { file, directory: dirname(resolve(file)), context })
+  return readKubeconfig(await io.readFile(file), { file, directory: dirname(resolve(file)), context, tenant })
+}
+
+function isVerified({ server, insecure }: Access): boolean {
+  const { protocol, hostname } = new URL(server)
+  const isHere = /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)
+  return isHere || (protocol === 'https:' && !insecure)
 }
 
 function readText(file: string): string | undefined {

@@ -39,6 +39,18 @@ export const flags = {
   'virtual-context': { type: 'text', value: 'NAME', what: 'Context of that file.' },
   'host-kubeconfig': { type: 'text', value: 'FILE', what: 'Way into the host; default: the cluster this runs in.' },
   'host-context': { type: 'text', value: 'NAME', what: 'Context of that file.' },
+  'allow-exec': {
+    type: 'list',
+    value: 'SIDE',
+    what: 'Let the kubeconfig of this side run exec plugins here: virtual. The host side always may.',
+    choices: ['virtual'],
+  },
+  'allow-files': {
+    type: 'list',
+    value: 'SIDE',
+    what: 'Let the kubeconfig of this side name files of this machine: virtual. The host side always may.',
+    choices: ['virtual'],
+  },
   once: { type: 'switch', what: 'Bring everything in order once, and end; 1: something could not be.' },
   'dry-run': { type: 'switch', what: 'Print what would be written, once, and write nothing.' },
   timeout: {

@@ -49,10 +49,14 @@ export const vclusterSync = defineCommand({
         : '--listen must be HOST:PORT or off',
     ].filter(Boolean)
     const config = await readConfig(asked, io).catch(gather(problems))
-    const virtual = await reachCluster(asked['virtual-kubeconfig'], asked['virtual-context'], io).catch(
+    const virtual = await reachCluster(virtualSide(asked), io).catch(gather(problems))
+    const host = await reachCluster({ file: asked['host-kubeconfig'], context: asked['host-context'] }, io).catch(
       gather(problems),
     )
-    const host = await reachCluster(asked['host-kubeconfig'], asked['host-context'], io).catch(gather(problems))
+    if (virtual && !virtual.isVerified && asked['import-allow'].length)
+      problems.push(
+        `--import-allow would send Secrets of the host to ${virtual.server}, whose certificate is not verified: use https and remove insecure-skip-tls-verify`,
+      )
     if (!config || !virtual || !host || problems.length) throw new UsageError(problems)
     try {
       return await run({ asked, config, virtual, host, io })
@@ -60,6 +64,17 @@ export const vclusterSync = defineCommand({
       virtual.close()
       host.close()
     }
+  },
+})
+
+/** The owner of the virtual cluster supplies its kubeconfig, so the file is not trusted with the host. */
+const virtualSide = (asked: Opened['asked']) => ({
+  file: asked['virtual-kubeconfig'],
+  context: asked['virtual-context'],
+  tenant: {
+    side: 'virtual',
+    allowExec: asked['allow-exec'].includes('virtual'),
+    allowFiles: asked['allow-files'].includes('virtual'),
   },
 })
 

@@ -4,6 +4,7 @@ import { UsageError } from './command.ts'
 import { shortened } from './plain.ts'
 import { dataOf, findSecret, secretKind, secretValue, staleness, type Where } from './secret.ts'
 import type { Session } from './session.ts'
+import { changesStart } from './startup-variables.ts'
 
 /** Which object a value came from, to follow it. */
 export type Source = { readonly namespace: string; readonly name: string }
@@ -21,7 +22,11 @@ export async function readValues(session: Session, asked: readonly string[], whe
   const sources: Source[] = []
   const notes = new Set<string>()
   const problems: string[] = []
-  const put = (variable: string, value: Buffer, word: string) => {
+  const put = (variable: string, value: Buffer, word: string, isMapped = false) => {
+    if (!isMapped && changesStart(variable))
+      problems.push(
+        `${word}: ${variable} changes how programs start, so whoever writes the secret could run code here; if that is meant, map it by name: --secret ${word}=${variable}`,
+      )
     const other = from.get(variable)
     if (other !== undefined && !values.get(variable)?.equals(value))
       problems.push(`${variable} comes from ${other} and from ${word}: map one of them, such as --secret ${word}=OTHER`)
@@ -45,7 +50,8 @@ export async function readValues(session: Session, asked: readonly string[], whe
       sources.push({ namespace, name })
     const stale = staleness(object)
     if (stale) notes.add(stale)
-    if (key !== undefined) put(variable ?? key, secretValue(object, key, secretKind(where)), word)
+    if (key !== undefined)
+      put(variable ?? key, secretValue(object, key, secretKind(where)), word, variable !== undefined)
     else if (variable !== undefined)
       problems.push(`--secret ${one}: one variable takes one key: --secret ${word}.KEY=${variable}`)
     else for (const [each, value] of dataOf(object)) put(each, value, `${word}.${each}`)

@@ -6,6 +6,15 @@ export const plain = (text: string) => text.replace(/[\x00-\x1f\x7f-\x9f]/g, 'ï¿
 /** The same for a message of several lines, which may have tabs. */
 export const plainLines = (text: string) => text.replace(/[\x00-\x08\x0b-\x1f\x7f-\x9f]/g, 'ï¿½')
 
+// What `paint` writes: the colours in use, and their end.
+const ours = /^\x1b\[(?:0|1|31|32|33)m/
+
+/** Output for a terminal: nothing in it may move the cursor, set a title or answer for the person. Our own colours stay. */
+export const forTerminal = (text: string) =>
+  text.replace(/[\x00-\x08\x0b-\x1f\x7f-\x9f]/g, (found, at: number) =>
+    found === '\x1b' && ours.test(text.slice(at, at + 6)) ? found : 'ï¿½',
+  )
+
 /** A word of who asks, within a message. A long one hides the message, and may be a secret that came into the wrong place. */
 export const quoted = (word: string) => (isLong(word) ? `a word of ${word.length} characters` : `"${word}"`)
 

@@ -125,6 +125,22 @@ test('a patch that matches nothing is a note, whatever is printed; one that chan
   assert.match(unlabelled.err, /note: patch 0 at metadata\.annotations\.owner matches nothing in this object/)
 })
 
+test('a key that a setting could let cross is a note; one that never crosses is not worth one', async () => {
+  const keys = `{cert-manager.io/issuer: x, kubectl.kubernetes.io/last-applied-configuration: x, vcluster.platform.sh/x: x}`
+  const { err, object } = await patch({ 'v.yaml': config(''), 'o.yaml': endpoints(keys) })
+  assert.deepEqual(
+    err.split('\n').filter(line => line.includes('note')),
+    [
+      'platform: note: metadata.annotations["cert-manager.io/issuer"] does not go to the host (allowedMetadataKeys may allow it)',
+    ],
+  )
+  assert.equal(metadataOf(object())['annotations']?.['cert-manager.io/issuer'], undefined)
+  const allowed = 'sync: {toHost: {endpoints: {allowedMetadataKeys: [cert-manager.io/]}}}\n'
+  const open = await patch({ 'v.yaml': allowed, 'o.yaml': endpoints(keys) })
+  assert.equal(metadataOf(open.object())['annotations']?.['cert-manager.io/issuer'], 'x')
+  assert.doesNotMatch(open.err, /note/)
+})
+
 test('an object whose file names no namespace is in that of --object-namespace, as kubectl -n would have it; -n is short for --namespace', async () => {
   const bare = endpoints('{owner: blue}').replace(' namespace: default,', '')
   const files = { 'v.yaml': config(owner), 'o.yaml': bare }
@@ -186,7 +202,7 @@ test('--reverse of what is no host object of this virtual cluster is told: nothi
   const told = await patch(files, ' --reverse --virtual-object x.yaml')
   assert.equal(told.code, 0)
   assert.deepEqual(metadataOf(told.object())['annotations'], { owner: 'blue' })
-  assert.match(told.err, /note: the host object lacks the syncer's marks: .* would be replaced, and nothing come back/)
+  assert.match(told.err, /note: the host object lacks the syncer's marks: the syncer would leave it alone/)
 
   const there = (await run('patch -f v.yaml --object x.yaml', files)).out
   const stranger = there.replace('managed-by: vc', 'managed-by: other')
@@ -198,7 +214,7 @@ test('--reverse of what is no host object of this virtual cluster is told: nothi
     ' --reverse --virtual-object x.yaml',
   )
   assert.equal(another.code, 1)
-  assert.match(another.err, /HostObjectForeign: .*it stands for default\/web/)
+  assert.match(another.err, /HostObjectForeign: .*it belongs to default\/web/)
 })
 
 test('a patch that fails, or an address that is refused, is told with code 1', async () => {

@@ -2,7 +2,7 @@
 
 import { hash } from 'node:crypto'
 import { ApiError, unauthorized, unavailable } from '../api/errors.ts'
-import { type Claims, gatewayAudience, TokenError, verifyToken } from '../auth/token.ts'
+import { type Claims, expiryLeeway, gatewayAudience, TokenError, verifyToken } from '../auth/token.ts'
 import type { Request } from '../serving/exchange.ts'
 import { bearerOf, isToken } from './bearer.ts'
 import type { KeySet } from './key-set.ts'
@@ -24,8 +24,6 @@ export type CredentialsOptions = ReviewsOptions & {
   readonly addressOf: (request: Request) => string
 }
 
-const skew = 60
-
 export function openCredentials(options: CredentialsOptions): Credentials {
   const { issuer, keySet, addressOf, now } = options
   const tokens = new Map<string, Principal>()
@@ -34,7 +32,7 @@ export function openCredentials(options: CredentialsOptions): Credentials {
   async function verify(token: string, digest: string, isAgain = false): Promise<Principal> {
     const { losses } = keySet
     const from = issuer()
-    const checks = { issuer: from, audience: gatewayAudience, keyOf: keySet.keyOf, now, skew }
+    const checks = { issuer: from, audience: gatewayAudience, keyOf: keySet.keyOf, now }
     const claims = await verifyToken(token, checks).catch(error => {
       // It was looked for among keys that are asked for no more: those of now may have it.
       if (keySet.losses === losses || isAgain) throw error
@@ -85,6 +83,6 @@ function principalIn(claims: Claims): Omit<Principal, 'from' | 'generation'> {
     keyUid: holder.key,
     jti,
     issued: iat,
-    expires: (exp + skew) * 1000,
+    expires: (exp + expiryLeeway) * 1000,
   }
 }

@@ -26,8 +26,49 @@ const dropped = new Set([
   'forwarded',
   'audit-id',
   'x-real-ip',
+  'x-access-token',
+  'x-email',
+  'x-groups',
+  'x-id-token',
+  'x-original-url',
+  'x-rewrite-url',
+  'x-http-method-override',
 ])
-const droppedBeginnings = ['x-remote-', 'x-forwarded-', ':']
+/**
+ * Headers in which proxies and load balancers say who a request is from. A cluster behind such a proxy may believe them,
+ * whoever wrote them: nginx, oauth2-proxy, Authelia, Kong, Envoy, Pomerium, Vouch, Traefik and the clouds' own.
+ */
+const droppedBeginnings = [
+  ':',
+  'x-remote-',
+  'x-forwarded-',
+  'x-auth-',
+  'x-authenticated-',
+  'x-authentik-',
+  'x-client-cert',
+  'x-client-dn',
+  'x-client-verify',
+  'x-consumer-',
+  'x-credential-',
+  'x-envoy-',
+  'x-goog-authenticated-',
+  'x-goog-iap-',
+  'x-amzn-oidc-',
+  'x-amzn-mtls-',
+  'x-ms-client-principal',
+  'x-ms-token-',
+  'x-pomerium-',
+  'x-ssl-',
+  'x-tls-client-',
+  'x-user',
+  'x-vouch-',
+  'x-webauth-',
+  'cf-access-',
+  'client-cert',
+  'remote-',
+  'ssl-client-',
+  'tailscale-user-',
+]
 const bearerProtocol = 'base64url.bearer.authorization.k8s.io.'
 
 /** Some servers take _ for -, so both count as one here. */

@@ -70,6 +70,8 @@ function checkSpelling({ url = '', method = '', rawHeaders, httpVersionMajor }: 
   if (doubtful.test(path) || escapes.test(path) || /[^\x21-\x7e]/.test(url))
     throw badRequest('the path has encoded slashes, dots or control characters, or characters that are no ASCII')
   if (path.includes('%') && !isDecodable(path)) throw badRequest('what is encoded in the path must be UTF-8')
+  // Some servers cut a segment at its semicolon: to them `..;` is `..`.
+  if (/;|%3b/i.test(path)) throw badRequest('the path has a semicolon')
   if (path.includes('//') || /\/\.\.?(\/|$)/.test(path))
     throw badRequest('the path has empty segments, . or ..: send it as it is meant')
   if (url.length > path.length) checkQuery(url.slice(path.length))

@@ -76,7 +76,7 @@ const checkName = (name = ''): FieldError[] =>
       ]
     : []
 
-/** Seconds: the minute that gateways grant a token after its end, and clocks that are apart. */
+/** Seconds: the leeway that gateways grant a token after its end, and clocks that differ. */
 const slack = 300
 
 /**

@@ -4,6 +4,7 @@ import { DecodeError } from '../api/json-reader.ts'
 import { isObject, type Json, type JsonObject } from '../api/object.ts'
 import { decodeYaml } from '../api/yaml-codec.ts'
 import type { Access, ExecPlugin, Material } from './access.ts'
+import { type TenantRules, tenantProblems } from './tenant-rules.ts'
 
 /** What cannot be used, and why; never a token or a key. */
 export class KubeconfigError extends Error {
@@ -21,6 +22,8 @@ export type KubeconfigOptions = {
   readonly directory: string
   /** Default: the file's current one. */
   readonly context?: string | undefined
+  /** Set if a tenant supplied the file. Absent: the file belongs to the operator and is trusted. */
+  readonly tenant?: TenantRules | undefined
 }
 
 const mostBytes = 3 * 1024 * 1024
@@ -52,6 +55,11 @@ export function readKubeconfig(bytes: Uint8Array, options: KubeconfigOptions): A
   }
   const [cluster, user] = [find('clusters', 'cluster'), find('users', 'user')]
   if (problems.length) return fail()
+  if (options.tenant) {
+    const [clusterName, userName] = [textOf(context['cluster']), textOf(context['user'])]
+    problems.push(...tenantProblems({ clusterName, cluster, userName, user }, options.tenant))
+    if (problems.length) return fail()
+  }
   const access = accessOf({ context, cluster, user, directory: options.directory, problems })
   return problems.length || !access ? fail() : access
 }

@@ -13,7 +13,8 @@ export const hostUidMark = `${MARK}host-uid`
 export const importedMark = `${MARK}imported-from`
 
 export const nameMark = `${MARK}object-name`
-const mark = {
+export const mark = {
+  vclusterNamespace: `${MARK}vcluster-namespace`,
   name: nameMark,
   namespace: `${MARK}object-namespace`,
   uid: `${MARK}object-uid`,
@@ -27,29 +28,19 @@ const namespaceLabel = `${MARK}namespace`
 
 type Map = { readonly [key: string]: string }
 
-/** Never cross, in either direction: they speak of one side alone. */
-const ofOneSide = new Set([
-  'control-plane.alpha.kubernetes.io/leader', // with it the host's slice mirroring ignores the object
-  'kubectl.kubernetes.io/last-applied-configuration',
-  'endpoints.kubernetes.io/last-change-trigger-time',
-  'endpoints.kubernetes.io/managed-by',
-])
-export const mayCross = (key: string): boolean => !key.startsWith(MARK) && !ofOneSide.has(key)
-
-/** General labels that say who deployed something, and not that another syncer looks after it. */
-const noSyncer = new Set(['app.kubernetes.io/managed-by', 'endpoints.kubernetes.io/managed-by'])
-
-export type Owner = { readonly vcluster: string; readonly ref: Ref }
+/** Labels that say who deployed an object, and not that another syncer manages it. */
+export const generalManagers = new Set(['app.kubernetes.io/managed-by', 'endpoints.kubernetes.io/managed-by'])
 
 export function marksOf(
   virtual: Resource,
   host: Ref,
-  vcluster: string,
+  vcluster: { readonly name: string; readonly namespace: string },
 ): { readonly labels: Map; readonly annotations: Map } {
   const { name = '', namespace = '', uid = '' } = virtual.metadata
   return {
-    labels: { [managedBy]: vcluster, [namespaceLabel]: namespace },
+    labels: { [managedBy]: vcluster.name, [namespaceLabel]: namespace },
     annotations: {
+      [mark.vclusterNamespace]: vcluster.namespace,
       [mark.name]: name,
       [mark.namespace]: namespace,
       [mark.uid]: uid,
@@ -60,37 +51,12 @@ export function marksOf(
   }
 }
 
-/** The virtual object that a host object of ours stands for; undefined: it is not ours. */
+/** The virtual object that a host object names. ownership.ts decides whether the syncer created it. */
 export function virtualRefOf({ annotations = {}, labels = {} }: Metadata, vcluster: string): Ref | undefined {
   const [name, namespace] = [annotations[mark.name], annotations[mark.namespace]]
-  // The label alone is no proof: the host's own controllers copy labels from services.
+  // The label alone is not enough: the host's own controllers copy labels from services.
   if (!name || namespace === undefined || labels[managedBy] !== vcluster) return undefined
   return { namespace, name }
-}
-
-/** `other` says whose; `isNear`: it is this virtual cluster's own, and no secret to its tenant. */
-export type Somebody = { readonly other: string; readonly isNear: boolean }
-
-/** Whose a host object is: ours, of another syncer or another of our objects, or nobody's. */
-export function whoseIs(metadata: Metadata, { vcluster, ref }: Owner): 'ours' | 'nobody' | Somebody {
-  const own = virtualRefOf(metadata, vcluster)
-  if (own) {
-    if (own.name === ref.name && own.namespace === ref.namespace) return 'ours'
-    return { other: `it stands for ${own.namespace}/${own.name}`, isNear: true }
-  }
-  const { labels = {}, annotations = {} } = metadata
-  // Somebody took the label away; the annotations still say whose it is.
-  const isStripped =
-    labels[managedBy] === undefined &&
-    annotations[mark.name] === ref.name &&
-    annotations[mark.namespace] === ref.namespace
-  if (isStripped) return 'nobody'
-  for (const [key, value] of [...Object.entries(labels), ...Object.entries(annotations)]) {
-    if (key.endsWith('/managed-by') && !noSyncer.has(key) && !(key === managedBy && value === vcluster))
-      return { other: `it is marked ${key}=${value}`, isNear: false }
-    if (key.endsWith('/object-name')) return { other: `it is marked ${key}=${value}`, isNear: false }
-  }
-  return 'nobody'
 }
 
 export const virtualUidOf = ({ annotations = {} }: Metadata): string | undefined => annotations[mark.uid]

@@ -4,6 +4,7 @@ import { dnsSubdomain } from '../api/names.ts'
 import type { Json, JsonObject } from '../api/object.ts'
 import type { Finding } from './config.ts'
 import type { Config } from './config-schema.ts'
+import { allowedEntryProblem, keyEntryProblem } from './metadata-keys.ts'
 import { namespaceMap } from './namespaces.ts'
 import { networkProblem } from './networks.ts'
 
@@ -19,7 +20,7 @@ export function checkRules(given: JsonObject, merged: Config, whyNoPatches: stri
   const warnings: Finding[] = []
   const config = switches(given, merged, problems, warnings)
   namespaces(config, problems)
-  networks(config, problems)
+  entries(config, problems)
   patches(config, whyNoPatches, problems, warnings)
   const domain = config.networking.advanced.clusterDomain
   if (dnsSubdomain(domain).length)
@@ -89,11 +90,18 @@ function namespaces({ sync }: Config, problems: Finding[]): void {
     problems.push({ at: [...at, 'mappings', 'byName', from], key: true, message })
 }
 
-function networks({ sync }: Config, problems: Finding[]): void {
-  for (const key of ['allowedCIDRs', 'deniedCIDRs'] as const)
-    for (const [index, network] of sync.toHost.endpoints[key].entries()) {
-      // An item of another type is told already, and null here.
-      const problem = typeof network === 'string' && networkProblem(network)
+const entryChecks = {
+  allowedCIDRs: networkProblem,
+  deniedCIDRs: networkProblem,
+  allowedMetadataKeys: allowedEntryProblem,
+  deniedMetadataKeys: keyEntryProblem,
+} as const
+
+function entries({ sync }: Config, problems: Finding[]): void {
+  for (const key of Object.keys(entryChecks) as (keyof typeof entryChecks)[])
+    for (const [index, entry] of sync.toHost.endpoints[key].entries()) {
+      // The shape check has reported entries of another type, and put null in their place.
+      const problem = typeof entry === 'string' && entryChecks[key](entry)
       if (problem) problems.push({ at: [...toHost, 'endpoints', key, index], message: `${key}[${index}] ${problem}` })
     }
 }

@@ -51,7 +51,7 @@ const patches = Type.Array(patch, {
   description: 'Overrides of the sync rules, in this order. Enterprise.',
   default: [],
 })
-const networks = (description: string) => Type.Array(Type.String(), { description, default: [] })
+const texts = (description: string) => Type.Array(Type.String(), { description, default: [] })
 
 const services = strict(
   { enabled: flag('Sync services to the host. Needs endpoints.enabled.', true), patches },
@@ -67,8 +67,18 @@ const endpoints = strict(
       'What happens when a synced object is deleted on the host: made again, or deleted in the virtual cluster, too.',
       'Recreate',
     ),
-    allowedCIDRs: networks('Addresses allowed though they are loopback, link-local, multicast or the host API server.'),
-    deniedCIDRs: networks('Further addresses that are refused.'),
+    allowedCIDRs: texts(
+      'Special addresses (loopback, link-local, multicast, cloud metadata, host API server) that endpoints may have. A network opens only special addresses that it names at least as narrowly as the built-in table.',
+    ),
+    deniedCIDRs: texts(
+      'Further addresses that endpoints may not have, also where IPv6 embeds them. Wins over allowedCIDRs.',
+    ),
+    allowedMetadataKeys: texts(
+      'Labels and annotations of tenants that reach the host though the built-in table denies them: a key, a prefix such as example.org/ or *.example.org/, or *. The narrower entry wins.',
+    ),
+    deniedMetadataKeys: texts(
+      'Further labels and annotations of tenants that do not reach the host. Wins over an entry of allowedMetadataKeys that is as narrow.',
+    ),
   },
   'Endpoint objects of the virtual cluster on the host.',
 )

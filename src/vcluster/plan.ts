@@ -3,10 +3,12 @@
 
 import { canonical } from '../api/codec.ts'
 import type { Json, JsonObject, OwnerReference, Ref } from '../api/object.ts'
-import { hashOf, hostUidMark, marksOf, readBase, virtualUidOf, whoseIs, writeBase } from './bookkeeping.ts'
+import { hashOf, hostUidMark, marksOf, readBase, virtualUidOf, writeBase } from './bookkeeping.ts'
 import { type Trouble, withCondition } from './condition.ts'
 import type { EndpointsObject } from './kinds.ts'
 import { adoptedFrom, isEmpty, keptOnHost, baseOf as seenNow, withChanges } from './merge-metadata.ts'
+import { defaultKeyPolicy, type KeyPolicy } from './metadata-keys.ts'
+import { type Foreign, ownershipOf } from './ownership.ts'
 import type { Patched, Patcher } from './patch/apply.ts'
 import { problemTexts } from './patch/problem.ts'
 import type { Referent } from './patch/reference.ts'
@@ -29,6 +31,8 @@ export type PlanTools = {
   readonly owner: OwnerReference | undefined
   /** Why an address is refused; undefined: it is not. */
   readonly refuses: (address: string) => string | undefined
+  /** Which labels and annotations cross; default: those that no well-known controller acts on. */
+  readonly crosses?: KeyPolicy | undefined
   /** Absent: there are no patches. */
   readonly patcher?: Pick<Patcher, 'toHost' | 'toVirtual'> | undefined
   readonly now: () => number
@@ -55,8 +59,9 @@ export async function planEndpoints(world: World, tools: PlanTools): Promise<Pla
   const hostRef = hostRefOf(ref, tools.vcluster)
   // The address of the API server itself is nobody's to sync.
   if (ref.namespace === 'default' && ref.name === 'kubernetes') return { state: 'skipped' }
-  const whose = host && whoseIs(host.metadata, { vcluster: tools.vcluster.name, ref })
-  const drop = whose === 'ours' && host && !host.metadata.deletionTimestamp ? { host: remove(host) } : {}
+  const claim = { vcluster: tools.vcluster, ref, kind: 'Endpoints', uid: virtual?.metadata.uid }
+  const owner = host && ownershipOf(host.metadata, claim)
+  const drop = owner === 'ours' && host && !host.metadata.deletionTimestamp ? { host: remove(host) } : {}
   const at = hostRef ? { hostRef } : {}
   if (!virtual || virtual.metadata.deletionTimestamp) return { state: 'gone', ...at, ...drop }
   if (service !== 'plain') {
@@ -69,15 +74,20 @@ export async function planEndpoints(world: World, tools: PlanTools): Promise<Pla
     return failed(virtual, { reason: 'NamespaceNotMapped', message }, tools)
   }
   if (host?.metadata.deletionTimestamp) return { state: 'waiting', hostRef }
-  if (typeof whose === 'object') {
-    const [name, hostName] = [ref, hostRef].map(one => `${one.namespace}/${one.name}`)
-    const message = `what the host has for ${name} belongs to somebody else${whose.isNear ? `: ${whose.other}` : ''}`
-    const logged = `${hostName} on the host belongs to somebody else: ${whose.other}`
-    return { hostRef, ...failed(virtual, { reason: 'HostObjectForeign', message, logged }, tools) }
-  }
+  if (typeof owner === 'object') return { hostRef, ...failed(virtual, foreignTrouble(owner, ref, hostRef), tools) }
   if (!host && tools.hostDeletePolicy === 'Propagate' && wasMade(virtual, hostRef))
     return { state: 'gone', hostRef, virtual: remove(virtual) }
-  return { hostRef, ...(await bring(virtual, whose === 'ours' ? host : undefined, { replaced: host, hostRef, tools })) }
+  return { hostRef, ...(await bring(virtual, host, { hostRef, tools })) }
+}
+
+/** The tenant must not learn the names of its neighbours. */
+function foreignTrouble({ reason, why }: Foreign, ref: Ref, hostRef: Ref): Trouble {
+  const [name, hostName] = [ref, hostRef].map(one => `${one.namespace}/${one.name}`)
+  return {
+    reason: 'HostObjectForeign',
+    message: `the host object for ${name} was not created by this syncer${reason === 'near' ? `: ${why}` : ''}`,
+    logged: `${hostName} on the host was not created by this syncer: ${why}`,
+  }
 }
 
 const remove = (object: EndpointsObject): Write => ({ verb: 'delete', object })
@@ -90,17 +100,18 @@ function failed(virtual: EndpointsObject | undefined, trouble: Trouble, tools: P
 const changed = (before: EndpointsObject, after: EndpointsObject): Pick<Plan, 'virtual'> =>
   before === after ? {} : { virtual: { verb: 'update', object: after } }
 
-type BringOptions = { readonly replaced: EndpointsObject | undefined; readonly hostRef: Ref; readonly tools: PlanTools }
+type BringOptions = { readonly hostRef: Ref; readonly tools: PlanTools }
 
-/** `host`: the object of ours that is there. `replaced`: whatever is there, and may be overwritten. */
+/** `host` is ours, or absent. */
 async function bring(
   virtual: EndpointsObject,
   host: EndpointsObject | undefined,
-  { replaced, hostRef, tools }: BringOptions,
+  { hostRef, tools }: BringOptions,
 ): Promise<Plan> {
   const merged = await adopt(virtual, host, tools)
   if ('trouble' in merged) return failed(virtual, merged.trouble, tools)
-  const object = toHost(merged, hostRef, tools.vcluster)
+  const { vcluster, crosses = defaultKeyPolicy } = tools
+  const object = toHost(merged, { host: hostRef, vcluster, crosses })
   const patched = await tools.patcher?.toHost({
     virtualObject: merged as unknown as JsonObject,
     hostObject: (host ?? null) as unknown as JsonObject | null,
@@ -112,7 +123,7 @@ async function bring(
   const refused = refusedAddress(wanted, tools.refuses)
   if (refused !== undefined) return failed(virtual, { reason: 'AddressRefused', message: refused }, tools)
   const owner = hostRef.namespace === tools.vcluster.namespace ? tools.owner : undefined
-  const write = hostWrite(finish(wanted, { merged, host, hostRef, tools }), replaced, owner)
+  const write = hostWrite(finish(wanted, { merged, host, hostRef, tools }), host, owner)
   // An edit of the host is on the virtual side before the host says that it is; its condition goes the next time.
   const { uid } = host?.metadata ?? {}
   const next = merged === virtual ? clean(merged, uid === undefined ? undefined : { uid, hostRef }, tools) : merged
@@ -129,11 +140,11 @@ async function bring(
 async function adopt(
   virtual: EndpointsObject,
   host: EndpointsObject | undefined,
-  { patcher }: PlanTools,
+  { patcher, crosses = defaultKeyPolicy }: PlanTools,
 ): Promise<EndpointsObject | { readonly trouble: Trouble }> {
   // Another object of the same name inherits no edits that were made to the one before.
   const base = host && virtualUidOf(host.metadata) === virtual.metadata.uid ? readBase(host.metadata) : undefined
-  const adopted = base && host ? adoptedFrom(host.metadata, virtual.metadata, base) : undefined
+  const adopted = base && host ? adoptedFrom(host.metadata, virtual.metadata, base, crosses) : undefined
   if (!adopted || !host || isEmpty(adopted)) return virtual
   const { labels, annotations } = virtual.metadata
   const apply = (from: EndpointsObject['metadata'] | undefined): EndpointsObject => {
@@ -175,10 +186,16 @@ function finish(
   { metadata, subsets }: EndpointsObject,
   { merged, host, hostRef, tools }: FinishOptions,
 ): EndpointsObject {
-  const marks = marksOf(merged, hostRef, tools.vcluster.name)
-  const labels = { ...metadata.labels, ...keptOnHost(host?.metadata.labels), ...marks.labels }
-  const annotations = { ...metadata.annotations, ...keptOnHost(host?.metadata.annotations), ...marks.annotations }
-  const base = writeBase(seenNow(merged.metadata, { labels, annotations }))
+  const { vcluster, crosses = defaultKeyPolicy } = tools
+  const marks = marksOf(merged, hostRef, vcluster)
+  const written = {
+    labels: { ...metadata.labels, ...marks.labels },
+    annotations: { ...metadata.annotations, ...marks.annotations },
+  }
+  const kept = keptOnHost(host?.metadata, host && readBase(host.metadata), { crosses, written })
+  const labels = { ...kept.labels, ...written.labels }
+  const annotations = { ...kept.annotations, ...written.annotations }
+  const base = writeBase(seenNow(merged.metadata, { labels, annotations }, { crosses, written }))
   return {
     apiVersion: 'v1',
     kind: 'Endpoints',

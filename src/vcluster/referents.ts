@@ -5,10 +5,12 @@ import { canonical } from '../api/codec.ts'
 import type { Kind } from '../api/kind.ts'
 import type { Json, JsonObject, OwnerReference, Ref, Resource } from '../api/object.ts'
 import type { Resources } from '../api/resources.ts'
-import { importedMark, marksOf, whoseIs } from './bookkeeping.ts'
+import { importedMark, marksOf } from './bookkeeping.ts'
 import { TroubleError } from './condition.ts'
 import { ConfigMap, Secret } from './kinds.ts'
+import { defaultKeyPolicy, type KeyPolicy } from './metadata-keys.ts'
 import { isNotFound } from './missing-api.ts'
+import { ownershipOf } from './ownership.ts'
 import { importRefusal, neverTypes } from './patch/may-import.ts'
 import type { Referent } from './patch/reference.ts'
 import { hostAnnotations, hostLabels, type Vcluster } from './translate.ts'
@@ -22,6 +24,8 @@ export type ReferentsOptions = {
   readonly pushes: { readonly ConfigMap: boolean; readonly Secret: boolean }
   /** Secrets that may come from the host: `Secret`, or `Secret/` and the name there. */
   readonly importAllow: readonly string[]
+  /** Which labels and annotations cross; default: those that no well-known controller acts on. */
+  readonly crosses?: KeyPolicy | undefined
 }
 
 type Held = Resource & {
@@ -43,19 +47,17 @@ export function openReferents(options: ReferentsOptions): (referent: Referent) =
     const ref = { namespace: referent.namespace, name: referent.name }
     const hostRef = { namespace: referent.hostNamespace, name: referent.hostName }
     const [here, there] = await Promise.all([read(virtual, kind, ref), read(host, kind, hostRef)])
-    const whose = there && whoseIs(there.metadata, { vcluster: vcluster.name, ref })
+    const owner = there && ownershipOf(there.metadata, { vcluster, ref, kind: kind.kind, uid: here?.metadata.uid })
     if (here && here.metadata.annotations?.[importedMark] === undefined) {
       if (!options.pushes[kind.kind as 'Secret']) return
-      if (typeof whose === 'object') throw foreign(kind, { ref, hostRef }, whose.other)
-      // Unlike Endpoints, what is nobody's may be what the host's own people put there.
-      if (there && whose !== 'ours') throw foreign(kind, { ref, hostRef }, 'it was there before')
+      if (typeof owner === 'object') throw foreign(kind, { ref, hostRef }, owner.why)
       const refused = pushRefusal(here)
       if (refused) throw trouble(`the ${kind.kind} ${ref.namespace}/${ref.name} does not go to the host: ${refused}`)
       return push({ kind, here, there, hostRef }, options)
     }
     if (!there) return
     // Made by us, and what it was made from is gone.
-    if (whose === 'ours' && !here) return drop(host, kind, hostRef, there)
+    if (owner === 'ours' && !here) return drop(host, kind, hostRef, there)
     const question = { referent, hostObject: there as unknown as JsonObject, virtualExists: false, vcluster }
     const why = importRefusal({ ...question, allow: options.importAllow })
     if (why) throw notImported(kind, { ref, hostRef }, why)
@@ -90,8 +92,8 @@ const said = ({ kind }: Kind, { namespace, name }: Ref) => `the ${kind} ${namesp
 const trouble = (message: string, logged = message) => new TroubleError({ reason: 'ReferenceFailed', message, logged })
 const foreign = (kind: Kind, { ref, hostRef }: Place, why: string) =>
   trouble(
-    `${said(kind, ref)} does not go to the host: what is in its place there belongs to somebody else`,
-    `${said(kind, hostRef)} on the host belongs to somebody else: ${why}`,
+    `${said(kind, ref)} does not go to the host: the object in its place was not created by this syncer`,
+    `${said(kind, hostRef)} on the host was not created by this syncer: ${why}`,
   )
 /** Behind a colon are names of the host. */
 const notImported = (kind: Kind, { ref, hostRef }: Place, why: string) =>
@@ -112,13 +114,13 @@ type Pushed = { readonly kind: Kind; readonly here: Held; readonly there: Held |
 
 async function push(
   { kind, here, there, hostRef }: Pushed,
-  { host, vcluster, owner }: ReferentsOptions,
+  { host, vcluster, owner, crosses = defaultKeyPolicy }: ReferentsOptions,
 ): Promise<void> {
-  const marks = marksOf(here, hostRef, vcluster.name)
+  const marks = marksOf(here, hostRef, vcluster)
   const metadata = {
     ...hostRef,
-    labels: { ...hostLabels(here.metadata.labels, vcluster), ...marks.labels },
-    annotations: { ...hostAnnotations(here.metadata.annotations), ...marks.annotations },
+    labels: { ...hostLabels(here.metadata.labels, vcluster, crosses), ...marks.labels },
+    annotations: { ...hostAnnotations(here.metadata.annotations, crosses), ...marks.annotations },
     ...(owner && hostRef.namespace === vcluster.namespace ? { ownerReferences: [owner] } : {}),
   }
   const wanted = { apiVersion: kind.apiVersion, kind: kind.kind, metadata, ...contentOf(here) } as unknown as JsonObject

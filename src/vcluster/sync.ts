@@ -6,6 +6,7 @@ import type { Config } from './config.ts'
 import { type EndpointSync, type Observer, startEndpointSync } from './endpoints.ts'
 import type { Known, Learn } from './learn.ts'
 import { findLeft, type Left } from './left-behind.ts'
+import { keyPolicy } from './metadata-keys.ts'
 import { namespaceMap } from './namespaces.ts'
 import { addressGuard } from './networks.ts'
 import { objectProblem } from './object-problem.ts'
@@ -63,6 +64,7 @@ export async function openSync(options: OpenSyncOptions): Promise<EndpointSync> 
   const guardOf = ({ addresses }: Known) =>
     addressGuard({ allowed: endpoints.allowedCIDRs, denied: endpoints.deniedCIDRs, apiServer: addresses })
   let guard = guardOf(known)
+  const crosses = keyPolicy({ allowed: endpoints.allowedMetadataKeys, denied: endpoints.deniedMetadataKeys })
   const sync = startEndpointSync({
     ...options,
     vcluster,
@@ -73,6 +75,7 @@ export async function openSync(options: OpenSyncOptions): Promise<EndpointSync> 
       return known.owner
     },
     refuses: address => guard(address),
+    crosses,
     patcher,
     bringAlong: openReferents({
       virtual: options.virtual,
@@ -83,6 +86,7 @@ export async function openSync(options: OpenSyncOptions): Promise<EndpointSync> 
       },
       pushes: { ConfigMap: configMaps.enabled, Secret: secrets.enabled },
       importAllow: options.importAllow,
+      crosses,
     }),
   })
   const hear = (next: Known) => {

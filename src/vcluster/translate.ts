@@ -1,8 +1,9 @@
 // A virtual Endpoints as the host would have it, before patches: names, references, labels and annotations. Pure.
 
 import { emptyMap, type Metadata, type Ref } from '../api/object.ts'
-import { marksOf, mayCross } from './bookkeeping.ts'
+import { marksOf } from './bookkeeping.ts'
 import type { Address, EndpointsObject, ObjectReference, Subset } from './kinds.ts'
+import type { KeyPolicy } from './metadata-keys.ts'
 import { hostLabelKey, hostName, MARK } from './names.ts'
 
 export type Vcluster = {
@@ -22,11 +23,11 @@ export function hostRefOf({ namespace, name }: Ref, vcluster: Vcluster): Ref | u
   return mapped === undefined ? undefined : { namespace: mapped, name }
 }
 
-/** Reserved keys of a user are hashed, not lost. */
-export const hostLabels = (labels: Map = {}, { name }: Vcluster): Map =>
-  keep(labels, key => (mayCross(key) || key.startsWith(MARK) ? hostLabelKey(key, name) : undefined))
-export const hostAnnotations = (annotations: Map = {}): Map =>
-  keep(annotations, key => (mayCross(key) ? key : undefined))
+/** Labels of a tenant under reserved keys get a hashed key, so that label selectors can still find them. */
+export const hostLabels = (labels: Map = {}, { name }: Vcluster, crosses: KeyPolicy): Map =>
+  keep(labels, key => (crosses(key) || key.startsWith(MARK) ? hostLabelKey(key, name) : undefined))
+export const hostAnnotations = (annotations: Map = {}, crosses: KeyPolicy): Map =>
+  keep(annotations, key => (crosses(key) ? key : undefined))
 
 function keep(from: Map, rename: (key: string) => string | undefined): Map {
   const kept = emptyMap<string>()
@@ -37,13 +38,15 @@ function keep(from: Map, rename: (key: string) => string | undefined): Map {
   return kept
 }
 
-export function toHost(virtual: EndpointsObject, host: Ref, vcluster: Vcluster): EndpointsObject {
+export type ToHostOptions = { readonly host: Ref; readonly vcluster: Vcluster; readonly crosses: KeyPolicy }
+
+export function toHost(virtual: EndpointsObject, { host, vcluster, crosses }: ToHostOptions): EndpointsObject {
   const { labels, annotations } = virtual.metadata
-  const marks = marksOf(virtual, host, vcluster.name)
+  const marks = marksOf(virtual, host, vcluster)
   const metadata: Metadata = {
     ...host,
-    labels: { ...hostLabels(labels, vcluster), ...marks.labels },
-    annotations: { ...hostAnnotations(annotations), ...marks.annotations },
+    labels: { ...hostLabels(labels, vcluster, crosses), ...marks.labels },
+    annotations: { ...hostAnnotations(annotations, crosses), ...marks.annotations },
   }
   return {
     apiVersion: 'v1',

@@ -99,6 +99,29 @@ describe('platform vcluster sync', { timeout: 300_000, concurrency: sideBySide(3
     assert.ok(await onHost('refused'))
   })
 
+  test('in multi-namespace mode an object of the host stays as it is; --once names it with code 1', async t => {
+    const { h, make, once } = await open(t)
+    await make('payments', { metadata: { annotations: { 'cert-manager.io/issuer': 'tenant', note: 'tenant' } } })
+    const theirs = { namespace: 'team-default', name: 'payments' }
+    await h.create(
+      endpoints('payments', { subsets: [{ addresses: [{ ip: '10.7.7.7' }], ports: [{ port: 1 }] }] }, 'team-default'),
+    )
+    const before = await h.get(theirs)
+    const mapped = 'sync: {toHost: {namespaces: {enabled: true, mappings: {byName: {default: team-default}}}}}\n'
+    const file = write('mapped.yaml', mapped)
+    const { code, stderr } = await once(file)
+    assert.equal(code, 1, stderr)
+    assert.match(
+      stderr,
+      /default\/payments: HostObjectForeign: team-default\/payments on the host was not created by this syncer: it has none/,
+    )
+    assert.deepEqual(await h.get(theirs), before)
+    await h.remove(theirs)
+    assert.equal((await once(file)).code, 0)
+    const { annotations = {} } = (await h.get(theirs))?.metadata ?? {}
+    assert.deepEqual([annotations['note'], annotations['cert-manager.io/issuer']], ['tenant', undefined])
+  })
+
   test('patches need a licence; with one they are run, referents come along, and a change of the file is taken at once', async t => {
     const { v, h, make, once, start, onHost } = await open(t)
     const file = write(
@@ -239,7 +262,7 @@ describe('platform vcluster sync', { timeout: 300_000, concurrency: sideBySide(3
     await h.create(secret({ name, namespace: 'team' }, { type: 'Opaque', data: { a: 'b3Bz' } }))
     const taken = await once(file, licensed)
     assert.equal(taken.code, 1)
-    assert.match(taken.stderr, /belongs to somebody else: it was there before/)
+    assert.match(taken.stderr, /was not created by this syncer: it has none of the syncer's marks/)
     const kept = (await h.get({ namespace: 'team', name }, Secret)) as unknown as { data: object }
     assert.deepEqual(kept.data, { a: 'b3Bz' })
   })

@@ -156,6 +156,59 @@ describe('requests that can be read in two ways', () => {
     assert.deepEqual(groups, ['system:authenticated', 'platform:user:ada', 'ops'], 'no group of the cluster’s own')
   })
 
+  test('headers in which proxies say who one is do not reach the cluster', async () => {
+    const names = [
+      'X-SSL-Client-Cert',
+      'X-SSL-Client-S-DN',
+      'SSL_CLIENT_VERIFY',
+      'X-Auth-Request-User',
+      'X-Auth-Request-Groups',
+      'X-Forwarded-User',
+      'X-Forwarded-Groups',
+      'X-Remote-Extra-Scopes',
+      'X-Client-Cert',
+      'Client-Cert',
+      'X-WebAuth-User',
+      'X-Goog-Authenticated-User-Email',
+      'X-Amzn-Oidc-Identity',
+      'X-MS-Client-Principal',
+      'X-Pomerium-Jwt-Assertion',
+      'Cf-Access-Authenticated-User-Email',
+      'Remote-User',
+      'Remote-Groups',
+      'X-Consumer-Username',
+      'Tailscale-User-Login',
+      'X-Original-URL',
+    ]
+    const answer = await openBare(gateway.url)
+    const more = [...names.map(name => `${name}: admin`), 'X-Kept: yes', 'Connection: close']
+    answer.socket.write(`${head(`${prod}/api`, ...more)}\r\n\r\n`)
+    await answer.ended()
+    const { headers } = gateway.backend.got.at(-1) as (typeof gateway.backend.got)[0]
+    assert.equal(headers['x-kept'], 'yes')
+    assert.deepEqual(
+      names.filter(name => headers[name.toLowerCase()] !== undefined),
+      [],
+    )
+  })
+
+  test('paths with a semicolon are 400: some servers read ..; as ..', async () => {
+    const before = gateway.backend.got.length
+    for (const path of [
+      '/api/v1/..;/secrets',
+      '/api;x=1/v1',
+      '/..;a/api',
+      '/api/v1/namespaces/a;b',
+      '/api/%3b/v1',
+      '/;',
+    ]) {
+      const answer = await openBare(gateway.url)
+      answer.socket.write(`${head(`${prod}${path}`, 'Connection: close')}\r\n\r\n`)
+      assert.match(await answer.ended(), /^HTTP\/1\.1 400 /, path)
+    }
+    assert.equal(gateway.backend.got.length, before)
+  })
+
   test('nobody is passed on as a user of the cluster’s own', async () => {
     const now = Math.floor(Date.now() / 1000)
     for (const sub of ['system:admin', 'system:serviceaccount:kube-system:x']) {

@@ -38,7 +38,7 @@ test('what others read is kept as it is, for context.vcluster.config', () => {
 
 test('an unknown key under services and endpoints is refused where it stands, with the nearest known one', () => {
   assert.deepEqual(problemsOf(toHost('endpoints:\n  enable: true\nservices:\n  zebra: 1')), [
-    '4:7 sync.toHost.endpoints.enable is no known key; did you mean enabled? (known: enabled, patches, hostDeletePolicy, allowedCIDRs, deniedCIDRs)',
+    '4:7 sync.toHost.endpoints.enable is no known key; did you mean enabled? (known: enabled, patches, hostDeletePolicy, allowedCIDRs, deniedCIDRs, allowedMetadataKeys, deniedMetadataKeys)',
     '6:7 sync.toHost.services.zebra is no known key (known: enabled, patches)',
   ])
 })

@@ -12,6 +12,7 @@ import { reasons } from '../../src/vcluster/condition.ts'
 import { startEndpointSync } from '../../src/vcluster/endpoints.ts'
 import { holdLease } from '../../src/vcluster/lease.ts'
 import { openReferents } from '../../src/vcluster/referents.ts'
+import { specialAddresses } from '../../src/vcluster/special-addresses.ts'
 import { endpoints, openCluster, people, until } from '../support/cluster.ts'
 import { blocksOf, readDocument } from '../support/docs.ts'
 
@@ -28,6 +29,12 @@ const rulesIn = (file: string) => objectsIn(readDocument(file)).flatMap(({ rules
 test('docs/SYNCER.md names every flag', () => {
   const page = readDocument('docs/SYNCER.md')
   for (const name of Object.keys(flags)) assert.match(page, new RegExp(`^\\|.*\`--${name}\``, 'm'), name)
+})
+
+test('docs/SYNCER.md has every entry of the address table', () => {
+  const page = readDocument('docs/SYNCER.md')
+  for (const { network, what, source } of specialAddresses)
+    assert.ok(page.includes(`\n| \`${network}\` | ${what} | ${source} |\n`), network)
 })
 
 test('--timeout takes a time with its unit, as every command does, or seconds; and no more than a timer can wait', () => {

@@ -119,6 +119,7 @@ describe('the syncer', { timeout: 60_000 }, () => {
     assert.ok(base)
     assert.deepEqual(rest, {
       mine: 'yes',
+      [`${mark}/vcluster-namespace`]: 'team',
       [`${mark}/object-name`]: 'web',
       [`${mark}/object-namespace`]: 'default',
       [`${mark}/object-uid`]: virtual?.metadata.uid,
@@ -199,7 +200,7 @@ describe('the syncer', { timeout: 60_000 }, () => {
     await gone('web')
   })
 
-  test('a selector that appears takes ours away and leaves what the host made; one that goes gives it back', async () => {
+  test('a selector removes ours and leaves the one that the host makes; without selector ours returns once that one is gone', async () => {
     await make('web')
     start()
     await synced('web')
@@ -213,6 +214,10 @@ describe('the syncer', { timeout: 60_000 }, () => {
     await running?.settled()
     assert.equal((await onHost('web'))?.subsets?.[0]?.addresses?.[0]?.ip, '10.9.9.9')
     await virtualSide().patch(at('web'), { spec: { selector: null } }, Service)
+    await until('the trouble', async () => troubles.includes('HostObjectForeign'))
+    assert.equal((await onHost('web'))?.subsets?.[0]?.addresses?.[0]?.ip, '10.9.9.9')
+    // Its controller removes it with the Service.
+    await hostSide().remove(hostAt('web'))
     const back = await synced('web', '10.0.0.2')
     assert.equal(annotation(back, `${mark}/object-name`), 'web')
   })
@@ -331,14 +336,14 @@ describe('the syncer', { timeout: 60_000 }, () => {
     assert.equal(annotation(await virtualSide().get(at('web')), 'x'), undefined)
   })
 
-  test('marks that somebody removes on the host are put back', async () => {
+  test('marks that do not say whose an object is are restored', async () => {
     await make('web')
     start()
     await synced('web')
-    await hostSide().patch(hostAt('web'), { metadata: { annotations: { [`${mark}/object-name`]: null } } })
-    await until('the mark', async () => annotation(await onHost('web'), `${mark}/object-name`) === 'web')
-    await hostSide().patch(hostAt('web'), { metadata: { labels: { [`${mark}/managed-by`]: null } } })
-    await until('the label', async () => label(await onHost('web'), `${mark}/managed-by`) === 'vc')
+    await hostSide().patch(hostAt('web'), { metadata: { labels: { [`${mark}/namespace`]: null } } })
+    await until('the label', async () => label(await onHost('web'), `${mark}/namespace`) === 'default')
+    await hostSide().patch(hostAt('web'), { metadata: { annotations: { [`${mark}/managed-annotations`]: null } } })
+    await until('the base', async () => annotation(await onHost('web'), `${mark}/managed-annotations`))
   })
 
   test('another object of the same name is noticed by its uid, and inherits no edit', async () => {
@@ -359,34 +364,7 @@ describe('the syncer', { timeout: 60_000 }, () => {
     assert.equal(label(await virtualSide().get(at('web')), 'a'), '1')
   })
 
-  test('an object of nobody is replaced; one of another syncer is left alone, told, and taken once it is gone', async () => {
-    await make('web')
-    await make('api')
-    for (const [name, metadata] of [
-      ['web', { labels: { 'app.kubernetes.io/managed-by': 'Helm', stray: 'yes' } }],
-      ['api', { annotations: { 'vcluster.example.org/object-name': 'other' } }],
-    ] as const)
-      await hostSide().create(endpoints(hostAt(name).name, { metadata, subsets: ips('10.7.7.7') }, 'team'))
-    start()
-    const replaced = await synced('web', '10.0.0.1')
-    assert.equal(label(replaced, 'stray'), undefined)
-    const told = await until('the condition', async () =>
-      annotation(await virtualSide().get(at('api')), `${mark}/conditions`),
-    )
-    assert.match(
-      told,
-      /"reason":"HostObjectForeign","message":"what the host has for default\/api belongs to somebody else"/,
-    )
-    assert.equal((await onHost('api'))?.subsets?.[0]?.addresses?.[0]?.ip, '10.7.7.7')
-    await hostSide().remove(hostAt('api'))
-    await synced('api', '10.0.0.1')
-    await until(
-      'the condition gone',
-      async () => annotation(await virtualSide().get(at('api')), `${mark}/conditions`) === undefined,
-    )
-  })
-
-  test('an object of nobody that is about to go is waited for, and ours comes when it has gone', async () => {
+  test('a foreign object that is being deleted is waited for, and ours comes when it is gone', async () => {
     await make('web')
     const { namespace, name } = hostAt('web')
     await hostSide().create(endpoints(name, { metadata: { finalizers: ['example.org/f'] } }, namespace))

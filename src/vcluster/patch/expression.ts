@@ -3,6 +3,7 @@
 import { type AnyNode, type Comment, parseExpressionAt } from 'acorn'
 import { didYouMean } from '../../api/nearest.ts'
 import { freeNames, visit } from './free-names.ts'
+import { PARAMETERS, PROGRAM_OFFSET, type ProgramProblem, parseProgram } from './program.ts'
 
 /** `offset` counts characters of the expression from 0. */
 export type ExpressionProblem = { readonly offset: number; readonly message: string }
@@ -11,15 +12,13 @@ export type Expression = { readonly names: ReadonlySet<string>; readonly problem
 const LONGEST = 16 * 1024
 const DEEPEST = 200
 
-/** What a patch may name: what it is given, the three functions, and the part of the language that is the same every time. */
-const BOUND = ['value', 'valueExists', 'context'] as const
-const FUNCTIONS = ['atob', 'btoa', 'virtualToHostDNS'] as const
+/** What a patch may name besides what it is given: the part of the language that is the same every time. */
 export const LANGUAGE = [
   ...['undefined', 'NaN', 'Infinity', 'Object', 'Array', 'String', 'Number', 'Boolean', 'BigInt', 'Symbol', 'Math'],
   ...['JSON', 'Date', 'RegExp', 'Map', 'Set', 'Error', 'TypeError', 'RangeError', 'SyntaxError', 'parseInt'],
   ...['parseFloat', 'isNaN', 'isFinite', 'encodeURIComponent', 'decodeURIComponent', 'encodeURI', 'decodeURI'],
 ] as const
-const known: readonly string[] = [...BOUND, ...FUNCTIONS, ...LANGUAGE]
+const known: readonly string[] = [...PARAMETERS, ...LANGUAGE]
 
 /** Node types that are an expression to the grammar and not to us: each would need time, modules or code of its own. */
 const refused: { readonly [type: string]: string } = {
@@ -33,35 +32,72 @@ export function parseExpression(text: string): Expression {
   const names = new Set<string>()
   if (text.length > LONGEST)
     return { names, problems: [{ offset: LONGEST, message: `has over ${LONGEST} characters` }] }
-  const tree = read(text)
-  if ('message' in tree) return { names, problems: [tree] }
+  const { node: root, problem } = read(text)
+  if (!root) return { names, problems: problem ? [problem] : [] }
   const problems: ExpressionProblem[] = []
-  visit(tree.node, node => {
+  visit(root, node => {
     const message = refused[node.type] ?? refusedFunction(node)
-    if (message !== undefined) problems.push({ offset: node.start, message })
+    if (message !== undefined) problems.push({ offset: node.start - PROGRAM_OFFSET, message })
   })
-  for (const { name, start } of freeNames(tree.node)) {
+  for (const { name, start } of freeNames(root)) {
     names.add(name)
-    if (!known.includes(name)) problems.push({ offset: start, message: unknownName(name) })
+    if (!known.includes(name)) problems.push({ offset: start - PROGRAM_OFFSET, message: unknownName(name) })
   }
+  // A problem with one part says more than a problem with the whole.
+  if (problem && !problems.length) problems.push(problem)
   return { names, problems: problems.toSorted((one, other) => one.offset - other.offset) }
 }
 
-function read(text: string): { readonly node: AnyNode } | ExpressionProblem {
+type Read =
+  | { readonly node: AnyNode; readonly problem?: ExpressionProblem }
+  | { readonly node?: undefined; readonly problem: ExpressionProblem }
+
+/** `node` belongs to the program that runs: its offsets count from the start of that program. */
+function read(text: string): Read {
+  const problem = textProblem(text)
+  if (problem) return { problem }
+  try {
+    const { node, problem: found } = parseProgram(text)
+    if (!node) return { problem: diagnose(text) ?? programProblem(found) }
+    return found ? { node, problem: programProblem(found) } : { node }
+  } catch (error) {
+    // The parser may report a place in the wrapper. A message about the text alone is easier to understand.
+    return { problem: diagnose(text) ?? asProblem(text, error, PROGRAM_OFFSET) }
+  }
+}
+
+/** Checks that come before parsing: the parser recurses, and the engine gets the text as UTF-8. */
+function textProblem(text: string): ExpressionProblem | undefined {
   if (text.trim() === '') return { offset: 0, message: 'is empty; write an expression, e.g. "prefix-" + value' }
+  const nul = text.indexOf('\0')
+  if (nul >= 0) return { offset: nul, message: 'has a NUL character; write \\0 in a string' }
+  const half = text.search(/\p{Surrogate}/u)
+  if (half >= 0) return { offset: half, message: 'has half of a surrogate pair; write a \\u escape' }
   const tooDeep = deepestBracket(text)
-  if (tooDeep !== undefined) return { offset: tooDeep, message: `is nested more than ${DEEPEST} deep` }
+  return tooDeep === undefined ? undefined : { offset: tooDeep, message: `is nested more than ${DEEPEST} deep` }
+}
+
+const programProblem = ({ offset, reason }: ProgramProblem): ExpressionProblem => ({
+  offset,
+  message:
+    reason === 'html-comment'
+      ? 'has an HTML-like comment (<!-- or -->), which is not allowed: use //, /* */, or blanks between operators'
+      : 'must be exactly one expression',
+})
+
+/** A clearer message for a text that was refused already. It does not decide; parseProgram does. */
+function diagnose(text: string): ExpressionProblem | undefined {
   try {
     const comments: Comment[] = []
-    const node = parseExpressionAt(text, 0, {
+    const { end } = parseExpressionAt(text, 0, {
       ecmaVersion: 2020,
       sourceType: 'module',
       preserveParens: true,
       onComment: comments,
     })
-    const rest = blankOut(text, comments).slice(node.end)
-    if (rest.trim() === '') return { node: node as AnyNode }
-    const offset = node.end + rest.search(/\S/)
+    const rest = blankOut(text, comments).slice(end)
+    if (rest.trim() === '') return undefined
+    const offset = end + rest.search(/\S/)
     return { offset, message: `is one expression and ends before ${JSON.stringify(text[offset])}: no statements` }
   } catch (error) {
     return asProblem(text, error)
@@ -69,9 +105,10 @@ function read(text: string): { readonly node: AnyNode } | ExpressionProblem {
 }
 
 /** Acorn's own words end in a position, which callers show in theirs. */
-function asProblem(text: string, error: unknown): ExpressionProblem {
+function asProblem(text: string, error: unknown, shift = 0): ExpressionProblem {
   if (!(error instanceof SyntaxError)) return { offset: 0, message: 'is nested too deep to be read' }
-  const offset = Math.min((error as SyntaxError & { pos?: number }).pos ?? 0, text.length)
+  const at = ((error as SyntaxError & { pos?: number }).pos ?? 0) - shift
+  const offset = Math.max(0, Math.min(at, text.length))
   const statement = /^\s*(let|const|var|if|for|while|do|return|throw|switch|try|import|export|with|debugger)\b/.exec(
     text,
   )
@@ -109,6 +146,6 @@ function refusedFunction(node: AnyNode): string | undefined {
 
 function unknownName(name: string): string {
   if (name === 'eval' || name === 'Function') return `"${name}" is not allowed: an expression makes no code`
-  const all = `an expression knows ${[...BOUND, ...FUNCTIONS].join(', ')}, and of the language ${LANGUAGE.slice(3, 7).join(', ')} …`
+  const all = `an expression knows ${PARAMETERS.join(', ')}, and of the language ${LANGUAGE.slice(3, 7).join(', ')} …`
   return `"${name}" is not known${didYouMean(name, known) || `: ${all}`}`
 }

@@ -1,12 +1,14 @@
 // What the other side would get for one Endpoints, before anything runs: by the syncer's own plan. The command line calls it.
 
 import type { JsonObject, Metadata } from '../../api/object.ts'
-import { managedBy, mayCross, nameMark, virtualRefOf, whoseIs } from '../bookkeeping.ts'
+import { managedBy, nameMark, virtualRefOf } from '../bookkeeping.ts'
 import type { Config } from '../config.ts'
 import type { EndpointsObject } from '../kinds.ts'
+import { type KeyPolicy, keyPolicy, neverCrosses } from '../metadata-keys.ts'
 import { namespaceMap } from '../namespaces.ts'
 import { addressGuard } from '../networks.ts'
 import { objectProblem } from '../object-problem.ts'
+import { ownershipOf } from '../ownership.ts'
 import { type PlanTools, planEndpoints } from '../plan.ts'
 import { openPatcher, type Patched, type Patcher, type Step } from './apply.ts'
 import { protectedReason } from './apply-one.ts'
@@ -43,7 +45,8 @@ export async function previewToHost(objects: PreviewObjects, options: PreviewOpt
   const patched = await planHost(objects, options, patcher)
   const plain = await planHost(objects, options, undefined)
   const { trace = [], referents = [] } = seen.last ?? {}
-  return { ...patched, plain: plain.object, trace, referents, notes: trace.flatMap(unmatched) }
+  const notes = [...keysThatStay(objects.virtualObject, options.config), ...trace.flatMap(unmatched)]
+  return { ...patched, plain: plain.object, trace, referents, notes }
 }
 
 async function planHost(
@@ -59,7 +62,7 @@ async function planHost(
   const { allowedCIDRs: allowed, deniedCIDRs: denied, hostDeletePolicy } = endpoints
   const refuses = addressGuard({ allowed, denied, apiServer: [] })
   const vcluster = { name, namespace, mapped: mappingOf(config)?.toHost }
-  const tools = { vcluster, hostDeletePolicy, owner: undefined, refuses, patcher, now }
+  const tools = { vcluster, hostDeletePolicy, owner: undefined, refuses, crosses: crossesBy(config), patcher, now }
   const plan = await planEndpoints({ ref, virtual, service: 'plain', host }, tools)
   const object = (plan.host?.object ?? host ?? virtual) as unknown as JsonObject
   if (plan.trouble) return { object, problem: `${plan.trouble.reason}: ${plan.trouble.logged ?? plan.trouble.message}` }
@@ -78,16 +81,25 @@ export function whyNameless({ virtualObject, hostObject }: ReverseObjects, name:
   return `it is no host object of ${name}: it lacks the annotation ${nameMark} and what goes with it; ${right} (--virtual-object, input.yaml)`
 }
 
-/** What the syncer would think of a host object before it took anything back from it. */
-function standing({ virtualObject, hostObject }: ReverseObjects, name: string): Pick<Preview, 'problem' | 'notes'> {
+/** Whether the syncer would take anything back from a host object. */
+function standing(
+  { virtualObject, hostObject }: ReverseObjects,
+  { name, namespace, config }: PreviewOptions,
+): Pick<Preview, 'problem' | 'notes'> {
   const { metadata } = hostObject as unknown as EndpointsObject
   const virtual = (virtualObject as unknown as EndpointsObject | null)?.metadata
   const ref = virtual ? { namespace: virtual.namespace ?? '', name: virtual.name ?? '' } : virtualRefOf(metadata, name)
-  const whose = ref ? whoseIs(metadata, { vcluster: name, ref }) : 'nobody'
-  if (typeof whose === 'object')
-    return { problem: `HostObjectForeign: it belongs to somebody else: ${whose.other}`, notes: [] }
-  const note = "the host object lacks the syncer's marks: as it is it would be replaced, and nothing come back from it"
-  return { notes: whose === 'ours' ? [] : [note] }
+  if (!ref) return { notes: [] }
+  const vcluster = { name, namespace, mapped: mappingOf(config) }
+  const owner = ownershipOf(metadata, { vcluster, ref, kind: 'Endpoints', uid: virtual?.uid })
+  if (owner === 'ours') return { notes: [] }
+  if (owner.reason !== 'unmarked')
+    return { problem: `HostObjectForeign: it was not created by the syncer: ${owner.why}`, notes: [] }
+  return {
+    notes: [
+      "the host object lacks the syncer's marks: the syncer would leave it alone (HostObjectForeign), and nothing would come back from it",
+    ],
+  }
 }
 
 /** Labels and annotations come back from the host; everything else of the virtual object stays. */
@@ -97,14 +109,14 @@ export async function previewToVirtual(objects: ReverseObjects, options: Preview
   const virtual = virtualObject as unknown as EndpointsObject | null
   const known = virtualRefOf(metadata, options.name) ?? {}
   const { labels: _, annotations: __, ...own } = virtual?.metadata ?? (known as Metadata)
-  const back: Metadata = { ...own, ...withoutMarks(metadata) }
+  const back: Metadata = { ...own, ...crossing(metadata, crossesBy(options.config)) }
   const plain = { ...rest, ...virtual, metadata: back } as unknown as JsonObject
   const { patcher } = watched(options)
   const patched = await patcher?.toVirtual({ virtualObject, hostObject, object: plain })
   const { labels, annotations } = ((patched?.object ?? plain) as unknown as EndpointsObject).metadata
   const object = { ...plain, metadata: { ...back, ...(labels && { labels }), ...(annotations && { annotations }) } }
   const trace = patched?.trace ?? []
-  const { problem, notes } = standing(objects, options.name)
+  const { problem, notes } = standing(objects, options)
   return {
     object: object as unknown as JsonObject,
     plain,
@@ -116,11 +128,32 @@ export async function previewToVirtual(objects: ReverseObjects, options: Preview
   }
 }
 
-function withoutMarks({ labels = {}, annotations = {} }: Metadata): Pick<Metadata, 'labels' | 'annotations'> {
-  const crossing = (map: { readonly [key: string]: string }) =>
-    Object.fromEntries(Object.entries(map).filter(([key]) => mayCross(key)))
-  const maps = { labels: crossing(labels), annotations: crossing(annotations) }
+const crossesBy = ({ sync }: Config): KeyPolicy => {
+  const { allowedMetadataKeys: allowed, deniedMetadataKeys: denied } = sync.toHost.endpoints
+  return keyPolicy({ allowed, denied })
+}
+
+function crossing(
+  { labels = {}, annotations = {} }: Metadata,
+  crosses: KeyPolicy,
+): Pick<Metadata, 'labels' | 'annotations'> {
+  const those = (map: { readonly [key: string]: string }) =>
+    Object.fromEntries(Object.entries(map).filter(([key]) => crosses(key)))
+  const maps = { labels: those(labels), annotations: those(annotations) }
   return Object.fromEntries(Object.entries(maps).filter(([, map]) => Object.keys(map).length))
+}
+
+/** A label that does not arrive looks like a mistake in a patch. */
+function keysThatStay(object: JsonObject, config: Config): string[] {
+  const { metadata } = object as unknown as EndpointsObject
+  const crosses = crossesBy(config)
+  return (['labels', 'annotations'] as const).flatMap(part =>
+    Object.keys(metadata[part] ?? {})
+      .filter(key => !neverCrosses(key) && !crosses(key))
+      .map(
+        key => `metadata.${part}[${JSON.stringify(key)}] does not go to the host (allowedMetadataKeys may allow it)`,
+      ),
+  )
 }
 
 function lostChanges({ index, changes }: Step): string[] {

@@ -2,6 +2,7 @@
 
 import { parentPort, workerData } from 'node:worker_threads'
 import { EvalFlags, JSException, QuickJS } from 'quickjs-wasi'
+import { programOf } from './program.ts'
 import { makeFunctions } from './sandbox-functions.ts'
 import { prepareRealm, type RealmOptions } from './sandbox-realm.ts'
 
@@ -79,12 +80,11 @@ function perform(job: Job): Answer {
   return { ...answer, cpuMs: cpuNow(), ...(isFine ? {} : { spent: true }) }
 }
 
-/** The expression stands in a function of its own: what it is given are parameters, and it is strict. */
+/** Compiles the very text that the checker has parsed. */
 function bytecodeOf(source: string): Uint8Array {
   const known = compiled.get(source)
   if (known) return known
-  const parameters = 'value, valueExists, context, atob, btoa, virtualToHostDNS'
-  const made = vm.compile(`(function (${parameters}) { 'use strict'; return (${source}\n) })`, 'expression')
+  const made = vm.compile(programOf(source), 'expression')
   if (compiled.size >= MOST_COMPILED) compiled.clear()
   compiled.set(source, made)
   return made

@@ -1,0 +1,58 @@
+// A secret does not decide how the programs of its consumer start: such names are exported only where they are mapped by name.
+
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { before, test } from 'node:test'
+import { startupVariables } from '../../src/cli/startup-variables.ts'
+import { signedIn } from '../support/cli-home.ts'
+
+const { home } = await signedIn()
+const printing = [process.execPath, '-e', 'console.log(process.env.PATH, process.env.token)']
+before(async () => {
+  await home.ok('set secret app token=- PATH=/evil NODE_OPTIONS=--require=/evil.js', { stdin: 'fine' })
+  await home.ok('set secret plain token=- MY_PATH=/kept', { stdin: 'fine' })
+})
+
+test('a whole secret with such keys is refused, and every one is named', async () => {
+  const said = await home.fails(2, ['run', '-s', 'app', '--', ...printing])
+  assert.match(said, /app\.PATH: PATH changes how programs start/)
+  assert.match(said, /app\.NODE_OPTIONS: NODE_OPTIONS changes how programs start/)
+  assert.match(said, /--secret app\.PATH=PATH/)
+})
+
+test('so is one key of it under its own name', async () => {
+  assert.match(await home.fails(2, ['run', '-s', 'app.PATH', '--', ...printing]), /--secret app\.PATH=PATH/)
+})
+
+test('mapped by name it is exported', async () => {
+  const { stdout } = await home.exec(['run', '-s', 'app.PATH=PATH', '-s', 'app.token', '--', ...printing])
+  assert.equal(stdout, '/evil fine\n')
+})
+
+test('other names are exported as before', async () => {
+  const { stdout } = await home.exec([
+    'run',
+    '-s',
+    'plain',
+    '--',
+    process.execPath,
+    '-e',
+    'console.log(process.env.MY_PATH)',
+  ])
+  assert.equal(stdout, '/kept\n')
+})
+
+test('every published name is refused', async () => {
+  for (const name of Object.values(startupVariables).flat()) {
+    const variable = name.replace('*', 'X')
+    await home.ok(['set', 'secret', 'one', `${variable}=x`])
+    assert.match(await home.fails(2, ['run', '-s', 'one', '--', 'true']), new RegExp(`one\\.${variable}: `))
+    await home.ok(['delete', 'secret', 'one', '--yes'])
+  }
+})
+
+test('docs/CLI.md publishes the list', () => {
+  const page = readFileSync(new URL('../../docs/CLI.md', import.meta.url), 'utf8')
+  for (const [reader, names] of Object.entries(startupVariables))
+    assert.ok(page.includes(`| ${reader} | ${names.map(name => `\`${name}\``).join(', ')} |`), reader)
+})
