@@ -62,6 +62,12 @@ export function openRights(model: Model): Rights {
           for (const rule of model.get(kinds.Role, binding.namespace, roleRef.name)?.object.rules ?? [])
             held.push({ rule, namespace: binding.namespace })
       }
+    // As in Kubernetes, the group may do everything. Only impersonation leads into it.
+    if (principal.groups.has('system:masters'))
+      held.push(
+        { rule: { verbs: ['*'], apiGroups: ['*'], resources: ['*'] }, namespace: '' },
+        { rule: { verbs: ['*'], nonResourceURLs: ['*'] }, namespace: '' },
+      )
     for (const team of principal.teams)
       for (const { name } of model.get(kinds.Team, '', team)?.object.spec?.clusterRoles ?? []) bound(name, '')
     return held
