@@ -142,13 +142,24 @@ function byRule(scope: Scope, request: Request): string | undefined {
 
 /** No wider: every entry of `inner` is covered by one entry of `outer`. In doubt: wider. */
 export function isNoWider(inner: Scope | undefined, outer: Scope | undefined): boolean {
-  if (!restricts(outer)) return true
+  if (inner === outer || !restricts(outer)) return true
   if (!restricts(inner)) return false
   return (
-    targets.every(field => (inner[field] ?? []).every(entry => isCovered(field, entry, outer))) &&
-    rolesOf(inner).every(role => rolesOf(outer).some(one => roleCovers(one, role))) &&
-    (inner.rules ?? []).every(rule => (outer.rules ?? []).some(one => ruleCovers(one, rule)))
+    targets.every(field => isEachIn<Entry>(inner[field], outer[field], entry => isCovered(field, entry, outer))) &&
+    isEachIn(rolesOf(inner), rolesOf(outer), role => rolesOf(outer).some(one => roleCovers(one, role))) &&
+    isEachIn(inner.rules, outer.rules, rule => outer.rules?.some(one => ruleCovers(one, rule)) === true)
   )
+}
+
+/** Most entries stand in both as they are. They are found by a look-up, so that two long lists cost their length and not its square. */
+function isEachIn<T>(
+  inner: readonly T[] | undefined,
+  outer: readonly unknown[] | undefined,
+  isCovered: (entry: T) => boolean,
+): boolean {
+  if (!inner?.length) return true
+  const known = new Set(outer?.map(one => JSON.stringify(one)))
+  return inner.every(one => known.has(JSON.stringify(one)) || isCovered(one))
 }
 
 function isCovered(field: (typeof targets)[number], entry: Entry, outer: Scope): boolean {

@@ -115,17 +115,23 @@ function readMessage(bytes: Buffer, shape: Shape): { [key: string]: Json } {
 function put(out: { [key: string]: Json }, name: string, type: Type, { bytes, value: flag }: Field): void {
   if (type === 'bool') out[name] = flag !== 0
   if (!bytes) return
-  const many = () => (out[name] ?? []) as readonly Json[]
   if (type === 'string') {
     if (bytes.length) out[name] = bytes.toString()
-  } else if (type === 'strings') out[name] = [...many(), bytes.toString()]
+  } else if (type === 'strings') append(out, name, bytes.toString())
   else if (type === 'map') {
     const { key = '', value = '' } = readMessage(bytes, { 1: ['key', 'string'], 2: ['value', 'string'] })
     const map = (out[name] ?? emptyMap()) as { [key: string]: Json }
     map[key as string] = value
     out[name] = map
-  } else if (isRepeated(type)) out[name] = [...many(), readMessage(bytes, type[0])]
+  } else if (isRepeated(type)) append(out, name, readMessage(bytes, type[0]))
   else if (typeof type === 'object') out[name] = readMessage(bytes, type)
+}
+
+/** In place: a copy for every element would make a body of many small ones cost its square. */
+function append(out: { [key: string]: Json }, name: string, value: Json): void {
+  const list = out[name] as Json[] | undefined
+  if (list) list.push(value)
+  else out[name] = [value]
 }
 
 const isRepeated = (type: Type): type is readonly [Shape] => Array.isArray(type)

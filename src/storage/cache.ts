@@ -68,15 +68,15 @@ function emptyBucket(): Bucket {
 
 function reindex(bucket: Bucket, key: string, previous: Labels, next: Labels): void {
   if (previous === next) return
-  const [before, after] = [termsOf(previous), termsOf(next)]
+  const [before, after] = [new Set(termsOf(previous)), new Set(termsOf(next))]
   for (const term of before) {
-    const keys = after.includes(term) ? undefined : bucket.index.get(term)
+    const keys = after.has(term) ? undefined : bucket.index.get(term)
     if (keys === undefined) continue
     removeKey(keys, key)
     if (keys.size === 0) bucket.index.delete(term)
   }
   for (const term of after) {
-    if (before.includes(term)) continue
+    if (before.has(term)) continue
     const keys = bucket.index.get(term) ?? sortedKeys()
     if (keys.size === 0) bucket.index.set(term, keys)
     addKey(keys, key)
