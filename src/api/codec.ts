@@ -1,13 +1,13 @@
 // Bytes to JSON values and back; everybody who reads or writes a body calls it. yaml-codec.ts reads YAML.
-import { DecodeError, readJson } from './json-reader.ts'
+import { DecodeError, type ReadOptions, readJson } from './json-reader.ts'
 import type { Json } from './object.ts'
 
 /** `duplicates` are warnings as they go to the client. */
 export type Decoded = { readonly value: Json; readonly duplicates: readonly string[] }
 
 /** Throws DecodeError. */
-export function decode(bytes: Uint8Array): Decoded {
-  const { value, duplicates } = readJson(decodeText(bytes))
+export function decode(bytes: Uint8Array, options: ReadOptions = {}): Decoded {
+  const { value, duplicates } = readJson(decodeText(bytes), options)
   return { value, duplicates: duplicates.map(path => `duplicate field "${path}"`) }
 }
 

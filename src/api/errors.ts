@@ -195,6 +195,12 @@ export const tooLong = (field: string, bytes: number): FieldError => ({
   field,
   message: `Too long: may not be more than ${bytes} bytes`,
 })
+export const tooManyReason = 'FieldValueTooMany'
+export const tooMany = (field: string, actual: number, most: number): FieldError => ({
+  reason: tooManyReason,
+  field,
+  message: `Too many: ${actual}: must have at most ${most} items`,
+})
 export const duplicateValue = (field: string, value: unknown): FieldError => ({
   reason: 'FieldValueDuplicate',
   field,

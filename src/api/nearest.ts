@@ -5,6 +5,7 @@ const longest = 64
 
 /** undefined where nothing is near enough to be meant. */
 function nearest(word: string, known: Iterable<string>): string | undefined {
+  if (word.length > longest) return undefined
   let best: string | undefined
   let least = Math.max(1, Math.floor(word.length / 3)) + 1
   for (const one of known) {

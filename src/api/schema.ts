@@ -18,6 +18,9 @@ export type Schema = {
   readonly required?: readonly string[]
   readonly additionalProperties?: Schema | boolean
   readonly items?: Schema
+  /** Most items of a list, and most members of a map (D72). */
+  readonly maxItems?: number
+  readonly maxProperties?: number
   readonly 'x-kubernetes-list-type'?: 'atomic' | 'set' | 'map'
   readonly 'x-kubernetes-list-map-keys'?: readonly string[]
   readonly 'x-kubernetes-map-type'?: 'granular' | 'atomic'
@@ -49,16 +52,30 @@ export const time = (description: string, extra: Extra = {}) =>
 export const oneOf = <const V extends string[]>(values: [...V], description: string, extra: Extra = {}) =>
   Type.Unsafe<V[number]>({ type: 'string', enum: values, description, ...extra })
 
+/** How many a list or a map has at most, unless its field says otherwise: what one write costs is bounded (D72). */
+const usualMost = 250
+
 /** Lists are one value to server-side apply unless they say how their items are told apart (D23). */
 export const list = <T extends TSchema>(items: T, description: string, extra: Extra = {}) =>
-  Type.Array(items, { description, 'x-kubernetes-list-type': 'atomic', ...extra })
-export const setOf = <T extends TSchema>(items: T, description: string) =>
-  Type.Array(items, { description, 'x-kubernetes-list-type': 'set' })
+  Type.Array(items, { description, 'x-kubernetes-list-type': 'atomic', maxItems: usualMost, ...extra })
+export const setOf = <T extends TSchema>(items: T, description: string, extra: Extra = {}) =>
+  Type.Array(items, { description, 'x-kubernetes-list-type': 'set', maxItems: usualMost, ...extra })
 export const mapList = <T extends TSchema>(items: T, keys: readonly string[], description: string) =>
-  Type.Array(items, { description, 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': keys })
+  Type.Array(items, {
+    description,
+    'x-kubernetes-list-type': 'map',
+    'x-kubernetes-list-map-keys': keys,
+    maxItems: usualMost,
+  })
 
 export const mapOf = <T extends TSchema>(values: T, description: string, extra: Extra = {}) =>
-  Type.Unsafe<{ [key: string]: Static<T> }>({ type: 'object', additionalProperties: values, description, ...extra })
+  Type.Unsafe<{ [key: string]: Static<T> }>({
+    type: 'object',
+    additionalProperties: values,
+    description,
+    maxProperties: usualMost,
+    ...extra,
+  })
 
 /** For structs in which the absence of a field means "unrestricted". */
 export const closed = { 'x-closed': true } as const

@@ -1,5 +1,6 @@
 // What a question asks about that this server does not know: an answer to it would be right, and of no use. explain.ts says so (D27).
 
+import { cut } from '../api/errors.ts'
 import type { Kind, Question } from '../api/kind.ts'
 import { didYouMean } from '../api/nearest.ts'
 
@@ -11,7 +12,8 @@ const subresourcesBeside: { readonly [resource: string]: readonly string[] } = {
 /** Sentences; none where everything is known. */
 export function unknownIn(question: Question, kinds: readonly Kind[]): string[] {
   if ('path' in question) return []
-  const { group, resource, subresource = '' } = question.target
+  const { group, subresource = '' } = question.target
+  const resource = cut(question.target.resource)
   if (resourcesBeside.includes(resource)) return []
   const served = kinds.filter(kind => kind.served)
   const kind = served.find(one => one.plural === resource && (one.group === group || group === '*'))
@@ -23,7 +25,7 @@ export function unknownIn(question: Question, kinds: readonly Kind[]): string[] 
           resource,
           served.map(one => one.plural),
         )
-    return [`this server has no resource "${resource}" in the group "${group}"${hint}`]
+    return [`this server has no resource "${resource}" in the group "${cut(group)}"${hint}`]
   }
   const parts = [
     ...Object.keys(kind.subresources),
@@ -31,11 +33,11 @@ export function unknownIn(question: Question, kinds: readonly Kind[]): string[] 
     ...(subresourcesBeside[resource] ?? []),
   ]
   if (subresource && subresource !== '*' && !parts.includes(subresource))
-    return [`${resource} have no subresource "${subresource}"${didYouMean(subresource, parts)}`]
+    return [`${resource} have no subresource "${cut(subresource)}"${didYouMean(subresource, parts)}`]
   if (subresource || verbsBeside.includes(question.verb)) return []
   const verbs: readonly string[] = kind.verbs
   if (verbs.includes(question.verb)) return []
   return [
-    `${resource} have no verb "${question.verb}"${didYouMean(question.verb, verbs) || `; they have ${verbs.join(', ')}`}`,
+    `${resource} have no verb "${cut(question.verb)}"${didYouMean(question.verb, verbs) || `; they have ${verbs.join(', ')}`}`,
   ]
 }

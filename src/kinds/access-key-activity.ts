@@ -9,6 +9,7 @@ const spec = struct('Which keys, and when.', {
   keys: list(
     struct('A key that was used.', { uid: text('Its uid.'), lastActivity: time('When.') }, ['uid', 'lastActivity']),
     'The keys; one that is not there any more is passed over.',
+    { maxItems: 1000 },
   ),
 })
 const status = struct('What came of it.', { recorded: integer('How many of the keys are there.') })

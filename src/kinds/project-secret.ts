@@ -87,12 +87,12 @@ export const ProjectSecret: KindOf<Resource<Static<typeof spec>, Static<typeof s
   keepsLastRead: true,
   join: joinLastRead,
   besides: (old, next) => previousVersion(ProjectSecret, old, next),
-  validate: next => [
+  validate: (next, old) => [
     ...checkNamespace(next.metadata.namespace ?? ''),
     ...(next.spec?.sharedSecretRef && !next.spec.sharedSecretRef.name
       ? [required('spec.sharedSecretRef.name', 'which SharedSecret to follow')]
       : []),
-    ...checkData(next.spec?.data),
+    ...checkData(next.spec?.data, old?.spec?.data),
     ...checkOwner(next.spec?.owner),
     ...checkAccess(next.spec?.access),
   ],

@@ -14,7 +14,7 @@ const policyRule = struct(
     verbs: list(text(''), 'Verbs; * is every verb.'),
     apiGroups: list(text(''), 'API groups; "" is the core group, * every group.'),
     resources: list(text(''), 'Plural names, with /subresource where one is meant; * is all.'),
-    resourceNames: list(text(''), 'Names the rule is confined to. Empty: every name.'),
+    resourceNames: list(text(''), 'Names the rule is confined to. Empty: every name.', { maxItems: 1000 }),
     nonResourceURLs: list(text(''), 'Paths; a trailing * only as the whole last step. Only in a ClusterRole.'),
   },
   ['verbs'],
@@ -22,7 +22,7 @@ const policyRule = struct(
 )
 export type PolicyRule = Static<typeof policyRule>
 
-const rules = list(policyRule, 'What the role allows; rules add up.')
+const rules = list(policyRule, 'What the role allows; rules add up.', { maxItems: 1000 })
 
 const requirement = struct(
   'A requirement on a label.',
@@ -73,6 +73,7 @@ const subjects = list(
     ['kind', 'name'],
   ),
   'Who the role is given to.',
+  { maxItems: 1000 },
 )
 
 /** Marks what mirrors an object's own rights for people to see. It grants nothing: the object is judged itself (D26). */

@@ -6,17 +6,19 @@ import { mapOf, text } from '../api/schema.ts'
 export const data = mapOf(
   text('', { format: 'byte' }),
   'Secret data. Keys consist of alphanumeric characters, -, _ or .; values are base64 (RFC 4648 section 4) of any bytes.',
+  { maxProperties: 4096 },
 )
 
 const keyPattern = /^[-._a-zA-Z0-9]+$/
-const maxBytes = 1024 * 1024
+/** Decoded. Larger data that is stored already may stay (D72). */
+const maxBytes = 512 * 1024
+
+type Data = { readonly [key: string]: string }
 
 /** All problems of a data map. Values are never repeated in a message. */
-export function checkData(map: { readonly [key: string]: string } | undefined): FieldError[] {
+export function checkData(map: Data | undefined, old?: Data): FieldError[] {
   const errors: FieldError[] = []
-  let bytes = 0
   for (const key of Object.keys(map ?? {})) {
-    const value = map?.[key] ?? ''
     if (!isEnough(errors) && (key.length > 253 || !keyPattern.test(key)))
       errors.push(
         invalidValue(
@@ -25,11 +27,18 @@ export function checkData(map: { readonly [key: string]: string } | undefined): 
           "a key is 1 to 253 alphanumeric characters, '-', '_' or '.' (regex used for validation is '[-._a-zA-Z0-9]+')",
         ),
       )
-    bytes += (value.length / 4) * 3 - (value.endsWith('==') ? 2 : value.endsWith('=') ? 1 : 0)
   }
-  if (bytes > maxBytes)
+  const bytes = decodedBytes(map)
+  if (bytes > maxBytes && bytes > decodedBytes(old))
     errors.push(invalidSecret('spec.data', `${Math.ceil(bytes)} bytes decoded; may not be more than ${maxBytes}`))
   return errors
+}
+
+function decodedBytes(map: Data = {}): number {
+  let bytes = 0
+  for (const value of Object.values(map))
+    bytes += (value.length / 4) * 3 - (value.endsWith('==') ? 2 : value.endsWith('=') ? 1 : 0)
+  return bytes
 }
 
 export const lastApplied = 'metadata.annotations["kubectl.kubernetes.io/last-applied-configuration"]'

@@ -55,7 +55,11 @@ export const SharedSecret: KindOf<Resource<Static<typeof spec>, Static<typeof st
   keepsLastRead: true,
   join: joinLastRead,
   besides: (old, next) => previousVersion(SharedSecret, old, next),
-  validate: next => [...checkData(next.spec?.data), ...checkOwner(next.spec?.owner), ...checkAccess(next.spec?.access)],
+  validate: (next, old) => [
+    ...checkData(next.spec?.data, old?.spec?.data),
+    ...checkOwner(next.spec?.owner),
+    ...checkAccess(next.spec?.access),
+  ],
   sample: {
     apiVersion: 'management.platform.sh/v1',
     kind: 'SharedSecret',

@@ -23,7 +23,7 @@ const spec = struct('Desired state of the team.', {
   description: text('Description of the team.'),
   owner,
   username: text('Name of the team for identification and as image-registry namespace; a DNS label, default the name.'),
-  users: setOf(text(''), 'Users that belong to the team.'),
+  users: setOf(text(''), 'Users that belong to the team.', { maxItems: 2000 }),
   groups: setOf(
     text(''),
     'Groups, as defined in a token, whose members belong to the team; none that begins with system: or platform:.',

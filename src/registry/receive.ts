@@ -1,6 +1,6 @@
 // Takes in what a client sent for a kind: the envelope's rules, unknown and duplicate fields (D24, wire §1.7, §1.8).
 
-import { type ApiError, badRequest, type FieldError, invalid, invalidValue } from '../api/errors.ts'
+import { type ApiError, badRequest, type FieldError, invalid, invalidValue, tooManyReason } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
 import { metadataSchema } from '../api/metadata-schema.ts'
 import { emptyMap, isObject, type Json, type JsonObject, type Metadata, type Resource } from '../api/object.ts'
@@ -35,6 +35,9 @@ export function receive(
     if (!schema) noteUnknown(atRoot, '', key)
     else if (value !== null) object[key] = conform(schema, value, key, found)
   }
+  // What exceeds a limit is not looked at any further: that would cost what the limit is there to save.
+  if (found.errors.some(({ reason }) => reason === tooManyReason))
+    throw invalid(kind, metadata.name ?? '', found.errors)
   report(kind, (metadata.name ?? '') as string, found, atRoot.unknown, options, strictness)
   return { object: object as unknown as Resource, errors: [...errors, ...found.errors] }
 }
@@ -56,6 +59,7 @@ function receiveMetadata(kind: Kind, sent: JsonObject, found: Findings): Metadat
   const metadata = conform(metadataSchema, value, 'metadata', own)
   found.unknown.push(...own.unknown)
   found.deprecated.push(...own.deprecated)
+  found.errors.push(...own.errors.filter(error => error.reason === tooManyReason))
   // Missing parts of ownerReferences are field errors; a wrong JSON type is not decodable at all.
   const [wrong] = own.errors.filter(error => error.reason === 'FieldValueTypeInvalid')
   if (wrong) {

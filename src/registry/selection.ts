@@ -5,8 +5,8 @@ import type { Kind } from '../api/kind.ts'
 import type { Filter, Selection } from '../api/resources.ts'
 import { parseFieldSelector, parseLabelSelector, SelectorError } from '../api/selector.ts'
 import type { Entry, Key, ListQuery, ListResult } from '../storage/store.ts'
-import { presentAmong } from './broken-seal.ts'
 import type { Context } from './context.ts'
+import { openPart } from './open-part.ts'
 
 type Test = (entry: Entry) => boolean
 
@@ -60,7 +60,7 @@ const all =
     tests.every(test => test(entry))
 
 function accessOf(ctx: Context, kind: Kind, selectors: readonly Test[], only: Filter): EntryAccess {
-  const allows: Test = entry => only(presentAmong(ctx, kind, entry).object)
+  const allows: Test = entry => only(openPart(kind, entry))
   return {
     matched: all([...selectors, allows]),
     stillAllowed: entry => {

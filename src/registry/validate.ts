@@ -10,6 +10,7 @@ import {
   mostErrors,
   notSupported,
   required,
+  tooMany,
   wrongType,
 } from '../api/errors.ts'
 import { emptyMap, isObject, type Json, keysOf } from '../api/object.ts'
@@ -27,7 +28,7 @@ export function conform(schema: Schema, value: Json, path: string, found: Findin
     case 'object':
       if (!isObject(value)) return mismatch(schema, value, path, found)
       return schema.additionalProperties && typeof schema.additionalProperties === 'object'
-        ? conformMap(schema.additionalProperties, value, path, found)
+        ? conformMap(schema, value, path, found)
         : conformStruct(schema, value, path, found)
     case 'array':
       return Array.isArray(value) ? conformList(schema, value, path, found) : mismatch(schema, value, path, found)
@@ -70,8 +71,15 @@ export function noteUnknown({ unknown }: Pick<Findings, 'unknown'>, path: string
   if (unknown.length < mostErrors) unknown.push(join(path, key))
 }
 
-function conformMap(values: Schema, value: { readonly [key: string]: Json }, path: string, found: Findings): Json {
+function conformMap(
+  { additionalProperties, maxProperties: most = Number.POSITIVE_INFINITY }: Schema,
+  value: { readonly [key: string]: Json },
+  path: string,
+  found: Findings,
+): Json {
+  const values = additionalProperties as Schema
   const keys = keysOf(value)
+  if (keys.length > most) return exceeding(value, path, keys.length, most, found)
   if (keys.length && keys.every(key => fits(values, value[key] as Json))) return value
   const out = emptyMap()
   for (const key of keys) {
@@ -80,6 +88,12 @@ function conformMap(values: Schema, value: { readonly [key: string]: Json }, pat
     if (item !== null) out[key] = conform(values, item, join(path, key), found)
   }
   return keys.some(key => out[key] !== undefined) ? out : nothing
+}
+
+/** Nothing of it is looked at: that is what the limit is for. */
+function exceeding(value: Json, path: string, actual: number, most: number, found: Findings): Json {
+  found.errors.push(tooMany(path, actual, most))
+  return value
 }
 
 /** A map without members, known without being looked into. */
@@ -94,7 +108,8 @@ const fits = (schema: Schema, value: Json) =>
   (!schema.format || (schema.format === 'byte' && base64.test(value as string)))
 
 function conformList(schema: Schema, value: readonly Json[], path: string, found: Findings): Json {
-  const items = schema.items ?? {}
+  const { items = {}, maxItems: most = Number.POSITIVE_INFINITY } = schema
+  if (value.length > most) return exceeding(value, path, value.length, most, found)
   const out = value.every(item => fits(items, item)) ? value : conformItems(items, value, path, found)
   const type = schema['x-kubernetes-list-type']
   if (type === 'set' || type === 'map') checkUnique(schema, out, path, found)

@@ -320,7 +320,7 @@ export function createSuite(open: OpenHouse): void {
     })
 
     test('of a body that is wrong all over a hundred errors are told, and no more are looked for (D6)', async () => {
-      const many = Array.from({ length: 60_000 }, (_, index) => index.toString(36))
+      const many = Array.from({ length: 240 }, (_, index) => index.toString(36))
       const map = (value: (word: string) => [string, unknown]) => Object.fromEntries(many.map(value))
       const bodies = {
         labels: { metadata: { name: 'x', labels: map(word => [`${word}!`, '']) } },
@@ -355,6 +355,32 @@ export function createSuite(open: OpenHouse): void {
         assert.match(answers[0]?.message ?? '', /, and more than these 100\]$/, what)
         // Far more than it takes, and far less than it took.
         assert.ok(cpuTime < 600, `${what}: ${cpuTime} ms`)
+      }
+    })
+
+    test('of more than a list or a map may have, nothing is looked at, and the limit is named (D72)', async () => {
+      const many = Array.from({ length: 20_000 }, (_, index) => index.toString(36))
+      const map = Object.fromEntries(many.map(word => [`${word}!`, '']))
+      for (const [field, body] of Object.entries({
+        'metadata.labels': { metadata: { name: 'x', labels: map } },
+        'metadata.annotations': { metadata: { name: 'x', annotations: map } },
+        'metadata.finalizers': { metadata: { name: 'x', finalizers: many } },
+        'metadata.ownerReferences': { metadata: { name: 'x', ownerReferences: many.map(uid => ({ uid })) } },
+        'spec.tags': { metadata: { name: 'x' }, spec: { tags: many } },
+        'spec.settings': { metadata: { name: 'x' }, spec: { settings: map } },
+      })) {
+        const status = await refused(house().resources.create(Widget, '', json(body)), { code: 422 })
+        assert.deepEqual(causes(status), [`${field} FieldValueTooMany`])
+        assert.match(status.message ?? '', /Too many: 20000: must have at most 250 items/)
+        const apply = json({ apiVersion: 'management.platform.sh/v1', kind: 'Widget', ...body })
+        const at = { namespace: '', name: 'x' }
+        const applied = house().resources.patch(
+          Widget,
+          at,
+          { type: 'apply', body: apply, force: false },
+          { fieldManager: 'a' },
+        )
+        assert.deepEqual(causes(await refused(applied, { code: 422 })), [`${field} FieldValueTooMany`])
       }
     })
 

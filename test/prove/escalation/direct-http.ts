@@ -11,7 +11,7 @@ export type HttpRequest = {
   readonly url: string
   /** Lower-case names. */
   readonly headers: { readonly [name: string]: string }
-  readonly body?: string
+  readonly body?: string | Uint8Array
 }
 export type HttpAnswer = { readonly code: number; readonly text: string }
 
@@ -25,7 +25,7 @@ export async function send(handle: Handler, { method, url, headers, body }: Http
   return { code: answer.statusCode, text: answer.text }
 }
 
-function requestOf(method: string, url: string, headers: HttpRequest['headers'], body: string | undefined): Request {
+function requestOf(method: string, url: string, headers: HttpRequest['headers'], body: HttpRequest['body']): Request {
   const bytes = body === undefined ? undefined : Buffer.from(body)
   const all = {
     host: 'localhost',
@@ -67,6 +67,7 @@ class DirectResponse extends EventEmitter {
   end(body?: string | Uint8Array): this {
     if (body !== undefined)
       this.text = (typeof body === 'string' ? Buffer.from(body, 'latin1') : Buffer.from(body)).toString()
+    queueMicrotask(() => this.emit('close'))
     return this
   }
   destroy(): void {

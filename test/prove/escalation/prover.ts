@@ -152,7 +152,7 @@ export async function openProver(): Promise<Prover> {
       if (token) credentials.tokens.push(token)
     }
     const written = model.get(step.kind, step.namespace, name)
-    if (step.kind.shared && written && request.body) canaries.planted(request.body, written.uid)
+    if (step.kind.shared && written && request.body) canaries.planted(String(request.body), written.uid)
   }
 
   const reachNow = () => reachOf({ model, rights, credentials }, coalition)

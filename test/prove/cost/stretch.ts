@@ -1,0 +1,76 @@
+// Objects of every kind in which one list, map or text is stretched: as far as its schema allows, and beyond.
+
+import type { Kind } from '../../../src/api/kind.ts'
+import { wholeSchema } from '../../../src/api/metadata-schema.ts'
+import { isObject, type Json, type JsonObject } from '../../../src/api/object.ts'
+import type { Schema } from '../../../src/api/schema.ts'
+
+/** `make(count)`: the object with so many items, members or characters there. */
+export type Stretch = { readonly path: string; readonly most: number; make(count: number): JsonObject }
+
+/** A text has no limit of its own; a body has. */
+const longestText = 2_000_000
+const skipped = new Set([
+  'apiVersion',
+  'kind',
+  'metadata.managedFields',
+  'metadata.name',
+  'metadata.namespace',
+  'status',
+])
+
+export function stretches(kind: Kind): Stretch[] {
+  const base = kind.sample
+  return [...places(wholeSchema(kind), [])].map(({ path, most, value }) => ({
+    path: path.join('.'),
+    most,
+    make: count => put(base, path, value(count)) as JsonObject,
+  }))
+}
+
+type Place = { readonly path: readonly string[]; readonly most: number; readonly value: (count: number) => Json }
+
+function* places(schema: Schema, path: readonly string[]): Generator<Place> {
+  if (skipped.has(path.join('.')) || schema['x-internal']) return
+  if (schema.type === 'string' && !schema.enum && !schema.format)
+    yield { path, most: longestText, value: count => 'x'.repeat(count) }
+  if (schema.items) {
+    const items = schema.items
+    yield {
+      path,
+      most: schema.maxItems ?? 10_000,
+      value: count => Array.from({ length: count }, (_, at) => item(items, at)),
+    }
+    for (const place of places(items, []))
+      if (place.path.length) yield { ...place, path: [...path, '0', ...place.path] }
+  }
+  if (schema.type === 'object' && typeof schema.additionalProperties === 'object') {
+    const values = schema.additionalProperties
+    yield {
+      path,
+      most: schema.maxProperties ?? 10_000,
+      value: count => Object.fromEntries(Array.from({ length: count }, (_, at) => [`key-${at}`, item(values, at)])),
+    }
+  }
+  for (const [name, property] of Object.entries(schema.properties ?? {})) yield* places(property, [...path, name])
+}
+
+/** The smallest value of a schema, another one for every number. */
+function item(schema: Schema, at: number): Json {
+  if (schema.enum) return schema.enum[at % schema.enum.length] as string
+  if (schema.format === 'byte') return 'aGk='
+  if (schema.format === 'date-time') return '2026-01-02T03:04:05Z'
+  if (schema.type === 'integer') return at
+  if (schema.type === 'boolean') return true
+  if (schema.type === 'array') return [item(schema.items ?? {}, at)]
+  if (schema.type !== 'object') return `word-${at}`
+  const needed = schema.required ?? Object.keys(schema.properties ?? {}).slice(0, 1)
+  return Object.fromEntries(needed.map(name => [name, item(schema.properties?.[name] ?? {}, at)]))
+}
+
+function put(object: Json, [first, ...rest]: readonly string[], value: Json): Json {
+  if (first === undefined) return value
+  if (first === '0') return [put({}, rest, value)]
+  const there = isObject(object) ? object : {}
+  return { ...there, [first]: put(there[first] ?? {}, rest, value) }
+}

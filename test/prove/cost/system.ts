@@ -1,0 +1,90 @@
+// A whole server in this process, without sockets: the real wiring, controllers and request handler over a memory store.
+// The cost prover measures what a request costs the main thread.
+
+import { randomBytes, randomUUID } from 'node:crypto'
+import { startControllers } from '../../../src/bin/controllers.ts'
+import { openHouse } from '../../../src/bin/house.ts'
+import { readSettings } from '../../../src/bin/settings.ts'
+import { openPages } from '../../../src/http/pages.ts'
+import { requestHandler } from '../../../src/http/server.ts'
+import { kinds } from '../../../src/kinds/index.ts'
+import { makeKey } from '../../../src/kinds/key-format.ts'
+import { OwnedAccessKey } from '../../../src/kinds/owned-access-key.ts'
+import { openAudit } from '../../../src/serving/audit.ts'
+import { openFairLimits } from '../../../src/serving/fair-limits.ts'
+import { openGuard } from '../../../src/serving/guard.ts'
+import { openMetrics } from '../../../src/serving/metrics.ts'
+import { openStorage } from '../../../src/storage/index.ts'
+import { type HttpAnswer, type HttpRequest, send } from '../escalation/direct-http.ts'
+
+export type System = {
+  readonly adminKey: string
+  ask(request: HttpRequest): Promise<HttpAnswer>
+  close(): Promise<void>
+}
+
+const noSink = {
+  write: () => true,
+  failure: undefined,
+  flush: async () => {},
+  settled: async () => true,
+  close: async () => {},
+}
+
+export async function openSystem(): Promise<System> {
+  const now = Date.now
+  const settings = await readSettings([], {})
+  const storage = await openStorage({ engine: 'memory', directory: '', now })
+  const failed = () => {}
+  const guard = openGuard({ now, limit: 0 })
+  const adminKey = makeKey(size => randomBytes(size))
+  const house = openHouse({
+    storage,
+    keys: [{ id: 'test', key: randomBytes(32) }],
+    now,
+    failed,
+    guard,
+    baseUrl: () => 'https://platform.test',
+    first: async inside => {
+      await inside.create(OwnedAccessKey, '', { metadata: { name: 'admin' }, spec: { user: 'admin', key: adminKey } })
+    },
+  })
+  await house.ready
+  const controllers = startControllers({ house, storage, settings, now, failed })
+  await controllers.ready
+  const ending = new AbortController()
+  const metrics = openMetrics()
+  const audit = openAudit({
+    policy: { rules: [{ level: 'Metadata' }] },
+    sink: noSink,
+    hash: () => '',
+    now,
+    sourcesOf: guard.sourcesOf,
+    counted: () => {},
+  })
+  const handle = requestHandler({
+    kinds,
+    access: { ...house, guard, audit },
+    resourcesFor: house.registry.as,
+    noteRead: house.noteRead,
+    ...openPages({ kinds, checks: { livez: [], readyz: [] }, metrics, now, version: 'test', issuer: house.issuer }),
+    limits: openFairLimits({ most: { read: 400, write: 400, watch: 400 }, share: 1, rate: 0, burst: 0, now }),
+    turns: () => undefined,
+    refuseUnaudited: false,
+    loopbackOnly: true,
+    now,
+    uuid: randomUUID,
+    ending: ending.signal,
+    observe: () => {},
+  })
+  return {
+    adminKey,
+    ask: request => send(handle, request),
+    async close() {
+      ending.abort()
+      await controllers.stop()
+      house.stop()
+      await storage.close()
+    },
+  }
+}
