@@ -1,7 +1,7 @@
 // What is kept and what is shown: sealing before storage, opening for an answer, and taking out what never leaves (D13, D21, D28).
 
 import { canonical } from '../api/codec.ts'
-import { sealBroken } from '../api/errors.ts'
+import { sealBroken, tooLarge } from '../api/errors.ts'
 import type { Kind, Shown } from '../api/kind.ts'
 import { isObject, type Json, type JsonObject, type Resource } from '../api/object.ts'
 import { parseStored } from '../api/parsed.ts'
@@ -52,10 +52,14 @@ const inTheHead = new Set(['apiVersion', 'kind', 'metadata'])
 /** The bytes to store: sealed, canonical, with a gap for the revision. `isSealed`: it is sealed already. */
 export function encode(ctx: Pick<Context, 'sealer'>, kind: Kind, object: Resource, isSealed = false): Value {
   let kept = object as unknown as JsonObject
+  let sealed = 0
   for (const text of isSealed ? [] : kind.sealed) {
     const path = fieldPath(text)
     const value = readAt(kept, path)
-    if (value !== undefined) kept = writeAt(kept, path, ctx.sealer.seal(place(kind, kept, text), canonical(value)))
+    if (value === undefined) continue
+    const bytes = ctx.sealer.seal(place(kind, kept, text), canonical(value))
+    sealed += bytes.length
+    kept = writeAt(kept, path, bytes)
   }
   const metadata = kept['metadata'] as JsonObject
   // uid is the last key of canonical metadata, so the revision's place is right before it.
@@ -63,7 +67,17 @@ export function encode(ctx: Pick<Context, 'sealer'>, kind: Kind, object: Resourc
   const head = `{"apiVersion":${JSON.stringify(kept['apiVersion'])},"kind":${JSON.stringify(kept['kind'])},"metadata":${others},"resourceVersion":"`
   const tail = canonical(kept, inTheHead)
   const text = `${head}","uid":${JSON.stringify(metadata['uid'])}}${tail === '{}' ? '}' : `,${tail.slice(1)}`}`
+  if (!isSealed) checkSize(kind, text.length - sealed)
   return { text: Buffer.from(text), gap: Buffer.byteLength(head) }
+}
+
+/** Of a secret, its data is bounded by itself (D72). */
+function checkSize(kind: Kind, length: number): void {
+  const most = kind.sealed.includes('spec.data') ? 320 * 1024 : 1024 * 1024
+  if (length > most)
+    throw tooLarge(
+      `Request entity too large: the ${kind.kind} would be stored with ${length} bytes; at most ${most} are allowed${kind.sealed.length ? ', data not counted' : ''}`,
+    )
 }
 
 function place(kind: Kind, object: JsonObject, path: string): Place {

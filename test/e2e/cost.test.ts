@@ -127,6 +127,23 @@ describe('inputs that once stalled the server', { timeout: 120_000 }, () => {
     )
   })
 
+  test('an object that would be stored with more than 1 MiB, or a secret with 320 KiB beside its data, is 413', async () => {
+    const team = (size: number) =>
+      ask('POST', `${ours}/teams`, { metadata: { generateName: 'large-' }, spec: { description: 'x'.repeat(size) } })
+    assert.equal((await team(1000 * 1024)).code, 201)
+    const refused = await team(1024 * 1024)
+    assert.equal(refused.code, 413)
+    assert.match(refused.text, /at most 1048576 are allowed/)
+    const data = { a: Buffer.alloc(512 * 1024).toString('base64') }
+    const secret = (size: number) =>
+      ask('POST', `${ours}/namespaces/large/sharedsecrets`, {
+        metadata: { generateName: 'large-' },
+        spec: { data, description: 'x'.repeat(size) },
+      })
+    assert.equal((await secret(300 * 1024)).code, 201)
+    assert.match((await secret(320 * 1024)).text, /at most 327680 are allowed, data not counted/)
+  })
+
   test('lists by somebody who may see none of 300 large secrets of others', async () => {
     const data = { a: Buffer.alloc(200_000).toString('base64') }
     for (const at of many(300, index => index))
