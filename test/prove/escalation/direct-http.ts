@@ -49,7 +49,8 @@ function requestOf(method: string, url: string, headers: HttpRequest['headers'],
       this.push(null)
     },
   })
-  return Object.assign(stream, fields) as unknown as Request
+  // The whole request is there before it is handled.
+  return Object.assign(stream, fields, { complete: true }) as unknown as Request
 }
 
 /** As much of a ServerResponse as the handler uses. */
