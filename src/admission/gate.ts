@@ -9,7 +9,7 @@ import type { Kind, Tools } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
 import { teamUidsOf, withTeamUids } from '../kinds/team-uids.ts'
 import { checkCredential, releaseKey } from './access-key.ts'
-import { refuseBuiltInChange } from './built-in.ts'
+import { refuseBuiltInChange, refuseBuiltInDeletion } from './built-in.ts'
 import { type Check, checkGrants } from './check-grants.ts'
 import { isOnlyForCollector } from './collector.ts'
 import { pinSource } from './copied-source.ts'
@@ -24,7 +24,7 @@ async function admit({ kind, next: sent, old, tools }: GatedWrite): Promise<Reso
   const next = keepReserved(kind, sent, old)
   if (!kind.grants) return next
   refuseBuiltInChange(kind, next, old)
-  if (kind.checkedWhole && old && isOnlyForCollector(next, old)) return next
+  if (kind.checkedWhole && old && !isScoped(tools) && isOnlyForCollector(next, old)) return next
   const source = pinSource(kind, next, old, tools)
   const [before, after] = [old ? kind.grants(old) : [], kind.grants(source)]
   if (isScoped(tools)) refuseScoped(kind, source, { before, after }, tools)
@@ -37,9 +37,10 @@ async function admit({ kind, next: sent, old, tools }: GatedWrite): Promise<Reso
   return withTeamUids(source, isScoped(tools) ? uids.kept : await pinAgain(check, after, uids, known))
 }
 
-/** With a scoped key one may delete only keys whose scope is no wider than one's own (D14). */
+/** Built-in roles stay; with a scoped key one may delete only keys whose scope is no wider than one's own (D14). */
 function release(kind: Kind, old: Resource, tools: Tools): void {
   if (tools.caller === systemCaller) return
+  refuseBuiltInDeletion(kind, old)
   if (kind.grants?.(old).some(({ type }) => type === 'credential')) releaseKey(kind, old, tools)
 }
 

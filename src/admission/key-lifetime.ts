@@ -11,7 +11,9 @@ export function checkLifetime(write: KeyWrite): void {
   checkSetting(write)
   const { next, old, tools, isIssued, administers } = write
   const isEnabled = old?.spec?.disabled === true && !next.spec?.disabled
-  if (administers || (old && !isIssued && !isEnabled && !isLifetimeChanged(next, old))) return
+  // A scoped key does not administer: what it makes is bounded as it is itself.
+  const isExempt = administers && tools.isWithinScope(undefined)
+  if (isExempt || (old && !isIssued && !isEnabled && !isLifetimeChanged(next, old))) return
   const ownEnd = tools.ownKeyEnds()
   if (ownEnd === undefined) return
   const { ttl, ttlAfterLastActivity } = next.spec ?? {}

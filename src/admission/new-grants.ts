@@ -35,7 +35,8 @@ function rightsOn({ grants, uids }: Given): Rights {
   const found = new Map<string, Set<string>>()
   for (const grant of grants) {
     if (grant.type !== 'object' && grant.type !== 'owner') continue
-    const id = idOf(grant.to, uids)
+    // An owner called * is not everybody.
+    const id = grant.type === 'owner' && idOf(grant.to, uids) === everyone ? '' : idOf(grant.to, uids)
     const held = found.get(id) ?? new Set()
     found.set(id, held)
     for (const right of grant.type === 'owner' ? ['*', '* *'] : rightsIn(grant)) held.add(right)

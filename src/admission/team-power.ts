@@ -14,7 +14,8 @@ export async function checkTeamPower(check: GatedWrite, team: string): Promise<v
   const group = teamGroup(team)
   for (const { rules, namespace } of tools.boundTo(group)) refuseMissing(check, rules, namespace)
   // Looking through all objects is for callers of whom nothing better is known.
-  const isMember = tools.caller.groups.includes(group) && tools.isWithinScope(undefined)
+  // A key of the team also has its username, which members have not (D16).
+  const isMember = kind.kind === 'Team' && tools.caller.groups.includes(group) && tools.isWithinScope(undefined)
   if (isMember || tools.missing([everything], '').length === 0) return
   for (const { verbs, subresources, target } of await tools.sharedWith(team))
     for (const verb of verbs)
@@ -22,10 +23,13 @@ export async function checkTeamPower(check: GatedWrite, team: string): Promise<v
         const asked = subresource ? { ...target, subresource } : target
         if ((await tools.judge({ verb, target: asked })).allowed) continue
         const where = target.namespace ? ` in the namespace "${target.namespace}"` : ''
+        // The object is named only to a caller who may see it.
+        const isSeen = (await tools.judge({ verb: 'get', target })).allowed
+        const what = isSeen ? `${verb} ${target.resource} "${target.name}"${where}` : `${verb} ${target.resource}`
         throw forbidden(
           kind,
           next.metadata.name ?? '',
-          `team "${team}" has rights that user "${tools.caller.username}" does not have: ${verb} ${target.resource} "${target.name}"${where}`,
+          `team "${team}" has rights that user "${tools.caller.username}" does not have: ${what}`,
         )
       }
 }

@@ -75,6 +75,8 @@ export type Tools = {
   readonly keyEnds: (key: string) => number | undefined
   /** The same of the very secret that the caller came with. */
   readonly ownKeyEnds: () => number | undefined
+  /** When the current secret of a stored key ends, in milliseconds; undefined: there is no such key. */
+  readonly endOfKey: (uid: string) => number | undefined
   /** The same question as `judge`, about somebody else. */
   readonly judgeOther: (who: Caller, question: Question) => Judgement
   /** How an answer to a question comes about, for the caller or somebody else (D27). */

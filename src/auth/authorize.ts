@@ -21,7 +21,7 @@ export interface Authorizer {
   /** The request path's question. */
   authorize(caller: Caller | undefined, question: Question): Verdict
   /** The same question for reviews and rules of kinds; `object` where it is at hand already. */
-  judge(caller: Caller | undefined, question: Question, object?: Resource): Judgement
+  judge(caller: Caller | undefined, question: Question, object?: Resource | (() => Resource)): Judgement
   rules(caller: Caller, namespace: string): Rules
   /** Which parts of these rules the caller does not hold itself, and so may not give away. */
   missing(caller: Caller, wanted: readonly RuleLike[], namespace: string): readonly string[]
@@ -50,12 +50,17 @@ export function openAuthorizer({ kinds, rbac, peek, teamUid }: AuthorizerOptions
   const byRole = (caller: Caller, question: Question, kind: Kind | undefined): string | undefined =>
     rbac.find(caller, question, kind?.personal && !isNew(question) ? '*' : question.verb)?.because
 
-  const byObject = (caller: Caller, question: Question, kind: Kind | undefined, object?: Resource) => {
+  const byObject = (
+    caller: Caller,
+    question: Question,
+    kind: Kind | undefined,
+    object?: Resource | (() => Resource),
+  ) => {
     if ('path' in question || !kind?.stored || !kind.rights) return undefined
     const { namespace, name } = question.target
     // A create names no object, and a name in every namespace names many (D26).
     if (name === undefined || isNew(question) || (kind.namespaced && namespace === '')) return undefined
-    const there = object ?? peek(kind, { namespace, name })
+    const there = typeof object === 'function' ? object() : (object ?? peek(kind, { namespace, name }))
     if (!there) return undefined
     return objectRight(kind, there, caller, question, { may: asked => judge(caller, asked).allowed, teamUid })
   }
@@ -71,7 +76,7 @@ export function openAuthorizer({ kinds, rbac, peek, teamUid }: AuthorizerOptions
     return reason === undefined ? undefined : yes(reason)
   }
 
-  const judge = (caller: Caller | undefined, question: Question, object?: Resource): Judgement => {
+  const judge: Authorizer['judge'] = (caller, question, object) => {
     const kind = kindOf(question)
     const judged = judgeWithout(caller, question, kind)
     if (judged) return judged

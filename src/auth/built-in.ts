@@ -45,7 +45,16 @@ async function repair(inside: Resources, kind: Kind, wanted: Wanted): Promise<vo
     },
   )
   if (!there) return void (await inside.create(kind, '', wanted, { fieldManager: 'platform' }))
-  const { ownerReferences: _, ...kept } = there.metadata
+  // An earlier version let a finalizer hold one that is being deleted: it goes, and comes back whole.
+  if (there.metadata['deletionTimestamp'] !== undefined) {
+    await inside.delete(kind, ref, { gracePeriodSeconds: 0 })
+    const body = { metadata: { finalizers: null } }
+    await inside.patch(kind, ref, { type: 'merge', body }, { fieldManager: 'platform' }).catch(error => {
+      if ((error as { code?: number }).code !== 404) throw error
+    })
+    return void (await inside.create(kind, '', wanted, { fieldManager: 'platform' }))
+  }
+  const { ownerReferences: _, finalizers: __, ...kept } = there.metadata
   const annotations = { ...(kept['annotations'] as JsonObject | undefined), ...wanted.metadata.annotations }
   const metadata = { ...kept, labels: wanted.metadata.labels, annotations }
   const next: JsonObject = { apiVersion: there['apiVersion'] as Json, kind: there['kind'] as Json, ...wanted, metadata }

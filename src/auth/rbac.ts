@@ -87,8 +87,7 @@ export function openRbac({ resources, teamRoles, teamUid, changed, failed }: Rba
       keep: object => ({ kind, object: object as StoredRole['object'] }),
       changed: (ref, now) => {
         const slot = slotOf(kind.kind, ref)
-        // A finalizer must not keep alive what was taken away.
-        if (now && !now.object.metadata.deletionTimestamp) roles.set(slot, now)
+        if (now && !isInert(now.object)) roles.set(slot, now)
         else roles.delete(slot)
         compiled.clear() // any role may be part of an aggregated one
         held.forget()
@@ -218,12 +217,18 @@ const madeGrant = (grant: Omit<Grant, 'because'>): Grant => ({
 
 const slotOf = (kind: string, { namespace, name }: Ref) => `${kind}/${namespace}/${name}`
 
+/**
+ * What grants nothing: a mirror of access entries, which follows its object past the gate and means it by name (D26), and
+ * what is being deleted, or a finalizer would keep alive what was taken away.
+ */
+const isInert = ({ metadata }: Resource) =>
+  metadata.labels?.[mirrorLabel] !== undefined || metadata.deletionTimestamp !== undefined
+
 function readBinding(kind: Kind, object: Resource): Bound {
   const { roleRef, subjects = [] } = object as BindingObject
-  // Neither does a mirror grant anything, nor a binding that is being deleted.
-  const isInert = object.metadata.labels?.[mirrorLabel] !== undefined || object.metadata.deletionTimestamp !== undefined
   const uids = teamUidsOf(object)
-  const named = (word: string) => (isInert ? [] : subjects).flatMap(one => (one.kind === word ? [one.name ?? ''] : []))
+  const named = (word: string) =>
+    (isInert(object) ? [] : subjects).flatMap(one => (one.kind === word ? [one.name ?? ''] : []))
   return {
     name: `${kind.kind} ${object.metadata.name}`,
     namespace: object.metadata.namespace ?? '',

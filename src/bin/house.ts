@@ -36,6 +36,7 @@ import { checkGuess, type Guard } from '../serving/guard.ts'
 import type { Storage } from '../storage/index.ts'
 import type { RingKey } from '../storage/key-ring.ts'
 import { openSealer, type Place, type SealError, type Sealer } from '../storage/sealed.ts'
+import { openRights } from './rights-changes.ts'
 
 export type House = {
   readonly registry: Registry
@@ -153,6 +154,10 @@ export function openHouse(options: HouseOptions): House {
       authenticate: key => lookUp(caller, key),
       keyEnds: key => keyEnds(key),
       ownKeyEnds: () => ownEnds(caller),
+      endOfKey: uid => {
+        const key = book.withUid(uid)
+        return key && endOf(key, lastActivity)
+      },
       judgeOther: (who, question) => authorizer.judge(who, question),
       explain: (question, who) => explainer.explain(who, question),
       whoCan: question => explainer.whoCan(question),
@@ -162,8 +167,11 @@ export function openHouse(options: HouseOptions): House {
       teamWithUsername: username => teams.withUsername(username),
       takeDigest: (wanted, uid) => takeDigest(caller, wanted, uid),
       touchKeys: uses => {
-        const there = new Set(Array.from(book.all(), ({ uid }) => uid))
-        const known = uses.filter(({ uid }) => there.has(uid))
+        // A report comes late, or from a gateway in wrong hands: it does not revive a key that has ended.
+        const known = uses.filter(({ uid, time }) => {
+          const key = book.withUid(uid)
+          return key !== undefined && isLive(key) && time < endOf(key, lastActivity)
+        })
         for (const { uid, time } of known) touch(uid, time)
         return known.length
       },
@@ -275,29 +283,6 @@ export function openHouse(options: HouseOptions): House {
     ready,
     stop: () => {
       for (const one of [book, teams, rbac, signingKeys]) one.stop()
-    },
-  }
-}
-
-/** Tells whoever follows that somebody's rights may have changed: once for all that changes together. */
-function openRights() {
-  const followers = new Set<() => void>()
-  let told = true
-  let version = 0
-  return {
-    version: () => version,
-    changed: () => {
-      version++
-      if (!told) return
-      told = false
-      setImmediate(() => {
-        told = true
-        for (const follower of followers) follower()
-      })
-    },
-    follow: (callback: () => void) => {
-      followers.add(callback)
-      return () => void followers.delete(callback)
     },
   }
 }

@@ -6,8 +6,8 @@ import type { Ref, Resource } from '../api/object.ts'
 import { type Resources, refOf } from '../api/resources.ts'
 import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
 import { Team } from '../kinds/team.ts'
-import { teamUidsAnnotation, teamUidsOf, withTeamUids } from '../kinds/team-uids.ts'
-import { mentions, startInformer } from '../reconcile/informer.ts'
+import { teamGroup, teamUidsAnnotation, teamUidsOf, withTeamUids } from '../kinds/team-uids.ts'
+import { latin1, mentions, startInformer } from '../reconcile/informer.ts'
 import { startLoop } from '../reconcile/loop.ts'
 
 export type TeamReferencesOptions = {
@@ -18,6 +18,8 @@ export type TeamReferencesOptions = {
   readonly teamUid: (name: string) => string | undefined
   readonly failed: (what: string, error: unknown) => void
 }
+
+const namesTeams = mentions('team', 'teams')
 
 /** An object that names teams without saying which. */
 type Open = { readonly kind: Kind; readonly ref: Ref; readonly teams: readonly string[] }
@@ -52,7 +54,7 @@ export function startTeamReferences({ resources, kinds, teamUid, failed }: TeamR
     startInformer({
       resources,
       kind,
-      counts: kind.checkedWhole ? () => true : mentions('team', 'teams'),
+      counts: document => namesTeams(document) || latin1(document.json).includes(teamGroup('')),
       keep: object => ({ kind, ref: refOf(object), teams: openTeams(kind, object) }),
       changed: (ref, now) => follow(`${kind.plural}/${ref.namespace}/${ref.name}`, now),
       failed: error => failed(`following ${kind.plural}`, error),

@@ -12,17 +12,16 @@ export function withoutUnseen(result: Result, { kind }: ResourceInfo, caller: Ca
   const seen = (document: Document): Document => {
     const { namespace, name } = document.ref
     const get = { verb: 'get', target: { group: kind.group, resource: kind.plural, namespace, name } }
-    // By role or by what is stored under that name, which is nearly always the same; only else is the answer itself read.
-    const isSeen = authorizer.judge(caller, get).allowed || authorizer.judge(caller, get, document.object).allowed
-    return isSeen ? document : bare(document)
+    // By role, or by the object that is shown: another one may have its name by now. It is read only where no role allows it.
+    return authorizer.judge(caller, get, () => document.object).allowed ? document : bare(document)
   }
   if (result.type === 'document') return { ...result, document: seen(result.document) }
   return { ...result, list: { ...result.list, items: result.list.items.map(seen) } }
 }
 
-/** kubectl copies whole manifests into annotations: they are not metadata in this sense. */
+/** kubectl copies whole manifests into annotations, and managedFields holds the values of sets: neither is metadata in this sense. */
 function bare({ object }: Document): Document {
-  const { annotations, ...metadata } = object.metadata
+  const { annotations, managedFields: _, ...metadata } = object.metadata
   const kept = emptyMap()
   for (const [key, value] of Object.entries(annotations ?? {}))
     if (!key.endsWith('last-applied-configuration')) kept[key] = value

@@ -34,7 +34,9 @@ async function rotate(kind: Kind, old: Resource, body: Json | undefined, tools: 
   const until = (old.status as Status | undefined)?.previous?.until
   if (!force && until !== undefined && Date.parse(until) > now) throw overlapRunning(kind, name, until)
   const { digest, previous: _, ...status } = (old.status ?? {}) as JsonObject
-  const previous = overlap > 0 ? { previous: { digest: digest as string, until: timestamp(now + overlap * 1000) } } : {}
+  // The old secret does not outlive its own end, and an expired one does not come back.
+  const end = Math.min(now + overlap * 1000, tools.endOfKey(old.metadata.uid ?? '') ?? Number.POSITIVE_INFINITY)
+  const previous = overlap > 0 && end > now ? { previous: { digest: digest as string, until: timestamp(end) } } : {}
   const next = { ...status, digest: tools.digest(key), rotatedAt: timestamp(now), ...previous }
   const shown = (stored: Resource) => ({ ...stored, spec: { ...stored.spec, key } })
   return { object: { ...old, status: next }, shown }

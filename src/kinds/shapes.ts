@@ -187,6 +187,8 @@ export function sharedGrants({ spec }: Resource<Shared, unknown>): Grant[] {
 
 /** owner names a user or a team, not both (D23). */
 export function checkOwner(value: Static<typeof owner> | undefined, path = 'spec.owner'): FieldError[] {
+  if (value?.user === '*')
+    return [invalidValue(`${path}.user`, '*', 'name one user; access entries share with everyone')]
   return value?.user && value.team ? [fieldForbidden(path, 'user and team are both set; an object has one owner')] : []
 }
 

@@ -12,7 +12,7 @@ import { type Context, refOf } from './context.ts'
 import { type FieldPath, touches } from './field-path.ts'
 import { receive, strictPatchError } from './receive.ts'
 import { visible } from './redact.ts'
-import { secretFields, writtenByPatch } from './secret-fields.ts'
+import { maySee, secretFields, writtenByPatch } from './secret-fields.ts'
 import { checkPlace, rewrite } from './update.ts'
 
 export async function patch(
@@ -26,7 +26,7 @@ export async function patch(
   if (body.type === 'apply') return apply(ctx, kind, ref, body, options)
   checkBody(kind, ref, body, options)
   const secret = await secretFields(ctx, kind, ref, options)
-  const guard = guardOf(secret)
+  const guard = guardOf((await maySee(ctx, kind, ref, options)) ? secret : [everything])
   const written = writtenByPatch(secret, body)
   return rewrite(ctx, kind, ref, options, old => {
     const seen = visible(ctx, kind, old) as unknown as Json
@@ -50,6 +50,9 @@ function checkBody(kind: Kind, ref: Ref, body: PatchBody, options: WriteOptions)
 }
 
 type Guard = NonNullable<PatchOptions['guard']>
+
+/** The path of the whole object. */
+const everything: FieldPath = []
 
 /** copy, move and test could read out what a caller may not see (D5). */
 function guardOf(secret: readonly FieldPath[]): Guard | undefined {

@@ -1,6 +1,14 @@
 // Takes in what a client sent for a kind: the envelope's rules, unknown and duplicate fields (D24, wire §1.7, §1.8).
 
-import { type ApiError, badRequest, type FieldError, invalid, invalidValue, tooManyReason } from '../api/errors.ts'
+import {
+  type ApiError,
+  badRequest,
+  type FieldError,
+  fieldForbidden,
+  invalid,
+  invalidValue,
+  tooManyReason,
+} from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
 import { metadataSchema } from '../api/metadata-schema.ts'
 import { emptyMap, isObject, type Json, type JsonObject, type Metadata, type Resource } from '../api/object.ts'
@@ -24,6 +32,8 @@ export function receive(
   const found = noFindings()
   const metadata = receiveMetadata(kind, sent, found)
   const atRoot = { unknown: [] as string[] }
+  // A scope or a ttl beside `spec` would be dropped like one that is mistyped in it (D25).
+  const isClosed = kind.spec?.['x-closed'] === true
   const object = emptyMap()
   object.apiVersion = kind.apiVersion
   object.kind = kind.kind
@@ -32,7 +42,8 @@ export function receive(
     if (key === 'apiVersion' || key === 'kind' || key === 'metadata') continue
     const schema = Object.hasOwn(kind.fields, key) ? kind.fields[key] : undefined
     const value = sent[key] as Json
-    if (!schema) noteUnknown(atRoot, '', key)
+    if (!schema && isClosed) found.errors.push(fieldForbidden(key, `unknown field "${key}"`))
+    else if (!schema) noteUnknown(atRoot, '', key)
     else if (value !== null) object[key] = conform(schema, value, key, found)
   }
   // What exceeds a limit is not looked at any further: that would cost what the limit is there to save.

@@ -15,12 +15,15 @@ export async function secretFields(
 ): Promise<readonly FieldPath[]> {
   if (ctx.inside) return []
   const secret = [...kind.hidden, ...kind.writeOnly]
-  if (kind.sealed.length) {
-    const tools = ctx.tools({ dryRun: options.dryRun ?? false, warn: () => {} })
-    const { allowed } = await tools.judge({ verb: 'get', target: { group: kind.group, resource: kind.plural, ...ref } })
-    if (!allowed) secret.push(...kind.sealed)
-  }
+  if (kind.sealed.length && !(await maySee(ctx, kind, ref, options))) secret.push(...kind.sealed)
   return secret.map(fieldPath)
+}
+
+/** Whether the caller may get the object. */
+export async function maySee(ctx: Context, kind: Kind, ref: Ref, options: WriteOptions): Promise<boolean> {
+  if (ctx.inside) return true
+  const tools = ctx.tools({ dryRun: options.dryRun ?? false, warn: () => {} })
+  return (await tools.judge({ verb: 'get', target: { group: kind.group, resource: kind.plural, ...ref } })).allowed
 }
 
 /** Which of them an object or a merge patch sets; of a map, which of its members. */

@@ -89,16 +89,3 @@ test('whoever is acted for, asks about somebody or reads why, hears nothing of t
     assert.doesNotMatch(text, /KeyScope|impersonate/)
   }
 })
-
-test('a key that is refused for want of rights, and not by its scope, is told nothing', async () => {
-  const rbac = '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/platform-user'
-  const self = { verbs: ['create'], resources: [{ group: 'authentication.k8s.io', resources: ['selfsubjectreviews'] }] }
-  const made = await must(
-    stage.admin.ask('POST', keys, { metadata: { name: 'rightless' }, spec: { user: 'bob', scope: { rules: [self] } } }),
-  )
-  const bob = stage.person('bob', made.spec.key)
-  assert.equal((await bob.ask('POST', review, {})).status, 201)
-  await must(stage.admin.ask('DELETE', rbac))
-  const answer = await bob.ask('POST', review, {})
-  assert.equal(details(answer).causes, undefined, answer.text)
-})

@@ -121,6 +121,7 @@ export async function openHouse(options: HouseOptions = {}): Promise<House & { r
       authenticate: () => undefined,
       keyEnds: () => undefined,
       ownKeyEnds: () => undefined,
+      endOfKey: () => undefined,
       judgeOther: (who, question) => judge(who, question),
       explain: (question, who) => ({ ...judge(who, question), steps: [], nearMisses: [], unknown: [] }),
       whoCan: () => [],

@@ -1,0 +1,24 @@
+// Tells the request pipeline and the controllers that somebody's rights may have changed.
+
+/** Tells whoever follows that somebody's rights may have changed: once for all that changes together. */
+export function openRights() {
+  const followers = new Set<() => void>()
+  let told = true
+  let version = 0
+  return {
+    version: () => version,
+    changed: () => {
+      version++
+      if (!told) return
+      told = false
+      setImmediate(() => {
+        told = true
+        for (const follower of followers) follower()
+      })
+    },
+    follow: (callback: () => void) => {
+      followers.add(callback)
+      return () => void followers.delete(callback)
+    },
+  }
+}
