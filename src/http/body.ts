@@ -10,7 +10,6 @@ import { readProtobuf } from './protobuf.ts'
 const limit = 3 * 1024 * 1024
 /** Many small values cost more than their bytes: reading and checking them holds up others (D72). */
 const maxValues = 50_000
-const large = 128 * 1024
 const nothing = Buffer.alloc(0)
 const tooMuch = () => tooLarge(`Request entity too large: limit is ${limit}`)
 
@@ -73,13 +72,6 @@ async function read(exchange: Exchange, what: string, protobuf: boolean): Promis
 /** YAML is rarely sent, and its reader loaded by the first who does. */
 export async function parse(bytes: Buffer, format: 'json' | 'yaml', what: string): Promise<Body> {
   if (bytes.length === 0) return { value: undefined, duplicates: [] }
-  const body = await parseWhole(bytes, format, what)
-  // Reading a large body and working with it are two stretches: others are served in between.
-  if (bytes.length > large) await new Promise(setImmediate)
-  return body
-}
-
-async function parseWhole(bytes: Buffer, format: 'json' | 'yaml', what: string): Promise<Body> {
   try {
     return format === 'json'
       ? decode(bytes, { maxValues })

@@ -34,6 +34,7 @@ async function listen({ create, closed = () => {}, may = () => true, ...wanted }
       authorize: () => ({ answer: may() ? 'yes' : 'no', reason: '' }),
       judge: () => ({ allowed: true, reason: '' }),
     },
+    rightsVersion: () => 0,
     rightsChanged: () => () => {},
     warningFor: () => undefined,
     ownKey: () => undefined,

@@ -56,6 +56,9 @@ export async function removeCollection(
 ): Promise<List> {
   checkGrace(options)
   const found = await list(ctx, kind, selection)
+  // All or nothing, as far as permission goes: one that may not be deleted keeps the others.
+  const tools = ctx.tools({ dryRun: options.dryRun ?? false, warn: () => {} })
+  for (const { object } of found.items) ctx.gate.release(kind, object, tools)
   const waiting = [...found.items].reverse()
   const work = async () => {
     for (let one = waiting.pop(); one; one = waiting.pop()) {
