@@ -7,7 +7,7 @@ import type { Known } from './model.ts'
 import { type KindInfo, kinds, type Obj } from './objects.ts'
 import type { Stage } from './stage.ts'
 import type { Step } from './step.ts'
-import { names } from './universe.ts'
+import { administrator, names } from './universe.ts'
 
 export function administer(stage: Stage): Step | undefined {
   const { coalition, credentials } = stage.prover
@@ -17,6 +17,7 @@ export function administer(stage: Stage): Step | undefined {
     [8, restore],
     [6, takeAway],
     [5, editTeam],
+    [4, unshare],
     [4, edit],
     [4, rotateKey],
     [4, switchKey],
@@ -79,6 +80,16 @@ function editTeam(stage: Stage): Step | undefined {
   if (!team) return undefined
   const body = { spec: { users: chance.some(names.users, 2), groups: chance.some(names.groups, 1) } }
   return stepOf(stage, { ...team, method: 'merge', body, what: 'members' })
+}
+
+/** Takes an object away from those it was shared with, or from its owner. */
+function unshare(stage: Stage): Step | undefined {
+  const { chance, prover } = stage
+  const kind = chance.pick([kinds.SharedSecret, kinds.SharedSecret, kinds.ProjectSecret, kinds.Team])
+  const found = chance.any(inPool(prover.model.of(kind)))
+  if (!found) return undefined
+  const body = { spec: { access: [], ...(chance.is(0.5) ? { owner: { user: administrator, team: null } } : {}) } }
+  return stepOf(stage, { ...found, method: 'merge', body, what: 'access' })
 }
 
 /** Rewrites an object as it is, or with a new note: a chance to mean the current teams. */

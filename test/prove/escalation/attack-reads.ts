@@ -13,13 +13,19 @@ const forms = [
 
 export function read(stage: Stage, actor: Actor): Step {
   const { chance, prover, enabled } = stage
-  const kind = chance.pick([kinds.SharedSecret, kinds.ProjectSecret, kinds.OwnedAccessKey, kinds.Team])
+  const kind = chance.pick([
+    kinds.SharedSecret,
+    kinds.SharedSecret,
+    kinds.ProjectSecret,
+    kinds.OwnedAccessKey,
+    kinds.Team,
+  ])
   const namespace = chance.pick(namespacesOf(kind))
   const there = prover.model.of(kind).filter(one => one.namespace === namespace && isInPool(one))
   const name = chance.is(0.4) ? '' : (chance.any(there)?.name ?? '')
   const isOld = name === '' && enabled.has('old-versions') && chance.is(0.6)
   const revision = prover.rig.storage.store.revision
-  const old = [`resourceVersion=${revision - chance.below(Math.min(revision - 1, 60))}`, 'resourceVersionMatch=Exact']
+  const old = [`resourceVersion=${revision - chance.below(Math.min(revision - 1, 120))}`, 'resourceVersionMatch=Exact']
   const hasHistory = name !== '' && (kind === kinds.SharedSecret || kind === kinds.ProjectSecret)
   const sub = hasHistory && chance.is(0.3) ? chance.pick(['history', 'history/1', 'history/2']) : ''
   const form = chance.is(0.2) ? { headers: { accept: chance.pick(forms) } } : {}

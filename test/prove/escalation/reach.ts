@@ -80,6 +80,6 @@ function takenBy(model: Model, rights: Rights, power: (typeof powers)[number]): 
   if (power.resource === 'roles') return inNamespace.get(power.namespace) ?? everything
   if (power.verb === 'escalate' || power.name === '') return everything
   const role = model.get(kinds.ClusterRole, '', power.name)
-  // A role that does not exist yet may become anything.
-  return role ? rights.bitsOfRole(role) : everything
+  // A role that does not exist yet, or not for long, may become anything.
+  return role && !role.object.metadata.deletionTimestamp ? rights.bitsOfRole(role) : everything
 }

@@ -33,6 +33,7 @@ export function openRights(model: Model): Rights {
   }
 
   function rulesOf(role: Known): readonly PolicyRule[] {
+    if (isGoing(role)) return []
     const there = roles.get(role.uid)
     if (there) return there
     const made = role.object.aggregationRule ? aggregated(role, model.of(kinds.ClusterRole)) : (role.object.rules ?? [])
@@ -50,7 +51,7 @@ export function openRights(model: Model): Rights {
       for (const binding of model.of(kind)) {
         const { roleRef, subjects = [], metadata } = binding.object
         // A mirror is for people to see: the object that it mirrors grants by itself.
-        if (!roleRef || metadata.labels?.[mirrorLabel] !== undefined) continue
+        if (!roleRef || metadata.labels?.[mirrorLabel] !== undefined || isGoing(binding)) continue
         const isMeant = subjects.some(
           ({ kind: word, name }) =>
             (word === 'User' ? name === principal.username : word === 'Group' && principal.groups.has(name)) &&
@@ -58,9 +59,10 @@ export function openRights(model: Model): Rights {
         )
         if (!isMeant) continue
         if (roleRef.kind === 'ClusterRole') bound(roleRef.name, binding.namespace)
-        else
-          for (const rule of model.get(kinds.Role, binding.namespace, roleRef.name)?.object.rules ?? [])
-            held.push({ rule, namespace: binding.namespace })
+        else {
+          const role = model.get(kinds.Role, binding.namespace, roleRef.name)
+          if (role) for (const rule of rulesOf(role)) held.push({ rule, namespace: binding.namespace })
+        }
       }
     // As in Kubernetes, the group may do everything. Only impersonation leads into it.
     if (principal.groups.has('system:masters'))
@@ -113,6 +115,9 @@ export function openRights(model: Model): Rights {
     },
   }
 }
+
+/** A role or binding that is being deleted grants nothing (D60). */
+const isGoing = ({ object }: Known) => object.metadata.deletionTimestamp !== undefined
 
 const whole: Grant = { verbs: ['*'], subresources: ['*'] }
 const isNew = ({ verb, sub }: Atom) => verb === 'create' && sub === ''
@@ -197,8 +202,9 @@ function bitsOfRule(rule: PolicyRule, namespace: string): Bits {
 function aggregated(role: Known, all: readonly Known[]): readonly PolicyRule[] {
   const rules: PolicyRule[] = []
   const seen = new Set<string>()
-  const take = ({ uid, object }: Known): void => {
-    if (seen.has(uid)) return
+  const take = (one: Known): void => {
+    const { uid, object } = one
+    if (seen.has(uid) || isGoing(one)) return
     seen.add(uid)
     if (!object.aggregationRule) return void rules.push(...(object.rules ?? []))
     for (const other of all)
