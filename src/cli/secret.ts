@@ -107,7 +107,7 @@ export function textOf(bytes: Uint8Array): string | undefined {
 export const readable = (value: Uint8Array): Json => textOf(value) ?? { base64: Buffer.from(value).toString('base64') }
 
 const keyPattern = /^[-._a-zA-Z0-9]{1,253}$/
-export const mostBytes = 1024 * 1024
+export const mostBytes = 512 * 1024
 
 /** Everything the server would refuse (D7, D29), before anything is sent; values are never repeated. */
 export function checkEntries(entries: ReadonlyMap<string, Uint8Array>): void {

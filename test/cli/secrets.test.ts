@@ -102,8 +102,8 @@ test('--dry-run=server asks the server and changes nothing', async () => {
   )
   assert.equal(await home.ok('unset secret db user --dry-run=server'), 'sharedsecret/db changed (dry run)\n')
   assert.equal(await home.ok('get secret db.user'), 'shop')
-  const full = { stdin: JSON.stringify({ more: 'x'.repeat(1024 * 1024) }) }
-  assert.match(await home.fails(1, 'import secret db -f - --format json --dry-run=server', full), /more than 1048576/)
+  const full = { stdin: JSON.stringify({ more: 'x'.repeat(512 * 1024) }) }
+  assert.match(await home.fails(1, 'import secret db -f - --format json --dry-run=server', full), /more than 524288/)
 })
 
 test('the namespace is the context’s, else default', async () => {
@@ -133,11 +133,11 @@ test('what the server would refuse is refused before it is sent, without the val
   assert.match(await home.fails(2, 'set secret x a'), /nobody can be asked/)
   assert.match(await home.fails(2, 'set secret x a=- b=-'), /one key alone/)
   assert.match(
-    await home.fails(2, 'set secret x a=-', { stdin: 'x'.repeat(1024 * 1024 + 1) }),
-    /1048577 bytes are too many/,
+    await home.fails(2, 'set secret x a=-', { stdin: 'x'.repeat(512 * 1024 + 1) }),
+    /524289 bytes are too many/,
   )
-  await home.ok('set secret x a=-', { stdin: 'x'.repeat(1024 * 1024) })
-  assert.match(await home.fails(1, 'set secret x b=-', { stdin: 'y' }), /more than 1048576/)
+  await home.ok('set secret x a=-', { stdin: 'x'.repeat(512 * 1024) })
+  assert.match(await home.fails(1, 'set secret x b=-', { stdin: 'y' }), /more than 524288/)
 })
 
 test('unset removes keys, asks first, and says where there is no such key', async () => {
