@@ -91,9 +91,13 @@ export function requestObjectOf(trail: SentBody, hash: Hash): Json | undefined {
 
 type SentBody = Pick<Trail, 'kind' | 'sent' | 'sentAs' | 'question' | 'decision'>
 
+const large = 64 * 1024
+
 /** Whether the log does not show the whole body. An error message may repeat the rest of it. */
-export function isWithheld(trail: SentBody): boolean {
+export function isWithheld(trail: SentBody & Partial<Pick<Trail, 'exchange'>>): boolean {
   if (trail.sent == null) return false
+  // Looking through a large body to keep the message of its error would cost more than the message is worth.
+  if (Number(trail.exchange?.request.headers['content-length']) > large) return true
   let isHashed = false
   const shown = requestObjectOf(trail, () => {
     isHashed = true

@@ -205,8 +205,8 @@ describe('bad input', { timeout: 60_000 }, () => {
     await refuses(teams, post('{"apiVersion":{},"metadata":{"name":"x"}}'), { code: 400 })
   })
 
-  test('50,000 unknown fields and 50,000 duplicate keys', async () => {
-    const fields = Array.from({ length: 50_000 }, (_, at) => `"f${at}":1`).join()
+  test('40,000 unknown fields and 40,000 duplicate keys', async () => {
+    const fields = Array.from({ length: 40_000 }, (_, at) => `"f${at}":1`).join()
     const unknown = `{"metadata":{"name":"x"},"spec":{${fields}}}`
     const reply = await refuses(
       `${teams}?fieldValidation=Strict`,
@@ -214,7 +214,7 @@ describe('bad input', { timeout: 60_000 }, () => {
       bad(/strict decoding error: unknown field "spec\.f0"/),
     )
     assert.ok(reply.text.length < 64 * 1024, `the answer is ${reply.text.length} characters long`)
-    const twice = `{"metadata":{"name":"x"},"spec":{${'"displayName":"a",'.repeat(50_000)}"displayName":"b"}}`
+    const twice = `{"metadata":{"name":"x"},"spec":{${'"displayName":"a",'.repeat(40_000)}"displayName":"b"}}`
     await refuses(`${teams}?fieldValidation=Strict`, post(twice), bad(/duplicate field "spec\.displayName"/))
     const warned = await measured(`${teams}?dryRun=All`, post(unknown))
     assert.equal(warned.code, 201)

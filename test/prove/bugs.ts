@@ -112,8 +112,8 @@ export const bugs: { readonly [name: string]: Bug } = {
   ),
   'lose an update': inTraffic(
     'registry/update.ts',
-    "{ type: 'put', key, value, expect },",
-    "{ type: 'put', key, value },",
+    "{ type: 'put', key, value, expect }",
+    "{ type: 'put', key, value }",
   ),
   'create over what is there': inTraffic('registry/create.ts', 'key, value, expect: 0 }', 'key, value }'),
   'delete in spite of a precondition': inTraffic(
