@@ -190,8 +190,9 @@ export const notSupported = (field: string, value: unknown, supported: readonly 
   field,
   message: `Unsupported value: ${shown(value)}: supported values: ${supported.map(one => JSON.stringify(one)).join(', ')}`,
 })
+export const tooLongReason = 'FieldValueTooLong'
 export const tooLong = (field: string, bytes: number): FieldError => ({
-  reason: 'FieldValueTooLong',
+  reason: tooLongReason,
   field,
   message: `Too long: may not be more than ${bytes} bytes`,
 })

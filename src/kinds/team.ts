@@ -30,7 +30,7 @@ const spec = struct('Desired state of the team.', {
   ),
   imagePullSecrets: list(imagePullSecret, 'Image pull secrets the team can access.'),
   clusterRoles: mapList(
-    struct('A cluster role.', { name: text('The cluster role to assign.') }, ['name']),
+    struct('A cluster role.', { name: text('The cluster role to assign.', { maxLength: 253 }) }, ['name']),
     ['name'],
     "Cluster roles assigned to the team's users.",
   ),

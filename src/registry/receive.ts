@@ -7,6 +7,7 @@ import {
   fieldForbidden,
   invalid,
   invalidValue,
+  tooLongReason,
   tooManyReason,
 } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
@@ -47,7 +48,7 @@ export function receive(
     else if (value !== null) object[key] = conform(schema, value, key, found)
   }
   // What exceeds a limit is not looked at any further: that would cost what the limit is there to save.
-  if (found.errors.some(({ reason }) => reason === tooManyReason))
+  if (found.errors.some(({ reason }) => reason === tooManyReason || reason === tooLongReason))
     throw invalid(kind, metadata.name ?? '', found.errors)
   report(kind, (metadata.name ?? '') as string, found, atRoot.unknown, options, strictness)
   return { object: object as unknown as Resource, errors: [...errors, ...found.errors] }

@@ -10,6 +10,7 @@ import {
   mostErrors,
   notSupported,
   required,
+  tooLong,
   tooMany,
   wrongType,
 } from '../api/errors.ts'
@@ -105,6 +106,7 @@ const fits = (schema: Schema, value: Json) =>
   (schema.type === 'string' || schema.type === 'boolean') &&
   !schema.enum &&
   !schema.deprecated &&
+  schema.maxLength === undefined &&
   (!schema.format || (schema.format === 'byte' && base64.test(value as string)))
 
 function conformList(schema: Schema, value: readonly Json[], path: string, found: Findings): Json {
@@ -154,6 +156,8 @@ const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$
 function conformScalar(schema: Schema, value: null | boolean | number | string, path: string, found: Findings): Json {
   const fits = schema.type === 'integer' ? Number.isSafeInteger(value) : typeof value === schema.type
   if (!fits) return mismatch(schema, value, path, found)
+  if (schema.maxLength !== undefined && (value as string).length > schema.maxLength)
+    found.errors.push(tooLong(path, schema.maxLength))
   if (schema.enum && !schema.enum.includes(value as string)) found.errors.push(notSupported(path, value, schema.enum))
   if (schema.minimum !== undefined && (value as number) < schema.minimum)
     found.errors.push(invalidValue(path, value, `${path} in body should be greater than or equal to ${schema.minimum}`))

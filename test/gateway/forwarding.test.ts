@@ -219,8 +219,8 @@ describe('forwarding', () => {
   test('a stream ends when its token does, and all of them when nothing is known of revocations', async () => {
     reply = (_, response) => void response.writeHead(200).flushHeaders()
     const now = Math.floor(Date.now() / 1000)
-    // With the minute that clocks may be apart, it has three seconds left: on a busy machine one is over before it is asked with.
-    const brief = await gateway.sign(claimsFor({ iat: now - 100, nbf: now - 100, exp: now - 57 }))
+    // With the leeway of five seconds it has four left: on a busy machine one is over before it is asked with.
+    const brief = await gateway.sign(claimsFor({ iat: now - 100, nbf: now - 100, exp: now - 1 }))
     const ending = await fetch(`${gateway.url}${prod}/api/v1/pods?watch=1`, {
       headers: { Authorization: `Bearer ${brief}` },
     })
