@@ -19,7 +19,7 @@ import { type Before, families, type Outcome, type Step } from '../prove/escalat
 import { type Invariant, Violation } from '../prove/escalation/violation.ts'
 
 const seed = process.env['PROVE_SEED'] ?? String(Date.now())
-const steps = 6000
+const steps = 5000
 
 test(`${steps} steps of attackers in random worlds: they never reach more (seed ${seed})`, {
   timeout: 120_000,

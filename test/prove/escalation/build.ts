@@ -124,7 +124,7 @@ async function equip(stage: Stage, user: string, index: number): Promise<void> {
   const life = has('lifetime')
     ? { ttl: chance.pick([600, 3600, 7200]), ...(chance.is(0.2) ? { ttlAfterLastActivity: true } : {}) }
     : {}
-  const confined = has('scoped-sharing') ? { scope: scope(stage) } : {}
+  const confined = has('scoped-sharing') && chance.is(0.7) ? { scope: scope(stage) } : {}
   await hand(stage, `k${index}`, { user, ...life, ...confined })
   for (const danger of prepared) if (index === 0) await gifts[danger]?.objects?.(stage, user)
 }
@@ -162,7 +162,9 @@ const gifts: { readonly [danger in Family]?: Gift } = {
     objects: async (stage, user) => {
       const { chance, prover } = stage
       const group = chance.pick(names.groups)
-      await bind(stage, 'b3', chance.pick(['r0', 'r1', 'r2']), [groupSubject(group)])
+      const rules = [rule([...author, 'delete'], ours, 'sharedsecrets', 'projectsecrets', 'teams')]
+      await make(stage, kinds.ClusterRole, '', 'crown', { rules })
+      await bind(stage, 'b3', 'crown', [groupSubject(group)])
       const team = chance.pick(names.teams)
       if (prover.model.get(kinds.Team, '', team)) {
         const body = { spec: { owner: { user } } }

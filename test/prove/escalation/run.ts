@@ -45,7 +45,7 @@ export class Escalation extends Error {
   }
 }
 
-const stepsPerWorld = 300
+const stepsPerWorld = 400
 const sweepEvery = 60
 
 export async function runEscalation(options: EscalationOptions): Promise<Tried> {
