@@ -18,7 +18,8 @@ import { runEscalation } from '../prove/escalation/run.ts'
 import { type Before, families, type Outcome, type Step } from '../prove/escalation/step.ts'
 import { type Invariant, Violation } from '../prove/escalation/violation.ts'
 
-const seed = process.env['PROVE_SEED'] ?? String(Date.now())
+// Always the same: `npm run prove` takes other seeds, and a change is not refused for what it did not touch.
+const seed = process.env['PROVE_SEED'] ?? 'slice'
 const steps = 5000
 
 test(`${steps} steps of attackers in random worlds: they never reach more (seed ${seed})`, {
