@@ -82,7 +82,6 @@ export function startTeamReferences({ resources, kinds, teamUid, failed }: TeamR
 
 /** Teams that an object names and has no uid of. */
 function openTeams(kind: Kind, object: Resource): readonly string[] {
-  if (object.metadata.deletionTimestamp) return []
   const known = teamUidsOf(object)
   const named = (kind.grants?.(object) ?? []).flatMap(({ to }) => (to?.kind === 'team' ? [to.name] : []))
   return [...new Set(named)].filter(team => !Object.hasOwn(known, team))
