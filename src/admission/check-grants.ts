@@ -32,7 +32,7 @@ export async function checkGrants(check: Check, added: readonly Grant[]): Promis
         if (!isOwn || !isCreatorsOwn(grant, check.tools)) await checkOwner(check, grant)
         break
       case 'object':
-        // Whoever creates an object owns it, and has every verb on it.
+        // The creator of an object owns it, and has every verb on it.
         if (!isOwn && !isEnough([...lacking])) for (const one of await missingVerbs(check, grant)) lacking.add(one)
         break
       case 'team':

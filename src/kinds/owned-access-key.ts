@@ -232,7 +232,7 @@ function assignOwner(next: Key, _old: Key | undefined, caller: Caller): Key {
   return { ...next, spec: { ...next.spec, ...own } }
 }
 
-/** Whoever holds the secret acts as the key's owner. */
+/** The holder of the secret acts as the key's owner. */
 function keyGrants({ spec = {} }: Key): Grant[] {
   const { team } = spec
   return [{ type: 'credential', field: 'spec', ...(team ? { to: { kind: 'team', name: team } } : {}) }]
