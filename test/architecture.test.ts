@@ -87,6 +87,30 @@ test('only vcluster/patch/sandbox-worker.ts runs foreign code, in a thread of it
   holds(programs.map(({ path, code }) => path !== runsForeignCode && runs.test(code) && `${path}: runs foreign code`))
 })
 
+/** Where a library reports a problem by nothing but its message. */
+const messageReaders: { readonly [path: string]: string } = {
+  'src/api/yaml-reader.ts': 'the YAML library uses one code for several problems',
+  'src/kubeconfig/why-not.ts': 'Node puts the reason of a TLS or proxy failure into the message alone',
+  'src/vcluster/patch/sandbox-realm.ts': 'exceptions of QuickJS have no code',
+  'src/vcluster/patch/sandbox-worker.ts': 'exceptions of QuickJS have no code',
+}
+
+test('no code decides by the words of a message: errors have codes', () => {
+  const decides =
+    /\.(?:test|exec)\(\s*(?:\w+\??\.)*message\b|\bmessage\??\.(?:includes|startsWith|endsWith|match|matchAll|search|indexOf)\(|\bmessage\s*[!=]==?\s*['"`]/
+  holds(
+    programs.map(
+      ({ path, code }) =>
+        !(path in messageReaders) && decides.test(code) && `${path}: decides by a message; give the error a code`,
+    ),
+  )
+  holds(
+    Object.keys(messageReaders).map(
+      path => !programs.some(file => file.path === path && decides.test(file.code)) && `${path}: needs no exception`,
+    ),
+  )
+})
+
 test('exports are named', () => {
   holds(files.map(({ path, code }) => /^export default\b/m.test(code) && `${path}: has a default export`))
 })

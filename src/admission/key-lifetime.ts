@@ -1,5 +1,6 @@
 // How long an access key may live: at most as the setting says (D18), and no longer than the credential it is made with (D62).
 
+import { shortDuration } from '../api/duration.ts'
 import { forbidden, invalid, invalidValue } from '../api/errors.ts'
 import type { Key, KeyWrite } from './access-key.ts'
 
@@ -37,6 +38,10 @@ function checkSetting({ kind, next, tools: { maxKeyTTL, caller } }: KeyWrite): v
   const ttl = next.spec?.ttl
   if (maxKeyTTL === undefined || caller.groups.includes('system:masters') || (ttl && ttl <= maxKeyTTL)) return
   throw invalid(kind, next.metadata.name ?? '', [
-    invalidValue('spec.ttl', ttl ?? 0, `must be from 1 to ${maxKeyTTL}, the most seconds an access key may live here`),
+    invalidValue(
+      'spec.ttl',
+      ttl ?? 0,
+      `must be from 1 to ${maxKeyTTL} seconds (${shortDuration(maxKeyTTL)}), the longest lifetime of an access key on this server`,
+    ),
   ])
 }

@@ -88,7 +88,7 @@ function read(bytes: Uint8Array): YamlReading {
     return readYaml(decodeText(bytes))
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error
-    return refuse(error.line, error.column, error.message.replace(/^line \d+, column \d+: /, ''))
+    return refuse(error.line, error.column, error.problem)
   }
 }
 

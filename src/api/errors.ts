@@ -148,8 +148,8 @@ export const forbidden = (of: Named, name: string, why: string, causes?: readonl
   new ApiError(403, 'Forbidden', `${plural(of)}${name ? ` "${name}"` : ''} is forbidden: ${why}`, {
     details: about(of, name, causes ? { causes } : {}),
   })
-export const forbiddenPath = (message: string) =>
-  new ApiError(403, 'Forbidden', `forbidden: ${message}`, { details: {} })
+export const forbiddenPath = (message: string, causes?: readonly Cause[]) =>
+  new ApiError(403, 'Forbidden', `forbidden: ${message}`, { details: causes ? { causes } : {} })
 export const methodNotAllowed = (verb: string, of: Named) =>
   new ApiError(405, 'MethodNotAllowed', `${verb} is not supported on resources of kind "${plural(of)}"`, {
     details: about(of, ''),

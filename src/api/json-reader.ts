@@ -6,9 +6,12 @@ export class DecodeError extends Error {
   override readonly name = 'DecodeError'
   readonly line: number
   readonly column: number
+  /** The message without the position. */
+  readonly problem: string
 
   constructor(problem: string, line: number, column: number) {
     super(`line ${line}, column ${column}: ${problem}`)
+    this.problem = problem
     this.line = line
     this.column = column
   }

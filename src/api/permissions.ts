@@ -13,7 +13,8 @@ export type Question =
   | { readonly verb: string; readonly target: Target }
   | { readonly verb: string; readonly path: string }
 
-export type Judgement = { readonly allowed: boolean; readonly reason: string }
+/** `reason` is for people. `byScope`: the access key's scope excludes it, whatever its owner may do. */
+export type Judgement = { readonly allowed: boolean; readonly reason: string; readonly byScope?: true }
 
 /** Rights on one object. */
 export type Shared = {

@@ -14,7 +14,7 @@ import { type Act, allows, restricts } from './scope.ts'
 
 export type Verdict =
   | { readonly answer: 'yes'; readonly reason: string }
-  | { readonly answer: 'no'; readonly reason: string }
+  | { readonly answer: 'no'; readonly reason: string; readonly byScope?: true }
   | { readonly answer: 'only'; readonly reason: string; readonly filter: Filter }
 
 export interface Authorizer {
@@ -70,7 +70,7 @@ export function openAuthorizer({ kinds, rbac, peek, teamUid }: AuthorizerOptions
     if ('path' in question && rbac.find(anonymous, question)) return yes('open to everyone')
     if (!caller) return no()
     if (caller.scope && !allows(caller.scope, { target: 'Management', act: actOf(question) }))
-      return no(`the scope of access key "${caller.key}" does not cover it`)
+      return { ...no(`the scope of access key "${caller.key}" does not cover it`), byScope: true } as const
     if (caller.groups.includes('system:masters')) return yes('the server itself')
     const reason = byRole(caller, question, kind)
     return reason === undefined ? undefined : yes(reason)
@@ -103,7 +103,8 @@ export function openAuthorizer({ kinds, rbac, peek, teamUid }: AuthorizerOptions
       if (caller && 'target' in question && isFiltered(question, kind))
         return { answer: 'only', reason: 'filtered', filter: filterFor(caller, question.verb, question.target) }
       const right = judged ? undefined : byObject(caller as Caller, question, kind)
-      return right === undefined ? { answer: 'no', reason: judged?.reason ?? '' } : { answer: 'yes', reason: right }
+      if (right !== undefined) return { answer: 'yes', reason: right }
+      return { answer: 'no', reason: judged?.reason ?? '', ...(judged?.byScope ? { byScope: true } : {}) }
     },
     rules(caller, namespace) {
       const held = [...rbac.grants(caller, namespace)].flatMap(grant => grant.rules)

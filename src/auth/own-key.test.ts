@@ -15,5 +15,5 @@ const holder = (resources: string[]) => ({
 
 test('a key that is refused for want of rights, and not by its scope, is told nothing', () => {
   assert.equal(tell(holder(['selfsubjectreviews']), { verb: 'create', target }), undefined)
-  assert.equal(tell(holder(['tokenreviews']), { verb: 'create', target })?.[0]?.message, 'rightless')
+  assert.equal(tell(holder(['tokenreviews']), { verb: 'create', target })?.[0]?.reason, 'KeyScope')
 })

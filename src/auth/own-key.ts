@@ -13,19 +13,17 @@ export type OwnKeyOptions = {
   readonly now: () => number
 }
 
-/** The key, whose it is, its scope and how many seconds it has left. Teams and groups are its owner's, and stay untold. */
+/** The key's scope and how many seconds it has left. Teams and groups belong to its owner, so they are left out. */
 export const ownKeyWith =
   ({ ends, now }: OwnKeyOptions) =>
   (caller: Caller, question: Question): readonly Cause[] | undefined => {
-    const { key, scope, username, impersonator } = caller
+    const { key, scope, impersonator } = caller
     if (!isWhoAmI(question) || key === undefined || scope === undefined) return undefined
     // Whoever acts for others hands them what is answered: the key is not theirs.
     if (impersonator !== undefined) return undefined
     if (allows(scope, { target: 'Management', act: actOf(question) })) return undefined
     const end = ends(caller)
     return [
-      { reason: 'KeyName', message: key },
-      { reason: 'KeyOwner', message: username },
       { reason: 'KeyScope', message: JSON.stringify(scope) },
       // From now on, for clocks are apart.
       ...(end === undefined ? [] : [{ reason: 'KeyEndsIn', message: String((end - now()) / 1000) }]),

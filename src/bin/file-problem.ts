@@ -1,6 +1,6 @@
 // What is wrong with a file that somebody named, in words. Commands and settings that read files say it so.
 
-import { UsageError } from '../cli/command.ts'
+import { UsageError, unwritableCode } from '../cli/command.ts'
 
 const reasons: { readonly [code: string]: string } = {
   ENOENT: 'there is no such file',
@@ -33,8 +33,9 @@ const writeReasons: { readonly [code: string]: string } = {
 export const writeProblem = (file: string, error: unknown): string =>
   `cannot write ${file}: ${writeReasons[(error as NodeJS.ErrnoException).code ?? ''] ?? (error as Error).message}`
 
+/** `code` and `file` are for callers that know another place for the file. */
 export const unwritable = (file: string, error: unknown): Error =>
-  new Error(writeProblem(file, error), { cause: error })
+  Object.assign(new Error(writeProblem(file, error), { cause: error }), { code: unwritableCode, file })
 
 /** A file that cannot be read was wrongly named (exit code 2); any other failure stays what it is. */
 export const unreadable = (file: string, error: unknown): Error =>

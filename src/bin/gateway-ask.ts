@@ -8,7 +8,7 @@ import type { Io } from '../cli/command.ts'
 import { connect } from '../client/connect.ts'
 import { isAboutCertificates } from '../gateway/backend.ts'
 import type { GatewayConfig } from '../gateway/config-schema.ts'
-import { SelfSubjectAccessReview } from '../kinds/reviews.ts'
+import { SelfSubjectAccessReview, SelfSubjectReview } from '../kinds/reviews.ts'
 import { TokenRevocation } from '../kinds/token-revocation.ts'
 import type { Access } from '../kubeconfig/access.ts'
 import { openTransport } from '../kubeconfig/transport.ts'
@@ -45,14 +45,14 @@ export function misnamed({ issuer }: GatewayConfig, metadata: Json | undefined):
 export async function askService(service: Service, { config, file }: About, told: Told): Promise<void> {
   const { problems, warnings, away } = told
   const keyFile = resolve(dirname(file), config.service?.keyFile ?? '')
-  const tell = (error: Failure) => {
+  const tell = async (error: Failure) => {
     if (isAway(error)) (isMistrust(error) ? problems : away).push(`${file}: service: ${error.message}`)
     else if ((error as ApiError).code === 401)
       problems.push(
         `${file}: service.keyFile: the service does not take the access key in ${keyFile}: ${error.message}`,
       )
     else if ((error as ApiError).code === 403)
-      problems.push(`${file}: service.keyFile: ${refusalOf(keyFile, error.message)}`)
+      problems.push(`${file}: service.keyFile: ${await refusalOf(service, keyFile, error as ApiError)}`)
     else problems.push(`${file}: service: ${error.message}`)
   }
   const isFollowed = await service.resources
@@ -67,12 +67,22 @@ export async function askService(service: Service, { config, file }: About, told
     )
 }
 
-/** The service says when it was the key's scope; otherwise nothing lets its user do it. */
-function refusalOf(keyFile: string, message: string): string {
-  if (/the scope of access key ".*" does not cover it/.test(message))
+/** Either the key's scope is too narrow, or its user lacks the role. */
+async function refusalOf(service: Service, keyFile: string, { message, details }: ApiError): Promise<string> {
+  if (details?.causes?.some(({ reason }) => reason === 'KeyScopeDenied'))
     return `the scope of the key in ${keyFile} does not cover what a gateway does: it needs the scope role agent: ${message}`
-  const [, user = 'USER'] = /User "([\w.@:-]+)" cannot/.exec(message) ?? []
-  return `the key in ${keyFile} belongs to a user that may not do what a gateway does: kubectl create clusterrolebinding gateway --clusterrole=platform-gateway --user=${user}: ${message}`
+  const user = await userOf(service)
+  return `the user of the key in ${keyFile} lacks the role for a gateway: kubectl create clusterrolebinding gateway --clusterrole=platform-gateway --user=${user ?? 'USER'}: ${message}`
+}
+
+async function userOf({ resources }: Service): Promise<string | undefined> {
+  const user = await resources.create(SelfSubjectReview, '', {}).then(
+    ({ object }) => (object.status as { readonly userInfo?: { readonly username?: string } }).userInfo?.username,
+    // A key whose scope excludes the question learns its owner from the refusal.
+    (error: ApiError) => error.details?.causes?.find(({ reason }) => reason === 'KeyOwner')?.message,
+  )
+  // It becomes part of a command that somebody pastes.
+  return user !== undefined && /^[\w.@:-]+$/.test(user) ? user : undefined
 }
 
 const isAgentAlone = (scope: Scope | undefined) =>

@@ -134,6 +134,9 @@ export class StartError extends Error {
   }
 }
 
+/** `code` of the error for a file that cannot be written; its `file` is the path. */
+export const unwritableCode = 'FileNotWritable'
+
 /** Everything that is wrong with what was asked, exit code 2; each line says where and what would be right. */
 export class UsageError extends Error {
   readonly problems: readonly string[]

@@ -3,7 +3,7 @@
 import { ApiError } from '../api/errors.ts'
 import { didYouMean } from '../api/nearest.ts'
 import { isObject } from '../api/object.ts'
-import { type Io, UsageError } from './command.ts'
+import { type Io, UsageError, unwritableCode } from './command.ts'
 import { dropCopies } from './last-known.ts'
 import { contextsFile, keyFile } from './paths.ts'
 import { quoted } from './plain.ts'
@@ -78,8 +78,8 @@ export async function changeContexts(
   await io.files.locked(file, work).catch(orElsewhere(file, 'XDG_CONFIG_HOME'))
 }
 
-const orElsewhere = (file: string, variable: string) => (error: Error) => {
-  if (!error.message.startsWith(`cannot write ${file}`)) throw error
+const orElsewhere = (file: string, variable: string) => (error: Error & { code?: string; file?: string }) => {
+  if (error.code !== unwritableCode || !error.file?.startsWith(file)) throw error
   throw new Error(`${error.message}; ${variable} names another directory for it`, { cause: error })
 }
 

@@ -29,17 +29,9 @@ export function readLifetime(text: string, without: string): number {
   return seconds
 }
 
-/** What the server says of a field that a flag was read into, in the flag's words: `.catch(inWordsOf('--ttl', '2d', 'spec.ttl'))`. */
+/** Names the flag instead of the field in the server's error: `.catch(inWordsOf('--ttl', '2d', 'spec.ttl'))`. */
 export const inWordsOf = (flag: string, text: string | undefined, field: string) => (error: unknown) => {
   const [cause, ...others] = (error instanceof ApiError && error.status.details?.causes) || []
-  const isMeant = cause?.field === field && others.length === 0
-  const most = isMeant ? /(?:at most|from 0 to) (\d+)/.exec(cause.message)?.[1] : undefined
-  if (most === undefined || text === undefined) throw error
-  throw new ApiError(422, 'Invalid', `${flag}: ${quoted(text)} is too long: at most ${written(Number(most))} here`)
-}
-
-/** In the largest unit that leaves nothing over. */
-function written(seconds: number): string {
-  const [unit, size] = Object.entries(units).findLast(([, one]) => seconds % one === 0) ?? ['s', 1]
-  return `${seconds / size}${unit}`
+  if (cause?.field !== field || others.length > 0 || text === undefined) throw error
+  throw new ApiError(422, 'Invalid', `${flag} ${quoted(text)}: ${cause.message}`)
 }

@@ -1,21 +1,21 @@
-// What is read from a refusal that this server does not write: that of an older one, and nonsense.
+// How a refusal because of a key's scope is recognised: by the causes of the Status, never by its message.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ApiError, type Cause } from '../api/errors.ts'
 import { refusedScope } from './refused.ts'
 
-const message =
-  'selfsubjectreviews.authentication.k8s.io is forbidden: User "ada" cannot create resource "selfsubjectreviews" in API group "authentication.k8s.io" at the cluster scope: the scope of access key "ci" does not cover it'
-const refusal = (causes?: unknown) =>
-  new ApiError(403, 'Forbidden', message, { details: causes === undefined ? {} : { causes: causes as Cause[] } })
+const refusal = (causes?: unknown, code = 403) =>
+  new ApiError(code, 'Forbidden', 'forbidden', { details: causes === undefined ? {} : { causes: causes as Cause[] } })
+const denied = [
+  { reason: 'KeyScopeDenied', message: 'the scope of the key does not cover it' },
+  { reason: 'KeyName', message: 'ci' },
+  { reason: 'KeyOwner', message: 'ada' },
+]
 const scope = { reason: 'KeyScope', message: '{"projects":[{"project":"shop"}]}' }
 
-test('a server that tells nothing of the key, or nonsense, has told user and key all the same', () => {
-  for (const causes of [
-    undefined,
-    null,
-    7,
+test('user and key come from the causes, even if the scope is missing or malformed', () => {
+  for (const more of [
     [],
     [null],
     [{ reason: 'KeyScope' }],
@@ -25,18 +25,18 @@ test('a server that tells nothing of the key, or nonsense, has told user and key
     [scope, { reason: 'KeyEndsIn', message: 'soon' }],
     [scope, { reason: 'KeyEndsIn', message: '1e999' }],
   ])
-    assert.deepEqual(refusedScope(refusal(causes)), { user: 'ada', key: 'ci' }, JSON.stringify(causes))
+    assert.deepEqual(refusedScope(refusal([...denied, ...more])), { user: 'ada', key: 'ci' }, JSON.stringify(more))
 })
 
-test('scope and seconds are read from the causes; no seconds are no end', () => {
+test('scope and remaining seconds come from the causes; without seconds the key does not expire', () => {
   const projects = { projects: [{ project: 'shop' }] }
-  assert.deepEqual(refusedScope(refusal([scope]))?.told, { scope: projects, endsIn: undefined })
+  assert.deepEqual(refusedScope(refusal([...denied, scope]))?.told, { scope: projects, endsIn: undefined })
   const ends = { reason: 'KeyEndsIn', message: '59.5' }
-  assert.deepEqual(refusedScope(refusal([ends, scope]))?.told, { scope: projects, endsIn: 59.5 })
+  assert.deepEqual(refusedScope(refusal([...denied, ends, scope]))?.told, { scope: projects, endsIn: 59.5 })
 })
 
-test('another refusal is none by scope, whatever its causes say', () => {
-  const other = new ApiError(403, 'Forbidden', 'teams is forbidden', { details: { causes: [scope] } })
-  assert.equal(refusedScope(other), undefined)
-  assert.equal(refusedScope(new ApiError(401, 'Unauthorized', message, { details: { causes: [scope] } })), undefined)
+test('a refusal without the cause KeyScopeDenied has another reason', () => {
+  for (const causes of [undefined, null, 7, [], [null], [scope], denied.slice(1)])
+    assert.equal(refusedScope(refusal(causes)), undefined, JSON.stringify(causes))
+  assert.equal(refusedScope(refusal(denied, 401)), undefined)
 })

@@ -1,4 +1,4 @@
-// What a refusal says beside no: the server names who asked and with which key, and tells its holder about that key. A key whose scope is too narrow to ask learns it from there (D25).
+// Refusals because of a key's scope. The causes of the Status name the key and its owner; for "who am I" they also hold the scope (D25).
 
 import { ApiError } from '../api/errors.ts'
 import { isObject, type Json, type JsonObject } from '../api/object.ts'
@@ -20,17 +20,22 @@ export type Refused = {
 /** undefined where it is no refusal because of the key's scope. */
 export function refusedScope(error: unknown): Refused | undefined {
   if (!(error instanceof ApiError) || error.code !== 403) return undefined
-  const [, user, key] =
-    /User "(.+)" cannot .*: the scope of access key "(.+)" does not cover it$/.exec(error.message) ?? []
-  if (user === undefined || key === undefined) return undefined
-  const told = toldIn(error)
+  const messageOf = causesOf(error)
+  const [denied, user, key] = ['KeyScopeDenied', 'KeyOwner', 'KeyName'].map(messageOf)
+  if (denied === undefined || typeof user !== 'string' || typeof key !== 'string') return undefined
+  const told = toldIn(messageOf)
   return { user, key, ...(told ? { told } : {}) }
 }
 
-function toldIn({ status }: ApiError): Refused['told'] {
-  const causes = status.details?.causes
-  if (!Array.isArray(causes)) return undefined
-  const messageOf = (reason: string): unknown => causes.find(cause => cause?.reason === reason)?.message
+type MessageOf = (reason: string) => unknown
+
+function causesOf({ status }: ApiError): MessageOf {
+  const causes: unknown = status.details?.causes
+  const all: readonly { readonly reason?: unknown; readonly message?: unknown }[] = Array.isArray(causes) ? causes : []
+  return reason => all.find(cause => cause?.reason === reason)?.message
+}
+
+function toldIn(messageOf: MessageOf): Refused['told'] {
   const scope = scopeIn(messageOf('KeyScope'))
   const left = messageOf('KeyEndsIn')
   const endsIn = left === undefined ? undefined : Number(left)

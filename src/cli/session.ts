@@ -6,6 +6,7 @@ import { connect, type Fetch } from '../client/connect.ts'
 import { retrying } from '../client/retrying.ts'
 import { rowsFrom } from '../client/rows.ts'
 import { openTransport } from '../kubeconfig/transport.ts'
+import { connectionProblem } from '../kubeconfig/why-not.ts'
 import { type Io, UsageError } from './command.ts'
 import { type Context, contextNamed, readContexts, readKey } from './contexts.ts'
 import { namespaceProblems } from './flags.ts'
@@ -62,29 +63,22 @@ export function openWay(io: Io, way: Reached & Pick<Way, 'key'>) {
   return { fetch, resources: connect(options), rows: rowsFrom(options), close: transport.close }
 }
 
-/** Not of a CA that is known; a time or a name that does not fit is told as that. */
-const isUnknown = (error: Error) => /certificate is not (?:trusted|of the CA)/.test(error.message)
-/** The certificate does not fit the server; that is told as it is. */
-const isOfOthers = (error: Error) =>
-  /certificate (?:has ended|is not valid yet|is for another name)/.test(error.message)
-/** Whether the next try may end otherwise. Who was let wait for so long is not let wait five times as long. */
+/** Whether a retry may succeed. A timeout is not retried: the user would wait five times as long. */
 export const mayPass = (error: unknown) =>
-  !(error instanceof ApiError && (isUntrusted(error) || /no answer within|not answer in time/.test(error.message)))
+  !(error instanceof ApiError && (isUntrusted(error) || connectionProblem(error) === 'timeout'))
 
 /** What is wrong with the way itself is told as what it may be. A key is not sent to a server whose certificate does not fit. */
 const plainly =
   (io: Io, { server, ca, caFile, context }: Reached) =>
   async (error: Error): Promise<never> => {
-    if (
-      server.startsWith('http:') &&
-      /broken off|hang up|Parse Error/.test(error.message) &&
-      (await speaksTls(io, server))
-    )
+    const problem = connectionProblem(error)
+    if (problem === 'aborted' && server.startsWith('http:') && (await speaksTls(io, server)))
       throw untrusted(`cannot reach ${server}: what listens there speaks TLS; it may be the port for https://`)
-    if (isOfOthers(error) || isNoTls(error.cause)) throw untrusted(error.message)
-    if (!isUnknown(error)) {
-      const note = error.message.startsWith('cannot reach ') ? proxyNote(io.env, server) : ''
-      throw note ? new ApiError(503, 'ServiceUnavailable', `${error.message}${note}`) : error
+    if (problem === 'wrong-certificate' || isNoTls(error.cause)) throw untrusted(error.message)
+    if (problem !== 'untrusted-ca') {
+      const note = error.cause === undefined ? '' : proxyNote(io.env, server)
+      if (!note) throw error
+      throw Object.assign(new ApiError(503, 'ServiceUnavailable', `${error.message}${note}`), { cause: error.cause })
     }
     const why = caFile
       ? `its certificate is not of the CA in ${caFile}; nothing was sent`

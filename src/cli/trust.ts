@@ -4,7 +4,7 @@ import { X509Certificate } from 'node:crypto'
 import { Agent, request } from 'node:https'
 import type { DetailedPeerCertificate, TLSSocket } from 'node:tls'
 import { ApiError } from '../api/errors.ts'
-import { whyNot } from '../kubeconfig/why-not.ts'
+import { noAnswerWithin, whyNot } from '../kubeconfig/why-not.ts'
 import { UsageError } from './command.ts'
 import { proxyEnv, proxyNote } from './proxy-env.ts'
 
@@ -45,10 +45,11 @@ export async function lookAt(server: string, env: Env): Promise<Seen> {
   const agent = new Agent({ rejectUnauthorized: false, proxyEnv: proxyEnv(env, server) as NodeJS.ProcessEnv })
   return new Promise<Seen>((resolve, reject) => {
     const sent = request(`${server}/livez`, { agent, method: 'HEAD', timeout: within })
-    sent.on('timeout', () => sent.destroy(new Error('it did not answer in time')))
+    sent.on('timeout', () => sent.destroy(noAnswerWithin(within)))
     sent.on('error', error => {
       const message = `cannot reach ${server}${whyNot(error, server)}${proxyNote(env, server)}`
-      reject(isNoTls(error) ? untrusted(message) : new ApiError(503, 'ServiceUnavailable', message))
+      const failed = isNoTls(error) ? untrusted(message) : new ApiError(503, 'ServiceUnavailable', message)
+      reject(Object.assign(failed, { cause: error }))
     })
     sent.on('response', answer => {
       const socket = answer.socket as TLSSocket

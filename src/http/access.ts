@@ -69,7 +69,7 @@ function standingOf(
     trail.reason = verdict.reason
   }
   if (verdict.answer !== 'no') return { caller, verdict }
-  throw caller ? refusal(access, caller, question, { reason: verdict.reason, find }) : missingKey()
+  throw caller ? refusal(access, caller, question, { ...verdict, find }) : missingKey()
 }
 
 /** Whose key it is. Unknown ones are counted by where they come from, and refused there after too many. */
@@ -112,21 +112,33 @@ function actingAs({ authorizer }: Access, { request }: Exchange, caller: Caller 
   return impersonate(caller, request.headers, question => authorizer.judge(caller, question))
 }
 
-type Refusal = { readonly reason: string; readonly find: KindFinder }
+type Refusal = { readonly reason: string; readonly byScope?: true; readonly find: KindFinder }
 
-function refusal({ ownKey }: Access, caller: Caller, question: Question, { reason, find }: Refusal): ApiError {
+function refusal({ ownKey }: Access, caller: Caller, question: Question, { reason, byScope, find }: Refusal): ApiError {
   const because = reason ? `: ${reason}` : ''
   const { username } = caller
+  const causes = byScope ? [...scopeCauses(caller, reason), ...(ownKey(caller, question) ?? [])] : undefined
   if ('path' in question)
-    return forbiddenPath(`User "${username}" cannot ${question.verb} path "${question.path}"${because}`)
+    return forbiddenPath(`User "${username}" cannot ${question.verb} path "${question.path}"${because}`, causes)
   const { group, resource, subresource, namespace, name = '' } = question.target
   const kind = find(group, 'v1', resource)
   if (kind?.personal && name !== '') return notFound(kind, name)
   const what = subresource ? `${resource}/${subresource}` : resource
   const where = namespace ? `in the namespace "${namespace}"` : 'at the cluster scope'
   const why = `User "${username}" cannot ${question.verb} resource "${what}" in API group "${group}" ${where}${because}`
-  return forbidden({ group, plural: resource, kind: resource }, name, why, ownKey(caller, question))
+  return forbidden({ group, plural: resource, kind: resource }, name, why, causes)
 }
+
+/** For programs: the key's scope was the reason, and which key it was. An impersonated user does not hold the key (D25). */
+const scopeCauses = ({ key, username, impersonator }: Caller, message: string): readonly Cause[] => [
+  { reason: 'KeyScopeDenied', message },
+  ...(key === undefined || impersonator !== undefined
+    ? []
+    : [
+        { reason: 'KeyName', message: key },
+        { reason: 'KeyOwner', message: username },
+      ]),
+]
 
 export type Watching = {
   /** The part of a selection that follows the caller's rights. */

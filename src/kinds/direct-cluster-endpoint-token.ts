@@ -1,6 +1,7 @@
 // DirectClusterEndpointToken: a short-lived token for a connected cluster (SPEC §2.5, D31, D32). Signed for the caller, never stored.
 
 import type { Scope } from '../api/caller.ts'
+import { shortDuration } from '../api/duration.ts'
 import { invalid, invalidValue } from '../api/errors.ts'
 import { defineKind, type KindOf, type Tools } from '../api/kind.ts'
 import { type Resource, timestamp } from '../api/object.ts'
@@ -46,7 +47,11 @@ async function answer(next: Token, tools: Tools): Promise<Token> {
   const ttl = next.spec?.ttl || usual
   if (ttl > tools.maxTokenTTL)
     throw invalid(DirectClusterEndpointToken, '', [
-      invalidValue('spec.ttl', ttl, `must be at most ${tools.maxTokenTTL} seconds`),
+      invalidValue(
+        'spec.ttl',
+        ttl,
+        `must be at most ${tools.maxTokenTTL} seconds (${shortDuration(tools.maxTokenTTL)})`,
+      ),
     ])
   const asked = next.spec?.scope as Scope | undefined
   // A token without a scope of its own has that of its key (D32).

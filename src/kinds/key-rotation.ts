@@ -1,5 +1,6 @@
 // Rotation of an access key (D22): a new secret at once, the old one until the overlap ends, both shown with their last use.
 
+import { shortDuration } from '../api/duration.ts'
 import { type ApiError, conflict, type FieldError, invalid, invalidValue } from '../api/errors.ts'
 import type { Kind, Ran, Subresource, Tools } from '../api/kind.ts'
 import { isObject, type Json, type JsonObject, type Resource, timestamp } from '../api/object.ts'
@@ -63,7 +64,13 @@ function read(body: Json = {}): Wanted {
   const errors = [
     ...(isOverlap
       ? []
-      : [invalidValue('spec.overlapSeconds', seconds, `must be a whole number of seconds from 0 to ${longest}`)]),
+      : [
+          invalidValue(
+            'spec.overlapSeconds',
+            seconds,
+            `must be a whole number from 0 to ${longest} seconds (${shortDuration(longest)})`,
+          ),
+        ]),
     ...(typeof force === 'boolean' ? [] : [invalidValue('spec.force', force, 'must be true or false')]),
   ]
   return { overlap: isOverlap ? seconds : 0, force: force === true, errors }

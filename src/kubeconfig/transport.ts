@@ -8,7 +8,7 @@ import { ApiError } from '../api/errors.ts'
 import type { Access } from './access.ts'
 import { readWhole, streamedResponse, wholeResponse } from './answer.ts'
 import { type Identity, openCredentials } from './credentials.ts'
-import { causeOf, usualCa, whyNot } from './why-not.ts'
+import { causeOf, noAnswerWithin, usualCa, whyNot } from './why-not.ts'
 
 export type Transport = {
   readonly server: string
@@ -241,7 +241,7 @@ function send(url: string, init: RequestInit, options: SendOptions): Promise<Res
       },
       ...(signal ? { signal } : {}),
     })
-    const timer = setTimeout(() => sent.destroy(new Error(`no answer within ${answerWithin / 1000} s`)), answerWithin)
+    const timer = setTimeout(() => sent.destroy(noAnswerWithin(answerWithin)), answerWithin)
     sent.on('socket', socket => socket.setKeepAlive(true, 15_000))
     sent.on('error', error => {
       clearTimeout(timer)

@@ -34,6 +34,27 @@ const causes: { readonly [code: string]: string | ((caIs: string) => string) } =
   ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED: 'it wants a client certificate',
 }
 
+/** Why a connection failed, for programs; `causes` has the words. */
+export type ConnectionProblem = 'untrusted-ca' | 'wrong-certificate' | 'timeout' | 'aborted' | 'other'
+
+const noAnswer = 'ERR_NO_ANSWER'
+
+/** The error of a server that takes too long to answer. */
+export const noAnswerWithin = (milliseconds: number): Error =>
+  Object.assign(new Error(`no answer within ${milliseconds / 1000} s`), { code: noAnswer })
+
+/** Of an error of Node's, or of one that has such an error as its cause. */
+export function connectionProblem(error: unknown): ConnectionProblem {
+  const { code = '', cause } = (error ?? {}) as { readonly code?: unknown; readonly cause?: unknown }
+  if (typeof code !== 'string' || !(code in causes || code === noAnswer || code.startsWith('HPE_')))
+    return cause === undefined ? 'other' : connectionProblem(cause)
+  if (code === 'ETIMEDOUT' || code === noAnswer) return 'timeout'
+  if (code === 'ECONNRESET' || code === 'EPIPE' || code.startsWith('HPE_')) return 'aborted'
+  if (['CERT_HAS_EXPIRED', 'CERT_NOT_YET_VALID', 'ERR_TLS_CERT_ALTNAME_INVALID'].includes(code))
+    return 'wrong-certificate'
+  return causes[code] === notTrusted || code === 'CERT_SIGNATURE_FAILURE' ? 'untrusted-ca' : 'other'
+}
+
 /** undefined: nothing is known of it but what Node says. */
 export function causeOf({ code = '' }: { readonly code?: string }, caIs = usualCa): string | undefined {
   const cause = causes[code]

@@ -73,9 +73,9 @@ function receiveMetadata(kind: Kind, sent: JsonObject, found: Findings): Metadat
   found.deprecated.push(...own.deprecated)
   found.errors.push(...own.errors.filter(error => error.reason === tooManyReason))
   // Missing parts of ownerReferences are field errors; a wrong JSON type is not decodable at all.
-  const [wrong] = own.errors.filter(error => error.reason === 'FieldValueTypeInvalid')
+  const [wrong] = own.wrongTypes
   if (wrong) {
-    const [, actual, expected] = /^Invalid value: "(\w+)".* must be of type (\w+)/.exec(wrong.message) ?? []
+    const { actual, expected } = wrong
     const field = wrong.field
       .replace(/^metadata\.?/, 'ObjectMeta.')
       .replace(/^(ObjectMeta\.(labels|annotations))\..*/, '$1')

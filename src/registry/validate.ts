@@ -17,8 +17,14 @@ import {
 import { emptyMap, isObject, type Json, keysOf } from '../api/object.ts'
 import type { Schema } from '../api/schema.ts'
 
-export type Findings = { readonly errors: FieldError[]; readonly unknown: string[]; readonly deprecated: string[] }
-export const noFindings = (): Findings => ({ errors: [], unknown: [], deprecated: [] })
+export type Findings = {
+  readonly errors: FieldError[]
+  /** Values of the wrong JSON type; each has an error, too. */
+  readonly wrongTypes: { readonly field: string; readonly expected: string; readonly actual: string }[]
+  readonly unknown: string[]
+  readonly deprecated: string[]
+}
+export const noFindings = (): Findings => ({ errors: [], wrongTypes: [], unknown: [], deprecated: [] })
 
 /** The value as the schema knows it: unknown fields and nulls left out, defaults filled in. Once errors are enough, as it is. */
 export function conform(schema: Schema, value: Json, path: string, found: Findings): Json {
@@ -189,7 +195,9 @@ function booleanHint(value: string): string {
 
 function mismatch(schema: Schema, value: Json, path: string, found: Findings): Json {
   const hint = schema.type === 'boolean' && typeof value === 'string' ? booleanHint(value) : ''
-  found.errors.push(wrongType(path, schema.type ?? 'object', typeName(value), hint))
+  const [expected, actual] = [schema.type ?? 'object', typeName(value)]
+  found.wrongTypes.push({ field: path, expected, actual })
+  found.errors.push(wrongType(path, expected, actual, hint))
   return value
 }
 

@@ -31,7 +31,8 @@ test('the refusal of "who am I" tells the holder key, owner, scope and seconds l
   const narrow = await withScope('narrow', scope, { ttl: 3600 })
   const { causes = [], ...about } = details(await narrow.ask('POST', review, {}))
   assert.deepEqual(about, { group: 'authentication.k8s.io', kind: 'selfsubjectreviews' })
-  const [name, owner, told, ends, ...more] = causes
+  const [denied, name, owner, told, ends, ...more] = causes
+  assert.equal(denied?.reason, 'KeyScopeDenied')
   assert.deepEqual(
     [name, owner, more],
     [{ reason: 'KeyName', message: 'narrow' }, { reason: 'KeyOwner', message: 'admin' }, []],
@@ -46,11 +47,11 @@ test('a key without an end is told none', async () => {
   const { causes = [] } = details(await endless.ask('POST', review, {}))
   assert.deepEqual(
     causes.map(one => one.reason),
-    ['KeyName', 'KeyOwner', 'KeyScope'],
+    ['KeyScopeDenied', 'KeyName', 'KeyOwner', 'KeyScope'],
   )
 })
 
-test('every other refusal is as short as it was, whatever is asked and whyever it is refused', async () => {
+test('every other refusal by scope names the key and its owner, and not the scope', async () => {
   const narrow = await withScope('short', { projects: [{ project: 'shop' }] })
   for (const [method, path] of [
     ['GET', `${teams}/web`],
@@ -64,7 +65,13 @@ test('every other refusal is as short as it was, whatever is asked and whyever i
   ] as const) {
     const answer = await narrow.ask(method, path, method === 'POST' ? {} : undefined)
     assert.ok([403, 405].includes(answer.status), `${method} ${path}: ${answer.text}`)
-    assert.doesNotMatch(answer.text, /causes|KeyScope|"shop/, `${method} ${path}`)
+    assert.doesNotMatch(answer.text, /"KeyScope"|"shop/, `${method} ${path}`)
+    if (answer.status === 403)
+      assert.deepEqual(
+        details(answer).causes?.map(one => one.reason),
+        ['KeyScopeDenied', 'KeyName', 'KeyOwner'],
+        `${method} ${path}`,
+      )
   }
   const ada = await stage.invite('ada')
   assert.equal(details(await ada.ask('GET', `${secrets()}/db`)).causes, undefined)
@@ -75,8 +82,9 @@ test('whoever is acted for, asks about somebody or reads why, hears nothing of t
   const proxy = await withScope('proxy', scope, { ttl: 3600 })
   const acting = await proxy.ask('POST', review, {}, { 'impersonate-user': 'ada' })
   assert.match(acting.text, /User \\"ada\\" cannot create resource \\"selfsubjectreviews\\"/)
-  assert.equal(details(acting).causes, undefined, 'the answer is for ada, and the key is not hers')
-  assert.equal(details(await proxy.ask('POST', review, {})).causes?.length, 4)
+  const reasons = (answer: Answer) => details(answer).causes?.map(one => one.reason)
+  assert.deepEqual(reasons(acting), ['KeyScopeDenied'], 'the answer is for ada, and the key is not hers')
+  assert.equal(reasons(await proxy.ask('POST', review, {}))?.length, 5)
   const subject = {
     resourceAttributes: { verb: 'create', group: 'authentication.k8s.io', resource: 'selfsubjectreviews' },
   }
@@ -86,6 +94,6 @@ test('whoever is acted for, asks about somebody or reads why, hears nothing of t
   ] as const) {
     const { status, text } = await stage.admin.ask('POST', path, { spec })
     assert.equal(status, 201, text)
-    assert.doesNotMatch(text, /KeyScope|impersonate/)
+    assert.doesNotMatch(text, /"KeyScope"|impersonate/)
   }
 })

@@ -159,7 +159,7 @@ describe('platform gateway', () => {
     put('agent.key', (await invite(service, 'nobody')).key)
     const other = await check({})
     assert.equal(other.code, 2)
-    assert.match(other.stderr, /service\.keyFile: .* may not .*platform-gateway/)
+    assert.match(other.stderr, /service\.keyFile: .* lacks the role for a gateway: .*platform-gateway/)
   })
 
   test('--check tells a key whose scope is not an agent’s from one whose user has no role, and how to give it', async () => {
@@ -169,7 +169,7 @@ describe('platform gateway', () => {
     assert.equal(unbound.code, 2)
     assert.match(
       unbound.stderr,
-      /service\.keyFile: .*agent\.key belongs to a user that may not do .*: kubectl create clusterrolebinding gateway --clusterrole=platform-gateway --user=gateway-prod: /,
+      /service\.keyFile: .*agent\.key lacks the role for a gateway: kubectl create clusterrolebinding gateway --clusterrole=platform-gateway --user=gateway-prod: /,
     )
     assert.ok(!unbound.stderr.includes('scope role'), unbound.stderr)
     put('agent.key', (await invite(service, 'admin', roles('workspace'))).key)
