@@ -23,6 +23,8 @@ export type Context = {
   readonly store: Store
   readonly sealer: Sealer
   readonly kinds: readonly Kind[]
+  /** Resolves once filtered lists and watches find their objects by an index. */
+  readonly indexed: () => Promise<void>
   /** Decides about power, once for every write (D60). */
   readonly gate: Gate
   readonly caller: Caller

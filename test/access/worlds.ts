@@ -50,7 +50,10 @@ export function makeWorld(die: Dice): World {
       verbs: die.some(verbs, 2).concat(die.pick(verbs)),
       apiGroups: [die.pick([ours, ours, ours, '*', 'other', 'rbac.authorization.k8s.io'])],
       resources: die
-        .some(['teams', 'sharedsecrets', 'projectsecrets', 'ownedaccesskeys', 'roles', '*', 'teams/status', '*/status'], 2)
+        .some(
+          ['teams', 'sharedsecrets', 'projectsecrets', 'ownedaccesskeys', 'roles', '*', 'teams/status', '*/status'],
+          2,
+        )
         .concat(die.pick(['teams', 'sharedsecrets', 'projectsecrets'])),
       resourceNames: die.chance(0.4) ? die.some(names, 2) : [],
     }))
