@@ -44,8 +44,8 @@ export interface Registry {
   peek(kind: Kind, ref: Ref): Resource | undefined
   /** Stored objects among candidates, likewise. */
   among(kind: Kind, candidates: Candidates): readonly Resource[]
-  /** Builds the index that filtered lists and watches wait for, in the background. The first of them does so, too. */
-  index(): Promise<void>
+  /** Builds the index of filtered lists and watches in the background. The first of them would wait for it. */
+  startIndex(): void
   /** A stored object opened, its hidden fields included: for whoever signs with it. Never for a request. */
   open(kind: Kind, ref: Ref): Resource | undefined
   /** Writes objects by the rules that count where a change brings them along: for controllers, never for a request. */
@@ -53,7 +53,7 @@ export interface Registry {
 }
 
 export function openRegistry(given: RegistryOptions): Registry {
-  const options = { ...given, reserved: new Map(), indexed: openVisibilityIndex(given.store, given.kinds) }
+  const options = { ...given, reserved: new Map(), visibility: openVisibilityIndex(given.store, given.kinds) }
   /** A caller is the same object for as long as nothing about it changes, so its verbs are bound once. */
   const bound = new WeakMap<Caller, Resources>()
   const inside = contextOf(options, systemCaller, true)
@@ -66,7 +66,7 @@ export function openRegistry(given: RegistryOptions): Registry {
     inside: resourcesOf(inside),
     write: make => commitAlone(inside, make),
     peek: openPeek(options.store),
-    index: options.indexed,
+    startIndex: options.visibility.start,
     among: (kind, among) => options.store.list({ bucket: kind.id, among }).entries.map(({ text }) => parseStored(text)),
     open: (kind, ref) => {
       const entry = options.store.get(keyOf(kind, refOf(kind, ref)))
@@ -83,7 +83,7 @@ const openPeek =
   }
 
 function contextOf(
-  options: RegistryOptions & Pick<Context, 'reserved' | 'indexed'>,
+  options: RegistryOptions & Pick<Context, 'reserved' | 'visibility'>,
   caller: Caller,
   inside: boolean,
 ): Context {

@@ -5,19 +5,38 @@ import type { Kind } from '../api/kind.ts'
 import { parseStored } from '../api/parsed.ts'
 import type { Entry, Store } from '../storage/store.ts'
 
-/** Built when first asked for; resolves once every list by candidates is answered from the index. */
-export function openVisibilityIndex(store: Store, kinds: readonly Kind[]): () => Promise<void> {
-  let built: Promise<void> | undefined
-  return () => {
-    built ??= build(store, kinds)
-    return built
-  }
+export type VisibilityIndex = {
+  /** Builds it slowly, so that requests are hardly delayed. */
+  start(): void
+  /** Resolves once it is complete. Builds it without delay. */
+  ready(): Promise<void>
 }
 
-async function build(store: Store, kinds: readonly Kind[]): Promise<void> {
-  // One after the other: requests that come meanwhile wait for one slice, not for one of each kind.
-  for (const kind of kinds)
-    if (kind.stored && (kind.readers || kind.namespaced)) await store.index(kind.id, entry => termsOf(kind, entry))
+const pauseMs = 10
+
+export function openVisibilityIndex(store: Store, kinds: readonly Kind[]): VisibilityIndex {
+  let built: Promise<void> | undefined
+  let isAwaited = false
+  const pause = () =>
+    new Promise<void>(resolve => {
+      if (isAwaited) setImmediate(resolve)
+      else setTimeout(resolve, pauseMs).unref()
+    })
+  const build = async () => {
+    for (const kind of kinds)
+      if (kind.stored && (kind.readers || kind.namespaced))
+        await store.index(kind.id, entry => termsOf(kind, entry), pause)
+  }
+  return {
+    start: () => {
+      built ??= build()
+    },
+    ready: () => {
+      isAwaited = true
+      built ??= build()
+      return built
+    },
+  }
 }
 
 function termsOf(kind: Kind, { key, text }: Entry): readonly string[] {

@@ -14,7 +14,7 @@ import {
   type Walk,
   walkFrom,
 } from './sorted-keys.ts'
-import type { Entry, Key, Labels, ListQuery, TermsOf } from './store.ts'
+import type { Entry, Key, Labels, ListQuery, Store, TermsOf } from './store.ts'
 import { addTerm, keysOf, reindex, type TermIndex } from './term-index.ts'
 
 /** `labels`: for every label `key=value`, the keys that carry it. `terms`: likewise for the terms of `termsOf`. */
@@ -35,7 +35,7 @@ export type Cache = {
   count(bucket: string): number
   put(entry: Held): void
   remove(key: Key): void
-  index(bucket: string, termsOf: TermsOf): Promise<void>
+  readonly index: Store['index']
   /** `overlay`: the changes since the revision that the page is to show; absent = the newest state. */
   page(query: ListQuery, overlay?: Overlay): Page
 }
@@ -68,7 +68,7 @@ export function openCache(): Cache {
       removeKey(bucket.keys, key)
       change(bucket, key, previous, undefined)
     },
-    index: (name, termsOf) => buildIndex(bucketOf(name), termsOf),
+    index: (name, termsOf, pause) => buildIndex(bucketOf(name), termsOf, pause),
     page: (query, overlay) => pageOf(buckets.get(query.bucket) ?? emptyBucket(), query, overlay),
   }
 }
@@ -90,12 +90,12 @@ function change(bucket: Bucket, key: string, previous: Entry | undefined, next: 
   if (termsOf) reindex(terms, key, previous ? termsOf(previous) : [], next ? termsOf(next) : [])
 }
 
-/** One slice of the index ends after so many entries or bytes, a few milliseconds of work. */
+/** One slice of the index ends after so many entries or bytes, about a millisecond of work. */
 const sliceEntries = 128
 const sliceBytes = 128 * 1024
 
 /** In slices, so that requests are answered meanwhile. Changes meanwhile index their own keys (`change`). */
-async function buildIndex(bucket: Bucket, termsOf: TermsOf): Promise<void> {
+async function buildIndex(bucket: Bucket, termsOf: TermsOf, pause: () => Promise<void>): Promise<void> {
   bucket.termsOf = termsOf
   for (let start: string | undefined = ''; start !== undefined; ) {
     const walk = walkFrom(bucket.keys, start)
@@ -107,7 +107,7 @@ async function buildIndex(bucket: Bucket, termsOf: TermsOf): Promise<void> {
       key = nextKey(walk)
     }
     start = key
-    if (start !== undefined) await new Promise(setImmediate)
+    if (start !== undefined) await pause()
   }
   bucket.isIndexed = true
 }

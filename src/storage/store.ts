@@ -115,8 +115,11 @@ export interface Store {
   list(query: ListQuery): ListResult
   /** How many keys a bucket has. */
   count(bucket: string): number
-  /** Indexes a bucket for `ListQuery.among`, in the background and from now on. Resolves once all its keys are in the index. Called once per bucket. */
-  index(bucket: string, termsOf: TermsOf): Promise<void>
+  /**
+   * Indexes a bucket for `ListQuery.among`, from now on. Resolves once all its keys are in the index. Waits for `pause`
+   * after every millisecond of work or so. Called once per bucket.
+   */
+  index(bucket: string, termsOf: TermsOf, pause: () => Promise<void>): Promise<void>
   /**
    * Answers the commit's revision. Rejects with 'exists', 'missing' or 'conflict' when an `expect` does not hold, with
    * 'missing' for a delete of nothing, with 'unavailable' when the engine cannot write. Values must not change afterwards.

@@ -75,11 +75,12 @@ export async function checkAgainstModel(store: Store, script: Script): Promise<v
       compareAmong(store, asked)
     }
   }
+  const pause = () => new Promise<void>(setImmediate)
   let indexed: Promise<unknown> | undefined
   for (const [i, writes] of script.commits.entries()) {
     // Of what is there already, and of what is written while the index is built.
     if (i === half >> 1)
-      indexed = Promise.all(['teams', 'secrets'].map(one => store.index(one, ({ labels }) => termsOf(labels))))
+      indexed = Promise.all(['teams', 'secrets'].map(one => store.index(one, ({ labels }) => termsOf(labels), pause)))
     await play(store, writes, states)
     if (i === half) ask()
   }
