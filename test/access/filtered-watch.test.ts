@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { startServer } from '../support/server.ts'
 import { keys, must, openStage, type Person, rbac, type Stage, secrets, soon, teams } from './people.ts'
 
 const merge = { 'content-type': 'application/merge-patch+json' }
@@ -126,4 +127,24 @@ describe('a filtered watch shows an object as ADDED when access is given, and as
       }
       await events.return?.()
     })
+})
+
+test('the first filtered list after a restart waits for the index, and shows everything that it should', async () => {
+  const server = await startServer({ storage: 'sqlite' })
+  try {
+    const ask = async (method: string, path: string, body?: unknown, key = server.adminKey) =>
+      must(server.request(method, path, { key, ...(body === undefined ? {} : { body }) }))
+    const { spec } = await ask('POST', keys, { metadata: { name: 'eve' }, spec: { user: 'eve' } })
+    const make = (at: number) => {
+      const owner = { user: at % 100 === 7 ? 'eve' : 'admin' }
+      return ask('POST', secrets(`n${at % 10}`), { metadata: { name: `s${at}` }, spec: { owner } })
+    }
+    await Promise.all(Array.from({ length: 600 }, (_, at) => make(at)))
+    await server.restart()
+    const { items } = await ask('GET', `/apis/management.platform.sh/v1/sharedsecrets`, undefined, spec.key)
+    const names = items.map((item: { metadata: { name: string } }) => item.metadata.name)
+    assert.deepEqual(names, ['s107', 's207', 's307', 's407', 's507', 's7'])
+  } finally {
+    await server.stop()
+  }
 })
