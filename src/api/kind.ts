@@ -110,7 +110,6 @@ export type Tools = {
   readonly dryRun: boolean
 }
 
-/** Which objects are meant. */
 type Selection = { readonly namespace: string; readonly labelSelector: string }
 
 /** Fields that only the answer to this very write shows (D13). */
@@ -119,6 +118,8 @@ export type Shown = (object: Resource) => Resource
 type Hooks<O extends Resource> = {
   /** Rights that come from the object itself, such as its owner's. Pure. */
   readonly rights?: (object: O, who: Who) => readonly Right[]
+  /** Terms (candidates.ts) of everybody whom `rights` can give a right: filtered lists find objects by them. Pure. */
+  readonly readers?: (object: O) => readonly string[]
   /** Fills in what follows from the object itself. Pure. */
   readonly prepare?: (next: O, old: O | undefined) => O
   /** Fills in what follows from who asks, such as the owner. Pure. */

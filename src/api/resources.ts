@@ -1,6 +1,7 @@
 // The keystone: every verb on every kind, already bound to a caller. The registry implements it in process, the
 // client over HTTP; controllers, informer, command line and tests are written against it and never learn which they hold.
 
+import type { Candidates } from './candidates.ts'
 import { canonical } from './encode.ts'
 import type { Status } from './errors.ts'
 import type { Kind } from './kind.ts'
@@ -51,6 +52,8 @@ export type Selection = {
   readonly labelSelector?: string
   readonly fieldSelector?: string
   readonly only?: Filter
+  /** The objects that `only` can keep now, found by an index; undefined: any. */
+  readonly among?: () => Candidates | undefined
   /** Calls back whenever `only` may answer differently; answers how to stop that. For watches. */
   readonly refilter?: (again: () => void) => () => void
 }

@@ -2,6 +2,7 @@
 // (D25–D27). Requests, reviews, rules of kinds and explanations all ask this one evaluator.
 
 import type { Caller } from '../api/caller.ts'
+import type { Candidates } from '../api/candidates.ts'
 import type { Kind, Question } from '../api/kind.ts'
 import type { Ref, Resource } from '../api/object.ts'
 import type { Judgement, RuleLike, Rules, Target } from '../api/permissions.ts'
@@ -11,11 +12,18 @@ import { objectRight } from './rights.ts'
 import type { PolicyRule } from './rules.ts'
 import { missingRules, printRule } from './rules.ts'
 import { type Act, allows, restricts } from './scope.ts'
+import { openVisible } from './visible.ts'
 
 export type Verdict =
   | { readonly answer: 'yes'; readonly reason: string }
   | { readonly answer: 'no'; readonly reason: string; readonly byScope?: true }
-  | { readonly answer: 'only'; readonly reason: string; readonly filter: Filter }
+  | {
+      readonly answer: 'only'
+      readonly reason: string
+      readonly filter: Filter
+      /** The objects that the filter can keep now; undefined: any. */
+      readonly among: () => Candidates | undefined
+    }
 
 export interface Authorizer {
   /** The request path's question. */
@@ -32,6 +40,8 @@ export type AuthorizerOptions = {
   readonly rbac: Rbac
   /** A stored object as it lies there, without opening what is sealed. */
   readonly peek: (kind: Kind, ref: Ref) => Resource | undefined
+  /** Likewise, those that are among candidates. */
+  readonly among: (kind: Kind, candidates: Candidates) => readonly Resource[]
   /** The uid of a team that exists. */
   readonly teamUid: (team: string) => string | undefined
 }
@@ -40,7 +50,7 @@ const anonymous = { username: 'system:anonymous', groups: ['system:unauthenticat
 const no = (reason = ''): Judgement => ({ allowed: false, reason })
 const yes = (reason: string): Judgement => ({ allowed: true, reason })
 
-export function openAuthorizer({ kinds, rbac, peek, teamUid }: AuthorizerOptions): Authorizer {
+export function openAuthorizer({ kinds, rbac, peek, among, teamUid }: AuthorizerOptions): Authorizer {
   const byPlural = new Map<string, Map<string, Kind>>()
   for (const kind of kinds) byPlural.set(kind.plural, (byPlural.get(kind.plural) ?? new Map()).set(kind.group, kind))
   const kindOf = (question: Question) =>
@@ -93,6 +103,8 @@ export function openAuthorizer({ kinds, rbac, peek, teamUid }: AuthorizerOptions
     }
   }
 
+  const visible = openVisible({ rbac, among, judge })
+
   return {
     judge,
     authorize(caller, question) {
@@ -100,8 +112,13 @@ export function openAuthorizer({ kinds, rbac, peek, teamUid }: AuthorizerOptions
       const judged = judgeWithout(caller, question, kind)
       if (judged?.allowed) return { answer: 'yes', reason: judged.reason }
       // An object that is there now says nothing of those a list or watch may find under its name at other times.
-      if (caller && 'target' in question && isFiltered(question, kind))
-        return { answer: 'only', reason: 'filtered', filter: filterFor(caller, question.verb, question.target) }
+      if (caller && kind && 'target' in question && isFiltered(question, kind))
+        return {
+          answer: 'only',
+          reason: 'filtered',
+          filter: filterFor(caller, question.verb, question.target),
+          among: () => visible(caller, kind, question.verb),
+        }
       const right = judged ? undefined : byObject(caller as Caller, question, kind)
       if (right !== undefined) return { answer: 'yes', reason: right }
       return { answer: 'no', reason: judged?.reason ?? '', ...(judged?.byScope ? { byScope: true } : {}) }

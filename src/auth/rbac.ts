@@ -16,7 +16,8 @@ import {
 import { teamOfGroup, teamUidsOf } from '../kinds/team-uids.ts'
 import { startInformer } from '../reconcile/informer.ts'
 import { type Holder, openHeld } from './held.ts'
-import { indexRules, type PolicyRule, type RuleIndex } from './rules.ts'
+import { type Reach, reachOf } from './reach.ts'
+import { indexRules, isAbout, type PolicyRule, type RuleIndex } from './rules.ts'
 
 /** A role that somebody holds through a binding; `namespace` '' is everywhere. `because` says so in words. */
 export type Grant = {
@@ -34,6 +35,12 @@ export interface Rbac {
   find(holder: Holder, question: Question, verb?: string): Grant | undefined
   /** Everything held that counts in a namespace ('' : cluster-wide alone). */
   grants(holder: Holder, namespace: string): Iterable<Grant>
+  /** The objects of a resource that the holder's rules allow one of these verbs on. */
+  reach(
+    holder: Holder,
+    resource: { readonly group: string; readonly resource: string },
+    verbs: readonly string[],
+  ): Reach
   /** Every binding, for who-can. */
   bindings(): Iterable<Bound>
   /** Everything bound to a group, anywhere. */
@@ -75,6 +82,11 @@ export function openRbac({ resources, teamRoles, teamUid, changed, failed }: Rba
   const roles = new Map<string, StoredRole>()
   const compiled = new Map<string, readonly PolicyRule[]>()
   const held = openHeld<RuleIndex<Grant>>(teamUid)
+  const reached = openHeld<Reach>(teamUid)
+  const forget = () => {
+    held.forget()
+    reached.forget()
+  }
   const users = new Map<string, Set<Bound>>()
   const groups = new Map<string, Set<Bound>>()
   const all = new Set<Bound>()
@@ -90,7 +102,7 @@ export function openRbac({ resources, teamRoles, teamUid, changed, failed }: Rba
         if (now && !isInert(now.object)) roles.set(slot, now)
         else roles.delete(slot)
         compiled.clear() // any role may be part of an aggregated one
-        held.forget()
+        forget()
         changed()
       },
     }),
@@ -104,7 +116,7 @@ export function openRbac({ resources, teamRoles, teamUid, changed, failed }: Rba
       changed: (_, now, before) => {
         if (before) enter(before, false)
         if (now) enter(now, true)
-        held.forget()
+        forget()
         changed()
       },
     }),
@@ -149,9 +161,10 @@ export function openRbac({ resources, teamRoles, teamUid, changed, failed }: Rba
       })
     )
   }
-  function* grants({ username, groups: member }: Holder, namespace: string): Iterable<Grant> {
+  /** `namespace` undefined: everything held anywhere. */
+  function* grants({ username, groups: member }: Holder, namespace?: string): Iterable<Grant> {
     const counts = (bound: Bound, name: string) =>
-      (bound.namespace === '' || bound.namespace === namespace) && bound.means(name, teamUid)
+      (namespace === undefined || bound.namespace === '' || bound.namespace === namespace) && bound.means(name, teamUid)
     for (const bound of users.get(username) ?? []) {
       const grant = counts(bound, username) ? grantOf(bound, `user ${username}`) : undefined
       if (grant) yield grant
@@ -185,6 +198,17 @@ export function openRbac({ resources, teamRoles, teamUid, changed, failed }: Rba
     return made
   }
 
+  const reach: Rbac['reach'] = (holder, target, verbs) => {
+    const spaces = reached.of(holder)
+    const slot = `${verbs.join()} ${target.resource}.${target.group}`
+    const known = spaces.get(slot)
+    if (known) return known
+    const made = reachOf(grants(holder), rule => isAbout(rule, target, verbs))
+    if (spaces.size >= 64) spaces.clear()
+    spaces.set(slot, made)
+    return made
+  }
+
   const everyone = [...informers, ...followers]
   return {
     ready: Promise.all(everyone.map(informer => informer.ready)).then(() => {}),
@@ -202,7 +226,8 @@ export function openRbac({ resources, teamRoles, teamUid, changed, failed }: Rba
       }
     },
     bindings: () => all,
-    forget: held.forget,
+    reach,
+    forget,
     rulesOf: (kind, ref) => rulesIn(slotOf(kind, ref)),
     stop: () => {
       for (const informer of everyone) informer.stop()

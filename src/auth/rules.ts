@@ -64,6 +64,19 @@ function firstOf<T>(list: readonly Sourced<T>[], verb: string, group: string): S
   return undefined
 }
 
+/** Whether a rule allows one of these verbs on a resource, on some or all of its names. */
+export function isAbout(
+  rule: PolicyRule,
+  { group, resource }: Pick<Target, 'group' | 'resource'>,
+  verbs: readonly string[],
+) {
+  return (
+    hasOrAll(rule.resources, resource) &&
+    hasOrAll(rule.apiGroups, group) &&
+    verbs.some(verb => hasOrAll(rule.verbs, verb))
+  )
+}
+
 const coversPath = (pattern: string, path: string) =>
   pattern === '*' || pattern === path || (pattern.endsWith('/*') && path.startsWith(pattern.slice(0, -1)))
 

@@ -94,6 +94,20 @@ function projectOf(request: Request): string | undefined {
     : undefined
 }
 
+/**
+ * The namespaces of a resource that a scope can cover at most; undefined: any. Roles and rules of a scope are not looked
+ * into: a scope that has some can cover anything.
+ */
+export function namespacesWithin(
+  scope: Scope | undefined,
+  { group, resource }: { readonly group: string; readonly resource: string },
+): readonly string[] | undefined {
+  if (!restricts(scope) || rolesOf(scope).length || scope.rules?.length) return undefined
+  if (!isManagement(group) || resource !== 'projectsecrets') return []
+  const projects = (scope.projects ?? []).flatMap(({ project }) => (project ? [project] : []))
+  return projects.includes('*') ? undefined : projects.map(project => `p-${project}`)
+}
+
 const reads = ['get', 'list', 'watch']
 const selfReviews: ReadonlyMap<string, readonly string[]> = new Map([
   ['authorization.k8s.io', ['selfsubjectaccessreviews', 'selfsubjectrulesreviews']],

@@ -1,20 +1,25 @@
 // Which objects give a team rights by themselves, as their owner or through access entries: asked before somebody comes to act as it (D27).
 
+import { memberTerm, userTerm } from '../api/candidates.ts'
 import type { Kind } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
 import type { Shared } from '../api/permissions.ts'
 import type { Resources } from '../api/resources.ts'
-import { meansTeam } from '../kinds/team-uids.ts'
+import { meansTeam, teamGroup } from '../kinds/team-uids.ts'
 
 /** `uid` is undefined for a team that is about to be created. */
 type Team = { readonly name: string; readonly uid: string | undefined }
 
-/** A look through every object that may do so: for rare writes alone. */
 export async function sharedWith(inside: Resources, kinds: readonly Kind[], team: Team): Promise<readonly Shared[]> {
   const found: Shared[] = []
+  // As a user, the team has the name of its group (D16).
+  const candidates = { terms: [memberTerm(team.name), userTerm(teamGroup(team.name))], namespaces: [], refs: [] }
   for (const kind of kinds) {
     if (!kind.stored || !kind.rights || kind.personal) continue
-    const { items } = await inside.list(kind, { only: object => givenTo(kind, object, team).length > 0 })
+    const { items } = await inside.list(kind, {
+      only: object => givenTo(kind, object, team).length > 0,
+      among: () => (kind.readers ? candidates : undefined),
+    })
     for (const { object } of items)
       for (const { verbs, subresources } of givenTo(kind, object, team)) {
         const { namespace = '', name = '' } = object.metadata

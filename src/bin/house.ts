@@ -203,7 +203,8 @@ export function openHouse(options: HouseOptions): House {
     changed: rights.changed,
     failed: following('roles'),
   })
-  const authorizer = openAuthorizer({ kinds, rbac, peek: registry.peek, teamUid: team => teams.uidOf(team) })
+  const { peek, among } = registry
+  const authorizer = openAuthorizer({ kinds, rbac, peek, among, teamUid: team => teams.uidOf(team) })
   const isLive = isLiveWith({ teams, now, lastActivity })
   const explainer = openExplainer({ authorizer, rbac, teams, book, kinds, peek: registry.peek, isLive })
   const signingKeys = openSigningKeys({

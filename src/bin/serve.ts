@@ -135,6 +135,7 @@ export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Pr
   const stopped = toldToStop() // from before it is said to be ready: whoever reads that may end it at once
   introduce({ directory, listeners, certificates, ring, authenticate: house.authenticate })
   console.log(`platform is ready: ${listeners.map(listener => listener.url).join(' ')}`)
+  house.registry.startIndex()
 
   await stopped
   log.info('shutting down: finishing what is under way')

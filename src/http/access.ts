@@ -3,7 +3,7 @@
 import type { Caller } from '../api/caller.ts'
 import { type ApiError, type Cause, forbidden, forbiddenPath, notFound, unauthorized } from '../api/errors.ts'
 import type { Question } from '../api/kind.ts'
-import type { Filter, Selection } from '../api/resources.ts'
+import type { Selection } from '../api/resources.ts'
 import { type Authenticate, missingKey, UnknownKey } from '../auth/authenticate.ts'
 import type { Authorizer, Verdict } from '../auth/authorize.ts'
 import { impersonate, isImpersonating } from '../auth/impersonate.ts'
@@ -142,24 +142,26 @@ const scopeCauses = ({ key, username, impersonator }: Caller, message: string): 
 
 export type Watching = {
   /** The part of a selection that follows the caller's rights. */
-  readonly selection: Pick<Selection, 'only' | 'refilter'>
+  readonly selection: Pick<Selection, 'only' | 'among' | 'refilter'>
   /** Calls back once, when the watch may not go on. */
   onLost(callback: () => void): void
   close(): void
 }
 
+type Seen = Pick<Extract<Verdict, { readonly answer: 'only' }>, 'filter' | 'among'>
+const everything: Seen = { filter: () => true, among: () => undefined }
 const lookEvery = 1000
 
 /** Judges an open watch again: at every change of rights, and every second for keys that expire. */
 export function keepJudging(access: Access, exchange: Exchange, question: Question, first: Standing): Watching {
-  let filter: Filter | undefined = first.verdict.answer === 'only' ? first.verdict.filter : undefined
-  const filtered = filter !== undefined
+  let seen: Seen | undefined = first.verdict.answer === 'only' ? first.verdict : undefined
+  const filtered = seen !== undefined
   let lost: () => void = () => {}
   let again: () => void = () => {}
   const look = () => {
     const verdict = currentVerdict(access, exchange, question)
     if (verdict.answer === 'no' || (verdict.answer === 'only' && !filtered)) return lost()
-    if (filtered) filter = verdict.answer === 'only' ? verdict.filter : () => true
+    if (filtered) seen = verdict.answer === 'only' ? verdict : everything
   }
   const unsubscribe = access.rightsChanged(() => {
     look()
@@ -169,7 +171,8 @@ export function keepJudging(access: Access, exchange: Exchange, question: Questi
   return {
     selection: filtered
       ? {
-          only: object => filter?.(object) ?? false,
+          only: object => seen?.filter(object) ?? false,
+          among: () => seen?.among(),
           refilter: callback => {
             again = callback
             return () => {

@@ -177,7 +177,8 @@ async function serve(options: ServerOptions, exchange: Exchange, info: ResourceI
   // After the body: a caller who holds it back does not keep the rights from before.
   const ready = (): Ready => {
     standing = latest()
-    const selection = standing.verdict.answer === 'only' ? { only: standing.verdict.filter } : everything
+    const { verdict } = standing
+    const selection = verdict.answer === 'only' ? { only: verdict.filter, among: verdict.among } : everything
     return { resources: options.resourcesFor(standing.caller as Caller), selection }
   }
   const working = perform[info.verb as Exclude<Verb, 'watch'>](ready, info, exchange)

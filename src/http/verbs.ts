@@ -17,7 +17,7 @@ export type Result =
   | { readonly type: 'status'; readonly status: Status }
 
 /** What the caller may use, and which objects they may see. */
-export type Ready = { readonly resources: Resources; readonly selection: Pick<Selection, 'only'> }
+export type Ready = { readonly resources: Resources; readonly selection: Pick<Selection, 'only' | 'among'> }
 
 /** `ready` is called once the whole request was read, and throws where the caller has lost the right meanwhile. */
 type Perform = (ready: () => Ready, info: ResourceInfo, exchange: Exchange) => Promise<Result>
@@ -109,7 +109,7 @@ export async function openWatch(
   resources: Resources,
   { kind, namespace, watchedName }: ResourceInfo,
   { query }: Exchange,
-  selection: Pick<Selection, 'only' | 'refilter'>,
+  selection: Pick<Selection, 'only' | 'among' | 'refilter'>,
 ): Promise<OpenWatch> {
   const { timeoutSeconds, ...options } = watchOptions(query, namespace, watchedName)
   const watch = await resources.watch(kind, { ...options, ...selection })

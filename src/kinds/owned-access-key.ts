@@ -1,6 +1,7 @@
 // OwnedAccessKey: a bearer key of a user, a team or a subject (SPEC §2.6).
 
 import type { Caller, Scope } from '../api/caller.ts'
+import { editorTerm, userTerm } from '../api/candidates.ts'
 import { type FieldError, fieldForbidden, invalid, invalidSecret, invalidValue, isEnough } from '../api/errors.ts'
 import type { Grant } from '../api/grant.ts'
 import { defineKind, type KindOf, type Right, type Tools, type Who } from '../api/kind.ts'
@@ -119,6 +120,7 @@ export const OwnedAccessKey: KindOf<Key> = defineKind({
   subresources: { rotate: rotation(() => OwnedAccessKey) },
   personal: true,
   rights: ownRights,
+  readers: ownReaders,
   nameless: 'key-',
   columns: [
     {
@@ -178,6 +180,11 @@ function ownRights(key: Key, { username, may, teamUid }: Who): Right[] {
   return may({ verb: 'update', target })
     ? [{ verbs: ['*'], subresources: ['*'], because: `the caller may update team ${team}` }]
     : []
+}
+
+/** Everybody whom `ownRights` can give a right. */
+function ownReaders({ spec: { user, team } = {} }: Key): string[] {
+  return [...(user ? [userTerm(user)] : []), ...(team ? [editorTerm(team), editorTerm('*')] : [])]
 }
 
 const subjects = ['user', 'team', 'subject'] as const

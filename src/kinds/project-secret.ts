@@ -9,7 +9,17 @@ import { joinLastRead, lastRead, lastReadColumn } from './last-read.ts'
 import { checkData, data, lastApplied } from './secret-data.ts'
 import { history } from './secret-history.ts'
 import { countVersion, previousVersion, version } from './secret-version.ts'
-import { access, checkAccess, checkOwner, conditions, keepOwner, owner, sharedGrants, sharedRights } from './shapes.ts'
+import {
+  access,
+  checkAccess,
+  checkOwner,
+  conditions,
+  keepOwner,
+  owner,
+  sharedGrants,
+  sharedReaders,
+  sharedRights,
+} from './shapes.ts'
 import { ownerName } from './shared-secret.ts'
 import { keepCopy, keepSourceUid, sourceOf } from './shared-source.ts'
 
@@ -79,6 +89,7 @@ export const ProjectSecret: KindOf<Resource<Static<typeof spec>, Static<typeof s
     lastReadColumn,
   ],
   rights: sharedRights,
+  readers: sharedReaders,
   assign: (next, old, caller) => keepSourceUid(keepOwner(next, old, caller), old),
   grants: object => [...sharedGrants(object), ...copyGrant(object)],
   admit: async (next, old, tools) => ({

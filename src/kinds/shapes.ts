@@ -1,6 +1,7 @@
 // Shapes that several kinds share: owner, access entries, scope, conditions (SPEC §2.7, §2.8; D23).
 
 import type { Caller } from '../api/caller.ts'
+import { memberTerm, userTerm } from '../api/candidates.ts'
 import { type FieldError, fieldForbidden, invalidValue, isEnough } from '../api/errors.ts'
 import type { Grant, Recipient } from '../api/grant.ts'
 import type { Right, Who } from '../api/kind.ts'
@@ -161,6 +162,19 @@ export function sharedRights(object: Resource<Shared, unknown>, { username, team
     rights.push({ verbs: entry.verbs ?? [], subresources: entry.subresources ?? [], because })
   }
   return rights
+}
+
+/** Everybody whom `sharedRights` can give a right. */
+export function sharedReaders({ spec }: Resource<Shared, unknown>): string[] {
+  const { owner: whose, access: entries } = spec ?? {}
+  const terms: string[] = []
+  if (whose?.user) terms.push(userTerm(whose.user))
+  if (whose?.team) terms.push(memberTerm(whose.team))
+  for (const { users, teams } of entries ?? []) {
+    for (const user of users ?? []) terms.push(userTerm(user))
+    for (const team of teams ?? []) terms.push(memberTerm(team))
+  }
+  return terms
 }
 
 /** The username of a team's keys means that team (D16). */

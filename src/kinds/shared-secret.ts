@@ -7,7 +7,17 @@ import { joinLastRead, lastRead, lastReadColumn } from './last-read.ts'
 import { checkData, data, lastApplied } from './secret-data.ts'
 import { history } from './secret-history.ts'
 import { countVersion, previousVersion, version } from './secret-version.ts'
-import { access, checkAccess, checkOwner, conditions, keepOwner, owner, sharedGrants, sharedRights } from './shapes.ts'
+import {
+  access,
+  checkAccess,
+  checkOwner,
+  conditions,
+  keepOwner,
+  owner,
+  sharedGrants,
+  sharedReaders,
+  sharedRights,
+} from './shapes.ts'
 
 const spec = struct('Desired state of the shared secret.', {
   displayName: text('Name shown to people.'),
@@ -49,6 +59,7 @@ export const SharedSecret: KindOf<Resource<Static<typeof spec>, Static<typeof st
     lastReadColumn,
   ],
   rights: sharedRights,
+  readers: sharedReaders,
   assign: keepOwner,
   grants: sharedGrants,
   admit: async (next, old, tools) => ({ object: countVersion(next, old, tools) }),

@@ -1,5 +1,6 @@
 // Team: groups users, and may own things and keys of its own (SPEC §2.4).
 
+import { memberTerm } from '../api/candidates.ts'
 import { duplicateValue, type FieldError, invalid, invalidValue, isEnough, required } from '../api/errors.ts'
 import type { Grant, Recipient } from '../api/grant.ts'
 import { defineKind, type KindOf, type Tools, type Who } from '../api/kind.ts'
@@ -7,7 +8,17 @@ import { dnsLabel, isReservedName } from '../api/names.ts'
 import type { JsonObject, Resource } from '../api/object.ts'
 import { list, mapList, type Static, setOf, struct, text } from '../api/schema.ts'
 import { revokedByTeam } from './lost-ground.ts'
-import { access, checkAccess, checkOwner, conditions, keepOwner, owner, sharedGrants, sharedRights } from './shapes.ts'
+import {
+  access,
+  checkAccess,
+  checkOwner,
+  conditions,
+  keepOwner,
+  owner,
+  sharedGrants,
+  sharedReaders,
+  sharedRights,
+} from './shapes.ts'
 import { ownerName } from './shared-secret.ts'
 
 const imagePullSecret = struct('A reference to an image pull secret; grants nothing by itself.', {
@@ -93,6 +104,7 @@ export const Team: KindOf<Resource<Static<typeof spec>, Static<typeof status>>> 
       ? [{ verbs: ['get'], subresources: ['permissions'], because: 'members may get their team' }]
       : []),
   ],
+  readers: team => [...sharedReaders(team), memberTerm(team.metadata.name ?? '')],
   besides: revokedByTeam,
   assign: keepOwner,
   grants: teamGrants,

@@ -5,6 +5,7 @@ import type { Gate } from '../api/gate.ts'
 import type { Kind, Tools } from '../api/kind.ts'
 import type { Ref } from '../api/object.ts'
 import type { Key, Store } from '../storage/store.ts'
+import type { VisibilityIndex } from './visibility-index.ts'
 
 /** What of `sealed.ts` the registry needs. */
 export type Sealer = {
@@ -23,6 +24,8 @@ export type Context = {
   readonly store: Store
   readonly sealer: Sealer
   readonly kinds: readonly Kind[]
+  /** By which filtered lists and watches find their objects. */
+  readonly visibility: VisibilityIndex
   /** Decides about power, once for every write (D60). */
   readonly gate: Gate
   readonly caller: Caller

@@ -22,6 +22,7 @@ export async function list(ctx: Context, kind: Kind, options: ListOptions = {}):
 
 async function read(ctx: Context, kind: Kind, options: ListOptions): Promise<List> {
   const selected = select(ctx, kind, options)
+  if (selected.access) await ctx.visibility.ready()
   const limit = options.limit && options.limit > 0 ? options.limit : undefined
   const from = options.continue ? continueFrom(kind, options, options.continue) : undefined
   const snapshot = from ? (from.revision === -1 ? undefined : from.revision) : await snapshotOf(ctx, options)
@@ -83,6 +84,7 @@ function page(ctx: Context, kind: Kind, selected: Selected, { limit, from, snaps
     if (selected.place && !from && snapshot === undefined) return stateOf(ctx, selected)
     return ctx.store.list({
       ...selected.query,
+      ...selected.among(),
       ...(limit ? { limit } : {}),
       ...(from ? { after: from.after } : {}),
       ...(snapshot === undefined ? {} : { revision: snapshot }),

@@ -1,6 +1,7 @@
 // The verbs, once, for every kind: implements Resources in process. bin/ opens it and hands `as(caller)` to the rooms above.
 
 import { type Caller, systemCaller } from '../api/caller.ts'
+import type { Candidates } from '../api/candidates.ts'
 import type { Gate } from '../api/gate.ts'
 import type { Beside, Kind, Tools } from '../api/kind.ts'
 import type { Ref, Resource } from '../api/object.ts'
@@ -18,6 +19,7 @@ import { patch } from './patch.ts'
 import { load } from './redact.ts'
 import { findSubresource, readSubresource, runSubresource } from './subresource.ts'
 import { update } from './update.ts'
+import { openVisibilityIndex } from './visibility-index.ts'
 import { watch } from './watch.ts'
 
 export type RegistryOptions = {
@@ -40,6 +42,10 @@ export interface Registry {
   readonly inside: Resources
   /** A stored object as it lies there, what is sealed still sealed: for those who judge by other fields. */
   peek(kind: Kind, ref: Ref): Resource | undefined
+  /** Stored objects among candidates, likewise. */
+  among(kind: Kind, candidates: Candidates): readonly Resource[]
+  /** Builds the index of filtered lists and watches in the background. The first of them would wait for it. */
+  startIndex(): void
   /** A stored object opened, its hidden fields included: for whoever signs with it. Never for a request. */
   open(kind: Kind, ref: Ref): Resource | undefined
   /** Writes objects by the rules that count where a change brings them along: for controllers, never for a request. */
@@ -47,7 +53,7 @@ export interface Registry {
 }
 
 export function openRegistry(given: RegistryOptions): Registry {
-  const options = { ...given, reserved: new Map() }
+  const options = { ...given, reserved: new Map(), visibility: openVisibilityIndex(given.store, given.kinds) }
   /** A caller is the same object for as long as nothing about it changes, so its verbs are bound once. */
   const bound = new WeakMap<Caller, Resources>()
   const inside = contextOf(options, systemCaller, true)
@@ -60,6 +66,8 @@ export function openRegistry(given: RegistryOptions): Registry {
     inside: resourcesOf(inside),
     write: make => commitAlone(inside, make),
     peek: openPeek(options.store),
+    startIndex: options.visibility.start,
+    among: (kind, among) => options.store.list({ bucket: kind.id, among }).entries.map(({ text }) => parseStored(text)),
     open: (kind, ref) => {
       const entry = options.store.get(keyOf(kind, refOf(kind, ref)))
       return entry && load(options, kind, entry)
@@ -74,7 +82,11 @@ const openPeek =
     return entry && parseStored(entry.text)
   }
 
-function contextOf(options: RegistryOptions & Pick<Context, 'reserved'>, caller: Caller, inside: boolean): Context {
+function contextOf(
+  options: RegistryOptions & Pick<Context, 'reserved' | 'visibility'>,
+  caller: Caller,
+  inside: boolean,
+): Context {
   const peek = openPeek(options.store)
   const read: Tools['read'] = (kind, ref) => get(ctx, kind, ref).then(document => document.object, notThere)
   const all: Tools['list'] = async (kind, selection) =>

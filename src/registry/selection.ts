@@ -1,5 +1,6 @@
 // Which objects a list, a watch or a deletecollection is about: namespace, selectors, and what the caller may see.
 
+import type { Candidates } from '../api/candidates.ts'
 import { badRequest } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
 import type { Filter, Selection } from '../api/resources.ts'
@@ -12,6 +13,8 @@ type Test = (entry: Entry) => boolean
 
 export type Selected = {
   readonly query: Pick<ListQuery, 'bucket' | 'namespace' | 'labels' | 'filter'>
+  /** The entries that the caller can see now: for each read anew. Empty where these are all. */
+  readonly among: () => Pick<ListQuery, 'among'>
   /** undefined where everything is selected. */
   readonly matches: Test | undefined
   /** Set where the caller may not see everything that the selectors select. */
@@ -49,10 +52,13 @@ export function select(ctx: Context, kind: Kind, selection: Selection): Selected
       ...(matches ? { filter: matches } : {}),
     },
     matches: namespace ? entry => entry.key.namespace === namespace && (!matches || matches(entry)) : matches,
+    among: () => amongOf(place ? { terms: [], namespaces: [], refs: [place] } : selection.among?.()),
     access,
     place: place && { bucket: kind.id, ...place },
   }
 }
+
+const amongOf = (among: Candidates | undefined) => (among ? { among } : {})
 
 const all =
   (tests: readonly Test[]): Test =>
@@ -71,8 +77,8 @@ function accessOf(ctx: Context, kind: Kind, selectors: readonly Test[], only: Fi
 }
 
 /** Everything selected as it is now. */
-export function stateOf({ store }: Context, { query, matches, place }: Selected): ListResult {
-  if (!place) return store.list(query)
+export function stateOf({ store }: Context, { query, among, matches, place }: Selected): ListResult {
+  if (!place) return store.list({ ...query, ...among() })
   const entry = store.get(place)
   const entries = entry && (matches?.(entry) ?? true) ? [entry] : []
   return { entries, revision: store.revision, more: false, remaining: 0 }

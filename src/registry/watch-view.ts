@@ -37,11 +37,11 @@ const slotOf = ({ key }: Entry) => `${key.namespace}/${key.name}`
  */
 export function viewedAt(
   { store }: Context,
-  { query }: Selected,
+  { query, among }: Selected,
   { matched, stillAllowed }: EntryAccess,
   revision: number,
 ): readonly Entry[] | undefined {
-  const { entries } = store.list({ ...query, filter: matched, revision })
+  const { entries } = store.list({ ...query, ...among(), filter: matched, revision })
   return entries.every(stillAllowed) ? entries : undefined
 }
 
@@ -54,16 +54,17 @@ export function movingView(
   refilter: (again: () => void) => () => void = () => () => {},
 ): View {
   const { filter: _, ...whole } = selected.query
-  const shown = new Set(viewed.map(slotOf))
+  const shown = new Map(viewed.map(entry => [slotOf(entry), entry.key]))
   let stale = false
   let wake: () => void = () => {}
   const stop = refilter(() => {
     stale = true
     wake()
   })
-  const turn = (slot: string, isIn: boolean): boolean => {
+  const turn = (entry: Entry, isIn: boolean): boolean => {
+    const slot = slotOf(entry)
     const wasIn = shown.has(slot)
-    if (isIn) shown.add(slot)
+    if (isIn) shown.set(slot, entry.key)
     else shown.delete(slot)
     return wasIn
   }
@@ -71,15 +72,18 @@ export function movingView(
   return {
     moved: event => {
       const isIn = event.type !== 'deleted' && sees(event.entry)
-      return { isIn, wasIn: turn(slotOf(event.entry), isIn) }
+      return { isIn, wasIn: turn(event.entry, isIn) }
     },
     changes: () => {
       if (!stale) return []
       stale = false
+      const { among } = selected.among()
+      // The objects in view, too: what the caller lost is not among the candidates any more.
+      const changed = among && { among: { ...among, refs: [...among.refs, ...shown.values()] } }
       return ctx.store
-        .list({ ...whole, bucket: kind.id })
+        .list({ ...whole, bucket: kind.id, ...changed })
         .entries.map(entry => ({ entry, isIn: sees(entry) }))
-        .filter(({ entry, isIn }) => turn(slotOf(entry), isIn) !== isIn)
+        .filter(({ entry, isIn }) => turn(entry, isIn) !== isIn)
     },
     wait: callback => {
       wake = callback

@@ -26,6 +26,7 @@ const mostBytes = 1024 * 1024
 
 export async function watch(ctx: Context, kind: Kind, options: WatchOptions = {}): Promise<Watch> {
   const selected = select(ctx, kind, options)
+  if (selected.access) await ctx.visibility.ready()
   const version = parseVersion(options.resourceVersion)
   checkInitial(options, version)
   const fromState = options.sendInitialEvents ?? (version === undefined || version === 0)

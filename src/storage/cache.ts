@@ -1,26 +1,31 @@
 // Every object in memory, in key order and by label: what get, list and count answer from. Fed by the replica with an engine's events.
 
 import { type Held, sortKey } from './entry.ts'
-import { termsOf } from './labels.ts'
+import { termsOf as labelTerms } from './labels.ts'
 import type { Overlay } from './overlay.ts'
 import {
   addKey,
   nextKey,
-  nextOfAll,
   rankOf,
   removeKey,
   type SortedKeys,
   sortedKeys,
+  unionOf,
   type Walk,
   walkFrom,
 } from './sorted-keys.ts'
-import type { Entry, Key, Labels, ListQuery } from './store.ts'
+import type { Entry, Key, Labels, ListQuery, Store, TermsOf } from './store.ts'
+import { addTerm, keysOf, reindex, type TermIndex } from './term-index.ts'
 
-/** `index`: for every label `key=value`, the keys that carry it. */
+/** `labels`: for every label `key=value`, the keys that carry it. `terms`: likewise for the terms of `termsOf`. */
 type Bucket = {
   readonly entries: Map<string, Held>
   readonly keys: SortedKeys
-  readonly index: Map<string, SortedKeys>
+  readonly labels: TermIndex
+  readonly terms: TermIndex
+  termsOf: TermsOf | undefined
+  /** Whether `terms` has every key. Until then a list looks at all of them. */
+  isIndexed: boolean
 }
 type Terms = NonNullable<ListQuery['labels']>
 type Page = { readonly entries: readonly Entry[]; readonly more: boolean; readonly remaining: number }
@@ -30,24 +35,29 @@ export type Cache = {
   count(bucket: string): number
   put(entry: Held): void
   remove(key: Key): void
+  readonly index: Store['index']
   /** `overlay`: the changes since the revision that the page is to show; absent = the newest state. */
   page(query: ListQuery, overlay?: Overlay): Page
 }
 
 export function openCache(): Cache {
   const buckets = new Map<string, Bucket>()
+  const bucketOf = (name: string): Bucket => {
+    const bucket = buckets.get(name) ?? emptyBucket()
+    buckets.set(name, bucket)
+    return bucket
+  }
 
   return {
     get: key => buckets.get(key.bucket)?.entries.get(sortKey(key.namespace, key.name)),
     count: bucket => buckets.get(bucket)?.entries.size ?? 0,
     put(entry) {
-      const bucket = buckets.get(entry.key.bucket) ?? emptyBucket()
-      buckets.set(entry.key.bucket, bucket)
+      const bucket = bucketOf(entry.key.bucket)
       const key = sortKey(entry.key.namespace, entry.key.name)
       const previous = bucket.entries.get(key)
       if (previous === undefined) addKey(bucket.keys, key)
       bucket.entries.set(key, entry)
-      reindex(bucket, key, previous?.labels, entry.labels)
+      change(bucket, key, previous, entry)
     },
     remove({ bucket: name, namespace, name: object }) {
       const bucket = buckets.get(name)
@@ -56,45 +66,65 @@ export function openCache(): Cache {
       if (bucket === undefined || previous === undefined) return
       bucket.entries.delete(key)
       removeKey(bucket.keys, key)
-      reindex(bucket, key, previous.labels, undefined)
+      change(bucket, key, previous, undefined)
     },
+    index: (name, termsOf, pause) => buildIndex(bucketOf(name), termsOf, pause),
     page: (query, overlay) => pageOf(buckets.get(query.bucket) ?? emptyBucket(), query, overlay),
   }
 }
 
 function emptyBucket(): Bucket {
-  return { entries: new Map(), keys: sortedKeys(), index: new Map() }
+  return {
+    entries: new Map(),
+    keys: sortedKeys(),
+    labels: new Map(),
+    terms: new Map(),
+    termsOf: undefined,
+    isIndexed: false,
+  }
 }
 
-function reindex(bucket: Bucket, key: string, previous: Labels, next: Labels): void {
-  if (previous === next) return
-  const [before, after] = [new Set(termsOf(previous)), new Set(termsOf(next))]
-  for (const term of before) {
-    const keys = after.has(term) ? undefined : bucket.index.get(term)
-    if (keys === undefined) continue
-    removeKey(keys, key)
-    if (keys.size === 0) bucket.index.delete(term)
+function change(bucket: Bucket, key: string, previous: Entry | undefined, next: Entry | undefined): void {
+  const { labels, terms, termsOf } = bucket
+  if (previous?.labels !== next?.labels) reindex(labels, key, labelTerms(previous?.labels), labelTerms(next?.labels))
+  if (termsOf) reindex(terms, key, previous ? termsOf(previous) : [], next ? termsOf(next) : [])
+}
+
+/** One slice of the index ends after so many entries or bytes, about a millisecond of work. */
+const sliceEntries = 128
+const sliceBytes = 128 * 1024
+
+/** In slices, so that requests are answered meanwhile. Changes meanwhile index their own keys (`change`). */
+async function buildIndex(bucket: Bucket, termsOf: TermsOf, pause: () => Promise<void>): Promise<void> {
+  bucket.termsOf = termsOf
+  for (let start: string | undefined = ''; start !== undefined; ) {
+    const walk = walkFrom(bucket.keys, start)
+    let key = nextKey(walk)
+    for (let entries = 0, bytes = 0; key !== undefined && entries < sliceEntries && bytes < sliceBytes; entries++) {
+      const entry = bucket.entries.get(key)!
+      for (const term of termsOf(entry)) addTerm(bucket.terms, term, key)
+      bytes += entry.text.length
+      key = nextKey(walk)
+    }
+    start = key
+    if (start !== undefined) await pause()
   }
-  for (const term of after) {
-    if (before.has(term)) continue
-    const keys = bucket.index.get(term) ?? sortedKeys()
-    if (keys.size === 0) bucket.index.set(term, keys)
-    addKey(keys, key)
-  }
+  bucket.isIndexed = true
 }
 
 function pageOf(bucket: Bucket, query: ListQuery, overlay: Overlay | undefined): Page {
-  const { start, end } = rangeOf(query)
+  const range = rangeOf(query)
   const { labels: terms, filter, limit = 0 } = query
-  const walks = (terms === undefined ? [bucket.keys] : candidates(bucket, terms)).map(keys => walkFrom(keys, start))
-  if (overlay !== undefined) walks.push(walkFrom(overlay.keys, start))
+  const walks = walksOf(bucket, query, range)
+  if (overlay !== undefined) walks.push(walkFrom(overlay.keys, range.start, range.end))
+  const next = unionOf(walks)
   const entries: Entry[] = []
-  let last = start
-  for (let key = nextOfAll(walks); key !== undefined && (end === undefined || key < end); key = nextOfAll(walks)) {
+  let last = range.start
+  for (let key = next(); key !== undefined; key = next()) {
     const entry = overlay?.before.has(key) ? overlay.before.get(key) : bucket.entries.get(key)
     if (entry === undefined || (terms !== undefined && !holds(terms, entry.labels))) continue
     if (limit > 0 && entries.length === limit) {
-      return { entries, more: true, remaining: remainingAfter(bucket, overlay, last, end) }
+      return { entries, more: true, remaining: remainingAfter(bucket, overlay, last, range.end) }
     }
     if (filter !== undefined && !filter(entry)) continue
     entries.push(entry)
@@ -103,27 +133,62 @@ function pageOf(bucket: Bucket, query: ListQuery, overlay: Overlay | undefined):
   return { entries, more: false, remaining: 0 }
 }
 
-/** From `start` on and below `end`, in sort keys. '0' is the character after '/'. */
-function rangeOf(query: ListQuery): { start: string; end: string | undefined } {
-  const { namespace = '', after } = query
-  const first = namespace === '' ? '' : sortKey(namespace, '')
-  const end = namespace === '' ? undefined : `${first.slice(0, -1)}0`
-  const next = after === undefined ? '' : justAfter(sortKey(after.namespace, after.name))
-  return { start: next > first ? next : first, end }
+/** The keys that have to be looked at: by labels or by candidates, whichever are fewer. */
+function walksOf(bucket: Bucket, { labels, among }: ListQuery, range: Range): Walk[] {
+  const walkAll = (sets: readonly SortedKeys[]) => sets.map(keys => walkFrom(keys, range.start, range.end))
+  const labelled = labels && withLabels(bucket, labels)
+  if (among === undefined || (among.terms.length > 0 && !bucket.isIndexed)) return walkAll(labelled ?? [bucket.keys])
+  const sets = among.terms.flatMap(term => keysOf(bucket.terms, term) ?? [])
+  if (among.refs.length) sets.push(setOf(among.refs.map(({ namespace, name }) => sortKey(namespace, name))))
+  const spaces = among.namespaces.map(namespace => narrowed(namespaceRange(namespace), range))
+  if (labelled && sumOf(labelled) < sumOf(sets) + sizeOf(bucket.keys, spaces)) return walkAll(labelled)
+  return [...walkAll(sets), ...spaces.map(({ start, end }) => walkFrom(bucket.keys, start, end))]
 }
+
+const sumOf = (sets: readonly SortedKeys[]) => sets.reduce((sum, keys) => sum + keys.size, 0)
+
+function setOf(keys: readonly string[]): SortedKeys {
+  const once = [...new Set(keys)].sort()
+  return { chunks: [once], size: once.length }
+}
+
+/** From `start` on and below `end`, in sort keys. */
+type Range = { readonly start: string; readonly end: string | undefined }
+
+function rangeOf({ namespace = '', after }: ListQuery): Range {
+  const { start, end } = namespace === '' ? { start: '', end: undefined } : namespaceRange(namespace)
+  const next = after === undefined ? '' : justAfter(sortKey(after.namespace, after.name))
+  return { start: next > start ? next : start, end }
+}
+
+/** '0' is the character after '/'. */
+function namespaceRange(namespace: string): { readonly start: string; readonly end: string } {
+  const start = sortKey(namespace, '')
+  return { start, end: `${start.slice(0, -1)}0` }
+}
+
+function narrowed(range: { readonly start: string; readonly end: string }, { start, end }: Range) {
+  return {
+    start: range.start > start ? range.start : start,
+    end: end === undefined || range.end < end ? range.end : end,
+  }
+}
+
+const sizeOf = (keys: SortedKeys, spaces: readonly { readonly start: string; readonly end: string }[]) =>
+  spaces.reduce((sum, { start, end }) => sum + Math.max(0, rankOf(keys, end) - rankOf(keys, start)), 0)
 
 function justAfter(key: string): string {
   return `${key}\0`
 }
 
 /** The keys that the term with the fewest of them allows; the other terms are looked at entry by entry. */
-function candidates(bucket: Bucket, terms: Terms): SortedKeys[] {
+function withLabels(bucket: Bucket, terms: Terms): SortedKeys[] {
   if (terms.length === 0) return [bucket.keys]
   let fewest = Number.POSITIVE_INFINITY
   let best: SortedKeys[] = []
   for (const { key, values } of terms) {
-    const found = [...new Set(values)].flatMap(value => bucket.index.get(`${key}=${value}`) ?? [])
-    const size = found.reduce((sum, keys) => sum + keys.size, 0)
+    const found = [...new Set(values)].flatMap(value => keysOf(bucket.labels, `${key}=${value}`) ?? [])
+    const size = sumOf(found)
     if (size >= fewest) continue
     fewest = size
     best = found
@@ -143,8 +208,8 @@ function remainingAfter(bucket: Bucket, overlay: Overlay | undefined, last: stri
   const below = end === undefined ? bucket.keys.size : rankOf(bucket.keys, end)
   let remaining = below - rankOf(bucket.keys, from)
   if (overlay === undefined) return remaining
-  const walk: Walk = walkFrom(overlay.keys, from)
-  for (let key = nextKey(walk); key !== undefined && (end === undefined || key < end); key = nextKey(walk)) {
+  const walk = walkFrom(overlay.keys, from, end)
+  for (let key = nextKey(walk); key !== undefined; key = nextKey(walk)) {
     if (overlay.before.get(key) !== undefined) remaining++
     if (bucket.entries.has(key)) remaining--
   }

@@ -21,6 +21,7 @@ export function openMemoryStore(options: MemoryOptions = {}): Store {
     last: replica.last,
     list: replica.list,
     count: replica.count,
+    index: replica.index,
     watch: replica.watch,
     commit: queue.commit,
     async replace(items) {

@@ -4,7 +4,7 @@ import { type Cache, openCache } from './cache.ts'
 import { checkValue, type Held, held } from './entry.ts'
 import { type EventLog, type HistoryBounds, openEventLog } from './event-log.ts'
 import { openOverlays } from './overlay.ts'
-import type { Cursor, Entry, Key, ListQuery, ListResult, Replacement, StoreEvent } from './store.ts'
+import type { Cursor, Entry, Key, ListQuery, ListResult, Replacement, Store, StoreEvent } from './store.ts'
 
 /** An event whose entries still know their gap. */
 export type HeldEvent = StoreEvent & { readonly entry: Held; readonly previous: Held | undefined }
@@ -16,6 +16,7 @@ export type Replica = {
   last(entry: Entry): Entry | undefined
   list(query: ListQuery): ListResult
   count(bucket: string): number
+  readonly index: Store['index']
   watch(bucket: string, after: number): Cursor
   /** State from before the floor: no event. */
   seed(key: Key, entry: Held | undefined): void
@@ -42,6 +43,7 @@ export function openReplica(bounds?: HistoryBounds): Replica {
     },
     get: cache.get,
     count: cache.count,
+    index: cache.index,
     last(entry) {
       const newest = cache.get(entry.key)
       if (newest?.revision === entry.revision) return newest

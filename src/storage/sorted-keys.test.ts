@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { addKey, nextKey, nextOfAll, rankOf, removeKey, sortedKeys, walkFrom } from './sorted-keys.ts'
+import { addKey, nextKey, rankOf, removeKey, sortedKeys, unionOf, walkFrom } from './sorted-keys.ts'
 
 /** A number as a key whose order looks random. */
 const name = (n: number) => `k${((n * 7919) % 4001).toString(36)}`
@@ -46,8 +46,24 @@ test('adding, removing, ranking and walking agree with a sorted array', () => {
   )
 })
 
+test('a walk ends before its end', () => {
+  const keys = sortedKeys()
+  for (let n = 0; n < 2000; n++) addKey(keys, String(n).padStart(5, '0'))
+  for (const [start, end, first] of [
+    ['00510', '00514', '00510'],
+    ['00000', '00000', undefined],
+    ['01999', '02999', '01999'],
+  ] as const) {
+    const walk = walkFrom(keys, start, end)
+    const found: (string | undefined)[] = []
+    for (let key = nextKey(walk); key !== undefined; key = nextKey(walk)) found.push(key)
+    assert.equal(found[0], first)
+    assert.equal(found.length, Math.min(Number(end), 2000) - Number(start))
+  }
+})
+
 test('several walks together give each key once, in order', () => {
-  const sets = fc.array(fc.uniqueArray(fc.integer({ min: 0, max: 30 })), { maxLength: 4 })
+  const sets = fc.array(fc.uniqueArray(fc.integer({ min: 0, max: 30 })), { maxLength: 9 })
   fc.assert(
     fc.property(sets, lists => {
       const walks = lists.map(list => {
@@ -56,7 +72,8 @@ test('several walks together give each key once, in order', () => {
         return walkFrom(keys, '')
       })
       const found: string[] = []
-      for (let key = nextOfAll(walks); key !== undefined; key = nextOfAll(walks)) found.push(key)
+      const next = unionOf(walks)
+      for (let key = next(); key !== undefined; key = next()) found.push(key)
       assert.deepEqual(found, [...new Set(lists.flat().map(name))].sort())
     }),
     { numRuns: 500 },

@@ -6,8 +6,8 @@ const CHUNK = 512
 /** Chunks are never empty; every key of a chunk is below every key of the next. */
 export type SortedKeys = { readonly chunks: string[][]; size: number }
 
-/** A place in the order; `nextKey` moves it on. */
-export type Walk = { readonly keys: SortedKeys; chunk: number; index: number }
+/** A place in the order; `nextKey` moves it on. It ends before `end`. */
+export type Walk = { readonly keys: SortedKeys; readonly end: string | undefined; chunk: number; index: number }
 
 export function sortedKeys(): SortedKeys {
   return { chunks: [], size: 0 }
@@ -54,37 +54,71 @@ export function rankOf(keys: SortedKeys, key: string): number {
 }
 
 /** A walk that starts at the first key that is not below `start`. */
-export function walkFrom(keys: SortedKeys, start: string): Walk {
+export function walkFrom(keys: SortedKeys, start: string, end?: string): Walk {
   const chunk = chunkOf(keys, start)
   const found = keys.chunks[chunk]
-  return { keys, chunk, index: found === undefined ? 0 : indexIn(found, start) }
+  return { keys, end, chunk, index: found === undefined ? 0 : indexIn(found, start) }
 }
 
 function peekKey(walk: Walk): string | undefined {
-  return walk.keys.chunks[walk.chunk]?.[walk.index]
+  const key = walk.keys.chunks[walk.chunk]?.[walk.index]
+  return key === undefined || walk.end === undefined || key < walk.end ? key : undefined
 }
 
 export function nextKey(walk: Walk): string | undefined {
-  const chunk = walk.keys.chunks[walk.chunk]
-  if (chunk === undefined) return undefined
-  const key = chunk[walk.index++]
-  if (walk.index >= chunk.length) {
+  const key = peekKey(walk)
+  if (key === undefined) return undefined
+  walk.index++
+  if (walk.index >= walk.keys.chunks[walk.chunk]!.length) {
     walk.chunk++
     walk.index = 0
   }
   return key
 }
 
-/** The next key of several walks together, each key once. */
-export function nextOfAll(walks: readonly Walk[]): string | undefined {
-  if (walks.length === 1) return nextKey(walks[0]!)
-  let least: string | undefined
-  for (const walk of walks) {
-    const key = peekKey(walk)
-    if (key !== undefined && (least === undefined || key < least)) least = key
+/** Answers the next key of several walks together, each key once. */
+export function unionOf(walks: readonly Walk[]): () => string | undefined {
+  const [only] = walks
+  if (only !== undefined && walks.length === 1) return () => nextKey(only)
+  // A binary heap by the next key: a caller can have hundreds of terms. A sorted array is one.
+  const heap = walks
+    .flatMap((walk): Head[] => {
+      const key = nextKey(walk)
+      return key === undefined ? [] : [{ key, walk }]
+    })
+    .sort((a, b) => (a.key < b.key ? -1 : 1))
+  let last: string | undefined
+  return () => {
+    for (let head = heap[0]; head !== undefined; head = heap[0]) {
+      const { key } = head
+      const next = nextKey(head.walk)
+      const end = next === undefined ? heap.pop() : undefined
+      if (next !== undefined) head.key = next
+      else if (end !== undefined && heap.length > 0) heap[0] = end
+      sink(heap)
+      if (key === last) continue
+      last = key
+      return key
+    }
+    return undefined
   }
-  if (least !== undefined) for (const walk of walks) if (peekKey(walk) === least) nextKey(walk)
-  return least
+}
+
+type Head = { key: string; readonly walk: Walk }
+
+/** Moves the first head of a heap down to where it belongs. */
+function sink(heap: Head[]): void {
+  for (let at = 0; ; ) {
+    const [left, right] = [2 * at + 1, 2 * at + 2]
+    let least = at
+    if (left < heap.length && heap[left]!.key < heap[least]!.key) least = left
+    if (right < heap.length && heap[right]!.key < heap[least]!.key) least = right
+    if (least === at) return
+    const moved = heap[at]!
+    heap[at] = heap[least]!
+    heap[least] = moved
+    at = least
+  }
 }
 
 /** The first chunk whose last key is not below `key`; the number of chunks if there is none. */

@@ -155,6 +155,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
     last: replica.last,
     list: replica.list,
     count: replica.count,
+    index: replica.index,
     watch: replica.watch,
     async commit(ops) {
       if (reopening !== undefined) throw new StoreError('unavailable', failure ?? 'the storage thread ended')

@@ -14,6 +14,7 @@
 // - History is bounded. A watch or a list from before its floor is refused with StoreError 'compacted'.
 
 import type { Buffer } from 'node:buffer'
+import type { Candidates } from '../api/candidates.ts'
 
 /** Where a value is: bucket is a kind (`teams.management.platform.sh`), namespace '' where there is none. */
 export type Key = { readonly bucket: string; readonly namespace: string; readonly name: string }
@@ -62,9 +63,16 @@ export type ListQuery = {
   readonly limit?: number
   /** Equality terms, every one of which must hold: the index answers them. The caller still filters by its whole selector. */
   readonly labels?: readonly { readonly key: string; readonly values: readonly string[] }[]
+  /**
+   * Keys that `filter` can keep by their newest state, in terms of `Store.index`: the index answers them. Keys outside need
+   * not be looked at, except for those that changed after `revision`. Ignored where it has terms and the index is not complete.
+   */
+  readonly among?: Candidates
   /** Keeps an entry. Counted against `limit` only when kept. */
   readonly filter?: (entry: Entry) => boolean
 }
+/** The terms that an entry is indexed by. Pure, never throws. */
+export type TermsOf = (entry: Entry) => readonly string[]
 type Ref = { readonly namespace: string; readonly name: string }
 
 export type ListResult = {
@@ -73,6 +81,7 @@ export type ListResult = {
   readonly revision: number
   /**
    * `more`: whether a key remains after the last entry that `labels` would let through (`filter` may still refuse it).
+   * With `among`, keys outside of it may count, or not.
    * `remaining`: how many keys remain, before labels and filter; 0 where `more` is false.
    */
   readonly more: boolean
@@ -106,6 +115,11 @@ export interface Store {
   list(query: ListQuery): ListResult
   /** How many keys a bucket has. */
   count(bucket: string): number
+  /**
+   * Indexes a bucket for `ListQuery.among`, from now on. Resolves once all its keys are in the index. Waits for `pause`
+   * after every millisecond of work or so. Called once per bucket.
+   */
+  index(bucket: string, termsOf: TermsOf, pause: () => Promise<void>): Promise<void>
   /**
    * Answers the commit's revision. Rejects with 'exists', 'missing' or 'conflict' when an `expect` does not hold, with
    * 'missing' for a delete of nothing, with 'unavailable' when the engine cannot write. Values must not change afterwards.

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
+import type { Candidates } from '../../src/api/candidates.ts'
 import type { Entry, ListQuery, Op, Store } from '../../src/storage/store.ts'
 
 type Labels = { readonly [key: string]: string }
@@ -19,11 +20,16 @@ type Question = {
   readonly limit: number | undefined
   readonly terms: readonly { readonly key: string; readonly values: readonly string[] }[] | undefined
   readonly odd: boolean
+  readonly among: Candidates
 }
 export type Script = { readonly commits: readonly (readonly Write[])[]; readonly questions: readonly Question[] }
 
 type Row = { readonly revision: number; readonly labels: Labels }
 type State = ReadonlyMap<string, Row>
+
+/** What the store indexes buckets by, apart from their labels. */
+const termOf = ([key, value]: readonly [string, string]) => `${key}/${value}`
+const termsOf = (labels: Labels | undefined) => Object.entries(labels ?? {}).map(termOf)
 
 const bucket = fc.constantFrom('teams', 'secrets')
 const namespace = fc.constantFrom('', 'a', 'a-b', 'b')
@@ -43,6 +49,11 @@ const question = fc.record({
     { nil: undefined },
   ),
   odd: fc.boolean(),
+  among: fc.record({
+    terms: fc.array(fc.tuple(labelKey, labelValue).map(termOf), { maxLength: 3 }),
+    namespaces: fc.array(fc.constantFrom('a', 'a-b', 'none'), { maxLength: 2 }),
+    refs: fc.array(fc.record({ namespace, name }), { maxLength: 3 }),
+  }),
 })
 
 /** `labels: null` is a deletion. A commit names each bucket once. */
@@ -58,11 +69,23 @@ export const commands: fc.Arbitrary<Script> = fc.record({
 export async function checkAgainstModel(store: Store, script: Script): Promise<void> {
   const states: State[] = [new Map(), new Map()]
   const half = script.commits.length >> 1
-  for (const [i, writes] of script.commits.entries()) {
-    await play(store, writes, states)
-    if (i === half) for (const asked of script.questions) compare(store, asked, states)
+  const ask = () => {
+    for (const asked of script.questions) {
+      compare(store, asked, states)
+      compareAmong(store, asked)
+    }
   }
-  for (const asked of script.questions) compare(store, asked, states)
+  const pause = () => new Promise<void>(setImmediate)
+  let indexed: Promise<unknown> | undefined
+  for (const [i, writes] of script.commits.entries()) {
+    // Of what is there already, and of what is written while the index is built.
+    if (i === half >> 1)
+      indexed = Promise.all(['teams', 'secrets'].map(one => store.index(one, ({ labels }) => termsOf(labels), pause)))
+    await play(store, writes, states)
+    if (i === half) ask()
+  }
+  await indexed
+  ask()
 }
 
 async function play(store: Store, writes: readonly Write[], states: State[]): Promise<void> {
@@ -118,6 +141,32 @@ function compare(store: Store, asked: Question, states: readonly State[]): void 
     seen.map(event => `${event.revision} ${event.type} ${event.key.namespace}/${event.key.name}`),
     changes(states, bucket, revision),
   )
+}
+
+/** A filter that keeps candidates only: with them, a list shows what it shows without. */
+function compareAmong(store: Store, { bucket, namespace, back, after, limit, terms, among }: Question): void {
+  const isCandidate = ({ key, labels }: Entry) =>
+    termsOf(labels).some(term => among.terms.includes(term)) ||
+    among.namespaces.includes(key.namespace) ||
+    among.refs.some(ref => ref.namespace === key.namespace && ref.name === key.name)
+  const revision = Math.max(store.revision - back, 1)
+  for (const at of [{}, { revision }]) {
+    const query = {
+      bucket,
+      namespace,
+      filter: isCandidate,
+      ...at,
+      ...(after && { after }),
+      ...(terms && { labels: terms }),
+    }
+    const expected = store.list(query).entries
+    const found = store.list({ ...query, among })
+    assert.deepEqual(found.entries, expected, JSON.stringify({ ...query, among }))
+    if (!limit) continue
+    const page = store.list({ ...query, among, limit })
+    assert.deepEqual(page.entries, expected.slice(0, limit), JSON.stringify({ ...query, among, limit }))
+    if (expected.length > limit) assert.equal(page.more, true)
+  }
 }
 
 function naive(state: State, asked: Question): { expected: string[]; more: boolean; remaining: number } {

@@ -233,6 +233,35 @@ export function storeSuite(engine: string, open: OpenStore, runs: number): void 
       assert.deepEqual([all.entries.length, all.more, all.remaining], [10, false, 0])
     })
 
+    use('an index that is built while keys come, change and go finds what is there', async store => {
+      const noteOf = ({ text }: { text: Buffer }) => JSON.parse(text.toString()).note as string
+      await Promise.all(Array.from({ length: 1000 }, (_, i) => store.commit([put(`n${i}`, 0, `note ${i % 3}`)])))
+      let pauses = 0
+      const pause = async () => {
+        // Keys that the build has passed, and keys that it has yet to come to.
+        const [early, late] = [pauses, 999 - pauses]
+        await store.commit([put(`n${early}`, undefined, 'note 1')])
+        await store.commit([put(`n${late}`, undefined, 'note 2')])
+        await store.commit([remove(`n${500 + pauses}`)])
+        await store.commit([put(`a${pauses}`, 0, 'note 1')])
+        await store.commit([put(`z${pauses}`, 0, 'note 1')])
+        pauses++
+      }
+      await store.index(teams, entry => [noteOf(entry)], pause)
+      assert.ok(pauses > 2, `${pauses} pauses`)
+      for (const note of ['note 0', 'note 1', 'note 2', 'none']) {
+        let looked = 0
+        const filter = (entry: { text: Buffer }) => {
+          looked++
+          return noteOf(entry) === note
+        }
+        const among = { terms: [note], namespaces: [], refs: [] }
+        const found = store.list({ bucket: teams, among, filter }).entries
+        assert.equal(looked, found.length, 'the index names no other key')
+        assert.deepEqual(found, store.list({ bucket: teams, filter }).entries)
+      }
+    })
+
     use('a list from the future is refused', async store => {
       refusedNow(() => store.list({ bucket: teams, revision: 2 }), 'future')
     })

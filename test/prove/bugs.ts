@@ -171,9 +171,9 @@ export const bugs: { readonly [name: string]: Bug } = {
       if (events.length > 1) setImmediate(() => show(events.slice(1)))`,
   ),
   'an index that forgets': inTraffic(
-    'storage/cache.ts',
-    'if (keys.size === 0) bucket.index.set(term, keys)\n    addKey(keys, key)',
-    `if (keys.size === 0) bucket.index.set(term, keys)\n    if (${now(0.95)}) addKey(keys, key)`,
+    'storage/term-index.ts',
+    "else if (typeof there !== 'string') addKey(there, key)",
+    `else if (typeof there !== 'string') { if (${now(0.95)}) addKey(there, key) }`,
   ),
   ...Object.fromEntries(
     Object.entries(escalationBugs).map(([name, edits]): [string, Bug] => [name, { by: 'escalation', edits }]),

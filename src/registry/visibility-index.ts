@@ -1,0 +1,51 @@
+// Indexes stored objects by who can see them, so that filtered lists and watches evaluate few of them (D27).
+
+import { nameTerm, userTerm } from '../api/candidates.ts'
+import type { Kind } from '../api/kind.ts'
+import { parseStored } from '../api/parsed.ts'
+import type { Entry, Store } from '../storage/store.ts'
+
+export type VisibilityIndex = {
+  /** Builds it slowly, so that requests are hardly delayed. */
+  start(): void
+  /** Resolves once it is complete. Builds it without delay. */
+  ready(): Promise<void>
+}
+
+const pauseMs = 10
+
+export function openVisibilityIndex(store: Store, kinds: readonly Kind[]): VisibilityIndex {
+  let built: Promise<void> | undefined
+  let isAwaited = false
+  const pause = () =>
+    new Promise<void>(resolve => {
+      if (isAwaited) setImmediate(resolve)
+      else setTimeout(resolve, pauseMs).unref()
+    })
+  const build = async () => {
+    for (const kind of kinds)
+      if (kind.stored && (kind.readers || kind.namespaced))
+        await store.index(kind.id, entry => termsOf(kind, entry), pause)
+  }
+  return {
+    start: () => {
+      built ??= build()
+    },
+    ready: () => {
+      isAwaited = true
+      built ??= build()
+      return built
+    },
+  }
+}
+
+function termsOf(kind: Kind, { key, text }: Entry): readonly string[] {
+  const terms = kind.namespaced ? [nameTerm(key.name)] : []
+  if (!kind.readers) return terms
+  try {
+    return [...terms, ...kind.readers(parseStored(text))]
+  } catch {
+    // An object that cannot be read is a candidate for everybody: the filter decides, as about every other.
+    return [...terms, userTerm('*')]
+  }
+}
