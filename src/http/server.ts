@@ -11,7 +11,7 @@ import {
   unknownPath,
 } from '../api/errors.ts'
 import type { Kind, Question, Verb } from '../api/kind.ts'
-import type { Document, Resources } from '../api/resources.ts'
+import type { Document, Resources, TargetCheck } from '../api/resources.ts'
 import type { Audit } from '../serving/audit.ts'
 import type { Trail } from '../serving/audit-event.ts'
 import { type Exchange, openExchange, type Request, type Response } from '../serving/exchange.ts'
@@ -19,7 +19,8 @@ import type { FairLimits } from '../serving/fair-limits.ts'
 import { isLoopback } from '../serving/listener.ts'
 import { type Answer, respond, statusOf } from '../serving/respond.ts'
 import type { Turns } from '../serving/turns.ts'
-import { type Access, judge, judgeAgain, keepJudging, type Standing, staleness } from './access.ts'
+import { type Access, checkTarget, judge, judgeAgain, keepJudging, type Standing } from './access.ts'
+import { awaitedVersion, reachVersion } from './awaited-version.ts'
 import { negotiate, type View } from './negotiate.ts'
 import { timeoutOf } from './options.ts'
 import { refuse } from './refuse.ts'
@@ -52,7 +53,10 @@ export type Observation = {
 export type ServerOptions = {
   readonly kinds: readonly Kind[]
   readonly access: Access
-  readonly resourcesFor: (caller: Caller) => Resources
+  /** `check`: called with the stored object before a write changes it. */
+  readonly resourcesFor: (caller: Caller, check?: TargetCheck) => Resources
+  /** Waits for a resourceVersion that the store has not reached. Throws if it is invalid, or does not come soon. */
+  readonly reachVersion: (resourceVersion: string) => Promise<void>
   /** Pages below the prefix, and at the root. */
   readonly pages: Page
   readonly rootPages: Page
@@ -138,8 +142,8 @@ async function handle(
     if (turn) await inTurn(turn, exchange)
     const again = () => judgeAgain(options.access, exchange, question, find)
     const current = turn ? again() : standing
-    const isStale = staleness(options.access, options.now)
-    const latest = () => (isStale() ? again() : current)
+    // A quick read waits for nothing after this. Everything else waits for a body or a version, and is authorized again.
+    const latest = isQuick(info, exchange) ? () => current : again
     const service = { view, standing: current, latest, question, work, recorded }
     if (info.verb === 'watch') await serveWatch(options, exchange, info, service)
     else await serve(options, exchange, info, service)
@@ -171,16 +175,19 @@ type Service = {
 }
 
 async function serve(options: ServerOptions, exchange: Exchange, info: ResourceInfo, service: Service): Promise<void> {
-  const { view, latest, work, recorded } = service
+  const { view, latest, question, work, recorded } = service
   const timeout = timeoutOf(exchange.query)
   let { standing } = service
-  // After the body: a caller who holds it back does not keep the rights from before.
+  // After every wait: a caller who holds the body back, or asks for a version to come, does not keep the rights from before.
   const ready = (): Ready => {
     standing = latest()
     const selection = standing.verdict.answer === 'only' ? { only: standing.verdict.filter } : everything
-    return { resources: options.resourcesFor(standing.caller as Caller), selection }
+    const check = isRead(info) ? undefined : checkTarget(options.access, standing, question, info.kind)
+    return { resources: options.resourcesFor(standing.caller as Caller, check), selection }
   }
-  const working = perform[info.verb as Exclude<Verb, 'watch'>](ready, info, exchange)
+  const start = () => perform[info.verb as Exclude<Verb, 'watch'>](ready, info, exchange)
+  const version = awaitedVersion(info, exchange)
+  const working = version === undefined ? start() : reachVersion(options, exchange, version).then(start)
   const result = isQuick(info, exchange) ? await working : await within(timeout, working, work)
   if (exchange.trail) exchange.trail.answer = result
   if (recorded && !(await options.access.audit.conclude(recorded, result.type === 'document' ? result.code : 200)))
@@ -209,7 +216,10 @@ async function serveWatch(
   info: ResourceInfo,
   service: Service,
 ): Promise<void> {
-  const { view, standing, question } = service
+  const { view, latest, question } = service
+  const version = awaitedVersion(info, exchange)
+  if (version !== undefined) await reachVersion(options, exchange, version)
+  const standing = version === undefined ? service.standing : latest()
   const resources = options.resourcesFor(standing.caller as Caller)
   const watching = keepJudging(options.access, exchange, question, standing)
   try {

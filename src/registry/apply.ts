@@ -42,6 +42,7 @@ export async function apply(
     const isThere = ctx.store.get(keyOf(kind, ref)) !== undefined
     try {
       if (isThere || options.subresource) return await mergeInto(ctx, kind, ref, config, body.force, options)
+      ctx.checkTarget?.(undefined)
       return Object.assign(await createBy(ctx, kind, ref, config, body.force, options), { created: true })
     } catch (error) {
       // Made or deleted by somebody else in between: then the other way is the right one.

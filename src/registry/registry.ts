@@ -5,7 +5,7 @@ import type { Gate } from '../api/gate.ts'
 import type { Beside, Kind, Tools } from '../api/kind.ts'
 import type { Ref, Resource } from '../api/object.ts'
 import { parseStored } from '../api/parsed.ts'
-import type { Resources } from '../api/resources.ts'
+import type { Resources, TargetCheck } from '../api/resources.ts'
 import type { Store } from '../storage/store.ts'
 import { commitAlone, type Written } from './besides.ts'
 import { namespacesInUse } from './collected.ts'
@@ -18,6 +18,7 @@ import { patch } from './patch.ts'
 import { load } from './redact.ts'
 import { findSubresource, readSubresource, runSubresource } from './subresource.ts'
 import { update } from './update.ts'
+import { reachVersion } from './versions.ts'
 import { watch } from './watch.ts'
 
 export type RegistryOptions = {
@@ -35,7 +36,10 @@ export type RegistryOptions = {
 }
 
 export interface Registry {
-  as(caller: Caller): Resources
+  /** `check`: called with the stored object before each attempt to change it. */
+  as(caller: Caller, check?: TargetCheck): Resources
+  /** Waits for a resourceVersion that the store has not reached. */
+  reachVersion(resourceVersion: string): Promise<void>
   /** The server's own view, hidden fields included and sealed ones unopened: for controllers and authentication, never for a request. */
   readonly inside: Resources
   /** A stored object as it lies there, what is sealed still sealed: for those who judge by other fields. */
@@ -52,11 +56,13 @@ export function openRegistry(given: RegistryOptions): Registry {
   const bound = new WeakMap<Caller, Resources>()
   const inside = contextOf(options, systemCaller, true)
   return {
-    as: caller => {
+    as: (caller, check) => {
+      if (check) return resourcesOf({ ...contextOf(options, caller, false), checkTarget: check })
       const made = bound.get(caller) ?? resourcesOf(contextOf(options, caller, false))
       bound.set(caller, made)
       return made
     },
+    reachVersion: version => reachVersion(options.store, version),
     inside: resourcesOf(inside),
     write: make => commitAlone(inside, make),
     peek: openPeek(options.store),

@@ -90,6 +90,7 @@ export async function rewrite(
     const entry = ctx.store.get(key)
     if (!entry) throw notFound(kind, ref.name)
     const old = load(ctx, kind, entry)
+    ctx.checkTarget?.(old)
     const asked = change(old)
     const pinned = asked.isPinned === false ? undefined : asked.object.metadata.resourceVersion
     if (pinned && pinned !== String(entry.revision)) throw conflict(kind, ref.name)

@@ -54,7 +54,8 @@ export type House = {
   readonly store: Store
   /** As the administrator. */
   readonly resources: Resources
-  as(caller: Caller): Resources
+  as: Registry['as']
+  readonly reachVersion: Registry['reachVersion']
   readonly inside: Resources
   readonly write: Registry['write']
   /** What is stored of an object, sealed fields opened: what no door shows. */
@@ -151,6 +152,7 @@ export async function openHouse(options: HouseOptions = {}): Promise<House & { r
     store,
     resources: registry.as(admin),
     as: registry.as,
+    reachVersion: registry.reachVersion,
     inside: registry.inside,
     write: registry.write,
     unused,
@@ -212,12 +214,12 @@ export async function openFront(
       authorizer: openDoor,
       guard,
       audit,
-      rightsVersion: () => 0,
       rightsChanged: () => () => {},
       warningFor: () => undefined,
       ownKey: () => undefined,
     },
     resourcesFor: house.as,
+    reachVersion: house.reachVersion,
     noteRead: () => {},
     ...openPages({ kinds: house.kinds, checks, metrics, now: house.clock.now, version: 'test', issuer }),
     limits,
