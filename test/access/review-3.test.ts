@@ -1,0 +1,141 @@
+// What a third hostile review found, one test each: keys, grants, answers and input (D5, D6, D18, D22, D25, D27, D61, D62).
+
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { keys, must, openStage, type Person, rbac, refused, type Stage, secrets, soon, teams } from './people.ts'
+
+const api = 'rbac.authorization.k8s.io'
+const group = 'management.platform.sh'
+const merge = { 'content-type': 'application/merge-patch+json' }
+const roles = `${rbac}/clusterroles`
+const bindings = `${rbac}/clusterrolebindings`
+const encoded = (text: string) => Buffer.from(text).toString('base64')
+
+let stage: Stage
+let admin: Person
+before(async () => {
+  stage = await openStage()
+  admin = stage.admin
+})
+after(() => stage.close())
+
+const rule = (verbs: readonly string[], resources: readonly string[], apiGroup = group, more: object = {}) => ({
+  verbs,
+  apiGroups: [apiGroup],
+  resources,
+  ...more,
+})
+const bind = (name: string, role: string, subject: object) =>
+  must(
+    admin.ask('POST', bindings, {
+      metadata: { name },
+      roleRef: { apiGroup: api, kind: 'ClusterRole', name: role },
+      subjects: [{ apiGroup: api, ...subject }],
+    }),
+  )
+async function someone(name: string, rules: readonly object[]): Promise<Person> {
+  await must(admin.ask('POST', roles, { metadata: { name: `of-${name}` }, rules }))
+  await bind(`of-${name}`, `of-${name}`, { kind: 'User', name })
+  return stage.invite(name)
+}
+const patch = (who: Person, path: string, body: object) => who.ask('PATCH', path, body, merge)
+const makeKey = (who: Person, spec: object, name?: string) =>
+  must(who.ask('POST', keys, { ...(name ? { metadata: { name } } : {}), spec }))
+const secretOf = async (who: Person, spec: object): Promise<Person> =>
+  stage.person(who.name, (await makeKey(who, spec)).spec.key)
+
+/** Without using the key: a use would extend a sliding one. */
+async function isExpired(key: string): Promise<boolean> {
+  const { status } = await must(
+    admin.ask('POST', '/apis/authentication.k8s.io/v1/tokenreviews', { spec: { token: key } }),
+  )
+  return status.authenticated !== true
+}
+
+describe('a credential that ends', () => {
+  const box = { projects: [{ project: 'x' }] }
+  const own = { rules: [{ resources: [{ group, resources: ['ownedaccesskeys'] }] }] }
+
+  test('does not take the scope off a key that outlives it', async () => {
+    const ada = await stage.invite('ada')
+    await makeKey(ada, { scope: box }, 'pipe')
+    const short = await secretOf(ada, { ttl: 600 })
+    await refused(patch(short, `${keys}/pipe`, { spec: { scope: null } }), 403, /outlive/)
+    await refused(patch(short, `${keys}/pipe`, { spec: { scope: { clusters: [{ cluster: 'c' }] } } }), 403, /outlive/)
+    await must(patch(short, `${keys}/pipe`, { spec: { description: 'still mine' } }))
+    await makeKey(ada, { scope: box, ttl: 60 }, 'brief-pipe')
+    await must(patch(short, `${keys}/brief-pipe`, { spec: { scope: null } }))
+    await must(patch(ada, `${keys}/pipe`, { spec: { scope: null } }))
+  })
+
+  test('does not do so during the overlap of a rotation', async () => {
+    const eve = await stage.invite('eve')
+    const { spec } = await makeKey(eve, {}, 'main')
+    await must(eve.ask('POST', `${keys}/main/rotate`, { spec: { overlapSeconds: 600 } }))
+    await makeKey(eve, { scope: box }, 'boxed')
+    const old = stage.person('eve', spec.key)
+    await refused(patch(old, `${keys}/boxed`, { spec: { scope: null } }), 403, /outlive/)
+  })
+
+  test('does not strengthen keys of others, where it is the scoped key of an administrator', async () => {
+    const short = await secretOf(admin, { ttl: 600, scope: own })
+    const narrow = { rules: [{ ...own.rules[0], verbs: ['get'] }] }
+    await makeKey(admin, { user: 'bob', scope: narrow }, 'of-bob')
+    await refused(patch(short, `${keys}/of-bob`, { spec: { groups: ['ops'] } }), 403, /outlive/)
+    await refused(patch(short, `${keys}/of-bob`, { spec: { scope: own } }), 403, /outlive/)
+  })
+})
+
+describe('an expired key', () => {
+  test('is not revived by a new lifetime', async () => {
+    const owner = await stage.invite('olga')
+    const { spec } = await makeKey(owner, { ttl: 1 }, 'ended')
+    await soon('it expires', () => isExpired(spec.key))
+    for (const who of [owner, admin])
+      for (const change of [{ ttl: 0 }, { ttl: 3600 }, { ttlAfterLastActivity: true }, { ttl: null }])
+        await refused(patch(who, `${keys}/ended`, { spec: change }), 422, /rotate it instead/)
+    await must(patch(owner, `${keys}/ended`, { spec: { description: 'of last year' } }))
+    await refused(stage.person('olga', spec.key).ask('GET', '/api'), 401, /expired/)
+    await must(owner.ask('POST', `${keys}/ended/rotate`, {}))
+    await must(patch(owner, `${keys}/ended`, { spec: { ttl: 3600 } }))
+  })
+
+  test('that slides lives again with a new secret', async () => {
+    const owner = await stage.invite('sam')
+    const { spec } = await makeKey(owner, { ttl: 1, ttlAfterLastActivity: true }, 'slid')
+    await must(stage.person('sam', spec.key).ask('GET', '/version'))
+    await soon('it expires', () => isExpired(spec.key))
+    await must(patch(admin, `${keys}/slid`, { spec: { description: 'x' } }))
+    const fresh = await must(owner.ask('POST', `${keys}/slid/rotate`, {}))
+    assert.equal(await isExpired(fresh.spec.key), false)
+    await refused(stage.person('sam', spec.key).ask('GET', '/api'), 401, /rotated/)
+  })
+})
+
+describe('a rule for sharedsecrets/*', () => {
+  const literal = ['sharedsecrets', 'sharedsecrets/*']
+  before(async () => {
+    await must(admin.ask('POST', secrets(), { metadata: { name: 'past' }, spec: { data: { a: encoded('old') } } }))
+    await must(patch(admin, `${secrets()}/past`, { spec: { data: { a: encoded('new') } } }))
+  })
+
+  test('gives no subresource, and so none to give away', async () => {
+    const dan = await someone('dan', [rule(['get', 'update', 'patch'], literal)])
+    await refused(dan.ask('GET', `${secrets()}/past/history/1`), 403)
+    const access = [{ verbs: ['get'], subresources: ['*'], users: ['dan'] }]
+    await refused(patch(dan, `${secrets()}/past`, { spec: { access } }), 403, /get \*/)
+  })
+
+  test('is not enough to set an owner', async () => {
+    const own = await someone('own', [rule(['*'], literal)])
+    await refused(patch(own, `${secrets()}/past`, { spec: { owner: { user: 'own' } } }), 403, /owner/)
+  })
+
+  test('is not enough to join a team that has every subresource', async () => {
+    await must(admin.ask('POST', teams, { metadata: { name: 'archive' } }))
+    const access = [{ verbs: ['get'], subresources: ['*'], teams: ['archive'] }]
+    await must(admin.ask('POST', secrets(), { metadata: { name: 'archived' }, spec: { access } }))
+    const joy = await someone('joy', [rule(['get'], literal), rule(['get', 'patch'], ['teams'])])
+    await refused(patch(joy, `${teams}/archive`, { spec: { users: ['joy'] } }), 403)
+  })
+})
