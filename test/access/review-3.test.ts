@@ -2,13 +2,14 @@
 
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { keys, must, openStage, type Person, rbac, refused, type Stage, secrets, soon, teams } from './people.ts'
+import { keys, must, openStage, ours, type Person, rbac, refused, type Stage, secrets, soon, teams } from './people.ts'
 
 const api = 'rbac.authorization.k8s.io'
 const group = 'management.platform.sh'
 const merge = { 'content-type': 'application/merge-patch+json' }
 const roles = `${rbac}/clusterroles`
 const bindings = `${rbac}/clusterrolebindings`
+const projectSecrets = `${ours}/namespaces/p-shop/projectsecrets`
 const encoded = (text: string) => Buffer.from(text).toString('base64')
 
 let stage: Stage
@@ -138,4 +139,80 @@ describe('a rule for sharedsecrets/*', () => {
     const joy = await someone('joy', [rule(['get'], literal), rule(['get', 'patch'], ['teams'])])
     await refused(patch(joy, `${teams}/archive`, { spec: { users: ['joy'] } }), 403)
   })
+})
+
+describe('without get', () => {
+  const canary = 'top-secret-merger'
+  let blind: Person
+  before(async () => {
+    const hidden = [rule(['get'], ['sharedsecrets'], group, { resourceNames: [canary] })]
+    await must(admin.ask('POST', roles, { metadata: { name: 'hidden' }, rules: hidden }))
+    await must(
+      admin.ask('POST', teams, {
+        metadata: { name: 'quiet' },
+        spec: { description: 'merger', users: ['alice'], clusterRoles: [{ name: 'hidden' }] },
+      }),
+    )
+    await bind('early', 'hidden', { kind: 'Group', name: 'platform:team:future' })
+    blind = await someone('blind', [
+      rule(['patch'], ['clusterroles'], api),
+      rule(['create'], ['clusterrolebindings', 'clusterroles'], api),
+      rule(['create', 'patch'], ['teams', 'sharedsecrets']),
+    ])
+  })
+
+  test('a refusal does not list the rules of a role', async () => {
+    const binding = {
+      metadata: { name: 'try' },
+      roleRef: { apiGroup: api, kind: 'ClusterRole', name: 'hidden' },
+      subjects: [],
+    }
+    for (const answer of [
+      patch(blind, `${roles}/hidden?dryRun=All`, { metadata: { labels: { a: 'b' } } }),
+      blind.ask('POST', `${bindings}?dryRun=All`, binding),
+      patch(blind, `${teams}/quiet?dryRun=All`, { spec: { users: ['alice', 'bob'] } }),
+      blind.ask('POST', `${teams}?dryRun=All`, { metadata: { name: 'future' } }),
+      blind.ask('POST', `${teams}?dryRun=All`, {
+        metadata: { name: 'x' },
+        spec: { clusterRoles: [{ name: 'hidden' }] },
+      }),
+    ]) {
+      const { status, text } = await answer
+      assert.equal(status, 403, text)
+      assert.equal(text.includes(canary), false, text)
+    }
+  })
+
+  test('a refusal lists rules that the caller sent, or may get', async () => {
+    const sent = { metadata: { name: 'sent' }, rules: [rule(['get'], ['sharedsecrets'])] }
+    await refused(blind.ask('POST', roles, sent), 403, /Resources:\["sharedsecrets"\]/)
+    const seeing = await someone('seeing', [
+      rule(['get'], ['clusterroles'], api),
+      rule(['create'], ['clusterrolebindings'], api),
+    ])
+    const roleRef = { apiGroup: api, kind: 'ClusterRole', name: 'hidden' }
+    await refused(seeing.ask('POST', bindings, { metadata: { name: 'try' }, roleRef, subjects: [] }), 403, /merger/)
+  })
+})
+
+test('a copy that the username of a team owns does not follow for a team that was created again', async () => {
+  const username = 'platform:team:tx'
+  await must(admin.ask('POST', teams, { metadata: { name: 'tx' } }))
+  await must(admin.ask('POST', roles, { metadata: { name: 'reads' }, rules: [rule(['get'], ['sharedsecrets'])] }))
+  await bind('reads-1', 'reads', { kind: 'User', name: username })
+  const first = encoded('first')
+  await must(admin.ask('POST', secrets(), { metadata: { name: 'source' }, spec: { data: { a: first } } }))
+  const spec = { owner: { user: username }, sharedSecretRef: { name: 'source' } }
+  await must(admin.ask('POST', projectSecrets, { metadata: { name: 'copy' }, spec }))
+  const copy = () => must(admin.ask('GET', `${projectSecrets}/copy`))
+  await soon('it is copied', async () => (await copy()).spec.data?.a === first)
+  await must(admin.ask('DELETE', `${teams}/tx`))
+  await must(admin.ask('POST', teams, { metadata: { name: 'tx' } }))
+  await bind('reads-2', 'reads', { kind: 'User', name: username })
+  await must(patch(admin, `${secrets()}/source`, { spec: { data: { a: encoded('second') } } }))
+  await soon('it is refused', async () => {
+    const { conditions } = (await copy()).status
+    return conditions.some(({ reason }: { reason: string }) => reason === 'SourceForbidden')
+  })
+  assert.notEqual((await copy()).spec.data?.a, encoded('second'))
 })
