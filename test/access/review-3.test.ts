@@ -7,6 +7,7 @@ import { keys, must, openStage, ours, type Person, rbac, refused, type Stage, se
 const api = 'rbac.authorization.k8s.io'
 const group = 'management.platform.sh'
 const merge = { 'content-type': 'application/merge-patch+json' }
+const apply = { 'content-type': 'application/apply-patch+yaml' }
 const roles = `${rbac}/clusterroles`
 const bindings = `${rbac}/clusterrolebindings`
 const projectSecrets = `${ours}/namespaces/p-shop/projectsecrets`
@@ -192,6 +193,38 @@ describe('without get', () => {
     ])
     const roleRef = { apiGroup: api, kind: 'ClusterRole', name: 'hidden' }
     await refused(seeing.ask('POST', bindings, { metadata: { name: 'try' }, roleRef, subjects: [] }), 403, /merger/)
+  })
+
+  test('an apply tells nothing about values and managers', async () => {
+    const configuration = (spec: object) => ({
+      apiVersion: `${group}/v1`,
+      kind: 'Team',
+      metadata: { name: 'quiet' },
+      spec,
+    })
+    const guess = async (spec: object) =>
+      (await blind.ask('PATCH', `${teams}/quiet?dryRun=All&fieldManager=g`, configuration(spec), apply)).text
+    const right = await guess({ description: 'merger' })
+    assert.match(right, /Apply failed/)
+    assert.equal(right, await guess({ description: 'other' }))
+    for (const word of ['unknown', 'f:', 'spec.description']) assert.equal(right.includes(word), false, right)
+  })
+
+  test('the generation does not tell whether a value was guessed', async () => {
+    const generation = async (body: object) =>
+      (await must(patch(blind, `${teams}/quiet?dryRun=All`, body))).metadata.generation
+    assert.equal(
+      await generation({ spec: { description: 'merger' } }),
+      await generation({ spec: { description: 'other' } }),
+    )
+    assert.equal(await generation({ spec: { displayName: null } }), await generation({ spec: { description: null } }))
+  })
+
+  test('an answer does not name the teams that an object is shared with', async () => {
+    const access = [{ verbs: ['get'], teams: ['quiet'] }]
+    await must(admin.ask('POST', secrets(), { metadata: { name: 'shared' }, spec: { access } }))
+    const answer = await must(patch(blind, `${secrets()}/shared?dryRun=All`, { metadata: { labels: { a: 'b' } } }))
+    assert.equal(JSON.stringify(answer).includes('quiet'), false, JSON.stringify(answer))
   })
 })
 
