@@ -228,6 +228,57 @@ describe('without get', () => {
   })
 })
 
+describe('a mistyped restriction', () => {
+  const raw = (method: string, path: string, body: string) =>
+    admin.ask(method, path, body, { 'content-type': 'application/json' })
+  const ignoring = `${keys}?fieldValidation=Ignore`
+
+  test('in the metadata of a key is an error', async () => {
+    for (const metadata of [{ ttl: 60 }, { scope: { projects: [{ project: 'x' }] } }])
+      await refused(admin.ask('POST', ignoring, { metadata, spec: {} }), 422, /unknown field "metadata\./)
+  })
+
+  test('that stands twice is an error', async () => {
+    for (const body of [
+      '{"spec":{"ttl":60,"ttl":0}}',
+      '{"spec":{"ttl":60},"spec":{}}',
+      '{"spec":{"scope":{"projects":[{"project":"x"}],"projects":[]}}}',
+    ])
+      await refused(raw('POST', ignoring, body), 400, /duplicate field/)
+    const key = await makeKey(admin, { ttl: 600 })
+    const path = `${keys}/${key.metadata.name}`
+    await refused(admin.ask('PATCH', path, '{"spec":{"ttl":60,"ttl":0}}', merge), 400, /duplicate field/)
+    await refused(raw('POST', `${path}/rotate`, '{"spec":{"overlapSeconds":0,"overlapSeconds":60}}'), 400, /duplicate/)
+  })
+
+  test('that is null is an error, and null in a merge patch removes it', async () => {
+    for (const spec of [{ ttl: null }, { scope: null }, { scope: { projects: null } }, { scope: { projects: [null] } }])
+      await refused(admin.ask('POST', ignoring, { spec }), 422, /null/)
+    await refused(admin.ask('POST', ignoring, { spec: null }), 422, /null/)
+    const key = await makeKey(admin, { ttl: 600 })
+    await must(patch(admin, `${keys}/${key.metadata.name}`, { spec: { ttl: null } }))
+  })
+
+  test('of a delete is an error', async () => {
+    const path = `${secrets('kept')}/a`
+    await must(admin.ask('POST', secrets('kept'), { metadata: { name: 'a' } }))
+    for (const body of [
+      '{"precondition":{"uid":"bogus"}}',
+      '{"Preconditions":{"uid":"bogus"}}',
+      '{"dryrun":["All"]}',
+      '{"preconditions":{"uid":null}}',
+      '{"dryRun":["All"],"dryRun":[]}',
+    ])
+      for (const at of [path, secrets('kept')]) await refused(raw('DELETE', at, body), 400)
+    for (const query of ['labelselector=x%3Dy', 'FieldSelector=metadata.name%3Db', 'dryrun=All'])
+      await refused(admin.ask('DELETE', `${secrets('kept')}?${query}`), 400, /did you mean/)
+    await refused(admin.ask('DELETE', `${path}?dryrun=All`), 400, /dryRun/)
+    await refused(patch(admin, `${path}?dryrun=All`, { spec: { description: 'x' } }), 400, /dryRun/)
+    assert.equal((await must(admin.ask('GET', path))).spec.description, undefined)
+    await must(raw('DELETE', path, '{"kind":"DeleteOptions","apiVersion":"v1","propagationPolicy":"Background"}'))
+  })
+})
+
 test('a copy that the username of a team owns does not follow for a team that was created again', async () => {
   const username = 'platform:team:tx'
   await must(admin.ask('POST', teams, { metadata: { name: 'tx' } }))
