@@ -61,8 +61,9 @@ async function checkKey({ kind, next: object, old: stored, tools }: GatedWrite):
   checkScope(write)
   checkItself(write)
   if (!administers) await checkOwn(write)
-  if (isStronger(write)) await checkStrength(write)
-  checkLifetime(write)
+  const stronger = isStronger(write)
+  if (stronger) await checkStrength(write)
+  checkLifetime(write, stronger)
   await checkParent(write)
   return pinTeam(write)
 }

@@ -5,7 +5,7 @@ import type { GatedWrite } from '../api/gate.ts'
 import type { Grant } from '../api/grant.ts'
 import type { Kind, Question } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
-import type { RuleLike } from '../api/permissions.ts'
+import type { BoundRules, RuleLike, Target } from '../api/permissions.ts'
 import { checkCopy } from './copied-source.ts'
 import { isCreatorsOwn } from './new-grants.ts'
 import { checkTeamPower } from './team-power.ts'
@@ -85,26 +85,49 @@ async function checkRules(check: Check, { rules, aggregates }: Of<'rules'>): Pro
   const { kind, next, old } = check
   if (await mayAnyway(check, { verb: 'escalate', target: targetOf(kind, next) })) return
   const aggregated = aggregates || (old && kind.grants?.(old).some(one => one.type === 'rules' && one.aggregates))
-  refuseMissing(check, aggregated ? everything : rules, next.metadata.namespace ?? '')
+  // A new role was sent whole. A change of one merges with rules that its author may not have read.
+  const source = old && targetOf(kind, next)
+  await refuseMissing(check, {
+    rules: aggregated ? everything : rules,
+    namespace: next.metadata.namespace ?? '',
+    source,
+  })
 }
 
 /** Giving a role gives its rules: they must be held, or the verb `bind` on the role. */
 async function checkRole(check: Check, { role, namespace }: Of<'role'>): Promise<void> {
   const { kind, ...ref } = role
-  const target = { group: 'rbac.authorization.k8s.io', resource: `${kind.toLowerCase()}s`, ...ref }
+  const target = roleTarget(role)
   if (await mayAnyway(check, { verb: 'bind', target })) return
   // A role that is not there yet may become anything.
-  refuseMissing(check, check.tools.rulesOfRole(kind, ref) ?? everything, namespace)
+  const rules = check.tools.rulesOfRole(kind, ref) ?? everything
+  await refuseMissing(check, { rules, namespace, source: target })
 }
 
-/** 403 with the missing permissions named, as Kubernetes names them. */
-export function refuseMissing(check: Check, wanted: readonly RuleLike[], namespace: string): void {
-  const lacking = check.tools.missing(wanted, namespace)
+export const roleTarget = ({ kind, ...ref }: BoundRules['role']): Target => ({
+  group: 'rbac.authorization.k8s.io',
+  resource: `${kind.toLowerCase()}s`,
+  ...ref,
+})
+
+type Wanted = {
+  readonly rules: readonly RuleLike[]
+  readonly namespace: string
+  /** The role that holds the rules; undefined: the caller sent them in this request. */
+  readonly source: Target | undefined
+}
+
+/** 403 with the missing permissions as Kubernetes prints them, if the caller may know them. */
+export async function refuseMissing(check: Check, { rules, namespace, source }: Wanted): Promise<void> {
+  const { tools } = check
+  const lacking = tools.missing(rules, namespace)
   if (lacking.length === 0) return
-  const { username, groups } = check.tools.caller
+  const isKnown = source === undefined || (await tools.judge({ verb: 'get', target: source })).allowed
+  const what = isKnown ? `\n${shown(lacking).join('\n')}` : ' a role holds permissions that the user does not hold'
+  const { username, groups } = tools.caller
   throw refusal(
     check,
-    `user "${username}" (groups=[${groups.map(group => JSON.stringify(group)).join(' ')}]) is attempting to grant RBAC permissions not currently held:\n${shown(lacking).join('\n')}`,
+    `user "${username}" (groups=[${groups.map(group => JSON.stringify(group)).join(' ')}]) is attempting to grant RBAC permissions not currently held:${what}`,
   )
 }
 

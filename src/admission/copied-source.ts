@@ -6,7 +6,7 @@ import type { Grant } from '../api/grant.ts'
 import type { Kind, Tools } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
 import { SharedSecret } from '../kinds/shared-secret.ts'
-import { printOwner, readSource, sourceOf, withSourceUid } from '../kinds/shared-source.ts'
+import { pinnedOwner, printOwner, readSource, sourceOf, withSourceUid } from '../kinds/shared-source.ts'
 import { teamUidsOf } from '../kinds/team-uids.ts'
 
 /** The reference with the uid of the secret it names. An unchanged one keeps what it has: the controller pins it. */
@@ -32,8 +32,7 @@ export async function checkCopy(check: GatedWrite, { source, owner }: Extract<Gr
   const lacking: string[] = []
   if (!(await tools.judge(question)).allowed) lacking.push(`user "${tools.caller.username}"`)
   if (owner.user || owner.team) {
-    const uids = teamUidsOf(next)
-    const as = tools.callerOf({ ...owner, ...(owner.team ? { uid: uids[owner.team] } : {}) })
+    const as = tools.callerOf(pinnedOwner(owner, teamUidsOf(next)))
     if (!as || !tools.judgeOther(as, question).allowed) lacking.push(`the owner, ${printOwner(owner)}`)
   } else
     tools.warn('spec.owner: nobody owns this secret, so nothing is copied: the owner must be able to get the source')

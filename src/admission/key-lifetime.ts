@@ -8,13 +8,14 @@ export const isLifetimeChanged = (next: Key, old: Key): boolean =>
   (next.spec?.ttl || 0) !== (old.spec?.ttl || 0) ||
   (next.spec?.ttlAfterLastActivity ?? false) !== (old.spec?.ttlAfterLastActivity ?? false)
 
-export function checkLifetime(write: KeyWrite): void {
+/** A write that makes a key stronger in any way is bounded: the holder of its secret would keep what was added. */
+export function checkLifetime(write: KeyWrite, isStronger: boolean): void {
   checkSetting(write)
+  refuseRevival(write)
   const { next, old, tools, isIssued, administers } = write
-  const isEnabled = old?.spec?.disabled === true && !next.spec?.disabled
   // A scoped key does not administer: what it makes is bounded as it is itself.
   const isExempt = administers && tools.isWithinScope(undefined)
-  if (isExempt || (old && !isIssued && !isEnabled && !isLifetimeChanged(next, old))) return
+  if (isExempt || !isStronger) return
   const ownEnd = tools.ownKeyEnds()
   if (ownEnd === undefined) return
   const { ttl, ttlAfterLastActivity } = next.spec ?? {}
@@ -22,7 +23,7 @@ export function checkLifetime(write: KeyWrite): void {
     forbidden(
       write.kind,
       next.metadata.name ?? '',
-      `${why}: a key does not outlive the credential it is made with, which ends at ${new Date(ownEnd).toISOString()}`,
+      `${why}: a key does not outlive the credential that creates or strengthens it, which ends at ${new Date(ownEnd).toISOString()}`,
     )
   if (ttlAfterLastActivity) throw refuse('spec.ttlAfterLastActivity: its end would move with every use')
   const start = isIssued ? tools.now() : Date.parse(old?.status?.rotatedAt ?? old?.metadata.creationTimestamp ?? '')
@@ -32,6 +33,24 @@ export function checkLifetime(write: KeyWrite): void {
   const most = Math.floor(ownEnd / 1000 - from)
   throw refuse(most > 0 ? `spec.ttl must be from 1 to ${most}` : 'spec.ttl: there is no time left')
 }
+
+/** A secret that has expired stays expired, whoever asks (D18). */
+function refuseRevival({ kind, next, old, tools }: KeyWrite): void {
+  if (!old || hasNewSecret(next, old, tools) || !isLifetimeChanged(next, old)) return
+  const end = tools.endOfKey(old.metadata.uid ?? '')
+  if (end === undefined || end > tools.now()) return
+  const { name = '' } = next.metadata
+  throw invalid(kind, name, [
+    invalidValue(
+      'spec.ttl',
+      next.spec?.ttl ?? 0,
+      'the key has expired and its lifetime cannot change; rotate it instead',
+    ),
+  ])
+}
+
+const hasNewSecret = ({ spec, status }: Key, old: Key, { digest }: KeyWrite['tools']): boolean =>
+  (spec?.key ? digest(spec.key) : status?.digest) !== old.status?.digest
 
 /** Where keys may not live for ever, one has to say how long. The server's own first key is exempt, its end is not. */
 function checkSetting({ kind, next, tools: { maxKeyTTL, caller } }: KeyWrite): void {

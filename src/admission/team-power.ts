@@ -4,7 +4,7 @@ import { forbidden } from '../api/errors.ts'
 import type { GatedWrite } from '../api/gate.ts'
 import type { RuleLike } from '../api/permissions.ts'
 import { teamGroup } from '../kinds/team-uids.ts'
-import { refuseMissing } from './check-grants.ts'
+import { refuseMissing, roleTarget } from './check-grants.ts'
 
 const everything: RuleLike = { verbs: ['*'], apiGroups: ['*'], resources: ['*'] }
 
@@ -12,7 +12,8 @@ const everything: RuleLike = { verbs: ['*'], apiGroups: ['*'], resources: ['*'] 
 export async function checkTeamPower(check: GatedWrite, team: string): Promise<void> {
   const { kind, next, tools } = check
   const group = teamGroup(team)
-  for (const { rules, namespace } of tools.boundTo(group)) refuseMissing(check, rules, namespace)
+  for (const { rules, namespace, role } of tools.boundTo(group))
+    await refuseMissing(check, { rules, namespace, source: roleTarget(role) })
   // Looking through all objects is for callers of whom nothing better is known.
   // A key of the team also has its username, which members have not (D16).
   const isMember = kind.kind === 'Team' && tools.caller.groups.includes(group) && tools.isWithinScope(undefined)

@@ -5,6 +5,7 @@ import type { FieldError } from './errors.ts'
 import type { Grant } from './grant.ts'
 import type { Json, JsonObject, Ref, Resource } from './object.ts'
 import type {
+  BoundRules,
   Explained,
   Judgement,
   Question,
@@ -46,7 +47,7 @@ export type Tools = {
   /** The rules of a role that is there. */
   readonly rulesOfRole: (kind: 'Role' | 'ClusterRole', ref: Ref) => readonly RuleLike[] | undefined
   /** Everything bound to a group, with where it counts. */
-  readonly boundTo: (group: string) => readonly { readonly rules: readonly RuleLike[]; readonly namespace: string }[]
+  readonly boundTo: (group: string) => readonly BoundRules[]
   /** What objects give a team by themselves, whoever asks. Looks through all of them. */
   readonly sharedWith: (team: string) => Promise<readonly Shared[]>
   /** Most seconds an access key may live; undefined: any (D18). */

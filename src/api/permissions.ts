@@ -47,6 +47,13 @@ export type RuleLike = {
   readonly nonResourceURLs?: readonly string[] | undefined
 }
 
+/** The rules of a role that is bound in a namespace; '': everywhere. */
+export type BoundRules = {
+  readonly rules: readonly RuleLike[]
+  readonly namespace: string
+  readonly role: { readonly kind: string; readonly namespace: string; readonly name: string }
+}
+
 /** What a caller may do in a namespace, as rules. */
 export type Rules = {
   /** Why it may be less than that. */

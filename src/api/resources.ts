@@ -46,6 +46,12 @@ export type Deleted = { readonly status: Status } | { readonly document: Documen
 /** Keeps the objects a caller may see where not all may be seen (`only(filter)`, D27). */
 export type Filter = (object: Resource) => boolean
 
+/**
+ * Throws unless a request may change this stored object; undefined: it is gone. For requests whose right comes from the
+ * object itself.
+ */
+export type TargetCheck = (stored: Resource | undefined) => void
+
 export type Selection = {
   /** '' or absent: every namespace. */
   readonly namespace?: string

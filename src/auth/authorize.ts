@@ -15,7 +15,11 @@ import { type Act, allows, restricts } from './scope.ts'
 import { openVisible } from './visible.ts'
 
 export type Verdict =
-  | { readonly answer: 'yes'; readonly reason: string }
+  | {
+      readonly answer: 'yes'
+      readonly reason: string /** The object that grants it; absent: a role does. */
+      readonly object?: Resource
+    }
   | { readonly answer: 'no'; readonly reason: string; readonly byScope?: true }
   | {
       readonly answer: 'only'
@@ -60,6 +64,12 @@ export function openAuthorizer({ kinds, rbac, peek, among, teamUid }: Authorizer
   const byRole = (caller: Caller, question: Question, kind: Kind | undefined): string | undefined =>
     rbac.find(caller, question, kind?.personal && !isNew(question) ? '*' : question.verb)?.because
 
+  const objectOf = (question: Question, kind: Kind | undefined): Resource | undefined => {
+    if ('path' in question || !kind?.stored || !kind.rights) return undefined
+    const { namespace, name } = question.target
+    return name === undefined ? undefined : peek(kind, { namespace, name })
+  }
+
   const byObject = (
     caller: Caller,
     question: Question,
@@ -70,7 +80,7 @@ export function openAuthorizer({ kinds, rbac, peek, among, teamUid }: Authorizer
     const { namespace, name } = question.target
     // A create names no object, and a name in every namespace names many (D26).
     if (name === undefined || isNew(question) || (kind.namespaced && namespace === '')) return undefined
-    const there = typeof object === 'function' ? object() : (object ?? peek(kind, { namespace, name }))
+    const there = typeof object === 'function' ? object() : (object ?? objectOf(question, kind))
     if (!there) return undefined
     return objectRight(kind, there, caller, question, { may: asked => judge(caller, asked).allowed, teamUid })
   }
@@ -119,8 +129,9 @@ export function openAuthorizer({ kinds, rbac, peek, among, teamUid }: Authorizer
           filter: filterFor(caller, question.verb, question.target),
           among: () => visible(caller, kind, question.verb),
         }
-      const right = judged ? undefined : byObject(caller as Caller, question, kind)
-      if (right !== undefined) return { answer: 'yes', reason: right }
+      const object = judged ? undefined : objectOf(question, kind)
+      const right = object && byObject(caller as Caller, question, kind, object)
+      if (right !== undefined) return { answer: 'yes', reason: right, ...(object ? { object } : {}) }
       return { answer: 'no', reason: judged?.reason ?? '', ...(judged?.byScope ? { byScope: true } : {}) }
     },
     rules(caller, namespace) {

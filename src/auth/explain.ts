@@ -4,6 +4,7 @@ import type { Caller } from '../api/caller.ts'
 import type { Kind, Question } from '../api/kind.ts'
 import type { Ref, Resource } from '../api/object.ts'
 import type { Explained, TeamPermissions } from '../api/permissions.ts'
+import { teamOfGroup } from '../kinds/team-uids.ts'
 import { type Authorizer, actOf } from './authorize.ts'
 import type { AccessKey, KeyBook } from './key-book.ts'
 import type { Rbac } from './rbac.ts'
@@ -79,8 +80,10 @@ export function openExplainer({ authorizer, rbac, teams, book, kinds, peek, isLi
 
   return {
     callerNamed,
-    callerOf({ user, team = '', uid }) {
-      if (user) return callerNamed(user)
+    callerOf({ user, team: named = '', uid }) {
+      // The username of a team's keys means that team (D16).
+      const team = user ? teamOfGroup(user) : named
+      if (user && team === undefined) return callerNamed(user)
       const record = team ? teams.get(team) : undefined
       if (!record || record.going || (uid !== undefined && uid !== record.uid)) return undefined
       const username = teamGroup + team

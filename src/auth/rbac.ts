@@ -25,9 +25,12 @@ export type Grant = {
   readonly binding: string
   readonly subject: string
   readonly role: string
+  readonly roleRef: RoleRef
   readonly namespace: string
   readonly rules: readonly PolicyRule[]
 }
+
+type RoleRef = Ref & { readonly kind: string }
 
 export interface Rbac {
   readonly ready: Promise<void>
@@ -44,9 +47,12 @@ export interface Rbac {
   /** Every binding, for who-can. */
   bindings(): Iterable<Bound>
   /** Everything bound to a group, anywhere. */
-  boundTo(
-    group: string,
-  ): Iterable<{ readonly rules: readonly PolicyRule[]; readonly namespace: string; readonly through: string }>
+  boundTo(group: string): Iterable<{
+    readonly rules: readonly PolicyRule[]
+    readonly namespace: string
+    readonly through: string
+    readonly role: RoleRef
+  }>
   /** To be called when a team changed: what was derived from it is stale. */
   forget(): void
   rulesOf(kind: string, ref: Ref): readonly PolicyRule[] | undefined
@@ -147,14 +153,14 @@ export function openRbac({ resources, teamRoles, teamUid, changed, failed }: Rba
     return made
   }
   const grantOf = (bound: Bound, subject: string): Grant | undefined => {
-    const rules = rulesIn(
-      slotOf(bound.roleKind, { namespace: bound.roleKind === 'Role' ? bound.namespace : '', name: bound.roleName }),
-    )
+    const ref = { namespace: bound.roleKind === 'Role' ? bound.namespace : '', name: bound.roleName }
+    const rules = rulesIn(slotOf(bound.roleKind, ref))
     return (
       rules &&
       madeGrant({
         binding: bound.name,
         role: `${bound.roleKind} ${bound.roleName}`,
+        roleRef: { kind: bound.roleKind, ...ref },
         subject,
         namespace: bound.namespace,
         rules,
@@ -182,7 +188,8 @@ export function openRbac({ resources, teamRoles, teamUid, changed, failed }: Rba
     for (const name of team ? teamRoles(team) : []) {
       const rules = rulesIn(slotOf('ClusterRole', { namespace: '', name }))
       const [binding, role, subject] = [`Team ${team}`, `ClusterRole ${name}`, `group ${group}`]
-      if (rules) yield madeGrant({ binding, role, subject, namespace: '', rules })
+      const roleRef = { kind: 'ClusterRole', namespace: '', name }
+      if (rules) yield madeGrant({ binding, role, roleRef, subject, namespace: '', rules })
     }
   }
 
@@ -216,13 +223,14 @@ export function openRbac({ resources, teamRoles, teamUid, changed, failed }: Rba
     find: (holder, question, verb) =>
       heldBy(holder, 'path' in question ? '' : question.target.namespace).find(question, verb)?.from,
     *boundTo(group) {
-      for (const { rules, binding, role } of teamGrants(group))
-        yield { rules, namespace: '', through: `${binding} of ${role}` }
+      for (const { rules, binding, role, roleRef } of teamGrants(group))
+        yield { rules, namespace: '', through: `${binding} of ${role}`, role: roleRef }
       // A key of a team has the team's group for a username, too (D16).
       for (const bound of [...(groups.get(group) ?? []), ...(users.get(group) ?? [])]) {
         const grant = bound.means(group, teamUid) ? grantOf(bound, `group ${group}`) : undefined
-        if (grant)
-          yield { rules: grant.rules, namespace: bound.namespace, through: `${grant.binding} of ${grant.role}` }
+        if (!grant) continue
+        const { rules, binding, role, roleRef } = grant
+        yield { rules, namespace: bound.namespace, through: `${binding} of ${role}`, role: roleRef }
       }
     },
     bindings: () => all,

@@ -50,6 +50,8 @@ export function indexRules<T>(rules: readonly Sourced<T>[]): RuleIndex<T> {
       const { target } = question
       const { resource, subresource } = target
       if (subresource === undefined) return lookUp(resource, verb, target) ?? lookUp('*', verb, target)
+      // Every subresource: `sharedsecrets/*` is a literal word in a rule and matches none of them, as in Kubernetes.
+      if (subresource === '*') return lookUp('*', verb, target)
       return (
         lookUp(`${resource}/${subresource}`, verb, target) ??
         lookUp('*', verb, target) ??

@@ -60,8 +60,6 @@ export type House = {
   readonly ownKey: ReturnType<typeof ownKeyWith>
   /** The uid of a team that exists. */
   readonly teamUid: (name: string) => string | undefined
-  /** Another number after every change of somebody's rights. */
-  readonly rightsVersion: () => number
   readonly rightsChanged: (callback: () => void) => () => void
   /** Everything is followed and the built-in roles are in place. */
   readonly ready: Promise<void>
@@ -273,7 +271,6 @@ export function openHouse(options: HouseOptions): House {
     keyEnds,
     issuer,
     teamUid: name => teams.uidOf(name),
-    rightsVersion: rights.version,
     rightsChanged: rights.follow,
     noteRead: (kind, { ref, object }) => {
       // What is gone by now was forgotten already, and would never be forgotten again.

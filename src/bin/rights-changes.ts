@@ -4,11 +4,8 @@
 export function openRights() {
   const followers = new Set<() => void>()
   let told = true
-  let version = 0
   return {
-    version: () => version,
     changed: () => {
-      version++
       if (!told) return
       told = false
       setImmediate(() => {

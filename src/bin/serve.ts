@@ -99,6 +99,8 @@ export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Pr
     kinds,
     access: { ...house, guard, audit },
     resourcesFor: house.registry.as,
+    reachVersion: house.registry.reachVersion,
+    indexed: house.registry.indexed,
     noteRead: house.noteRead,
     ...openPages({ kinds, checks, metrics, now, version, issuer: house.issuer }),
     limits,

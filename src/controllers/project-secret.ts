@@ -7,7 +7,15 @@ import { type Json, type JsonObject, type Ref, type Resource, timestamp } from '
 import { type Resources, refOf } from '../api/resources.ts'
 import { ProjectSecret } from '../kinds/project-secret.ts'
 import { SharedSecret } from '../kinds/shared-secret.ts'
-import { printOwner, readSource, type Source, sourceOf, syncManager, withSourceUid } from '../kinds/shared-source.ts'
+import {
+  pinnedOwner,
+  printOwner,
+  readSource,
+  type Source,
+  sourceOf,
+  syncManager,
+  withSourceUid,
+} from '../kinds/shared-source.ts'
 import { teamUidsOf } from '../kinds/team-uids.ts'
 import { mentions, startInformer } from '../reconcile/informer.ts'
 import { startLoop } from '../reconcile/loop.ts'
@@ -27,7 +35,11 @@ export type ProjectSecretOptions = {
 }
 
 /** `uid`: which team of that name (D61). */
-type Owner = { readonly user?: string; readonly team?: string; readonly uid?: string | undefined }
+type Owner = {
+  readonly user?: string | undefined
+  readonly team?: string | undefined
+  readonly uid?: string | undefined
+}
 type Following = { readonly source: Source | undefined; readonly owner: Owner }
 type Condition = { readonly [field: string]: string }
 /** `uid`: of the source, where the data is its. */
@@ -127,8 +139,7 @@ export function startProjectSecrets(options: ProjectSecretOptions): {
 
 function followingOf(object: Resource): Following {
   const owner = (object.spec?.['owner'] ?? {}) as Owner
-  const uids = teamUidsOf(object)
-  return { source: sourceOf(object), owner: owner.team ? { team: owner.team, uid: uids[owner.team] } : owner }
+  return { source: sourceOf(object), owner: pinnedOwner(owner, teamUidsOf(object)) }
 }
 
 /** Reads both sides, writes the data if it differs, and says how it stands. */

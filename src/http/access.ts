@@ -1,9 +1,9 @@
 // Who asks and may they: once for a request, and again for as long as a watch is open (D18, D27).
 
 import type { Caller } from '../api/caller.ts'
-import { type ApiError, type Cause, forbidden, forbiddenPath, notFound, unauthorized } from '../api/errors.ts'
-import type { Question } from '../api/kind.ts'
-import type { Selection } from '../api/resources.ts'
+import { type ApiError, type Cause, conflict, forbidden, forbiddenPath, notFound, unauthorized } from '../api/errors.ts'
+import type { Kind, Question } from '../api/kind.ts'
+import type { Selection, TargetCheck } from '../api/resources.ts'
 import { type Authenticate, missingKey, UnknownKey } from '../auth/authenticate.ts'
 import type { Authorizer, Verdict } from '../auth/authorize.ts'
 import { impersonate, isImpersonating } from '../auth/impersonate.ts'
@@ -21,8 +21,6 @@ export type Access = {
   readonly warningFor: (caller: Caller) => string | undefined
   /** What a refusal tells the holder of a key about that key; undefined: nothing. */
   readonly ownKey: (caller: Caller, question: Question) => readonly Cause[] | undefined
-  /** Another number after every change of somebody's rights. */
-  readonly rightsVersion: () => number
   /** Calls back whenever somebody's rights may have changed; answers how to stop that. */
   readonly rightsChanged: (callback: () => void) => () => void
 }
@@ -40,13 +38,7 @@ export function judge(access: Access, exchange: Exchange, question: Question, fi
   return standing
 }
 
-/** Whether a standing still holds: rights change, and keys expire, while a body is on its way. */
-export function staleness(access: Access, now: () => number): () => boolean {
-  const [version, time] = [access.rightsVersion(), now()]
-  return () => access.rightsVersion() !== version || now() - time >= 1000
-}
-
-/** For whoever had to wait since: what they may do may be less by now. */
+/** Authenticates and authorizes again after a wait: for a turn, for the body, or for a resourceVersion. */
 export function judgeAgain(access: Access, exchange: Exchange, question: Question, find: KindFinder): Standing {
   const { request } = exchange
   const holder = access.authenticate(request.headers.authorization, true, connectionOf(request))
@@ -143,7 +135,7 @@ const scopeCauses = ({ key, username, impersonator }: Caller, message: string): 
 export type Watching = {
   /** The part of a selection that follows the caller's rights. */
   readonly selection: Pick<Selection, 'only' | 'among' | 'refilter'>
-  /** Calls back once, when the watch may not go on. */
+  /** Calls back when the watch may not go on; at once if that is so already. */
   onLost(callback: () => void): void
   close(): void
 }
@@ -156,7 +148,12 @@ const lookEvery = 1000
 export function keepJudging(access: Access, exchange: Exchange, question: Question, first: Standing): Watching {
   let seen: Seen | undefined = first.verdict.answer === 'only' ? first.verdict : undefined
   const filtered = seen !== undefined
-  let lost: () => void = () => {}
+  let isLost = false
+  let stop: () => void = () => {}
+  const lost = () => {
+    isLost = true
+    stop()
+  }
   let again: () => void = () => {}
   const look = () => {
     const verdict = currentVerdict(access, exchange, question)
@@ -182,7 +179,9 @@ export function keepJudging(access: Access, exchange: Exchange, question: Questi
         }
       : {},
     onLost: callback => {
-      lost = callback
+      stop = callback
+      // The right may have been lost while the watch was being opened.
+      if (isLost) callback()
     },
     close: () => {
       unsubscribe()
@@ -197,5 +196,27 @@ function currentVerdict(access: Access, exchange: Exchange, question: Question):
     return access.authorizer.authorize(actingAs(access, exchange, holder), question)
   } catch {
     return { answer: 'no', reason: '' }
+  }
+}
+
+/**
+ * Binds a write to the object that gave the right to it. The registry calls it with the object it is about to change, also
+ * before a retry: another object may have the name by then, or the object another owner. undefined: a role gave the right.
+ */
+export function checkTarget(
+  { authorizer }: Access,
+  { caller, verdict }: Standing,
+  question: Question,
+  kind: Kind,
+): TargetCheck | undefined {
+  if (verdict.answer !== 'yes' || verdict.object === undefined || !('target' in question)) return undefined
+  const { uid } = verdict.object.metadata
+  const { name = '' } = question.target
+  return stored => {
+    if (!stored) throw notFound(kind, name)
+    if (stored.metadata.uid !== uid)
+      throw conflict(kind, name, 'the object was deleted and created again while the request was processed')
+    if (!authorizer.judge(caller, question, stored).allowed)
+      throw forbidden(kind, name, 'the object no longer grants this permission')
   }
 }

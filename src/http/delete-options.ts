@@ -4,10 +4,19 @@ import { badRequest, type FieldError, invalidOptions, invalidValue, notSupported
 import { isObject, type Json } from '../api/object.ts'
 import type { DeleteOptions } from '../api/resources.ts'
 import { isSet, type Query } from '../serving/exchange.ts'
-import { dryRunOf, integer } from './options.ts'
+import { checkParameters, dryRunOf, integer } from './options.ts'
 
 type Policy = 'Background' | 'Foreground' | 'Orphan'
 const policies: readonly string[] = ['Background', 'Foreground', 'Orphan']
+const fields: readonly string[] = [
+  'apiVersion',
+  'kind',
+  'dryRun',
+  'gracePeriodSeconds',
+  'orphanDependents',
+  'preconditions',
+  'propagationPolicy',
+]
 
 type Options = {
   readonly dryRun?: boolean
@@ -18,6 +27,7 @@ type Options = {
 }
 
 export function deleteOptions(query: Query, body: Json | undefined): DeleteOptions {
+  checkParameters(query)
   const errors: FieldError[] = []
   const sent = body === undefined || body === null ? {} : fromBody(body, errors)
   const asked = fromQuery(query, errors)
@@ -58,6 +68,8 @@ function fromBody(body: Json, errors: FieldError[]): Options {
   const { kind, gracePeriodSeconds, propagationPolicy, orphanDependents, preconditions, dryRun } = body
   if (kind !== undefined && kind !== 'DeleteOptions')
     throw badRequest(`the body of a delete is a DeleteOptions object, not ${JSON.stringify(kind)}`)
+  for (const name of Object.keys(body))
+    if (!fields.includes(name)) throw badRequest(`DeleteOptions: unknown field "${name}"; nothing was deleted`)
   const wrong = (field: string, type: string) =>
     badRequest(`DeleteOptions in version "v1" cannot be handled as a DeleteOptions: ${field} must be ${type}`)
   if (gracePeriodSeconds != null && !Number.isSafeInteger(gracePeriodSeconds))
@@ -73,15 +85,15 @@ function fromBody(body: Json, errors: FieldError[]): Options {
     if (value !== 'All') errors.push(notSupported('dryRun', value, ['All']))
   const chosen = policy(propagationPolicy as string | undefined, orphanDependents as boolean | undefined, errors)
   const { uid, resourceVersion } = (preconditions ?? {}) as { uid?: Json; resourceVersion?: Json }
-  if (uid != null && typeof uid !== 'string') throw wrong('preconditions.uid', 'a string')
-  if (resourceVersion != null && typeof resourceVersion !== 'string')
+  if (uid !== undefined && typeof uid !== 'string') throw wrong('preconditions.uid', 'a string')
+  if (resourceVersion !== undefined && typeof resourceVersion !== 'string')
     throw wrong('preconditions.resourceVersion', 'a string')
   return {
     ...(Array.isArray(dryRun) && dryRun.length ? { dryRun: true } : {}),
     ...(gracePeriodSeconds == null ? {} : { gracePeriodSeconds: grace(gracePeriodSeconds as number, errors) }),
     ...(chosen ? { propagationPolicy: chosen } : {}),
-    ...(uid == null ? {} : { uid }),
-    ...(resourceVersion == null ? {} : { resourceVersion }),
+    ...(uid === undefined ? {} : { uid }),
+    ...(resourceVersion === undefined ? {} : { resourceVersion }),
   }
 }
 

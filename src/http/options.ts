@@ -23,9 +23,26 @@ export function dryRunOf(query: Query, errors: FieldError[]): boolean {
 
 const validations = ['', 'Ignore', 'Strict', 'Warn'] as const
 
+const parameters = [
+  ...['dryRun', 'fieldManager', 'fieldValidation', 'force', 'pretty', 'timeout', 'timeoutSeconds'],
+  ...['gracePeriodSeconds', 'orphanDependents', 'propagationPolicy'],
+  ...['labelSelector', 'fieldSelector', 'resourceVersion', 'resourceVersionMatch', 'limit', 'continue'],
+] as const
+const byLowerCase = new Map(parameters.map(name => [name.toLowerCase(), name]))
+
+/** A write that ignored `dryrun` or `labelselector` would do more than was meant: a wrong case is an error. */
+export function checkParameters(query: Query): void {
+  for (const name of query.keys()) {
+    const meant = byLowerCase.get(name.toLowerCase())
+    if (meant !== undefined && meant !== name)
+      throw badRequest(`unknown query parameter "${name}": did you mean "${meant}"? nothing was changed`)
+  }
+}
+
 /** dryRun, fieldManager and fieldValidation; the manager of a request that names none is its user agent. */
 export function writeOptions(exchange: Exchange, kind: OptionsKind, subresource: string): WriteOptions {
   const { query } = exchange
+  checkParameters(query)
   const errors: FieldError[] = []
   const dryRun = dryRunOf(query, errors)
   const manager = query.get('fieldManager') ?? ''

@@ -11,7 +11,7 @@ import {
   unknownPath,
 } from '../api/errors.ts'
 import type { Kind, Question, Verb } from '../api/kind.ts'
-import type { Document, Resources } from '../api/resources.ts'
+import type { Document, Resources, TargetCheck } from '../api/resources.ts'
 import type { Audit } from '../serving/audit.ts'
 import type { Trail } from '../serving/audit-event.ts'
 import { type Exchange, openExchange, type Request, type Response } from '../serving/exchange.ts'
@@ -19,7 +19,7 @@ import type { FairLimits } from '../serving/fair-limits.ts'
 import { isLoopback } from '../serving/listener.ts'
 import { type Answer, respond, statusOf } from '../serving/respond.ts'
 import type { Turns } from '../serving/turns.ts'
-import { type Access, judge, judgeAgain, keepJudging, type Standing, staleness } from './access.ts'
+import { type Access, checkTarget, judge, judgeAgain, keepJudging, type Standing } from './access.ts'
 import { negotiate, type View } from './negotiate.ts'
 import { timeoutOf } from './options.ts'
 import { refuse } from './refuse.ts'
@@ -34,6 +34,7 @@ import {
 import { includeOf } from './table.ts'
 import { withoutUnseen } from './unseen.ts'
 import { openWatch, perform, type Ready, type Result } from './verbs.ts'
+import { waitOf } from './wait.ts'
 import { streamWatch } from './watch-stream.ts'
 import { writeResult } from './write-result.ts'
 
@@ -52,7 +53,12 @@ export type Observation = {
 export type ServerOptions = {
   readonly kinds: readonly Kind[]
   readonly access: Access
-  readonly resourcesFor: (caller: Caller) => Resources
+  /** `check`: called with the stored object before a write changes it. */
+  readonly resourcesFor: (caller: Caller, check?: TargetCheck) => Resources
+  /** Waits for a resourceVersion that the store has not reached. Throws if it is invalid, or does not come soon. */
+  readonly reachVersion: (resourceVersion: string) => Promise<void>
+  /** Waits for the index that filtered lists use; undefined: it is complete. */
+  readonly indexed: () => Promise<void> | undefined
   /** Pages below the prefix, and at the root. */
   readonly pages: Page
   readonly rootPages: Page
@@ -138,9 +144,10 @@ async function handle(
     if (turn) await inTurn(turn, exchange)
     const again = () => judgeAgain(options.access, exchange, question, find)
     const current = turn ? again() : standing
-    const isStale = staleness(options.access, options.now)
-    const latest = () => (isStale() ? again() : current)
-    const service = { view, standing: current, latest, question, work, recorded }
+    const waiting = waitOf(options, exchange, info, current)
+    // A quick read waits for nothing after this. Everything else waits for a body, a version or the index, and is authorized again.
+    const latest = isQuick(info, exchange) && !waiting ? () => current : again
+    const service = { view, standing: current, latest, question, work, recorded, waiting }
     if (info.verb === 'watch') await serveWatch(options, exchange, info, service)
     else await serve(options, exchange, info, service)
   } finally {
@@ -168,21 +175,25 @@ type Service = {
   readonly work: Work
   /** Set where what came of it has to be on record before it is answered. */
   readonly recorded: Trail | undefined
+  /** What the request waits for before it is authorized for the last time. */
+  readonly waiting: Promise<void> | undefined
 }
 
 async function serve(options: ServerOptions, exchange: Exchange, info: ResourceInfo, service: Service): Promise<void> {
-  const { view, latest, work, recorded } = service
+  const { view, latest, question, work, recorded, waiting } = service
   const timeout = timeoutOf(exchange.query)
   let { standing } = service
-  // After the body: a caller who holds it back does not keep the rights from before.
+  // After every wait: a caller who holds the body back, or asks for a version to come, does not keep the rights from before.
   const ready = (): Ready => {
     standing = latest()
     const { verdict } = standing
     const selection = verdict.answer === 'only' ? { only: verdict.filter, among: verdict.among } : everything
-    return { resources: options.resourcesFor(standing.caller as Caller), selection }
+    const check = isRead(info) ? undefined : checkTarget(options.access, standing, question, info.kind)
+    return { resources: options.resourcesFor(standing.caller as Caller, check), selection }
   }
-  const working = perform[info.verb as Exclude<Verb, 'watch'>](ready, info, exchange)
-  const result = isQuick(info, exchange) ? await working : await within(timeout, working, work)
+  const start = () => perform[info.verb as Exclude<Verb, 'watch'>](ready, info, exchange)
+  const working = waiting ? waiting.then(start) : start()
+  const result = isQuick(info, exchange) && !waiting ? await working : await within(timeout, working, work)
   if (exchange.trail) exchange.trail.answer = result
   if (recorded && !(await options.access.audit.conclude(recorded, result.type === 'document' ? result.code : 200)))
     throw unavailable('the change was made, but the audit log cannot be written now: look before you try again')
@@ -210,7 +221,9 @@ async function serveWatch(
   info: ResourceInfo,
   service: Service,
 ): Promise<void> {
-  const { view, standing, question } = service
+  const { view, latest, question, waiting } = service
+  if (waiting) await waiting
+  const standing = waiting ? latest() : service.standing
   const resources = options.resourcesFor(standing.caller as Caller)
   const watching = keepJudging(options.access, exchange, question, standing)
   try {

@@ -19,12 +19,15 @@ export function withoutUnseen(result: Result, { kind }: ResourceInfo, caller: Ca
   return { ...result, list: { ...result.list, items: result.list.items.map(seen) } }
 }
 
-/** kubectl copies whole manifests into annotations, and managedFields holds the values of sets: neither is metadata in this sense. */
+/**
+ * kubectl copies whole manifests into annotations, managedFields holds the values of sets, and annotations of the server
+ * name teams that the object is shared with. None of them is metadata in this sense.
+ */
 function bare({ object }: Document): Document {
   const { annotations, managedFields: _, ...metadata } = object.metadata
   const kept = emptyMap()
   for (const [key, value] of Object.entries(annotations ?? {}))
-    if (!key.endsWith('last-applied-configuration')) kept[key] = value
+    if (!key.endsWith('last-applied-configuration') && !key.startsWith('platform.sh/')) kept[key] = value
   const shown = { ...metadata, ...(Object.keys(kept).length ? { annotations: kept } : {}) } as unknown as JsonObject
   return documentOf({ apiVersion: object.apiVersion, kind: object.kind, metadata: shown } as unknown as Resource)
 }

@@ -46,6 +46,7 @@ export const perform: { readonly [verb in Exclude<Verb, 'watch'>]: Perform } = {
     const options = { fieldManager: agentOf(exchange), ...writeOptions(exchange, 'CreateOptions', '') }
     const { value, duplicates } = await readObject(exchange, kind.kind, kind.group.endsWith('.k8s.io'))
     const { resources } = ready()
+    if (subresource) refuseDuplicates(duplicates)
     if (subresource)
       return {
         type: 'document',
@@ -80,7 +81,7 @@ export const perform: { readonly [verb in Exclude<Verb, 'watch'>]: Perform } = {
   },
 
   async delete(ready, { kind, namespace, name }, exchange) {
-    const { value } = await readObject(exchange, 'DeleteOptions', false)
+    const value = await readOnce(exchange, 'DeleteOptions', false)
     const { resources } = ready()
     const deleted = await resources.delete(kind, { namespace, name }, deleteOptions(exchange.query, value))
     return 'status' in deleted
@@ -89,7 +90,7 @@ export const perform: { readonly [verb in Exclude<Verb, 'watch'>]: Perform } = {
   },
 
   async deletecollection(ready, { kind, namespace }, exchange) {
-    const { value } = await readObject(exchange, 'DeleteOptions', false)
+    const value = await readOnce(exchange, 'DeleteOptions', false)
     const { resources, selection: only } = ready()
     const selection = { ...listOptions(exchange.query, namespace), ...only }
     return {
@@ -114,6 +115,17 @@ export async function openWatch(
   const { timeoutSeconds, ...options } = watchOptions(query, namespace, watchedName)
   const watch = await resources.watch(kind, { ...options, ...selection })
   return { watch, timeoutSeconds, bookmarks: options.allowWatchBookmarks === true }
+}
+
+/** Options that stand twice are not guessed: a precondition or a dry run may be among them. */
+async function readOnce(...asked: Parameters<typeof readObject>): Promise<Json | undefined> {
+  const { value, duplicates } = await readObject(...asked)
+  refuseDuplicates(duplicates)
+  return value
+}
+
+function refuseDuplicates(duplicates: readonly string[]): void {
+  if (duplicates.length) throw badRequest(`strict decoding error: ${duplicates.join(', ')}`)
 }
 
 function given(value: Json | undefined, kind: string): Json {

@@ -5,6 +5,7 @@ import { canonical } from '../api/encode.ts'
 import { fieldForbidden, invalid } from '../api/errors.ts'
 import type { Kind, Question, Tools } from '../api/kind.ts'
 import type { Json, Ref, Resource } from '../api/object.ts'
+import { teamOfGroup } from './team-uids.ts'
 
 /** Who keeps the copy: the controller, under this name. */
 export const syncManager = 'project-secret-sync'
@@ -65,6 +66,16 @@ export function keepCopy<T extends Secret>(kind: Kind, next: T, old: T | undefin
       ),
     ])
   return { ...next, spec: kept === undefined ? spec : { ...spec, data: kept } }
+}
+
+/** The owner of a secret with the uid of the team that is meant, also where the team's username stands for it (D16, D61). */
+export function pinnedOwner(
+  owner: Owner,
+  uids: { readonly [team: string]: string },
+): Owner & { readonly uid?: string } {
+  const team = owner.user ? teamOfGroup(owner.user) : owner.team
+  const uid = team !== undefined && Object.hasOwn(uids, team) ? uids[team] : undefined
+  return uid === undefined ? owner : { ...owner, uid }
 }
 
 export const printOwner = ({ user, team }: Owner) => (user ? `user "${user}"` : `team "${team}"`)

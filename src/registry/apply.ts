@@ -12,7 +12,15 @@ import {
 } from '../api/errors.ts'
 import type { Kind, Tools } from '../api/kind.ts'
 import { wholeSchema } from '../api/metadata-schema.ts'
-import { isObject, type Json, type Metadata, type Ref, type Resource, timestamp } from '../api/object.ts'
+import {
+  isObject,
+  type Json,
+  type JsonObject,
+  type Metadata,
+  type Ref,
+  type Resource,
+  timestamp,
+} from '../api/object.ts'
 import type { Document, PatchBody, WriteOptions } from '../api/resources.ts'
 import { admit } from './admit.ts'
 import { type Context, keyOf } from './context.ts'
@@ -21,7 +29,7 @@ import { ApplyConflict, type ApplyRequest, applyConfiguration, applyConflictStat
 import { checkMetadata, newMetadata } from './metadata.ts'
 import { receive } from './receive.ts'
 import { isPlain } from './redact.ts'
-import { secretFields, writtenBy } from './secret-fields.ts'
+import { fieldsOfConfiguration, maySee, secretFields, writtenBy } from './secret-fields.ts'
 import { TypedError } from './typed.ts'
 import { rewrite } from './update.ts'
 
@@ -42,6 +50,7 @@ export async function apply(
     const isThere = ctx.store.get(keyOf(kind, ref)) !== undefined
     try {
       if (isThere || options.subresource) return await mergeInto(ctx, kind, ref, config, body.force, options)
+      ctx.checkTarget?.(undefined)
       return Object.assign(await createBy(ctx, kind, ref, config, body.force, options), { created: true })
     } catch (error) {
       // Made or deleted by somebody else in between: then the other way is the right one.
@@ -60,14 +69,19 @@ async function mergeInto(
   options: WriteOptions,
 ): Promise<Document> {
   const written = writtenBy(await secretFields(ctx, kind, ref, options), config as unknown as Json)
+  const isBlind = !(await maySee(ctx, kind, ref, options))
+  const { apiVersion: _, kind: __, metadata: ___, ...fields } = config as unknown as JsonObject
+  const guessed = isBlind ? fieldsOfConfiguration(wholeSchema(kind), fields) : []
   return rewrite(ctx, kind, ref, options, old => {
     checkVersion(kind, ref, config.metadata, old)
-    const merged = merge(ctx, kind, { live: old, config, force, written }, options)
-    const { resourceVersion: _, managedFields = [], ...metadata } = merged.metadata
+    const applied = { live: old, config, force, written: [...written, ...guessed] }
+    const merged = merge(ctx, kind, applied, { ...options, isBlind })
+    const { resourceVersion: ____, managedFields = [], ...metadata } = merged.metadata
     return {
       ...receive(kind, { ...merged, metadata } as unknown as Json, { ...options, fieldValidation: 'Ignore' }),
       managedFields,
       written,
+      isBlind: isBlind && Object.keys(fields).length > 0,
     }
   })
 }
@@ -168,7 +182,7 @@ function merge(
   ctx: Context,
   kind: Kind,
   applied: Pick<ApplyRequest, 'live' | 'config' | 'force' | 'written'>,
-  options: WriteOptions,
+  options: WriteOptions & { readonly isBlind?: boolean },
 ): Resource {
   try {
     return applyConfiguration({
@@ -181,9 +195,14 @@ function merge(
       resetStatus: true,
     }).object
   } catch (error) {
+    if (options.isBlind && error instanceof ApplyConflict) throw blindConflict()
     throw refusal(kind, applied.config, error)
   }
 }
+
+/** Managers, fields and their number are for callers who may get the object. */
+const blindConflict = () =>
+  new ApiError(409, 'Conflict', 'Apply failed with conflicts: other managers own fields of this configuration')
 
 function refusal(kind: Kind, config: Resource, error: unknown): unknown {
   if (error instanceof ApplyConflict) {

@@ -4,6 +4,7 @@ import type { Caller } from '../api/caller.ts'
 import type { Gate } from '../api/gate.ts'
 import type { Kind, Tools } from '../api/kind.ts'
 import type { Ref } from '../api/object.ts'
+import type { TargetCheck } from '../api/resources.ts'
 import type { Key, Store } from '../storage/store.ts'
 import type { VisibilityIndex } from './visibility-index.ts'
 
@@ -29,6 +30,8 @@ export type Context = {
   /** Decides about power, once for every write (D60). */
   readonly gate: Gate
   readonly caller: Caller
+  /** Called with the stored object before each attempt to change it; throws where its caller may not. */
+  readonly checkTarget?: TargetCheck
   readonly now: () => number
   readonly uuid: () => string
   /** Keys whose commit is under way, by the label that limits their number (besides.ts). One for all callers. */

@@ -23,6 +23,7 @@ export async function remove(ctx: Context, kind: Kind, at: Ref, options: DeleteO
     const entry = ctx.store.get(key)
     if (!entry) throw notFound(kind, ref.name)
     const { old, sealed } = loadToRemove(ctx, kind, entry)
+    ctx.checkTarget?.(old)
     checkPreconditions(kind, ref.name, old, options)
     const tools = ctx.tools({ dryRun: options.dryRun ?? false, warn: () => {} })
     ctx.gate.release(kind, old, tools)

@@ -12,7 +12,7 @@ import { type Context, refOf } from './context.ts'
 import { type FieldPath, touches } from './field-path.ts'
 import { receive, strictPatchError } from './receive.ts'
 import { visible } from './redact.ts'
-import { maySee, secretFields, writtenByPatch } from './secret-fields.ts'
+import { maySee, secretFields, setsFields, writtenByPatch } from './secret-fields.ts'
 import { checkPlace, rewrite } from './update.ts'
 
 export async function patch(
@@ -26,16 +26,17 @@ export async function patch(
   if (body.type === 'apply') return apply(ctx, kind, ref, body, options)
   checkBody(kind, ref, body, options)
   const secret = await secretFields(ctx, kind, ref, options)
-  const guard = guardOf((await maySee(ctx, kind, ref, options)) ? secret : [everything])
+  const seen = await maySee(ctx, kind, ref, options)
+  const guard = guardOf(seen ? secret : [everything])
+  const isBlind = !seen && setsFields(body)
   const written = writtenByPatch(secret, body)
   return rewrite(ctx, kind, ref, options, old => {
-    const seen = visible(ctx, kind, old) as unknown as Json
-    const patched = run(seen, body, guard)
+    const patched = run(visible(ctx, kind, old) as unknown as Json, body, guard)
     const received = receive(kind, patched, options, 'patch')
     checkPlace(kind, ref, received.object)
     // A version that was not touched by the patch is no precondition; another one is.
     const isPinned = received.object.metadata.resourceVersion !== old.metadata.resourceVersion
-    return { ...received, isPinned, written }
+    return { ...received, isPinned, written, isBlind }
   })
 }
 

@@ -31,10 +31,13 @@ export function receive(
     )
   const errors = checkEnvelope(kind, sent)
   const found = noFindings()
-  const metadata = receiveMetadata(kind, sent, found)
-  const atRoot = { unknown: [] as string[] }
-  // A scope or a ttl beside `spec` would be dropped like one that is mistyped in it (D25).
+  // A restriction beside `spec`, in metadata, or given twice would be dropped like one that is mistyped in `spec` (D25).
   const isClosed = kind.spec?.['x-closed'] === true
+  if (isClosed) refuseDuplicates(kind, options)
+  const metadata = receiveMetadata(kind, sent, found)
+  if (isClosed)
+    for (const field of found.unknown.splice(0)) found.errors.push(fieldForbidden(field, `unknown field "${field}"`))
+  const atRoot = { unknown: [] as string[] }
   const object = emptyMap()
   object.apiVersion = kind.apiVersion
   object.kind = kind.kind
@@ -45,13 +48,17 @@ export function receive(
     const value = sent[key] as Json
     if (!schema && isClosed) found.errors.push(fieldForbidden(key, `unknown field "${key}"`))
     else if (!schema) noteUnknown(atRoot, '', key)
-    else if (value !== null) object[key] = conform(schema, value, key, found)
+    else if (value !== null || schema['x-closed']) object[key] = conform(schema, value, key, found)
   }
   // What exceeds a limit is not looked at any further: that would cost what the limit is there to save.
   if (found.errors.some(({ reason }) => reason === tooManyReason || reason === tooLongReason))
     throw invalid(kind, metadata.name ?? '', found.errors)
   report(kind, (metadata.name ?? '') as string, found, atRoot.unknown, options, strictness)
   return { object: object as unknown as Resource, errors: [...errors, ...found.errors] }
+}
+
+function refuseDuplicates(kind: Kind, { duplicates = [] }: WriteOptions): void {
+  if (duplicates.length) throw notHandled(kind, `strict decoding error: ${duplicates.slice(0, most).join(', ')}`)
 }
 
 /** kind and apiVersion may be left out; if there, they must be the address's own (D24). */

@@ -6,7 +6,7 @@ import type { Gate } from '../api/gate.ts'
 import type { Beside, Kind, Tools } from '../api/kind.ts'
 import type { Ref, Resource } from '../api/object.ts'
 import { parseStored } from '../api/parsed.ts'
-import type { Resources } from '../api/resources.ts'
+import type { Resources, TargetCheck } from '../api/resources.ts'
 import type { Store } from '../storage/store.ts'
 import { commitAlone, type Written } from './besides.ts'
 import { namespacesInUse } from './collected.ts'
@@ -19,6 +19,7 @@ import { patch } from './patch.ts'
 import { load } from './redact.ts'
 import { findSubresource, readSubresource, runSubresource } from './subresource.ts'
 import { update } from './update.ts'
+import { reachVersion } from './versions.ts'
 import { openVisibilityIndex } from './visibility-index.ts'
 import { watch } from './watch.ts'
 
@@ -37,7 +38,10 @@ export type RegistryOptions = {
 }
 
 export interface Registry {
-  as(caller: Caller): Resources
+  /** `check`: called with the stored object before each attempt to change it. */
+  as(caller: Caller, check?: TargetCheck): Resources
+  /** Waits for a resourceVersion that the store has not reached. */
+  reachVersion(resourceVersion: string): Promise<void>
   /** The server's own view, hidden fields included and sealed ones unopened: for controllers and authentication, never for a request. */
   readonly inside: Resources
   /** A stored object as it lies there, what is sealed still sealed: for those who judge by other fields. */
@@ -46,6 +50,8 @@ export interface Registry {
   among(kind: Kind, candidates: Candidates): readonly Resource[]
   /** Builds the index of filtered lists and watches in the background. The first of them would wait for it. */
   startIndex(): void
+  /** Resolves once that index is complete; undefined: it is. */
+  indexed(): Promise<void> | undefined
   /** A stored object opened, its hidden fields included: for whoever signs with it. Never for a request. */
   open(kind: Kind, ref: Ref): Resource | undefined
   /** Writes objects by the rules that count where a change brings them along: for controllers, never for a request. */
@@ -58,15 +64,18 @@ export function openRegistry(given: RegistryOptions): Registry {
   const bound = new WeakMap<Caller, Resources>()
   const inside = contextOf(options, systemCaller, true)
   return {
-    as: caller => {
+    as: (caller, check) => {
+      if (check) return resourcesOf({ ...contextOf(options, caller, false), checkTarget: check })
       const made = bound.get(caller) ?? resourcesOf(contextOf(options, caller, false))
       bound.set(caller, made)
       return made
     },
+    reachVersion: version => reachVersion(options.store, version),
     inside: resourcesOf(inside),
     write: make => commitAlone(inside, make),
     peek: openPeek(options.store),
     startIndex: options.visibility.start,
+    indexed: options.visibility.ready,
     among: (kind, among) => options.store.list({ bucket: kind.id, among }).entries.map(({ text }) => parseStored(text)),
     open: (kind, ref) => {
       const entry = options.store.get(keyOf(kind, refOf(kind, ref)))

@@ -3,6 +3,7 @@
 import type { Kind } from '../api/kind.ts'
 import { isObject, type Json, type JsonObject, type Ref } from '../api/object.ts'
 import type { PatchBody, WriteOptions } from '../api/resources.ts'
+import type { Schema } from '../api/schema.ts'
 import type { Context } from './context.ts'
 import { type FieldPath, fieldPath, readAt, touches, writeAt } from './field-path.ts'
 
@@ -25,6 +26,40 @@ export async function maySee(ctx: Context, kind: Kind, ref: Ref, options: WriteO
   const tools = ctx.tools({ dryRun: options.dryRun ?? false, warn: () => {} })
   return (await tools.judge({ verb: 'get', target: { group: kind.group, resource: kind.plural, ...ref } })).allowed
 }
+
+const outside = ['apiVersion', 'kind', 'metadata']
+
+/** Whether a write sets more than metadata. By a caller who may not get the object, it is a change whatever is there. */
+export function setsFields({ type, body }: PatchBody): boolean {
+  if (type !== 'json') return isObject(body) && Object.keys(body).some(key => !outside.includes(key))
+  return (body as readonly Json[]).some(operation => {
+    const { path } = (isObject(operation) ? operation : {}) as JsonObject
+    const [first] = typeof path === 'string' ? stepsOf(path) : []
+    return first === undefined || !outside.includes(first)
+  })
+}
+
+/**
+ * The fields of an apply configuration whose values could be guessed from a conflict. Items of a set have no values: two
+ * managers that apply the same one never conflict.
+ */
+export function fieldsOfConfiguration(schema: Schema, config: JsonObject): FieldPath[] {
+  return Object.keys(config).flatMap(key => {
+    const value = config[key] as Json
+    const own = schema.properties && Object.hasOwn(schema.properties, key) ? schema.properties[key] : undefined
+    const below = own ?? additional(schema)
+    const size = isObject(value) ? Object.keys(value).length : 0
+    if (isObject(value) && size > 0 && size <= mostMembers)
+      return fieldsOfConfiguration(below ?? {}, value).map(path => [key, ...path])
+    return below?.['x-kubernetes-list-type'] === 'set' ? [] : [[key]]
+  })
+}
+
+/** Each path costs a copy of the map it is in: a larger map counts as one field. */
+const mostMembers = 100
+
+const additional = ({ additionalProperties }: Schema): Schema | undefined =>
+  typeof additionalProperties === 'object' ? additionalProperties : undefined
 
 /** Which of them an object or a merge patch sets; of a map, which of its members. */
 export const writtenBy = (secret: readonly FieldPath[], body: Json): readonly FieldPath[] =>

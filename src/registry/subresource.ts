@@ -49,6 +49,7 @@ export async function runSubresource(
     const found = findSubresource(kind, name)
     if (!entry || !found) throw notFound(kind, ref.name)
     const old = load(ctx, kind, entry)
+    ctx.checkTarget?.(old)
     const { object: changed, shown, answer } = await found.own.run(old, { body }, tools)
     if (answer) return documentOf(answer)
     const object = changed && (await ctx.gate.admit({ kind, next: changed, old, tools }))

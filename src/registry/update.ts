@@ -21,7 +21,7 @@ import { isSameApartFromTimes, trackUpdate } from './managed-fields.ts'
 import { nextMetadata } from './metadata.ts'
 import { type Received, receive } from './receive.ts'
 import { carryOver, encode, load, present, presentStored, visible } from './redact.ts'
-import { secretFields, withoutFields, writtenBy } from './secret-fields.ts'
+import { maySee, secretFields, withoutFields, writtenBy } from './secret-fields.ts'
 import { isConflict, translate } from './store-errors.ts'
 import { isEqual } from './typed-compare.ts'
 
@@ -36,6 +36,7 @@ export async function update(
   const ref = refOf(kind, at)
   checkPlace(kind, ref, received.object)
   const written = writtenBy(await secretFields(ctx, kind, ref, options), received.object as unknown as Json)
+  const isBlind = !(await maySee(ctx, kind, ref, options))
   return rewrite(ctx, kind, ref, options, old => {
     const { resourceVersion, uid } = received.object.metadata
     if (!resourceVersion || resourceVersion === '0') throw versionMissing(kind, ref.name)
@@ -45,7 +46,7 @@ export async function update(
         ref.name,
         `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${old.metadata.uid}`,
       )
-    return { ...received, written }
+    return { ...received, written, isBlind }
   })
 }
 
@@ -74,6 +75,8 @@ export type Change = (old: Resource) => Received & {
   readonly isPinned?: boolean
   /** Secret fields that it sets. */
   readonly written: readonly FieldPath[]
+  /** The caller may not get the object: whether anything changed does not show in the answer (D6). */
+  readonly isBlind?: boolean
 }
 
 /** Reads, changes, checks and commits; a lost race is run again unless the client named a version. */
@@ -90,6 +93,7 @@ export async function rewrite(
     const entry = ctx.store.get(key)
     if (!entry) throw notFound(kind, ref.name)
     const old = load(ctx, kind, entry)
+    ctx.checkTarget?.(old)
     const asked = change(old)
     const pinned = asked.isPinned === false ? undefined : asked.object.metadata.resourceVersion
     if (pinned && pinned !== String(entry.revision)) throw conflict(kind, ref.name)
@@ -144,7 +148,7 @@ async function settle(
       resetStatus: true,
     })
   const next = withFields(admitted.object, managedFields)
-  const isSame = written.length === 0 && isSameIntent(next, old)
+  const isSame = written.length === 0 && !(asked.isBlind && !ofStatus) && isSameIntent(next, old)
   const generation = (old.metadata.generation ?? 0) + (isSame ? 0 : 1)
   return { ...admitted, object: { ...next, metadata: { ...next.metadata, generation } } }
 }

@@ -56,6 +56,8 @@ function conformStruct(schema: Schema, value: { readonly [key: string]: Json }, 
     }
     const item = value[key] as Json
     if (item !== null) out[key] = conform(property, item, join(path, key), found)
+    // Elsewhere null is as good as absent. Here an absent field may be a restriction that was meant (D25).
+    else if (schema['x-closed']) mismatch(property, item, join(path, key), found)
   }
   for (const [key, missing] of defaultsOf(schema)) if (out[key] === undefined) out[key] = missing
   for (const key of schema.required ?? []) if (out[key] === undefined) found.errors.push(required(join(path, key), ''))

@@ -11,6 +11,12 @@ export function parseVersion(text: string | undefined): number | undefined {
   return Number(text)
 }
 
+/** Waits for the version that a query names, before the caller is authorized for what there is by then. */
+export async function reachVersion(store: Store, text: string): Promise<void> {
+  const version = parseVersion(text)
+  if (version !== undefined && version > store.revision) await mustReach(store, version)
+}
+
 const patience = 3000
 const step = 50
 

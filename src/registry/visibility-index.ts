@@ -8,8 +8,8 @@ import type { Entry, Store } from '../storage/store.ts'
 export type VisibilityIndex = {
   /** Builds it slowly, so that requests are hardly delayed. */
   start(): void
-  /** Resolves once it is complete. Builds it without delay. */
-  ready(): Promise<void>
+  /** Resolves once it is complete, and builds it without delay; undefined: it is complete. */
+  ready(): Promise<void> | undefined
 }
 
 const pauseMs = 10
@@ -17,6 +17,7 @@ const pauseMs = 10
 export function openVisibilityIndex(store: Store, kinds: readonly Kind[]): VisibilityIndex {
   let built: Promise<void> | undefined
   let isAwaited = false
+  let isComplete = false
   const pause = () =>
     new Promise<void>(resolve => {
       if (isAwaited) setImmediate(resolve)
@@ -26,12 +27,14 @@ export function openVisibilityIndex(store: Store, kinds: readonly Kind[]): Visib
     for (const kind of kinds)
       if (kind.stored && (kind.readers || kind.namespaced))
         await store.index(kind.id, entry => termsOf(kind, entry), pause)
+    isComplete = true
   }
   return {
     start: () => {
       built ??= build()
     },
     ready: () => {
+      if (isComplete) return undefined
       isAwaited = true
       built ??= build()
       return built

@@ -31,7 +31,9 @@ export const escalationBugs: { readonly [name: string]: readonly Edit[] } = {
   'E6: a team inherits what names it': [
     edit('kinds/team-uids.ts', '!Object.hasOwn(uids, team) || uids[team] === uid', 'true'),
   ],
-  'E7: forget the lifetime of the credential': [edit('admission/access-key.ts', '  checkLifetime(write)\n', '')],
+  'E7: forget the lifetime of the credential': [
+    edit('admission/access-key.ts', '  checkLifetime(write, stronger)\n', ''),
+  ],
   'E8: tokens outlive the overlap of a rotation': [
     edit('controllers/rotation-overlap.ts', 'await write(tools => revokedByOverlap(key, tools))', ''),
   ],
@@ -40,6 +42,17 @@ export const escalationBugs: { readonly [name: string]: readonly Edit[] } = {
   ],
   'E9: follow a source that was replaced': [
     edit('controllers/project-secret.ts', 'if (source.uid && source.uid !== uid)', 'if (false)'),
+  ],
+  'R3: strengthen a key that outlives the credential': [
+    edit(
+      'admission/key-lifetime.ts',
+      'if (isExempt || !isStronger) return',
+      'if (isExempt || (old && !isIssued && !isLifetimeChanged(next, old))) return',
+    ),
+  ],
+  'R3: revive an expired key': [edit('admission/key-lifetime.ts', '  refuseRevival(write)\n', '')],
+  'R3: a literal /* counts as every subresource': [
+    edit('auth/rules.ts', "if (subresource === '*') return lookUp('*', verb, target)", ''),
   ],
   'E11: drop fields that nobody knows': [edit('registry/validate.ts', "if (schema['x-closed'])", 'if (false)')],
 }

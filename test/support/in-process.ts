@@ -54,7 +54,9 @@ export type House = {
   readonly store: Store
   /** As the administrator. */
   readonly resources: Resources
-  as(caller: Caller): Resources
+  as: Registry['as']
+  readonly reachVersion: Registry['reachVersion']
+  readonly indexed: Registry['indexed']
   readonly inside: Resources
   readonly write: Registry['write']
   /** What is stored of an object, sealed fields opened: what no door shows. */
@@ -151,6 +153,8 @@ export async function openHouse(options: HouseOptions = {}): Promise<House & { r
     store,
     resources: registry.as(admin),
     as: registry.as,
+    reachVersion: registry.reachVersion,
+    indexed: registry.indexed,
     inside: registry.inside,
     write: registry.write,
     unused,
@@ -212,12 +216,13 @@ export async function openFront(
       authorizer: openDoor,
       guard,
       audit,
-      rightsVersion: () => 0,
       rightsChanged: () => () => {},
       warningFor: () => undefined,
       ownKey: () => undefined,
     },
     resourcesFor: house.as,
+    reachVersion: house.reachVersion,
+    indexed: house.indexed,
     noteRead: () => {},
     ...openPages({ kinds: house.kinds, checks, metrics, now: house.clock.now, version: 'test', issuer }),
     limits,

@@ -66,6 +66,8 @@ export async function openSystem(): Promise<System> {
     kinds,
     access: { ...house, guard, audit },
     resourcesFor: house.registry.as,
+    reachVersion: house.registry.reachVersion,
+    indexed: house.registry.indexed,
     noteRead: house.noteRead,
     ...openPages({ kinds, checks: { livez: [], readyz: [] }, metrics, now, version: 'test', issuer: house.issuer }),
     limits: openFairLimits({ most: { read: 400, write: 400, watch: 400 }, share: 1, rate: 0, burst: 0, now }),

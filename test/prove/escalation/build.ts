@@ -200,9 +200,9 @@ const gifts: { readonly [danger in Family]?: Gift } = {
   },
   lifetime: {
     objects: async (stage, user) => {
-      await make(stage, kinds.OwnedAccessKey, '', 'k3', {
-        spec: { user, ...(stage.chance.is(0.5) ? { ttl: 900 } : {}) },
-      })
+      const { chance } = stage
+      const spec = { user, ...(chance.is(0.5) ? { ttl: 900 } : {}), ...(chance.is(0.5) ? { scope: scope(stage) } : {}) }
+      await make(stage, kinds.OwnedAccessKey, '', 'k3', { spec })
     },
   },
   'secret-names': {

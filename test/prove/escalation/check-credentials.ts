@@ -4,7 +4,7 @@ import type { Token } from './credentials.ts'
 import type { Known } from './model.ts'
 import { kinds, tokens } from './objects.ts'
 import type { Prover } from './prover.ts'
-import { isReadableScope } from './scopes.ts'
+import { isReadableScope, readScope, scopeBits } from './scopes.ts'
 import type { Outcome } from './step.ts'
 import { Violation } from './violation.ts'
 
@@ -24,18 +24,21 @@ export function checkCredentials(prover: Prover, outcome: Outcome): void {
   }
 }
 
-/** A key that was created, rotated, or whose end moved. */
+/** A key that was created, rotated or made stronger. Nothing but a new secret revives an expired one. */
 function checkLife(
   { credentials, rig }: Prover,
   { step, before: known }: Outcome,
   before: Known | undefined,
   after: Known,
 ): void {
-  if (known.administers) return
   const end = credentials.keyEnd(after)
   const isRotated = after.object.status?.['rotatedAt'] !== before?.object.status?.['rotatedAt']
-  const isLater = before !== undefined && end > credentials.keyEnd(before)
-  if (before !== undefined && !isRotated && !isLater) return
+  const endBefore = before === undefined ? undefined : credentials.keyEnd(before)
+  if (endBefore !== undefined && !isRotated && endBefore <= rig.now() && end > rig.now())
+    throw new Violation('lifetime', `key "${after.name}" had expired and works again after ${step.what}`)
+  if (known.administers) return
+  const isLater = endBefore !== undefined && end > endBefore
+  if (before !== undefined && !isRotated && !isLater && !isStronger(after, before)) return
   const most = known.credential?.end ?? 0
   if (end <= most) return
   const words = (time: number) => (time === Number.POSITIVE_INFINITY ? 'never' : `in ${(time - rig.now()) / 1000} s`)
@@ -43,6 +46,14 @@ function checkLife(
     'lifetime',
     `key "${after.name}" ends ${words(end)} after ${step.what}, made with a credential that ends ${words(most)}`,
   )
+}
+
+/** Whether the same secret does more than before. */
+function isStronger({ object: { spec: now = {} } }: Known, { object: { spec: before = {} } }: Known): boolean {
+  if (before.disabled && !now.disabled) return true
+  if (now.groups?.some(group => !before.groups?.includes(group))) return true
+  const [wide, narrow] = [scopeBits(readScope(now.scope)), scopeBits(readScope(before.scope))]
+  return wide.some((bits, index) => (bits & ~(narrow[index] ?? 0)) !== 0)
 }
 
 function checkMint({ credentials }: Prover, { step, before, answer }: Outcome): void {

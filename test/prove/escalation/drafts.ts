@@ -47,6 +47,12 @@ export function smallRule(stage: Stage): PolicyRule {
     return { verbs: ['impersonate'], apiGroups: [''], resources: ['users'], resourceNames: [pick(names.users)] }
   return pick([
     () => on(ours, ['sharedsecrets', 'sharedsecrets/history', 'sharedsecrets/status'], names.secrets),
+    // A word that matches no subresource, and must not count as all of them.
+    () => ({
+      verbs: ['get', 'update', 'patch', 'delete'],
+      apiGroups: [ours],
+      resources: ['sharedsecrets', 'sharedsecrets/*'],
+    }),
     () => on(ours, ['projectsecrets', 'projectsecrets/history'], names.secrets),
     () => on(ours, ['teams', 'teams/status'], names.teams),
     () => on(rbac, ['clusterroles', 'roles'], names.clusterRoles),

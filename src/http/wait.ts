@@ -1,0 +1,40 @@
+// What a request waits for before it is authorized for the last time: a resourceVersion to come, or the index of filtered lists.
+
+import { badRequest } from '../api/errors.ts'
+import type { Verb } from '../api/kind.ts'
+import { type Exchange, isSet } from '../serving/exchange.ts'
+import type { Standing } from './access.ts'
+import type { ResourceInfo } from './request-info.ts'
+
+const versioned: readonly Verb[] = ['get', 'list', 'deletecollection']
+
+/** The version that the registry would wait for; undefined: none. A watch from a version to come is opened at once. */
+function awaitedVersion({ verb, kind, subresource }: ResourceInfo, { query }: Exchange): string | undefined {
+  if (query.size === 0 || !kind.stored || subresource) return undefined
+  const waits = verb === 'watch' ? isSet(query, 'sendInitialEvents') : versioned.includes(verb)
+  return waits ? query.get('resourceVersion') || undefined : undefined
+}
+
+type Waits = {
+  readonly reachVersion: (resourceVersion: string) => Promise<void>
+  readonly indexed: () => Promise<void> | undefined
+}
+
+/** What a request waits for before its last authorization; undefined: nothing. */
+export function waitOf(
+  { reachVersion, indexed }: Waits,
+  exchange: Exchange,
+  info: ResourceInfo,
+  { verdict }: Standing,
+): Promise<void> | undefined {
+  const version = awaitedVersion(info, exchange)
+  const indexing = verdict.answer === 'only' ? indexed() : undefined
+  if (version === undefined && !indexing) return undefined
+  const wait = async () => {
+    await indexing
+    if (version !== undefined) await reachVersion(version)
+    // The body of a request that was closed meanwhile never ends, and reading it would wait for ever.
+    if (exchange.closed) throw badRequest('the client closed the request')
+  }
+  return wait()
+}
