@@ -23,7 +23,10 @@ function merge(document: Json, patch: Json, path: string): Json {
   const out = emptyMap()
   for (const key of Object.keys(target)) out[key] = target[key] as Json
   const retained = patch['$retainKeys']
-  if (Array.isArray(retained)) for (const key of Object.keys(out)) if (!retained.includes(key)) delete out[key]
+  if (Array.isArray(retained)) {
+    const kept = new Set<Json>(retained)
+    for (const key of Object.keys(out)) if (!kept.has(key)) delete out[key]
+  }
   for (const [key, removed] of Object.entries(patch))
     if (key.startsWith('$deleteFromPrimitiveList/') && Array.isArray(removed))
       removeWords(out, key.slice(key.indexOf('/') + 1), removed)
@@ -52,21 +55,30 @@ function withoutDirectives(patch: JsonObject): JsonObject {
 
 function removeWords(out: { [key: string]: Json }, key: string, removed: readonly Json[]): void {
   const words = out[key]
-  if (Array.isArray(words)) out[key] = words.filter(word => !removed.includes(word))
+  const gone = new Set(removed)
+  if (Array.isArray(words)) out[key] = words.filter(word => !gone.has(word))
 }
 
 function mergeList(current: Json, items: readonly Json[], key: string | null): Json {
-  const list = Array.isArray(current) ? [...(current as readonly Json[])] : []
+  const list = Array.isArray(current) ? (current as readonly Json[]) : []
+  return key === null ? [...new Set([...list, ...items])] : mergeByKey(list, items, key)
+}
+
+/** By an index: searching the list for every item would take quadratic time, before its limit is checked. */
+function mergeByKey(current: readonly Json[], items: readonly Json[], key: string): Json {
+  const list: (Json | undefined)[] = [...current]
+  const places = new Map<Json | undefined, number>()
+  for (const [place, one] of list.entries()) if (isObject(one) && !places.has(one[key])) places.set(one[key], place)
   for (const item of items) {
-    if (key === null) {
-      if (!list.includes(item)) list.push(item)
-      continue
-    }
-    const index = list.findIndex(one => isObject(one) && isObject(item) && one[key] === item[key])
+    const id = isObject(item) ? item[key] : undefined
+    const place = isObject(item) ? places.get(id) : undefined
     if (isObject(item) && item['$patch'] === 'delete') {
-      if (index !== -1) list.splice(index, 1)
-    } else if (index === -1) list.push(merge(emptyMap(), item, ''))
-    else list[index] = merge(list[index] as Json, item, '')
+      if (place !== undefined) list[place] = undefined
+      places.delete(id)
+    } else if (place === undefined) {
+      if (isObject(item)) places.set(id, list.length)
+      list.push(merge(emptyMap(), item, ''))
+    } else list[place] = merge(list[place] as Json, item, '')
   }
-  return list
+  return list.filter(one => one !== undefined)
 }
