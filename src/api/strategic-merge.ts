@@ -17,35 +17,44 @@ function merge(document: Json, patch: Json, path: string): Json {
   if (!isObject(patch)) return patch
   const directive = patch['$patch']
   if (directive === 'delete') return emptyMap()
-  const plain = withoutDirectives(patch)
-  if (directive === 'replace') return applyMergePatch(emptyMap(), plain)
-  const target = isObject(document) ? document : emptyMap()
+  if (directive === 'replace') return applyMergePatch(emptyMap(), withoutDirectives(patch))
   const out = emptyMap()
-  for (const key of Object.keys(target)) out[key] = target[key] as Json
+  if (isObject(document)) for (const key of Object.keys(document)) out[key] = document[key] as Json
+  const keys = Object.keys(patch)
+  follow(out, patch, keys)
+  for (const key of keys) {
+    const value = patch[key] as Json
+    if (isDirective(key)) continue
+    if (value === null) delete out[key]
+    else out[key] = typeof value === 'object' ? mergeAt(out[key], value, path ? `${path}.${key}` : key) : value
+  }
+  return out
+}
+
+function mergeAt(current: Json | undefined, value: Json, path: string): Json {
+  return Array.isArray(value) && Object.hasOwn(mergedLists, path)
+    ? mergeList(current ?? [], value, mergedLists[path] ?? null)
+    : merge(current ?? null, value, path)
+}
+
+/** The directives that take something away come first. */
+function follow(out: { [key: string]: Json }, patch: JsonObject, keys: readonly string[]): void {
   const retained = patch['$retainKeys']
   if (Array.isArray(retained)) {
     const kept = new Set<Json>(retained)
     for (const key of Object.keys(out)) if (!kept.has(key)) delete out[key]
   }
-  for (const [key, removed] of Object.entries(patch))
-    if (key.startsWith('$deleteFromPrimitiveList/') && Array.isArray(removed))
-      removeWords(out, key.slice(key.indexOf('/') + 1), removed)
-  for (const key of Object.keys(plain)) {
-    const value = plain[key] as Json
-    const at = path ? `${path}.${key}` : key
-    if (value === null) delete out[key]
-    else if (Array.isArray(value) && Object.hasOwn(mergedLists, at))
-      out[key] = mergeList(out[key] ?? [], value, mergedLists[at] ?? null)
-    else out[key] = merge(out[key] ?? null, value, at)
-  }
-  return out
+  for (const key of keys)
+    if (isDirective(key) && key.startsWith('$deleteFromPrimitiveList/') && Array.isArray(patch[key]))
+      removeWords(out, key.slice(key.indexOf('/') + 1), patch[key])
 }
 
 const isDirective = (key: string) =>
-  key === '$patch' ||
-  key === '$retainKeys' ||
-  key.startsWith('$deleteFromPrimitiveList/') ||
-  key.startsWith('$setElementOrder/')
+  key.startsWith('$') &&
+  (key === '$patch' ||
+    key === '$retainKeys' ||
+    key.startsWith('$deleteFromPrimitiveList/') ||
+    key.startsWith('$setElementOrder/'))
 
 function withoutDirectives(patch: JsonObject): JsonObject {
   const out = emptyMap()

@@ -1,11 +1,11 @@
 // Reads a request's body: bounded before anything is parsed, and only after it is known who sends it (D4, D7).
 
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { decode } from '../api/codec.ts'
 import { badRequest, tooLarge, unsupportedMediaType } from '../api/errors.ts'
 import { DecodeError, TooManyValues } from '../api/json-reader.ts'
 import type { Json } from '../api/object.ts'
 import type { Exchange, Request } from '../serving/exchange.ts'
+import { ownTurn } from '../serving/own-turn.ts'
 import { readProtobuf } from './protobuf.ts'
 
 const limit = 3 * 1024 * 1024
@@ -19,7 +19,7 @@ const tooMuch = () => tooLarge(`Request entity too large: limit is ${limit}`)
 export type Body = { readonly value: Json | undefined; readonly duplicates: readonly string[] }
 
 /** All bytes, at most 3 MiB. By events: an async iterator costs more than the rest of a small write's reading. */
-export function readBytes(exchange: Exchange): Promise<Buffer> {
+function readBytes(exchange: Exchange): Promise<Buffer> {
   const { request } = exchange
   if (request.readableEnded) return Promise.resolve(nothing)
   if (Number(request.headers['content-length'] ?? 0) > limit) return Promise.reject(tooMuch())
@@ -75,12 +75,13 @@ async function read(exchange: Exchange, what: string, protobuf: boolean): Promis
 export const readParsed = (exchange: Exchange, format: 'json' | 'yaml', what: string): Promise<Body> =>
   readBy(exchange, bytes => parse(bytes, format, what))
 
-/** Parsing a large body and working with it are two turns of the event loop: other requests come in between (D72). */
+/** Parsing a large body and working with it are two pieces: other requests are answered before and between (D72). */
 async function readBy(exchange: Exchange, parser: (bytes: Buffer) => Body | Promise<Body>): Promise<Body> {
   const bytes = await readBytes(exchange)
+  if (bytes.length < large) return counted(parser, bytes)
+  await ownTurn()
   const body = await counted(parser, bytes)
-  if (bytes.length < large) return body
-  await nextTurn()
+  await ownTurn()
   // Answered by now, with a 504, or the client is gone: nothing of it is done.
   if (exchange.closed) throw badRequest('the request ended before it was handled')
   return body
