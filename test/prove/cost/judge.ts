@@ -6,7 +6,7 @@ import type { System } from './system.ts'
 /** Milliseconds of CPU time on the main thread without a break. */
 export const longestPiece = 50
 /** How much more CPU time twice the size may take. */
-export const mostGrowth = 2.5
+const mostGrowth = 2.5
 /** Below so many milliseconds, most of the time is not the body's. */
 const small = 8
 /** Garbage collection and other work of the machine only ever add time, so the best of a few counts. */
@@ -28,25 +28,27 @@ export async function judge(
   half: (() => Promise<unknown>) | undefined,
   whole: () => Promise<unknown>,
 ): Promise<Judged> {
-  let [less, more] = [none, none]
-  for (let count = 0; count < tries; count++) {
-    if (half) less = better(less, await measure(half))
-    more = better(more, await measure(whole))
-    const isClear = more.longest > 4 * longestPiece // by far too long is too long in any try
-    if (isClear || !problemOf(half ? less : undefined, more)) break
+  const [less, more]: [Cost[], Cost[]] = [[], []]
+  for (;;) {
+    if (half) less.push(await measure(half))
+    more.push(await measure(whole))
+    const found = best(more)
+    const problem = problemOf(less, found)
+    // By far too long is too long in any try.
+    if (!problem || more.length === tries || found.longest > 4 * longestPiece) return { whole: found, problem }
   }
-  return { whole: more, problem: problemOf(half ? less : undefined, more) }
 }
 
-const none: Cost = { total: Number.POSITIVE_INFINITY, longest: Number.POSITIVE_INFINITY }
-const better = (a: Cost, b: Cost): Cost => ({
-  total: Math.min(a.total, b.total),
-  longest: Math.min(a.longest, b.longest),
+const best = (costs: readonly Cost[]): Cost => ({
+  total: Math.min(...costs.map(one => one.total)),
+  longest: Math.min(...costs.map(one => one.longest)),
 })
 
-function problemOf(half: Cost | undefined, { total, longest }: Cost): string | undefined {
+/** The clock of the CPU may have steps of several milliseconds: of the half, the mean counts, or a short one would make it look steep. */
+function problemOf(less: readonly Cost[], { total, longest }: Cost): string | undefined {
   if (longest > longestPiece) return `${longest.toFixed(0)} ms without a break`
-  if (half && total > mostGrowth * Math.max(half.total, small))
-    return `${half.total.toFixed(0)} ms for half the size, ${total.toFixed(0)} ms for the whole`
+  const half = less.reduce((sum, one) => sum + one.total, 0) / less.length
+  if (total > mostGrowth * Math.max(half, small))
+    return `${half.toFixed(0)} ms for half the size, ${total.toFixed(0)} ms for the whole`
   return undefined
 }
