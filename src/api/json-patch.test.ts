@@ -3,15 +3,8 @@ import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
 import test from 'node:test'
 import fc from 'fast-check'
-import {
-  applyJsonPatch,
-  formatPointer,
-  PatchError,
-  type PatchOptions,
-  parsePointer,
-  patchOperations,
-  unknownMembers,
-} from './json-patch.ts'
+import { applyJsonPatch, PatchError, type PatchOptions, patchOperations, unknownMembers } from './json-patch.ts'
+import { formatPointer, parsePointer } from './json-pointer.ts'
 import { readJson } from './json-reader.ts'
 import type { Json } from './object.ts'
 

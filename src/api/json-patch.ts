@@ -1,4 +1,5 @@
 // JSON Patch, strictly RFC 6902 (D5): `registry/patch.ts` applies these to objects it must not change.
+import { parsePointer } from './json-pointer.ts'
 import { type Draft, emptyMap, isObject, type Json } from './object.ts'
 
 export type PatchOp = 'add' | 'remove' | 'replace' | 'move' | 'copy' | 'test'
@@ -67,18 +68,6 @@ export function unknownMembers(patch: Json): string[] {
     if (unknown.length >= 100) return unknown.slice(0, 100)
   }
   return unknown
-}
-
-/** The steps of a JSON Pointer (RFC 6901); undefined if it is not one. */
-export function parsePointer(text: string): string[] | undefined {
-  if (text === '') return []
-  if (!text.startsWith('/') || /~(?![01])/.test(text)) return undefined
-  const steps = text.slice(1).split('/')
-  return text.includes('~') ? steps.map(step => step.replaceAll('~1', '/').replaceAll('~0', '~')) : steps
-}
-
-export function formatPointer(steps: readonly string[]): string {
-  return steps.map(step => `/${step.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
 }
 
 /** A new document; neither argument changes, and untouched parts are shared with them. Throws PatchError. */

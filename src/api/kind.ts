@@ -112,7 +112,6 @@ export type Tools = {
 }
 
 type Selection = { readonly namespace: string; readonly labelSelector: string }
-
 /** Fields that only the answer to this very write shows (D13). */
 export type Shown = (object: Resource) => Resource
 

@@ -17,32 +17,44 @@ function merge(document: Json, patch: Json, path: string): Json {
   if (!isObject(patch)) return patch
   const directive = patch['$patch']
   if (directive === 'delete') return emptyMap()
-  const plain = withoutDirectives(patch)
-  if (directive === 'replace') return applyMergePatch(emptyMap(), plain)
-  const target = isObject(document) ? document : emptyMap()
+  if (directive === 'replace') return applyMergePatch(emptyMap(), withoutDirectives(patch))
   const out = emptyMap()
-  for (const key of Object.keys(target)) out[key] = target[key] as Json
-  const retained = patch['$retainKeys']
-  if (Array.isArray(retained)) for (const key of Object.keys(out)) if (!retained.includes(key)) delete out[key]
-  for (const [key, removed] of Object.entries(patch))
-    if (key.startsWith('$deleteFromPrimitiveList/') && Array.isArray(removed))
-      removeWords(out, key.slice(key.indexOf('/') + 1), removed)
-  for (const key of Object.keys(plain)) {
-    const value = plain[key] as Json
-    const at = path ? `${path}.${key}` : key
+  if (isObject(document)) for (const key of Object.keys(document)) out[key] = document[key] as Json
+  const keys = Object.keys(patch)
+  follow(out, patch, keys)
+  for (const key of keys) {
+    const value = patch[key] as Json
+    if (isDirective(key)) continue
     if (value === null) delete out[key]
-    else if (Array.isArray(value) && Object.hasOwn(mergedLists, at))
-      out[key] = mergeList(out[key] ?? [], value, mergedLists[at] ?? null)
-    else out[key] = merge(out[key] ?? null, value, at)
+    else out[key] = typeof value === 'object' ? mergeAt(out[key], value, path ? `${path}.${key}` : key) : value
   }
   return out
 }
 
+function mergeAt(current: Json | undefined, value: Json, path: string): Json {
+  return Array.isArray(value) && Object.hasOwn(mergedLists, path)
+    ? mergeList(current ?? [], value, mergedLists[path] ?? null)
+    : merge(current ?? null, value, path)
+}
+
+/** The directives that take something away come first. */
+function follow(out: { [key: string]: Json }, patch: JsonObject, keys: readonly string[]): void {
+  const retained = patch['$retainKeys']
+  if (Array.isArray(retained)) {
+    const kept = new Set<Json>(retained)
+    for (const key of Object.keys(out)) if (!kept.has(key)) delete out[key]
+  }
+  for (const key of keys)
+    if (isDirective(key) && key.startsWith('$deleteFromPrimitiveList/') && Array.isArray(patch[key]))
+      removeWords(out, key.slice(key.indexOf('/') + 1), patch[key])
+}
+
 const isDirective = (key: string) =>
-  key === '$patch' ||
-  key === '$retainKeys' ||
-  key.startsWith('$deleteFromPrimitiveList/') ||
-  key.startsWith('$setElementOrder/')
+  key.startsWith('$') &&
+  (key === '$patch' ||
+    key === '$retainKeys' ||
+    key.startsWith('$deleteFromPrimitiveList/') ||
+    key.startsWith('$setElementOrder/'))
 
 function withoutDirectives(patch: JsonObject): JsonObject {
   const out = emptyMap()
@@ -52,21 +64,30 @@ function withoutDirectives(patch: JsonObject): JsonObject {
 
 function removeWords(out: { [key: string]: Json }, key: string, removed: readonly Json[]): void {
   const words = out[key]
-  if (Array.isArray(words)) out[key] = words.filter(word => !removed.includes(word))
+  const gone = new Set(removed)
+  if (Array.isArray(words)) out[key] = words.filter(word => !gone.has(word))
 }
 
 function mergeList(current: Json, items: readonly Json[], key: string | null): Json {
-  const list = Array.isArray(current) ? [...(current as readonly Json[])] : []
+  const list = Array.isArray(current) ? (current as readonly Json[]) : []
+  return key === null ? [...new Set([...list, ...items])] : mergeByKey(list, items, key)
+}
+
+/** By an index: searching the list for every item would take quadratic time, before its limit is checked. */
+function mergeByKey(current: readonly Json[], items: readonly Json[], key: string): Json {
+  const list: (Json | undefined)[] = [...current]
+  const places = new Map<Json | undefined, number>()
+  for (const [place, one] of list.entries()) if (isObject(one) && !places.has(one[key])) places.set(one[key], place)
   for (const item of items) {
-    if (key === null) {
-      if (!list.includes(item)) list.push(item)
-      continue
-    }
-    const index = list.findIndex(one => isObject(one) && isObject(item) && one[key] === item[key])
+    const id = isObject(item) ? item[key] : undefined
+    const place = isObject(item) ? places.get(id) : undefined
     if (isObject(item) && item['$patch'] === 'delete') {
-      if (index !== -1) list.splice(index, 1)
-    } else if (index === -1) list.push(merge(emptyMap(), item, ''))
-    else list[index] = merge(list[index] as Json, item, '')
+      if (place !== undefined) list[place] = undefined
+      places.delete(id)
+    } else if (place === undefined) {
+      if (isObject(item)) places.set(id, list.length)
+      list.push(merge(emptyMap(), item, ''))
+    } else list[place] = merge(list[place] as Json, item, '')
   }
-  return list
+  return list.filter(one => one !== undefined)
 }

@@ -5,18 +5,21 @@ import { badRequest, tooLarge, unsupportedMediaType } from '../api/errors.ts'
 import { DecodeError, TooManyValues } from '../api/json-reader.ts'
 import type { Json } from '../api/object.ts'
 import type { Exchange, Request } from '../serving/exchange.ts'
+import { ownTurn } from '../serving/own-turn.ts'
 import { readProtobuf } from './protobuf.ts'
 
 const limit = 3 * 1024 * 1024
 /** Many small values cost more than their bytes: reading and checking them holds up others (D72). */
 const maxValues = 50_000
+/** Bytes of a body that take some milliseconds to parse. */
+const large = 64 * 1024
 const nothing = Buffer.alloc(0)
 const tooMuch = () => tooLarge(`Request entity too large: limit is ${limit}`)
 
 export type Body = { readonly value: Json | undefined; readonly duplicates: readonly string[] }
 
 /** All bytes, at most 3 MiB. By events: an async iterator costs more than the rest of a small write's reading. */
-export function readBytes(exchange: Exchange): Promise<Buffer> {
+function readBytes(exchange: Exchange): Promise<Buffer> {
   const { request } = exchange
   if (request.readableEnded) return Promise.resolve(nothing)
   if (Number(request.headers['content-length'] ?? 0) > limit) return Promise.reject(tooMuch())
@@ -63,23 +66,45 @@ export async function readObject(exchange: Exchange, what: string, protobuf: boo
 async function read(exchange: Exchange, what: string, protobuf: boolean): Promise<Body> {
   const type = mediaType(exchange.request)
   if (type === 'application/vnd.kubernetes.protobuf' && protobuf)
-    return { value: readProtobuf(await readBytes(exchange)), duplicates: [] }
+    return readBy(exchange, bytes => ({ value: readProtobuf(bytes, maxValues), duplicates: [] }))
   const format = type === '' || type === 'application/yaml' ? 'yaml' : type === 'application/json' ? 'json' : undefined
   if (!format) throw unsupportedMediaType(['application/json', 'application/yaml'])
-  return parse(await readBytes(exchange), format, what)
+  return readParsed(exchange, format, what)
+}
+
+export const readParsed = (exchange: Exchange, format: 'json' | 'yaml', what: string): Promise<Body> =>
+  readBy(exchange, bytes => parse(bytes, format, what))
+
+/** Parsing a large body and working with it are two pieces: other requests are answered before and between (D72). */
+async function readBy(exchange: Exchange, parser: (bytes: Buffer) => Body | Promise<Body>): Promise<Body> {
+  const bytes = await readBytes(exchange)
+  if (bytes.length < large) return counted(parser, bytes)
+  await ownTurn()
+  const body = await counted(parser, bytes)
+  await ownTurn()
+  // Answered by now, with a 504, or the client is gone: nothing of it is done.
+  if (exchange.closed) throw badRequest('the request ended before it was handled')
+  return body
+}
+
+async function counted(parser: (bytes: Buffer) => Body | Promise<Body>, bytes: Buffer): Promise<Body> {
+  try {
+    return await parser(bytes)
+  } catch (error) {
+    if (!(error instanceof TooManyValues)) throw error
+    throw tooLarge(`Request entity too large: it holds more than ${maxValues} values`)
+  }
 }
 
 /** YAML is rarely sent, and its reader loaded by the first who does. */
-export async function parse(bytes: Buffer, format: 'json' | 'yaml', what: string): Promise<Body> {
+async function parse(bytes: Buffer, format: 'json' | 'yaml', what: string): Promise<Body> {
   if (bytes.length === 0) return { value: undefined, duplicates: [] }
   try {
     return format === 'json'
       ? decode(bytes, { maxValues })
       : (await import('../api/yaml-codec.ts')).decodeYaml(bytes, { maxValues })
   } catch (error) {
-    if (error instanceof TooManyValues)
-      throw tooLarge(`Request entity too large: it holds more than ${maxValues} values`)
-    throw error instanceof DecodeError
+    throw error instanceof DecodeError && !(error instanceof TooManyValues)
       ? badRequest(`the object provided is unrecognized (must be of type ${what}): ${error.message}`)
       : error
   }

@@ -2,12 +2,14 @@
 // By hand: a handful of messages of strings do not need a library, and no object is ever written in this format.
 
 import { badRequest } from '../api/errors.ts'
+import { TooManyValues } from '../api/json-reader.ts'
 import { emptyMap, type Json } from '../api/object.ts'
 
-type Type = 'string' | 'strings' | 'bool' | 'map' | Shape | readonly [Shape]
+type Type = 'string' | 'strings' | 'bool' | 'map' | 'part' | Shape | readonly [Shape]
 type Shape = { readonly [field: number]: readonly [name: string, type: Type] }
 
-const envelope: Shape = { 1: ['type', { 1: ['apiVersion', 'string'], 2: ['kind', 'string'] }] }
+const envelope: Shape = { 1: ['type', { 1: ['apiVersion', 'string'], 2: ['kind', 'string'] }], 2: ['raw', 'part'] }
+const mapEntry: Shape = { 1: ['key', 'string'], 2: ['value', 'string'] }
 const ownerReference: Shape = {
   1: ['kind', 'string'],
   3: ['name', 'string'],
@@ -64,7 +66,7 @@ const binding: Shape = {
   3: ['roleRef', { 1: ['apiGroup', 'string'], 2: ['kind', 'string'], 3: ['name', 'string'] }],
 }
 
-const messages: { readonly [type: string]: Shape } = {
+export const messages: { readonly [type: string]: Shape } = {
   'authorization.k8s.io/v1 SelfSubjectAccessReview': { 1: ['metadata', metadata], 2: ['spec', attributes] },
   'authorization.k8s.io/v1 SubjectAccessReview': {
     1: ['metadata', metadata],
@@ -91,40 +93,75 @@ const messages: { readonly [type: string]: Shape } = {
 
 const magic = Buffer.from([0x6b, 0x38, 0x73, 0x00])
 
-/** The object inside a Kubernetes protobuf envelope, as if it had come as JSON. */
-export function readProtobuf(bytes: Buffer): Json {
-  if (!bytes.subarray(0, 4).equals(magic)) throw broken('it does not begin with k8s\\0')
-  const wrapped = bytes.subarray(4)
-  const { type } = readMessage(wrapped, envelope) as { type?: { apiVersion?: string; kind?: string } }
+/** The object inside a Kubernetes protobuf envelope, as if it had come as JSON. Throws TooManyValues beyond `maxValues`. */
+export function readProtobuf(bytes: Buffer, maxValues: number): Json {
+  if (!bytes.subarray(0, magic.length).equals(magic)) throw broken('it does not begin with k8s\\0')
+  const reader: Reader = { bytes, at: magic.length, left: maxValues }
+  const { type, raw } = readMessage(reader, bytes.length, envelope) as {
+    type?: { apiVersion?: string; kind?: string }
+    raw?: Part
+  }
   const name = `${type?.apiVersion ?? ''} ${type?.kind ?? ''}`
   const shape = Object.hasOwn(messages, name) ? messages[name] : undefined
   if (!shape) throw broken(`${name.trim() || 'a message without a type'} is not read in this format; send JSON`)
-  const raw = fields(wrapped).find(field => field.number === 2)?.bytes ?? Buffer.alloc(0)
-  return { ...readMessage(raw, shape), apiVersion: type?.apiVersion ?? '', kind: type?.kind ?? '' }
+  reader.at = raw?.start ?? 0
+  return { ...readMessage(reader, raw?.end ?? 0, shape), apiVersion: type?.apiVersion ?? '', kind: type?.kind ?? '' }
 }
 
-function readMessage(bytes: Buffer, shape: Shape): { [key: string]: Json } {
+/** Reads in place: a Buffer for every field would cost more than the rest. `left`: how many more values the body may hold. */
+type Reader = { readonly bytes: Buffer; at: number; left: number }
+/** A field that is read later. */
+type Part = { readonly start: number; readonly end: number }
+
+function readMessage(reader: Reader, end: number, shape: Shape): { [key: string]: Json } {
   const out = emptyMap()
-  for (const field of fields(bytes)) {
-    const known = shape[field.number]
-    if (known) put(out, known[0], known[1], field)
+  while (reader.at < end) {
+    const tag = readVarint(reader, end)
+    const wire = tag & 7
+    const known = shape[tag >>> 3]
+    if (wire === 0) {
+      const value = readVarint(reader, end)
+      if (known?.[1] === 'bool') out[known[0]] = value !== 0
+    } else if (wire === 2) {
+      const length = readVarint(reader, end)
+      const next = reader.at + length
+      if (next > end) throw broken('a field is longer than the message')
+      if (--reader.left < 0) throw new TooManyValues('too many values', 1, reader.at)
+      if (known) put(out, known[0], known[1], reader, next)
+      reader.at = next
+    } else if (wire === 1 || wire === 5) {
+      reader.at += wire === 1 ? 8 : 4
+      if (reader.at > end) throw broken('a field is longer than the message')
+    } else throw broken(`wire type ${wire} is not known`)
   }
   return out
 }
 
-function put(out: { [key: string]: Json }, name: string, type: Type, { bytes, value: flag }: Field): void {
-  if (type === 'bool') out[name] = flag !== 0
-  if (!bytes) return
+function readVarint(reader: Reader, end: number): number {
+  let value = 0
+  for (let scale = 1; scale < 2 ** 56; scale *= 128) {
+    const byte = reader.at < end ? reader.bytes[reader.at++] : undefined
+    if (byte === undefined) throw broken('it ends in the middle of a number')
+    value += (byte & 0x7f) * scale
+    if (byte < 0x80) return value
+  }
+  throw broken('a number is too long')
+}
+
+const readText = ({ bytes, at }: Reader, end: number) => bytes.toString('utf8', at, end)
+
+function put(out: { [key: string]: Json }, name: string, type: Type, reader: Reader, end: number): void {
   if (type === 'string') {
-    if (bytes.length) out[name] = bytes.toString()
-  } else if (type === 'strings') append(out, name, bytes.toString())
+    if (end > reader.at) out[name] = readText(reader, end)
+  } else if (type === 'strings') append(out, name, readText(reader, end))
+  else if (type === 'part') out[name] = { start: reader.at, end }
   else if (type === 'map') {
-    const { key = '', value = '' } = readMessage(bytes, { 1: ['key', 'string'], 2: ['value', 'string'] })
+    const { key = '', value = '' } = readMessage(reader, end, mapEntry)
     const map = (out[name] ?? emptyMap()) as { [key: string]: Json }
     map[key as string] = value
     out[name] = map
-  } else if (isRepeated(type)) append(out, name, readMessage(bytes, type[0]))
-  else if (typeof type === 'object') out[name] = readMessage(bytes, type)
+  } else if (isRepeated(type)) append(out, name, readMessage(reader, end, type[0]))
+  else if (typeof type === 'object') out[name] = readMessage(reader, end, type)
 }
 
 /** In place: a copy for every element would make a body of many small ones cost its square. */
@@ -135,35 +172,5 @@ function append(out: { [key: string]: Json }, name: string, value: Json): void {
 }
 
 const isRepeated = (type: Type): type is readonly [Shape] => Array.isArray(type)
-
-type Field = { readonly number: number; readonly value: number; readonly bytes: Buffer | undefined }
-
-function fields(bytes: Buffer): Field[] {
-  const found: Field[] = []
-  let at = 0
-  const varint = (): number => {
-    let value = 0
-    for (let shift = 0; shift < 56; shift += 7) {
-      const byte = bytes[at++]
-      if (byte === undefined) throw broken('it ends in the middle of a number')
-      value += (byte & 0x7f) * 2 ** shift
-      if (byte < 0x80) return value
-    }
-    throw broken('a number is too long')
-  }
-  while (at < bytes.length) {
-    const tag = varint()
-    const wire = tag & 7
-    const value = wire === 0 ? varint() : 0
-    if (wire === 0) found.push({ number: tag >>> 3, value, bytes: undefined })
-    else if (wire === 1 || wire === 5) at += wire === 1 ? 8 : 4
-    else if (wire !== 2) throw broken(`wire type ${wire} is not known`)
-    const length = wire === 2 ? varint() : 0
-    if (at + length > bytes.length) throw broken('a field is longer than the message')
-    if (wire === 2) found.push({ number: tag >>> 3, value: 0, bytes: bytes.subarray(at, at + length) })
-    at += length
-  }
-  return found
-}
 
 const broken = (why: string) => badRequest(`the protobuf body cannot be read: ${why}`)

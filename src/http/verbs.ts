@@ -2,11 +2,12 @@
 
 import { badRequest, type Status, tooLarge, unsupportedMediaType } from '../api/errors.ts'
 import { patchOperations } from '../api/json-patch.ts'
+import { hasMoreSegments } from '../api/json-pointer.ts'
 import type { Kind, Verb } from '../api/kind.ts'
 import type { Json } from '../api/object.ts'
 import type { Document, List, PatchBody, Resources, Selection, Watch } from '../api/resources.ts'
 import { type Exchange, isSet } from '../serving/exchange.ts'
-import { mediaType, parse, readBytes, readObject } from './body.ts'
+import { mediaType, readObject, readParsed } from './body.ts'
 import { deleteOptions } from './delete-options.ts'
 import { agentOf, forceForbidden, listOptions, sendInitialEventsOnList, watchOptions, writeOptions } from './options.ts'
 import type { ResourceInfo } from './request-info.ts'
@@ -141,6 +142,8 @@ const patchTypes = {
   'application/strategic-merge-patch+json': 'strategic',
 } as const
 const maxOperations = 10_000
+/** Walking along pointers is what a patch costs (D72). */
+const maxSegments = 60_000
 
 /** Strategic merge is for the kinds kubectl treats as built in; ours are told so (D5). */
 function patchTypeOf(request: Exchange['request'], kind: Kind): PatchBody['type'] {
@@ -156,7 +159,7 @@ function patchTypeOf(request: Exchange['request'], kind: Kind): PatchBody['type'
 async function readPatch(exchange: Exchange, kind: Kind): Promise<{ patch: PatchBody; duplicates: readonly string[] }> {
   const type = patchTypeOf(exchange.request, kind)
   if (type !== 'apply' && exchange.query.has('force')) throw forceForbidden()
-  const { value, duplicates } = await parse(await readBytes(exchange), type === 'apply' ? 'yaml' : 'json', kind.kind)
+  const { value, duplicates } = await readParsed(exchange, type === 'apply' ? 'yaml' : 'json', kind.kind)
   const body = given(value, kind.kind)
   if (exchange.trail) {
     exchange.trail.sent = body
@@ -165,5 +168,7 @@ async function readPatch(exchange: Exchange, kind: Kind): Promise<{ patch: Patch
   if (type === 'apply') return { patch: { type, body, force: isSet(exchange.query, 'force') }, duplicates }
   if (type === 'json' && patchOperations(body) > maxOperations)
     throw tooLarge(`The allowed maximum operations in a JSON patch is ${maxOperations}, got ${patchOperations(body)}`)
+  if (type === 'json' && hasMoreSegments(body, maxSegments))
+    throw tooLarge(`The allowed maximum of path segments in a JSON patch is ${maxSegments}`)
   return { patch: { type, body }, duplicates }
 }

@@ -1,5 +1,6 @@
 // Fields whose values a caller may not learn, not even by guessing (D5): a write that names one is a change, whatever its value.
 
+import { parsePointer } from '../api/json-pointer.ts'
 import type { Kind } from '../api/kind.ts'
 import { isObject, type Json, type JsonObject, type Ref } from '../api/object.ts'
 import type { PatchBody, WriteOptions } from '../api/resources.ts'
@@ -69,10 +70,11 @@ const membersAt = (path: FieldPath, value: Json | undefined): FieldPath[] =>
   value === undefined ? [] : isObject(value) ? Object.keys(value).map(key => [...path, key]) : [path]
 
 export function writtenByPatch(secret: readonly FieldPath[], { type, body }: PatchBody): readonly FieldPath[] {
+  if (secret.length === 0) return []
   if (type !== 'json') return writtenBy(secret, body)
   return (body as readonly Json[]).flatMap(operation => {
     const { path: pointer, value } = (isObject(operation) ? operation : {}) as JsonObject
-    const steps = typeof pointer === 'string' ? stepsOf(pointer) : []
+    const steps = (typeof pointer === 'string' && parsePointer(pointer)) || []
     return secret.flatMap(path => {
       if (!touches(path, steps)) return []
       if (steps.length >= path.length) return [steps.slice(0, path.length + 1)]
@@ -80,12 +82,6 @@ export function writtenByPatch(secret: readonly FieldPath[], { type, body }: Pat
     })
   })
 }
-
-const stepsOf = (pointer: string): FieldPath =>
-  pointer
-    .split('/')
-    .slice(1)
-    .map(step => step.replaceAll('~1', '/').replaceAll('~0', '~'))
 
 /** Compared with this, whatever is written there is new. */
 export function withoutFields(object: JsonObject, paths: readonly FieldPath[]): JsonObject {

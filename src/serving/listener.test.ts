@@ -141,6 +141,28 @@ for (const [scheme, listen] of [
       await own.close(0)
     })
 
+    test('a large body behind an answer that the client has not read yet arrives whole', async context => {
+      const answer = Buffer.alloc(4_000_000, 'a')
+      const own = await listen((request, response) => {
+        if (request.method === 'GET') return void response.end(answer)
+        let size = 0
+        request.on('data', (chunk: Buffer) => {
+          size += chunk.length
+        })
+        request.on('end', () => response.writeHead(200, { connection: 'close' }).end(`received ${size}`))
+      })
+      context.after(() => own.close(0))
+      const { socket, end } = await openHalf(own)
+      const body = 'b'.repeat(400_000)
+      socket.pause() // the answer does not fit into the buffers of both sides
+      socket.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n')
+      socket.write(`POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${body.length}\r\n\r\n${body}`)
+      const text = end()
+      socket.resume()
+      assert.match((await text).slice(-200), /received 400000/)
+      socket.destroy()
+    })
+
     test('what comes behind the last request of a connection is no request', async () => {
       const seen: string[] = []
       const own = await listen((request, response) => {

@@ -4,6 +4,7 @@ import type { Server } from 'node:http'
 import { createSecureServer, type ServerHttp2Session } from 'node:http2'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import type { TLSSocket } from 'node:tls'
 import { ApiError } from '../api/errors.ts'
 import { answerClientErrorWith } from './client-error.ts'
 import type { Request, Response } from './exchange.ts'
@@ -66,6 +67,7 @@ export async function listenHttps(at: Address, certificates: CertificateSource, 
   // For new connections; what is not said again would be as if it had never been said.
   certificates.follow(pair => server.setSecureContext({ cert: pair.certificate, key: pair.key, minVersion }))
   refuseLargeFirstHeads(server, { tooLarge: at.tooLarge ?? headersTooLarge, within: bounds.headersWithin })
+  server.on('secureConnection', readByEvents)
   const sessions = new Set<ServerHttp2Session>()
   let isClosing = false
   server.on('session', session => {
@@ -90,6 +92,17 @@ export async function listenHttps(at: Address, certificates: CertificateSource, 
     for (const session of sessions) session.close()
     return close(http, sockets, milliseconds)
   })
+}
+
+/**
+ * Node's parser reads from the TLS connection directly, and pauses while an earlier answer is not written out. Records that
+ * are decrypted already still reach the paused parser, which fails (HPE_PAUSED) and resets the connection. Once a `data`
+ * listener is added, Node reads through the socket's buffer, which keeps them. Must run after Node's own `secureConnection` listener.
+ */
+function readByEvents(socket: TLSSocket): void {
+  if (socket.alpnProtocol === 'h2') return
+  const nothing = () => {}
+  socket.on('data', nothing).off('data', nothing)
 }
 
 /** A quiet watch is no idle session: only one without streams is. Any frame, a ping too, starts the time anew. */

@@ -1,12 +1,13 @@
 // Bugs that a store or a server could have, as edits of the sources. Loaded before the program with --import, one at a time;
 // seeded-bugs.ts sees whether the checks find each.
 
+import { costBugs } from './cost-bugs.ts'
 import { applyEdits, type Edit } from './edits.ts'
 import { escalationBugs } from './escalation-bugs.ts'
 
 /** `by`: which check is set on it. */
 export type Bug = {
-  readonly by: 'traffic' | 'store crashes' | 'failing disk' | 'escalation'
+  readonly by: 'traffic' | 'store crashes' | 'failing disk' | 'escalation' | 'cost'
   readonly edits: readonly Edit[]
 }
 
@@ -177,6 +178,9 @@ export const bugs: { readonly [name: string]: Bug } = {
   ),
   ...Object.fromEntries(
     Object.entries(escalationBugs).map(([name, edits]): [string, Bug] => [name, { by: 'escalation', edits }]),
+  ),
+  ...Object.fromEntries(
+    Object.entries(costBugs).map(([name, { edits }]): [string, Bug] => [name, { by: 'cost', edits }]),
   ),
 }
 

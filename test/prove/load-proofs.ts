@@ -1,6 +1,9 @@
-// The loads as proofs: each has the machine to itself, because what is measured is how quick it is.
+// The loads and the cost prover as proofs: each has the machine to itself, because what is measured is how quick it is.
 
+import { proveCostInChild } from './cost/in-child.ts'
+import type { Finding } from './cost/run.ts'
 import { counted } from './counted.ts'
+import { runCostLoad } from './load-cost.ts'
 import { runKeys, runMany } from './load-many.ts'
 import { runLoad } from './load-steady.ts'
 import { runWatchers } from './load-watchers.ts'
@@ -15,6 +18,7 @@ const line = (what: string, wanted: string, found: string, kept: boolean): Line 
 export function loadProofsOf(scale: Scale): readonly Proof[] {
   const seconds = Math.max(20, Math.ceil(240 * scale))
   return [
+    { part: 'Cost', name: 'inputs', run: costs },
     { part, name: 'requests', run: seed => load(seed, seconds) },
     { part, name: 'watchers', run: watchers },
     { part, name: 'objects', run: () => objects(Math.min(100_000, 100_000 * scale)) },
@@ -58,6 +62,35 @@ async function load(seed: string, seconds: number): Promise<Line[]> {
       'writes take less than 50 ms again within 5 s',
       `after ${ms(recovery)}`,
       recovery <= 5000,
+    ),
+  ]
+}
+
+/** CPU time is measured, and others on the same core add to it. */
+async function costs(): Promise<Line[]> {
+  const { measured, worst, findings } = await proveCostInChild()
+  const [slowest] = worst
+  const what = `${counted(measured, 'input')} at the limits of fields and bodies`
+  const isLong = ({ problem }: Finding) => problem.includes('without a break')
+  const [long, steep] = [findings.find(isLong), findings.find(one => !isLong(one))]
+  const told = (finding: Finding | undefined) => finding && `${finding.what}: ${finding.problem}`
+  const live = await runCostLoad(
+    worst.map(one => one.what),
+    25,
+  )
+  return [
+    line(`${what}: growth`, 'at most 2.5-fold for twice the size', told(steep) ?? 'within it', !steep),
+    line(
+      `${what}: longest piece`,
+      'at most 50 ms of CPU without a break',
+      told(long) ?? `${ms(slowest?.longest ?? 0)}: ${slowest?.what}`,
+      !long,
+    ),
+    line(
+      `the worst ${worst.length} of them on two connections for 25 s: /livez`,
+      'p99 ≤ 100 ms',
+      `p99 ${ms(live.at(0.99))} of ${counted(live.count, 'probe')}, while ${counted(live.sent, 'request')} were answered`,
+      live.at(0.99) <= 100 && live.sent > 0,
     ),
   ]
 }

@@ -155,7 +155,7 @@ const seededBug = (name: string): Proof => ({
   name,
   async run(seed) {
     const { by, found, text, after, seconds } = await huntBug(name, seed)
-    const unit = by === 'store crashes' ? 'death' : by === 'escalation' ? 'step' : 'request'
+    const unit = by === 'store crashes' ? 'death' : by === 'escalation' ? 'step' : by === 'cost' ? 'row' : 'request'
     const how = found ? `by ${by}, “${found}”, after ${counted(after, unit)}, ${seconds.toFixed(1)} s` : text
     return [{ what: name, wanted: 'found', found: how, kept: found !== undefined }]
   },

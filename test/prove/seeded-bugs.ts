@@ -6,6 +6,8 @@ import { openFiu } from '../support/fiu.ts'
 import { startServer } from '../support/server.ts'
 import { bugs } from './bugs.ts'
 import { checkConsistency } from './check-consistency.ts'
+import { measureRowInChild } from './cost/in-child.ts'
+import { costBugs } from './cost-bugs.ts'
 import { runDiskFault } from './disk-faults.ts'
 import { edited } from './edits.ts'
 import { runInChild } from './escalation/in-child.ts'
@@ -18,7 +20,7 @@ export type Hunt = {
   readonly by: string
   readonly found: string | undefined
   readonly text: string
-  /** Requests, deaths of the process, or steps of the escalation prover. */
+  /** Requests, deaths of the process, steps of the escalation prover, or rows of the cost prover. */
   readonly after: number
   readonly seconds: number
 }
@@ -37,6 +39,7 @@ export async function huntBug(name: string, seed: string): Promise<Hunt> {
     'store crashes': huntInCrashes,
     'failing disk': huntOnDisk,
     escalation: huntEscalation,
+    cost: huntCost,
   }
   const caught = await hunts[bug.by](name, seed)
   return { name, by: bug.by, ...caught, seconds: (performance.now() - started) / 1000 }
@@ -90,10 +93,21 @@ async function huntOnDisk(name: string, seed: string): Promise<Caught> {
 /** A hole in access control has to be found within a minute. */
 const escalationSeconds = 60
 
-async function huntEscalation(name: string, seed: string): Promise<Caught> {
-  // An edit of a file that is gone would change nothing, and the hunt would prove nothing.
+/** An edit of a file that is gone would change nothing, and the hunt would prove nothing. */
+function checkEdits(name: string): void {
   for (const edit of bugs[name]?.edits ?? []) edited(name, edit, readFileSync(join(sources, edit.file), 'utf8'))
+}
+
+async function huntEscalation(name: string, seed: string): Promise<Caught> {
+  checkEdits(name)
   const options = { seed, steps: Number.MAX_SAFE_INTEGER, seconds: escalationSeconds }
   const { violation, steps } = await runInChild(options, begin(name))
   return { found: violation?.invariant, text: violation?.text ?? 'nothing was noticed', after: steps }
+}
+
+async function huntCost(name: string): Promise<Caught> {
+  checkEdits(name)
+  const row = costBugs[name]?.row ?? ''
+  const { problem } = await measureRowInChild(String(row), begin(name))
+  return { found: problem, text: problem ?? `no problem with ${row}`, after: 1 }
 }

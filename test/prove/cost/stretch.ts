@@ -1,4 +1,4 @@
-// Objects of every kind in which one list, map or text is stretched: as far as its schema allows, and beyond.
+// Objects of every kind in which one list, map or text is stretched: to the limit of its schema, and to that of a body.
 
 import type { Kind } from '../../../src/api/kind.ts'
 import { wholeSchema } from '../../../src/api/metadata-schema.ts'
@@ -6,29 +6,46 @@ import { isObject, type Json, type JsonObject } from '../../../src/api/object.ts
 import type { Schema } from '../../../src/api/schema.ts'
 
 /** `make(count)`: the object with so many items, members or characters there. */
-export type Stretch = { readonly path: string; readonly most: number; make(count: number): JsonObject }
+export type Stretch = {
+  readonly path: string
+  /** What the schema allows. */
+  readonly most: number
+  /** What a body can hold. */
+  readonly inBody: number
+  make(count: number): JsonObject
+}
 
-/** A text has no limit of its own; a stored object has (D72). */
+/** A text has no limit of its own; a stored object has one (D72). */
 const longestText = 1_000_000
-const skipped = new Set([
-  'apiVersion',
-  'kind',
-  'metadata.managedFields',
-  'metadata.name',
-  'metadata.namespace',
-  'status',
-])
+/** Less than the limits of a body (3 MiB, 50,000 values), because the rest of the object needs room, too. */
+const bodyCharacters = 3_000_000
+const bodyValues = 45_000
+const skipped = new Set(['apiVersion', 'kind', 'metadata.name', 'metadata.namespace', 'status'])
 
 export function stretches(kind: Kind): Stretch[] {
   const base = kind.sample
   return [...places(wholeSchema(kind), [])].map(({ path, most, value }) => ({
     path: path.join('.'),
     most,
+    inBody: fitting(value),
     make: count => put(base, path, value(count)) as JsonObject,
   }))
 }
 
 type Place = { readonly path: readonly string[]; readonly most: number; readonly value: (count: number) => Json }
+
+function fitting(value: (count: number) => Json): number {
+  const sample = value(100)
+  const perItem = valuesIn(sample) / 100
+  return typeof sample === 'string'
+    ? bodyCharacters
+    : Math.floor(Math.min(bodyValues / perItem, (bodyCharacters / JSON.stringify(sample).length) * 80))
+}
+
+const valuesIn = (value: Json): number =>
+  typeof value === 'object' && value !== null
+    ? Object.values(value).reduce((sum: number, one) => sum + valuesIn(one as Json), 1)
+    : 1
 
 function* places(schema: Schema, path: readonly string[]): Generator<Place> {
   if (skipped.has(path.join('.')) || schema['x-internal']) return

@@ -15,11 +15,13 @@ import { openFairLimits } from '../../../src/serving/fair-limits.ts'
 import { openGuard } from '../../../src/serving/guard.ts'
 import { openMetrics } from '../../../src/serving/metrics.ts'
 import { openStorage } from '../../../src/storage/index.ts'
-import { type HttpAnswer, type HttpRequest, send } from '../escalation/direct-http.ts'
+import { type HttpAnswer, type HttpRequest, type Streaming, send, stream } from '../escalation/direct-http.ts'
 
 export type System = {
   readonly adminKey: string
   ask(request: HttpRequest): Promise<HttpAnswer>
+  /** An open watch. */
+  watch(request: HttpRequest): Streaming
   close(): Promise<void>
 }
 
@@ -82,6 +84,7 @@ export async function openSystem(): Promise<System> {
   return {
     adminKey,
     ask: request => send(handle, request),
+    watch: request => stream(handle, request),
     async close() {
       ending.abort()
       await controllers.stop()

@@ -25,6 +25,21 @@ export async function send(handle: Handler, { method, url, headers, body }: Http
   return { code: answer.statusCode, text: answer.text }
 }
 
+/** A request whose answer goes on, such as a watch. */
+export type Streaming = { text(): string; close(): Promise<void> }
+
+export function stream(handle: Handler, { method, url, headers, body }: HttpRequest): Streaming {
+  const answer = new DirectResponse()
+  const handled = handle(requestOf(method, url, headers, body), answer as unknown as Response)
+  return {
+    text: () => answer.text,
+    close: async () => {
+      answer.emit('close')
+      await handled
+    },
+  }
+}
+
 function requestOf(method: string, url: string, headers: HttpRequest['headers'], body: HttpRequest['body']): Request {
   const bytes = body === undefined ? undefined : Buffer.from(body)
   const all = {
@@ -65,9 +80,13 @@ class DirectResponse extends EventEmitter {
     this.headersSent = true
     return this
   }
+  flushHeaders(): void {}
+  write(body: string | Uint8Array): boolean {
+    this.text += (typeof body === 'string' ? Buffer.from(body, 'latin1') : Buffer.from(body)).toString()
+    return true
+  }
   end(body?: string | Uint8Array): this {
-    if (body !== undefined)
-      this.text = (typeof body === 'string' ? Buffer.from(body, 'latin1') : Buffer.from(body)).toString()
+    if (body !== undefined) this.write(body)
     queueMicrotask(() => this.emit('close'))
     return this
   }

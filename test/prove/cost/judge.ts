@@ -1,0 +1,54 @@
+// The two limits of the cost prover, and how one request is measured against them.
+
+import { type Cost, measure } from './meter.ts'
+import type { System } from './system.ts'
+
+/** Milliseconds of CPU time on the main thread without a break. */
+export const longestPiece = 50
+/** How much more CPU time twice the size may take. */
+const mostGrowth = 2.5
+/** Below so many milliseconds, most of the time is not the body's. */
+const small = 8
+/** Garbage collection and other work of the machine only ever add time, so the best of a few counts. */
+const tries = 5
+
+export type Input = {
+  readonly method: string
+  readonly url: string
+  readonly type: string
+  readonly body: string | Uint8Array
+}
+export type Judged = { readonly whole: Cost; readonly problem: string | undefined }
+
+export const ask = (system: System, { method, url, type, body }: Input) =>
+  system.ask({ method, url, headers: { authorization: `Bearer ${system.adminKey}`, 'content-type': type }, body })
+
+/** Measures again only while a limit seems to be exceeded. Without `half`, only the longest piece counts. */
+export async function judge(
+  half: (() => Promise<unknown>) | undefined,
+  whole: () => Promise<unknown>,
+): Promise<Judged> {
+  const [less, more]: [Cost[], Cost[]] = [[], []]
+  for (;;) {
+    if (half) less.push(await measure(half))
+    more.push(await measure(whole))
+    const found = best(more)
+    const problem = problemOf(less, found)
+    // By far too long is too long in any try.
+    if (!problem || more.length === tries || found.longest > 4 * longestPiece) return { whole: found, problem }
+  }
+}
+
+const best = (costs: readonly Cost[]): Cost => ({
+  total: Math.min(...costs.map(one => one.total)),
+  longest: Math.min(...costs.map(one => one.longest)),
+})
+
+/** The clock of the CPU may have steps of several milliseconds: of the half, the mean counts, or a short one would make it look steep. */
+function problemOf(less: readonly Cost[], { total, longest }: Cost): string | undefined {
+  if (longest > longestPiece) return `${longest.toFixed(0)} ms without a break`
+  const half = less.reduce((sum, one) => sum + one.total, 0) / less.length
+  if (total > mostGrowth * Math.max(half, small))
+    return `${half.toFixed(0)} ms for half the size, ${total.toFixed(0)} ms for the whole`
+  return undefined
+}
