@@ -35,7 +35,7 @@ export function setsFields({ type, body }: PatchBody): boolean {
   if (type !== 'json') return isObject(body) && Object.keys(body).some(key => !outside.includes(key))
   return (body as readonly Json[]).some(operation => {
     const { path } = (isObject(operation) ? operation : {}) as JsonObject
-    const [first] = typeof path === 'string' ? stepsOf(path) : []
+    const [first] = typeof path === 'string' ? (parsePointer(path) ?? []) : []
     return first === undefined || !outside.includes(first)
   })
 }
