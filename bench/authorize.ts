@@ -1,7 +1,7 @@
 // What authorization costs a request: 1,000 teams, 10,000 bindings, 100,000 keys, in process, against the time of an empty loop.
 
 import { randomBytes } from 'node:crypto'
-import { openHouse } from '../src/bin/house.ts'
+import { openHouse } from '../src/apiserver/build.ts'
 import { makeKey } from '../src/kinds/key-format.ts'
 import { OwnedAccessKey } from '../src/kinds/owned-access-key.ts'
 import { ClusterRole, ClusterRoleBinding } from '../src/kinds/rbac.ts'

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Json } from '../src/api/object.ts'
 import type { Resources } from '../src/api/resources.ts'
-import { Endpoints, type EndpointsObject, Service } from '../src/vcluster/kinds.ts'
+import { Endpoints, type EndpointsObject, Service } from '../src/vcluster/sync/kinds.ts'
 import { endpoints, service } from '../test/support/cluster.ts'
 import {
   type ClusterProcess,

@@ -6,8 +6,8 @@ import module, { createRequire } from 'node:module'
 import { constants } from 'node:os'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 
-const sources = fileURLToPath(new URL('../src/bin/platform.ts', import.meta.url))
-const built = fileURLToPath(new URL('../dist/bin/platform.js', import.meta.url))
+const sources = fileURLToPath(new URL('../src/cmd/platform.ts', import.meta.url))
+const built = fileURLToPath(new URL('../dist/cmd/platform.js', import.meta.url))
 const program = existsSync(sources) ? sources : built
 const [major, minor] = process.versions.node.split('.').map(Number)
 

@@ -90,7 +90,7 @@ test('only vcluster/patch/sandbox-worker.ts runs foreign code, in a thread of it
 /** Where a library reports a problem by nothing but its message. */
 const messageReaders: { readonly [path: string]: string } = {
   'src/api/yaml-reader.ts': 'the YAML library uses one code for several problems',
-  'src/kubeconfig/why-not.ts': 'Node puts the reason of a TLS or proxy failure into the message alone',
+  'src/transport/connection-error.ts': 'Node puts the reason of a TLS or proxy failure into the message alone',
   'src/vcluster/patch/sandbox-realm.ts': 'exceptions of QuickJS have no code',
   'src/vcluster/patch/sandbox-worker.ts': 'exceptions of QuickJS have no code',
 }

@@ -2,7 +2,7 @@
 
 import type { Grant, Recipient } from '../api/grant.ts'
 import type { Tools } from '../api/kind.ts'
-import { callerAsOwner } from '../kinds/shapes.ts'
+import { callerAsOwner } from '../kinds/shared-schema.ts'
 
 /** Grants of an object, with the teams that its names mean. */
 export type Given = { readonly grants: readonly Grant[]; readonly uids: { readonly [team: string]: string } }

@@ -6,7 +6,7 @@ import { canonical } from './encode.ts'
 import type { Status } from './errors.ts'
 import type { Kind } from './kind.ts'
 import type { Json, Metadata, Ref, Resource } from './object.ts'
-import { parseOnce, parseStored } from './parsed.ts'
+import { parseOnce, parseStored } from './parse-cache.ts'
 
 /** An object, its JSON and its place; what is not there yet is made when first asked for. None is ever written to. */
 export type Document = {

@@ -7,11 +7,11 @@ import { DirectClusterEndpointToken } from '../kinds/direct-cluster-endpoint-tok
 import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
 import { defineCommand, type Io, SeveralErrors, UsageError } from './command.ts'
 import { contextFlag, dryRunFlag, dryRunNote, isDryRun, namespaceFlag, outputFlag } from './flags.ts'
-import { namespaceFor } from './namespace-for.ts'
+import { namespaceFor } from './resolve-namespace.ts'
 import { nameOf, printJson } from './print.ts'
 import { type Found, readAllObjects } from './read-objects.ts'
 import { openSession } from './session.ts'
-import { lostBy, shownOnce, warnings } from './shown-once.ts'
+import { lostBy, shownOnce, warnings } from './keys/shown-once.ts'
 
 export const create = defineCommand({
   words: ['create'],

@@ -4,9 +4,9 @@ import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
 import { defineCommand, SeveralErrors, UsageError } from './command.ts'
 import { confirm } from './confirm.ts'
 import { contextFlag, dryRunFlag, dryRunNote, isDryRun, namespaceFlag, projectFlag, yesFlag } from './flags.ts'
-import { kindNamed, readNames } from './kind-named.ts'
-import { namespaceFor, placeText } from './namespace-for.ts'
-import { ownKeyOf, ownKeyWarning } from './own-key.ts'
+import { kindNamed, readNames } from './resolve-kind.ts'
+import { namespaceFor, placeText } from './resolve-namespace.ts'
+import { ownKeyOf, ownKeyWarning } from './keys/key-in-use.ts'
 import { openSession } from './session.ts'
 
 export const remove = defineCommand({

@@ -2,7 +2,7 @@
 
 import { ApiError } from '../api/errors.ts'
 import { UsageError } from './command.ts'
-import { quoted } from './plain.ts'
+import { quoted } from './sanitize.ts'
 
 const units: { readonly [unit: string]: number } = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 }
 

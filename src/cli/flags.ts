@@ -3,7 +3,7 @@
 import { dnsLabel } from '../api/names.ts'
 import { parseLabelSelector } from '../api/selector.ts'
 import type { Flags } from './command.ts'
-import { shortened } from './plain.ts'
+import { shortened } from './sanitize.ts'
 
 /** The rule of the server (D7), in words for people. */
 export const namespaceProblems = (name: string): string[] =>

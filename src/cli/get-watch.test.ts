@@ -8,7 +8,7 @@ import { ProjectSecret } from '../kinds/project-secret.ts'
 import { SharedSecret } from '../kinds/shared-secret.ts'
 import { Team } from '../kinds/team.ts'
 import { type Source, watchObjects } from './get-watch.ts'
-import { untrusted } from './trust.ts'
+import { untrusted } from './login/trust.ts'
 
 test('-w tells that the connection is lost, once for each reason, and ends where trust is broken', async () => {
   const errors = [

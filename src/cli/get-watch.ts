@@ -4,9 +4,9 @@ import { ApiError } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
 import type { Resources, Selection } from '../api/resources.ts'
-import { follow } from '../client/follow.ts'
+import { follow } from '../client/list-watch.ts'
 import type { Io } from './command.ts'
-import { lostTo } from './lost.ts'
+import { lostTo } from './watch-reconnect.ts'
 import { cellsOf, headerOf, nameOf, type PrintOptions, printJson, printRow, widthsOf } from './print.ts'
 
 export type Source = Pick<Resources, 'get' | 'list' | 'watch'>

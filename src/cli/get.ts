@@ -1,14 +1,14 @@
 // `platform get` and `platform list`: objects of every kind, once or as they change.
 
 import type { Kind } from '../api/kind.ts'
-import { listAll } from '../client/follow.ts'
+import { listAll } from '../client/list-watch.ts'
 import { type Command, defineCommand, type Given, type Io, SeveralErrors, UsageError } from './command.ts'
 import { contextFlag, headersFlag, namespaceFlag, outputFlag, projectFlag, selectorFlags } from './flags.ts'
 import { type Source, watchObjects } from './get-watch.ts'
-import { kindNamed, readNames } from './kind-named.ts'
-import { namespaceFor } from './namespace-for.ts'
+import { kindNamed, readNames } from './resolve-kind.ts'
+import { namespaceFor } from './resolve-namespace.ts'
 import { printObjects } from './print.ts'
-import { tellOfScope } from './refused.ts'
+import { tellOfScope } from './scope-denied.ts'
 import { openSession, type Session } from './session.ts'
 
 export const getFlags = {
@@ -106,7 +106,7 @@ export const sourceOf = (session: Session, { keepsLastRead }: Kind, { output }: 
   keepsLastRead && output !== 'json' && output !== 'yaml' ? session.rows : session.resources
 
 async function showValue(io: Io, flags: GetFlags, kind: Kind, names: readonly string[]): Promise<number> {
-  const { getSecret } = await import('./secret-get.ts')
+  const { getSecret } = await import('./secrets/get.ts')
   if (!kind.keepsLastRead || names.length !== 1)
     throw new UsageError([
       '-o value is for one value of a secret: platform get secret NAME.KEY -o value; a key or token is shown once, when it is made',

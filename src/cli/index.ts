@@ -7,22 +7,22 @@ const row = <K extends string>(words: string, from: () => Promise<{ readonly [ke
   load: async () => (await from())[name],
 })
 
-const signOut = () => import('./logout.ts')
-const me = () => import('./whoami.ts')
-const forKubectl = () => import('./kubeconfig.ts')
+const signOut = () => import('./login/logout.ts')
+const me = () => import('./login/whoami.ts')
+const forKubectl = () => import('./login/kubeconfig.ts')
 const objects = () => import('./get.ts')
-const tokens = () => import('./token.ts')
-const changes = () => import('./secret-set.ts')
-const versions = () => import('./secret-history.ts')
-const secretFiles = () => import('./secret-files.ts')
-const newKeys = () => import('./access-keys.ts')
-const keys = () => import('./access-key-life.ts')
-const teams = () => import('./teams.ts')
-const questions = () => import('./can-i.ts')
-const vclusterFiles = () => import('./vcluster-config.ts')
+const tokens = () => import('./keys/token.ts')
+const changes = () => import('./secrets/set.ts')
+const versions = () => import('./secrets/history.ts')
+const secretFiles = () => import('./secrets/import-export.ts')
+const newKeys = () => import('./keys/access-keys.ts')
+const keys = () => import('./keys/access-key-lifecycle.ts')
+const teams = () => import('./teams/teams.ts')
+const questions = () => import('./access/can-i.ts')
+const vclusterFiles = () => import('./vcluster/config.ts')
 
 export const commands: readonly Row[] = [
-  row('login', () => import('./login.ts'), 'login'),
+  row('login', () => import('./login/login.ts'), 'login'),
   row('logout', signOut, 'logout'),
   row('whoami', me, 'whoami'),
   row('status', me, 'status'),
@@ -32,11 +32,11 @@ export const commands: readonly Row[] = [
   row('kubeconfig', forKubectl, 'kubeconfig'),
   row('credential', forKubectl, 'credential'),
   row('kubectl', forKubectl, 'kubectl'),
-  row('run', () => import('./run.ts'), 'run'),
-  row('get secret', () => import('./secret-get.ts'), 'getSecret'),
+  row('run', () => import('./secrets/run.ts'), 'run'),
+  row('get secret', () => import('./secrets/get.ts'), 'getSecret'),
   row('set secret', changes, 'setSecret'),
   row('unset secret', changes, 'unsetSecret'),
-  row('list secrets', () => import('./secret-list.ts'), 'listSecrets'),
+  row('list secrets', () => import('./secrets/list.ts'), 'listSecrets'),
   row('import secret', secretFiles, 'importSecret'),
   row('export secret', secretFiles, 'exportSecret'),
   row('history secret', versions, 'historySecret'),
@@ -62,8 +62,8 @@ export const commands: readonly Row[] = [
   row('who-can', questions, 'whoCan'),
   row('completion', () => import('./complete.ts'), 'completion'),
   row('vcluster validate', vclusterFiles, 'vclusterValidate'),
-  row('vcluster patch', () => import('./vcluster-patch.ts'), 'vclusterPatch'),
-  row('vcluster test', () => import('./vcluster-test.ts'), 'vclusterTest'),
+  row('vcluster patch', () => import('./vcluster/patch.ts'), 'vclusterPatch'),
+  row('vcluster test', () => import('./vcluster/test-cases.ts'), 'vclusterTest'),
   row('vcluster schema', vclusterFiles, 'vclusterSchema'),
   row('vcluster defaults', vclusterFiles, 'vclusterDefaults'),
   row('license inspect', vclusterFiles, 'licenseInspect'),

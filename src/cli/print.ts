@@ -3,9 +3,9 @@
 import { writeYaml } from '../api/encode.ts'
 import type { Kind } from '../api/kind.ts'
 import type { Json, Resource } from '../api/object.ts'
-import { cellsIn } from '../client/rows.ts'
+import { cellsIn } from '../client/table-rows.ts'
 import type { Io } from './command.ts'
-import { plain } from './plain.ts'
+import { plain } from './sanitize.ts'
 
 export type PrintOptions = {
   readonly output?: string | undefined

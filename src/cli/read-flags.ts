@@ -1,9 +1,9 @@
 // Reads the arguments of a command against its flags: everything that is wrong with them at once. run-command.ts calls it.
 
 import { parseArgs } from 'node:util'
-import { amongSaid, didYouMean } from '../api/nearest.ts'
+import { amongSaid, didYouMean } from '../api/did-you-mean.ts'
 import { type Command, type Flag, type Flags, type Given, UsageError } from './command.ts'
-import { quoted, shortened } from './plain.ts'
+import { quoted, shortened } from './sanitize.ts'
 
 type Env = { readonly [name: string]: string | undefined }
 type Read = Map<string, string[]>

@@ -2,12 +2,12 @@
 
 import { DecodeError } from '../api/json-reader.ts'
 import type { Kind } from '../api/kind.ts'
-import { didYouMean } from '../api/nearest.ts'
+import { didYouMean } from '../api/did-you-mean.ts'
 import { isObject, type Json, type JsonObject } from '../api/object.ts'
 import { decodeYamlFile } from '../api/yaml-codec.ts'
 import { kinds } from '../kinds/index.ts'
 import { type Io, UsageError } from './command.ts'
-import { quoted } from './plain.ts'
+import { quoted } from './sanitize.ts'
 
 type Parsed = { readonly kind: Kind; readonly object: JsonObject }
 /** `at`: absent where the file has one object alone. */

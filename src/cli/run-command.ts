@@ -1,10 +1,10 @@
 // Finds the command that is meant, reads its flags, runs it, and turns whatever goes wrong into words and an exit code.
 
 import { ApiError } from '../api/errors.ts'
-import { didYouMean } from '../api/nearest.ts'
+import { didYouMean } from '../api/did-you-mean.ts'
 import { type Command, type Io, loaded, type Row, SeveralErrors, StartError, UsageError } from './command.ts'
 import { helpOf, overviewOf } from './help.ts'
-import { plainLines } from './plain.ts'
+import { plainLines } from './sanitize.ts'
 import { readFlags } from './read-flags.ts'
 
 /** 0: done. 1: failed, or differs. 2: wrongly asked. The rest say what a script may want to know. */

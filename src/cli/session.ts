@@ -3,16 +3,16 @@
 import { ApiError } from '../api/errors.ts'
 import type { Resources } from '../api/resources.ts'
 import { connect, type Fetch } from '../client/connect.ts'
-import { retrying } from '../client/retrying.ts'
-import { rowsFrom } from '../client/rows.ts'
-import { openTransport } from '../kubeconfig/transport.ts'
-import { connectionProblem } from '../kubeconfig/why-not.ts'
+import { retrying } from '../client/retry.ts'
+import { rowsFrom } from '../client/table-rows.ts'
+import { openTransport } from '../transport/transport.ts'
+import { connectionProblem } from '../transport/connection-error.ts'
 import { type Io, UsageError } from './command.ts'
-import { type Context, contextNamed, readContexts, readKey } from './contexts.ts'
+import { type Context, contextNamed, readContexts, readKey } from './login/contexts.ts'
 import { namespaceProblems } from './flags.ts'
-import { quoted } from './plain.ts'
+import { quoted } from './sanitize.ts'
 import { proxyEnv, proxyNote } from './proxy-env.ts'
-import { certificateIn, isNoTls, isUntrusted, lookAt, serverOf, untrusted, withFingerprint } from './trust.ts'
+import { certificateIn, isNoTls, isUntrusted, lookAt, serverOf, untrusted, withFingerprint } from './login/trust.ts'
 
 export type Session = {
   /** Name of the context; empty where the environment says it all. */

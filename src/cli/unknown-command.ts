@@ -1,6 +1,6 @@
 // What somebody may have meant who typed words that are no command. run-command.ts asks, when all else is lost.
 
-import { didYouMean } from '../api/nearest.ts'
+import { didYouMean } from '../api/did-you-mean.ts'
 
 /** What kubectl does and we leave to it. */
 const ofKubectl = new Set(
@@ -45,7 +45,7 @@ export async function hintFor(words: readonly string[], names: readonly string[]
 
 /** Loaded here alone: no other command line needs all kinds to be read. */
 async function isKind(word: string): Promise<boolean> {
-  const { kindWords } = await import('./kind-named.ts')
+  const { kindWords } = await import('./resolve-kind.ts')
   const known = kindWords()
   return known.includes(word) || known.includes(`${word}s`)
 }

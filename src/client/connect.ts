@@ -15,7 +15,7 @@ import {
   type Selection,
   type WriteOptions,
 } from '../api/resources.ts'
-import { errorOf } from './error-of.ts'
+import { errorOf } from './response-error.ts'
 import { readWarnings } from './read-warnings.ts'
 import { readWatch } from './watch-reader.ts'
 

@@ -4,8 +4,8 @@ import type { Kind, KindOf } from '../api/kind.ts'
 import type { Json, Resource } from '../api/object.ts'
 import type { DeleteOptions, PatchBody, Resources, Selection, WriteOptions } from '../api/resources.ts'
 import { connect as connectResources, type Fetch } from './connect.ts'
-import { follow, listAll } from './follow.ts'
-import { type RetryOptions, retrying } from './retrying.ts'
+import { follow, listAll } from './list-watch.ts'
+import { type RetryOptions, retrying } from './retry.ts'
 
 export { ApiError } from '../api/errors.ts'
 

@@ -7,7 +7,7 @@ import type { Json, JsonObject, OwnerReference, Ref, Resource } from '../api/obj
 import { type Resources, refOf } from '../api/resources.ts'
 import { ClusterRole, ClusterRoleBinding, mirrorLabel, Role, RoleBinding } from '../kinds/rbac.ts'
 import { mentions, startInformer } from '../reconcile/informer.ts'
-import { startLoop } from '../reconcile/loop.ts'
+import { startLoop } from '../reconcile/work-queue.ts'
 
 export type AccessRolesOptions = {
   readonly resources: Resources

@@ -7,7 +7,7 @@ import type { Resources } from '../api/resources.ts'
 import { aggregatedRules } from '../kinds/aggregation.ts'
 import { ClusterRole, type RoleObject } from '../kinds/rbac.ts'
 import { startInformer } from '../reconcile/informer.ts'
-import { startLoop } from '../reconcile/loop.ts'
+import { startLoop } from '../reconcile/work-queue.ts'
 
 export type AggregationOptions = {
   readonly resources: Resources

@@ -5,7 +5,7 @@ import type { Resources } from '../api/resources.ts'
 import { keyEnd } from '../kinds/key-end.ts'
 import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
 import { mentions, startInformer } from '../reconcile/informer.ts'
-import { startLoop } from '../reconcile/loop.ts'
+import { startLoop } from '../reconcile/work-queue.ts'
 
 export type ExpiryOptions = {
   readonly resources: Resources

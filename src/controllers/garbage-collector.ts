@@ -6,7 +6,7 @@ import type { Kind } from '../api/kind.ts'
 import type { JsonObject, OwnerReference, Ref, Resource } from '../api/object.ts'
 import type { Resources } from '../api/resources.ts'
 import { type Informer, mentions, startInformer } from '../reconcile/informer.ts'
-import { startLoop } from '../reconcile/loop.ts'
+import { startLoop } from '../reconcile/work-queue.ts'
 import { reaches } from './reach.ts'
 
 const day = 24 * 3600 * 1000

@@ -15,10 +15,10 @@ import {
   sourceOf,
   syncManager,
   withSourceUid,
-} from '../kinds/shared-source.ts'
+} from '../kinds/project-secret-source.ts'
 import { teamUidsOf } from '../kinds/team-uids.ts'
 import { mentions, startInformer } from '../reconcile/informer.ts'
-import { startLoop } from '../reconcile/loop.ts'
+import { startLoop } from '../reconcile/work-queue.ts'
 
 export type ProjectSecretOptions = {
   /** Objects as they lie there, to follow them by. */

@@ -5,7 +5,7 @@ import type { Resources } from '../api/resources.ts'
 import { ownerLabel, ownerRevocationName } from '../kinds/merged-revocation.ts'
 import { TokenRevocation } from '../kinds/token-revocation.ts'
 import { startInformer } from '../reconcile/informer.ts'
-import { startLoop } from '../reconcile/loop.ts'
+import { startLoop } from '../reconcile/work-queue.ts'
 
 export type RevocationSweepOptions = {
   readonly resources: Resources

@@ -6,7 +6,7 @@ import { ProjectSecret } from '../kinds/project-secret.ts'
 import { SecretVersion, versionLabel } from '../kinds/secret-version.ts'
 import { SharedSecret } from '../kinds/shared-secret.ts'
 import { startInformer } from '../reconcile/informer.ts'
-import { startLoop } from '../reconcile/loop.ts'
+import { startLoop } from '../reconcile/work-queue.ts'
 
 export type SecretVersionsOptions = {
   readonly resources: Resources

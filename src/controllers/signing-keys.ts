@@ -5,7 +5,7 @@ import { type Resources, refOf } from '../api/resources.ts'
 import { longestTokenTTL } from '../kinds/direct-cluster-endpoint-token.ts'
 import { SigningKey } from '../kinds/signing-key.ts'
 import { startInformer } from '../reconcile/informer.ts'
-import { startLoop } from '../reconcile/loop.ts'
+import { startLoop } from '../reconcile/work-queue.ts'
 
 export type SigningKeyOptions = {
   /** As somebody who may create them. */

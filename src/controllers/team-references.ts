@@ -8,7 +8,7 @@ import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
 import { Team } from '../kinds/team.ts'
 import { teamUidsAnnotation, teamUidsOf, withTeamUids } from '../kinds/team-uids.ts'
 import { latin1, startInformer } from '../reconcile/informer.ts'
-import { startLoop } from '../reconcile/loop.ts'
+import { startLoop } from '../reconcile/work-queue.ts'
 
 export type TeamReferencesOptions = {
   readonly resources: Resources

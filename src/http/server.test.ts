@@ -5,7 +5,7 @@ import { request } from 'node:http'
 import { test } from 'node:test'
 import { defineKind } from '../api/kind.ts'
 import { type Document, documentOf, type Resources } from '../api/resources.ts'
-import { openFairLimits } from '../serving/fair-limits.ts'
+import { openFairLimits } from '../serving/inflight-limits.ts'
 import { listenHttp } from '../serving/listener.ts'
 import { requestHandler, type ServerOptions } from './server.ts'
 

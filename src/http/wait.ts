@@ -3,7 +3,7 @@
 import { badRequest } from '../api/errors.ts'
 import type { Verb } from '../api/kind.ts'
 import { type Exchange, isSet } from '../serving/exchange.ts'
-import type { Standing } from './access.ts'
+import type { Standing } from './auth-filter.ts'
 import type { ResourceInfo } from './request-info.ts'
 
 const versioned: readonly Verb[] = ['get', 'list', 'deletecollection']

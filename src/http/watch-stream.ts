@@ -2,7 +2,7 @@
 
 import type { Kind } from '../api/kind.ts'
 import { type Document, documentOf, type Watch, type WatchEvent, watchEvent } from '../api/resources.ts'
-import { breakOff } from '../serving/break-off.ts'
+import { breakOff } from '../serving/abort-response.ts'
 import type { Exchange } from '../serving/exchange.ts'
 import { warningHeaders } from '../serving/respond.ts'
 import type { View } from './negotiate.ts'

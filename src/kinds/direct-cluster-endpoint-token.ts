@@ -6,8 +6,8 @@ import { invalid, invalidValue } from '../api/errors.ts'
 import { defineKind, type KindOf, type Tools } from '../api/kind.ts'
 import { type Resource, timestamp } from '../api/object.ts'
 import { closed, integer, type Static, struct, text, time } from '../api/schema.ts'
-import { checkScope } from './scope-checks.ts'
-import { scope } from './shapes.ts'
+import { checkScope } from './scope-validation.ts'
+import { scope } from './shared-schema.ts'
 
 const spec = struct(
   'What the token is to be.',

@@ -2,7 +2,7 @@
 
 import { isObject, type Json } from '../api/object.ts'
 import type { Schema } from '../api/schema.ts'
-import { scope as scopeSchema } from './shapes.ts'
+import { scope as scopeSchema } from './shared-schema.ts'
 
 export const isKnownScope = (scope: unknown): boolean =>
   scope === undefined || isKnown(scopeSchema as unknown as Schema, scope as Json)

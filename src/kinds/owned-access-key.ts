@@ -9,9 +9,9 @@ import type { Resource } from '../api/object.ts'
 import { closed, flag, integer, list, mapOf, oneOf, type Static, struct, text, time } from '../api/schema.ts'
 import { isMistyped, makeKey } from './key-format.ts'
 import { joinActivity, rotation } from './key-rotation.ts'
-import { revokedByKey } from './lost-ground.ts'
-import { checkScope } from './scope-checks.ts'
-import { callerAsOwner, scope } from './shapes.ts'
+import { revokedByKey } from './revocation-triggers.ts'
+import { checkScope } from './scope-validation.ts'
+import { callerAsOwner, scope } from './shared-schema.ts'
 import { meansTeam } from './team-uids.ts'
 
 const identity = struct('Single sign-on login data, if available.', {

@@ -19,9 +19,9 @@ import {
   sharedGrants,
   sharedReaders,
   sharedRights,
-} from './shapes.ts'
+} from './shared-schema.ts'
 import { ownerName } from './shared-secret.ts'
-import { keepCopy, keepSourceUid, sourceOf } from './shared-source.ts'
+import { keepCopy, keepSourceUid, sourceOf } from './project-secret-source.ts'
 
 const sharedSecretRef = struct('The SharedSecret whose data this secret follows.', {
   name: text('Name of the SharedSecret.'),

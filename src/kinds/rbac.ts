@@ -6,7 +6,7 @@ import { defineKind, type Kind } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
 import { closed, list, mapOf, type Static, struct, text } from '../api/schema.ts'
 import { checkAggregation } from './aggregation.ts'
-import { userNamed } from './shapes.ts'
+import { userNamed } from './shared-schema.ts'
 
 const policyRule = struct(
   'What may be done with what.',

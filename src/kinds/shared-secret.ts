@@ -17,7 +17,7 @@ import {
   sharedGrants,
   sharedReaders,
   sharedRights,
-} from './shapes.ts'
+} from './shared-schema.ts'
 
 const spec = struct('Desired state of the shared secret.', {
   displayName: text('Name shown to people.'),

@@ -7,7 +7,7 @@ import { defineKind, type KindOf, type Tools, type Who } from '../api/kind.ts'
 import { dnsLabel, isReservedName } from '../api/names.ts'
 import type { JsonObject, Resource } from '../api/object.ts'
 import { list, mapList, type Static, setOf, struct, text } from '../api/schema.ts'
-import { revokedByTeam } from './lost-ground.ts'
+import { revokedByTeam } from './revocation-triggers.ts'
 import {
   access,
   checkAccess,
@@ -18,7 +18,7 @@ import {
   sharedGrants,
   sharedReaders,
   sharedRights,
-} from './shapes.ts'
+} from './shared-schema.ts'
 import { ownerName } from './shared-secret.ts'
 
 const imagePullSecret = struct('A reference to an image pull secret; grants nothing by itself.', {

@@ -7,7 +7,7 @@ import type { Filter, Selection } from '../api/resources.ts'
 import { parseFieldSelector, parseLabelSelector, SelectorError } from '../api/selector.ts'
 import type { Entry, Key, ListQuery, ListResult } from '../storage/store.ts'
 import type { Context } from './context.ts'
-import { openPart } from './open-part.ts'
+import { openPart } from './unencrypted-part.ts'
 
 type Test = (entry: Entry) => boolean
 

@@ -5,9 +5,9 @@ import { notFound } from '../api/errors.ts'
 import type { Kind, Subresource } from '../api/kind.ts'
 import type { Json, Ref, Resource } from '../api/object.ts'
 import { type Document, documentOf, type WriteOptions } from '../api/resources.ts'
-import { commitChange } from './besides.ts'
+import { commitChange } from './companion-writes.ts'
 import { type Context, keyOf, refOf } from './context.ts'
-import { encode, load, present, presentStored, visible } from './redact.ts'
+import { encode, load, present, presentStored, visible } from './object-codec.ts'
 import { isConflict, translate } from './store-errors.ts'
 
 /** The subresource that a kind has under this name, and the part of it that is meant: `history/3` is part 3 of history. */

@@ -13,17 +13,17 @@ import {
 } from '../api/object.ts'
 import { type Document, documentOf, type WriteOptions } from '../api/resources.ts'
 import type { Op } from '../storage/store.ts'
-import { type Admitted, admit } from './admit.ts'
-import { commitChange } from './besides.ts'
+import { type Admitted, admit } from './admission.ts'
+import { commitChange } from './companion-writes.ts'
 import { type Context, keyOf, refOf } from './context.ts'
 import type { FieldPath } from './field-path.ts'
-import { isSameApartFromTimes, trackUpdate } from './managed-fields.ts'
+import { isSameApartFromTimes, trackUpdate } from '../smd/update.ts'
 import { nextMetadata } from './metadata.ts'
-import { type Received, receive } from './receive.ts'
-import { carryOver, encode, load, present, presentStored, visible } from './redact.ts'
+import { type Received, receive } from './decode.ts'
+import { carryOver, encode, load, present, presentStored, visible } from './object-codec.ts'
 import { maySee, secretFields, withoutFields, writtenBy } from './secret-fields.ts'
 import { isConflict, translate } from './store-errors.ts'
-import { isEqual } from './typed-compare.ts'
+import { isEqual } from '../smd/compare.ts'
 
 export async function update(
   ctx: Context,

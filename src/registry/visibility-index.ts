@@ -2,7 +2,7 @@
 
 import { nameTerm, userTerm } from '../api/candidates.ts'
 import type { Kind } from '../api/kind.ts'
-import { parseStored } from '../api/parsed.ts'
+import { parseStored } from '../api/parse-cache.ts'
 import type { Entry, Store } from '../storage/store.ts'
 
 export type VisibilityIndex = {

@@ -12,13 +12,13 @@ import {
   watchEvent,
 } from '../api/resources.ts'
 import { type Cursor, type Entry, StoreError, type StoreEvent } from '../storage/store.ts'
-import { presentAmong } from './broken-seal.ts'
+import { presentAmong } from './undecryptable.ts'
 import type { Context } from './context.ts'
 import { checkMatch } from './list.ts'
 import { select, stateOf } from './selection.ts'
-import { mustReach, parseVersion } from './versions.ts'
-import { eventOf } from './watch-events.ts'
-import { fixedView, type Move, movingView, type View, viewedAt } from './watch-view.ts'
+import { mustReach, parseVersion } from './resource-version.ts'
+import { eventOf } from './watch-event-cache.ts'
+import { fixedView, type Move, movingView, type View, viewedAt } from './watch-filter.ts'
 
 /** What one `next` hands out at most: the last event may go beyond the bytes. */
 const mostEvents = 256

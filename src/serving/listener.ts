@@ -9,7 +9,7 @@ import { ApiError } from '../api/errors.ts'
 import { answerClientErrorWith } from './client-error.ts'
 import type { Request, Response } from './exchange.ts'
 import { refuseLargeFirstHeads } from './first-head.ts'
-import { isBehindLast, lingering } from './linger.ts'
+import { isBehindLast, lingering } from './lingering-close.ts'
 import type { CertificateSource } from './tls.ts'
 
 // Not imported: see kubeconfig/transport.ts.

@@ -6,11 +6,11 @@
 import { closeSync, openSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import type { RingKey } from './key-ring.ts'
-import { sumOf } from './record-sum.ts'
-import { openStream, sealStream } from './sealed-stream.ts'
-import { DamagedError, whyUnusable } from './sqlite-errors.ts'
-import { bringUpToDate, FILE_VERSION, type LogRow, readMeta, sumOfRow, writeMeta } from './sqlite-schema.ts'
-import { SLOTS } from './sqlite-table.ts'
+import { sumOf } from './checksum.ts'
+import { openStream, sealStream } from './encrypted-stream.ts'
+import { DamagedError, whyUnusable } from './sqlite/errors.ts'
+import { bringUpToDate, FILE_VERSION, type LogRow, readMeta, sumOfRow, writeMeta } from './sqlite/schema.ts'
+import { SLOTS } from './sqlite/table.ts'
 
 /** Files that go along, by name: what clients know a server by. */
 export type Files = { readonly [name: string]: Uint8Array }

@@ -2,7 +2,7 @@
 
 import { type Held, sortKey } from './entry.ts'
 import { termsOf as labelTerms } from './labels.ts'
-import type { Overlay } from './overlay.ts'
+import type { Overlay } from './snapshot.ts'
 import {
   addKey,
   nextKey,

@@ -3,8 +3,8 @@
 import { type Fields, recordsIn } from './backup.ts'
 import type { RingKey } from './key-ring.ts'
 import { labelsOf } from './labels.ts'
-import { openStream } from './sealed-stream.ts'
-import { SLOTS } from './sqlite-table.ts'
+import { openStream } from './encrypted-stream.ts'
+import { SLOTS } from './sqlite/table.ts'
 import type { Entry } from './store.ts'
 import { MOST_DAMAGES, placeOf, problemOf, type Verified } from './verify.ts'
 

@@ -4,9 +4,9 @@
 // the same batch. While it is being written the next one gathers: that is how concurrent commits share an fsync.
 
 import { checkValue } from './entry.ts'
-import { judge, type Pending, type Verdict } from './judge.ts'
+import { judge, type Pending, type Verdict } from './compare-and-swap.ts'
 import { labelsOf } from './labels.ts'
-import type { HeldEvent, Replica } from './replica.ts'
+import type { HeldEvent, Replica } from './watch-cache.ts'
 import { type Op, StoreError } from './store.ts'
 
 export type Batch = { readonly events: readonly HeldEvent[]; readonly revision: number; readonly time: number }

@@ -3,7 +3,7 @@
 import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { codeOf, isDamaged, plainWords } from './sqlite-errors.ts'
+import { codeOf, isDamaged, plainWords } from './sqlite/errors.ts'
 
 const BUSY = 5
 

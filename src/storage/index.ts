@@ -1,12 +1,12 @@
 // The list of engines, and the one way to open them: a store and the activity table that belongs to it. Called by bin.
 
 import { join } from 'node:path'
-import { type Activity, openActivity } from './activity.ts'
+import { type Activity, openActivity } from './last-used.ts'
 import { openMemoryStore } from './memory.ts'
-import { openReplica } from './replica.ts'
-import { openSqliteStore, type Told } from './sqlite.ts'
-import { whyUnusable } from './sqlite-errors.ts'
-import { loadLog } from './sqlite-load.ts'
+import { openReplica } from './watch-cache.ts'
+import { openSqliteStore, type Told } from './sqlite/store.ts'
+import { whyUnusable } from './sqlite/errors.ts'
+import { loadLog } from './sqlite/load.ts'
 import type { Store } from './store.ts'
 
 export type Storage = { readonly store: Store; readonly activity: Activity; close(): Promise<void> }

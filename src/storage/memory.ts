@@ -3,7 +3,7 @@
 import { openCommitQueue } from './commit-queue.ts'
 import { putText } from './entry.ts'
 import type { HistoryBounds } from './event-log.ts'
-import { openReplica } from './replica.ts'
+import { openReplica } from './watch-cache.ts'
 import type { Store } from './store.ts'
 
 export type MemoryOptions = { readonly now?: () => number; readonly history?: HistoryBounds }

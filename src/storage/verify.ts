@@ -2,10 +2,10 @@
 
 import { DatabaseSync } from 'node:sqlite'
 import { isObject } from '../api/object.ts'
-import { sumOf } from './record-sum.ts'
-import { isNoDatabase, plainWords, whyUnseen } from './sqlite-errors.ts'
-import { FILE_VERSION, type LogRow, sumOfRow } from './sqlite-schema.ts'
-import { SLOTS } from './sqlite-table.ts'
+import { sumOf } from './checksum.ts'
+import { isNoDatabase, plainWords, whyUnseen } from './sqlite/errors.ts'
+import { FILE_VERSION, type LogRow, sumOfRow } from './sqlite/schema.ts'
+import { SLOTS } from './sqlite/table.ts'
 
 export type Verified = {
   readonly records: number

@@ -4,9 +4,9 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { systemCaller } from '../../src/api/caller.ts'
-import { openHouse } from '../../src/bin/house.ts'
+import { openHouse } from '../../src/apiserver/build.ts'
 import { OwnedAccessKey } from '../../src/kinds/owned-access-key.ts'
-import { TokenReview } from '../../src/kinds/reviews-of-others.ts'
+import { TokenReview } from '../../src/kinds/subject-reviews.ts'
 import { openStorage } from '../../src/storage/index.ts'
 
 const day = 24 * 3600

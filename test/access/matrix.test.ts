@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { ApiError } from '../../src/api/errors.ts'
 import type { Question } from '../../src/api/kind.ts'
 import type { Judgement } from '../../src/api/permissions.ts'
-import type { House } from '../../src/bin/house.ts'
+import type { House } from '../../src/apiserver/build.ts'
 import { type Ask, mayDo } from './evaluator.ts'
 import { build, type Dice, dice, makeWorld, ours, spaces, teamNames, verbs } from './worlds.ts'
 

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { JwtVerifier } from 'aws-jwt-verify'
-import type { Claims } from '../../src/auth/token.ts'
+import type { Claims } from '../../src/auth/tokens/token.ts'
 import { keys, must, openStage, ours, type Person, rbac, refused, type Stage, soon, teams } from './people.ts'
 
 const tokens = `${ours}/directclusterendpointtokens`

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import type { JsonObject } from '../../src/api/object.ts'
-import { openHouse } from '../../src/bin/house.ts'
+import { openHouse } from '../../src/apiserver/build.ts'
 import { OwnedAccessKey } from '../../src/kinds/owned-access-key.ts'
 import { ProjectSecret } from '../../src/kinds/project-secret.ts'
 import { ClusterRole, ClusterRoleBinding, Role, RoleBinding } from '../../src/kinds/rbac.ts'

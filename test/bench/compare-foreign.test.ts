@@ -11,7 +11,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import type { TLSSocket } from 'node:tls'
 import { issueCertificate, makeAuthority } from '../../src/serving/certificate.ts'
-import { ConfigMap } from '../../src/vcluster/kinds.ts'
+import { ConfigMap } from '../../src/vcluster/sync/kinds.ts'
 import { startOwnCluster } from '../support/cluster-process.ts'
 import { exec } from '../support/exec.ts'
 

@@ -6,7 +6,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { Resource } from '../../src/api/object.ts'
-import { flagsOf } from '../../src/cli/access-key-life.ts'
+import { flagsOf } from '../../src/cli/keys/access-key-lifecycle.ts'
 import { openHome, signedIn } from '../support/cli-home.ts'
 
 const { server, home } = await signedIn()

@@ -7,7 +7,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { fingerprintOf } from '../../src/cli/trust.ts'
+import { fingerprintOf } from '../../src/cli/login/trust.ts'
 import { type CliHome, openHome } from '../support/cli-home.ts'
 import { type Server, startServer } from '../support/server.ts'
 

@@ -8,7 +8,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 import { constants } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { fingerprintOf } from '../../src/cli/trust.ts'
+import { fingerprintOf } from '../../src/cli/login/trust.ts'
 import { type CliHome, openHome, signedIn } from '../support/cli-home.ts'
 import { openFiu } from '../support/fiu.ts'
 import { notRun } from '../support/missing.ts'

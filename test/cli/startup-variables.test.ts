@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { before, test } from 'node:test'
-import { startupVariables } from '../../src/cli/startup-variables.ts'
+import { startupVariables } from '../../src/cli/secrets/startup-variables.ts'
 import { signedIn } from '../support/cli-home.ts'
 
 const { home } = await signedIn()

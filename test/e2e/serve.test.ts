@@ -126,7 +126,7 @@ test('a data directory without write permission is refused with whose it is', ()
   chmodSync(data, 0o555)
   // Root may write everywhere: it becomes somebody else, once it has read the program.
   const code = `
-    const { serve } = await import(${JSON.stringify(join(import.meta.dirname, '../../src/bin/serve.ts'))})
+    const { serve } = await import(${JSON.stringify(join(import.meta.dirname, '../../src/cmd/serve.ts'))})
     if (process.geteuid() === 0) process.setuid(65534)
     await serve(['--data', ${JSON.stringify(data)}], {}).catch(({ message }) => console.log(message))`
   const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', code], {

@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Json, Resource } from '../../src/api/object.ts'
-import { Endpoints, type EndpointsObject, Service } from '../../src/vcluster/kinds.ts'
+import { Endpoints, type EndpointsObject, Service } from '../../src/vcluster/sync/kinds.ts'
 import { endpoints, people, service, until } from '../support/cluster.ts'
 import { type ClusterProcess, killProgram, startCluster, startProgram } from '../support/cluster-process.ts'
 

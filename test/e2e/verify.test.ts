@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, test } from 'node:test'
-import { type LogRow, sumOfRow } from '../../src/storage/sqlite-schema.ts'
+import { type LogRow, sumOfRow } from '../../src/storage/sqlite/schema.ts'
 import { startServer } from '../support/server.ts'
 import { group, openWire } from '../support/wire.ts'
 

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { afterEach, describe, test } from 'node:test'
-import type { ReviewedKey } from '../../src/gateway/reviews.ts'
+import type { ReviewedKey } from '../../src/gateway/auth/token-review-cache.ts'
 import { eventually, openBare } from '../support/wire.ts'
 import { type Options, openBackend, openTestGateway, type TestGateway } from './in-process.ts'
 

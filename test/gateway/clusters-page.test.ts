@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { evaluate } from '@marcbachmann/cel-js'
 import { parse } from 'yaml'
 import type { Scope } from '../../src/api/caller.ts'
-import { audiencesOf, type Claims, claimsOf } from '../../src/auth/token.ts'
+import { audiencesOf, type Claims, claimsOf } from '../../src/auth/tokens/token.ts'
 import { blocksOf, readDocument } from '../support/docs.ts'
 
 type Shape = { readonly [key: string]: Shape | readonly [Shape] | 'text' | 'texts' }

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { afterEach, test } from 'node:test'
 import { type CryptoKey, importJWK } from 'jose'
-import { type CredentialsOptions, openCredentials } from '../../src/gateway/credentials.ts'
+import { type CredentialsOptions, openCredentials } from '../../src/gateway/auth/authenticator.ts'
 import type { Request } from '../../src/serving/exchange.ts'
 import { eventually } from '../support/wire.ts'
 import { kid, makeKeys, type Options, openBackend, openTestGateway, type TestGateway } from './in-process.ts'

@@ -6,9 +6,9 @@ import { constants, createSecureServer, type ServerHttp2Session, type ServerHttp
 import { type AddressInfo, connect as connectTcp, createServer as createTcp, type Server, type Socket } from 'node:net'
 import { afterEach, describe, test } from 'node:test'
 import { createServer as createTls } from 'node:tls'
-import type { Connect } from '../../src/gateway/connections.ts'
-import { type Place, takePlace } from '../../src/gateway/shared.ts'
-import { openDial } from '../../src/kubeconfig/transport.ts'
+import type { Connect } from '../../src/gateway/proxy/connections.ts'
+import { type Place, takePlace } from '../../src/gateway/proxy/http2-pool.ts'
+import { openDial } from '../../src/transport/transport.ts'
 import { issueCertificate, makeAuthority } from '../../src/serving/certificate.ts'
 import { eventually } from '../support/wire.ts'
 

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Json } from '../../src/api/object.ts'
-import { openRevocations, type Revocations } from '../../src/gateway/revocations.ts'
+import { openRevocations, type Revocations } from '../../src/gateway/auth/revocations.ts'
 import { TokenRevocation } from '../../src/kinds/token-revocation.ts'
 import { openHouse } from '../support/in-process.ts'
 import { eventually } from '../support/wire.ts'

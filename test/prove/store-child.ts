@@ -3,7 +3,7 @@
 import { Buffer } from 'node:buffer'
 import { openSync, writeSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'
-import { openSqliteStore } from '../../src/storage/sqlite.ts'
+import { openSqliteStore } from '../../src/storage/sqlite/store.ts'
 import type { Entry, Key } from '../../src/storage/store.ts'
 
 const [file = '', said = '', seed = ''] = process.argv.slice(2)

@@ -2,7 +2,7 @@
 // Started and killed by cluster-process.ts with: DIRECTORY PORT
 
 import { prefix } from '../../src/api/paths.ts'
-import { clusterKinds } from '../../src/vcluster/kinds.ts'
+import { clusterKinds } from '../../src/vcluster/sync/kinds.ts'
 import { openFront, openHouse } from './in-process.ts'
 
 const [, , directory = '', port = '0'] = process.argv

@@ -3,7 +3,7 @@
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Access } from '../../src/kubeconfig/access.ts'
+import type { Access } from '../../src/transport/cluster-config.ts'
 import { issueCertificate, makeAuthority } from '../../src/serving/certificate.ts'
 import { kubeconfigOf } from './kubeconfig.ts'
 import { freePort } from './ports.ts'

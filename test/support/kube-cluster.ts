@@ -8,8 +8,8 @@ import type { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Access } from '../../src/kubeconfig/access.ts'
-import { openTransport } from '../../src/kubeconfig/transport.ts'
+import type { Access } from '../../src/transport/cluster-config.ts'
+import { openTransport } from '../../src/transport/transport.ts'
 import { type KubeWishes, prepareKube } from './kube-arguments.ts'
 
 export type KubeBinaries = { readonly apiserver: string; readonly etcd: string }

@@ -5,7 +5,7 @@ import { invalidValue } from '../../src/api/errors.ts'
 import type { Kind } from '../../src/api/kind.ts'
 import type { JsonObject, Resource } from '../../src/api/object.ts'
 import type { Resources } from '../../src/api/resources.ts'
-import { clusterKinds, Endpoints, type EndpointsObject, Secret, Service } from '../../src/vcluster/kinds.ts'
+import { clusterKinds, Endpoints, type EndpointsObject, Secret, Service } from '../../src/vcluster/sync/kinds.ts'
 
 type Prepare = NonNullable<Kind['prepare']>
 type Validate = NonNullable<Kind['validate']>

@@ -1,7 +1,7 @@
 // A program that takes locks whenever it is told to, and says whether it was alone with each. lock.test.ts starts two of them.
 
 import { mkdir, rmdir, stat } from 'node:fs/promises'
-import { locked } from '../../src/bin/lock.ts'
+import { locked } from '../../src/host/file-lock.ts'
 
 const options = { tell: () => {}, staleAfter: 1000, touchEvery: 20 }
 

@@ -2,7 +2,7 @@
 
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { type LogRow, sumOfRow } from '../../src/storage/sqlite-schema.ts'
+import { type LogRow, sumOfRow } from '../../src/storage/sqlite/schema.ts'
 
 /** The newest of that name in a bucket that begins so. */
 export function changeStored(

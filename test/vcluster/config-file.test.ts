@@ -4,8 +4,8 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { defaultConfig, loadConfig } from '../../src/vcluster/config.ts'
-import { jsonSchema } from '../../src/vcluster/config-schema.ts'
+import { defaultConfig, loadConfig } from '../../src/vcluster/config/config.ts'
+import { jsonSchema } from '../../src/vcluster/config/schema.ts'
 
 const load = (text: string, whyNoPatches?: string) => loadConfig(new TextEncoder().encode(text), { whyNoPatches })
 const shown = (list: readonly { line: number; column: number; message: string }[]) =>

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { addressGuard } from '../../src/vcluster/networks.ts'
+import { addressGuard } from '../../src/vcluster/config/address-policy.ts'
 
 const guard = addressGuard({ allowed: [], denied: [], apiServer: ['203.0.113.5', '2001:db8::5'] })
 

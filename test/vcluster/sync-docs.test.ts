@@ -6,13 +6,13 @@ import { parseAllDocuments } from 'yaml'
 import type { Kind } from '../../src/api/kind.ts'
 import type { Resource } from '../../src/api/object.ts'
 import type { Resources } from '../../src/api/resources.ts'
-import { flags, timeoutOf, timeoutProblem } from '../../src/bin/sync-flags.ts'
+import { flags, timeoutOf, timeoutProblem } from '../../src/vcluster/sync/flags.ts'
 import { readFlags } from '../../src/cli/read-flags.ts'
-import { reasons } from '../../src/vcluster/condition.ts'
-import { startEndpointSync } from '../../src/vcluster/endpoints.ts'
-import { holdLease } from '../../src/vcluster/lease.ts'
-import { openReferents } from '../../src/vcluster/referents.ts'
-import { specialAddresses } from '../../src/vcluster/special-addresses.ts'
+import { reasons } from '../../src/vcluster/sync/condition.ts'
+import { startEndpointSync } from '../../src/vcluster/sync/endpoints-controller.ts'
+import { holdLease } from '../../src/vcluster/sync/leader-election.ts'
+import { openReferents } from '../../src/vcluster/sync/reference-sync.ts'
+import { specialAddresses } from '../../src/vcluster/config/special-addresses.ts'
 import { endpoints, openCluster, people, until } from '../support/cluster.ts'
 import { blocksOf, readDocument } from '../support/docs.ts'
 
@@ -181,7 +181,7 @@ async function bringAll(
     const referent = { apiVersion: 'v1', kind, ...at, hostNamespace: 'team', hostName: there.name, path: '' }
     const object = (metadata: object, data: object) =>
       ({ apiVersion: 'v1', kind, metadata, data }) as unknown as Resource
-    const { clusterKinds } = await import('../../src/vcluster/kinds.ts')
+    const { clusterKinds } = await import('../../src/vcluster/sync/kinds.ts')
     const own = clusterKinds.find(one => one.kind === kind)
     await v.create(object(at, { a: 'YQ==' }))
     await bring(referent)

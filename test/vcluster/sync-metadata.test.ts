@@ -5,11 +5,11 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, test } from 'node:test'
 import type { Resource } from '../../src/api/object.ts'
-import { loadConfig } from '../../src/vcluster/config.ts'
-import type { EndpointSync } from '../../src/vcluster/endpoints.ts'
-import { ConfigMap } from '../../src/vcluster/kinds.ts'
-import { hostName, shortName } from '../../src/vcluster/names.ts'
-import { openSync } from '../../src/vcluster/sync.ts'
+import { loadConfig } from '../../src/vcluster/config/config.ts'
+import type { EndpointSync } from '../../src/vcluster/sync/endpoints-controller.ts'
+import { ConfigMap } from '../../src/vcluster/sync/kinds.ts'
+import { hostName, shortName } from '../../src/vcluster/sync/names.ts'
+import { openSync } from '../../src/vcluster/sync/sync.ts'
 import { type Cluster, endpoints, openCluster, people, until } from '../support/cluster.ts'
 
 const mark = 'vcluster.platform.sh/'
@@ -292,6 +292,6 @@ test('entries of allowedMetadataKeys and deniedMetadataKeys are checked, each wi
 
 test('docs/SYNCER.md lists every domain whose keys do not cross by default', async () => {
   const page = readFileSync(join(import.meta.dirname, '../../docs/SYNCER.md'), 'utf8')
-  const { deniedDomains } = await import('../../src/vcluster/denied-domains.ts')
+  const { deniedDomains } = await import('../../src/vcluster/config/denied-domains.ts')
   for (const { domain, who } of deniedDomains) assert.ok(page.includes(`\n| \`${domain}/\` | ${who} |\n`), domain)
 })

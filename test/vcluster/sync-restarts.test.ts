@@ -5,9 +5,9 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Resource } from '../../src/api/object.ts'
 import type { Resources } from '../../src/api/resources.ts'
-import { type SyncOptions, startEndpointSync } from '../../src/vcluster/endpoints.ts'
-import { type EndpointsObject, Service } from '../../src/vcluster/kinds.ts'
-import { hostName } from '../../src/vcluster/names.ts'
+import { type SyncOptions, startEndpointSync } from '../../src/vcluster/sync/endpoints-controller.ts'
+import { type EndpointsObject, Service } from '../../src/vcluster/sync/kinds.ts'
+import { hostName } from '../../src/vcluster/sync/names.ts'
 import { type Cluster, endpoints, openCluster, people, sideBySide, until } from '../support/cluster.ts'
 
 type People = ReturnType<typeof people>

@@ -1,13 +1,13 @@
 // One patch on one object: finds the places, asks the sandbox or the names, and writes what came out. Called by apply.ts.
 
 import { type Draft, isObject, type Json, type JsonObject } from '../../api/object.ts'
-import { MARK } from '../names.ts'
+import { MARK } from '../sync/names.ts'
 import { cloneJson, cloneValue, isSame, readAt, removeAll, writeAt } from './edit.ts'
 import { parseExpression } from './expression.ts'
 import { rewriteSelector } from './label-selector.ts'
 import type { Patch, Reference } from './patch.ts'
 import { type ConcretePath, type Match, matchPath, type Path, parsePath, showPath } from './path.ts'
-import { isProtected, mayHoldProtected, restoreProtected } from './protect.ts'
+import { isProtected, mayHoldProtected, restoreProtected } from './protected-paths.ts'
 import { type Direction, type NamespaceMapping, type Referent, rewriteReference } from './reference.ts'
 import type { Batch, Evaluated, Sandbox } from './sandbox.ts'
 

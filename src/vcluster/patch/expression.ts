@@ -1,8 +1,8 @@
 // Reads one expression with a real parser: what is wrong with it and where, and which names it uses. Called at load.
 
 import { type AnyNode, type Comment, parseExpressionAt } from 'acorn'
-import { didYouMean } from '../../api/nearest.ts'
-import { freeNames, visit } from './free-names.ts'
+import { didYouMean } from '../../api/did-you-mean.ts'
+import { freeNames, visit } from './free-variables.ts'
 import { PARAMETERS, PROGRAM_OFFSET, type ProgramProblem, parseProgram } from './program.ts'
 
 /** `offset` counts characters of the expression from 0. */

@@ -1,7 +1,7 @@
 // A label selector said for the other side: keys, and in single-namespace mode the namespace. Called for `labels` patches.
 
 import { emptyMap, isObject, type Json, type JsonObject } from '../../api/object.ts'
-import { hostLabelKey, MARK } from '../names.ts'
+import { hostLabelKey, MARK } from '../sync/names.ts'
 import type { Direction, Naming } from './reference.ts'
 
 /** All namespaces of a virtual cluster share one on the host, so a selector must also say which one it means. */

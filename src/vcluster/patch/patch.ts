@@ -1,6 +1,6 @@
 // One entry of `sync.toHost.endpoints.patches` (SPEC §2.10), and everything that can be wrong with a list of them.
 
-import { didYouMean } from '../../api/nearest.ts'
+import { didYouMean } from '../../api/did-you-mean.ts'
 import { isObject, type JsonObject } from '../../api/object.ts'
 import { parseExpression } from './expression.ts'
 import { PathError, parsePath, showPath } from './path.ts'

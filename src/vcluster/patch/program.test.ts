@@ -6,7 +6,7 @@ import { after, test } from 'node:test'
 import { type AnyNode, type ModuleDeclaration, parse, parseExpressionAt, type Statement } from 'acorn'
 import fc from 'fast-check'
 import { parseExpression } from './expression.ts'
-import { visit } from './free-names.ts'
+import { visit } from './free-variables.ts'
 import { openSandbox } from './sandbox.ts'
 
 const sandbox = openSandbox({ workers: 1 })

@@ -2,7 +2,7 @@
 // sandbox compiles, because both get it from here. Pure.
 
 import { type AnyNode, type Expression, type Options, type Program, parse } from 'acorn'
-import { visit } from './free-names.ts'
+import { visit } from './free-variables.ts'
 
 /** Names bound for an expression, in the order in which the realm passes their values. */
 export const PARAMETERS = ['value', 'valueExists', 'context', 'atob', 'btoa', 'virtualToHostDNS'] as const

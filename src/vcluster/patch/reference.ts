@@ -1,7 +1,7 @@
 // What a reference patch does with a value: the name of another object, or a label selector, said for the other side. Pure.
 
 import { isObject, type Json, type JsonObject } from '../../api/object.ts'
-import { hostName, shortName } from '../names.ts'
+import { hostName, shortName } from '../sync/names.ts'
 import { cloneJson, readAt, writeAt } from './edit.ts'
 import type { Reference } from './patch.ts'
 import { type ConcretePath, matchPath, parsePath, showPath } from './path.ts'

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { hostName } from '../names.ts'
+import { hostName } from '../sync/names.ts'
 import { makeFunctions } from './sandbox-functions.ts'
 
 const { atob, btoa, makeDns } = makeFunctions()

@@ -1,0 +1,28 @@
+// What was parsed is not parsed again, as long as there is room for it.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { parseStored } from './parse-cache.ts'
+
+const stored = (name: string, size = 0) =>
+  new TextEncoder().encode(`{"metadata":{"name":"${name}","annotations":{"x":"${'x'.repeat(size)}"}}}`)
+
+test('the same bytes are parsed once, others that say the same are parsed for themselves', () => {
+  const bytes = stored('a')
+  const object = parseStored(bytes)
+  assert.equal(object.metadata.name, 'a')
+  assert.equal(parseStored(bytes), object)
+  assert.notEqual(parseStored(stored('a')), object)
+})
+
+test('the oldest go when there is no room, and what is very large is not kept at all', () => {
+  const old = stored('old')
+  const before = parseStored(old)
+  const many = Array.from({ length: 5000 }, (_, index) => stored(`n${index}`, 1000))
+  for (const one of many) parseStored(one)
+  assert.notEqual(parseStored(old), before)
+  const newest = many.at(-1) as Uint8Array
+  assert.equal(parseStored(newest), parseStored(newest))
+  const large = stored('large', 100_000)
+  assert.notEqual(parseStored(large), parseStored(large))
+})

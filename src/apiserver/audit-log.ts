@@ -1,0 +1,108 @@
+// Opens the audit log as the settings say: policy, place and metrics. serve and gateway call it.
+
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { type Audit, openAudit } from '../serving/audit.ts'
+import { openFilePlace } from '../serving/audit-file.ts'
+import { defaultPolicy, type Policy } from '../serving/audit-policy.ts'
+import { hashWith, saltIn } from '../serving/audit-redact.ts'
+import { openSink, type Sink, streamPlace } from '../serving/audit-sink.ts'
+import type { Guard } from '../serving/unknown-key-limiter.ts'
+import type { Metrics } from '../serving/metrics.ts'
+import { saltFileIn } from '../cmd/audit-hash.ts'
+import { fileProblem, writeProblem } from '../host/fs-errors.ts'
+import { type Settings, SettingsError } from './settings.ts'
+
+export type AuditSettings = Pick<
+  Settings,
+  'audit.log' | 'audit.policy' | 'audit.maxSize' | 'audit.maxFiles' | 'audit.maxAge' | 'audit.refuseWrites'
+>
+
+export type AuditLogOptions = {
+  readonly settings: AuditSettings
+  readonly directory: string
+  /** Of the hashes; default: the one in the directory. */
+  readonly salt?: Buffer
+  readonly metrics: Metrics
+  readonly sourcesOf: Guard['sourcesOf']
+  readonly now: () => number
+  readonly failed: (what: string, error: unknown) => void
+}
+
+const queueBytes = 64 * 1024 * 1024
+const batchBytes = 256 * 1024
+const gatherFor = 10
+const day = 24 * 3600 * 1000
+
+export async function openAuditLog(options: AuditLogOptions): Promise<Audit> {
+  const policy = await policyOf(options.settings)
+  const { settings, directory } = options
+  const sink = await openAuditSink(options).catch(error => {
+    throw new SettingsError([`audit.log: ${writeProblem(resolve(directory, settings['audit.log']), error)}`])
+  })
+  return auditInto(sink, policy, options)
+}
+
+export function auditInto(sink: Sink, policy: Policy, options: Omit<AuditLogOptions, 'settings' | 'failed'>): Audit {
+  const { directory, salt, metrics, sourcesOf, now } = options
+  return openAudit({
+    policy,
+    sink,
+    hash: hashWith(salt ?? saltIn(saltFileIn(directory), true)),
+    now,
+    sourcesOf,
+    counted: metrics.counter('apiserver_audit_event_total', 'Audit events made.')({}),
+  })
+}
+
+/** Rejects with SettingsError. */
+export const policyOf = async (settings: AuditSettings): Promise<Policy> =>
+  settings['audit.log'] === 'off' ? { rules: [{ level: 'None' }] } : policyIn(settings['audit.policy'])
+
+const nowhere: Sink = {
+  write: () => true,
+  failure: undefined,
+  flush: async () => {},
+  settled: async () => true,
+  close: async () => {},
+}
+
+/** Throws SettingsError. */
+export async function policyIn(file: string): Promise<Policy> {
+  if (file === '') return defaultPolicy
+  const { PolicyError, readPolicy } = await import('../serving/audit-policy-file.ts')
+  try {
+    return readPolicy(readFileSync(file))
+  } catch (error) {
+    const problems =
+      error instanceof PolicyError ? error.problems.map(text => `${file}: ${text}`) : [fileProblem(file, error)]
+    throw new SettingsError(problems.map(text => `audit.policy: ${text}`))
+  }
+}
+
+/** Rejects where it cannot be opened. */
+export async function openAuditSink({ settings, directory, metrics, now, failed }: AuditLogOptions): Promise<Sink> {
+  if (settings['audit.log'] === 'off') return nowhere
+  const maxBytes = settings['audit.maxSize'] * 1024 * 1024
+  const place =
+    settings['audit.log'] === '-'
+      ? streamPlace(process.stdout)
+      : await openFilePlace({
+          file: resolve(directory, settings['audit.log']),
+          maxBytes,
+          maxFiles: settings['audit.maxFiles'],
+          maxAge: settings['audit.maxAge'] * day,
+          sync: settings['audit.refuseWrites'],
+          now,
+          failed,
+        })
+  return openSink({
+    place,
+    queueBytes,
+    batchBytes,
+    // Where a line is part of the answer nobody waits longer than the disk takes.
+    gatherFor: settings['audit.refuseWrites'] ? 0 : gatherFor,
+    lost: metrics.counter('apiserver_audit_error_total', 'Audit events that could not be written and are lost.')({}),
+    failed: error => failed('writing the audit log', error),
+  })
+}

@@ -1,0 +1,71 @@
+// The loops that make the world follow the spec, started together over an open house. serve calls it.
+
+import { startAccessRoles } from '../controllers/access-roles.ts'
+import { startAggregation } from '../controllers/aggregation.ts'
+import { startExpiry } from '../controllers/expiry.ts'
+import { startGarbageCollector } from '../controllers/garbage-collector.ts'
+import { startProjectSecrets } from '../controllers/project-secret.ts'
+import { startRevocationSweep } from '../controllers/revocation-sweep.ts'
+import { startRotationOverlap } from '../controllers/rotation-overlap.ts'
+import { startSecretVersions } from '../controllers/secret-versions.ts'
+import { startSigningKeys } from '../controllers/signing-keys.ts'
+import { startTeamReferences } from '../controllers/team-references.ts'
+import { kinds } from '../kinds/index.ts'
+import { readId } from '../kinds/last-read.ts'
+import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
+import { ProjectSecret } from '../kinds/project-secret.ts'
+import { ClusterRoleBinding, RoleBinding } from '../kinds/rbac.ts'
+import { SharedSecret } from '../kinds/shared-secret.ts'
+import { Team } from '../kinds/team.ts'
+import type { Storage } from '../storage/index.ts'
+import type { House } from './build.ts'
+import type { Settings } from './settings.ts'
+
+export type ControllersOptions = {
+  readonly house: House
+  readonly storage: Storage
+  readonly settings: Settings
+  readonly now: () => number
+  readonly failed: (what: string, error: unknown) => void
+}
+
+const namingTeams = [SharedSecret, ProjectSecret, Team, OwnedAccessKey, RoleBinding, ClusterRoleBinding]
+
+export function startControllers({ house, storage: { activity }, settings, now, failed }: ControllersOptions): {
+  readonly ready: Promise<void>
+  /** Resolves when no controller has anything queued or in progress. Work that waits for its time does not count. */
+  idle(): Promise<void>
+  stop(): Promise<void>
+} {
+  const resources = house.inside
+  const controllers = [
+    startGarbageCollector({ resources, kinds, now, failed }),
+    startAccessRoles({ resources, kinds: [SharedSecret, ProjectSecret, Team], failed }),
+    startExpiry({
+      resources,
+      now,
+      lastActivity: uid => activity.last(uid),
+      maxTTL: settings['auth.maxKeyTTL'] || undefined,
+      failed,
+    }),
+    startTeamReferences({ resources, kinds: namingTeams, teamUid: house.teamUid, failed }),
+    startRotationOverlap({ resources, write: house.write, now, failed }),
+    startRevocationSweep({ resources, now, failed }),
+    startAggregation({ resources, failed }),
+    startSigningKeys({ resources, now, failed }),
+    startProjectSecrets({ ...house, removeStale: settings['secrets.removeStale'], now, failed }),
+    startSecretVersions({
+      resources,
+      most: settings['secrets.versions'],
+      days: settings['secrets.versionDays'],
+      now,
+      gone: uid => activity.forget(readId(uid)),
+      failed,
+    }),
+  ]
+  return {
+    ready: Promise.all(controllers.map(one => one.ready)).then(() => {}),
+    idle: () => Promise.all(controllers.map(one => one.idle())).then(() => {}),
+    stop: () => Promise.all(controllers.map(one => one.stop())).then(() => {}),
+  }
+}

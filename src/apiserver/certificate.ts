@@ -1,0 +1,60 @@
+// The certificate that `platform serve` shows, from files or of a CA of its own, and the CA that clients trust for it. serve.ts opens it.
+
+import { existsSync } from 'node:fs'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import { fingerprint } from '../serving/certificate.ts'
+import { type CertificateSource, fileCertificate, ownCertificate } from '../serving/tls.ts'
+import { authorityIn } from './data-directory.ts'
+import { fileProblem } from '../host/fs-errors.ts'
+import { type Settings, SettingsError } from './settings.ts'
+
+export type CertificateOptions = {
+  readonly settings: Pick<Settings, 'tlsCert' | 'tlsKey' | 'tlsSan'>
+  /** The data directory. */
+  readonly directory: string
+  readonly now: () => number
+  readonly failed: (what: string, error: unknown) => void
+}
+
+type WithCa = CertificateSource & { readonly ca: string }
+
+/** Throws SettingsError where the files cannot be used. */
+export function openCertificate(options: CertificateOptions): WithCa {
+  return options.settings.tlsCert ? fromFiles(options) : ofOwnCa(options)
+}
+
+function fromFiles({ settings, failed }: CertificateOptions): WithCa {
+  const { tlsCert: certificate, tlsKey: key } = settings
+  try {
+    const source = fileCertificate({
+      certificate,
+      key,
+      failed: error => failed('reading the new certificate', error),
+    })
+    return withCa(source, source.current.certificate)
+  } catch (error) {
+    const { path, message } = error as NodeJS.ErrnoException
+    throw new SettingsError([`tlsCert and tlsKey: ${path === undefined ? message : fileProblem(path, error)}`])
+  }
+}
+
+function ofOwnCa({ settings, directory, now }: CertificateOptions): WithCa {
+  const authority = authorityIn(directory, now())
+  const kubeconfig = join(directory, 'admin.kubeconfig')
+  if (authority.isNew && existsSync(kubeconfig))
+    console.log(
+      `A new CA was made, ${fingerprint(authority.certificate)}: clients trust the one before, and so does ${kubeconfig}, which is written anew where it is gone.`,
+    )
+  const names = new Set(['localhost', '127.0.0.1', '::1', hostname(), ...settings.tlsSan])
+  return withCa(ownCertificate(authority, [...names], now), authority.certificate)
+}
+
+const withCa = (source: CertificateSource, ca: string) => ({
+  get current() {
+    return source.current
+  },
+  follow: source.follow,
+  stop: source.stop,
+  ca,
+})

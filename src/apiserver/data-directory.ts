@@ -1,0 +1,162 @@
+// The files of a data directory: who may read them, and what the first start writes (D1, D28).
+
+import { randomBytes } from 'node:crypto'
+import {
+  accessSync,
+  chmodSync,
+  constants,
+  existsSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { makeAuthority, type Pair } from '../serving/certificate.ts'
+import { pairProblems } from '../serving/tls.ts'
+import { makeKeyRing, type RingKey, readKeyRing } from '../storage/key-ring.ts'
+import { fileProblem, writeProblem } from '../host/fs-errors.ts'
+import { makeDirectory } from '../host/make-directory.ts'
+import { SettingsError } from './settings.ts'
+
+export function openDirectory(directory: string): void {
+  try {
+    makeDirectory(directory)
+  } catch (error) {
+    throw new Error(`the data directory ${directory} cannot be made: ${(error as Error).message}`)
+  }
+}
+
+/** Whether a server may work in it. SQLite does not tell permissions from other reasons. */
+export function checkPermission(directory: string): void {
+  for (const path of [directory, join(directory, 'lock.db'), join(directory, 'platform.db')])
+    try {
+      if (existsSync(path)) accessSync(path, constants.R_OK | constants.W_OK)
+    } catch (error) {
+      const { uid } = statSync(path)
+      const whose = `it belongs to the user with id ${uid}, and this program runs as ${process.geteuid?.()}`
+      throw new Error(`cannot use the data directory: ${writeProblem(path, error)} (${whose})`)
+    }
+}
+
+/** Whole or not at all, and readable by its owner alone. */
+export function writeSecret(file: string, text: string): void {
+  const temporary = `${file}.${process.pid}.tmp`
+  writeFileSync(temporary, text, { mode: 0o600, flush: true })
+  chmodSync(temporary, 0o600)
+  renameSync(temporary, file)
+}
+
+/** For everybody to read, as far as the umask lets them. */
+const writePublic = (file: string, text: string) => writeFileSync(file, text, { flush: true })
+
+const authorityFiles = (directory: string) => [join(directory, 'ca.crt'), join(directory, 'ca.key')] as const
+
+/** Over one that is left, a new CA would take the trust of everybody who has the old. */
+export function refuseHalf(directory: string): void {
+  const files = authorityFiles(directory)
+  const [missing, other] = files.filter(file => !existsSync(file))
+  if (missing === undefined || other !== undefined) return
+  const left = files.find(file => file !== missing)
+  throw new Error(
+    `${missing} is missing: put it back, or take away ${left} too and a new CA is made, which every client has to be told of`,
+  )
+}
+
+/** Made where it is not whole: a start may end between its two files. */
+export function authorityIn(directory: string, now: number): Pair & { readonly isNew: boolean } {
+  const [certificate, key] = authorityFiles(directory)
+  const isNew = !existsSync(certificate) || !existsSync(key)
+  if (isNew) {
+    const made = makeAuthority(now)
+    writeSecret(key, made.key)
+    writePublic(certificate, made.certificate)
+  }
+  const pair = { certificate: readFileSync(certificate, 'utf8'), key: readFileSync(key, 'utf8') }
+  const problems = pairProblems(pair, { certificate, key })
+  if (problems.length) throw new Error(problems.join('; '))
+  return { ...pair, isNew }
+}
+
+/** `mayMake`: whether the store is still empty, so that no secret can be lost to a new key. */
+export type KeyRingOptions = {
+  readonly directory: string
+  readonly setting: string
+  readonly env: { readonly [name: string]: string | undefined }
+  readonly mayMake: boolean
+  /** Ids of the keys that what is stored is sealed with; asked where there is no ring. */
+  readonly needed?: () => Iterable<string>
+}
+
+export type KeyRing = { readonly keys: readonly RingKey[]; readonly from: string }
+
+/** `setting`: a file, env:NAME, or empty for master.key in the directory, which is made when missing. */
+export function keyRingIn({ directory, setting, env, mayMake, needed }: KeyRingOptions): KeyRing {
+  if (setting.startsWith('env:')) {
+    const text = env[setting.slice(4)]
+    if (!text) throw new Error(`masterKey: the environment variable ${setting.slice(4)} is not set`)
+    return { keys: readKeyRing(text), from: setting }
+  }
+  const file = setting || join(directory, 'master.key')
+  const made = !setting && !existsSync(file)
+  if (made && !mayMake) {
+    const ids = [...(needed?.() ?? [])].map(id => `"${id}"`).join(' and ')
+    throw new Error(
+      `${file} is missing, and the store has objects whose secrets only that key ring opens; put it back${ids && `, with the key ${ids}`}, or name it with --master-key`,
+    )
+  }
+  if (made)
+    writeSecret(
+      file,
+      makeKeyRing(size => randomBytes(size)),
+    )
+  try {
+    return { keys: readKeyRing(readFileSync(file, 'utf8')), from: file }
+  } catch (error) {
+    const problem = `masterKey: ${fileProblem(file, error)}`
+    throw setting ? new SettingsError([problem]) : new Error(problem)
+  }
+}
+
+export function kubeconfig({
+  server,
+  ca,
+  key,
+}: {
+  readonly server: string
+  readonly ca: string
+  readonly key: string
+}): string {
+  const certificate = Buffer.from(ca).toString('base64')
+  return `apiVersion: v1
+kind: Config
+clusters:
+- name: platform
+  cluster:
+    server: ${server}/kubernetes/management
+    certificate-authority-data: ${certificate}
+users:
+- name: admin
+  user:
+    token: ${key}
+contexts:
+- name: platform
+  context:
+    cluster: platform
+    user: admin
+current-context: platform
+`
+}
+
+/** An address to connect to, where the listener takes every address. */
+export const reachable = (url: string) => url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:')
+
+/** A server that moved takes its administrator's kubeconfig along. */
+export function followAddress(directory: string, listeners: readonly { readonly url: string }[]): void {
+  const file = join(directory, 'admin.kubeconfig')
+  const secure = listeners.find(listener => listener.url.startsWith('https:'))
+  if (!secure || !existsSync(file)) return
+  const text = readFileSync(file, 'utf8')
+  const moved = text.replace(/^(\s+server: ).*$/m, `$1${reachable(secure.url)}/kubernetes/management`)
+  if (moved !== text) writeSecret(file, moved)
+}

@@ -1,0 +1,47 @@
+// What a person needs to know once a server listens for the first time: where the keys are. serve.ts calls it at every start.
+
+import { existsSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import type { Authenticate } from '../auth/authn/authenticate.ts'
+import { fingerprint } from '../serving/certificate.ts'
+import type { Listener } from '../serving/listener.ts'
+import { isUntold, keptKey, wasTold } from './bootstrap-admin.ts'
+import { followAddress, kubeconfig, reachable, writeSecret } from './data-directory.ts'
+
+export type IntroduceOptions = {
+  readonly directory: string
+  readonly listeners: readonly Listener[]
+  readonly certificates: { readonly ca: string } | undefined
+  /** Where the key ring was read. */
+  readonly ring: { readonly from: string }
+  readonly authenticate: Authenticate
+}
+
+/** The first start that comes so far tells; a later one only where admin.kubeconfig is gone, as in what was restored. */
+export function introduce({ directory, listeners, certificates, ring, authenticate }: IntroduceOptions): void {
+  const secure = listeners.find(listener => listener.url.startsWith('https:'))
+  const file = join(directory, 'admin.kubeconfig')
+  const isFirst = isUntold(directory)
+  const isMissing = secure !== undefined && !existsSync(file)
+  const key = isFirst || isMissing ? keptKey(directory, authenticate) : undefined
+  if (key === undefined) followAddress(directory, listeners)
+  else {
+    if (secure && certificates)
+      writeSecret(file, kubeconfig({ server: reachable(secure.url), ca: certificates.ca, key }))
+    const isInside = !ring.from.startsWith('env:') && dirname(resolve(ring.from)) === directory
+    const copied = isInside ? '; whoever copies this directory copies the secrets' : ''
+    const lines = [
+      isFirst ? 'First start: an administrator was made.' : 'admin.kubeconfig was written anew.',
+      ...(secure && certificates
+        ? [
+            `  CA fingerprint   ${fingerprint(certificates.ca)}`,
+            `  kubectl          kubectl --kubeconfig ${file} get teams`,
+          ]
+        : []),
+      `  access key       ${join(directory, 'admin.key')}`,
+      `  secrets sealed   with ${ring.from}${copied}`,
+    ]
+    console.log(lines.join('\n'))
+  }
+  wasTold(directory)
+}

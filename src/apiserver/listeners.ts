@@ -1,0 +1,55 @@
+// Where `platform serve` listens: HTTPS with the gateway where there is one, plain HTTP without it. serve.ts calls it.
+
+import { headTooLarge } from '../gateway/auth/bearer-token.ts'
+import type { Gateway } from '../gateway/gateway.ts'
+import { isGatewayPath } from '../gateway/proxy/routes.ts'
+import { requestHandler, type ServerOptions } from '../http/server.ts'
+import type { Request } from '../serving/exchange.ts'
+import { type Handle, type Listener, listenHttp, listenHttps } from '../serving/listener.ts'
+import type { CertificateSource } from '../serving/tls.ts'
+import type { Inside } from '../gateway/embedded.ts'
+import { listenProblem } from '../serving/listen-error.ts'
+import { addressOf, isLoopback, type Settings } from './settings.ts'
+
+export type Listening = {
+  readonly settings: Settings
+  readonly options: Omit<ServerOptions, 'loopbackOnly'>
+  readonly certificates: CertificateSource | undefined
+  readonly gateway: Inside | undefined
+}
+
+export async function listen({ settings, options, certificates, gateway }: Listening): Promise<Listener[]> {
+  const handle = (loopbackOnly: boolean): Handle => {
+    const handler = requestHandler({ ...options, loopbackOnly })
+    return (request, response) => void handler(request, response)
+  }
+  /** Over TLS alone: tokens for clusters are not shown to a network. */
+  const secure: Handle = gateway ? throughGateway(gateway, handle(false)) : handle(false)
+  const upgrades = gateway && { wanted: ({ url }: Request) => isGatewayPath(url), take: gateway.upgrade }
+  /** What they were for was not read: a token for a cluster may have been among them. */
+  const tooLarge = gateway && headTooLarge
+  const broken = gateway?.broken
+  const listeners: Listener[] = []
+  if (certificates)
+    listeners.push(
+      await listenHttps({ ...addressOf(settings.https), upgrades, tooLarge, broken }, certificates, secure).catch(
+        notThere('https', settings.https),
+      ),
+    )
+  if (settings.http !== 'off')
+    listeners.push(
+      await listenHttp(addressOf(settings.http), handle(isLoopback(settings.http))).catch(
+        notThere('http', settings.http),
+      ),
+    )
+  return listeners
+}
+
+const throughGateway =
+  (gateway: Gateway, otherwise: Handle): Handle =>
+  (request, response) =>
+    isGatewayPath(request.url) ? gateway.handle(request, response) : otherwise(request, response)
+
+const notThere = (flag: string, address: string) => (error: NodeJS.ErrnoException) => {
+  throw new Error(`${listenProblem(address, error)}; choose another address with --${flag} HOST:PORT, or off`)
+}

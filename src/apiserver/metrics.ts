@@ -1,0 +1,33 @@
+// Gauges and counters that are read when asked for: what is stored, what is under way, what the process uses.
+
+import { kinds } from '../kinds/index.ts'
+import type { FairLimits } from '../serving/inflight-limits.ts'
+import type { Guard } from '../serving/unknown-key-limiter.ts'
+import type { Metrics } from '../serving/metrics.ts'
+import type { Store } from '../storage/store.ts'
+
+export function gaugeHouse(metrics: Metrics, store: Store, limits: FairLimits, guard: Guard): void {
+  const started = Date.now() / 1000 - process.uptime()
+  metrics.gauge('apiserver_storage_objects', 'Objects stored, by resource.', () =>
+    kinds.filter(kind => kind.stored).map(kind => [{ resource: kind.id }, store.count(kind.id)]),
+  )
+  metrics.gauge('apiserver_current_inflight_requests', 'Requests under way, by kind.', () => [
+    [{ request_kind: 'readOnly' }, limits.current.read],
+    [{ request_kind: 'mutating' }, limits.current.write],
+  ])
+  metrics.gauge('apiserver_longrunning_requests', 'Watches open.', () => [[{ verb: 'WATCH' }, limits.current.watch]])
+  metrics.readCounter('platform_requests_refused_total', 'Requests answered 429, by why.', () => [
+    [{ reason: 'full' }, limits.stats.full],
+    [{ reason: 'share' }, limits.stats.share],
+    [{ reason: 'rate' }, limits.stats.rate],
+    [{ reason: 'unknown_keys' }, guard.stats.refused],
+  ])
+  metrics.readCounter('platform_unknown_keys_total', 'Requests with an unknown key.', () => [[{}, guard.stats.failed]])
+  metrics.gauge('platform_store_revision', 'Newest revision of the store.', () => [[{}, store.revision]])
+  metrics.gauge('process_resident_memory_bytes', 'Resident memory in bytes.', () => [[{}, process.memoryUsage.rss()]])
+  metrics.readCounter('process_cpu_seconds_total', 'User and system CPU time in seconds.', () => {
+    const { user, system } = process.cpuUsage()
+    return [[{}, (user + system) / 1e6]]
+  })
+  metrics.gauge('process_start_time_seconds', 'Start time since the epoch in seconds.', () => [[{}, started]])
+}

@@ -1,0 +1,276 @@
+// Every setting of the server, as a table: a flag, an environment variable and a key of the configuration file each (D1).
+
+import { readFileSync } from 'node:fs'
+import { isIPv4 } from 'node:net'
+import { didYouMean } from '../api/did-you-mean.ts'
+import { isObject, type Json } from '../api/object.ts'
+import { type Flag, UsageError } from '../cli/command.ts'
+import { readTokens } from '../cli/read-flags.ts'
+import { networkProblem } from '../serving/client-address.ts'
+import { engineNames } from '../storage/index.ts'
+import { fileProblem } from '../host/fs-errors.ts'
+
+type Row = {
+  readonly default: string | boolean | number | readonly string[]
+  readonly what: string
+  readonly check?: (value: never) => string | undefined
+}
+
+const address = (value: string) =>
+  value === 'off' ||
+  /^(\[[0-9a-fA-F:]+\]|[^:]+):(\d{1,4}|[1-5]\d{4}|6[0-4]\d{3}|65[0-4]\d{2}|655[0-2]\d|6553[0-5])$/.test(value)
+    ? undefined
+    : 'HOST:PORT or off'
+const positive = (value: number) => (value > 0 ? undefined : 'a whole number above 0')
+
+/** Key in the file; the flag is --key with dashes, the variable PLATFORM_KEY with underscores. */
+export const table = {
+  https: { default: '127.0.0.1:8443', what: 'Where to serve HTTPS: HOST:PORT or off.', check: address },
+  http: { default: '127.0.0.1:8080', what: 'Where to serve plain HTTP: HOST:PORT or off.', check: address },
+  insecureHttp: { default: false, what: 'Allow plain HTTP on an address that is not loopback.' },
+  data: { default: 'data', what: 'Directory of the store and of the secret files.' },
+  storage: {
+    default: 'sqlite',
+    what: `Storage engine: ${engineNames.join(' or ')}.`,
+    check: (value: string) => (engineNames.includes(value) ? undefined : engineNames.join(' or ')),
+  },
+  masterKey: {
+    default: '',
+    what: 'Key ring that seals secrets: a file or env:NAME. Default: master.key in the data directory.',
+  },
+  tlsCert: { default: '', what: 'Certificate file for HTTPS, read again when it changes. Default: one of our own CA.' },
+  tlsKey: { default: '', what: 'Key file that belongs to tlsCert.' },
+  tlsSan: { default: [] as readonly string[], what: 'Further names and addresses for the certificate of our own CA.' },
+  logLevel: {
+    default: 'info',
+    what: 'How much to log: debug, info, warn or error.',
+    check: (value: string) =>
+      ['debug', 'info', 'warn', 'error'].includes(value) ? undefined : 'debug, info, warn or error',
+  },
+  shutdownDelay: { default: 1, what: 'Seconds between failing /readyz and closing, for load balancers to notice.' },
+  'auth.maxKeyTTL': {
+    default: 0,
+    what: 'Most seconds an access key may live; 0: any. Acts on keys that are there, too.',
+  },
+  baseUrl: {
+    default: '',
+    what: 'Public URL of this server, which tokens name as their issuer. Default: where it serves HTTPS.',
+    check: (value: string) =>
+      value === '' || /^https:\/\/[^/?#\s]+(\/[^?#\s]*[^/?#\s])?$/.test(value)
+        ? undefined
+        : 'an https URL without a slash at its end',
+  },
+  'token.maxTTL': {
+    default: 86400,
+    what: 'Most seconds a direct-cluster token may live.',
+    check: (value: number) => (value >= 60 && value <= 86400 ? undefined : 'a number of seconds from 60 to 86400'),
+  },
+  'gateway.config': {
+    default: '',
+    what: 'File that names clusters for the central route, a GatewayConfig. Default: no gateway in the service.',
+  },
+  'secrets.removeStale': {
+    default: false,
+    what: 'Remove the data of a project secret whose source is gone, or that its owner may not read any more.',
+  },
+  'secrets.versions': { default: 20, what: 'Earlier versions of a secret that are kept.' },
+  'secrets.versionDays': {
+    default: 90,
+    what: 'Days for which an earlier version of a secret is kept.',
+    check: positive,
+  },
+  'limits.reads': { default: 400, what: 'Reads under way at once; one more is answered 429.', check: positive },
+  'limits.writes': { default: 400, what: 'Writes under way at once.', check: positive },
+  'limits.watches': { default: 10000, what: 'Watches open at once.', check: positive },
+  'limits.share': {
+    default: 80,
+    what: 'Percent of these that one identity may hold.',
+    check: (value: number) => (value > 0 && value <= 100 ? undefined : 'a percentage from 1 to 100'),
+  },
+  'limits.rate': { default: 0, what: 'Requests a second of one identity; 0: any number.' },
+  'limits.burst': {
+    default: 1000,
+    what: 'Requests of one identity at once, where limits.rate is set.',
+    check: positive,
+  },
+  'limits.unknownKeys': {
+    default: 20,
+    what: 'Unknown keys from one address in five minutes before it is answered 429; 0: any number.',
+  },
+  trustedProxy: {
+    default: [] as readonly string[],
+    what: 'Addresses or networks of proxies whose X-Forwarded-For is believed.',
+    check: (value: readonly string[]) =>
+      value.some(networkProblem) ? 'addresses or networks such as 10.0.0.0/8' : undefined,
+  },
+  'audit.log': {
+    default: 'audit.log',
+    what: 'Where audit events go: a file (beginning in the data directory), - for stdout, or off.',
+  },
+  'audit.policy': { default: '', what: 'File with an audit.k8s.io/v1 Policy. Default: writes, and reads of secrets.' },
+  'audit.maxSize': { default: 100, what: 'MiB after which the audit log is rotated.', check: positive },
+  'audit.maxFiles': { default: 10, what: 'Rotated audit logs that are kept; 0: all.' },
+  'audit.maxAge': { default: 0, what: 'Days for which rotated audit logs are kept; 0: for ever.' },
+  'audit.refuseWrites': { default: false, what: 'Refuse writes while the audit log cannot be written.' },
+} as const satisfies { readonly [key: string]: Row }
+
+type Key = keyof typeof table
+type Widened<T> = T extends string
+  ? string
+  : T extends boolean
+    ? boolean
+    : T extends number
+      ? number
+      : readonly string[]
+export type Settings = { readonly [K in Key]: Widened<(typeof table)[K]['default']> }
+
+/** All problems at once; each says which setting, from where, and what would be right. */
+export class SettingsError extends UsageError {}
+
+export const flagOf = (key: string) =>
+  key.replace(/\.|[A-Z]+(?![a-z])|[A-Z]/g, part => `-${part === '.' ? '' : part.toLowerCase()}`)
+export const variableOf = (key: string) => `PLATFORM_${flagOf(key).replaceAll('-', '_').toUpperCase()}`
+
+type Found = { readonly value: unknown; readonly from: string }
+
+export async function readSettings(
+  args: readonly string[],
+  env: { readonly [name: string]: string | undefined },
+): Promise<Settings> {
+  const problems: string[] = []
+  const flags = fromFlags(args, problems)
+  const file = flags.config ?? (env['PLATFORM_CONFIG'] || undefined)
+  const inFile = typeof file === 'string' ? await fromFile(file, problems) : {}
+  const settings = Object.fromEntries(
+    (Object.keys(table) as Key[]).map(key => {
+      const flag = flags[flagOf(key)]
+      // One that is set to nothing is one that was not filled.
+      const variable = env[variableOf(key)] || undefined
+      const found: Found | undefined =
+        flag !== undefined
+          ? { value: flag, from: `--${flagOf(key)}` }
+          : variable !== undefined
+            ? { value: variable, from: variableOf(key) }
+            : inFile[key] !== undefined
+              ? { value: inFile[key], from: `${file}: ${key}` }
+              : undefined
+      return [key, found ? convert(key, found, problems) : table[key].default]
+    }),
+  ) as unknown as Settings
+  checkTogether(settings, problems)
+  if (problems.length) throw new SettingsError(problems)
+  return settings
+}
+
+const isEmpty = ([, values]: readonly [string, readonly string[]]) => values.includes('')
+
+/** Flags that are given, as text; what is wrong with them is told as any command tells it. */
+function fromFlags(args: readonly string[], problems: string[]): { readonly [flag: string]: string | string[] } {
+  const rows = Object.entries(table).map(([key, row]): [string, Flag] => {
+    const isSwitch = typeof row.default === 'boolean'
+    return [flagOf(key), isSwitch ? { type: 'switch', what: '' } : { type: 'text', value: 'VALUE', what: '' }]
+  })
+  const flags = { ...Object.fromEntries(rows), config: { type: 'text', value: 'FILE', what: '' } } as const
+  const { read, words } = readTokens(args, flags, problems)
+  // Never repeated: whoever hashes a value may have taken it for an argument.
+  for (const word of words)
+    problems.push(`an argument of ${word.length} characters is unexpected: there are flags alone`)
+  const [filled, empty] = [[...read].filter(one => !isEmpty(one)), [...read].filter(isEmpty)]
+  for (const [flag] of empty) problems.push(`--${flag} is empty: a value is to stand there`)
+  if (problems.length) problems.push('--help lists the flags')
+  const isList = new Set(
+    Object.entries(table).flatMap(([key, row]) => (Array.isArray(row.default) ? [flagOf(key)] : [])),
+  )
+  return Object.fromEntries(filled.map(([flag, values]) => [flag, isList.has(flag) ? values : (values.at(-1) ?? '')]))
+}
+
+async function fromFile(file: string, problems: string[]): Promise<{ readonly [key: string]: unknown }> {
+  try {
+    const { decodeYamlFile } = await import('../api/yaml-codec.ts')
+    const { value, duplicates } = decodeYamlFile(readFileSync(file))
+    problems.push(...duplicates.map(text => `${file}: ${text}`))
+    if (!isObject(value) || value.apiVersion !== 'config.platform.sh/v1' || value.kind !== 'ServerConfig')
+      throw new Error('it must say apiVersion: config.platform.sh/v1 and kind: ServerConfig')
+    const { apiVersion: _, kind: __, ...rest } = value
+    const flat = flatten(rest)
+    for (const key of Object.keys(flat))
+      if (!Object.hasOwn(table, key)) problems.push(`${file}: ${key} is no setting${hint(key)}`)
+    return flat
+  } catch (error) {
+    problems.push(fileProblem(file, error))
+    return {}
+  }
+}
+
+const hint = (key: string) => didYouMean(key, Object.keys(table)) || `; settings are ${Object.keys(table).join(', ')}`
+
+function flatten(value: { readonly [key: string]: Json }, prefix = ''): { [key: string]: Json } {
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([key, item]) =>
+      isObject(item) ? Object.entries(flatten(item, `${prefix}${key}.`)) : [[`${prefix}${key}`, item]],
+    ),
+  )
+}
+
+function convert(key: Key, { value, from }: Found, problems: string[]): unknown {
+  const row: Row = table[key]
+  const wanted = Array.isArray(row.default) ? 'list' : typeof row.default
+  const converted =
+    wanted === 'number'
+      ? toNumber(value)
+      : wanted === 'boolean'
+        ? toBoolean(value)
+        : wanted === 'list'
+          ? toList(value)
+          : typeof value === 'string'
+            ? value
+            : undefined
+  if (converted === undefined) {
+    problems.push(`${from}: ${shown(value)} is not a ${wanted}`)
+    return row.default
+  }
+  if (converted === '' && row.default !== '') problems.push(`${from} is empty: a value is to stand there`)
+  const right = converted === '' ? undefined : row.check?.(converted as never)
+  if (right) problems.push(`${from}: ${shown(converted)} must be ${right}`)
+  return converted
+}
+
+const shown = (value: unknown) => {
+  const text = JSON.stringify(value)
+  return text.length > 66 ? `a value of ${text.length} characters` : text
+}
+
+const toNumber = (value: unknown) => (/^\d{1,9}$/.test(String(value)) ? Number(value) : undefined)
+const toBoolean = (value: unknown) =>
+  value === true || value === 'true' ? true : value === false || value === 'false' ? false : undefined
+const toList = (value: unknown) =>
+  typeof value === 'string'
+    ? value
+        .split(',')
+        .map(one => one.trim())
+        .filter(Boolean)
+    : Array.isArray(value) && value.every(one => typeof one === 'string')
+      ? value
+      : undefined
+
+function checkTogether(settings: Settings, problems: string[]): void {
+  if (Boolean(settings.tlsCert) !== Boolean(settings.tlsKey))
+    problems.push('tlsCert and tlsKey belong together: set both or neither')
+  if (settings.https === 'off' && settings.http === 'off')
+    problems.push('https and http are both off: nothing would be served')
+  if (settings.http !== 'off' && !isLoopback(settings.http) && !settings.insecureHttp)
+    problems.push(
+      `http: ${settings.http} is not loopback; plain HTTP elsewhere shows every key to the network. Use https, or say --insecure-http`,
+    )
+}
+
+/** By address, not by how it begins: 127.example.org is anybody's. */
+export function isLoopback(text: string): boolean {
+  const { host } = addressOf(text)
+  return host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'))
+}
+
+export function addressOf(text: string): { readonly host: string; readonly port: number } {
+  const [, host = '', port = ''] = /^(.*):(\d+)$/.exec(text) ?? []
+  return { host: host.replace(/^\[|\]$/g, ''), port: Number(port) }
+}

@@ -1,0 +1,150 @@
+// The book of access keys, found by their digest (D13). Follows OwnedAccessKey; authenticate.ts looks keys up in it.
+
+import type { Scope } from '../../api/caller.ts'
+import type { Resource } from '../../api/object.ts'
+import type { Resources } from '../../api/resources.ts'
+import { keyId } from '../../kinds/key-rotation.ts'
+import { isKnownScope } from '../../kinds/known-scope.ts'
+import { OwnedAccessKey } from '../../kinds/owned-access-key.ts'
+import { teamUidsOf } from '../../kinds/team-uids.ts'
+import { startInformer } from '../../reconcile/informer.ts'
+
+export type AccessKey = {
+  readonly name: string
+  readonly uid: string
+  readonly digest: string
+  /** The key before the last rotation, while it still works. */
+  readonly previous: { readonly digest: string; readonly until: number } | undefined
+  readonly user: string | undefined
+  readonly team: string | undefined
+  /** Which team that is; undefined: the first one with the name (D61). */
+  readonly teamUid: string | undefined
+  readonly subject: string | undefined
+  readonly groups: readonly string[]
+  readonly scope: Scope | undefined
+  /** False: the scope has a field that this version does not know, so the key grants nothing (D25). */
+  readonly isScopeKnown: boolean
+  readonly disabled: boolean
+  readonly deleting: boolean
+  /** Milliseconds; undefined: lives for ever. */
+  readonly ttl: number | undefined
+  readonly slides: boolean
+  readonly created: number
+}
+
+export interface KeyBook {
+  readonly ready: Promise<void>
+  find(digest: string): AccessKey | undefined
+  withUid(uid: string): AccessKey | undefined
+  /** Every key that is there, for questions about people without a request at hand (D17). */
+  all(): Iterable<AccessKey>
+  /** What became of a key with this digest that was there since the server started. */
+  fateOf(digest: string): Fate | undefined
+  /** Takes a digest for the object with this uid until it is seen there; undefined: another has it. The answer gives it back. */
+  take(digest: string, uid: string): (() => void) | undefined
+  stop(): void
+}
+
+export type Fate = 'deleted' | 'rotated'
+const remembered = 10_000
+
+export type KeyBookOptions = {
+  /** Most milliseconds a key may live, also one that was made before it was set (D18). */
+  readonly maxTTL?: number | undefined
+  readonly inside: Resources
+  readonly told: () => void
+  /** Told of uids, and of `uid/key id`, whose activity is of interest to nobody any more (D19). */
+  readonly unused: (id: string) => void
+  readonly failed: (error: unknown) => void
+}
+
+export function openKeyBook({ inside, maxTTL, told, unused, failed }: KeyBookOptions): KeyBook {
+  const keys = new Map<string, AccessKey>()
+  const byUid = new Map<string, AccessKey>()
+  const gone = new Map<string, Fate>()
+  /** Between a write's checks and its event: who is about to have a digest. */
+  const taken = new Map<string, string>()
+  const forget = (digest: string, uid: string, fate: Fate) => {
+    if (keys.get(digest)?.uid !== uid) return // another key's by now
+    keys.delete(digest)
+    gone.set(digest, fate)
+    if (gone.size > remembered) for (const oldest of gone.keys()) if (gone.delete(oldest)) break
+  }
+  const informer = startInformer({
+    resources: inside,
+    kind: OwnedAccessKey,
+    keep: object => bounded(read(object), maxTTL),
+    failed,
+    changed: (_, now, before) => {
+      for (const digest of digestsOf(before)) {
+        if (now?.uid === before?.uid && digestsOf(now).includes(digest)) continue
+        forget(digest, before?.uid ?? '', now?.uid === before?.uid ? 'rotated' : 'deleted')
+        unused(`${before?.uid}/${keyId(digest)}`)
+      }
+      if (before && now?.uid !== before.uid) {
+        unused(before.uid)
+        byUid.delete(before.uid)
+      }
+      if (now) byUid.set(now.uid, now)
+      for (const digest of digestsOf(now)) {
+        keys.set(digest, now as AccessKey)
+        if (taken.get(digest) === now?.uid) taken.delete(digest)
+      }
+      told()
+    },
+  })
+  return {
+    ready: informer.ready,
+    find: digest => keys.get(digest),
+    withUid: uid => byUid.get(uid),
+    all: () => new Set(keys.values()),
+    fateOf: digest => (keys.has(digest) ? undefined : gone.get(digest)),
+    take: (digest, uid) => {
+      const holder = taken.get(digest) ?? keys.get(digest)?.uid
+      if (holder !== undefined && holder !== uid) return undefined
+      if (holder === undefined) taken.set(digest, uid)
+      return () => {
+        if (taken.get(digest) === uid) taken.delete(digest)
+      }
+    },
+    stop: informer.stop,
+  }
+}
+
+const bounded = (key: AccessKey, most: number | undefined): AccessKey =>
+  most === undefined ? key : { ...key, ttl: Math.min(key.ttl ?? most, most) }
+
+const digestsOf = (key: AccessKey | undefined): readonly string[] =>
+  key ? [key.digest, key.previous?.digest ?? ''].filter(Boolean) : []
+
+function read({ metadata, spec = {}, status = {} }: Resource): AccessKey {
+  const { user, team, subject, groups, scope, disabled, ttl, ttlAfterLastActivity } = spec as {
+    scope?: Scope
+    user?: string
+    team?: string
+    subject?: string
+    groups?: string[]
+    disabled?: boolean
+    ttl?: number
+    ttlAfterLastActivity?: boolean
+  }
+  const kept = status as { digest?: string; rotatedAt?: string; previous?: { digest: string; until: string } }
+  return {
+    name: metadata.name ?? '',
+    uid: metadata.uid ?? '',
+    digest: kept.digest ?? '',
+    previous: kept.previous && { digest: kept.previous.digest, until: Date.parse(kept.previous.until) },
+    user,
+    team,
+    teamUid: team === undefined ? undefined : teamUidsOf({ metadata })[team],
+    subject,
+    groups: groups ?? [],
+    scope,
+    isScopeKnown: isKnownScope(scope),
+    disabled: disabled === true,
+    deleting: metadata.deletionTimestamp !== undefined,
+    ttl: ttl ? ttl * 1000 : undefined,
+    slides: ttlAfterLastActivity === true,
+    created: Date.parse(kept.rotatedAt ?? metadata.creationTimestamp ?? ''),
+  }
+}

@@ -1,0 +1,208 @@
+// Who are you: turns an Authorization header into a caller, or says exactly why not (SPEC §5, D16, D18).
+
+import type { Caller } from '../../api/caller.ts'
+import { ApiError, unauthorized } from '../../api/errors.ts'
+import { keyEnd } from '../../kinds/key-end.ts'
+import { isMistyped } from '../../kinds/key-format.ts'
+import { keyId } from '../../kinds/key-rotation.ts'
+import type { AccessKey, Fate, KeyBook } from './access-key-index.ts'
+import { restricts } from '../authz/scope.ts'
+import type { Teams } from './team-index.ts'
+import { isTokenLike } from '../tokens/token.ts'
+
+export type AuthenticateOptions = {
+  readonly book: KeyBook
+  readonly teams: Teams
+  readonly now: () => number
+  readonly digest: (text: string) => string
+  readonly lastActivity: (uid: string) => number | undefined
+  readonly touch: (uid: string, time: number) => void
+}
+
+/**
+ * `quietly`: the key is not marked as used. undefined header: nobody. Keys are found by digest, so no comparison of
+ * secrets takes place. `connection`: what it came over; whoever sends the same header there again is not digested anew.
+ */
+export type Authenticate = (
+  authorization: string | undefined,
+  quietly?: boolean,
+  connection?: object,
+) => Caller | undefined
+
+export function authenticateWith(options: AuthenticateOptions): Authenticate {
+  const { book, teams, now, touch } = options
+  const identities = new WeakMap<AccessKey, Identity>()
+  const digestOf = digests(options.digest)
+  return (authorization, quietly = false, connection) => {
+    if (authorization === undefined) return undefined
+    const found = digestOf(authorization, connection)
+    const key = book.find(found)
+    if (!key) throw notKnown(bearer(authorization), book.fateOf(found))
+    const time = now()
+    const problem = problemOf(key, found, time, options)
+    if (problem !== undefined) throw unauthorized(problem)
+    const identity = identityOf(key, teams, identities)
+    // Seconds are all that is shown of it; where a life hangs on it, every use counts.
+    if (!quietly && (key.slides || time - identity.touched >= 1000 || time < identity.touched || key.previous)) {
+      identity.touched = time
+      touch(key.uid, time)
+      if (key.previous) touch(`${key.uid}/${keyId(found)}`, time)
+    }
+    return found === key.digest ? identity.caller : withEnd(identity, key)
+  }
+}
+
+/** Whoever still comes with the secret from before a rotation. */
+function withEnd(identity: Identity, { previous }: AccessKey): Caller {
+  identity.before ??= { ...identity.caller, ...(previous ? { keyUntil: previous.until } : {}) }
+  return identity.before
+}
+
+/** Whether a key would be let in, for questions about whom it belongs to (D17). */
+export const isLiveWith = (options: Pick<AuthenticateOptions, 'teams' | 'now' | 'lastActivity'>) => (key: AccessKey) =>
+  problemOf(key, key.digest, options.now(), options) === undefined
+
+/** A key that nobody was ever given, or no key at all: the one failure that may be a guess. */
+export class UnknownKey extends ApiError {
+  constructor(message: string) {
+    super(401, 'Unauthorized', message)
+  }
+}
+
+export const missingKey = () => unauthorized('no access key was sent: send Authorization: Bearer <ACCESS_KEY>')
+
+/** Not an unknown key: somebody took one door for the other, and nothing was guessed. */
+const misplacedToken = () =>
+  unauthorized(
+    'this is a direct-cluster token, which is for a gateway: send it to /kubernetes/cluster/<cluster>/… there; the management API takes an access key',
+  )
+
+function notKnown(secret: string, fate: Fate | undefined) {
+  if (fate) return unauthorized(`access key was ${fate}`)
+  if (isTokenLike(secret)) return misplacedToken()
+  if (isMistyped(secret))
+    return new UnknownKey('malformed access key: its checksum is wrong, so it was mistyped or cut')
+  return new UnknownKey('unknown access key')
+}
+
+/** The last header of each connection with its digest, for as long as the connection is open and no longer. */
+function digests(digest: AuthenticateOptions['digest']): (header: string, connection?: object) => string {
+  const known = new WeakMap<object, Map<string, string>>()
+  return (header, connection) => {
+    const last = connection && known.get(connection)
+    // A map goes by hashes: where a proxy sends for many, nobody can feel their way along another's key.
+    const there = last?.get(header)
+    if (there !== undefined) return there
+    const made = digest(bearer(header))
+    if (connection) known.set(connection, new Map([[header, made]]))
+    return made
+  }
+}
+
+function bearer(header: string): string {
+  const secret = header.slice(7).trim()
+  const isBearer = header.startsWith('Bearer ') || header.slice(0, 7).toLowerCase() === 'bearer '
+  // They are longer than keys, where there is much in their scope.
+  if (header.length > 4096 && isBearer && isTokenLike(secret)) throw misplacedToken()
+  if (header.length > 4096 || !isBearer || secret === '' || secret.includes(' '))
+    throw unauthorized('malformed Authorization header: send Authorization: Bearer <ACCESS_KEY>')
+  return secret
+}
+
+/** Why a key does not count now; undefined: it does. */
+function problemOf(
+  key: AccessKey,
+  digest: string,
+  now: number,
+  { teams, lastActivity }: Pick<AuthenticateOptions, 'teams' | 'lastActivity'>,
+): string | undefined {
+  if (digest !== key.digest && now >= (key.previous?.until ?? 0)) return 'access key was rotated'
+  if (key.deleting) return 'access key was deleted'
+  if (key.disabled) return 'access key is disabled'
+  if (key.ttl !== undefined && now >= endOf(key, lastActivity)) return 'access key expired'
+  // Nobody acts as a team that is not there: whatever is still bound to its name is nobody's (D18).
+  if (key.team && !isTeamThere(key, teams)) return 'the team of the access key does not exist'
+  if (!key.isScopeKnown) return 'the access key has a scope that this version of the server does not know'
+  return undefined
+}
+
+/** A team that was created again under the same name is another one (D61). */
+function isTeamThere({ team = '', teamUid }: AccessKey, teams: Teams): boolean {
+  const uid = teams.uidOf(team)
+  return uid !== undefined && (teamUid === undefined || teamUid === uid)
+}
+
+export const endOf = (key: AccessKey, lastActivity: AuthenticateOptions['lastActivity']) =>
+  keyEnd({ since: key.created, ttl: key.ttl, slides: key.slides }, () => lastActivity(key.uid))
+
+/** When a key that counts now does so no more, as far as is known: its own end, or that of an overlap after a rotation. */
+export const keyEndsWith =
+  ({ book, digest, lastActivity }: Pick<AuthenticateOptions, 'book' | 'digest' | 'lastActivity'>) =>
+  (secret: string): number | undefined => {
+    const found = digest(secret)
+    const key = book.find(found)
+    if (!key) return undefined
+    const overlap = found === key.digest ? Number.POSITIVE_INFINITY : (key.previous?.until ?? 0)
+    const end = Math.min(endOf(key, lastActivity), overlap)
+    return end === Number.POSITIVE_INFINITY ? undefined : end
+  }
+
+const hour = 3600 * 1000
+const day = 24 * hour
+
+/** A word to whoever uses a key that is about to end: in its last tenth, at most seven days, once an hour, never for short ones. */
+export function expiryWarnings({
+  book,
+  now,
+  lastActivity,
+}: Pick<AuthenticateOptions, 'book' | 'now' | 'lastActivity'>): (caller: Caller) => string | undefined {
+  const told = new WeakMap<AccessKey, number>()
+  /** Callers are made anew whenever their key changes, so of most of them there is nothing to look at again. */
+  const quiet = new WeakSet<Caller>()
+  return caller => {
+    if (quiet.has(caller)) return undefined
+    const key = caller.keyUid === undefined ? undefined : book.withUid(caller.keyUid)
+    if (!key?.ttl || key.ttl < day || key.slides) {
+      quiet.add(caller)
+      return undefined
+    }
+    const left = endOf(key, lastActivity) - now()
+    if (left > Math.min(key.ttl / 10, 7 * day) || now() - (told.get(key) ?? 0) < hour) return undefined
+    told.set(key, now())
+    const [number, unit] =
+      left >= day ? [Math.floor(left / day), 'day'] : [Math.max(1, Math.floor(left / hour)), 'hour']
+    return `access key ${key.name} expires in ${number} ${unit}${number === 1 ? '' : 's'}`
+  }
+}
+
+type Identity = { readonly caller: Caller; before?: Caller; readonly teams: number; touched: number }
+
+/** Username and groups that come with a key (D16). Kept until the key changes, or a team that its user is or was in. */
+function identityOf(key: AccessKey, teams: Teams, known: WeakMap<AccessKey, Identity>): Identity {
+  const kept = known.get(key)
+  const version = key.user ? teams.versionOf(key.user) : 0
+  if (kept?.teams === version) return kept
+  const caller: Caller = {
+    ...named(key, teams),
+    key: key.name,
+    keyUid: key.uid,
+    extra: { 'authentication.platform.sh/key': [key.name] },
+    ...(restricts(key.scope) ? { scope: key.scope } : {}),
+  }
+  const identity: Identity = { caller, teams: version, touched: kept?.touched ?? Number.NEGATIVE_INFINITY }
+  known.set(key, identity)
+  return identity
+}
+
+function named(key: AccessKey, teams: Teams): Pick<Caller, 'username' | 'groups' | 'identity'> {
+  const groups = ['system:authenticated', ...key.groups]
+  const teamGroup = (team: string) => `platform:team:${team}`
+  if (key.team) return { identity: 'Team', username: teamGroup(key.team), groups: [...groups, teamGroup(key.team)] }
+  if (!key.user) return { identity: 'Subject', username: key.subject ?? '', groups }
+  groups.push(`platform:user:${key.user}`)
+  return {
+    identity: 'User',
+    username: key.user,
+    groups: [...groups, ...teams.of(key.user, groups).map(teamGroup)],
+  }
+}

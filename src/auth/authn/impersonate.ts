@@ -1,0 +1,86 @@
+// Acting as somebody else: only with the verb impersonate on every name that is taken on (wire §1.16).
+
+import type { Caller } from '../../api/caller.ts'
+import { badRequest, forbidden } from '../../api/errors.ts'
+import type { Question } from '../../api/kind.ts'
+import type { Judgement } from '../../api/permissions.ts'
+
+type Headers = { readonly [name: string]: string | readonly string[] | undefined }
+
+export function isImpersonating(headers: Headers): boolean {
+  for (const name in headers) if (name.startsWith('impersonate-')) return true
+  return false
+}
+
+/** The caller to act as. The scope of the key stays: nobody gets out of it by another name. */
+export function impersonate(caller: Caller, headers: Headers, judge: (question: Question) => Judgement): Caller {
+  const user = one(headers['impersonate-user'])
+  const groups = many(headers['impersonate-group'])
+  const uid = one(headers['impersonate-uid'])
+  const extra = extras(headers)
+  if (user === '')
+    throw badRequest('requested impersonation of groups, a uid or extra without impersonating a user name')
+  const ask = (resource: string, name: string, group = '', subresource?: string) => {
+    const target = { group, resource, namespace: '', name, ...(subresource ? { subresource } : {}) }
+    if (!judge({ verb: 'impersonate', target }).allowed)
+      throw forbidden(
+        { group, plural: resource, kind: resource },
+        name,
+        `User "${caller.username}" cannot impersonate resource "${resource}" in API group "${group}" at the cluster scope`,
+      )
+  }
+  ask('users', user)
+  for (const group of groups) ask('groups', group)
+  if (uid) ask('uids', uid, 'authentication.k8s.io')
+  for (const [key, values] of Object.entries(extra))
+    for (const value of values) ask('userextras', value, 'authentication.k8s.io', key)
+  return {
+    identity: 'User',
+    username: user,
+    groups: [...new Set([...groups, 'system:authenticated'])],
+    ...(uid ? { uid } : {}),
+    ...(Object.keys(extra).length ? { extra } : {}),
+    ...(caller.key ? { key: caller.key } : {}),
+    ...(caller.keyUid ? { keyUid: caller.keyUid } : {}),
+    ...(caller.keyUntil ? { keyUntil: caller.keyUntil } : {}),
+    ...(caller.scope ? { scope: caller.scope } : {}),
+    impersonator: caller.username,
+  }
+}
+
+const one = (value: Headers[string]): string => textOf(typeof value === 'string' ? value : (value?.[0] ?? ''))
+
+/** Node joins repeated headers with commas; names of groups have none. */
+const many = (value: Headers[string]): string[] =>
+  [value ?? []].flat().flatMap(text =>
+    textOf(text)
+      .split(',')
+      .map(part => part.trim())
+      .filter(Boolean),
+  )
+
+function extras(headers: Headers): { [key: string]: readonly string[] } {
+  const prefix = 'impersonate-extra-'
+  const found = Object.entries(headers).filter(([name]) => name.startsWith(prefix))
+  return Object.fromEntries(found.map(([name, value]) => [keyOf(name.slice(prefix.length)), many(value)]))
+}
+
+function keyOf(name: string): string {
+  try {
+    return decodeURIComponent(name)
+  } catch {
+    throw badRequest(`Impersonate-Extra-${name}: the key of an extra is percent-encoded UTF-8`)
+  }
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+
+/** Node reads headers as Latin-1; names outside ASCII are sent as UTF-8, as every Go client does. */
+function textOf(value: string): string {
+  if (!/[\x80-\xff]/.test(value)) return value
+  try {
+    return utf8.decode(Uint8Array.from(value, letter => letter.charCodeAt(0)))
+  } catch {
+    throw badRequest('a name in an Impersonate header is not valid UTF-8')
+  }
+}

@@ -1,0 +1,187 @@
+// Who is in which team, by name and by group (D16, D17). Follows Team.
+
+import { isReservedName } from '../../api/names.ts'
+import type { Resource } from '../../api/object.ts'
+import type { Document, Resources } from '../../api/resources.ts'
+import { Team } from '../../kinds/team.ts'
+import { latin1, mentions, startInformer } from '../../reconcile/informer.ts'
+
+export type TeamRecord = {
+  readonly name: string
+  readonly uid: string
+  readonly username: string
+  readonly users: readonly string[]
+  readonly groups: readonly string[]
+  readonly clusterRoles: readonly string[]
+  /** Whether its deletion is under way: then it has no members, and nobody acts as it (D18). */
+  readonly going: boolean
+  /** Who may do what with the team itself, as it is written there. */
+  readonly sharing: string
+}
+
+export interface Teams {
+  readonly ready: Promise<void>
+  /** Names of the teams of a user with these groups, in order. A team is never a member of a team. */
+  of(user: string, groups: readonly string[]): readonly string[]
+  get(name: string): TeamRecord | undefined
+  /** The uid of a team that exists and is not being deleted. */
+  uidOf(name: string): string | undefined
+  withUsername(username: string): string | undefined
+  all(): Iterable<TeamRecord>
+  /** Another number whenever a user may have come into a team or left one: what was derived for them before is stale. */
+  versionOf(user: string): number
+  stop(): void
+}
+
+export type TeamsOptions = {
+  readonly resources: Resources
+  /** A team as it is stored. */
+  readonly look: (name: string) => Resource | undefined
+  /** Told when somebody may have won or lost something by it; `roles`: because of what a team itself may do. */
+  readonly changed: (what: { readonly roles: boolean }) => void
+  readonly failed: (error: unknown) => void
+}
+
+export function openTeams({ resources, look, changed, failed }: TeamsOptions): Teams {
+  const byUser = new Map<string, Set<string>>()
+  const byGroup = new Map<string, Set<string>>()
+  const byUsername = new Map<string, string>()
+  const versions = openVersions()
+  const enter = (index: Map<string, Set<string>>, words: readonly string[], team: string, isIn: boolean) => {
+    for (const word of words) {
+      const set = index.get(word) ?? new Set()
+      if (isIn) set.add(team)
+      else set.delete(team)
+      if (set.size) index.set(word, set)
+      else index.delete(word)
+    }
+  }
+  const informer = startInformer({
+    resources,
+    kind: Team,
+    counts: document => hasMembers(document) || hasOtherName(document),
+    keep: read,
+    failed,
+    changed: ({ name }, now, before) => {
+      const change = changeOf(before, now)
+      if (!change) return
+      for (const [record, isIn] of [
+        [before, false],
+        [now, true],
+      ] as const) {
+        if (!record) continue
+        enter(byUser, record.users, name, isIn)
+        if (isIn) byUsername.set(record.username, name)
+        else if (byUsername.get(record.username) === name) byUsername.delete(record.username)
+        enter(byGroup, record.groups, name, isIn)
+      }
+      if (change.groups) versions.stepAll()
+      else for (const record of [before, now]) for (const user of record?.users ?? []) versions.step(user)
+      changed(change)
+    },
+  })
+  return {
+    ready: informer.ready,
+    of(user, groups) {
+      const found = new Set(byUser.get(user))
+      for (const group of groups) for (const team of byGroup.get(group) ?? []) found.add(team)
+      return [...found].sort()
+    },
+    get: name => {
+      const kept = informer.get({ namespace: '', name })
+      const object = kept ? undefined : look(name)
+      return kept ?? (object && read(object))
+    },
+    uidOf: name => {
+      const kept = informer.get({ namespace: '', name }) ?? look(name)
+      if (!kept) return undefined
+      if ('metadata' in kept) return kept.metadata.deletionTimestamp === undefined ? kept.metadata.uid : undefined
+      return kept.going ? undefined : kept.uid
+    },
+    withUsername: username =>
+      byUsername.get(username) ?? (look(username)?.spec?.username === username ? username : undefined),
+    all: () => informer.values(),
+    versionOf: versions.of,
+    stop: informer.stop,
+  }
+}
+
+// A team that nobody is in and that has no name but its own says nothing about anybody. There may be very many of
+// those, and they are told apart without being parsed.
+const hasMembers = mentions('users', 'groups', 'clusterRoles', 'access')
+/** A label or annotation may be called so, too: only where all of them say its own name is that its username. */
+function hasOtherName({ json, ref }: Document): boolean {
+  const text = latin1(json)
+  const own = `"username":"${ref.name}"`
+  let found = 0
+  for (let at = text.indexOf(key); at !== -1; at = text.indexOf(key, at + key.length)) {
+    if (!text.startsWith(own, at)) return true
+    found++
+  }
+  return found === 0
+}
+const key = '"username":'
+
+function read({ metadata, spec = {} }: Resource): TeamRecord {
+  const { users, groups, username, clusterRoles, owner, access } = spec as {
+    users?: string[]
+    groups?: string[]
+    username?: string
+    clusterRoles?: { name?: string }[]
+    owner?: unknown
+    access?: unknown
+  }
+  const going = metadata.deletionTimestamp !== undefined
+  return {
+    name: metadata.name ?? '',
+    uid: metadata.uid ?? '',
+    username: username ?? '',
+    users: going ? [] : (users ?? []),
+    // Teams that were stored before such names were refused may have one (D61).
+    groups: going ? [] : (groups ?? []).filter(name => !isReservedName(name)),
+    clusterRoles: going ? [] : (clusterRoles ?? []).map(role => role.name ?? ''),
+    going,
+    sharing: owner === undefined && access === undefined ? '' : JSON.stringify([owner, access]),
+  }
+}
+
+type Change = { readonly groups: boolean; readonly roles: boolean }
+
+/** undefined: nobody's rights are other than before. Most writes of a team are about something else. */
+function changeOf(before: TeamRecord | undefined, now: TeamRecord | undefined): Change | undefined {
+  const groups = !isSame(before?.groups, now?.groups)
+  // What is bound to a name is bound to the team with that uid (D61).
+  const roles = !isSame(before?.clusterRoles, now?.clusterRoles) || before?.uid !== now?.uid
+  const isOther =
+    groups ||
+    roles ||
+    !isSame(before?.users, now?.users) ||
+    before?.username !== now?.username ||
+    before?.going !== now?.going ||
+    before?.sharing !== now?.sharing
+  return isOther ? { groups, roles } : undefined
+}
+
+const isSame = (one: readonly string[] = [], other: readonly string[] = []) =>
+  one.length === other.length && one.every((word, index) => word === other[index])
+
+const mostUsers = 100_000
+
+/** By user; who is not among them has the number that everybody had last. */
+function openVersions() {
+  const own = new Map<string, number>()
+  let newest = 0
+  let floor = 0
+  const stepAll = () => {
+    own.clear()
+    floor = ++newest
+  }
+  return {
+    of: (user: string): number => own.get(user) ?? floor,
+    step: (user: string): void => {
+      if (own.size >= mostUsers) stepAll()
+      own.set(user, ++newest)
+    },
+    stepAll,
+  }
+}

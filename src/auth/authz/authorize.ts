@@ -1,0 +1,177 @@
+// May you: yes, no, or only some. Scope of the key first, then the rights of its owner, by roles and by the object itself
+// (D25–D27). Requests, reviews, rules of kinds and explanations all ask this one evaluator.
+
+import type { Caller } from '../../api/caller.ts'
+import type { Candidates } from '../../api/candidates.ts'
+import type { Kind, Question } from '../../api/kind.ts'
+import type { Ref, Resource } from '../../api/object.ts'
+import type { Judgement, RuleLike, Rules, Target } from '../../api/permissions.ts'
+import type { Filter } from '../../api/resources.ts'
+import type { Rbac } from './rbac.ts'
+import { objectRight } from './object-permissions.ts'
+import type { PolicyRule } from './rbac-rules.ts'
+import { missingRules, printRule } from './rbac-rules.ts'
+import { type Act, allows, restricts } from './scope.ts'
+import { openVisible } from './visible-objects.ts'
+
+export type Verdict =
+  | {
+      readonly answer: 'yes'
+      readonly reason: string /** The object that grants it; absent: a role does. */
+      readonly object?: Resource
+    }
+  | { readonly answer: 'no'; readonly reason: string; readonly byScope?: true }
+  | {
+      readonly answer: 'only'
+      readonly reason: string
+      readonly filter: Filter
+      /** The objects that the filter can keep now; undefined: any. */
+      readonly among: () => Candidates | undefined
+    }
+
+export interface Authorizer {
+  /** The request path's question. */
+  authorize(caller: Caller | undefined, question: Question): Verdict
+  /** The same question for reviews and rules of kinds; `object` where it is at hand already. */
+  judge(caller: Caller | undefined, question: Question, object?: Resource | (() => Resource)): Judgement
+  rules(caller: Caller, namespace: string): Rules
+  /** Which parts of these rules the caller does not hold itself, and so may not give away. */
+  missing(caller: Caller, wanted: readonly RuleLike[], namespace: string): readonly string[]
+}
+
+export type AuthorizerOptions = {
+  readonly kinds: readonly Kind[]
+  readonly rbac: Rbac
+  /** A stored object as it lies there, without opening what is sealed. */
+  readonly peek: (kind: Kind, ref: Ref) => Resource | undefined
+  /** Likewise, those that are among candidates. */
+  readonly among: (kind: Kind, candidates: Candidates) => readonly Resource[]
+  /** The uid of a team that exists. */
+  readonly teamUid: (team: string) => string | undefined
+}
+
+const anonymous = { username: 'system:anonymous', groups: ['system:unauthenticated'] }
+const no = (reason = ''): Judgement => ({ allowed: false, reason })
+const yes = (reason: string): Judgement => ({ allowed: true, reason })
+
+export function openAuthorizer({ kinds, rbac, peek, among, teamUid }: AuthorizerOptions): Authorizer {
+  const byPlural = new Map<string, Map<string, Kind>>()
+  for (const kind of kinds) byPlural.set(kind.plural, (byPlural.get(kind.plural) ?? new Map()).set(kind.group, kind))
+  const kindOf = (question: Question) =>
+    'path' in question ? undefined : byPlural.get(question.target.resource)?.get(question.target.group)
+
+  /** By role, or where the kind is a personal one, by a role that is all of it (D15). */
+  const byRole = (caller: Caller, question: Question, kind: Kind | undefined): string | undefined =>
+    rbac.find(caller, question, kind?.personal && !isNew(question) ? '*' : question.verb)?.because
+
+  const objectOf = (question: Question, kind: Kind | undefined): Resource | undefined => {
+    if ('path' in question || !kind?.stored || !kind.rights) return undefined
+    const { namespace, name } = question.target
+    return name === undefined ? undefined : peek(kind, { namespace, name })
+  }
+
+  const byObject = (
+    caller: Caller,
+    question: Question,
+    kind: Kind | undefined,
+    object?: Resource | (() => Resource),
+  ) => {
+    if ('path' in question || !kind?.stored || !kind.rights) return undefined
+    const { namespace, name } = question.target
+    // A create names no object, and a name in every namespace names many (D26).
+    if (name === undefined || isNew(question) || (kind.namespaced && namespace === '')) return undefined
+    const there = typeof object === 'function' ? object() : (object ?? objectOf(question, kind))
+    if (!there) return undefined
+    return objectRight(kind, there, caller, question, { may: asked => judge(caller, asked).allowed, teamUid })
+  }
+
+  /** What holds whatever the object is: scope, roles, and who asks. undefined: the object may still allow it. */
+  const judgeWithout = (caller: Caller | undefined, question: Question, kind: Kind | undefined) => {
+    if ('path' in question && rbac.find(anonymous, question)) return yes('open to everyone')
+    if (!caller) return no()
+    if (caller.scope && !allows(caller.scope, { target: 'Management', act: actOf(question) }))
+      return { ...no(`the scope of access key "${caller.key}" does not cover it`), byScope: true } as const
+    if (caller.groups.includes('system:masters')) return yes('the server itself')
+    const reason = byRole(caller, question, kind)
+    return reason === undefined ? undefined : yes(reason)
+  }
+
+  const judge: Authorizer['judge'] = (caller, question, object) => {
+    const kind = kindOf(question)
+    const judged = judgeWithout(caller, question, kind)
+    if (judged) return judged
+    const right = byObject(caller as Caller, question, kind, object)
+    return right === undefined ? no(isFiltered(question, kind) ? 'filtered' : '') : yes(right)
+  }
+
+  /** What may be seen of a collection that may not be listed whole: the objects that may be got, or read just so (D27). */
+  const filterFor = (caller: Caller, verb: string, { group, resource }: Target): Filter => {
+    return object => {
+      const { namespace = '', name = '' } = object.metadata
+      const target = { group, resource, namespace, name }
+      return judge(caller, { verb: 'get', target }, object).allowed || judge(caller, { verb, target }, object).allowed
+    }
+  }
+
+  const visible = openVisible({ rbac, among, judge })
+
+  return {
+    judge,
+    authorize(caller, question) {
+      const kind = kindOf(question)
+      const judged = judgeWithout(caller, question, kind)
+      if (judged?.allowed) return { answer: 'yes', reason: judged.reason }
+      // An object that is there now says nothing of those a list or watch may find under its name at other times.
+      if (caller && kind && 'target' in question && isFiltered(question, kind))
+        return {
+          answer: 'only',
+          reason: 'filtered',
+          filter: filterFor(caller, question.verb, question.target),
+          among: () => visible(caller, kind, question.verb),
+        }
+      const object = judged ? undefined : objectOf(question, kind)
+      const right = object && byObject(caller as Caller, question, kind, object)
+      if (right !== undefined) return { answer: 'yes', reason: right, ...(object ? { object } : {}) }
+      return { answer: 'no', reason: judged?.reason ?? '', ...(judged?.byScope ? { byScope: true } : {}) }
+    },
+    rules(caller, namespace) {
+      const held = [...rbac.grants(caller, namespace)].flatMap(grant => grant.rules)
+      const confinedBy = caller.scope && `the scope of access key "${caller.key}" allows less than its owner may`
+      return {
+        ...(confinedBy ? { confinedBy } : {}),
+        resourceRules: held.filter(rule => rule.resources?.length) as Rules['resourceRules'],
+        nonResourceRules: held.filter(rule => rule.nonResourceURLs?.length) as Rules['nonResourceRules'],
+      }
+    },
+    missing(caller, wanted, namespace) {
+      if (caller.groups.includes('system:masters')) return []
+      // What a scoped key gave away would not be confined by its scope any more.
+      if (restricts(caller.scope)) return wanted.map(rule => printRule(rule as PolicyRule))
+      // Most who give anything away hold everything: that is known without looking at each of their rules.
+      const all = { verb: '*', target: { group: '*', resource: '*', namespace } }
+      const open = rbac.find(caller, all) ? wanted.filter(rule => rule.nonResourceURLs?.length) : wanted
+      if (open.length === 0) return []
+      const held = [...rbac.grants(caller, namespace)].flatMap(grant => grant.rules)
+      return missingRules(held, open as readonly PolicyRule[]).map(printRule)
+    },
+  }
+}
+
+/** A create of an object, which has no name yet that authorization could go by. */
+const isNew = (question: Question) =>
+  question.verb === 'create' && 'target' in question && question.target.subresource === undefined
+
+/** Collections that show what may be got of them, where they may not be read whole. */
+function isFiltered(question: Question, kind: Kind | undefined): boolean {
+  return (
+    (question.verb === 'list' || question.verb === 'watch') &&
+    kind?.stored === true &&
+    !kind.whole &&
+    'target' in question &&
+    !question.target.subresource
+  )
+}
+
+export function actOf(question: Question): Act {
+  return 'path' in question ? question : { verb: question.verb, ...question.target }
+}

@@ -1,0 +1,178 @@
+// Why: how an answer of the authorizer comes about, step by step, and what came near to allowing it (D27).
+
+import type { Caller } from '../../api/caller.ts'
+import type { Kind, Question } from '../../api/kind.ts'
+import type { Ref, Resource } from '../../api/object.ts'
+import type { Explained, TeamPermissions } from '../../api/permissions.ts'
+import { teamOfGroup } from '../../kinds/team-uids.ts'
+import { type Authorizer, actOf } from './authorize.ts'
+import type { AccessKey, KeyBook } from '../authn/access-key-index.ts'
+import type { Rbac } from './rbac.ts'
+import type { PolicyRule } from './rbac-rules.ts'
+import { type Act, allows } from './scope.ts'
+import type { Teams } from '../authn/team-index.ts'
+import { unknownIn } from './unknown-resource.ts'
+
+export type ExplainOptions = {
+  readonly authorizer: Authorizer
+  readonly rbac: Rbac
+  readonly teams: Teams
+  readonly book: KeyBook
+  readonly kinds: readonly Kind[]
+  readonly peek: (kind: Kind, ref: Ref) => Resource | undefined
+  /** Whether a key would be let in now. */
+  readonly isLive: (key: AccessKey) => boolean
+}
+
+export interface Explainer {
+  explain(caller: Caller, question: Question): Explained
+  whoCan(question: Question): readonly string[]
+  permissionsOf(team: string): TeamPermissions
+  /** A user as they would come, by the groups of their live keys (D17). */
+  callerNamed(user: string): Caller
+  /** An owner as they would come, a team as with a key of its own; undefined: nobody, or a team that is not there. */
+  callerOf(owner: OwnerRef): Caller | undefined
+}
+
+/** `uid`: which team of that name, where it is known (D61). */
+export type OwnerRef = {
+  readonly user?: string | undefined
+  readonly team?: string | undefined
+  readonly uid?: string | undefined
+}
+
+const teamGroup = 'platform:team:'
+
+export function openExplainer({ authorizer, rbac, teams, book, kinds, peek, isLive }: ExplainOptions): Explainer {
+  const callerNamed = (user: string): Caller => {
+    const groups = new Set(['system:authenticated', `platform:user:${user}`])
+    for (const key of book.all())
+      if (key.user === user && isLive(key)) for (const group of key.groups) groups.add(group)
+    for (const team of teams.of(user, [...groups])) groups.add(teamGroup + team)
+    return { identity: 'User', username: user, groups: [...groups] }
+  }
+
+  const membership = (caller: Caller): string[] =>
+    caller.groups.flatMap(group => {
+      const team =
+        group.startsWith(teamGroup) && caller.identity === 'User' ? teams.get(group.slice(teamGroup.length)) : undefined
+      if (!team) return []
+      const via = team.users.includes(caller.username)
+        ? 'spec.users'
+        : `group ${team.groups.find(one => caller.groups.includes(one))}`
+      return [`member of team ${team.name} through ${via}`]
+    })
+
+  /** Roles that are about the same resource, and what they grant instead. */
+  const nearMisses = (caller: Caller, act: Act): string[] => {
+    if ('path' in act) return []
+    const word = act.subresource ? `${act.resource}/${act.subresource}` : act.resource
+    const about = (rule: PolicyRule) =>
+      rule.resources?.some(one => one === word || one === '*') &&
+      rule.apiGroups?.some(one => one === act.group || one === '*')
+    return [...rbac.grants(caller, act.namespace)].flatMap(grant =>
+      grant.rules.filter(about).map(rule => {
+        const names = rule.resourceNames?.length ? ` on ${rule.resourceNames.join(', ')} alone` : ''
+        return `${grant.role} grants ${rule.verbs?.join(', ')}${names}, not ${act.verb}${act.name ? ` on ${act.name}` : ''}`
+      }),
+    )
+  }
+
+  return {
+    callerNamed,
+    callerOf({ user, team: named = '', uid }) {
+      // The username of a team's keys means that team (D16).
+      const team = user ? teamOfGroup(user) : named
+      if (user && team === undefined) return callerNamed(user)
+      const record = team ? teams.get(team) : undefined
+      if (!record || record.going || (uid !== undefined && uid !== record.uid)) return undefined
+      const username = teamGroup + team
+      return { identity: 'Team', username, groups: ['system:authenticated', username] }
+    },
+    explain(caller, question) {
+      const act = actOf(question)
+      const judgement = authorizer.judge(caller, question)
+      const covered = allows(caller.scope, { target: 'Management', act })
+      const steps = [
+        ...(caller.key ? [`access key ${caller.key}`] : []),
+        `acts as ${caller.username}`,
+        ...membership(caller),
+        // Somebody who is asked about by name has many keys, or none: a scope is of one of them.
+        ...(caller.key || caller.scope ? [`scope: ${covered ?? 'no entry covers the request'}`] : []),
+        judgement.allowed ? judgement.reason : 'no role, binding or right of the object allows it',
+      ]
+      const near = judgement.allowed || !covered ? [] : nearMisses(caller, act)
+      return { ...judgement, steps, nearMisses: near, unknown: unknownIn(question, kinds) }
+    },
+    whoCan(question) {
+      const found = new Set<string>()
+      for (const { label, ...who } of candidates(question, { rbac, teams, kinds, peek })) {
+        const { allowed, reason } = authorizer.judge(who, question)
+        if (allowed) found.add(`${label} by ${reason.replace(/^allowed by (.*) of .* to .*$/, '$1')}`)
+      }
+      return [...found].sort()
+    },
+    permissionsOf(name) {
+      const team = teams.get(name)
+      const members = new Map((team?.users ?? []).map(user => [user, 'spec.users']))
+      for (const key of book.all())
+        for (const group of team?.groups ?? [])
+          if (key.user && isLive(key) && key.groups.includes(group) && !members.has(key.user))
+            members.set(key.user, `group ${group}`)
+      const grants = [...rbac.boundTo(teamGroup + name)]
+      return {
+        members: [...members].map(([user, via]) => ({ user, via })),
+        permissions: grants.flatMap(({ rules, namespace, through }) =>
+          rules.map(rule => ({ rule, namespace, through })),
+        ),
+      }
+    },
+  }
+}
+
+type Candidate = Caller & { readonly label: string }
+
+/** Everyone whom anything gives rights here or anywhere: whether it gives these is for the authorizer to say. */
+function* candidates(
+  question: Question,
+  { rbac, teams, kinds, peek }: Pick<ExplainOptions, 'rbac' | 'teams' | 'kinds' | 'peek'>,
+): Iterable<Candidate> {
+  const user = (name: string): Candidate =>
+    name === '*'
+      ? group('system:authenticated')
+      : { identity: 'User', username: name, groups: [], label: `user ${name}` }
+  const group = (name: string): Candidate => ({ username: '', groups: [name], label: `group ${name}` })
+  const namespace = 'path' in question ? '' : question.target.namespace
+  for (const bound of rbac.bindings()) {
+    if (bound.namespace !== '' && bound.namespace !== namespace) continue
+    yield* bound.users.map(user)
+    yield* bound.groups.map(group)
+  }
+  for (const team of teams.all()) if (team.clusterRoles.length) yield group(teamGroup + team.name)
+  for (const { name, isTeam } of namedIn(question, kinds, peek)) yield isTeam ? group(teamGroup + name) : user(name)
+}
+
+type Named = { readonly name: string; readonly isTeam: boolean }
+
+/** Who stands in the object that is asked about, as owner or in its access entries, and in the team it belongs to. */
+function namedIn(question: Question, kinds: readonly Kind[], peek: ExplainOptions['peek']): Named[] {
+  if ('path' in question || !question.target.name) return []
+  const { group, resource, namespace, name } = question.target
+  const kind = kinds.find(one => one.plural === resource && one.group === group)
+  const object = kind?.stored ? peek(kind, { namespace, name }) : undefined
+  const { owner, access, user, team } = (object?.spec ?? {}) as {
+    owner?: { user?: string; team?: string }
+    access?: { users?: string[]; teams?: string[] }[]
+    user?: string
+    team?: string
+  }
+  const users = [owner?.user, user, ...(access ?? []).flatMap(entry => entry.users ?? [])]
+  const itself = resource === 'teams' ? name : undefined
+  const named = [owner?.team, team, itself, ...(access ?? []).flatMap(entry => entry.teams ?? [])]
+  const above = team ? { verb: 'update', target: { group, resource: 'teams', namespace: '', name: team } } : undefined
+  return [
+    ...users.flatMap(one => (one ? [{ name: one, isTeam: false }] : [])),
+    ...named.flatMap(one => (one ? [{ name: one, isTeam: true }] : [])),
+    ...(above ? namedIn(above, kinds, peek) : []),
+  ]
+}

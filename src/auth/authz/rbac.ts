@@ -1,0 +1,286 @@
+// Who holds which rules: follows the four RBAC kinds and answers from an index by user and group (D27).
+
+import type { Kind, Question } from '../../api/kind.ts'
+import type { Ref, Resource } from '../../api/object.ts'
+import type { Resources } from '../../api/resources.ts'
+import { aggregatedRules } from '../../kinds/aggregation.ts'
+import {
+  type BindingObject,
+  ClusterRole,
+  ClusterRoleBinding,
+  mirrorLabel,
+  Role,
+  RoleBinding,
+  type RoleObject,
+} from '../../kinds/rbac.ts'
+import { teamOfGroup, teamUidsOf } from '../../kinds/team-uids.ts'
+import { startInformer } from '../../reconcile/informer.ts'
+import { type Holder, openHeld } from './rule-cache.ts'
+import { type Reach, reachOf } from './rbac-reach.ts'
+import { indexRules, isAbout, type PolicyRule, type RuleIndex } from './rbac-rules.ts'
+
+/** A role that somebody holds through a binding; `namespace` '' is everywhere. `because` says so in words. */
+export type Grant = {
+  readonly because: string
+  readonly binding: string
+  readonly subject: string
+  readonly role: string
+  readonly roleRef: RoleRef
+  readonly namespace: string
+  readonly rules: readonly PolicyRule[]
+}
+
+type RoleRef = Ref & { readonly kind: string }
+
+export interface Rbac {
+  readonly ready: Promise<void>
+  /** How a rule that allows it came to be held; `verb` in place of the question's own. */
+  find(holder: Holder, question: Question, verb?: string): Grant | undefined
+  /** Everything held that counts in a namespace ('' : cluster-wide alone). */
+  grants(holder: Holder, namespace: string): Iterable<Grant>
+  /** The objects of a resource that the holder's rules allow one of these verbs on. */
+  reach(
+    holder: Holder,
+    resource: { readonly group: string; readonly resource: string },
+    verbs: readonly string[],
+  ): Reach
+  /** Every binding, for who-can. */
+  bindings(): Iterable<Bound>
+  /** Everything bound to a group, anywhere. */
+  boundTo(group: string): Iterable<{
+    readonly rules: readonly PolicyRule[]
+    readonly namespace: string
+    readonly through: string
+    readonly role: RoleRef
+  }>
+  /** To be called when a team changed: what was derived from it is stale. */
+  forget(): void
+  rulesOf(kind: string, ref: Ref): readonly PolicyRule[] | undefined
+  stop(): void
+}
+
+export type Bound = {
+  readonly name: string
+  readonly namespace: string
+  readonly roleKind: string
+  readonly roleName: string
+  readonly users: readonly string[]
+  readonly groups: readonly string[]
+  /** Which team a name `platform:team:<name>` in it means, by its uid (D61). */
+  readonly means: (name: string, teamUid: (team: string) => string | undefined) => boolean
+}
+type StoredRole = {
+  readonly kind: Kind
+  readonly object: Resource & RoleObject
+}
+
+export type RbacOptions = {
+  readonly resources: Resources
+  /** Cluster roles a team has by itself (D26). */
+  readonly teamRoles: (team: string) => readonly string[]
+  /** The uid of a team that exists. */
+  readonly teamUid: (team: string) => string | undefined
+  readonly changed: () => void
+  readonly failed: (error: unknown) => void
+}
+
+export function openRbac({ resources, teamRoles, teamUid, changed, failed }: RbacOptions): Rbac {
+  const roles = new Map<string, StoredRole>()
+  const compiled = new Map<string, readonly PolicyRule[]>()
+  const held = openHeld<RuleIndex<Grant>>(teamUid)
+  const reached = openHeld<Reach>(teamUid)
+  const forget = () => {
+    held.forget()
+    reached.forget()
+  }
+  const users = new Map<string, Set<Bound>>()
+  const groups = new Map<string, Set<Bound>>()
+  const all = new Set<Bound>()
+
+  const informers = [Role, ClusterRole].map(kind =>
+    startInformer({
+      resources,
+      kind,
+      failed,
+      keep: object => ({ kind, object: object as StoredRole['object'] }),
+      changed: (ref, now) => {
+        const slot = slotOf(kind.kind, ref)
+        if (now && !isInert(now.object)) roles.set(slot, now)
+        else roles.delete(slot)
+        compiled.clear() // any role may be part of an aggregated one
+        forget()
+        changed()
+      },
+    }),
+  )
+  const followers = [RoleBinding, ClusterRoleBinding].map(kind =>
+    startInformer({
+      resources,
+      kind,
+      failed,
+      keep: object => readBinding(kind, object),
+      changed: (_, now, before) => {
+        if (before) enter(before, false)
+        if (now) enter(now, true)
+        forget()
+        changed()
+      },
+    }),
+  )
+  const enter = (bound: Bound, isIn: boolean) => {
+    for (const [index, names] of [
+      [users, bound.users],
+      [groups, bound.groups],
+    ] as const)
+      for (const name of names) {
+        const set = index.get(name) ?? new Set()
+        if (isIn) set.add(bound)
+        else set.delete(bound)
+        if (set.size) index.set(name, set)
+        else index.delete(name)
+      }
+    if (isIn) all.add(bound)
+    else all.delete(bound)
+  }
+
+  const rulesIn = (slot: string): readonly PolicyRule[] | undefined => {
+    const known = compiled.get(slot)
+    if (known) return known
+    const role = roles.get(slot)
+    if (!role) return undefined
+    const made = effective(role, roles.values())
+    compiled.set(slot, made)
+    return made
+  }
+  const grantOf = (bound: Bound, subject: string): Grant | undefined => {
+    const ref = { namespace: bound.roleKind === 'Role' ? bound.namespace : '', name: bound.roleName }
+    const rules = rulesIn(slotOf(bound.roleKind, ref))
+    return (
+      rules &&
+      madeGrant({
+        binding: bound.name,
+        role: `${bound.roleKind} ${bound.roleName}`,
+        roleRef: { kind: bound.roleKind, ...ref },
+        subject,
+        namespace: bound.namespace,
+        rules,
+      })
+    )
+  }
+  /** `namespace` undefined: everything held anywhere. */
+  function* grants({ username, groups: member }: Holder, namespace?: string): Iterable<Grant> {
+    const counts = (bound: Bound, name: string) =>
+      (namespace === undefined || bound.namespace === '' || bound.namespace === namespace) && bound.means(name, teamUid)
+    for (const bound of users.get(username) ?? []) {
+      const grant = counts(bound, username) ? grantOf(bound, `user ${username}`) : undefined
+      if (grant) yield grant
+    }
+    for (const group of member) {
+      yield* teamGrants(group)
+      for (const bound of groups.get(group) ?? []) {
+        const grant = counts(bound, group) ? grantOf(bound, `group ${group}`) : undefined
+        if (grant) yield grant
+      }
+    }
+  }
+  function* teamGrants(group: string): Iterable<Grant> {
+    const team = teamOfGroup(group) ?? ''
+    for (const name of team ? teamRoles(team) : []) {
+      const rules = rulesIn(slotOf('ClusterRole', { namespace: '', name }))
+      const [binding, role, subject] = [`Team ${team}`, `ClusterRole ${name}`, `group ${group}`]
+      const roleRef = { kind: 'ClusterRole', namespace: '', name }
+      if (rules) yield madeGrant({ binding, role, roleRef, subject, namespace: '', rules })
+    }
+  }
+
+  /** All that somebody holds in a namespace, in one index: made once, and again when any role or binding changes. */
+  const heldBy = (holder: Holder, namespace: string): RuleIndex<Grant> => {
+    const spaces = held.of(holder)
+    const known = spaces.get(namespace)
+    if (known) return known
+    const all = [...grants(holder, namespace)].flatMap(grant => grant.rules.map(rule => ({ rule, from: grant })))
+    const made = indexRules(all)
+    if (spaces.size >= 64) spaces.clear()
+    spaces.set(namespace, made)
+    return made
+  }
+
+  const reach: Rbac['reach'] = (holder, target, verbs) => {
+    const spaces = reached.of(holder)
+    const slot = `${verbs.join()} ${target.resource}.${target.group}`
+    const known = spaces.get(slot)
+    if (known) return known
+    const made = reachOf(grants(holder), rule => isAbout(rule, target, verbs))
+    if (spaces.size >= 64) spaces.clear()
+    spaces.set(slot, made)
+    return made
+  }
+
+  const everyone = [...informers, ...followers]
+  return {
+    ready: Promise.all(everyone.map(informer => informer.ready)).then(() => {}),
+    grants,
+    find: (holder, question, verb) =>
+      heldBy(holder, 'path' in question ? '' : question.target.namespace).find(question, verb)?.from,
+    *boundTo(group) {
+      for (const { rules, binding, role, roleRef } of teamGrants(group))
+        yield { rules, namespace: '', through: `${binding} of ${role}`, role: roleRef }
+      // A key of a team has the team's group for a username, too (D16).
+      for (const bound of [...(groups.get(group) ?? []), ...(users.get(group) ?? [])]) {
+        const grant = bound.means(group, teamUid) ? grantOf(bound, `group ${group}`) : undefined
+        if (!grant) continue
+        const { rules, binding, role, roleRef } = grant
+        yield { rules, namespace: bound.namespace, through: `${binding} of ${role}`, role: roleRef }
+      }
+    },
+    bindings: () => all,
+    reach,
+    forget,
+    rulesOf: (kind, ref) => rulesIn(slotOf(kind, ref)),
+    stop: () => {
+      for (const informer of everyone) informer.stop()
+    },
+  }
+}
+
+const madeGrant = (grant: Omit<Grant, 'because'>): Grant => ({
+  ...grant,
+  because: `allowed by ${grant.binding} of ${grant.role} to ${grant.subject}`,
+})
+
+const slotOf = (kind: string, { namespace, name }: Ref) => `${kind}/${namespace}/${name}`
+
+/**
+ * What grants nothing: a mirror of access entries, which follows its object past the gate and means it by name (D26), and
+ * what is being deleted, or a finalizer would keep alive what was taken away.
+ */
+const isInert = ({ metadata }: Resource) =>
+  metadata.labels?.[mirrorLabel] !== undefined || metadata.deletionTimestamp !== undefined
+
+function readBinding(kind: Kind, object: Resource): Bound {
+  const { roleRef, subjects = [] } = object as BindingObject
+  const uids = teamUidsOf(object)
+  const named = (word: string) =>
+    (isInert(object) ? [] : subjects).flatMap(one => (one.kind === word ? [one.name ?? ''] : []))
+  return {
+    name: `${kind.kind} ${object.metadata.name}`,
+    namespace: object.metadata.namespace ?? '',
+    roleKind: roleRef?.kind ?? '',
+    roleName: roleRef?.name ?? '',
+    users: named('User'),
+    groups: named('Group'),
+    means: (name, teamUid) => {
+      const team = teamOfGroup(name)
+      return team === undefined || !Object.hasOwn(uids, team) || uids[team] === teamUid(team)
+    },
+  }
+}
+
+/** Its own rules, or those of every cluster role its selectors pick. */
+function effective({ kind, object }: StoredRole, all: Iterable<StoredRole>): readonly PolicyRule[] {
+  if (kind !== ClusterRole || !object.aggregationRule) return object.rules ?? []
+  return aggregatedRules(
+    object,
+    [...all].flatMap(one => (one.kind === ClusterRole ? [one.object] : [])),
+  )
+}

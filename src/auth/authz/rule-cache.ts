@@ -1,0 +1,39 @@
+// What was worked out for somebody, by namespace, until any role, binding or team changes. rbac.ts keeps its indexes of rules here.
+
+import { teamOfGroup } from '../../kinds/team-uids.ts'
+
+export type Holder = { readonly username: string; readonly groups: readonly string[] }
+
+type Spaces<T> = Map<string, T>
+const mostHolders = 10_000
+
+/** All keys of one user share it: there may be very many of them. */
+export function openHeld<T>(teamUid: (team: string) => string | undefined): {
+  of(holder: Holder): Spaces<T>
+  forget(): void
+} {
+  let byHolder = new WeakMap<Holder, Spaces<T>>()
+  const byName = new Map<string, Spaces<T>>()
+  return {
+    of(holder) {
+      const known = byHolder.get(holder)
+      if (known) return known
+      // Written so that no name can pass for two. A team that was created again is another one (D61).
+      const teams = holder.groups.flatMap(group => {
+        const team = teamOfGroup(group)
+        return team === undefined ? [] : [teamUid(team) ?? '']
+      })
+      const name = JSON.stringify([holder.username, holder.groups, teams])
+      const spaces = byName.get(name) ?? new Map<string, T>()
+      // Whoever asks about others may name any number of them.
+      if (byName.size >= mostHolders) byName.clear()
+      byName.set(name, spaces)
+      byHolder.set(holder, spaces)
+      return spaces
+    },
+    forget: () => {
+      byHolder = new WeakMap()
+      byName.clear()
+    },
+  }
+}

@@ -1,0 +1,99 @@
+// The deprecated rules of a scope (SPEC §2.8.1): which requests one matches, and when one is no wider than another.
+
+import type { ScopeRule } from '../../api/caller.ts'
+import type { Act, Request } from './scope.ts'
+
+/** A name in an entry against a name: `*` is every one, nothing set is none. */
+export const covers = (pattern: string | undefined, name: string | undefined): boolean =>
+  pattern !== undefined && pattern !== '' && (pattern === '*' || pattern === name)
+
+const anyOr = <T>(list: readonly T[] | undefined, test: (one: T) => boolean): boolean =>
+  !list?.length || list.some(test)
+
+export function ruleMatches(rule: ScopeRule, request: Request): boolean {
+  if (rule.cluster && !(request.target === 'Cluster' && covers(rule.cluster, request.cluster))) return false
+  if (!anyOr(rule.requestTargets, target => target === request.target)) return false
+  if (!anyOr(rule.verbs, verb => verb === '*' || verb === request.act.verb)) return false
+  if (request.target === 'ProjectVirtualCluster') {
+    const { virtualCluster, project } = request
+    const isNamed = anyOr(
+      rule.virtualClusters,
+      one => covers(one.name, virtualCluster) && covers(one.namespace, `p-${project}`),
+    )
+    if (!isNamed) return false
+  }
+  return matchesAct(rule, request.act)
+}
+
+/** A rule that names resources or namespaces is about resources, one that names paths about paths, one that names neither about all. */
+function matchesAct(rule: ScopeRule, act: Act): boolean {
+  const about = aboutOf(rule)
+  if ('path' in act)
+    return about.paths ? rule.nonResourceURLs?.some(url => pathMatches(url, act.path)) === true : !about.resources
+  if (!about.resources) return !about.paths
+  return (
+    anyOr(rule.namespaces, namespace => namespace === act.namespace) &&
+    anyOr(rule.resources, one => resourceMatches(one, act))
+  )
+}
+
+const aboutOf = ({ resources, namespaces, nonResourceURLs }: ScopeRule) => ({
+  resources: Boolean(resources?.length || namespaces?.length),
+  paths: Boolean(nonResourceURLs?.length),
+})
+
+/** A wildcard only as the whole last step. */
+function pathMatches(pattern: string, path: string): boolean {
+  if (pattern === '*' || pattern === path) return true
+  return pattern.endsWith('/*') && path.startsWith(pattern.slice(0, -1))
+}
+
+function resourceMatches(
+  rule: NonNullable<ScopeRule['resources']>[number],
+  act: Extract<Act, { resource: string }>,
+): boolean {
+  if ((rule.group ?? '') !== act.group) return false
+  const isNamed = anyOr(rule.resources, pattern => wordMatches(pattern, act.resource, act.subresource))
+  // Names bind only where resources are named too; a request without a name is about every instance.
+  return (
+    isNamed &&
+    (!rule.resourceNames?.length ||
+      (rule.resources?.length !== 0 && act.name !== undefined && rule.resourceNames.includes(act.name)))
+  )
+}
+
+/** `<kind>`, `<kind>/<sub>`, `*`, `<kind>/*`, `* /<sub>` (without the blank). */
+function wordMatches(pattern: string, resource: string, subresource: string | undefined): boolean {
+  if (pattern === '*') return true
+  const [kind, sub, ...rest] = pattern.split('/')
+  if (rest.length || (kind !== '*' && kind !== resource)) return false
+  if (sub === undefined) return subresource === undefined
+  return subresource !== undefined && (sub === '*' || sub === subresource)
+}
+
+/** Whether every request `inner` matches is surely matched by `outer`. Field by field, and strict where wildcards would need thought. */
+export function ruleCovers(outer: ScopeRule, inner: ScopeRule): boolean {
+  // Of these lists only verbs know a wildcard.
+  const within = (wide: readonly string[] | undefined, narrow: readonly string[] | undefined) =>
+    !wide?.length || (narrow?.length ? narrow.every(one => wide.includes(one)) : false)
+  const same = (one: unknown, other: unknown) => JSON.stringify(one ?? []) === JSON.stringify(other ?? [])
+  const coversActs = (): boolean => {
+    const [wide, narrow] = [aboutOf(outer), aboutOf(inner)]
+    if (!wide.resources && !wide.paths) return true
+    // One that says less is about more: a rule about paths alone is not narrowed by a namespace, but widened.
+    if ((narrow.resources && !wide.resources) || (narrow.paths && !wide.paths)) return false
+    return (
+      (narrow.resources || narrow.paths) &&
+      same(outer.resources, inner.resources) &&
+      within(outer.namespaces, inner.namespaces) &&
+      same(outer.nonResourceURLs, inner.nonResourceURLs)
+    )
+  }
+  return (
+    (outer.verbs?.includes('*') || within(outer.verbs, inner.verbs)) &&
+    within(outer.requestTargets, inner.requestTargets) &&
+    (!outer.cluster || (outer.cluster === '*' ? Boolean(inner.cluster) : outer.cluster === inner.cluster)) &&
+    (!outer.virtualClusters?.length || same(outer.virtualClusters, inner.virtualClusters)) &&
+    coversActs()
+  )
+}

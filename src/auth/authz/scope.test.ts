@@ -1,0 +1,112 @@
+// Scopes: words are looked up as words, and a scope that passes for no wider than another opens nothing the other does not (D25).
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import type { Scope, ScopeRule } from '../../api/caller.ts'
+import { allows, isNoWider, type Request } from './scope.ts'
+
+test('a group or a role named like a member of every object opens nothing (D25)', () => {
+  for (const word of ['constructor', 'toString', '__proto__', 'hasOwnProperty']) {
+    const act = { verb: 'create', group: word, resource: 'length', namespace: '' }
+    assert.equal(allows({ roles: [{ role: 'platform-cli' }] }, { target: 'Management', act }), undefined, word)
+    assert.equal(allows({ roles: [{ role: word }] }, { target: 'Management', act }), undefined, word)
+  }
+})
+
+const ours = 'management.platform.sh'
+const pick = (...words: string[]) => fc.constantFrom(...words)
+const some = (...words: string[]) => fc.array(pick(...words), { maxLength: 2 })
+const name = pick('web', 'ops', '*')
+const optional = <T>(fields: { [K in keyof T]: fc.Arbitrary<T[K]> }) => fc.record(fields, { requiredKeys: [] })
+
+const rule = optional({
+  verbs: some('get', 'list', 'create', '*'),
+  resources: fc.array(
+    optional({
+      group: pick(ours, ''),
+      resources: some('teams', 'projectsecrets', 'teams/*', '*/status', '*'),
+      resourceNames: some('one', 'two'),
+    }),
+    { maxLength: 1 },
+  ),
+  namespaces: some('', 'default', 'p-web', '*'),
+  nonResourceURLs: some('/version', '/apis/*', '*'),
+  requestTargets: some('Management', 'Cluster', 'ProjectVirtualCluster'),
+  cluster: pick('', 'c1', '*'),
+  virtualClusters: fc.array(fc.record({ name: pick('v1', '*'), namespace: pick('p-web', '*') }), { maxLength: 1 }),
+}) as fc.Arbitrary<ScopeRule>
+
+const scope = optional({
+  roles: fc.array(
+    optional({
+      role: pick('platform-cli', 'agent', 'workspace'),
+      projects: some('web', '*'),
+      virtualClusters: some('v1'),
+    }),
+    { maxLength: 2 },
+  ),
+  projects: fc.array(optional({ project: name }), { maxLength: 2 }),
+  spaces: fc.array(optional({ project: name, space: pick('s1', '*') }), { maxLength: 2 }),
+  virtualClusters: fc.array(optional({ project: name, virtualCluster: pick('v1', '*') }), { maxLength: 2 }),
+  clusters: fc.array(optional({ cluster: pick('c1', '*') }), { maxLength: 1 }),
+  rules: fc.array(rule, { maxLength: 2 }),
+  allowPlatformCli: fc.boolean(),
+}) as fc.Arbitrary<Scope>
+
+const act = fc.oneof(
+  fc.record({ verb: pick('get', 'create'), path: pick('/version', '/apis/x', '/metrics') }),
+  fc.record(
+    {
+      verb: pick('get', 'list', 'create', 'delete'),
+      group: pick(ours, '', 'authentication.k8s.io'),
+      resource: pick('teams', 'projectsecrets', 'tokenreviews', 'selfsubjectreviews'),
+      namespace: pick('', 'default', 'p-web', 'p-ops'),
+      subresource: pick('status', 'history'),
+      name: pick('one', 'three'),
+    },
+    { requiredKeys: ['verb', 'group', 'resource', 'namespace'] },
+  ),
+)
+const request = fc.oneof(
+  fc.record({ target: fc.constant('Management'), act }),
+  fc.record({ target: fc.constant('Cluster'), cluster: pick('c1', 'c2'), act }),
+  fc.record({ target: fc.constant('ProjectSpace'), project: pick('web', 'ops'), space: pick('s1', 's2'), act }),
+  fc.record({
+    target: fc.constant('ProjectVirtualCluster'),
+    project: pick('web', 'ops'),
+    virtualCluster: pick('v1', 'v2'),
+    act,
+  }),
+) as fc.Arbitrary<Request>
+
+/** A scope and one made from it by leaving out, or adding, a few things: near enough for both answers to be common. */
+const pair = fc
+  .tuple(scope, scope, fc.boolean())
+  .map(([outer, other, isNear]) => [outer, isNear ? near(outer, other) : other] as const)
+
+function near(outer: Scope, other: Scope): Scope {
+  const [first] = outer.rules ?? []
+  return first ? { rules: [{ ...first, ...other.rules?.[0] }] } : { ...outer, ...other }
+}
+
+test('a scope that is no wider than another covers no request that the other does not (D25)', () => {
+  let noWider = 0
+  fc.assert(
+    fc.property(pair, fc.array(request, { minLength: 20, maxLength: 20 }), ([outer, inner], requests) => {
+      if (!isNoWider(inner, outer)) return
+      noWider++
+      for (const one of requests)
+        if (allows(inner, one)) assert.ok(allows(outer, one), `${JSON.stringify({ outer, inner, one })}`)
+    }),
+    { numRuns: 10_000 },
+  )
+  assert.ok(noWider > 500, `only ${noWider} pairs were no wider`)
+})
+
+test('a rule about paths is widened by a namespace, and a star is no namespace (D25)', () => {
+  const paths = { nonResourceURLs: ['/version'] }
+  assert.equal(isNoWider({ rules: [{ ...paths, namespaces: ['default'] }] }, { rules: [paths] }), false)
+  assert.equal(isNoWider({ rules: [{ namespaces: ['default'] }] }, { rules: [{ namespaces: ['*'] }] }), false)
+  assert.equal(isNoWider({ rules: [{ ...paths, verbs: ['get'] }] }, { rules: [{ ...paths, verbs: ['*'] }] }), true)
+})

@@ -1,0 +1,201 @@
+// Does a key's scope cover a request, and is one scope no wider than another (SPEC §2.8, D25). Pure; server and gateway share it.
+
+import type { Scope, ScopeRole } from '../../api/caller.ts'
+import { covers, ruleCovers, ruleMatches } from './scope-rules.ts'
+
+/** Where a request goes: this API, or through it to a cluster, a space or a virtual cluster of a project. */
+export type Place =
+  | { readonly target: 'Management' }
+  | { readonly target: 'Cluster'; readonly cluster: string }
+  | { readonly target: 'ProjectSpace'; readonly project: string; readonly space: string }
+  | { readonly target: 'ProjectVirtualCluster'; readonly project: string; readonly virtualCluster: string }
+
+/** What is done there: on a resource, or on a path. */
+export type Act =
+  | { readonly verb: string; readonly path: string }
+  | {
+      readonly verb: string
+      readonly group: string
+      readonly resource: string
+      readonly subresource?: string
+      readonly namespace: string
+      readonly name?: string
+    }
+
+export type Request = Place & { readonly act: Act }
+
+/** Which entry covers a request, in words a person can follow; undefined: none does. */
+export function allows(scope: Scope | undefined, request: Request): string | undefined {
+  if (!restricts(scope)) return 'the key has no scope'
+  if (isOwnToken(request)) return 'a token within the scope of its key'
+  return byTarget(scope, request) ?? byRole(scope, request) ?? byRule(scope, request)
+}
+
+const targets = ['projects', 'spaces', 'virtualClusters', 'clusters'] as const
+
+/** Empty lists count as absent; a scope with nothing set restricts nothing. */
+export function restricts(scope: Scope | undefined): scope is Scope {
+  if (!scope) return false
+  return (
+    scope.allowPlatformCli === true ||
+    [...targets, 'roles' as const, 'rules' as const].some(field => scope[field]?.length)
+  )
+}
+
+const isManagement = (group: string) => group === 'management.platform.sh'
+
+/** Minting a direct token needs no role: its scope is checked against the key's own. */
+function isOwnToken({ target, act }: Request): boolean {
+  return (
+    target === 'Management' &&
+    'resource' in act &&
+    isManagement(act.group) &&
+    act.resource === 'directclusterendpointtokens' &&
+    act.verb === 'create' &&
+    !act.subresource
+  )
+}
+
+function byTarget(scope: Scope, request: Request): string | undefined {
+  for (const field of targets)
+    for (const [index, entry] of (scope[field] ?? []).entries())
+      if (entryCovers(field, entry, request)) return `scope.${field}[${index}]`
+  return undefined
+}
+
+type Entry = {
+  readonly project?: string
+  readonly space?: string
+  readonly virtualCluster?: string
+  readonly cluster?: string
+}
+
+function entryCovers(field: (typeof targets)[number], entry: Entry, request: Request): boolean {
+  if (request.target === 'Cluster') return field === 'clusters' && covers(entry.cluster, request.cluster)
+  if (field === 'clusters') return false
+  const project = projectOf(request)
+  if (project === undefined || !covers(entry.project, project)) return false
+  if (field === 'projects') return true
+  if (request.target === 'ProjectSpace') return field === 'spaces' && covers(entry.space, request.space)
+  return (
+    request.target === 'ProjectVirtualCluster' &&
+    field === 'virtualClusters' &&
+    covers(entry.virtualCluster, request.virtualCluster)
+  )
+}
+
+/** Of this API, only the ProjectSecrets of `p-<project>` belong to a project. */
+function projectOf(request: Request): string | undefined {
+  if (request.target === 'ProjectSpace' || request.target === 'ProjectVirtualCluster') return request.project
+  if (request.target !== 'Management' || !('resource' in request.act)) return undefined
+  const { group, resource, namespace } = request.act
+  return isManagement(group) && resource === 'projectsecrets' && namespace.startsWith('p-') && namespace.length > 2
+    ? namespace.slice(2)
+    : undefined
+}
+
+/**
+ * The namespaces of a resource that a scope can cover at most; undefined: any. Roles and rules of a scope are not looked
+ * into: a scope that has some can cover anything.
+ */
+export function namespacesWithin(
+  scope: Scope | undefined,
+  { group, resource }: { readonly group: string; readonly resource: string },
+): readonly string[] | undefined {
+  if (!restricts(scope) || rolesOf(scope).length || scope.rules?.length) return undefined
+  if (!isManagement(group) || resource !== 'projectsecrets') return []
+  const projects = (scope.projects ?? []).flatMap(({ project }) => (project ? [project] : []))
+  return projects.includes('*') ? undefined : projects.map(project => `p-${project}`)
+}
+
+const reads = ['get', 'list', 'watch']
+const selfReviews: ReadonlyMap<string, readonly string[]> = new Map([
+  ['authorization.k8s.io', ['selfsubjectaccessreviews', 'selfsubjectrulesreviews']],
+  ['authentication.k8s.io', ['selfsubjectreviews']],
+])
+const discovery = /^\/(apis?(\/.*)?|openapi(\/.*)?|version)?$/
+
+/** What a role opens of this API; roles not named here are kept and open nothing. */
+const roles: { readonly [role: string]: (act: Act) => boolean } = {
+  'platform-cli': act => {
+    if ('path' in act) return act.verb === 'get' && discovery.test(act.path)
+    return (
+      reads.includes(act.verb) || (act.verb === 'create' && selfReviews.get(act.group)?.includes(act.resource) === true)
+    )
+  },
+  agent: act => {
+    if ('path' in act) return false
+    if (act.group === 'authentication.k8s.io') return act.resource === 'tokenreviews' && act.verb === 'create'
+    if (!isManagement(act.group) || act.subresource) return false
+    if (act.resource === 'accesskeyactivities') return act.verb === 'create'
+    return act.resource === 'tokenrevocations' && ['list', 'watch'].includes(act.verb)
+  },
+}
+
+const rolesOf = (scope: Scope): readonly ScopeRole[] => [
+  ...(scope.roles ?? []),
+  ...(scope.allowPlatformCli ? [{ role: 'platform-cli' }] : []),
+]
+
+function byRole(scope: Scope, request: Request): string | undefined {
+  if (request.target !== 'Management') return undefined
+  for (const { role = '', projects, virtualClusters } of rolesOf(scope)) {
+    if (!Object.hasOwn(roles, role) || !roles[role]?.(request.act)) continue
+    const confined = Boolean(projects?.length || virtualClusters?.length)
+    const project = projectOf(request)
+    // A virtual cluster is no place of this API: a role confined to some opens nothing of it.
+    if (!confined || (project !== undefined && projects?.some(one => covers(one, project)))) return `scope role ${role}`
+  }
+  return undefined
+}
+
+function byRule(scope: Scope, request: Request): string | undefined {
+  const index = (scope.rules ?? []).findIndex(rule => ruleMatches(rule, request))
+  return index === -1 ? undefined : `scope.rules[${index}]`
+}
+
+/** No wider: every entry of `inner` is covered by one entry of `outer`. In doubt: wider. */
+export function isNoWider(inner: Scope | undefined, outer: Scope | undefined): boolean {
+  if (inner === outer || !restricts(outer)) return true
+  if (!restricts(inner)) return false
+  return (
+    targets.every(field => isEachIn<Entry>(inner[field], outer[field], entry => isCovered(field, entry, outer))) &&
+    isEachIn(rolesOf(inner), rolesOf(outer), role => rolesOf(outer).some(one => roleCovers(one, role))) &&
+    isEachIn(inner.rules, outer.rules, rule => outer.rules?.some(one => ruleCovers(one, rule)) === true)
+  )
+}
+
+/** Most entries stand in both as they are. They are found by a look-up, so that two long lists cost their length and not its square. */
+function isEachIn<T>(
+  inner: readonly T[] | undefined,
+  outer: readonly unknown[] | undefined,
+  isCovered: (entry: T) => boolean,
+): boolean {
+  if (!inner?.length) return true
+  const known = new Set(outer?.map(one => JSON.stringify(one)))
+  return inner.every(one => known.has(JSON.stringify(one)) || isCovered(one))
+}
+
+function isCovered(field: (typeof targets)[number], entry: Entry, outer: Scope): boolean {
+  if (field === 'clusters') return outer.clusters?.some(one => covers(one.cluster, entry.cluster)) === true
+  const byProject = outer.projects?.some(one => covers(one.project, entry.project)) === true
+  if (field === 'projects' || byProject) return byProject
+  if (field === 'spaces')
+    return outer.spaces?.some(one => covers(one.project, entry.project) && covers(one.space, entry.space)) === true
+  return (
+    outer.virtualClusters?.some(
+      one => covers(one.project, entry.project) && covers(one.virtualCluster, entry.virtualCluster),
+    ) === true
+  )
+}
+
+function roleCovers(outer: ScopeRole, inner: ScopeRole): boolean {
+  if (outer.role !== inner.role) return false
+  const within = (wide: readonly string[] = [], narrow: readonly string[] = []) =>
+    narrow.every(one => wide.some(other => covers(other, one)))
+  const isConfined = (role: ScopeRole) => Boolean(role.projects?.length || role.virtualClusters?.length)
+  if (!isConfined(outer)) return true
+  return (
+    isConfined(inner) && within(outer.projects, inner.projects) && within(outer.virtualClusters, inner.virtualClusters)
+  )
+}

@@ -1,0 +1,41 @@
+// Which objects give a team rights by themselves, as their owner or through access entries: asked before somebody comes to act as it (D27).
+
+import { memberTerm, userTerm } from '../../api/candidates.ts'
+import type { Kind } from '../../api/kind.ts'
+import type { Resource } from '../../api/object.ts'
+import type { Shared } from '../../api/permissions.ts'
+import type { Resources } from '../../api/resources.ts'
+import { meansTeam, teamGroup } from '../../kinds/team-uids.ts'
+
+/** `uid` is undefined for a team that is about to be created. */
+type Team = { readonly name: string; readonly uid: string | undefined }
+
+export async function sharedWith(inside: Resources, kinds: readonly Kind[], team: Team): Promise<readonly Shared[]> {
+  const found: Shared[] = []
+  // As a user, the team has the name of its group (D16).
+  const candidates = { terms: [memberTerm(team.name), userTerm(teamGroup(team.name))], namespaces: [], refs: [] }
+  for (const kind of kinds) {
+    if (!kind.stored || !kind.rights || kind.personal) continue
+    const { items } = await inside.list(kind, {
+      only: object => givenTo(kind, object, team).length > 0,
+      among: () => (kind.readers ? candidates : undefined),
+    })
+    for (const { object } of items)
+      for (const { verbs, subresources } of givenTo(kind, object, team)) {
+        const { namespace = '', name = '' } = object.metadata
+        found.push({ verbs, subresources, target: { group: kind.group, resource: kind.plural, namespace, name } })
+      }
+  }
+  return found
+}
+
+type Given = { readonly verbs: readonly string[]; readonly subresources: readonly string[] }
+
+/** By ownership and access entries. What everyone has, and what members of every team may do with it, is not a gift to one. */
+function givenTo(kind: Kind, object: Resource, { name, uid }: Team): Given[] {
+  return (kind.grants?.(object) ?? []).flatMap((grant): Given[] => {
+    if (grant.to?.kind !== 'team' || grant.to.name !== name || !meansTeam(object, name, uid)) return []
+    if (grant.type === 'owner') return [{ verbs: ['*'], subresources: ['*'] }]
+    return grant.type === 'object' ? [grant] : []
+  })
+}

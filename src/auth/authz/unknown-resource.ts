@@ -1,0 +1,43 @@
+// What a question asks about that this server does not know: an answer to it would be right, and of no use. explain.ts says so (D27).
+
+import { cut } from '../../api/errors.ts'
+import type { Kind, Question } from '../../api/kind.ts'
+import { didYouMean } from '../../api/did-you-mean.ts'
+
+/** Verbs and resources that rules speak of and no path has: acting as others, giving rights on. */
+const verbsBeside = ['*', 'bind', 'escalate', 'impersonate']
+const resourcesBeside = ['*', 'users', 'groups', 'uids', 'userextras', 'serviceaccounts']
+const subresourcesBeside: { readonly [resource: string]: readonly string[] } = { accessexplanations: ['others'] }
+
+/** Sentences; none where everything is known. */
+export function unknownIn(question: Question, kinds: readonly Kind[]): string[] {
+  if ('path' in question) return []
+  const { group, subresource = '' } = question.target
+  const resource = cut(question.target.resource)
+  if (resourcesBeside.includes(resource)) return []
+  const served = kinds.filter(kind => kind.served)
+  const kind = served.find(one => one.plural === resource && (one.group === group || group === '*'))
+  if (!kind) {
+    const elsewhere = served.find(one => one.plural === resource)
+    const hint = elsewhere
+      ? `; it is in "${elsewhere.group}"`
+      : didYouMean(
+          resource,
+          served.map(one => one.plural),
+        )
+    return [`this server has no resource "${resource}" in the group "${cut(group)}"${hint}`]
+  }
+  const parts = [
+    ...Object.keys(kind.subresources),
+    ...(kind.statusSubresource ? ['status'] : []),
+    ...(subresourcesBeside[resource] ?? []),
+  ]
+  if (subresource && subresource !== '*' && !parts.includes(subresource))
+    return [`${resource} have no subresource "${cut(subresource)}"${didYouMean(subresource, parts)}`]
+  if (subresource || verbsBeside.includes(question.verb)) return []
+  const verbs: readonly string[] = kind.verbs
+  if (verbs.includes(question.verb)) return []
+  return [
+    `${resource} have no verb "${cut(question.verb)}"${didYouMean(question.verb, verbs) || `; they have ${verbs.join(', ')}`}`,
+  ]
+}

@@ -1,0 +1,74 @@
+// Which objects a caller can possibly see, so that a filtered list need not evaluate every stored object (D27).
+
+import type { Caller } from '../../api/caller.ts'
+import { type Candidates, editorTerm, memberTerm, nameTerm, userTerm } from '../../api/candidates.ts'
+import type { Kind, Question } from '../../api/kind.ts'
+import type { Resource } from '../../api/object.ts'
+import type { Judgement } from '../../api/permissions.ts'
+import { Team } from '../../kinds/team.ts'
+import { teamOfGroup } from '../../kinds/team-uids.ts'
+import type { Rbac } from './rbac.ts'
+import { namespacesWithin } from './scope.ts'
+
+export type VisibleOptions = {
+  readonly rbac: Pick<Rbac, 'reach'>
+  /** Stored objects that are among candidates. */
+  readonly among: (kind: Kind, candidates: Candidates) => readonly Resource[]
+  readonly judge: (caller: Caller, question: Question, object: Resource) => Judgement
+}
+
+/** Answers the candidates of a list or watch; undefined: every object of the kind. */
+export type Visible = (caller: Caller, kind: Kind, verb: string) => Candidates | undefined
+
+export function openVisible({ rbac, among, judge }: VisibleOptions): Visible {
+  const byRights = (caller: Caller, kind: Kind, verbs: readonly string[]): Candidates | undefined => {
+    // A kind that does not say whom its objects are for cannot be indexed.
+    if (caller.groups.includes('system:masters') || (kind.rights && !kind.readers)) return undefined
+    // The same verbs as the authorizer asks its roles for: of a personal kind, all of them (D15).
+    const asked = kind.personal ? ['*'] : verbs
+    const { all, namespaces, names, refs } = rbac.reach(caller, { group: kind.group, resource: kind.plural }, asked)
+    if (all) return undefined
+    const named = kind.namespaced ? [] : names.map(name => ({ namespace: '', name }))
+    return {
+      terms: [
+        ...(kind.readers ? ownTerms(caller) : []),
+        ...(kind.personal ? editorTerms(caller) : []),
+        ...(kind.namespaced ? names.map(nameTerm) : []),
+      ],
+      namespaces,
+      refs: [...refs, ...named],
+    }
+  }
+
+  /** Of the teams that the caller may update. */
+  const editorTerms = (caller: Caller): readonly string[] => {
+    const candidates = byRights(caller, Team, ['update'])
+    if (!candidates) return [editorTerm('*')]
+    const editable = among(Team, candidates).filter(team => judge(caller, updateOf(team), team).allowed)
+    // A role can name a team that does not exist, and that has keys all the same.
+    const names = [...candidates.refs.map(({ name }) => name), ...editable.map(({ metadata }) => metadata.name ?? '')]
+    return names.map(editorTerm)
+  }
+
+  return (caller, kind, verb) => {
+    const within = namespacesWithin(caller.scope, { group: kind.group, resource: kind.plural })
+    if (within?.length === 0) return none
+    return byRights(caller, kind, ['get', verb]) ?? (within && { ...none, namespaces: within })
+  }
+}
+
+const none: Candidates = { terms: [], namespaces: [], refs: [] }
+
+const ownTerms = ({ username, groups }: Caller): string[] => [
+  userTerm(username),
+  userTerm('*'),
+  ...groups.flatMap(group => {
+    const team = teamOfGroup(group)
+    return team === undefined ? [] : [memberTerm(team)]
+  }),
+]
+
+const updateOf = ({ metadata: { name = '' } }: Resource): Question => ({
+  verb: 'update',
+  target: { group: Team.group, resource: Team.plural, namespace: '', name },
+})

@@ -1,0 +1,74 @@
+// The keys that tokens are signed with, followed: which one signs now, and what the issuer publishes (D31).
+
+import type { CryptoKey, JWK } from 'jose'
+import { importJWK } from 'jose/key/import'
+import type { Json, JsonObject, Resource } from '../../api/object.ts'
+import type { Resources } from '../../api/resources.ts'
+import { SigningKey } from '../../kinds/signing-key.ts'
+import { startInformer } from '../../reconcile/informer.ts'
+
+export interface SigningKeys {
+  readonly ready: Promise<void>
+  /** The key that signs now; undefined while there is none. */
+  current(): Promise<{ readonly id: string; readonly private: CryptoKey } | undefined>
+  /** The key set of the issuer. */
+  published(): JsonObject
+  stop(): void
+}
+
+export type SigningKeysOptions = {
+  readonly resources: Resources
+  /** A stored key with its private half opened. */
+  readonly open: (name: string) => Resource | undefined
+  readonly now: () => number
+  readonly failed: (error: unknown) => void
+}
+
+/** `made`: in which order, where two begin in the same second. */
+type Kept = { readonly name: string; readonly signsFrom: number; readonly made: number; readonly jwk: JsonObject }
+
+export function openSigningKeys({ resources, open, now, failed }: SigningKeysOptions): SigningKeys {
+  /** Imported once: the names are those of objects that never change. */
+  const imported = new Map<string, Promise<CryptoKey>>()
+  const informer = startInformer({
+    resources,
+    kind: SigningKey,
+    keep: read,
+    failed,
+    changed: ({ name }, next) => {
+      if (!next) imported.delete(name)
+    },
+  })
+  return {
+    ready: informer.ready,
+    async current() {
+      const begun = [...informer.values()].filter(({ signsFrom }) => signsFrom <= now())
+      const [newest] = begun.sort((one, other) => other.signsFrom - one.signsFrom || other.made - one.made)
+      if (!newest) return undefined
+      const key = imported.get(newest.name) ?? importPrivate(open(newest.name))
+      imported.set(newest.name, key)
+      key.catch(() => imported.delete(newest.name)) // the next one tries again
+      return { id: newest.name, private: await key }
+    },
+    published: () => ({ keys: [...informer.values()].map(({ jwk }) => jwk).sort(byId) as Json[] }),
+    stop: informer.stop,
+  }
+}
+
+const byId = (one: JsonObject, other: JsonObject) => (String(one['kid']) < String(other['kid']) ? -1 : 1)
+
+function read({ metadata: { name = '', resourceVersion }, spec = {} }: Resource): Kept {
+  const { signsFrom = '', publicKey = {} } = spec as { signsFrom?: string; publicKey?: JsonObject }
+  const jwk = { ...publicKey, use: 'sig', alg: 'ES256', kid: name }
+  return { name, signsFrom: Date.parse(signsFrom), made: Number(resourceVersion), jwk }
+}
+
+async function importPrivate(key: Resource | undefined): Promise<CryptoKey> {
+  const { privateKey = '' } = (key?.spec ?? {}) as { privateKey?: string }
+  try {
+    return (await importJWK(JSON.parse(privateKey) as JWK, 'ES256')) as CryptoKey
+  } catch {
+    // In words of our own: the parser's would quote it.
+    throw new Error(`the private half of signing key ${key?.metadata.name} is none; a rotation makes another`)
+  }
+}

@@ -1,0 +1,186 @@
+// Direct-cluster tokens (D31, D32): what they say, how they are signed, and the check that gateways make of them.
+
+import type { CryptoKey } from 'jose'
+import { compactVerify } from 'jose/jws/compact/verify'
+import { SignJWT } from 'jose/jwt/sign'
+import type { Caller, Scope } from '../../api/caller.ts'
+import { decode } from '../../api/codec.ts'
+import { isObject, type Json, type JsonObject } from '../../api/object.ts'
+import { isKnownScope } from '../../kinds/known-scope.ts'
+
+/** Whom a token was made for, with what. `key`: uid of the access key. */
+export type Holder = {
+  readonly kind: 'User' | 'Team' | 'Subject'
+  readonly name: string
+  readonly key: string
+  readonly scope?: Scope
+}
+
+export type Claims = {
+  readonly iss: string
+  readonly aud: readonly string[]
+  readonly sub: string
+  readonly groups: readonly string[]
+  readonly iat: number
+  readonly nbf: number
+  readonly exp: number
+  readonly jti: string
+  readonly 'platform.sh': Holder
+}
+
+export const gatewayAudience = 'platform:direct-cluster-endpoint'
+const algorithm = 'ES256'
+/** A stock kube-apiserver sees neither scope nor revocation, so a token for it says one cluster and soon ends. */
+const longestForCluster = 900
+
+/** `ttl` in seconds. */
+export function audiencesOf(scope: Scope | undefined, ttl: number): readonly string[] {
+  const cluster = onlyCluster(scope)
+  return cluster === undefined || ttl > longestForCluster
+    ? [gatewayAudience]
+    : [gatewayAudience, `platform:cluster:${cluster}`]
+}
+
+/** The one cluster a scope names, where it says nothing else. */
+function onlyCluster(scope: Scope | undefined): string | undefined {
+  const said = Object.keys(spoken(scope ?? {}))
+  const [cluster, ...more] = scope?.clusters ?? []
+  const name = cluster?.cluster
+  return said.length === 1 && more.length === 0 && name && !name.includes('*') ? name : undefined
+}
+
+/** Without lists that are empty and flags that are not set: a cluster judges by what is there (docs/CLUSTERS.md). */
+const spoken = (scope: Scope): Scope =>
+  Object.fromEntries(
+    Object.entries(scope).filter(([, value]) => (Array.isArray(value) ? value.length > 0 : value === true)),
+  )
+
+export type Minting = {
+  readonly issuer: string
+  readonly caller: Caller & { readonly keyUid: string }
+  readonly scope: Scope | undefined
+  /** Milliseconds. */
+  readonly now: number
+  readonly expires: number
+  readonly id: string
+}
+
+export function claimsOf({ issuer, caller, scope, now, expires, id }: Minting): Claims {
+  const iat = Math.floor(now / 1000)
+  const exp = Math.floor(expires / 1000)
+  return {
+    iss: issuer,
+    aud: audiencesOf(scope, exp - iat),
+    sub: caller.username,
+    groups: caller.groups,
+    iat,
+    nbf: iat,
+    exp,
+    jti: id,
+    'platform.sh': {
+      kind: caller.identity ?? 'User',
+      name: caller.username,
+      key: caller.keyUid,
+      ...(scope ? { scope: spoken(scope) } : {}),
+    },
+  }
+}
+
+export function signToken(claims: Claims, key: { readonly id: string; readonly private: CryptoKey }): Promise<string> {
+  return new SignJWT(claims as never).setProtectedHeader({ alg: algorithm, typ: 'JWT', kid: key.id }).sign(key.private)
+}
+
+/** How `signToken` begins every one, and as long as its signatures are: nothing is decoded to see that. */
+const begun = Buffer.from(`{"alg":"${algorithm}","typ":"JWT","kid":`).toString('base64url')
+const ours = new RegExp(`^${begun}[\\w-]+\\.[\\w-]+\\.[\\w-]{86}$`)
+
+/** Whether it looks like a direct-cluster token. No access key does by chance, so that saying so helps nobody to guess one. */
+export const isTokenLike = (secret: string): boolean => ours.test(secret)
+
+export type Verifying = {
+  readonly issuer: string
+  readonly audience: string
+  /** The public key with this id, if it is the issuer's. */
+  readonly keyOf: (id: string) => Promise<CryptoKey | undefined>
+  readonly now: () => number
+}
+
+/** Seconds that clocks may be apart: for a token that is not valid yet, and for one that has expired (D73). */
+const skew = 60
+export const expiryLeeway = 5
+
+/** Why a token does not count, in words that give nothing of it away. */
+export class TokenError extends Error {}
+
+const longest = 16 * 1024
+const shape = /^[\w-]+\.[\w-]+\.[\w-]+$/
+const known = ['alg', 'typ', 'kid']
+
+/** Throws TokenError. Everything that can be known without cryptography is looked at first. */
+export async function verifyToken(token: string, options: Verifying): Promise<Claims> {
+  if (token.length > longest) throw new TokenError(`the token is longer than ${longest} bytes`)
+  if (!shape.test(token)) throw new TokenError('the token is no JWT of three parts')
+  const [head = '', body = ''] = token.split('.')
+  const id = readHeader(partOf(head, 'header'))
+  const claims = readClaims(partOf(body, 'claims'))
+  checkClaims(claims, options)
+  const key = await options.keyOf(id)
+  if (!key) throw new TokenError('the token is signed with a key that the issuer does not have')
+  await compactVerify(token, key, { algorithms: [algorithm] }).catch(() => {
+    throw new TokenError('the signature of the token is wrong')
+  })
+  return claims
+}
+
+/** Of a key that stands there twice nobody knows which one others read. */
+function partOf(part: string, what: string): JsonObject {
+  try {
+    const { value, duplicates } = decode(Buffer.from(part, 'base64url'))
+    if (isObject(value) && duplicates.length === 0) return value
+  } catch {}
+  throw new TokenError(`the ${what} of the token cannot be read, or says something twice`)
+}
+
+/** Answers the id of the key. Headers that would have a key fetched or critical extensions understood are refused. */
+function readHeader({ alg, typ, kid, ...rest }: JsonObject): string {
+  if (alg !== algorithm) throw new TokenError(`the token is not signed with ${algorithm}`)
+  if (typ !== 'JWT') throw new TokenError('the token is not of type JWT')
+  if (Object.keys(rest).length) throw new TokenError(`the header of the token says more than ${known.join(', ')}`)
+  if (typeof kid !== 'string' || !/^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/.test(kid))
+    throw new TokenError('the token does not say which key it is signed with')
+  return kid
+}
+
+function readClaims(claims: JsonObject): Claims {
+  const { aud, iss, sub, groups, iat, nbf, exp, jti } = claims
+  const holder = claims['platform.sh']
+  const isWhole =
+    typeof iss === 'string' &&
+    isTexts(aud) &&
+    typeof sub === 'string' &&
+    sub !== '' &&
+    isTexts(groups) &&
+    [iat, nbf, exp].every(time => Number.isSafeInteger(time)) &&
+    typeof jti === 'string' &&
+    isObject(holder) &&
+    typeof holder.key === 'string' &&
+    typeof holder.name === 'string' &&
+    (holder.scope === undefined || isObject(holder.scope))
+  if (!isWhole) throw new TokenError('the token does not say all that a direct-cluster token says')
+  // A restriction that this version does not know would be lifted (D25).
+  if (!isKnownScope(holder.scope))
+    throw new TokenError('the scope of the token has a field that this gateway does not know; upgrade the gateway')
+  return claims as unknown as Claims
+}
+
+const isTexts = (value: Json | undefined): value is readonly string[] =>
+  Array.isArray(value) && value.every(one => typeof one === 'string')
+
+function checkClaims({ iss, aud, exp, nbf, iat }: Claims, { issuer, audience, now }: Verifying): void {
+  const seconds = now() / 1000
+  if (iss !== issuer) throw new TokenError('the token is of another issuer')
+  if (!aud.includes(audience)) throw new TokenError(`the token is not for ${audience}`)
+  if (exp + expiryLeeway <= seconds) throw new TokenError('the token has expired')
+  if (Math.max(nbf, iat) - skew > seconds) throw new TokenError('the token is not valid yet')
+  if (exp <= iat) throw new TokenError('the token ends before it begins')
+}

@@ -1,0 +1,141 @@
+// `platform can-i`, `platform why` and `platform who-can`: questions about permissions, answered by the server's own evaluator.
+
+import { ApiError } from '../../api/errors.ts'
+import type { Kind } from '../../api/kind.ts'
+import { didYouMean } from '../../api/did-you-mean.ts'
+import type { JsonObject } from '../../api/object.ts'
+import { SelfSubjectAccessReview } from '../../kinds/self-reviews.ts'
+import { AccessExplanation } from '../../kinds/subject-reviews.ts'
+import { defineCommand, type Given, type Io } from '../command.ts'
+import { contextFlag, namespaceFlag, outputFlag, projectFlag } from '../flags.ts'
+import { readsEverything } from '../keys/key-summary.ts'
+import { anyKind } from '../resolve-kind.ts'
+import { namespaceFor } from '../resolve-namespace.ts'
+import { plain, quoted } from '../sanitize.ts'
+import { paint, printJson } from '../print.ts'
+import { refusedScope } from '../scope-denied.ts'
+import { openSession } from '../session.ts'
+
+const flags = {
+  ...contextFlag,
+  ...namespaceFlag,
+  ...projectFlag,
+  output: { ...outputFlag.output, choices: ['json', 'yaml'] },
+} as const
+const positionals = [
+  { name: 'VERB', what: 'such as get, list, create, update, delete' },
+  { name: 'RESOURCE', what: 'a kind such as teams, or teams/permissions, or a path such as /metrics' },
+  { name: 'NAME', what: 'one object; none: all of them', optional: true },
+]
+
+type Asked = {
+  readonly given: Given<typeof flags>
+  readonly io: Io
+  readonly more?: JsonObject
+  readonly kind: Kind
+}
+
+const verbs = 'get list watch create update patch delete deletecollection impersonate escalate bind *'.split(' ')
+const ofPaths = 'get head post put patch delete options *'.split(' ')
+
+/** The status of the answer. */
+async function answer({ given, io, more = {}, kind }: Asked): Promise<JsonObject> {
+  const [verb = '', resource = '', name] = given.words
+  const known = resource.startsWith('/') ? ofPaths : verbs
+  const meant = didYouMean(verb, known)
+  // Of the others the explanation itself tells.
+  if (!known.includes(verb) && (meant || kind === SelfSubjectAccessReview))
+    io.err(`platform: warning: ${quoted(verb)} is no verb of this API, though a role may name it${meant}\n`)
+  const session = await openSession(io, given.flags)
+  try {
+    const spec = resource.startsWith('/')
+      ? { nonResourceAttributes: { verb, path: resource } }
+      : { resourceAttributes: { verb, ...target(resource, given.flags, session.namespace), ...(name ? { name } : {}) } }
+    const { object } = await session.resources.create(kind, '', { spec: { ...spec, ...more } })
+    return object.status ?? {}
+  } catch (error) {
+    const refused = refusedScope(error)
+    if (!refused) throw error
+    const who =
+      kind === SelfSubjectAccessReview
+        ? `a key without a scope, or one made with --scope-role platform-cli, may ask it. ${readsEverything}`
+        : 'only a key without a scope may ask it'
+    const why = `the scope of access key "${refused.key}" does not cover this question`
+    throw new ApiError(403, 'Forbidden', `${why}: ${who}`)
+  } finally {
+    session.close()
+  }
+}
+
+function target(word: string, place: Given<typeof flags>['flags'], usual: string): JsonObject {
+  const [resource = '', subresource] = word.split('/')
+  const kind = anyKind(resource, place.project)
+  const namespace = namespaceFor(kind, place, usual)
+  return {
+    group: kind.group,
+    resource: kind.plural,
+    ...(subresource ? { subresource } : {}),
+    ...(namespace ? { namespace } : {}),
+  }
+}
+
+export const canI = defineCommand({
+  words: ['can-i'],
+  what: 'Say whether you may do something: exit code 0 yes, 1 no.',
+  examples: [
+    { what: 'Before a script tries', command: 'platform can-i update team web' },
+    { what: 'In a project', command: 'platform can-i get secrets --project shop' },
+  ],
+  flags,
+  positionals,
+  run: async (given, io) => {
+    const status = await answer({ given, io, kind: SelfSubjectAccessReview })
+    const allowed = status['allowed'] === true
+    if (given.flags.output) printJson(io, status, given.flags.output)
+    else {
+      io.out(`${allowed ? paint(io, 'green', 'yes') : paint(io, 'red', 'no')}\n`)
+      if (status['reason']) io.err(`${plain(String(status['reason']))}\n`)
+    }
+    return allowed ? 0 : 1
+  },
+})
+
+export const why = defineCommand({
+  words: ['why'],
+  what: 'Say why you may or may not do something, step by step: exit code 0 yes, 1 no.',
+  examples: [
+    { what: 'After a 403', command: 'platform why delete team web' },
+    { what: 'About somebody else', command: 'platform why delete team web --user ada' },
+  ],
+  flags: { ...flags, user: { type: 'text', value: 'USER', what: 'Ask about this user instead.' } },
+  positionals,
+  run: async (given, io) => {
+    const { user } = given.flags
+    const status = await answer({ given, io, kind: AccessExplanation, ...(user ? { more: { user } } : {}) })
+    const allowed = status['allowed'] === true
+    if (given.flags.output) printJson(io, status, given.flags.output)
+    else {
+      const said = allowed ? paint(io, 'green', 'allowed') : paint(io, 'red', 'denied')
+      io.out(`${said}${status['reason'] ? `: ${plain(String(status['reason']))}` : ''}\n`)
+      for (const step of texts(status['steps'])) io.out(`  ${step}\n`)
+      for (const near of texts(status['nearMisses'])) io.out(`  near: ${near}\n`)
+    }
+    return allowed ? 0 : 1
+  },
+})
+
+export const whoCan = defineCommand({
+  words: ['who-can'],
+  what: 'Say who may do something, and through what.',
+  examples: [{ what: 'Who could have changed it', command: 'platform who-can update team web' }],
+  flags,
+  positionals,
+  run: async (given, io) => {
+    const status = await answer({ given, io, kind: AccessExplanation, more: { whoCan: true } })
+    if (given.flags.output) printJson(io, status, given.flags.output)
+    else for (const who of texts(status['who'])) io.out(`${who}\n`)
+    return 0
+  },
+})
+
+const texts = (value: unknown): string[] => (Array.isArray(value) ? value.map(one => plain(String(one))) : [])

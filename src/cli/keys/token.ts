@@ -1,0 +1,140 @@
+// `platform token revoke` and `platform token rotate-key`: direct-cluster tokens made invalid, and signed with another key from now on.
+
+import { dirname, resolve } from 'node:path'
+import type { Json } from '../../api/object.ts'
+import type { Resources } from '../../api/resources.ts'
+import { connect } from '../../client/connect.ts'
+import { OwnedAccessKey } from '../../kinds/owned-access-key.ts'
+import { SigningKeyRotation } from '../../kinds/signing-key.ts'
+import { TokenRevocation } from '../../kinds/token-revocation.ts'
+import { KubeconfigError, readKubeconfig } from '../../transport/kubeconfig.ts'
+import { openTransport } from '../../transport/transport.ts'
+import { defineCommand, type Flags, type Io, UsageError } from '../command.ts'
+import { confirm } from '../confirm.ts'
+import { contextFlag, yesFlag } from '../flags.ts'
+import { withOwnWay } from './revoke-hint.ts'
+import { proxyEnv } from '../proxy-env.ts'
+import { openSession } from '../session.ts'
+
+const service = {
+  ...contextFlag,
+  kubeconfig: {
+    type: 'text',
+    value: 'FILE',
+    what: 'Go by this kubeconfig instead of the sign-in; then --context is one of its contexts.',
+  },
+} as const satisfies Flags
+
+export const tokenRevoke = defineCommand({
+  words: ['token', 'revoke'],
+  what: 'Make direct-cluster tokens invalid that were issued until now; gateways know within seconds.',
+  asksBefore: 'makes tokens invalid',
+  examples: [
+    { what: 'All tokens of an access key', command: 'platform token revoke --key ci --reason "laptop lost" --yes' },
+    { what: 'The one with this id', command: 'platform token revoke --jti 8f14e45f-ceea-467f-a8b5-5c2b9f0a6d1e' },
+    { what: 'All of two users', command: 'platform token revoke --user ada --user grace' },
+  ],
+  flags: {
+    ...service,
+    ...yesFlag,
+    key: { type: 'text', value: 'NAME', what: 'Tokens made with this access key.' },
+    'key-uid': { type: 'text', value: 'UID', what: 'Likewise, of a key that is gone.' },
+    jti: {
+      type: 'text',
+      value: 'ID',
+      what: 'The token with this id, as audit logs say it.',
+      check: one =>
+        /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(one)
+          ? []
+          : ['is no id of a token, such as 8f14e45f-ceea-467f-a8b5-5c2b9f0a6d1e'],
+    },
+    user: { type: 'list', value: 'NAME', what: 'Tokens of this user.' },
+    group: { type: 'list', value: 'NAME', what: 'Tokens that carry this group.' },
+    reason: {
+      type: 'text',
+      value: 'TEXT',
+      what: 'Why, for whoever is refused.',
+      default: 'revoked by hand',
+      mayBeEmpty: true,
+    },
+  },
+  run: async ({ flags, args }, io) => {
+    const { key, 'key-uid': uid, jti, user, group, reason } = flags
+    if (!key && !uid && !jti && user.length + group.length === 0)
+      throw new UsageError(['say which tokens: --key, --key-uid, --jti, --user or --group'])
+    if (key && uid) throw new UsageError(['--key and --key-uid both name a key: give one of them'])
+    return withService({ flags, args }, io, async resources => {
+      const named = key ? (await resources.get(OwnedAccessKey, { namespace: '', name: key })).object : undefined
+      const keyUID = uid ?? named?.metadata.uid
+      const spec = {
+        ...(keyUID ? { keyUID } : {}),
+        ...(jti ? { jti } : {}),
+        ...(user.length ? { users: user } : {}),
+        ...(group.length ? { groups: group } : {}),
+        reason,
+      }
+      const whose = [
+        ...(key || uid ? [`of the key ${key ?? uid}`] : []),
+        ...(jti ? [`with the id ${jti}`] : []),
+        ...user.map(name => `of the user ${name}`),
+        ...group.map(name => `with the group ${name}`),
+      ].join(', and ')
+      await confirm(io, `Make tokens ${whose} that were issued until now invalid?`, flags.yes)
+      const { object } = await resources
+        .create(TokenRevocation, '', { spec } as Json)
+        .catch(withOwnWay({ resources }, { key: named, byId: Boolean(jti || uid), users: user }))
+      io.out(
+        `tokenrevocation/${object.metadata.name} created: tokens ${whose} issued until ${object.spec?.['notBefore']} count no more\n`,
+      )
+      if (key) io.err(`The key ${key} itself still works: platform disable accesskey ${key}\n`)
+    })
+  },
+})
+
+export const tokenRotateKey = defineCommand({
+  words: ['token', 'rotate-key'],
+  what: 'Sign direct-cluster tokens with a new key from now on; those that are out stay valid.',
+  examples: [{ what: 'Rotate now', command: 'platform token rotate-key' }],
+  flags: service,
+  run: ({ flags, args }, io) =>
+    withService({ flags, args }, io, async resources => {
+      const { object } = await resources.create(SigningKeyRotation, '', {})
+      io.out(
+        `signing key ${object.status?.['key']} made: it signs from now on, the others stay until their tokens have ended\n`,
+      )
+    }),
+})
+
+type Reached = { readonly kubeconfig: string | undefined; readonly context: string | undefined }
+type Asked = { readonly flags: Reached; readonly args: readonly string[] }
+
+async function withService(
+  { flags, args }: Asked,
+  io: Io,
+  work: (resources: Resources) => Promise<void>,
+): Promise<number> {
+  // PLATFORM_CONTEXT names a context of the sign-in, never one of a kubeconfig.
+  const isNamed = args.some(one => /^--context(=|$)/.test(one))
+  const { resources, close } =
+    flags.kubeconfig === undefined
+      ? await openSession(io, flags)
+      : await byKubeconfig(io, flags.kubeconfig, isNamed ? flags.context : undefined)
+  try {
+    await work(resources)
+    return 0
+  } finally {
+    close()
+  }
+}
+
+async function byKubeconfig(io: Io, file: string, context: string | undefined) {
+  const bytes = await io.readFile(file)
+  try {
+    const access = readKubeconfig(bytes, { file, directory: dirname(resolve(file)), context })
+    const env = access.proxy ? io.env : proxyEnv(io.env, access.server)
+    const { fetch, close } = openTransport(access, { env, now: io.now })
+    return { resources: connect({ url: access.server, below: '', fetch }), close }
+  } catch (error) {
+    throw error instanceof KubeconfigError ? new UsageError(error.problems) : error
+  }
+}

@@ -1,0 +1,138 @@
+// What is exported can be imported again, whatever the values hold; what cannot be read is told by its place and never by its value.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { exec } from '../../../test/support/exec.ts'
+import { UsageError } from '../command.ts'
+import { readDotenv } from './read-dotenv.ts'
+import { type Form, forms, readForm, writeForm } from './formats.ts'
+
+const key = fc.stringMatching(/^[A-Za-z_][A-Za-z0-9_]{0,8}$/)
+const text = fc.oneof(
+  fc.string({ unit: fc.constantFrom(...'ab \'"\\\n\r\t$`#=;é€\u{1f600}') }),
+  fc.string({ unit: 'grapheme' }).filter(one => !one.includes('\0') && one.isWellFormed()),
+)
+const same = (a: ReadonlyMap<string, Uint8Array>, b: ReadonlyMap<string, Uint8Array>) =>
+  assert.deepEqual(
+    [...a].map(([k, v]) => [k, Buffer.from(v).toString('base64')]).toSorted(),
+    [...b].map(([k, v]) => [k, Buffer.from(v).toString('base64')]).toSorted(),
+  )
+
+for (const form of forms)
+  test(`${form}: text with quotes, line breaks and anything else comes back as it was`, () => {
+    fc.assert(
+      fc.property(fc.dictionary(key, text, { noNullPrototype: true }), entries => {
+        const data = new Map(Object.entries(entries).map(([name, value]) => [name, Buffer.from(value)]))
+        same(readForm(form, Buffer.from(writeForm(form, data)), 'f'), data)
+      }),
+    )
+  })
+
+for (const form of ['json', 'yaml'] as const)
+  test(`${form}: any bytes come back as they were`, () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 64 }), bytes => {
+        const data = new Map([['key', bytes]])
+        same(readForm(form, Buffer.from(writeForm(form, data)), 'f'), data)
+      }),
+    )
+  })
+
+test('a shell reads the shell form as it was meant', async () => {
+  const value = 'it\'s "quoted"\n$HOME `id` \\ end\n'
+  const script = `${writeForm('shell', new Map([['VALUE', Buffer.from(value)]]))}printf %s "$VALUE"`
+  assert.equal((await exec('sh', ['-c', script])).stdout, value)
+})
+
+test('dotenv and shell refuse what they cannot hold, and name the keys', () => {
+  const data = new Map([
+    ['binary', Buffer.from([0xff])],
+    ['nul', Buffer.from('a\0b')],
+    ['a.b', Buffer.from('x')],
+  ])
+  const problems = (form: Form) => {
+    try {
+      writeForm(form, data)
+    } catch (error) {
+      return (error as UsageError).problems.map(one => one.split(' ')[0])
+    }
+    return []
+  }
+  assert.deepEqual(problems('dotenv'), ['binary', 'nul'])
+  assert.deepEqual(problems('shell'), ['a.b', 'binary', 'nul'])
+})
+
+test('what a shell would not take as it stands is no value of a shell, and its line is named; elsewhere it is one', () => {
+  const lines = [
+    'A=$(id)',
+    'B=`id`',
+    'C=1; D=2',
+    'E="$HOME"',
+    'F=a b',
+    'K="a\\nb"',
+    'G="1" # one',
+    "H='$(id)'",
+    'I="\\$5"',
+    'J=plain',
+  ]
+  const file = lines.join('\n')
+  const shown = (text: string, isShell: boolean) =>
+    Object.fromEntries([...readDotenv(text, 'f', isShell)].map(([name, value]) => [name, value.toString()]))
+  const wrong = (text: string, isShell: boolean): readonly string[] => {
+    try {
+      return Object.keys(shown(text, isShell))
+    } catch (error) {
+      return (error as UsageError).problems
+    }
+  }
+  const said = (line: number, key: string) =>
+    `f:${line}: a shell reads more in the value of ${key} than it says: put it in '…'`
+  const expected = [1, 2, 3, 4, 5, 6].map(line => said(line, lines[line - 1]?.[0] ?? ''))
+  assert.deepEqual(wrong(file, true), expected)
+  assert.deepEqual(wrong(lines.map(line => `export ${line}`).join('\n'), true), expected)
+  assert.equal(shown(file, false)['A'], '$(id)')
+  assert.deepEqual(shown(lines.slice(6).join('\n'), true), { G: '1', H: '$(id)', I: '$5', J: 'plain' })
+})
+
+test('a dotenv file as people write it', () => {
+  const read = (file: string) =>
+    Object.fromEntries([...readDotenv(file, 'f')].map(([name, value]) => [name, value.toString()]))
+  assert.deepEqual(
+    read(
+      '# head\n\nA=1\nexport B = two words # note\r\nC="x\\ty # no note"\nD=\'$raw\\n\' # note\nE="over\ntwo lines"\nF=\nG=a#b\n',
+    ),
+    {
+      A: '1',
+      B: 'two words',
+      C: 'x\ty # no note',
+      D: '$raw\\n',
+      E: 'over\ntwo lines',
+      F: '',
+      G: 'a#b',
+    },
+  )
+})
+
+test('what cannot be read is told by its line, without the value', () => {
+  for (const [file, expected] of [
+    ['A=1\nhunter2\n', /^f:2: expected NAME=value$/],
+    ['A="hunter2\n', /^f:1: the quotes of A are not closed/],
+    ['A="x" hunter2\n', /^f:1: the quotes of A/],
+    ['A=hunter2\nA=hunter2\n', /^f:2: A is there twice$/],
+  ] as const)
+    assert.throws(
+      () => readDotenv(file, 'f'),
+      (error: unknown) =>
+        error instanceof UsageError && expected.test(error.message) && !error.message.includes('hunter2'),
+    )
+  for (const json of ['[]', '{"a":{"base64":"hunter2"}}', '{"a":["hunter2"]}', '{"a":"hunter2"', '{"a":null}'])
+    assert.throws(
+      () => readForm('json', Buffer.from(json), 'f'),
+      (error: unknown) => error instanceof UsageError && !error.message.includes('hunter2'),
+    )
+  assert.throws(
+    () => readDotenv('junk\n'.repeat(100_000), 'f'),
+    (error: UsageError) => error.problems.length === 20,
+  )
+})

@@ -1,0 +1,90 @@
+// `platform get secret`: values to those who ask for them, names and sizes to the others.
+
+import { defineCommand, type Io, UsageError } from '../command.ts'
+import { headersFlag, outputFlag } from '../flags.ts'
+import { printJson, printObjects, printTable } from '../print.ts'
+import {
+  dataOf,
+  findSecret,
+  keyFlag,
+  nameOrNot,
+  readable,
+  secretFlags,
+  secretKind,
+  secretValue,
+  staleness,
+  textOf,
+} from './secret.ts'
+import { openSession } from '../session.ts'
+
+export const getSecret = defineCommand({
+  words: ['get', 'secret'],
+  what: 'Show a secret: its keys, or the value of one.',
+  examples: [
+    { what: 'Which keys it has', command: 'platform get secret db' },
+    { what: 'One value', command: 'platform get secret db.password' },
+    { what: 'Exactly its bytes, for a file', command: 'platform get secret tls.key -o value > tls.key' },
+    { what: 'A secret of a project', command: 'platform get secret db.password --project shop' },
+  ],
+  flags: {
+    ...secretFlags,
+    ...keyFlag,
+    ...outputFlag,
+    ...headersFlag,
+    all: { type: 'switch', what: 'Show the values of all keys.' },
+  },
+  positionals: [{ name: 'NAME[.KEY]', what: 'the secret, or one of its keys; the longest name that exists wins' }],
+  instead: ([name = '']) =>
+    `one secret at a time, and a key stands behind a dot: platform get secret ${nameOrNot(name)}.KEY`,
+  run: async ({ flags, words: [word = ''] }, io) => {
+    const session = await openSession(io, flags)
+    try {
+      const { object, key } = await findSecret(session, word, flags, flags.key)
+      const kind = secretKind(flags)
+      const stale = staleness(object)
+      if (stale) io.err(`platform: warning: ${stale}\n`)
+      if (key !== undefined) printValue(io, key, secretValue(object, key, kind), flags.output)
+      else if (flags.all) printAll(io, dataOf(object), flags)
+      else if (flags.output === 'value')
+        throw new UsageError([`-o value prints one value: platform get secret ${word}.KEY -o value`])
+      else if (flags.output === 'json' || flags.output === 'yaml' || flags.output === 'name')
+        printObjects(io, kind, [object], { ...flags, isList: false })
+      else {
+        const rows = [...dataOf(object)].map(([name, value]) => [name, String(value.length)])
+        printTable(io, ['KEY', 'BYTES'], rows, flags['no-headers'])
+      }
+      return 0
+    } finally {
+      session.close()
+    }
+  },
+})
+
+function printValue(io: Io, key: string, value: Buffer, output: string | undefined): void {
+  const text = textOf(value)
+  const isPlain = text !== undefined && !/[\x00-\x08\x0b-\x1f\x7f-\x9f]/.test(text)
+  if (output === 'name') io.out(`${key}\n`)
+  else if (output === 'json' || output === 'yaml') printJson(io, { [key]: readable(value) }, output)
+  else if (io.isTerminal && output !== 'value' && !isPlain)
+    throw new UsageError([
+      `${key} is not text for a terminal (${value.length} bytes): -o value writes it to a file or a pipe`,
+    ])
+  else {
+    io.out(value)
+    if (io.isTerminal && output !== 'value' && !text?.endsWith('\n')) io.out('\n')
+  }
+}
+
+type Shown = { readonly output?: string | undefined; readonly 'no-headers': boolean }
+
+function printAll(io: Io, data: ReadonlyMap<string, Buffer>, flags: Shown): void {
+  const { output } = flags
+  if (output === 'value') throw new UsageError(['-o value prints one value, and --all asks for all'])
+  if (output === 'json' || output === 'yaml')
+    printJson(io, Object.fromEntries([...data].map(([key, value]) => [key, readable(value)])), output)
+  else if (output === 'name') for (const key of data.keys()) io.out(`${key}\n`)
+  else {
+    const rows = [...data].map(([key, value]) => [key, textOf(value) ?? `<${value.length} bytes, not text>`])
+    printTable(io, ['KEY', 'VALUE'], rows, flags['no-headers'])
+  }
+}

@@ -1,0 +1,114 @@
+// `platform list secrets`: which there are and which nobody reads, found out without reading them (D35).
+
+import { ApiError } from '../../api/errors.ts'
+import type { Kind } from '../../api/kind.ts'
+import type { Resource } from '../../api/object.ts'
+import { listAll } from '../../client/list-watch.ts'
+import { cellsIn } from '../../client/table-rows.ts'
+import { lastReadColumn } from '../../kinds/last-read.ts'
+import { ProjectSecret } from '../../kinds/project-secret.ts'
+import { SharedSecret } from '../../kinds/shared-secret.ts'
+import { defineCommand, type Io, UsageError } from '../command.ts'
+import { readDuration } from '../duration.ts'
+import { contextFlag, projectFlag } from '../flags.ts'
+import { type GetFlags, getFlags, selectionOf, show, sourceOf } from '../get.ts'
+import { watchObjects } from '../get-watch.ts'
+import { type PrintOptions, printJson, printObjects } from '../print.ts'
+import { tellOfScope } from '../scope-denied.ts'
+import { secretKind } from './secret.ts'
+import { openSession, type Session } from '../session.ts'
+
+export const listSecrets = defineCommand({
+  words: ['list', 'secrets'],
+  what: 'List the secrets you may see, with -A those of projects too; with -o json or yaml their values, too, which counts as reading.',
+  examples: [
+    { what: 'In the namespace of the context', command: 'platform list secrets' },
+    { what: 'Those that nobody has read for long', command: 'platform list secrets -A --unused 90d' },
+  ],
+  flags: {
+    ...getFlags,
+    ...contextFlag,
+    ...projectFlag,
+    unused: { type: 'text', value: 'TIME', what: 'Only those that nobody has read for so long, such as 90d.' },
+  },
+  run: async ({ flags }, io) => {
+    const { unused, 'all-namespaces': isEverywhere, watch, project } = flags
+    const kind = secretKind(flags)
+    const those = isEverywhere && project === undefined ? ([SharedSecret, ProjectSecret] as const) : ([kind] as const)
+    if (watch && unused !== undefined) throw new UsageError(['--unused and -w exclude each other'])
+    if (flags.output === 'value' || (those.length === 1 && unused === undefined)) {
+      const code = await show(io, flags, [kind.plural])
+      const [, place] = /^p-(.+)$/.exec(project === undefined ? (flags.namespace ?? '') : '') ?? []
+      if (place) io.err(`Secrets of a project: platform list secrets --project ${place}\n`)
+      return code
+    }
+    const before = unused === undefined ? undefined : io.now() - readDuration('--unused', unused) * 1000
+    const session = await openSession(io, flags)
+    try {
+      if (watch) {
+        const options = { ...flags, withNamespace: true }
+        const selection = selectionOf(session, kind, flags)
+        return await watchObjects(io, sourceOf(session, kind, flags), { kinds: those, names: [], options, selection })
+      }
+      // Of those that were not asked for by name a key may see none.
+      const found = await Promise.all(
+        those.map(one =>
+          foundOf(session, one, flags, before).catch(error => {
+            if (one === kind || !(error instanceof ApiError) || error.code !== 403) throw error
+            io.err(`platform: ${one.plural} are left out: ${error.message}\n`)
+            return { kind: one, objects: [] }
+          }),
+        ),
+      )
+      const { namespace } = selectionOf(session, kind, flags)
+      const besides = unused === undefined ? '' : ` that nobody has read for ${unused}`
+      printFound(io, found, { ...flags, namespace, withNamespace: isEverywhere, besides })
+      if (!found.some(({ objects }) => objects.length)) await tellOfScope(io, session)
+      return 0
+    } finally {
+      session.close()
+    }
+  },
+})
+
+type Found = { readonly kind: Kind; readonly objects: readonly Resource[] }
+
+/** `before`: only what nobody has read since. For programs too that is metadata and the time alone: whoever looks for what is not read must not read it. */
+async function foundOf(session: Session, kind: Kind, flags: GetFlags, before: number | undefined): Promise<Found> {
+  const isWhole = flags.output === 'json' || flags.output === 'yaml'
+  const from = isWhole && before === undefined ? session.resources : session.rows
+  const all = await Array.fromAsync(listAll(from, kind, selectionOf(session, kind, flags)))
+  if (before === undefined) return { kind, objects: all }
+  const objects = all.filter(row => readAt(row) <= before)
+  return { kind, objects: isWhole ? objects.map(row => timesOf(kind, row)) : objects }
+}
+
+function timesOf({ apiVersion, kind }: Kind, row: Resource): Resource {
+  const lastRead = lastReadOf(row)
+  return { apiVersion, kind, metadata: row.metadata, ...(lastRead ? { status: { lastRead } } : {}) }
+}
+
+/** A table a kind, for their columns differ; one list for programs. */
+function printFound(io: Io, found: readonly Found[], options: PrintOptions): void {
+  const filled = found.filter(({ objects }) => objects.length)
+  if (options.output === 'json' || options.output === 'yaml')
+    printJson(io, { apiVersion: 'v1', kind: 'List', items: found.flatMap(one => one.objects) }, options.output)
+  else if (!filled.length && found.length > 1)
+    io.err(`No ${found.map(({ kind }) => kind.plural).join(' or ')} found in any namespace${options.besides ?? ''}.\n`)
+  else
+    for (const [at, { kind, objects }] of (filled.length ? filled : found).entries()) {
+      if (at > 0 && options.output !== 'name' && !options['no-headers']) io.out('\n')
+      printObjects(io, kind, objects, { ...options, isList: true })
+    }
+}
+
+/** What nobody has read yet is as old as it is. */
+function readAt(row: Resource): number {
+  const last = lastReadOf(row) ?? row.metadata.creationTimestamp
+  return last === undefined ? 0 : Date.parse(last)
+}
+
+function lastReadOf(row: Resource): string | undefined {
+  const cell = cellsIn(row)?.[lastReadColumn.name]
+  return typeof cell === 'string' && cell !== 'never' ? cell : undefined
+}

@@ -1,0 +1,173 @@
+// Which secret and which key a word of the command line means, and their bytes. Every command on secrets asks.
+
+import { ApiError, notFound } from '../../api/errors.ts'
+import type { Kind } from '../../api/kind.ts'
+import { didYouMean } from '../../api/did-you-mean.ts'
+import type { Json, Ref, Resource } from '../../api/object.ts'
+import { ProjectSecret } from '../../kinds/project-secret.ts'
+import { SharedSecret } from '../../kinds/shared-secret.ts'
+import { UsageError } from '../command.ts'
+import { contextFlag, type DryRun, isDryRun, namespaceFlag, projectFlag } from '../flags.ts'
+import { namespaceFor } from '../resolve-namespace.ts'
+import { quoted } from '../sanitize.ts'
+import { withHint } from './missing.ts'
+import type { Session } from '../session.ts'
+
+export const secretFlags = { ...contextFlag, ...namespaceFlag, ...projectFlag } as const
+export const keyFlag = {
+  key: { type: 'text', value: 'KEY', what: 'The key; then NAME is the whole name, whatever dots it has.' },
+} as const
+
+/** For a hint: what looks like no name may be a secret that came into the wrong place, and is not repeated. */
+export const nameOrNot = (word: string) => (/^[a-z0-9][a-z0-9.-]{0,31}$/.test(word) ? word : 'NAME')
+
+export type Where = { readonly project?: string | undefined; readonly namespace?: string | undefined }
+
+export const secretKind = ({ project }: Where): Kind => (project === undefined ? SharedSecret : ProjectSecret)
+
+export function secretRef(session: Session, name: string, where: Where) {
+  return { namespace: namespaceFor(secretKind(where), where, session.namespace), name }
+}
+
+export type Found = { readonly object: Resource; readonly key: string | undefined }
+
+/** In a.b.c the longest name that exists wins: a.b.c, then key c of a.b, then key b.c of a. */
+export async function findSecret(session: Session, word: string, where: Where, key?: string): Promise<Found> {
+  if (word === '') throw new UsageError(['NAME is empty'])
+  const kind = secretKind(where)
+  const steps = word.split('.')
+  const most = key === undefined ? steps.length : 1
+  let refusal: ApiError | undefined
+  for (let left = 0; left < most; left++) {
+    const name = steps.slice(0, steps.length - left).join('.')
+    const rest = left === 0 ? key : steps.slice(-left).join('.')
+    if (name === '' || rest === '') continue
+    try {
+      const { object } = await session.resources.get(kind, secretRef(session, name, where))
+      return { object, key: rest }
+    } catch (error) {
+      // Who may read a alone is told 403 about a.b, whether it is there or not (D49). Of several refusals the last tells of the secret rather than of its key.
+      if (!(error instanceof ApiError && [403, 404, 422, 400].includes(error.code))) throw error
+      if (refusal === undefined || error.code === 403) refusal = error
+    }
+  }
+  if (refusal?.code !== 404) throw refusal
+  const { namespace } = secretRef(session, word, where)
+  throw await withHint(session, refusal, {
+    word,
+    isWhole: key !== undefined,
+    namespace,
+    isOfProject: where.project !== undefined,
+  })
+}
+
+type Conditions = { readonly conditions?: readonly { readonly [field: string]: unknown }[] }
+
+/** Of one that does not follow its source: what it holds, if anything, may be old. undefined: it does, or has none. */
+export function staleness({ metadata, status }: Resource): string | undefined {
+  const { conditions = [] } = (status ?? {}) as Conditions
+  const found = conditions.find(({ type }) => type === 'Synced')
+  if (found?.['status'] !== 'False') return undefined
+  return `${metadata.name} is not in step with its source: ${String(found['message'] ?? found['reason'])}`
+}
+
+/** Decoded; a map that inherits nothing. */
+export function dataOf({ spec }: Resource): Map<string, Buffer> {
+  const entries = Object.entries((spec?.['data'] ?? {}) as { [key: string]: string })
+  return new Map(entries.map(([key, value]) => [key, Buffer.from(value, 'base64')]))
+}
+
+export function secretValue(object: Resource, key: string, kind: Kind): Buffer {
+  const data = dataOf(object)
+  const value = data.get(key)
+  if (value) return value
+  const { name = '' } = object.metadata
+  const { status } = notFound(kind, name)
+  const keys = [...data.keys()]
+  throw new ApiError(
+    404,
+    'NotFound',
+    `${kind.singular} "${name}" has no key ${quoted(key)}${didYouMean(key, keys) || `; it has: ${keys.join(', ') || 'none'}`}`,
+    {
+      ...(status.details ? { details: status.details } : {}),
+    },
+  )
+}
+
+/** undefined: these bytes are no text. */
+export function textOf(bytes: Uint8Array): string | undefined {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch {
+    return undefined
+  }
+}
+
+/** Text as it is; other bytes as {base64: …}. */
+export const readable = (value: Uint8Array): Json => textOf(value) ?? { base64: Buffer.from(value).toString('base64') }
+
+const keyPattern = /^[-._a-zA-Z0-9]{1,253}$/
+export const mostBytes = 512 * 1024
+
+/** Everything the server would refuse (D7, D29), before anything is sent; values are never repeated. */
+export function checkEntries(entries: ReadonlyMap<string, Uint8Array>): void {
+  const problems = [...entries.keys()]
+    .filter(key => !keyPattern.test(key))
+    .map(
+      key =>
+        `${key.length > 64 ? 'a key of many characters' : `the key "${key}"`} must be 1 to 253 letters, digits, '-', '_' or '.'`,
+    )
+  const size = [...entries.values()].reduce((sum, value) => sum + value.length, 0)
+  if (size > mostBytes) problems.push(`${size} bytes are too many: a secret holds ${mostBytes} at most`)
+  if (problems.length) throw new UsageError(problems)
+}
+
+type Done = 'created' | 'changed' | 'unchanged'
+
+/** Sets and (null) removes keys, and makes the secret where it is not there yet. */
+export async function writeData(
+  session: Session,
+  name: string,
+  where: Where & DryRun,
+  entries: ReadonlyMap<string, Uint8Array | null>,
+): Promise<Done> {
+  const kind = secretKind(where)
+  const ref = secretRef(session, name, where)
+  const data = Object.fromEntries(
+    [...entries].map(([key, value]) => [key, value && Buffer.from(value).toString('base64')]),
+  )
+  const options = { fieldManager: 'platform', dryRun: isDryRun(where) }
+  const change = async (): Promise<Done> => {
+    const before = await generationOf(session, kind, ref)
+    const patch = { type: 'merge', body: { spec: { data } } } as const
+    const { object } = await session.resources.patch(kind, ref, patch, options)
+    const { uid, generation } = object.metadata
+    return before?.uid === uid && before?.generation === generation ? 'unchanged' : 'changed'
+  }
+  try {
+    return await change()
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.code !== 404) throw error
+  }
+  try {
+    await session.resources.create(kind, ref.namespace, { metadata: { name }, spec: { data } }, options)
+    return 'created'
+  } catch (error) {
+    // Somebody else was faster: then it is there now.
+    if (!(error instanceof ApiError) || error.code !== 409) throw error
+    return change()
+  }
+}
+
+/**
+ * Counts changes of what is wanted, in dry runs too; as a row, so that nobody has read the secret (D35). undefined: it may not be seen.
+ * Then the server takes every write for a change, so that no value can be guessed by writing it (D5).
+ */
+async function generationOf({ rows }: Session, kind: Kind, ref: Ref): Promise<Resource['metadata'] | undefined> {
+  try {
+    return (await rows.get(kind, ref)).object.metadata
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 403) return undefined
+    throw error
+  }
+}

@@ -1,0 +1,122 @@
+// `platform set secret` and `platform unset secret`: values from standard input, files, a prompt, or as arguments with a warning.
+
+import { ApiError } from '../../api/errors.ts'
+import { allOf, defineCommand, type Io, UsageError } from '../command.ts'
+import { confirm } from '../confirm.ts'
+import { dryRunFlag, dryRunNote, isDryRun, yesFlag } from '../flags.ts'
+import { placeText } from '../resolve-namespace.ts'
+import { quoted } from '../sanitize.ts'
+import { checkEntries, findSecret, secretFlags, secretKind, secretRef, secretValue, writeData } from './secret.ts'
+import { openSession } from '../session.ts'
+
+export const setSecret = defineCommand({
+  words: ['set', 'secret'],
+  what: 'Set keys of a secret; the others stay, and the secret is made where there is none.',
+  examples: [
+    { what: 'Asks for the value and does not show it', command: 'platform set secret db password' },
+    { what: 'From standard input, byte by byte', command: 'printf %s "$PASSWORD" | platform set secret db password=-' },
+    { what: 'From files', command: 'platform set secret tls crt=@tls.crt key=@tls.key' },
+    { what: 'As an argument, which your shell keeps in its history', command: 'platform set secret db user=shop' },
+  ],
+  flags: {
+    ...secretFlags,
+    ...dryRunFlag,
+    'allow-empty': { type: 'switch', what: 'Take a value that came out empty; KEY= alone says it too.' },
+  },
+  positionals: [
+    { name: 'NAME', what: 'the secret' },
+    { name: 'KEY[=VALUE]', what: 'a key, and VALUE, @FILE or - for standard input; without: asks', many: true },
+  ],
+  instead: ([word = '']) =>
+    word.includes('=') ? 'the secret and its key are two words: platform set secret NAME KEY=VALUE' : undefined,
+  run: async ({ flags, words: [name = '', ...pairs] }, io) => {
+    const entries = await readPairs(io, pairs)
+    checkEntries(entries)
+    if (!flags['allow-empty']) checkFilled(entries, pairs)
+    const session = await openSession(io, flags)
+    try {
+      const done = await writeData(session, name, flags, entries)
+      io.out(`${secretKind(flags).singular}/${name} ${done}${dryRunNote(flags)}\n`)
+      return 0
+    } finally {
+      session.close()
+    }
+  },
+})
+
+/** What a pipe, a file or a prompt did not give was hardly meant to be nothing. */
+function checkFilled(entries: ReadonlyMap<string, Uint8Array>, pairs: readonly string[]): void {
+  const empty = [...entries].filter(([key, value]) => !value.length && !pairs.includes(`${key}=`))
+  if (!empty.length) return
+  throw new UsageError(
+    empty.map(([key]) => `the value of ${key} is empty: KEY= or --allow-empty says that it is meant`),
+  )
+}
+
+async function readPairs(io: Io, pairs: readonly string[]): Promise<Map<string, Uint8Array>> {
+  const entries = new Map<string, Uint8Array>()
+  const parts = pairs.map(pair => ({
+    key: /^[^=]*/.exec(pair)?.[0] ?? '',
+    value: pair.includes('=') ? pair.slice(pair.indexOf('=') + 1) : undefined,
+  }))
+  const twice = parts.filter(({ key }, at) => parts.findIndex(one => one.key === key) !== at)
+  const problems = twice.map(({ key }) => `the key ${quoted(key)} is given twice`)
+  if (parts.filter(({ value }) => value === '-').length > 1)
+    problems.push('standard input can be the value of one key alone')
+  if (parts.some(({ value }) => value === undefined) && !io.ask)
+    problems.push('nobody can be asked for a value here: KEY=- reads standard input, KEY=@FILE a file')
+  if (problems.length) throw new UsageError(problems)
+  const isBare = (value: string | undefined) => value !== undefined && value !== '-' && !value.startsWith('@')
+  // Before anybody is asked: without them nothing is set.
+  const read = new Map(
+    await allOf(
+      parts.map(async ({ key, value }) => {
+        if (value === undefined) return [key, undefined] as const
+        return [key, isBare(value) ? Buffer.from(value) : await io.readFile(value.replace(/^@/, ''))] as const
+      }),
+    ),
+  )
+  for (const { key, value } of parts) {
+    const bytes = read.get(key) ?? Buffer.from((await io.ask?.(`Value of ${key}: `, 'hidden')) ?? '')
+    if (value === '-' && bytes.at(-1) === 0x0a)
+      io.err(`platform: warning: the value of ${key} ends in a line break, and keeps it; printf %s leaves it out\n`)
+    entries.set(key, bytes)
+  }
+  if (parts.some(({ value }) => isBare(value) && value))
+    io.err(
+      'platform: warning: values given as arguments stay in the history of your shell, and others on this machine see them; KEY=- or KEY alone avoids that\n',
+    )
+  return entries
+}
+
+export const unsetSecret = defineCommand({
+  words: ['unset', 'secret'],
+  what: 'Remove keys from a secret.',
+  asksBefore: 'removes keys',
+  examples: [{ what: 'Asks first', command: 'platform unset secret db password' }],
+  flags: { ...secretFlags, ...dryRunFlag, ...yesFlag },
+  positionals: [
+    { name: 'NAME', what: 'the secret' },
+    { name: 'KEY', what: 'the keys to remove', many: true },
+  ],
+  run: async ({ flags, words: [name = '', ...keys] }, io) => {
+    const session = await openSession(io, flags)
+    try {
+      const kind = secretKind(flags)
+      const { object } = await findSecret(session, name, flags, keys[0] ?? '').catch(error => {
+        // Who may write and not read cannot be told whether the key was there.
+        if (error instanceof ApiError && error.code === 403) return { object: undefined }
+        throw error
+      })
+      if (object) for (const key of keys) secretValue(object, key, kind)
+      const isSure = flags.yes || isDryRun(flags)
+      const place = placeText(session, secretRef(session, name, flags).namespace)
+      await confirm(io, `Remove ${keys.join(', ')} from ${kind.singular}/${name}${place}?`, isSure)
+      const done = await writeData(session, name, flags, new Map(keys.map(key => [key, null])))
+      io.out(`${kind.singular}/${name} ${done}${dryRunNote(flags)}\n`)
+      return 0
+    } finally {
+      session.close()
+    }
+  },
+})

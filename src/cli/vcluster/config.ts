@@ -1,0 +1,80 @@
+// `platform vcluster validate`, `schema` and `defaults`, and `platform license inspect`: everything about the files before anything runs.
+
+import { writeYaml } from '../../api/codec.ts'
+import type { Json } from '../../api/object.ts'
+import { defaultConfig } from '../../vcluster/config/config.ts'
+import { jsonSchema } from '../../vcluster/config/schema.ts'
+import { licenceWarning, whyNot } from '../../vcluster/config/licence.ts'
+import { defineCommand } from '../command.ts'
+import { configFlags, readConfig, readLicenceFile } from './read-config.ts'
+
+export const vclusterValidate = defineCommand({
+  words: ['vcluster', 'validate'],
+  what: 'Check a vcluster.yaml and say everything that is wrong with it.',
+  examples: [
+    { what: 'Check a file; 0: it can be used, 2: it cannot', command: 'platform vcluster validate -f vcluster.yaml' },
+    {
+      what: 'With patches, which need a licence',
+      command: 'platform vcluster validate -f vcluster.yaml --license examples/development.license',
+    },
+    { what: 'See the file merged with the defaults', command: 'platform vcluster validate -f vcluster.yaml -o yaml' },
+  ],
+  flags: {
+    ...configFlags,
+    output: {
+      type: 'text',
+      short: 'o',
+      value: 'FORM',
+      what: 'Print the configuration with its defaults.',
+      choices: ['yaml', 'json'],
+    },
+  },
+  run: async ({ flags }, io) => {
+    const config = (await readConfig(flags, io)) as unknown as Json
+    if (flags.output === 'json') io.out(`${JSON.stringify(config, undefined, 2)}\n`)
+    else if (flags.output === 'yaml') io.out(writeYaml(config))
+    else io.out(`${flags.file} can be used\n`)
+    return 0
+  },
+})
+
+export const vclusterSchema = defineCommand({
+  words: ['vcluster', 'schema'],
+  what: 'Print the JSON Schema of a vcluster.yaml, for editors.',
+  examples: [{ what: 'Keep it beside the file', command: 'platform vcluster schema > vcluster.schema.json' }],
+  flags: {},
+  run: async (_, io) => {
+    io.out(jsonSchema())
+    return 0
+  },
+})
+
+export const vclusterDefaults = defineCommand({
+  words: ['vcluster', 'defaults'],
+  what: 'Print what an empty vcluster.yaml means.',
+  examples: [{ what: 'Start from the defaults', command: 'platform vcluster defaults > vcluster.yaml' }],
+  flags: {},
+  run: async (_, io) => {
+    io.out(writeYaml(defaultConfig() as unknown as Json))
+    return 0
+  },
+})
+
+export const licenseInspect = defineCommand({
+  words: ['license', 'inspect'],
+  what: 'Check the signature of a licence file and say what it allows; 1: its signature is right, and its time is over.',
+  examples: [{ what: 'Look at one', command: 'platform license inspect examples/development.license' }],
+  flags: {},
+  positionals: [{ name: 'FILE', what: 'the licence file' }],
+  run: async ({ words: [file = ''] }, io) => {
+    const licence = await readLicenceFile(file, io)
+    const { features, development, ...rest } = licence
+    const [feature = ''] = features
+    const problem = whyNot(licence, feature, io.now())
+    const shown = { ...rest, features, development, valid: problem === undefined }
+    io.out(writeYaml(shown as unknown as Json))
+    for (const text of [problem, licenceWarning(licence, io.now())])
+      if (text !== undefined) io.err(`platform: ${file}: ${problem === undefined ? 'warning: ' : ''}${text}\n`)
+    return problem === undefined ? 0 : 1
+  },
+})

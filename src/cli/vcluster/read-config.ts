@@ -1,0 +1,50 @@
+// Reads the vcluster.yaml and the licence that a command was given, with every problem and warning named by file and place.
+
+import { type Config, loadConfig, type Problem } from '../../vcluster/config/config.ts'
+import {
+  type Licence,
+  LicenceError,
+  licenceWarning,
+  type PublicKeys,
+  patchesFeature,
+  readLicence,
+  whyNot,
+} from '../../vcluster/config/licence.ts'
+import { allOf, type Flags, type Io, UsageError } from '../command.ts'
+
+/** For every command that reads a vcluster.yaml. */
+export const configFlags = {
+  file: { type: 'text', short: 'f', value: 'FILE', what: 'The vcluster.yaml.', required: true },
+  license: { type: 'text', value: 'FILE', what: 'Licence for enterprise features.', variable: 'PLATFORM_LICENSE' },
+} as const satisfies Flags
+
+export type ConfigFiles = { readonly file: string; readonly license: string | undefined }
+
+/** Warnings go to standard error. Throws UsageError with everything that is wrong. */
+export async function readConfig({ file, license }: ConfigFiles, io: Io, keys?: PublicKeys): Promise<Config> {
+  const [licence, bytes] = await allOf([
+    license ? readLicenceFile(license, io, keys) : undefined,
+    io.readFile(file).catch((error: Error) => {
+      throw new UsageError([error.message])
+    }),
+  ])
+  const warning = licence && licenceWarning(licence, io.now())
+  if (warning) io.err(`platform: ${license}: warning: ${warning}\n`)
+  const { config, problems, warnings } = loadConfig(bytes, {
+    whyNoPatches: whyNot(licence, patchesFeature, io.now()),
+  })
+  const shown = ({ line, column, message }: Problem, kind: string) => `${file}:${line}:${column}: ${kind}${message}`
+  for (const one of warnings) io.err(`platform: ${shown(one, 'warning: ')}\n`)
+  if (problems.length) throw new UsageError(problems.map(one => shown(one, '')))
+  return config
+}
+
+/** Throws UsageError. */
+export async function readLicenceFile(file: string, io: Io, keys?: PublicKeys): Promise<Licence> {
+  try {
+    return readLicence(await io.readFile(file), keys)
+  } catch (error) {
+    if (error instanceof LicenceError) throw new UsageError([`${file} is no licence: ${error.message}`])
+    throw new UsageError([(error as Error).message])
+  }
+}

@@ -1,0 +1,57 @@
+// `platform admin reset`: a new key for the administrator who is locked out; the server must be stopped (D1).
+
+import { existsSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { UsageError } from '../cli/command.ts'
+import { recordedBy } from '../serving/audit-internal.ts'
+import { openMetrics } from '../serving/metrics.ts'
+import { isEmpty, openStorage } from '../storage/index.ts'
+import { makeAdminKey } from '../apiserver/bootstrap-admin.ts'
+import { openAuditLog } from '../apiserver/audit-log.ts'
+import { keyRingIn, kubeconfig, reachable, writeSecret } from '../apiserver/data-directory.ts'
+import { openHouse } from '../apiserver/build.ts'
+import { addressOf, readSettings } from '../apiserver/settings.ts'
+
+/** Where the server listens, if the settings say so; else where the kubeconfig said it did. */
+function serverOf(https: string, file: string): string | undefined {
+  if (https !== 'off' && addressOf(https).port !== 0) return reachable(`https://${https}`)
+  const before = existsSync(file) ? readFileSync(file, 'utf8') : ''
+  return /^ *server: (https:\S+)\/kubernetes\/management$/m.exec(before)?.[1]
+}
+
+export async function adminReset(args: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
+  const settings = await readSettings(args, env)
+  const directory = resolve(settings.data)
+  if (!existsSync(directory))
+    throw new UsageError([
+      `${directory} does not exist; --data names the directory of a server that was started before`,
+    ])
+  const storage = await openStorage({ engine: 'sqlite', directory, now: Date.now })
+  try {
+    const { keys } = keyRingIn({ directory, setting: settings.masterKey, env, mayMake: isEmpty(storage) })
+    const failed = (_: string, error: unknown) => console.error(error)
+    const [now, metrics, sourcesOf] = [Date.now, openMetrics(), () => []]
+    const audit = await openAuditLog({ settings, directory, metrics, sourcesOf, now, failed })
+    const house = openHouse({
+      storage,
+      keys,
+      now,
+      failed,
+      recorded: inside => recordedBy(audit, inside),
+      maxTokenTTL: settings['token.maxTTL'],
+      baseUrl: () => settings.baseUrl,
+    })
+    await house.ready
+    const key = await makeAdminKey(house.inside, directory)
+    house.stop()
+    await audit.close()
+    const [ca, file] = [join(directory, 'ca.crt'), join(directory, 'admin.kubeconfig')]
+    const server = serverOf(settings.https, file)
+    if (existsSync(ca) && server) writeSecret(file, kubeconfig({ server, ca: readFileSync(ca, 'utf8'), key }))
+    console.log(
+      `A new administrator's key is in ${join(directory, 'admin.key')}. Earlier keys still work: list and delete them with kubectl get ownedaccesskeys.`,
+    )
+  } finally {
+    await storage.close()
+  }
+}

@@ -1,0 +1,33 @@
+// `platform config check`: says what the settings would be, or everything that is wrong with them and with the files they name.
+
+import { stringify } from 'yaml'
+import { UsageError } from '../cli/command.ts'
+import { policyOf } from '../apiserver/audit-log.ts'
+import { readSettings, type Settings, table, variableOf } from '../apiserver/settings.ts'
+
+export async function configCheck(args: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
+  const settings = await readSettings(args, env)
+  await checkFiles(settings, env)
+  const lines = Object.keys(table).map(
+    key =>
+      `# ${table[key as keyof typeof table].what} (${variableOf(key)})\n${key}: ${stringify(settings[key as keyof typeof table], { collectionStyle: 'flow' }).trim()}`,
+  )
+  console.log(['apiVersion: config.platform.sh/v1', 'kind: ServerConfig', ...lines].join('\n'))
+}
+
+/** Rejects with UsageError: what `serve` would say of them, all at once. */
+async function checkFiles(settings: Settings, env: NodeJS.ProcessEnv): Promise<void> {
+  const file = settings['gateway.config']
+  const looks = [policyOf(settings), ...(file ? [checkGatewayConfig(file, env)] : [])]
+  const problems = (await Promise.allSettled(looks)).flatMap(look => {
+    if (look.status === 'fulfilled') return []
+    if (look.reason instanceof UsageError) return look.reason.problems
+    throw look.reason
+  })
+  if (problems.length) throw new UsageError(problems)
+}
+
+async function checkGatewayConfig(file: string, env: NodeJS.ProcessEnv): Promise<void> {
+  const { openSetupLoader } = await import('../gateway/config/load.ts')
+  openSetupLoader(file, false, { env, now: Date.now }).load()
+}

@@ -1,0 +1,75 @@
+// The commands that read settings: the server and what is done with its data directory. platform.ts has their rows.
+
+import { type Command, defineCommand, type Flags } from '../cli/command.ts'
+import { io } from '../host/io.ts'
+import { flagOf, table, variableOf } from '../apiserver/settings.ts'
+
+/** Settings as flags, for the help: `readSettings` reads them itself, with their variables and the file. */
+const settings: Flags = {
+  config: { type: 'text', value: 'FILE', what: 'File with settings.', variable: 'PLATFORM_CONFIG' },
+  ...Object.fromEntries(
+    Object.entries(table).map(([key, row]) => [
+      flagOf(key),
+      typeof row.default === 'boolean'
+        ? { type: 'switch' as const, what: `${row.what} (or ${variableOf(key)})` }
+        : {
+            type: Array.isArray(row.default) ? ('list' as const) : ('text' as const),
+            value: typeof row.default === 'number' ? 'N' : 'VALUE',
+            what: row.what,
+            variable: variableOf(key),
+            ...(String(row.default) ? { default: String(row.default) } : {}),
+          },
+    ]),
+  ),
+}
+
+type Run = (args: readonly string[], env: NodeJS.ProcessEnv) => Promise<void>
+
+const withSettings = (words: string, what: string, load: () => Promise<Run>, example = ''): Command =>
+  defineCommand({
+    words: words.split(' '),
+    what,
+    examples: [{ what, command: `platform ${words}${example}` }],
+    flags: settings,
+    ownFlags: true,
+    run: async ({ args }) => {
+      await (await load())(args, io.env)
+      return 0
+    },
+  })
+
+export const serve = withSettings(
+  'serve',
+  'Run the management API.',
+  async () => (await import('./serve.ts')).serve,
+  ' --data data --https 0.0.0.0:8443',
+)
+export const configCheck = withSettings(
+  'config check',
+  'Check the settings and print them.',
+  async () => (await import('./config-check.ts')).configCheck,
+  ' --config platform.yaml',
+)
+export const adminReset = withSettings(
+  'admin reset',
+  'Make a new administrator key; the server must be stopped.',
+  async () => (await import('./admin-reset.ts')).adminReset,
+)
+export const auditHash = withSettings(
+  'audit hash',
+  'Read a value from stdin and print what the audit log shows for it.',
+  async () => (await import('./audit-hash.ts')).auditHash,
+  ' --data data < FILE',
+)
+export const storageStatus = withSettings(
+  'storage status',
+  'Show which keys seal what is stored.',
+  async () => (await import('./storage.ts')).storageStatus,
+  ' --data data',
+)
+export const storageRotateKey = withSettings(
+  'storage rotate-key',
+  'Seal everything with a new key, while the server runs.',
+  async () => (await import('./storage.ts')).storageRotateKey,
+  ' --data data',
+)

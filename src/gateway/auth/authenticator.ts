@@ -1,0 +1,88 @@
+// Who are you, at the gateway: a direct-cluster token, checked here, or an access key, which the service is asked about. gateway.ts calls it.
+
+import { hash } from 'node:crypto'
+import { ApiError, unauthorized, unavailable } from '../../api/errors.ts'
+import { type Claims, expiryLeeway, gatewayAudience, TokenError, verifyToken } from '../../auth/tokens/token.ts'
+import type { Request } from '../../serving/exchange.ts'
+import { bearerOf, isToken } from './bearer-token.ts'
+import type { KeySet } from './jwks.ts'
+import type { Principal } from './principal.ts'
+import { keep, openReviews, type ReviewsOptions } from './token-review-cache.ts'
+
+export interface Credentials {
+  /** At once where it is known already. `checkGuess`: throws 429 where the service is not to be asked about a key that nobody knows here. Throws 401 for what does not count, 429 and 503 where the service cannot be asked. */
+  principalOf(request: Request, checkGuess?: () => void): Principal | Promise<Principal>
+  /** Whether those that are believed now have judged them: otherwise they are judged anew. */
+  isCurrent(principal: Principal): boolean
+  readonly known: number
+}
+
+export type CredentialsOptions = ReviewsOptions & {
+  readonly issuer: () => string
+  readonly keySet: Pick<KeySet, 'keyOf' | 'losses'>
+  /** What questions about access keys are counted under. */
+  readonly addressOf: (request: Request) => string
+}
+
+export function openCredentials(options: CredentialsOptions): Credentials {
+  const { issuer, keySet, addressOf, now } = options
+  const tokens = new Map<string, Principal>()
+  const reviews = openReviews(options)
+
+  async function verify(token: string, digest: string, isAgain = false): Promise<Principal> {
+    const { losses } = keySet
+    const from = issuer()
+    const checks = { issuer: from, audience: gatewayAudience, keyOf: keySet.keyOf, now }
+    const claims = await verifyToken(token, checks).catch(error => {
+      // It was looked for among keys that are asked for no more: those of now may have it.
+      if (keySet.losses === losses || isAgain) throw error
+      return undefined
+    })
+    if (!claims) return verify(token, digest, true)
+    // Its key may have gone while it was looked for.
+    if (keySet.losses !== losses) return verify(token, digest, isAgain)
+    const principal = { ...principalIn(claims), from, generation: losses }
+    keep(tokens, digest, principal)
+    return principal
+  }
+
+  return {
+    principalOf(request, checkGuess) {
+      const secret = bearerOf(request)
+      const digest = hash('sha256', secret, 'base64')
+      const kept = tokens.get(digest)
+      if (kept?.generation === keySet.losses) {
+        if (now() < kept.expires) return kept
+        tokens.delete(digest)
+      }
+      if (isToken(secret)) return verify(secret, digest).catch(refuse)
+      return reviews.of(secret, digest, { address: addressOf(request), checkGuess })
+    },
+    isCurrent: ({ jti, generation }) => generation === (jti === undefined ? reviews.generation : keySet.losses),
+    get known() {
+      return tokens.size + reviews.known
+    },
+  }
+}
+
+function refuse(error: unknown): never {
+  if (error instanceof TokenError) throw unauthorized(error.message)
+  if (error instanceof ApiError) throw error
+  throw unavailable('the token could not be checked')
+}
+
+function principalIn(claims: Claims): Omit<Principal, 'from' | 'generation'> {
+  const { sub, groups, jti, iat, exp, 'platform.sh': holder } = claims
+  return {
+    caller: {
+      username: sub,
+      groups,
+      ...(holder.kind ? { identity: holder.kind } : {}),
+      ...(holder.scope ? { scope: holder.scope } : {}),
+    },
+    keyUid: holder.key,
+    jti,
+    issued: iat,
+    expires: (exp + expiryLeeway) * 1000,
+  }
+}

@@ -1,0 +1,53 @@
+// The one secret a request brings: its Authorization header, once, and nothing else. credentials.ts calls it.
+
+import { unauthorized } from '../../api/errors.ts'
+import type { Request } from '../../serving/exchange.ts'
+
+const longest = 16 * 1024
+
+/** Throws 401. */
+export function bearerOf({ headers, rawHeaders, httpVersionMajor }: Request): string {
+  const { authorization } = headers
+  // Of HTTP/1.1 the listener reads no more; both are answered alike, and no cluster is shown what it would not read either.
+  if (httpVersionMajor === 2 && sizeOf(rawHeaders) > longest) throw headTooLarge
+  if (authorization === undefined)
+    throw unauthorized(
+      'no token was sent: send Authorization: Bearer <TOKEN>, with a direct-cluster token or an access key',
+    )
+  if (isDoubled(rawHeaders))
+    throw unauthorized('more than one Authorization header: which of them counts is not guessed')
+  const secret = secretIn(authorization)
+  if (secret === undefined || authorization.length > longest)
+    throw unauthorized(
+      'malformed Authorization header: send Authorization: Bearer <TOKEN>, with one token of at most 16 KiB',
+    )
+  return secret
+}
+
+/** As nearly everybody sends it, or with more blanks and in other letters. */
+function secretIn(authorization: string): string | undefined {
+  if (authorization.startsWith('Bearer ') && authorization.length > 7 && !authorization.includes(' ', 7))
+    return authorization.includes('\t', 7) ? undefined : authorization.slice(7)
+  return /^bearer +(\S+) *$/i.exec(authorization.slice(0, longest + 8))?.[1]
+}
+
+/** Headers that were not read have no token that counts: the listener answers so for what is larger than it reads. */
+export const headTooLarge = unauthorized(
+  'the headers of the request are larger than 16 KiB, so that no token was read: one of ours is shorter than that',
+)
+
+/** Whether it is to be read as a token; access keys look otherwise. */
+export const isToken = (secret: string): boolean => secret.startsWith('eyJ') || secret.split('.').length === 3
+
+function sizeOf(rawHeaders: readonly string[]): number {
+  let size = 0
+  for (const text of rawHeaders) size += text.length
+  return size
+}
+
+function isDoubled(rawHeaders: readonly string[]): boolean {
+  let found = 0
+  for (let index = 0; index < rawHeaders.length; index += 2)
+    if (rawHeaders[index]?.length === 13 && rawHeaders[index]?.toLowerCase() === 'authorization') found++
+  return found > 1
+}

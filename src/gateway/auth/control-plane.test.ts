@@ -1,0 +1,37 @@
+// What a gateway of its own hears from the service: no more of it than it would take.
+
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { issueCertificate, makeAuthority } from '../../serving/certificate.ts'
+import { openService } from './control-plane.ts'
+
+test('a key set or metadata without an end is not read to its end', async t => {
+  const authority = makeAuthority(Date.now())
+  const { certificate: cert, key } = issueCertificate(authority, ['127.0.0.1'], Date.now())
+  const server = createServer({ cert, key }, (_, response) => {
+    const send = () => {
+      while (response.write(' '.repeat(16 * 1024)));
+    }
+    response.on('drain', send)
+    send()
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const directory = mkdtempSync(join(tmpdir(), 'platform-service-'))
+  writeFileSync(join(directory, 'ca.crt'), authority.certificate)
+  const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const config = { issuer: { url, ca: 'ca.crt' }, service: { keyFile: 'agent.key' } }
+  const service = openService(config, join(directory, 'gateway.yaml'), { env: {}, now: Date.now })
+  t.after(() => {
+    service.close()
+    server.close()
+    server.closeAllConnections()
+    rmSync(directory, { recursive: true })
+  })
+  for (const fetch of [service.fetchKeys, service.fetchMetadata])
+    await assert.rejects(fetch(), { code: 422, message: new RegExp(`^${url} answered with more than 262144 bytes`) })
+})

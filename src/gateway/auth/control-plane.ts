@@ -1,0 +1,187 @@
+// What a gateway of its own asks the service: its keys, its revocations, whose access key that is; and what it tells: which were used.
+
+import { X509Certificate } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import type { Caller, Scope } from '../../api/caller.ts'
+import { ApiError, unavailable } from '../../api/errors.ts'
+import { type Json, type JsonObject, timestamp } from '../../api/object.ts'
+import type { Resources } from '../../api/resources.ts'
+import { keySetPath, metadataPath } from '../../auth/tokens/issuer.ts'
+import { connect } from '../../client/connect.ts'
+import type { GatewayConfig } from '../config/schema.ts'
+import type { ReportsOptions } from './usage-reporter.ts'
+import type { Review } from './token-review-cache.ts'
+import { AccessKeyActivity } from '../../kinds/access-key-activity.ts'
+import { TokenReview } from '../../kinds/subject-reviews.ts'
+import { openTransport, type Transport } from '../../transport/transport.ts'
+import { fileProblem } from '../../host/fs-errors.ts'
+
+export type Service = {
+  readonly url: string
+  readonly resources: Resources
+  readonly fetchKeys: () => Promise<Json>
+  /** What the issuer says of itself. */
+  readonly fetchMetadata: () => Promise<Json>
+  readonly review: Review
+  /** What the service says of the gateway's own key. Rejects as the service answers. */
+  readonly reviewSelf: () => ReturnType<Review>
+  readonly report: ReportsOptions['send']
+  /** Where it is a refusal of the gateway's own key, it says so, and where that is. */
+  readonly ofOwnKey: (error: unknown) => unknown
+  close(): void
+}
+
+type World = { readonly env: { readonly [name: string]: string | undefined }; readonly now: () => number }
+
+const mostKeySet = 256 * 1024
+type Bounded = { readonly keyFile?: string | undefined; readonly most?: number }
+
+const pathsOf = ({ issuer = {}, service = {} }: GatewayConfig, file: string) => {
+  const at = (path: string | undefined) => (path ? resolve(dirname(file), path) : undefined)
+  return { issuerCa: at(issuer.ca), serviceCa: at(service.ca ?? issuer.ca), keyFile: at(service.keyFile) }
+}
+
+/** What is wrong with the files that are named for it. */
+export function checkServiceFiles(config: GatewayConfig, file: string): string[] {
+  const { issuerCa, serviceCa, keyFile } = pathsOf(config, file)
+  return [
+    ...checkFile(issuerCa, `${file}: issuer.ca`, noCertificate),
+    ...(config.service?.ca ? checkFile(serviceCa, `${file}: service.ca`, noCertificate) : []),
+    ...checkFile(keyFile, `${file}: service.keyFile`, noKey),
+  ]
+}
+
+/** The certificates of the CAs that are named for it. */
+export function trustedIn(config: GatewayConfig, file: string) {
+  const { issuerCa, serviceCa } = pathsOf(config, file)
+  const read = (path: string | undefined) => (path ? readFileSync(path, 'utf8') : undefined)
+  return { issuer: read(issuerCa), service: read(serviceCa) }
+}
+
+/** The files were looked at before. Those of CAs are read once: none is trusted that nobody has looked at. */
+export function openService(config: GatewayConfig, file: string, world: World): Service {
+  const { issuer = {}, service = {} } = config
+  const { keyFile } = pathsOf(config, file)
+  const trusted = trustedIn(config, file)
+  const caOfService = service.ca ? 'service.ca' : 'issuer.ca'
+  const open = (server: string, ca: string | undefined, caIs: string, { keyFile, most }: Bounded) =>
+    openTransport(
+      {
+        server,
+        namespace: '',
+        insecure: false,
+        ...(ca ? { ca: { text: ca } } : {}),
+        ...(keyFile ? { tokenFile: keyFile } : {}),
+      },
+      // The service sends a bookmark every minute: a watch that is quiet for two has lost it.
+      { ...world, answerWithin: 10_000, quietFor: 130_000, caIs, ...(most ? { most } : {}) },
+    )
+  const url = service.url ?? issuer.url ?? ''
+  const own = open(url, trusted.service, caOfService, { keyFile })
+  const keys = open(issuer.url ?? '', trusted.issuer, 'issuer.ca', { most: mostKeySet })
+  const resources = connect({ url, fetch: own.fetch })
+  return {
+    url,
+    resources,
+    fetchKeys: () => fetchJson(keys, issuer.keySet ?? `${issuer.url}${keySetPath}`, 'key set'),
+    fetchMetadata: () => fetchJson(keys, `${issuer.url}${metadataPath}`, 'metadata'),
+    review: async key => reviewed(await create(resources, key)),
+    reviewSelf: async () => {
+      const token = readFileSync(keyFile ?? '', 'utf8').trim()
+      const { object } = await resources.create(TokenReview, '', { spec: { token } })
+      return reviewed((object.status ?? {}) as JsonObject)
+    },
+    report: async uses => {
+      const spec = { keys: uses.map(({ uid, time }) => ({ uid, lastActivity: timestamp(time) })) }
+      await resources.create(AccessKeyActivity, '', { spec })
+    },
+    ofOwnKey(error) {
+      if (!isUnauthorized(error)) return error
+      return new Error(`the service does not take the access key in ${keyFile} (service.keyFile): ${error.message}`)
+    },
+    close() {
+      own.close()
+      keys.close()
+    },
+  }
+}
+
+type Look = (text: string) => string | undefined
+
+function checkFile(path: string | undefined, where: string, look: Look): string[] {
+  if (!path) return []
+  try {
+    const wrong = look(readFileSync(path, 'utf8'))
+    return wrong ? [`${where}: ${path} ${wrong}`] : []
+  } catch (error) {
+    return [`${where}: ${fileProblem(path, error)}`]
+  }
+}
+
+const noKey: Look = text => {
+  if (text.trim() === '') return 'is empty: it must hold an access key'
+  return /^\S+$/.test(text.trim()) ? undefined : 'must hold one access key and nothing else'
+}
+
+const noCertificate: Look = text => {
+  try {
+    void new X509Certificate(text)
+    return undefined
+  } catch {
+    return 'holds no certificate: it must be PEM'
+  }
+}
+
+/** Rejects with an ApiError where the issuer answers something else. */
+async function fetchJson({ fetch }: Pick<Transport, 'fetch'>, url: string, what: string): Promise<Json> {
+  const response = await fetch(url, {})
+  if (!response.ok)
+    throw new ApiError(response.status, 'Issuer', `the issuer answered ${response.status} for its ${what} (${url})`)
+  const text = await response.text()
+  try {
+    return JSON.parse(text) as Json
+  } catch {
+    throw new ApiError(422, 'Issuer', `the issuer answered no JSON for its ${what} (${url})`)
+  }
+}
+
+const isUnauthorized = (error: unknown): error is ApiError => error instanceof ApiError && error.code === 401
+
+/** A refusal of the question says nothing about the key. */
+async function create(resources: Resources, key: string): Promise<JsonObject> {
+  try {
+    const { object } = await resources.create(TokenReview, '', { spec: { token: key } })
+    return (object.status ?? {}) as JsonObject
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 429) throw error
+    // Of whose key that is, clients could only think that it is theirs.
+    const why = isUnauthorized(error)
+      ? `it does not take the gateway's own: its operator has to look after that`
+      : (error as Error).message
+    throw unavailable(`the service could not be asked about the access key: ${why}`)
+  }
+}
+
+type Status = {
+  readonly authenticated?: boolean
+  readonly user?: Pick<Caller, 'username' | 'groups' | 'uid' | 'extra'>
+}
+
+function reviewed(status: Status): Awaited<ReturnType<Review>> {
+  const { authenticated, user } = status
+  if (!authenticated || !user?.username) return undefined
+  const extra = (name: string) => user.extra?.[`authentication.platform.sh/${name}`]?.[0]
+  const scope = extra('scope')
+  const endsIn = Number(extra('key-ends-in') ?? Number.NaN) * 1000
+  return {
+    caller: {
+      username: user.username,
+      groups: user.groups ?? [],
+      ...(extra('key') ? { key: extra('key') as string } : {}),
+      ...(scope === undefined ? {} : { scope: JSON.parse(scope) as Scope }),
+    },
+    keyUid: extra('key-uid') ?? '',
+    ...(Number.isNaN(endsIn) ? {} : { endsIn }),
+  }
+}

@@ -1,0 +1,124 @@
+// The issuer's keys, kept while it is away and fetched again when an unknown one is asked for, but not too often.
+
+import assert from 'node:assert/strict'
+import { generateKeyPairSync } from 'node:crypto'
+import { test } from 'node:test'
+import type { Json, JsonObject } from '../../api/object.ts'
+import { openKeySet } from './jwks.ts'
+
+const jwk = (kid: string, over: object = {}) =>
+  ({
+    ...generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' }),
+    kid,
+    use: 'sig',
+    alg: 'ES256',
+    ...over,
+  }) as JsonObject
+
+function open(answer: () => Json) {
+  let asked = 0
+  const failures: unknown[] = []
+  const set = openKeySet({
+    fetch: async () => {
+      asked++
+      return answer()
+    },
+    now: () => performance.now(),
+    failed: error => void failures.push(error),
+    atMostEvery: 20,
+  })
+  return { set, failures, asked: () => asked }
+}
+
+test('an unknown key is looked for again; a known one costs nothing', async () => {
+  const keys = [jwk('a')]
+  const { set, asked } = open(() => ({ keys }))
+  await set.ready
+  assert.ok(await set.keyOf('a'))
+  assert.equal(asked(), 1)
+  keys.push(jwk('b'))
+  assert.ok(await set.keyOf('b'))
+  assert.equal(asked(), 2)
+  set.stop()
+})
+
+test('many unknown keys are one question, and no more than one in a while', async () => {
+  const { set, asked } = open(() => ({ keys: [jwk('a')] }))
+  await set.ready
+  const began = performance.now()
+  const found = await Promise.all(Array.from({ length: 100 }, (_, at) => set.keyOf(`x${at}`)))
+  assert.ok(found.every(one => one === undefined))
+  assert.equal(asked(), 2)
+  for (let at = 0; at < 5; at++) await set.keyOf('y')
+  assert.ok(performance.now() - began >= 5 * 20 - 10)
+  set.stop()
+})
+
+test('while the issuer is away, or answers nonsense, what is known stays', async () => {
+  let answer: () => Json = () => ({ keys: [jwk('a')] })
+  const { set, failures } = open(() => answer())
+  await set.ready
+  answer = () => {
+    throw new Error('away')
+  }
+  assert.equal(await set.keyOf('b'), undefined)
+  answer = () => 'nonsense'
+  assert.equal(await set.keyOf('b'), undefined)
+  assert.equal(failures.length, 2)
+  assert.ok(await set.keyOf('a'))
+  assert.equal(set.losses, 0)
+  answer = () => ({ keys: [jwk('b')] })
+  assert.ok(await set.keyOf('b'))
+  assert.equal(set.losses, 1, 'a key that is gone takes with it what it signed')
+  assert.equal(await set.keyOf('a'), undefined)
+  set.stop()
+})
+
+test('another key with the id of one before is a key that is gone; the same one said anew is not', async () => {
+  const [one, other] = [jwk('a'), jwk('a')]
+  let keys = [one]
+  const { set } = open(() => ({ keys: keys.map(key => ({ ...key })) }))
+  await set.ready
+  await set.keyOf('unknown')
+  assert.equal(set.losses, 0)
+  keys = [other]
+  await set.keyOf('unknown')
+  assert.equal(set.losses, 1)
+  set.stop()
+})
+
+test('keys of other kinds, for other things, or with a private half are passed over', async () => {
+  const others = [
+    jwk('enc', { use: 'enc' }),
+    jwk('alg', { alg: 'ES384' }),
+    jwk('rsa', { kty: 'RSA' }),
+    jwk('d', { d: 'AA' }),
+    'x',
+    null,
+  ]
+  const { set } = open(() => ({ keys: [...others, jwk('a')] as Json[] }))
+  await set.ready
+  assert.ok(await set.keyOf('a'))
+  for (const kid of ['enc', 'alg', 'rsa', 'd']) assert.equal(await set.keyOf(kid), undefined, kid)
+  set.stop()
+})
+
+test('what was asked before the end fails unheard: another one has its place by then', async () => {
+  const asked = Promise.withResolvers<void>()
+  const answer = Promise.withResolvers<Json>()
+  const failures: unknown[] = []
+  const set = openKeySet({
+    fetch: () => {
+      asked.resolve()
+      return answer.promise
+    },
+    now: () => performance.now(),
+    failed: error => void failures.push(error),
+  })
+  await asked.promise
+  const found = set.keyOf('a')
+  set.stop()
+  answer.reject(new Error('closed'))
+  assert.equal(await found, undefined)
+  assert.deepEqual(failures, [])
+})

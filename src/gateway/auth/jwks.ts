@@ -1,0 +1,116 @@
+// The issuer's public keys: fetched, kept, refreshed, and kept on when the issuer is away. credentials.ts asks for keys by their id.
+
+import type { CryptoKey, JWK } from 'jose'
+import { importJWK } from 'jose/key/import'
+import { isObject, type Json, type JsonObject } from '../../api/object.ts'
+
+export interface KeySet {
+  /** Resolves once it was fetched for the first time. */
+  readonly ready: Promise<void>
+  /** An unknown id has the set fetched again, at most once a second, and waits for that. */
+  keyOf(id: string): Promise<CryptoKey | undefined>
+  /** Grows whenever a key has gone, or another one has its id: what was verified before may have been with that one. */
+  readonly losses: number
+  /** Milliseconds since it was last fetched; infinite before that. */
+  age(): number
+  /** Nothing is asked any more, nor complained about. */
+  stop(): void
+}
+
+export type KeySetOptions = {
+  readonly fetch: () => Promise<Json>
+  readonly now: () => number
+  readonly failed: (error: unknown) => void
+  /** Called whenever they were fetched. */
+  readonly heard?: () => void
+  /** Between two looks, in milliseconds. */
+  readonly every?: number
+  readonly atMostEvery?: number
+}
+
+/** More would be no key set of ours. */
+const mostKeys = 100
+
+export function openKeySet({ fetch, now, failed, heard, every = 300_000, atMostEvery = 1000 }: KeySetOptions): KeySet {
+  let keys: Keys = new Map()
+  let losses = 0
+  let fetched = Number.NEGATIVE_INFINITY
+  let tried = Number.NEGATIVE_INFINITY
+  let asking: Promise<void> | undefined
+  let isAsked = false
+  let timer: NodeJS.Timeout | undefined
+  let stopped = false
+  let isReady: () => void = () => {}
+  const ready = new Promise<void>(resolve => {
+    isReady = resolve
+  })
+
+  async function look(): Promise<void> {
+    if (stopped) return
+    tried = now()
+    isAsked = true
+    try {
+      const found = await readKeys(await fetch())
+      if ([...keys].some(([id, { point }]) => found.get(id)?.point !== point)) losses++
+      keys = found
+      fetched = now()
+      heard?.()
+      isReady()
+    } catch (error) {
+      if (!stopped) failed(error) // what is known stays
+    }
+    clearTimeout(timer)
+    if (!stopped) timer = setTimeout(() => void refresh(), keys.size ? every : atMostEvery).unref()
+  }
+
+  /** One at a time, and not too often, however many wait for it. */
+  function refresh(): Promise<void> {
+    const wait = Math.min(atMostEvery, Math.max(0, tried + atMostEvery - now()))
+    asking ??= (wait ? new Promise<void>(resolve => setTimeout(resolve, wait).unref()) : Promise.resolve())
+      .then(look)
+      .finally(() => {
+        asking = undefined
+        isAsked = false
+      })
+    return asking
+  }
+  void refresh()
+
+  return {
+    ready,
+    async keyOf(id) {
+      const known = keys.get(id)
+      if (known) return known.key
+      // What was asked before may be answered without a key that is newer than the question.
+      if (isAsked) await asking
+      if (!keys.has(id)) await refresh()
+      return keys.get(id)?.key
+    },
+    get losses() {
+      return losses
+    },
+    age: () => now() - fetched,
+    stop() {
+      stopped = true
+      clearTimeout(timer)
+    },
+  }
+}
+
+/** By id. Another point under the same id is another key. */
+type Keys = Map<string, { readonly key: CryptoKey; readonly point: string }>
+
+async function readKeys(set: Json): Promise<Keys> {
+  const list = isObject(set) && Array.isArray(set['keys']) ? (set['keys'] as Json[]) : undefined
+  if (!list) throw new Error('the issuer answered no key set')
+  const found: Keys = new Map()
+  for (const one of list.slice(0, mostKeys)) {
+    if (!isObject(one) || !isOurs(one)) continue // other keys may be for others
+    const key = (await importJWK(one as JWK, 'ES256')) as CryptoKey
+    found.set(one['kid'] as string, { key, point: `${one['x']} ${one['y']}` })
+  }
+  return found
+}
+
+const isOurs = ({ kty, crv, kid, use = 'sig', alg = 'ES256', d }: JsonObject) =>
+  kty === 'EC' && crv === 'P-256' && typeof kid === 'string' && use === 'sig' && alg === 'ES256' && d === undefined

@@ -1,0 +1,236 @@
+// Revocations (D33), followed with the ordinary informer: whether a token is still valid, and how old that knowledge is.
+
+import type { Kind } from '../../api/kind.ts'
+import type { Resource } from '../../api/object.ts'
+import type { Resources } from '../../api/resources.ts'
+import { startInformer } from '../../reconcile/informer.ts'
+import type { Principal } from './principal.ts'
+
+export interface Revocations {
+  /** Resolves once the first list is in. */
+  readonly ready: Promise<void>
+  /** Why somebody's token or key counts no more; undefined: it does. */
+  whyNot(principal: Principal): string | undefined
+  /**
+   * Grows with every revocation, once it was told of. Whoever is asked about now is judged by those that come later: the
+   * service knew the others. Two machines' clocks have no part in it.
+   */
+  readonly order: number
+  /** The places in that order, for one that takes over. */
+  readonly places: Places
+  /** Forgets the places of what is not there (any more): another one with the same places had heard of it, and has stopped. */
+  forget(): void
+  readonly size: number
+  /** Milliseconds since the service was last heard; infinite before the first list. */
+  age(): number
+  stop(): void
+}
+
+/** By uid. */
+export type Places = { last: number; readonly known: Map<string, number> }
+
+export type RevocationsOptions = {
+  readonly resources: Resources
+  /** TokenRevocation, which this room may not import. */
+  readonly kind: Kind
+  readonly now: () => number
+  /** Called after every change. */
+  readonly changed: () => void
+  readonly failed: (error: unknown) => void
+  /** Called whenever the service was heard. */
+  readonly heard?: () => void
+  /** In the service itself what is not heard has not happened. */
+  readonly isNear?: boolean
+  /** Of one that it takes the place of: those known there keep theirs, and others come behind, so that principals are judged on. */
+  readonly places?: Places
+}
+
+type Entry = {
+  readonly keyUID?: string
+  readonly jti?: string
+  readonly users: readonly string[]
+  readonly groups: readonly string[]
+  /** Only those that carry this group; '': all. */
+  readonly carrying: string
+  /** Seconds, by name, where it is another time than `notBefore`. */
+  readonly since: ReadonlyMap<string, number>
+  readonly tokensOnly: boolean
+  readonly reason: string
+  /** Seconds. */
+  readonly notBefore: number
+  readonly uid: string
+  /** Its place among all that were heard. */
+  order: number
+}
+
+/** Of several about the same: the latest time counts for tokens, the one that was heard last for access keys. */
+type About = {
+  readonly forTokens: { readonly notBefore: number; readonly reason: string }
+  readonly forKeys: { readonly order: number; readonly reason: string }
+}
+type Latest = Map<string, About>
+type Index = { readonly keys: Latest; readonly ids: Latest; readonly users: Latest; readonly groups: Latest }
+/** By the group that tokens must carry to be concerned; '' for those that concern all. */
+type Indexes = ReadonlyMap<string, Index>
+
+export function openRevocations(options: RevocationsOptions): Revocations {
+  const { resources, kind, now, changed, failed, isNear = false } = options
+  const { places = { last: 0, known: new Map() } } = options
+  let heard = Number.NEGATIVE_INFINITY
+  let order = places.last
+  let size = 0
+  let indexes: Indexes | undefined
+  let isTelling = false
+  const informer = startInformer({
+    resources,
+    kind,
+    keep: read,
+    failed,
+    listsAfterFailure: !isNear,
+    heard: () => {
+      heard = now()
+      options.heard?.()
+    },
+    changed: (_, now, before) => {
+      if (before && before.uid !== now?.uid) places.known.delete(before.uid)
+      // A list tells of all of them again.
+      if (now) now.order = (now.uid && places.known.get(now.uid)) || ++places.last
+      if (now) places.known.set(now.uid, now.order)
+      indexes = undefined
+      // One look for all that comes together: a list of thousands must not cost a look each.
+      if (isTelling) return
+      isTelling = true
+      setImmediate(() => {
+        isTelling = false
+        order = places.last
+        changed()
+      })
+    },
+  })
+  const current = (): Indexes => {
+    if (indexes) return indexes
+    const all = [...informer.values()]
+    size = all.length
+    indexes = indexesOf(all)
+    return indexes
+  }
+  return {
+    ready: informer.ready,
+    whyNot(principal) {
+      const all = current()
+      if (all.size === 0) return undefined
+      const reason = whyIn(all.get(''), principal)
+      if (reason !== undefined || (all.size === 1 && all.has(''))) return reason
+      for (const group of principal.caller.groups) {
+        const reason = whyIn(all.get(group), principal)
+        if (reason !== undefined) return reason
+      }
+      return undefined
+    },
+    get order() {
+      return order
+    },
+    places,
+    forget() {
+      const there = new Set([...informer.values()].map(({ uid }) => uid))
+      for (const uid of places.known.keys()) if (!there.has(uid)) places.known.delete(uid)
+    },
+    get size() {
+      current()
+      return size
+    },
+    age: () => (isNear && heard > Number.NEGATIVE_INFINITY ? 0 : now() - heard),
+    stop: informer.stop,
+  }
+}
+
+function whyIn(index: Index | undefined, { keyUid, jti, issued, caller }: Principal): string | undefined {
+  if (!index) return undefined
+  const why = (about: About | undefined) => {
+    if (!about) return undefined
+    const { forKeys, forTokens } = about
+    if (jti === undefined) return issued < forKeys.order ? forKeys.reason : undefined
+    return issued <= forTokens.notBefore ? forTokens.reason : undefined
+  }
+  const { keys, ids, users, groups } = index
+  const found = why(keys.get(keyUid)) ?? why(jti === undefined ? undefined : ids.get(jti))
+  const reason = found ?? why(users.get(caller.username))
+  if (reason !== undefined || groups.size === 0) return reason
+  for (const group of caller.groups) {
+    const reason = why(groups.get(group))
+    if (reason !== undefined) return reason
+  }
+  return undefined
+}
+
+function indexesOf(entries: readonly Entry[]): Indexes {
+  const indexes = new Map<string, Index>()
+  for (const entry of entries) {
+    const { carrying, keyUID, jti, users, groups } = entry
+    const index = indexes.get(carrying) ?? { keys: new Map(), ids: new Map(), users: new Map(), groups: new Map() }
+    indexes.set(carrying, index)
+    if (keyUID) put(index.keys, keyUID, aboutOf(entry))
+    if (jti) put(index.ids, jti, aboutOf(entry))
+    for (const user of users) put(index.users, user, aboutOf(entry, user))
+    for (const group of groups) put(index.groups, group, aboutOf(entry, group))
+  }
+  return indexes
+}
+
+function aboutOf({ notBefore, since, order, reason, tokensOnly }: Entry, name = ''): About {
+  return {
+    forTokens: { notBefore: Math.min(notBefore, since.get(name) ?? notBefore), reason },
+    forKeys: { order: tokensOnly ? Number.NEGATIVE_INFINITY : order, reason },
+  }
+}
+
+function put(map: Latest, name: string, { forTokens, forKeys }: About): void {
+  const there = map.get(name)
+  map.set(name, {
+    forTokens: there && there.forTokens.notBefore >= forTokens.notBefore ? there.forTokens : forTokens,
+    forKeys: there && there.forKeys.order >= forKeys.order ? there.forKeys : forKeys,
+  })
+}
+
+function read({ metadata, spec = {} }: Resource): Entry {
+  const {
+    keyUID,
+    jti,
+    users = [],
+    groups = [],
+    carrying = '',
+    since = {},
+    tokensOnly,
+    reason,
+    notBefore,
+  } = spec as {
+    keyUID?: string
+    jti?: string
+    users?: readonly string[]
+    groups?: readonly string[]
+    carrying?: string
+    since?: { readonly [name: string]: string }
+    tokensOnly?: boolean
+    reason?: string
+    notBefore?: string
+  }
+  return {
+    ...(keyUID ? { keyUID } : {}),
+    ...(jti ? { jti } : {}),
+    users,
+    groups,
+    carrying,
+    since: new Map(Object.entries(since).map(([name, time]) => [name, secondOf(time)])),
+    tokensOnly: tokensOnly === true,
+    reason: reason || 'it was revoked',
+    notBefore: secondOf(notBefore),
+    uid: metadata.uid ?? '',
+    order: 0,
+  }
+}
+
+/** Where nobody knows since when, all of them are meant. */
+function secondOf(time = ''): number {
+  const second = Math.floor(Date.parse(time) / 1000)
+  return Number.isNaN(second) ? Number.POSITIVE_INFINITY : second
+}

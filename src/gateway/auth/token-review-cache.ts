@@ -1,0 +1,172 @@
+// What the service says of access keys, kept for seconds: a question a key, and only so many at once. credentials.ts asks.
+
+import type { Caller } from '../../api/caller.ts'
+import { ApiError, tooManyRequests } from '../../api/errors.ts'
+import type { Principal } from './principal.ts'
+
+export interface Reviews {
+  /** Rejects with UnknownAccessKey, 429 or 503. */
+  of(key: string, digest: string, from: From): Promise<Principal>
+  /** Of those that are asked about now. */
+  readonly generation: number
+  readonly known: number
+}
+
+export type From = {
+  /** '' is not counted. */
+  readonly address: string
+  /** Throws 429 where the service is not to be asked about a key from there that has not counted before. */
+  readonly checkGuess?: (() => void) | undefined
+}
+
+/** What the service says of an access key; undefined: it does not count. */
+export type Review = (key: string) => Promise<ReviewedKey | undefined>
+export type ReviewedKey = {
+  readonly caller: Caller
+  readonly keyUid: string
+  /** Milliseconds until it ends, as far as is known; a duration, for clocks are apart. Absent: never. */
+  readonly endsIn?: number | undefined
+}
+
+export type ReviewsOptions = {
+  readonly review: Review
+  /** What the service that is asked is called; default ''. What another one said does not count. */
+  readonly service?: () => string
+  /** Grows whenever another service is asked, or the same one is trusted otherwise; default 0. What was said before does not count. */
+  readonly generation?: () => number
+  /** Grows with every revocation that is heard. */
+  readonly order: () => number
+  readonly now: () => number
+}
+
+/** The one failure that may be a guess. */
+export class UnknownAccessKey extends ApiError {
+  constructor() {
+    super(401, 'Unauthorized', 'the access key does not count: it is unknown, disabled, expired or deleted')
+  }
+}
+
+type Kept = { readonly answer: Promise<Principal>; readonly generation: number; readonly order: number; until: number }
+
+const most = 10_000
+const keptFor = 10_000
+const refusedFor = 2_000
+/** Keys nobody knows that are asked about at the same time, in all and from one address. The next one is told to come again. */
+const atOnce = 64
+const atOnceFromOne = 16
+/** Keys that have counted before have as many places of their own, and wait for one: invented keys must not lock them out. */
+const waitFor = 3000
+
+export function openReviews(options: ReviewsOptions): Reviews {
+  const { review, service = () => '', generation = () => 0, order, now } = options
+  const kept = new Map<string, Kept>()
+  /** Until when. In a map of their own: invented keys must push out none that counts. */
+  const refused = new Map<string, { readonly until: number; readonly generation: number }>()
+  /** Those that have counted, as far as is remembered. */
+  const good = new Map<string, true>()
+  const asking = openPlaces()
+  const askingAgain = openLine()
+
+  async function ask(key: string): Promise<Principal> {
+    // All are taken before the question: what happens while it is answered counts as later.
+    const [issued, asked, from, judged] = [order(), now(), service(), generation()]
+    const found = await review(key)
+    if (judged !== generation()) return ask(key)
+    if (!found) throw new UnknownAccessKey()
+    const { caller, keyUid, endsIn = Number.POSITIVE_INFINITY } = found
+    return { caller, keyUid, from, generation: judged, jti: undefined, issued, expires: asked + endsIn }
+  }
+
+  return {
+    async of(key, digest, { address, checkGuess }) {
+      const before = kept.get(digest)
+      if (before?.order === order() && before.generation === generation() && now() < before.until) return before.answer
+      const no = refused.get(digest)
+      if (no && no.generation === generation() && now() < no.until) throw new UnknownAccessKey()
+      const isGood = good.has(digest)
+      if (!isGood) checkGuess?.()
+      const place = isGood ? askingAgain.enter() : asking.enter(address)
+      if (!place) throw tooManyRequests()
+      const answer = Promise.resolve(place).then(leave => ask(key).finally(leave))
+      const one: Kept = { answer, generation: generation(), order: order(), until: now() + keptFor }
+      keep(kept, digest, one)
+      try {
+        const principal = await answer
+        one.until = Math.min(one.until, principal.expires)
+        keep(good, digest, true)
+        return principal
+      } catch (error) {
+        if (kept.get(digest) === one) kept.delete(digest)
+        if (error instanceof UnknownAccessKey) {
+          good.delete(digest)
+          keep(refused, digest, { until: now() + refusedFor, generation: generation() })
+        }
+        throw error
+      }
+    },
+    get generation() {
+      return generation()
+    },
+    get known() {
+      return kept.size + refused.size
+    },
+  }
+}
+
+/** The oldest goes first; whoever still comes with it is asked about once more. */
+export function keep<T>(map: Map<string, T>, digest: string, value: T): void {
+  map.delete(digest)
+  map.set(digest, value)
+  if (map.size > most) for (const oldest of map.keys()) if (map.delete(oldest)) break
+}
+
+function openPlaces() {
+  const taken = new Map<string, number>()
+  let all = 0
+  return {
+    /** undefined: no place is free. Otherwise how to leave. */
+    enter(address: string): (() => void) | undefined {
+      const own = taken.get(address) ?? 0
+      if (all >= atOnce || (address !== '' && own >= atOnceFromOne)) return undefined
+      all++
+      taken.set(address, own + 1)
+      return () => {
+        all--
+        const left = (taken.get(address) ?? 1) - 1
+        if (left) taken.set(address, left)
+        else taken.delete(address)
+      }
+    },
+  }
+}
+
+/** Whoever finds no place waits for one, in the order they came, but not for long. */
+function openLine() {
+  const line = new Set<() => void>()
+  let taken = 0
+  const leave = () => {
+    const [next] = line
+    if (!next) return void taken--
+    line.delete(next)
+    next() // it has the place now
+  }
+  return {
+    enter(): Promise<() => void> {
+      if (taken < atOnce) {
+        taken++
+        return Promise.resolve(leave)
+      }
+      return new Promise((resolve, reject) => {
+        const go = () => {
+          clearTimeout(timer)
+          resolve(leave)
+        }
+        const timer = setTimeout(() => {
+          line.delete(go)
+          reject(tooManyRequests())
+        }, waitFor)
+        line.add(go)
+      })
+    },
+  }
+}

@@ -1,0 +1,193 @@
+// Whom a gateway of its own believes: the issuer's keys and the service's revocations, and others in their place when the file names others.
+
+import { setTimeout } from 'node:timers/promises'
+import { type Io, UsageError } from '../../cli/command.ts'
+import type { GatewayConfig } from '../config/schema.ts'
+import { type KeySet, openKeySet } from './jwks.ts'
+import type { Principal } from './principal.ts'
+import { openRevocations, type Places, type Revocations } from './revocations.ts'
+import { TokenRevocation } from '../../kinds/token-revocation.ts'
+import type { Complaints } from '../../serving/throttled-log.ts'
+import { misnamed } from '../config/preflight-probes.ts'
+import type { Change } from '../config/reload-transaction.ts'
+import { checkServiceFiles, openService, type Service, trustedIn } from './control-plane.ts'
+
+export interface Trust {
+  /** Those of now. */
+  readonly issuer: () => string
+  readonly service: () => Service
+  /** Grows with every change of them: what was judged before is judged anew. */
+  readonly generation: () => number
+  /** Resolves once all of it was heard for the first time. */
+  readonly ready: Promise<void>
+  readonly keySet: Pick<KeySet, 'keyOf' | 'losses' | 'age'>
+  readonly revocations: Pick<Revocations, 'whyNot' | 'order' | 'size' | 'age'>
+  /** Rejects where others were not heard in time. undefined: they are the same. */
+  prepare(config: GatewayConfig): Promise<Change | undefined>
+  stop(): void
+  /** Ends its connections, at the very end. */
+  close(): void
+}
+
+export type TrustOptions = {
+  readonly file: string
+  readonly io: Pick<Io, 'env' | 'now'>
+  readonly failed: Complaints
+  /** Called when somebody may count no more. */
+  readonly changed: () => void
+}
+
+type Held = {
+  readonly stamp: string
+  readonly issuer: string
+  readonly service: Service
+  readonly keySet: KeySet
+  readonly revocations: Revocations
+}
+
+/** Until others than those of now must have been heard. */
+const within = 10_000
+
+export function openTrust(first: GatewayConfig, { file, io, failed, changed }: TrustOptions): Trust {
+  const { now } = io
+  const open = (config: GatewayConfig, told: Complaints, places?: Places): Held => {
+    const service = openService(config, file, io)
+    const [fetching, following] = [told('fetching the keys of the issuer'), told('following revocations')]
+    return {
+      stamp: stampOf(config, file),
+      issuer: config.issuer?.url ?? '',
+      service,
+      keySet: openKeySet({ fetch: service.fetchKeys, now, failed: fetching, heard: fetching.worked }),
+      revocations: openRevocations({
+        resources: service.resources,
+        kind: TokenRevocation,
+        now,
+        changed,
+        failed: error => following(service.ofOwnKey(error)),
+        heard: following.worked,
+        ...(places ? { places } : {}),
+      }),
+    }
+  }
+  const stop = ({ keySet, revocations }: Held) => {
+    keySet.stop()
+    revocations.stop()
+  }
+  const left = new Set<Service>()
+  const leave = (service: Service) => {
+    if (left.delete(service)) service.close()
+  }
+  let held = open(first, failed)
+  let losses = 0
+  let generation = 0
+  let preparing: (() => void) | undefined
+  let isReady: () => void = () => {}
+  const ready = new Promise<void>(resolve => {
+    isReady = resolve
+  })
+  const hear = ({ keySet, revocations }: Held) => Promise.all([keySet.ready, revocations.ready])
+  void hear(held).then(() => isReady())
+
+  return {
+    issuer: () => held.issuer,
+    service: () => held.service,
+    generation: () => generation,
+    ready,
+    keySet: {
+      keyOf: id => held.keySet.keyOf(id),
+      get losses() {
+        return losses + held.keySet.losses
+      },
+      age: () => held.keySet.age(),
+    },
+    revocations: {
+      whyNot: principal => estranged(held, principal) ?? held.revocations.whyNot(principal),
+      get order() {
+        return held.revocations.order
+      },
+      get size() {
+        return held.revocations.size
+      },
+      age: () => held.revocations.age(),
+    },
+    async prepare(config) {
+      const problems = checkServiceFiles(config, file)
+      if (problems.length) throw new UsageError(problems)
+      if (stampOf(config, file) === held.stamp) return undefined
+      let why: unknown
+      let isUsed = false
+      const told: Complaints = what => {
+        const complain = failed(what)
+        const hold = (error: unknown) => {
+          if (isUsed) complain(error)
+          else why = error
+        }
+        return Object.assign(hold, { worked: complain.worked })
+      }
+      const next = open(config, told, held.revocations.places)
+      const before = held
+      /** What the other has judged is judged anew. */
+      const put = (one: Held) => {
+        losses += held.keySet.losses + 1
+        generation++
+        held = one
+      }
+      const drop = () => {
+        preparing = undefined
+        if (held === next) put(before)
+        stop(next)
+        held.revocations.forget()
+        next.service.close()
+      }
+      preparing = drop
+      const late = new AbortController()
+      const end = setTimeout(within, 'late', { ref: false, signal: late.signal }).catch(() => 'late')
+      const heard = await Promise.race([hear(next), end])
+      late.abort()
+      if (heard === 'late') {
+        drop()
+        const reason = why instanceof Error ? `: ${why.message}` : ''
+        throw new UsageError([
+          `${file}: issuer, service: ${next.service.url} was not heard within ${within / 1000} s${reason}`,
+        ])
+      }
+      const wrong = misnamed(config, await next.service.fetchMetadata().catch(() => undefined))
+      if (wrong) {
+        drop()
+        throw new UsageError([`${file}: ${wrong}`])
+      }
+      return {
+        drop,
+        use: () => put(next),
+        done() {
+          preparing = undefined
+          isUsed = true
+          isReady()
+          stop(before)
+          held.revocations.forget()
+          // What it is being asked at this moment is still answered.
+          left.add(before.service)
+          void setTimeout(within, undefined, { ref: false }).then(() => leave(before.service))
+          changed()
+        },
+      }
+    },
+    stop() {
+      preparing?.()
+      stop(held)
+    },
+    close() {
+      for (const service of left) leave(service)
+      held.service.close()
+    },
+  }
+}
+
+/** Whose word is not asked for any more cannot take it back either: so it does not count. */
+function estranged({ issuer, service }: Held, { jti, from }: Principal): string | undefined {
+  if (jti === undefined) return from === service.url ? undefined : 'another service is asked about access keys now'
+  return from === issuer ? undefined : 'its issuer is not the one of this gateway any more'
+}
+
+const stampOf = (config: GatewayConfig, file: string) =>
+  JSON.stringify([config.issuer, config.service, trustedIn(config, file)])

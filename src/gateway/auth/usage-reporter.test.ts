@@ -1,0 +1,59 @@
+// Uses of keys, told in batches: the newest of each, again when it failed, and what is left at the end.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { openReports } from './usage-reporter.ts'
+
+type Uses = readonly { readonly uid: string; readonly time: number }[]
+
+test('a key that is used often is told once, with its newest use', async () => {
+  const told: Uses[] = []
+  let time = 0
+  const reports = openReports({ send: async uses => void told.push(uses), now: () => ++time, failed: () => {} })
+  for (let count = 0; count < 1000; count++) reports.used('a')
+  reports.used('b')
+  assert.equal(await reports.close(), 0)
+  assert.deepEqual(told, [
+    [
+      { uid: 'a', time: 1000 },
+      { uid: 'b', time: 1001 },
+    ],
+  ])
+})
+
+test('what could not be told is told the next time; many keys are told in several batches', async () => {
+  const told: Uses[] = []
+  const failures: unknown[] = []
+  let isAway = true
+  const reports = openReports({
+    send: async uses => {
+      if (isAway) throw new Error('away')
+      told.push(uses)
+    },
+    now: () => 1,
+    failed: error => {
+      failures.push(error)
+      isAway = false
+    },
+    every: 1,
+  })
+  for (let count = 0; count < 1200; count++) reports.used(`key-${count}`)
+  while (told.flat().length < 1000) await new Promise(resolve => setImmediate(resolve))
+  await reports.close()
+  assert.equal(failures.length, 1)
+  assert.equal(new Set(told.flat().map(({ uid }) => uid)).size, 1200)
+  assert.ok(told.every(uses => uses.length <= 500))
+})
+
+test('a service that does not answer holds up the end for a moment only; how much was not told is known', async () => {
+  const never = new Promise<void>(() => {})
+  const reports = openReports({
+    send: () => never,
+    now: () => 1,
+    failed: () => assert.fail(),
+    every: 1,
+    closeWithin: 20,
+  })
+  for (const uid of ['a', 'b']) reports.used(uid)
+  assert.equal(await reports.close(), 2)
+})

@@ -1,0 +1,109 @@
+// The files of a gateway's certificate, or of the CA that makes it. gateway.ts opens them, gateway-check.ts looks at them.
+
+import { existsSync, readFileSync } from 'node:fs'
+import { hostname } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import { UsageError } from '../cli/command.ts'
+import type { GatewayConfig } from './config/schema.ts'
+import type { Pair } from '../serving/certificate.ts'
+import { type CertificateSource, ownCertificate, pairProblems } from '../serving/tls.ts'
+import { authorityIn, openDirectory } from '../apiserver/data-directory.ts'
+import { fileProblem } from '../host/fs-errors.ts'
+import type { Change } from './config/reload-transaction.ts'
+
+export interface Certificates {
+  /** For one listener. */
+  view(): CertificateSource
+  /** Throws UsageError. undefined: it is the same. */
+  prepare(config: GatewayConfig): Change | undefined
+  stop(): void
+}
+
+/** Throws UsageError. */
+export function openCertificates(first: GatewayConfig, file: string, now: () => number): Certificates {
+  let { source, stamp } = certificateOf(first, file, now)
+  const followers = new Set<(pair: Pair) => void>()
+  const tell = (pair: Pair) => {
+    for (const follower of followers) follower(pair)
+  }
+  source.follow(tell)
+  return {
+    view() {
+      let mine: ((pair: Pair) => void) | undefined
+      return {
+        get current() {
+          return source.current
+        },
+        follow(changed) {
+          mine = changed
+          followers.add(changed)
+        },
+        stop: () => void (mine && followers.delete(mine)),
+      }
+    },
+    prepare(config) {
+      const [before, next] = [{ source, stamp }, certificateOf(config, file, now)]
+      if (next.stamp === stamp) return void next.source.stop()
+      const put = (one: Certificate) => {
+        ;({ source, stamp } = one)
+        source.follow(tell)
+        tell(source.current)
+      }
+      return {
+        use: () => put(next),
+        drop() {
+          next.source.stop()
+          if (source === next.source) put(before)
+        },
+        done: () => before.source.stop(),
+      }
+    },
+    stop: () => source.stop(),
+  }
+}
+
+type Certificate = { readonly source: CertificateSource; readonly stamp: string }
+
+/** A CA of its own is made where it is missing. */
+function certificateOf(config: GatewayConfig, file: string, now: () => number): Certificate {
+  const { tls = {} } = config
+  const pair = pairOf(config, file)
+  if (pair && !tls.directory)
+    return { source: { current: pair, follow: () => {}, stop: () => {} }, stamp: JSON.stringify(pair) }
+  try {
+    const directory = resolve(dirname(file), tls.directory ?? '')
+    openDirectory(directory)
+    const names = [...new Set(['localhost', '127.0.0.1', '::1', hostname(), ...(tls.names ?? [])])]
+    const authority = pair ?? authorityIn(directory, now())
+    return {
+      source: ownCertificate(authority, names, now),
+      stamp: JSON.stringify([authority.certificate, authority.key, names]),
+    }
+  } catch (error) {
+    throw new UsageError([`${file}: tls: ${(error as Error).message}`])
+  }
+}
+
+/** The certificate that is shown, or the CA that signs it. undefined: one is to be made. Throws UsageError where they cannot be read or used, or one is not the other's. */
+export function pairOf({ tls = {} }: GatewayConfig, file: string): Pair | undefined {
+  const own = tls.directory ? [join(tls.directory, 'ca.crt'), join(tls.directory, 'ca.key')] : undefined
+  const paths = (own ?? [tls.certificate, tls.key]).map(path => resolve(dirname(file), path ?? ''))
+  const away = paths.filter(path => !existsSync(path))
+  if (own && away.length === 2) return undefined
+  const problems: string[] = []
+  const [certificate = '', key = ''] = paths.map(path => {
+    try {
+      return readFileSync(path, 'utf8')
+    } catch (error) {
+      problems.push(fileProblem(path, error))
+      return undefined
+    }
+  })
+  // Whoever changes both may be between the two; a new CA would be written over what they brought.
+  if (own && away.length === 1) problems.push('both ca.crt and ca.key are needed, or neither and they are made')
+  const [certificatePath = '', keyPath = ''] = paths
+  if (problems.length === 0)
+    problems.push(...pairProblems({ certificate, key }, { certificate: certificatePath, key: keyPath }))
+  if (problems.length) throw new UsageError(problems.map(text => `${file}: tls: ${text}`))
+  return { certificate, key }
+}

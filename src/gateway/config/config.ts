@@ -1,0 +1,112 @@
+// Reads a gateway.yaml: everything that is wrong with it at once, with line and column. bin opens what it names.
+
+import { type At, type ConfigText, ConfigTextError, type Problem, readConfigText } from '../../api/yaml-source.ts'
+import { amongSaid, didYouMean } from '../../api/did-you-mean.ts'
+import { isObject, type Json, type JsonObject } from '../../api/object.ts'
+import type { Schema } from '../../api/schema.ts'
+import { checkRules, type WithGaps } from './rules.ts'
+import { aloneSchema, type GatewayConfig, insideSchema } from './schema.ts'
+
+/** Something wrong at a place in the value. `key`: the key is meant and not its value. `missing`: something that is not there. */
+export type Finding = {
+  readonly at: At
+  readonly key?: boolean
+  readonly missing?: boolean
+  readonly message: string
+}
+
+/** Where there are problems, `config` is what is of the right shape. */
+export type LoadedConfig = { readonly config: GatewayConfig; readonly problems: readonly Problem[] }
+
+/** `alone`: a gateway of its own; otherwise one that `platform serve` serves, which has its own listener, issuer and log. */
+export function loadGatewayConfig(bytes: Uint8Array, alone: boolean): LoadedConfig {
+  let text: ConfigText
+  try {
+    text = readConfigText(bytes)
+  } catch (error) {
+    if (!(error instanceof ConfigTextError)) throw error
+    return { config: {}, problems: error.problems }
+  }
+  const findings: Finding[] = []
+  const sound = soundOf(text.value, { schema: (alone ? aloneSchema : insideSchema) as Schema, at: [], findings })
+  if (!alone)
+    for (const [index, one] of findings.entries())
+      if (one.key && one.at.length === 1 && Object.hasOwn((aloneSchema as Schema).properties ?? {}, String(one.at[0])))
+        findings[index] = { ...one, message: `${one.at[0]} is for a gateway of its own; here the service has it` }
+  // The rules read what the shape promises; what depends on something of the wrong shape is not judged.
+  const isDoubtful = ({ at }: Finding) => findings.some(one => !one.missing && isWithin(one.at, at))
+  findings.push(...checkRules((sound ?? {}) as WithGaps).filter(one => !isDoubtful(one)))
+  const config = withoutGaps(sound ?? {}) as GatewayConfig
+  const problems = findings
+    .map(({ at, key, message }) => ({ ...(key ? text.placeOfKey(at) : text.placeOf(at)), message }))
+    .toSorted((one, other) => one.line - other.line || one.column - other.column)
+  return { config, problems }
+}
+
+const expected: { readonly [type: string]: string } = {
+  object: 'a map of keys and values',
+  array: 'a list',
+  string: 'a text',
+  integer: 'a whole number',
+  boolean: 'true or false',
+}
+
+type Shaping = { readonly schema: Schema; readonly at: At; readonly findings: Finding[] }
+
+/** What of it is of the right shape; undefined: it is not. A list keeps the places of its items. */
+function soundOf(value: Json, { schema, at, findings }: Shaping): unknown {
+  const { type = '', minimum } = schema
+  const name = nameOf(at)
+  const wrong = (message: string) => {
+    findings.push({ at, message: `${name} must be ${message}` })
+    return type === 'array' ? [undefined] : undefined
+  }
+  if (!isOf(value, type)) return wrong(expected[type] ?? '')
+  if (schema.enum && !schema.enum.includes(value as string))
+    return wrong(`${schema.enum.join(' or ')}${amongSaid(String(value), schema.enum)}`)
+  if (minimum !== undefined && (value as number) < minimum) return wrong(`at least ${minimum}`)
+  if (isObject(value)) return soundMembers(value, { schema, at, findings })
+  const { items } = schema
+  if (!Array.isArray(value) || !items) return value
+  return value.map((item, index) => soundOf(item as Json, { schema: items, at: [...at, index], findings }))
+}
+
+function soundMembers(value: JsonObject, { schema, at, findings }: Shaping): object {
+  const { properties = {}, required = [] } = schema
+  const sound: { [key: string]: unknown } = Object.create(null)
+  for (const [key, member] of Object.entries(value)) {
+    const inside = Object.hasOwn(properties, key) ? properties[key] : undefined
+    if (inside) sound[key] = soundOf(member, { schema: inside, at: [...at, key], findings })
+    else {
+      const known = Object.keys(properties)
+      const message = `${nameOf([...at, key])} is no known key${didYouMean(key, known)} (known: ${known.join(', ')})`
+      findings.push({ at: [...at, key], key: true, message })
+    }
+  }
+  for (const key of required)
+    if (!Object.hasOwn(value, key)) findings.push({ at, missing: true, message: `${nameOf([...at, key])} is missing` })
+  return sound
+}
+
+const isWithin = (at: At, outer: At) => outer.every((step, index) => at[index] === step)
+
+function withoutGaps(value: unknown): unknown {
+  if (Array.isArray(value)) return value.filter(one => one !== undefined).map(withoutGaps)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([, member]) => member !== undefined)
+      .map(([key, member]) => [key, withoutGaps(member)]),
+  )
+}
+
+const nameOf = (at: At): string =>
+  at.map((step, index) => (typeof step === 'number' ? `[${step}]` : `${index ? '.' : ''}${step}`)).join('') ||
+  'the file'
+
+function isOf(value: Json, type: string): boolean {
+  if (type === 'array') return Array.isArray(value)
+  if (type === 'object') return isObject(value)
+  if (type === 'integer') return Number.isSafeInteger(value)
+  return typeof value === type
+}

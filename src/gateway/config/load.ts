@@ -1,0 +1,164 @@
+// From a gateway.yaml to what the gateway works with: reads the file and the kubeconfigs it names, and again when they change.
+
+import { readFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { UsageError } from '../../cli/command.ts'
+import type { Found } from '../proxy/backend.ts'
+import { loadGatewayConfig } from './config.ts'
+import type { GatewayConfig, ReachedBy } from './schema.ts'
+import type { Setup } from '../gateway.ts'
+import { placeName, type Route } from '../proxy/routes.ts'
+import type { Access } from '../../transport/cluster-config.ts'
+import { inClusterAccess } from '../../transport/in-cluster.ts'
+import { KubeconfigError, readKubeconfig } from '../../transport/kubeconfig.ts'
+import { type Dial, openDial } from '../../transport/transport.ts'
+import { fileProblem, unreadable } from '../../host/fs-errors.ts'
+
+export type LoadedSetup = {
+  readonly config: GatewayConfig
+  readonly setup: Setup
+  /** Everything that it names and itself, to see when one changes. */
+  readonly files: readonly string[]
+  /** The ways into clusters and virtual clusters, by what they are called in words. */
+  readonly accesses: ReadonlyMap<string, Access>
+  /** From now on it is what counts: ways into clusters that it does not know keep no connection. */
+  use(): void
+}
+
+type World = { readonly env: { readonly [name: string]: string | undefined }; readonly now: () => number }
+
+export interface SetupLoader {
+  /** Throws UsageError with everything that is wrong. Ways into clusters that did not change are kept, with their connections. */
+  load(): LoadedSetup
+  /** The file and those that it names, whether or not they can be used. */
+  files(): readonly string[]
+}
+
+/** `alone`: for `platform gateway`; otherwise for `platform serve`. */
+export function openSetupLoader(file: string, alone: boolean, world: World): SetupLoader {
+  let dials = new Map<string, Dial>()
+  const filesOf = (config: GatewayConfig) => [file, ...namedIn(config).map(one => resolve(dirname(file), one))]
+  return {
+    files() {
+      try {
+        return filesOf(loadGatewayConfig(readFileSync(file), alone).config)
+      } catch {
+        return [file]
+      }
+    },
+    load() {
+      const { config, problems } = loadGatewayConfig(read(file), alone)
+      const opened = open(config, { file, world, before: dials })
+      const told = problems.map(({ line, column, message }) => `${file}:${line}:${column}: ${message}`)
+      if (told.length + opened.problems.length) throw new UsageError([...told, ...opened.problems])
+      const use = () => {
+        for (const [stamp, dial] of dials) if (!opened.dials.has(stamp)) dial.retire()
+        dials = opened.dials
+      }
+      const { found, accesses } = opened
+      return { config, setup: setupOf(config, found), files: filesOf(config), accesses, use }
+    },
+  }
+}
+
+/** What a file says that has to be looked at when it changes. */
+function namedIn({
+  clusters = [],
+  virtualClusters = [],
+  tls = {},
+  issuer = {},
+  service = {},
+  audit = {},
+}: GatewayConfig) {
+  const own = tls.directory ? [join(tls.directory, 'ca.crt'), join(tls.directory, 'ca.key')] : []
+  const ways = [...clusters, ...virtualClusters].map(one => one.kubeconfig)
+  const others = [tls.certificate, tls.key, ...own, issuer.ca, service.ca, audit.policy, audit.salt]
+  return [...ways, ...others].filter(one => one !== undefined)
+}
+
+function read(file: string): Uint8Array {
+  try {
+    return readFileSync(file)
+  } catch (error) {
+    throw unreadable(file, error)
+  }
+}
+
+/** What is wrong behind it is told nonetheless. */
+const nameless = '(without a name)'
+
+type Opened = {
+  readonly found: ReadonlyMap<string, Found>
+  readonly dials: Map<string, Dial>
+  readonly accesses: ReadonlyMap<string, Access>
+  readonly problems: readonly string[]
+}
+type Opening = { readonly file: string; readonly world: World; readonly before: ReadonlyMap<string, Dial> }
+
+function open(config: GatewayConfig, { file, world, before }: Opening): Opened {
+  const problems: string[] = []
+  const found = new Map<string, Found>()
+  const dials = new Map<string, Dial>()
+  const accesses = new Map<string, Access>()
+  const put = (place: Route['place'], reached: ReachedBy) => {
+    const name = placeName(place)
+    if (!reached.kubeconfig && !reached.inCluster) return // told already
+    try {
+      const access = accessOf(reached, file, world)
+      accesses.set(name, access)
+      const stamp = JSON.stringify(access)
+      const dial = dials.get(stamp) ?? before.get(stamp) ?? openDial(access, world)
+      dials.set(stamp, dial)
+      found.set(name, { backend: { ...dial, name } })
+    } catch (error) {
+      const told = error instanceof KubeconfigError ? error.problems : [(error as Error).message]
+      problems.push(...told.map(text => `${file}: ${name}: ${text}`))
+    }
+  }
+  for (const { name = nameless, ...reached } of config.clusters ?? [])
+    put({ target: 'Cluster', cluster: name }, reached)
+  for (const { name = nameless, project = nameless, ...reached } of config.virtualClusters ?? [])
+    put({ target: 'ProjectVirtualCluster', project, virtualCluster: name }, reached)
+  for (const { name = '', project = '', cluster = '', namespace = '' } of config.spaces ?? []) {
+    const there = found.get(placeName({ target: 'Cluster', cluster }))
+    if (there) found.set(placeName({ target: 'ProjectSpace', project, space: name }), { ...there, namespace })
+  }
+  return { found, dials, accesses, problems }
+}
+
+function accessOf({ kubeconfig, context }: ReachedBy, file: string, { env }: World): Access {
+  if (!kubeconfig) return inClusterAccess({ env, readText })
+  const path = resolve(dirname(file), kubeconfig)
+  return readKubeconfig(bytesOf(path), { file: path, directory: dirname(path), context })
+}
+
+function bytesOf(path: string): Uint8Array {
+  try {
+    return readFileSync(path)
+  } catch (error) {
+    throw new Error(fileProblem(path, error))
+  }
+}
+
+function readText(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch {
+    return undefined
+  }
+}
+
+function setupOf({ identity, timeouts }: GatewayConfig, found: ReadonlyMap<string, Found>): Setup {
+  return {
+    find: place => found.get(placeName(place)),
+    prefixes: { userPrefix: identity?.userPrefix ?? '', groupPrefix: identity?.groupPrefix ?? '' },
+    timeouts: {
+      connect: millisecondsOf(timeouts?.connect ?? 10),
+      answer: millisecondsOf(timeouts?.answer ?? 75),
+      take: millisecondsOf(timeouts?.take ?? 60),
+    },
+  }
+}
+
+/** A timer that is set to more than it can count goes off at once. */
+const millisecondsOf = (seconds: number) => Math.min(seconds * 1000, 2 ** 31 - 1)

@@ -1,0 +1,138 @@
+// What `platform gateway --check` asks: the issuer whether it is one, the service and the clusters whether they take the gateway's credentials. gateway-check.ts calls it.
+
+import { dirname, resolve } from 'node:path'
+import type { Scope } from '../../api/caller.ts'
+import { ApiError } from '../../api/errors.ts'
+import { isObject, type Json } from '../../api/object.ts'
+import type { Io } from '../../cli/command.ts'
+import { connect } from '../../client/connect.ts'
+import { isAboutCertificates } from '../proxy/backend.ts'
+import type { GatewayConfig } from './schema.ts'
+import { SelfSubjectAccessReview, SelfSubjectReview } from '../../kinds/self-reviews.ts'
+import { TokenRevocation } from '../../kinds/token-revocation.ts'
+import type { Access } from '../../transport/cluster-config.ts'
+import { openTransport } from '../../transport/transport.ts'
+import type { Service } from '../auth/control-plane.ts'
+
+/** `away`: whoever cannot be reached now, and may be later. */
+export type Told = { readonly problems: string[]; readonly warnings: string[]; readonly away: string[] }
+type About = { readonly config: GatewayConfig; readonly file: string }
+type Failure = Error & { readonly cause?: unknown }
+
+const isAway = (error: unknown) => !(error instanceof ApiError) || error.code >= 500 || error.code === 429
+const isMistrust = ({ cause }: Failure) => isAboutCertificates(String((cause as { code?: string } | undefined)?.code))
+
+export async function askIssuer(service: Service, { config, file }: About, { problems, away }: Told): Promise<void> {
+  const tell = (setting: string) => (error: Failure) => {
+    const list = isAway(error) && !isMistrust(error) ? away : problems
+    list.push(`${file}: ${isAway(error) ? 'issuer' : setting}: ${error.message}`)
+  }
+  const wrong = misnamed(config, (await service.fetchMetadata().catch(tell('issuer.url'))) ?? undefined)
+  if (wrong) problems.push(`${file}: ${wrong}`)
+  const keys = await service.fetchKeys().catch(tell('issuer.keySet'))
+  if (keys !== undefined && !(isObject(keys) && Array.isArray(keys['keys']) && keys['keys'].length))
+    problems.push(`${file}: issuer.keySet: the issuer answers no keys: none of its tokens would count`)
+}
+
+/** What is wrong with the name of an issuer that says this of itself; undefined: nothing, or it said nothing. */
+export function misnamed({ issuer }: GatewayConfig, metadata: Json | undefined): string | undefined {
+  if (metadata === undefined) return undefined
+  const named = isObject(metadata) ? metadata['issuer'] : undefined
+  if (named === issuer?.url) return undefined
+  return `issuer.url: the issuer at ${issuer?.url} calls itself ${JSON.stringify(named)?.slice(0, 256)}: its tokens say so, and none of them would count`
+}
+
+export async function askService(service: Service, { config, file }: About, told: Told): Promise<void> {
+  const { problems, warnings, away } = told
+  const keyFile = resolve(dirname(file), config.service?.keyFile ?? '')
+  const tell = async (error: Failure) => {
+    if (isAway(error)) (isMistrust(error) ? problems : away).push(`${file}: service: ${error.message}`)
+    else if ((error as ApiError).code === 401)
+      problems.push(
+        `${file}: service.keyFile: the service does not take the access key in ${keyFile}: ${error.message}`,
+      )
+    else if ((error as ApiError).code === 403)
+      problems.push(`${file}: service.keyFile: ${await refusalOf(service, keyFile, error as ApiError)}`)
+    else problems.push(`${file}: service: ${error.message}`)
+  }
+  const isFollowed = await service.resources
+    .list(TokenRevocation, { limit: 1 })
+    .then(() => true)
+    .catch(tell)
+  if (!isFollowed) return
+  const own = await service.reviewSelf().catch(tell)
+  if (own && !isAgentAlone(own.caller.scope))
+    warnings.push(
+      `${file}: service.keyFile: the key in ${keyFile} may do more than a gateway does: give it the scope role agent and nothing else`,
+    )
+}
+
+/** Either the key's scope is too narrow, or its user lacks the role. */
+async function refusalOf(service: Service, keyFile: string, { message, details }: ApiError): Promise<string> {
+  if (details?.causes?.some(({ reason }) => reason === 'KeyScopeDenied'))
+    return `the scope of the key in ${keyFile} does not cover what a gateway does: it needs the scope role agent: ${message}`
+  const user = await userOf(service)
+  return `the user of the key in ${keyFile} lacks the role for a gateway: kubectl create clusterrolebinding gateway --clusterrole=platform-gateway --user=${user ?? 'USER'}: ${message}`
+}
+
+async function userOf({ resources }: Service): Promise<string | undefined> {
+  const user = await resources.create(SelfSubjectReview, '', {}).then(
+    ({ object }) => (object.status as { readonly userInfo?: { readonly username?: string } }).userInfo?.username,
+    // A key whose scope excludes the question learns its owner from the refusal.
+    (error: ApiError) => error.details?.causes?.find(({ reason }) => reason === 'KeyOwner')?.message,
+  )
+  // It becomes part of a command that somebody pastes.
+  return user !== undefined && /^[\w.@:-]+$/.test(user) ? user : undefined
+}
+
+const isAgentAlone = (scope: Scope | undefined) =>
+  scope !== undefined &&
+  Object.keys(scope).length === 1 &&
+  scope.roles?.length === 1 &&
+  scope.roles[0]?.role === 'agent'
+
+export type Ways = { readonly file: string; readonly io: Io }
+const extra = (name: string) => ({
+  ...{ verb: 'impersonate', group: 'authentication.k8s.io' },
+  ...{ resource: 'userextras', subresource: `authentication.platform.sh/${name}` },
+})
+/** What a request is presented with: headers.ts. */
+const presents = [
+  { verb: 'impersonate', resource: 'users' },
+  { verb: 'impersonate', resource: 'groups' },
+  ...['key', 'token'].map(extra),
+]
+
+const inWords = ({ resource, subresource }: { readonly resource: string; readonly subresource?: string }) =>
+  subresource ? `${resource}/${subresource}` : resource
+
+/** Whether each takes the gateway's credentials, and lets it present others. */
+export async function askClusters(
+  accesses: ReadonlyMap<string, Access>,
+  { file, io }: Ways,
+  told: Told,
+): Promise<void> {
+  const ask = async ([name, access]: [string, Access]) => {
+    const transport = openTransport(access, { env: io.env, now: io.now, answerWithin: 10_000 })
+    const { create } = connect({ url: access.server, below: '', fetch: transport.fetch })
+    const isRefused = async (resourceAttributes: (typeof presents)[number]) => {
+      const { object } = await create(SelfSubjectAccessReview, '', { spec: { resourceAttributes } })
+      return (object.status as { readonly allowed?: boolean } | undefined)?.allowed !== true
+    }
+    try {
+      const refused = await Promise.all(presents.map(isRefused))
+      const missing = presents.filter((_, index) => refused[index]).map(inWords)
+      if (missing.length)
+        told.problems.push(
+          `${file}: ${name}: the gateway may not impersonate ${missing.join(', ')} there, and every request would be refused: see docs/GATEWAY.md`,
+        )
+    } catch (error) {
+      const { message, code } = error as ApiError
+      if (isAway(error)) (isMistrust(error as Failure) ? told.problems : told.away).push(`${file}: ${name}: ${message}`)
+      else if (code === 401) told.problems.push(`${file}: ${name} does not take the gateway’s credentials: ${message}`)
+      else told.problems.push(`${file}: ${name} does not say whether the gateway may impersonate users: ${message}`)
+    }
+    transport.close()
+  }
+  await Promise.all([...accesses].map(ask))
+}

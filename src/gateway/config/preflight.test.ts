@@ -1,0 +1,48 @@
+// What is found wrong with an audit log before it is opened, and that looking changes nothing.
+
+import assert from 'node:assert/strict'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { checkFiles } from './preflight.ts'
+
+function open(t: TestContext) {
+  const directory = mkdtempSync(join(tmpdir(), 'platform-check-'))
+  t.after(() => rmSync(directory, { recursive: true }))
+  const file = join(directory, 'gateway.yaml')
+  const world = { env: {}, now: Date.now } as Parameters<typeof checkFiles>[1]
+  return {
+    at: (name: string) => join(directory, name),
+    /** What is said of the audit log; the rest of the file is left out. */
+    async problems(log: string): Promise<string[]> {
+      writeFileSync(
+        file,
+        JSON.stringify({ apiVersion: 'config.platform.sh/v1', kind: 'GatewayConfig', audit: { log } }),
+      )
+      const error = await checkFiles(file, world).then(() => '', String)
+      assert.ok(error.includes('listen'), error)
+      return error.split('\n').filter(line => line.includes('audit.log'))
+    },
+  }
+}
+
+test('an audit log that cannot be opened is told, with its setting and its file', async t => {
+  const { at, problems } = open(t)
+  mkdirSync(at('directory'))
+  writeFileSync(at('plain'), '')
+  for (const [log, words] of [
+    ['missing/audit.log', `cannot write ${at('missing/audit.log')}: there is no directory ${at('missing')}`],
+    ['directory', `cannot write ${at('directory')}: it is a directory`],
+    ['plain/audit.log', `cannot write ${at('plain/audit.log')}: there is no directory ${at('plain')}`],
+  ] as const)
+    assert.deepEqual(await problems(log), [`${at('gateway.yaml')}: audit.log: ${words}`])
+})
+
+test('looking neither makes an audit log nor changes one that is there', async t => {
+  const { at, problems } = open(t)
+  writeFileSync(at('old.log'), 'a line\n')
+  for (const log of ['old.log', 'new.log', '-', 'off']) assert.deepEqual(await problems(log), [])
+  assert.equal(readFileSync(at('old.log'), 'utf8'), 'a line\n')
+  assert.equal(existsSync(at('new.log')), false)
+})

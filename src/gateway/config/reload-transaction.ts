@@ -1,0 +1,74 @@
+// What takes the place of something while a gateway runs: made ready beside it, and used all at once or not at all. gateway-reload.ts uses it.
+
+import { UsageError } from '../../cli/command.ts'
+import type { GatewayConfig } from './schema.ts'
+
+/** Something that stands ready beside what it takes the place of. */
+export type Change = {
+  /** Puts it there. What was there before is kept until `done`. */
+  readonly use: () => void
+  /** It, or something else of the same file, cannot be used: it is let go, and what was there before is there again. */
+  readonly drop: () => void
+  /** All of the file is used: what was there before is let go. */
+  readonly done: () => void
+}
+
+/** `prepare` throws or rejects with UsageError, and has let go of all that it opened then. undefined: nothing of it has changed. */
+export type Part = { prepare(config: GatewayConfig): Change | undefined | Promise<Change | undefined> }
+
+/** All of them or none. Rejects with UsageError that says what is wrong with any of them. */
+export async function together(parts: readonly Part[], config: GatewayConfig): Promise<Change> {
+  const { ready, failures } = await prepareAll(parts, config)
+  const change = asOne(ready)
+  if (failures.length === 0) return change
+  change.drop()
+  throw new UsageError(problemsIn(failures))
+}
+
+/** `problems`: of those that cannot be used. */
+export type Renewal = { readonly change: Change | undefined; readonly problems: readonly string[] }
+
+/** Those that can be used. */
+export async function asFarAsPossible(parts: readonly Part[], config: GatewayConfig): Promise<Renewal> {
+  const { ready, failures } = await prepareAll(parts, config)
+  return { change: ready.length ? asOne(ready) : undefined, problems: problemsIn(failures) }
+}
+
+const problemsIn = (failures: readonly unknown[]) =>
+  failures.flatMap(one => (one instanceof UsageError ? one.problems : [(one as Error).message]))
+
+async function prepareAll(parts: readonly Part[], config: GatewayConfig) {
+  const tried = await Promise.allSettled(parts.map(async part => part.prepare(config)))
+  return {
+    ready: tried.flatMap(one => (one.status === 'fulfilled' && one.value ? [one.value] : [])),
+    failures: tried.flatMap(one => (one.status === 'rejected' ? [one.reason as unknown] : [])),
+  }
+}
+
+function asOne(changes: readonly Change[]): Change {
+  const drop = () => each(changes.map(one => one.drop))
+  return {
+    use() {
+      try {
+        for (const one of changes) one.use()
+      } catch (error) {
+        drop()
+        throw error
+      }
+    },
+    drop,
+    done: () => each(changes.map(one => one.done)),
+  }
+}
+
+/** Whatever comes of the others; the first failure is told afterwards. */
+function each(works: readonly (() => void)[]): void {
+  const failures: unknown[] = []
+  for (const work of works)
+    try {
+      work()
+    } catch (error) {
+      failures.push(error)
+    }
+  if (failures.length) throw failures[0]
+}

@@ -1,0 +1,208 @@
+// How often a gateway reads its files again, and what it is left with where they, or what they are about, cannot be used.
+
+import assert from 'node:assert/strict'
+import { X509Certificate } from 'node:crypto'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
+import { kubeconfigOf } from '../../../test/support/kubeconfig.ts'
+import type { GatewayConfig } from './schema.ts'
+import { issueCertificate, makeAuthority } from '../../serving/certificate.ts'
+import { asFarAsPossible, type Part, together } from './reload-transaction.ts'
+import { openCertificates } from '../certificates.ts'
+import { checksOf } from '../health.ts'
+import { type Following, openSetup } from './reload.ts'
+import { openSetupLoader } from './load.ts'
+
+const authority = makeAuthority(Date.now())
+const alone = {
+  listen: '127.0.0.1:0',
+  issuer: { url: 'https://issuer.test' },
+  service: { keyFile: 'agent.key' },
+  tls: { certificate: 'tls.crt', key: 'tls.key' },
+}
+
+/** A gateway's files and what follows them, at a clock that is moved by hand. */
+function open(t: TestContext, first: object, isAlone = false) {
+  t.mock.timers.enable({ apis: ['setInterval'] })
+  const directory = mkdtempSync(join(tmpdir(), 'platform-reload-'))
+  const file = join(directory, 'gateway.yaml')
+  const put = (name: string, text: string) => writeFileSync(join(directory, name), text)
+  const head = { apiVersion: 'config.platform.sh/v1', kind: 'GatewayConfig' }
+  const write = (config: object) => put('gateway.yaml', JSON.stringify({ ...head, ...config }))
+  const pair = issueCertificate(authority, ['localhost'], Date.now())
+  put('tls.crt', pair.certificate)
+  put('tls.key', pair.key)
+  for (const name of ['one', 'two']) put(name, kubeconfigOf(`https://${name}.test`))
+  write(first)
+  const setup = openSetup(openSetupLoader(file, isAlone, { env: {}, now: Date.now }), Date.now)
+  const told: string[] = []
+  t.after(() => {
+    setup.stop()
+    rmSync(directory, { recursive: true })
+  })
+  return {
+    file,
+    setup,
+    told,
+    put,
+    write,
+    follow: (following: Partial<Following> = {}) =>
+      setup.follow({ info: text => told.push(text), error: text => told.push(text), ...following }),
+    async seconds(count: number) {
+      for (let n = 0; n < count; n++) {
+        t.mock.timers.tick(1000)
+        for (let turn = 0; turn < 5; turn++) await setImmediate()
+      }
+    },
+  }
+}
+const clusters = (...names: string[]) => ({ clusters: names.map(name => ({ name, kubeconfig: name })) })
+
+test('a file that names more files, or fewer, is read again once', async t => {
+  const { setup, write, put, follow, seconds } = open(t, clusters('one'))
+  follow()
+  write(clusters('one', 'two'))
+  await seconds(6)
+  assert.equal(setup.reloads.used, 1)
+  write(clusters('two'))
+  await seconds(6)
+  assert.equal(setup.reloads.used, 2)
+  put('one', 'nobody names it any more')
+  await seconds(4)
+  assert.deepEqual([setup.reloads.used, setup.reloads.failed], [2, 0])
+  put('two', kubeconfigOf('https://three.test'))
+  await seconds(4)
+  assert.equal(setup.reloads.used, 3)
+})
+
+test('the file that has changed is named, and until it is used the gateway does not say that it is as its files say', async t => {
+  const { setup, file, told, put, write, follow, seconds } = open(t, clusters('one', 'two'))
+  const config = checksOf({
+    keySet: { age: () => 0 },
+    revocations: { age: () => 0 },
+    reloads: setup.reloads,
+    whyBlind: () => undefined,
+    leaving: new AbortController().signal,
+    now: Date.now,
+  }).readyz.find(({ name }) => name === 'config')
+  const one = join(dirname(file), 'one')
+  const says = () => config?.about?.()
+  follow()
+  assert.equal(says(), 'as the file says')
+  put('one', kubeconfigOf('https://other.test'))
+  assert.equal(says(), 'files have changed, and are used once they rest and can be')
+  await seconds(4)
+  assert.equal(says(), 'as the file says')
+  put('one', 'nothing')
+  put('two', kubeconfigOf('https://another.test'))
+  await seconds(4)
+  assert.match(says() ?? '', /^files have changed and cannot be used, for \d+ s/)
+  put('one', kubeconfigOf('https://other.test'))
+  write(clusters('one', 'two'))
+  await seconds(4)
+  assert.equal(says(), 'as the file says')
+  const [first, second, third] = told
+  assert.deepEqual([first, told.length], [`${one} has changed and is used from now on`, 3])
+  assert.ok(second?.startsWith(`${one}, ${join(dirname(file), 'two')} have changed and cannot be used;`), second)
+  assert.equal(third, `${file}, ${one}, ${join(dirname(file), 'two')} have changed and are used from now on`)
+})
+
+test('a CA that is made while a file is taken in use is no change of it', async t => {
+  const { setup, file, write, follow, seconds } = open(t, alone, true)
+  const certificates = openCertificates(setup.config, file, Date.now)
+  t.after(certificates.stop)
+  follow({ prepare: config => together([certificates], config) })
+  write({ ...alone, tls: { directory: 'own' } })
+  await seconds(6)
+  assert.equal(setup.reloads.used, 1)
+})
+
+const shown = (certificates: ReturnType<typeof openCertificates>) =>
+  new X509Certificate(certificates.view().current.certificate).fingerprint256
+
+test('something that fails at the very moment of its use leaves everything as it was, and is told', async t => {
+  const { setup, file, told, put, write, follow, seconds } = open(t, alone, true)
+  const certificates = openCertificates(setup.config, file, Date.now)
+  t.after(certificates.stop)
+  const followed: string[] = []
+  certificates.view().follow(({ certificate }) => void followed.push(new X509Certificate(certificate).fingerprint256))
+  const [before, places] = [shown(certificates), setup.current()]
+  const counted = { dropped: 0 }
+  let isBroken = true
+  const broken: Part = {
+    prepare: () => ({
+      use() {
+        if (isBroken) throw new Error('no room')
+      },
+      drop: () => void counted.dropped++,
+      done: () => {},
+    }),
+  }
+  const other = issueCertificate(authority, ['localhost'], Date.now())
+  put('other.crt', other.certificate)
+  put('other.key', other.key)
+  const wanted: GatewayConfig = { ...alone, tls: { certificate: 'other.crt', key: 'other.key' } }
+  follow({ prepare: config => together([certificates, broken], config) })
+  write({ ...wanted, ...clusters('one') })
+  await seconds(3)
+  assert.equal(shown(certificates), before)
+  assert.equal(followed.at(-1), before, 'who follows it was told so')
+  assert.equal(setup.current(), places)
+  assert.deepEqual([setup.config.clusters, setup.config.tls], [undefined, alone.tls])
+  assert.deepEqual([setup.reloads.used, setup.reloads.failed, counted.dropped], [0, 1, 1])
+  assert.match(told.join('\n'), /what was there before goes on: no room/)
+  isBroken = false
+  write({ ...wanted, ...clusters('one', 'two') })
+  await seconds(3)
+  assert.notEqual(shown(certificates), before)
+  assert.equal(setup.config.clusters?.length, 2)
+})
+
+test('a certificate that is renewed is shown though the file that names it is broken; nothing else of it is used', async t => {
+  const { setup, file, told, put, write, follow, seconds } = open(t, { ...alone, ...clusters('one') }, true)
+  const certificates = openCertificates(setup.config, file, Date.now)
+  t.after(certificates.stop)
+  follow({
+    prepare: config => together([certificates], config),
+    renew: config => asFarAsPossible([certificates], config),
+  })
+  const places = setup.current()
+  const before = shown(certificates)
+  write({ ...alone, lisen: 'x', clusters: [] })
+  await seconds(3)
+  assert.deepEqual([shown(certificates), setup.reloads.failed], [before, 1])
+  const next = issueCertificate(authority, ['localhost'], Date.now())
+  put('tls.crt', next.certificate)
+  await seconds(3)
+  assert.equal(shown(certificates), before, 'its key has not come yet')
+  put('tls.key', next.key)
+  put('one', kubeconfigOf('https://other.test'))
+  await seconds(3)
+  assert.equal(shown(certificates), new X509Certificate(next.certificate).fingerprint256)
+  assert.equal(setup.current(), places, 'where a cluster is belongs to the file that names it')
+  assert.match(told.at(-1) ?? '', /files that it named before have changed, too, and are used/)
+  assert.notEqual(setup.reloads.failingSince, undefined, 'the file still cannot be used')
+})
+
+test('a certificate in use that cannot be renewed is told once, though the file that names it says nothing of it', async t => {
+  const { setup, file, told, put, follow, seconds } = open(t, { ...alone, ...clusters('one') }, true)
+  const certificates = openCertificates(setup.config, file, Date.now)
+  t.after(certificates.stop)
+  follow({
+    prepare: config => together([certificates], config),
+    renew: config => asFarAsPossible([certificates], config),
+  })
+  const next = issueCertificate(authority, ['localhost'], Date.now())
+  put('gateway.yaml', '{')
+  put('tls.crt', next.certificate)
+  await seconds(3)
+  put('gateway.yaml', '{{')
+  await seconds(3)
+  assert.equal(setup.reloads.failed, 2)
+  const about = told.filter(text => text.includes('do not belong together'))
+  assert.deepEqual([about.length, told.length], [1, 3], told.join('\n'))
+  assert.match(about[0] ?? '', /^files that it named before cannot be used: .*tls\.crt/)
+})

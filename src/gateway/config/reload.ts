@@ -1,0 +1,195 @@
+// Keeps a gateway as its files say: files that cannot be used change nothing, and that is said and shown. gateway.ts and gateway-inside.ts start it.
+
+import { statSync } from 'node:fs'
+import { isDeepStrictEqual } from 'node:util'
+import { UsageError } from '../../cli/command.ts'
+import type { GatewayConfig } from './schema.ts'
+import type { Setup } from '../gateway.ts'
+import type { Change, Renewal } from './reload-transaction.ts'
+import type { SetupLoader } from './load.ts'
+
+export type Following = {
+  readonly info: (text: string) => void
+  readonly error: (text: string) => void
+  /** Rejects with UsageError: everything that is wrong with the files. */
+  readonly check?: () => Promise<void>
+  /** Makes ready whatever else the file is about. Rejects with UsageError, and has let go of all of it then. */
+  readonly prepare?: (config: GatewayConfig) => Promise<Change>
+  /** The file cannot be used. Makes ready what else has changed of what is used now, as far as that can be. */
+  readonly renew?: (config: GatewayConfig) => Promise<Renewal>
+}
+
+export type FollowedSetup = {
+  /** What is used now. */
+  readonly config: GatewayConfig
+  readonly current: () => Setup
+  readonly reloads: Reloads
+  /** From now on what changes is used. */
+  follow(following: Following): void
+  stop(): void
+}
+
+export type Reloads = {
+  readonly used: number
+  readonly failed: number
+  /** Since when files that cannot be used wait, in milliseconds; undefined: those that are there are used. */
+  readonly failingSince: number | undefined
+  /** Whether a file has changed since it was used. */
+  readonly isBehind: boolean
+}
+
+const lookEvery = 1000
+/** What failed is tried again by itself: an issuer may have been away, or a file be there by now that nobody looks at, such as a key's. */
+const again = 10_000
+
+/** Throws UsageError where the files cannot be used now. */
+export function openSetup(loader: SetupLoader, now: () => number): FollowedSetup {
+  let loaded = loader.load()
+  loaded.use()
+  /** Those too that a file names which cannot be used: one of them may be what is missing. */
+  const named = () => [...new Set([...loader.files(), ...loaded.files])]
+  let files = named()
+  let seen = stampsOf(files)
+  let resting = seen
+  /** Of what is used now. */
+  let taken = seen
+  let tryAgain = Number.POSITIVE_INFINITY
+  let told = ''
+  /** The same, of the files that were named before. */
+  let toldBefore = ''
+  let timer: NodeJS.Timeout | undefined
+  let isBusy = false
+  let stopped = false
+  const reloads = {
+    used: 0,
+    failed: 0,
+    failingSince: undefined as number | undefined,
+    get isBehind() {
+      return changedSince(taken).length > 0
+    },
+  }
+
+  async function reload(following: Following): Promise<void> {
+    const [file = ''] = files
+    const changed = changedSince(taken)
+    const which = changed.length ? changed.join(', ') : file
+    const [have, are] = changed.length > 1 ? ['have', 'are'] : ['has', 'is']
+    try {
+      await following.check?.()
+      const next = loader.load()
+      const change = await following.prepare?.(next.config)
+      if (stopped) return change?.drop()
+      change?.use()
+      loaded = next
+      reloads.used++
+      reloads.failingSince = undefined
+      told = toldBefore = ''
+      taken = seen = rested(seen, loaded.files)
+      following.info(`${which} ${have} changed and ${are} used from now on`)
+      leave(following, () => next.use())
+      leave(following, () => change?.done())
+    } catch (error) {
+      if (stopped) return
+      reloads.failed++
+      reloads.failingSince ??= now()
+      tryAgain = performance.now() + again
+      const why = error instanceof UsageError ? error.problems.join('; ') : (error as Error).message
+      if (why !== told)
+        following.error(`${which} ${have} changed and cannot be used; what was there before goes on: ${why}`)
+      told = why
+      await renew(following)
+    }
+  }
+
+  /** A certificate that is renewed in time must not run out because something else is wrong. */
+  async function renew(following: Following): Promise<void> {
+    try {
+      const { change, problems = [] } = (await following.renew?.(loaded.config)) ?? {}
+      tellOf(following, problems)
+      if (!change) return
+      if (stopped) return change.drop()
+      change.use()
+      following.info('files that it named before have changed, too, and are used from now on')
+      leave(following, change.done)
+    } catch (error) {
+      tellOf(following, [(error as Error).message])
+    }
+  }
+
+  /** What the file itself was told of is the same. */
+  const tellOf = (following: Following, problems: readonly string[]) => {
+    const news = problems.filter(one => !told.includes(one)).join('; ')
+    if (news && news !== toldBefore && !stopped) following.error(`files that it named before cannot be used: ${news}`)
+    toldBefore = news
+  }
+
+  /** What is used is used, whatever comes of that. */
+  const leave = (following: Following, work: () => void) => {
+    try {
+      work()
+    } catch (error) {
+      following.error(`what was there before could not be let go of: ${(error as Error).message}`)
+    }
+  }
+
+  const look = async (following: Following) => {
+    if (isBusy) return
+    const stamps = stampsOf(files)
+    if (isDeepStrictEqual(stamps, seen) && performance.now() < tryAgain) return
+    // What is still being written is left alone until it rests.
+    if (!isDeepStrictEqual(stamps, resting)) {
+      resting = stamps
+      return
+    }
+    tryAgain = Number.POSITIVE_INFINITY
+    isBusy = true
+    // Before any of them is read: what is written from now on is another change.
+    files = named()
+    seen = stampsOf(files)
+    await reload(following)
+    files = named()
+    resting = stampsOf(files)
+    isBusy = false
+  }
+  return {
+    get config() {
+      return loaded.config
+    },
+    current: () => loaded.setup,
+    reloads,
+    follow(following) {
+      taken = seen = resting = rested(seen, files)
+      timer = setInterval(() => void look(following), lookEvery).unref()
+    },
+    stop() {
+      stopped = true
+      clearInterval(timer)
+    },
+  }
+}
+
+type Stamps = ReadonlyMap<string, string>
+const missing = 'is missing'
+
+const stampsOf = (files: readonly string[]): Stamps => new Map(files.map(file => [file, stampOf(file)]))
+
+const changedSince = (stamps: Stamps): string[] =>
+  [...stamps].filter(([file, stamp]) => stampOf(file) !== stamp).map(([file]) => file)
+
+/** Of the files that are used. What was missing and did not matter was made meanwhile, such as a CA of its own: that is no change. */
+const rested = (stamps: Stamps, files: readonly string[]): Stamps =>
+  new Map(
+    files
+      .map(file => [file, stamps.get(file)])
+      .map(([file = '', stamp = missing]) => [file, stamp === missing ? stampOf(file) : stamp]),
+  )
+
+/** By time, size and place, which also sees the swapped links of mounted secrets. */
+function stampOf(file: string): string {
+  try {
+    const { mtimeMs, size, ino } = statSync(file)
+    return `${mtimeMs}/${size}/${ino}`
+  } catch {
+    return missing
+  }
+}

@@ -1,0 +1,104 @@
+// What a gateway.yaml must mean besides being well-formed: names once, spaces in clusters that are there, one way in. Pure.
+
+import type { At } from '../../api/yaml-source.ts'
+import { isPlaceName } from '../../api/names.ts'
+import { didYouMean } from '../../api/did-you-mean.ts'
+import type { Finding } from './config.ts'
+import type { GatewayConfig, ReachedBy } from './schema.ts'
+
+const address = /^(\[[0-9a-fA-F:]+\]|[^:\s]+):(\d{1,4}|[1-5]\d{4}|6[0-4]\d{3}|65[0-4]\d{2}|655[0-2]\d|6553[0-5])$/
+const https = /^https:\/\/[^/?#\s]+(\/[^?#\s]*[^/?#\s])?$/
+
+type Gaps<List> = List extends readonly (infer One)[] ? readonly (One | undefined)[] : never
+
+/** A file some of which is of the wrong shape: that is left out, and what is undefined here was told already. */
+export type WithGaps = {
+  readonly [key in keyof GatewayConfig]: key extends 'clusters' | 'virtualClusters' | 'spaces'
+    ? Gaps<GatewayConfig[key]>
+    : GatewayConfig[key]
+}
+
+export function checkRules(config: WithGaps): Finding[] {
+  return [...checkServer(config), ...checkPlaces(config), ...checkIdentity(config)]
+}
+
+function checkServer({ listen, tls, issuer, service, status, limits }: WithGaps): Finding[] {
+  const found: Finding[] = []
+  const files = [tls?.certificate, tls?.key].filter(Boolean).length
+  if (tls && (files === 1 || (files === 2) === Boolean(tls.directory)))
+    found.push({ at: ['tls'], message: 'tls needs certificate and key, or a directory for a CA of its own' })
+  const check = (at: At, value: string | undefined, pattern: RegExp, what: string) => {
+    if (value !== undefined && !pattern.test(value)) found.push({ at, message: `${at.join('.')} must be ${what}` })
+  }
+  const url = 'an https URL without a slash at its end'
+  check(['listen'], listen, address, 'HOST:PORT')
+  check(['status'], status === 'off' ? undefined : status, address, 'HOST:PORT or off')
+  check(['issuer', 'url'], issuer?.url, https, url)
+  check(['issuer', 'keySet'], issuer?.keySet, https, url)
+  check(['service', 'url'], service?.url, https, url)
+  if (limits?.share !== undefined && limits.share > 100)
+    found.push({ at: ['limits', 'share'], message: 'limits.share must be a percentage from 1 to 100' })
+  return found
+}
+
+function checkPlaces({ clusters = [], virtualClusters = [], spaces = [] }: WithGaps): Finding[] {
+  const found: Finding[] = []
+  const names = clusters.map(one => one?.name)
+  const seen = new Set<string>()
+  const once = (list: string, index: number, names: readonly (string | undefined)[]) => {
+    if (names.includes(undefined)) return
+    const key = names.join('/')
+    if (seen.has(`${list} ${key}`)) found.push({ at: [list, index, 'name'], message: `${list}: ${key} is there twice` })
+    seen.add(`${list} ${key}`)
+  }
+  const named = (list: string, index: number, fields: { readonly [field: string]: string | undefined }) => {
+    for (const [field, value] of Object.entries(fields))
+      if (value !== undefined && !isPlaceName(value))
+        found.push({
+          at: [list, index, field],
+          message: `${list}[${index}].${field} must be lower-case letters, digits, - and .`,
+        })
+  }
+  for (const [index, one] of present(clusters)) {
+    named('clusters', index, { name: one.name })
+    once('clusters', index, [one.name])
+    found.push(...checkReached(one, ['clusters', index]))
+  }
+  for (const [index, one] of present(virtualClusters)) {
+    named('virtualClusters', index, { name: one.name, project: one.project })
+    once('virtualClusters', index, [one.project, one.name])
+    found.push(...checkReached(one, ['virtualClusters', index]))
+  }
+  for (const [index, one] of present(spaces)) {
+    const { project, cluster, namespace } = one
+    named('spaces', index, { name: one.name, project, namespace })
+    once('spaces', index, [project, one.name])
+    // One of those whose name is not known may be meant.
+    if (cluster !== undefined && !names.includes(cluster) && !names.includes(undefined))
+      found.push({
+        at: ['spaces', index, 'cluster'],
+        message: `spaces[${index}].cluster: there is no cluster "${cluster}"${didYouMean(cluster, names as string[])}`,
+      })
+  }
+  return found
+}
+
+const present = <T>(list: readonly (T | undefined)[]) =>
+  [...list.entries()].filter((one): one is [number, T] => one[1] !== undefined)
+
+function checkReached({ kubeconfig, context, inCluster }: ReachedBy, at: At): Finding[] {
+  const where = `${at[0]}[${at[1]}]`
+  if (Boolean(kubeconfig) === (inCluster === true))
+    return [{ at, message: `${where} needs one way in: kubeconfig, or inCluster: true` }]
+  return context && !kubeconfig ? [{ at, message: `${where}.context belongs to a kubeconfig` }] : []
+}
+
+/** What begins with system: is a cluster's own (D33). */
+function checkIdentity({ identity = {} }: WithGaps): Finding[] {
+  return (['userPrefix', 'groupPrefix'] as const)
+    .filter(field => !/^[\w:.@/-]*$/.test(identity[field] ?? '') || identity[field]?.startsWith('system:'))
+    .map(field => ({
+      at: ['identity', field],
+      message: `identity.${field} must be letters, digits and :.@/_-, and not begin with system:`,
+    }))
+}

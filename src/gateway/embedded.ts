@@ -1,0 +1,124 @@
+// The gateway inside `platform serve`, for the central route: the same module, with the server's own keys, revocations and log.
+
+import { randomUUID } from 'node:crypto'
+import type { Logger } from 'pino'
+import { UnknownKey } from '../auth/authn/authenticate.ts'
+import { openCredentials } from './auth/authenticator.ts'
+import { type Gateway, openGateway } from './gateway.ts'
+import { type KeySet, openKeySet } from './auth/jwks.ts'
+import type { Review } from './auth/token-review-cache.ts'
+import { openRevocations, type Revocations } from './auth/revocations.ts'
+import { openStreams, type Streams } from './proxy/active-requests.ts'
+import { TokenRevocation } from '../kinds/token-revocation.ts'
+import type { Audit } from '../serving/audit.ts'
+import type { FairLimits } from '../serving/inflight-limits.ts'
+import type { Guard } from '../serving/unknown-key-limiter.ts'
+import type { Metrics } from '../serving/metrics.ts'
+import { openComplaints } from '../serving/throttled-log.ts'
+import { observeBroken, observeGateway, recordGateway } from './metrics.ts'
+import { openSetup } from './config/reload.ts'
+import { openSetupLoader } from './config/load.ts'
+import type { House } from '../apiserver/build.ts'
+
+export type InsideOptions = {
+  /** The gateway.yaml. */
+  readonly file: string
+  readonly house: House
+  readonly issuer: () => string
+  readonly limits: FairLimits
+  readonly guard: Guard
+  readonly audit: Audit
+  readonly metrics: Metrics
+  readonly log: Logger
+  readonly env: { readonly [name: string]: string | undefined }
+  readonly now: () => number
+  readonly used: (keyUid: string) => void
+}
+
+export type Inside = Gateway & {
+  /** Told of connections that were ended for what was sent over them. */
+  readonly broken: (why: string) => void
+  endStreams(): void
+  stop(): void
+}
+
+/** The issuer is here: its keys are looked at every second. */
+const lookEvery = 1000
+
+/** Throws UsageError where the file cannot be used. */
+export async function openInside(options: InsideOptions): Promise<Inside> {
+  const { file, house, issuer, limits, guard, audit, metrics, log, env, now, used } = options
+  const failed = openComplaints(log, now)
+  const setup = openSetup(openSetupLoader(file, false, { env, now }), now)
+  setup.follow({ info: text => log.info(text), error: text => log.error(text) })
+  const keySet: KeySet = openKeySet({
+    fetch: async () => house.issuer.keySet(),
+    now,
+    failed: failed('reading the signing keys'),
+    every: lookEvery,
+  })
+  const credentials = openCredentials({
+    issuer,
+    keySet,
+    review: reviewWith(house, now),
+    order: () => revocations.order,
+    addressOf: guard.addressOf,
+    now,
+  })
+  const revocations: Revocations = openRevocations({
+    resources: house.registry.inside,
+    kind: TokenRevocation,
+    now,
+    isNear: true,
+    changed: () => streams.look(),
+    failed: failed('following revocations'),
+  })
+  const streams: Streams = openStreams({
+    revocations: () => revocations,
+    isBlind: () => false,
+    isCurrent: credentials.isCurrent,
+    now,
+  })
+  const observe = observeGateway(metrics, { revocations, streams, keysAge: keySet.age, reloads: setup.reloads })
+  await revocations.ready
+  const gateway = openGateway({
+    setup: setup.current,
+    credentials,
+    revocations,
+    whyBlind: () => undefined,
+    streams,
+    limits,
+    guard,
+    audit,
+    used,
+    uuid: randomUUID,
+    observe: observation => {
+      observe(observation)
+      recordGateway(log, observation)
+    },
+  })
+  return {
+    ...gateway,
+    broken: observeBroken(metrics, log, now),
+    endStreams: streams.endLong,
+    stop() {
+      setup.stop()
+      streams.close()
+      revocations.stop()
+      keySet.stop()
+    },
+  }
+}
+
+const reviewWith =
+  ({ authenticate, keyEnds }: House, now: () => number): Review =>
+  async key => {
+    try {
+      const caller = authenticate(`Bearer ${key}`, true)
+      const ends = keyEnds(key)
+      return caller && { caller, keyUid: caller.keyUid ?? '', ...(ends === undefined ? {} : { endsIn: ends - now() }) }
+    } catch (error) {
+      if (error instanceof UnknownKey || (error as { code?: number }).code === 401) return undefined
+      throw error
+    }
+  }

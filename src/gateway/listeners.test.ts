@@ -1,0 +1,69 @@
+// Where a gateway listens after a change of its file that was not used after all.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { freePort } from '../../test/support/ports.ts'
+import { eventually } from '../../test/support/wire.ts'
+import { listenHttp } from '../serving/listener.ts'
+import { openDoors } from './listeners.ts'
+import { addressOf } from '../apiserver/settings.ts'
+
+test('an address that was taken in use is left again where something else cannot be used', async () => {
+  const listen = () => listenHttp({ host: '127.0.0.1', port: 0 }, (_, response) => void response.end('here'))
+  const doors = await openDoors({ listen: 'a' }, { file: '', listen, listenStatus: listen, info: () => {} })
+  const before = doors.urls()
+  const change = await doors.prepare({ listen: 'b', status: 'c' })
+  change?.use()
+  const opened = doors.urls().split(' ')
+  assert.equal(opened.length, 2)
+  change?.drop()
+  assert.equal(doors.urls(), before)
+  assert.equal(await (await fetch(before)).text(), 'here')
+  for (const url of opened)
+    await eventually(`${url} is left`, () =>
+      fetch(url).then(
+        () => false,
+        () => true,
+      ),
+    )
+  await doors.close(0)
+})
+
+test('an address that is in use is told with its setting', async t => {
+  const here = await listenHttp({ host: '127.0.0.1', port: 0 }, () => {})
+  t.after(() => here.close(0))
+  const port = Number(new URL(here.url).port)
+  const listen = () => listenHttp({ host: '127.0.0.1', port: 0 }, () => {})
+  const taken = () => listenHttp({ host: '127.0.0.1', port }, () => {})
+  const says = (setting: string) => ({
+    message: `gateway.yaml: ${setting}: 127.0.0.1:${port} is in use by another program; choose another address with ${setting}: HOST:PORT`,
+  })
+  const options = { file: 'gateway.yaml', listen, listenStatus: taken, info: () => {} }
+  const address = `127.0.0.1:${port}`
+  await assert.rejects(openDoors({ listen: address }, { ...options, listen: taken }), says('listen'))
+  const doors = await openDoors({ listen: 'a' }, options)
+  t.after(() => doors.close(0))
+  await assert.rejects(doors.prepare({ listen: 'a', status: address }), says('status'))
+})
+
+test('an address that the gateway itself has, under another name, is told as its own; others with why they cannot be had', async t => {
+  const listen = (address: string) => listenHttp(addressOf(address), () => {})
+  const options = { file: 'gateway.yaml', listen, listenStatus: listen, info: () => {} }
+  const port = await freePort()
+  const [first, again] = [`127.0.0.1:${port}`, `127.1:${port}`]
+  const own = new RegExp(
+    `${again} is in use by the gateway itself, which listens at ${first} until it is restarted; choose`,
+  )
+  const doors = await openDoors({ listen: first }, options)
+  t.after(() => doors.close(0))
+  await assert.rejects(doors.prepare({ listen: again }), own)
+  await assert.rejects(doors.prepare({ listen: first, status: again }), own)
+  for (const [address, why] of [
+    ['192.0.2.77:9443', /listen: 192\.0\.2\.77:9443 is no address of this machine; choose another/],
+    [
+      'nobody.invalid:9443',
+      /listen: nobody\.invalid:9443 has a name that (is not known here|cannot be looked up now); choose/,
+    ],
+  ] as const)
+    await assert.rejects(doors.prepare({ listen: address }), why)
+})

@@ -1,0 +1,107 @@
+// Where a gateway of its own listens: for clients, and for probes. Another address is listened on before the one before is left. gateway.ts opens it.
+
+import { UsageError } from '../cli/command.ts'
+import type { GatewayConfig } from './config/schema.ts'
+import type { Listener } from '../serving/listener.ts'
+import type { Change } from './config/reload-transaction.ts'
+import { listenProblem } from '../serving/listen-error.ts'
+import { addressOf } from '../apiserver/settings.ts'
+
+export interface Doors {
+  /** Where it listens now, in words. */
+  readonly urls: () => string
+  /** Rejects with UsageError where an address cannot be listened on. undefined: they are the same. */
+  prepare(config: GatewayConfig): Promise<Change | undefined>
+  /** Takes nothing new for clients, and resolves when all is done, or ended. */
+  close(milliseconds: number): Promise<void>
+  /** Likewise for probes. */
+  closeStatus(): Promise<void>
+}
+
+export type DoorsOptions = {
+  readonly file: string
+  readonly listen: (address: string) => Promise<Listener>
+  readonly listenStatus: (address: string) => Promise<Listener>
+  readonly info: (text: string) => void
+}
+
+/** What is open at an address that was left may go on for so long. */
+const leaveWithin = 3600_000
+
+type Door = { readonly address: string; readonly listener: Listener }
+
+/** Throws UsageError. */
+export async function openDoors(first: GatewayConfig, options: DoorsOptions): Promise<Doors> {
+  const { file, listen, listenStatus, info } = options
+  const ours = new Set<Door>()
+  const open = async (what: string, address: string, how: DoorsOptions['listen']): Promise<Door> => {
+    try {
+      const door = { address, listener: await how(address) }
+      ours.add(door)
+      return door
+    } catch (error) {
+      const { port } = addressOf(address)
+      const own = [...ours].find(({ listener }) => Number(new URL(listener.url).port) === port)
+      const holder = own && `the gateway itself, which listens at ${own.address} until it is restarted`
+      const why = listenProblem(address, error as Error, holder)
+      throw new UsageError([`${file}: ${what}: ${why}; choose another address with ${what}: HOST:PORT`])
+    }
+  }
+  const statusOf = ({ status = 'off' }: GatewayConfig) => (status === 'off' ? undefined : status)
+  const leaving = new Set<Listener>()
+  const leave = (door: Door, milliseconds: number) => {
+    const { listener } = door
+    ours.delete(door)
+    leaving.add(listener)
+    void listener.close(milliseconds).then(() => leaving.delete(listener))
+  }
+  let main = await open('listen', first.listen ?? '', listen)
+  const wanted = statusOf(first)
+  let status = wanted === undefined ? undefined : await open('status', wanted, listenStatus)
+  const urls = () =>
+    [main, status]
+      .map(one => one?.listener.url)
+      .filter(Boolean)
+      .join(' ')
+
+  return {
+    urls,
+    async prepare(config) {
+      const [listenAt, statusAt] = [config.listen ?? '', statusOf(config)]
+      const isMoved = listenAt !== main.address
+      const isStatusMoved = statusAt !== status?.address
+      if (!isMoved && !isStatusMoved) return undefined
+      const opened = await Promise.allSettled([
+        isMoved ? open('listen', listenAt, listen) : undefined,
+        isStatusMoved && statusAt !== undefined ? open('status', statusAt, listenStatus) : undefined,
+      ])
+      const before = { main, status }
+      const drop = () => {
+        ;({ main, status } = before)
+        for (const one of opened) if (one.status === 'fulfilled' && one.value) leave(one.value, 0)
+      }
+      const failures = opened.filter(one => one.status === 'rejected').map(one => one.reason as UsageError)
+      if (failures.length) {
+        drop()
+        throw new UsageError(failures.flatMap(one => one.problems))
+      }
+      const [nextMain, nextStatus] = opened.map(one => (one.status === 'fulfilled' ? one.value : undefined))
+      return {
+        drop,
+        use() {
+          main = nextMain ?? main
+          if (isStatusMoved) status = nextStatus
+        },
+        done() {
+          if (nextMain) leave(before.main, leaveWithin)
+          if (isStatusMoved && before.status) leave(before.status, 1000)
+          info(`it listens at ${urls()} from now on`)
+        },
+      }
+    },
+    async close(milliseconds) {
+      await Promise.all([main.listener, ...leaving].map(one => one.close(milliseconds)))
+    },
+    closeStatus: async () => status?.listener.close(1000),
+  }
+}

@@ -1,0 +1,112 @@
+// What a gateway does, as metrics. gateway.ts and serve.ts open them.
+
+import type { Logger } from 'pino'
+import { ApiError } from '../api/errors.ts'
+import type { GatewayObservation } from './gateway.ts'
+import type { Revocations } from './auth/revocations.ts'
+import type { Streams } from './proxy/active-requests.ts'
+import type { Metrics } from '../serving/metrics.ts'
+import type { Reloads } from './config/reload.ts'
+
+const buckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
+
+type Gauged = {
+  readonly revocations: Pick<Revocations, 'age' | 'size'>
+  readonly streams: Streams
+  /** Age of the issuer's keys, in milliseconds. */
+  readonly keysAge: () => number
+  readonly reloads: Reloads
+}
+
+/** Answers who is told of every request. */
+export function observeGateway(metrics: Metrics, { revocations, streams, keysAge, reloads }: Gauged) {
+  const requests = metrics.counter('gateway_requests_total', 'Requests by where they went and how they were answered.')
+  const duration = metrics.histogram(
+    'gateway_request_duration_seconds',
+    'Time for requests that are no streams.',
+    buckets,
+  )
+  const seconds = (milliseconds: number) => Math.min(milliseconds / 1000, Number.MAX_SAFE_INTEGER)
+  metrics.gauge('gateway_open_requests', 'Requests and streams under way.', () => [[{}, streams.open]])
+  metrics.readCounter('gateway_cut_total', 'Streams cut because their token counted no more.', () => [
+    [{}, streams.cut],
+  ])
+  metrics.gauge('gateway_revocations', 'Revocations known.', () => [[{}, revocations.size]])
+  metrics.gauge('gateway_revocations_age_seconds', 'Time since the service was last heard about revocations.', () => [
+    [{}, seconds(revocations.age())],
+  ])
+  metrics.gauge('gateway_key_set_age_seconds', 'Time since the keys of the issuer were last fetched.', () => [
+    [{}, seconds(keysAge())],
+  ])
+  metrics.readCounter('gateway_reloads_total', 'Times that files had changed, by what came of it.', () => [
+    [{ result: 'used' }, reloads.used],
+    [{ result: 'failed' }, reloads.failed],
+  ])
+  metrics.gauge('gateway_reload_failing', 'Whether files have changed and cannot be used.', () => [
+    [{}, reloads.failingSince === undefined ? 0 : 1],
+  ])
+  const known = new Map<string, (by: number) => void>()
+  const timed = new Map<string, (value: number) => void>()
+  return ({ route, code, seconds: taken }: GatewayObservation) => {
+    const target = route?.place.target ?? 'none'
+    const key = `${target} ${code}`
+    const count = known.get(key) ?? requests({ target, code: String(code) })
+    known.set(key, count)
+    count(1)
+    if (route?.isLong) return
+    const time = timed.get(target) ?? duration({ target })
+    timed.set(target, time)
+    time(taken)
+  }
+}
+
+/** Never a header, a body or a query. */
+export function recordGateway(
+  log: Logger,
+  { exchange, route, principal, code, seconds, error }: GatewayObservation,
+): void {
+  const isBug = error !== undefined && !(error instanceof ApiError)
+  if (!isBug && code < 500 && !log.isLevelEnabled('debug')) return
+  const line = {
+    audit: exchange.auditId,
+    method: exchange.request.method,
+    path: exchange.path,
+    user: principal?.caller.username,
+    target: route?.place.target,
+    code,
+    ms: Math.round(seconds * 1e4) / 10,
+  }
+  if (isBug) log.error({ ...line, err: error }, 'request failed')
+  else if (code >= 500) log.warn({ ...line, ...reasonOf(error as Error | undefined) }, 'request failed')
+  else log.debug(line, 'request')
+}
+
+/** `cause`: what the client was not told. */
+function reasonOf(error: Error | undefined): object {
+  const cause = error?.cause instanceof Error ? error.cause.message.slice(0, 1024) : undefined
+  return { why: error?.message, ...(cause === undefined ? {} : { cause }) }
+}
+
+const sayEvery = 60_000
+
+/** Connections by HTTP/2 that were ended for what was sent over them: there was no request to answer, so they are told of here. */
+export function observeBroken(metrics: Metrics, log: Pick<Logger, 'warn'>, now: () => number) {
+  const broken = metrics.counter(
+    'gateway_broken_connections_total',
+    'HTTP/2 connections ended for what was sent, by why.',
+  )
+  const seen = new Map<string, { readonly count: (by: number) => void; said: number; untold: number }>()
+  return (why: string) => {
+    const one = seen.get(why) ?? { count: broken({ why }), said: Number.NEGATIVE_INFINITY, untold: 0 }
+    seen.set(why, one)
+    one.count(1)
+    // Anybody can do it, and as often as they like.
+    if (now() - one.said < sayEvery) return void one.untold++
+    log.warn(
+      { why, ...(one.untold ? { untold: one.untold } : {}) },
+      'a connection by HTTP/2 was ended for what was sent over it, such as headers that are too large',
+    )
+    one.said = now()
+    one.untold = 0
+  }
+}

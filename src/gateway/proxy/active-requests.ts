@@ -1,0 +1,126 @@
+// What is under way, with whom it is for: cut when their token or key counts no more, or when nobody can say whether it does (D33).
+
+import { setTimeout as wait } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
+import { ApiError, unavailable } from '../../api/errors.ts'
+import { countsNoMore, type Principal } from '../auth/principal.ts'
+import type { Revocations } from '../auth/revocations.ts'
+
+export interface Streams {
+  /** Answers how to leave. */
+  enter(one: Underway): () => void
+  /** Looks at all of them; called when something was revoked, and every second for what runs out. */
+  look(): void
+  readonly open: number
+  readonly cut: number
+  /** Ends those that never end by themselves: the program is about to. */
+  endLong(): void
+  /** Ends all of them. */
+  close(): void
+}
+
+export type Underway = {
+  readonly principal: Principal
+  readonly isLong: boolean
+  /** Whether they count on, asked when `principal` ends or others are believed than those that judged it; absent: they do not. */
+  readonly renew?: (() => Promise<Principal> | Principal) | undefined
+  /** Ends it; who was told nothing yet is told why. */
+  readonly cut: (why: ApiError) => void
+}
+
+export type StreamsOptions = {
+  readonly revocations: () => Pick<Revocations, 'whyNot'> | undefined
+  /** Whether nothing is known of revocations for so long that nothing may go on. */
+  readonly isBlind: () => boolean
+  /** Whether those that are believed now have judged them. */
+  readonly isCurrent: (principal: Principal) => boolean
+  readonly now: () => number
+}
+
+const lookEvery = 1000
+/** With a look every second, what has ended is cut within five. */
+const renewWithin = 3000
+const askAgainAfter = 250
+
+type One = Pick<Underway, 'isLong' | 'cut' | 'renew'> & { principal: Principal; isAsking: boolean }
+
+export function openStreams({ revocations, isBlind, isCurrent, now }: StreamsOptions): Streams {
+  const under = new Set<One>()
+  let count = 0
+  const cut = (one: One, why: ApiError) => {
+    count++
+    end(one, why)
+  }
+  const look = () => {
+    const blind = isBlind()
+    const known = revocations()
+    for (const one of under) {
+      const why = known?.whyNot(one.principal)
+      if (blind) cut(one, unavailable('nothing is known of revocations any more'))
+      else if (why !== undefined) cut(one, countsNoMore(one.principal, why))
+      else if (now() < one.principal.expires && isCurrent(one.principal)) continue
+      else if (one.renew) void renew(one)
+      else cut(one, countsNoMore(one.principal))
+    }
+  }
+  /** The life of a key may have been made longer, by its use too; and the keys that a token was verified with may be the issuer's no more. */
+  async function renew(one: One): Promise<void> {
+    if (one.isAsking) return
+    one.isAsking = true
+    const found = await renewed(one, () => under.has(one))
+    one.isAsking = false
+    if (!under.has(one)) return
+    if (!found) cut(one, unavailable('nobody could say whether the token or access key still counts'))
+    else if (found !== 'over' && now() < found.expires && isSame(found, one.principal)) one.principal = found
+    else cut(one, countsNoMore(one.principal))
+  }
+  /** The cluster was told who they are when it began: whoever is somebody else now, or may less, begins anew. */
+  const isSame = (found: Principal, before: Principal) =>
+    found.keyUid === before.keyUid && isDeepStrictEqual(found.caller, before.caller)
+  const end = (one: One, why: ApiError) => {
+    under.delete(one)
+    one.cut(why)
+  }
+  const leaving = () => unavailable('the gateway is about to end; come again')
+  const timer = setInterval(look, lookEvery).unref()
+  return {
+    enter({ principal, isLong, cut, renew }) {
+      const one = { principal, isLong, cut, renew, isAsking: false }
+      under.add(one)
+      return () => void under.delete(one)
+    },
+    look,
+    get open() {
+      return under.size
+    },
+    get cut() {
+      return count
+    },
+    endLong() {
+      for (const one of under) if (one.isLong) end(one, leaving())
+    },
+    close() {
+      clearInterval(timer)
+      for (const one of under) end(one, leaving())
+    },
+  }
+}
+
+/** Asks until somebody says; undefined: nobody did in time. */
+async function renewed({ renew }: One, isWanted: () => boolean): Promise<Principal | 'over' | undefined> {
+  const late = new AbortController()
+  const end = wait(renewWithin, undefined, { ref: false, signal: late.signal })
+  const asked = async () => {
+    while (!late.signal.aborted && isWanted()) {
+      try {
+        return await renew?.()
+      } catch (error) {
+        if (error instanceof ApiError && error.code === 401) return 'over'
+      }
+      await wait(askAgainAfter, undefined, { ref: false, signal: late.signal })
+    }
+    return undefined
+  }
+  const stopped = () => undefined
+  return Promise.race([asked().catch(stopped), end.catch(stopped)]).finally(() => late.abort())
+}

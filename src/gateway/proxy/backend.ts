@@ -1,0 +1,108 @@
+// A cluster as the gateway reaches it, and what its failures are called: every error says which hop it was. bin opens backends.
+
+import type { Agent } from 'node:http'
+import { ApiError } from '../../api/errors.ts'
+import type { Connect } from './connections.ts'
+
+export type Backend = {
+  /** In words: cluster prod. */
+  readonly name: string
+  /** URL without a slash at its end; may have a path. */
+  readonly server: string
+  /** Rejects with a sentence where the gateway's own credentials cannot be had. */
+  now(): Ready | Promise<Ready>
+  /** The cluster refused them; answers whether the next may be others. */
+  refuse(): boolean
+  /** What went wrong with a request, in words that clients may read. */
+  why(error: Error): string
+}
+
+/** What the gateway is to a cluster at a moment. */
+export type Ready = {
+  readonly agent: Agent
+  readonly authorization: string | undefined
+  /** Opens a connection; the same one for as long as the gateway is the same to it. Absent where only the agent knows the way. */
+  readonly connect?: Connect | undefined
+  /** The same, offering HTTP/2 first; absent where it makes no sense. */
+  readonly share?: Connect | undefined
+  /** Aborted when the gateway reaches the cluster so no more. */
+  readonly retired?: AbortSignal | undefined
+}
+
+/** What a place leads to. `namespace`: a space's. */
+export type Found = { readonly backend: Backend; readonly namespace?: string }
+
+export type Timeouts = {
+  /** Milliseconds until a connection, and until an answer begins where it is no stream. */
+  readonly connect: number
+  readonly answer: number
+  /** Milliseconds that a client may take for a piece of an answer that is no stream. */
+  readonly take: number
+}
+
+type Failure = Error & { readonly code?: string }
+
+/** Nothing was done there, so it may be tried again. */
+export const notReached = ({ name, why }: Backend, error: Failure): ApiError =>
+  isAboutCertificates(error.code ?? '')
+    ? because(error, new ApiError(502, 'BadGateway', `${name} cannot be trusted: ${why(error)}`))
+    : because(
+        error,
+        new ApiError(503, 'ServiceUnavailable', `${name} cannot be reached: ${why(error)}`, {
+          details: { retryAfterSeconds: 1 },
+        }),
+      )
+
+/** It said so itself. */
+export const refusedUnread = ({ name }: Backend, error: Failure): ApiError =>
+  because(
+    error,
+    new ApiError(503, 'ServiceUnavailable', `${name} takes no more at the moment: it refused the request unread`, {
+      details: { retryAfterSeconds: 1 },
+    }),
+  )
+
+export const brokenOff = ({ name, why }: Backend, error: Failure): ApiError =>
+  because(
+    error,
+    new ApiError(
+      502,
+      'BadGateway',
+      `${name} broke off before it answered: ${why(error)}; the request may have been carried out`,
+    ),
+  )
+
+export const notAgreed = ({ name }: Backend): ApiError =>
+  new ApiError(502, 'BadGateway', `${name} did not agree to the upgrade, and did not say why`)
+
+export const tooLate = ({ name }: Backend, milliseconds: number): ApiError =>
+  new ApiError(
+    504,
+    'Timeout',
+    `${name} did not answer within ${milliseconds / 1000} s; the request may have been carried out`,
+    {
+      details: {},
+    },
+  )
+
+export const refusedUs = ({ name }: Backend): ApiError =>
+  new ApiError(502, 'BadGateway', `${name} refused the gateway's own credentials: its operator has to look after them`)
+
+export const noCredentials = ({ name }: Backend, error: Failure): ApiError =>
+  because(
+    error,
+    new ApiError(
+      502,
+      'BadGateway',
+      `the gateway has no credentials for ${name}: its operator finds the reason in its log`,
+    ),
+  )
+
+/** The reason itself is the operator's to read: it may have paths, addresses and words of other programs in it. */
+const because = (cause: Error, told: ApiError): ApiError => Object.assign(told, { cause })
+
+export const redirected = ({ name }: Backend): ApiError =>
+  new ApiError(502, 'BadGateway', `${name} answered with a redirect, which is neither followed nor passed on`)
+
+export const isAboutCertificates = (code: string) =>
+  /CERT|SELF_SIGNED|UNABLE_TO_|ERR_TLS|ERR_SSL|EPROTO|HOSTNAME_MISMATCH|INVALID_(CA|PURPOSE)/.test(code)

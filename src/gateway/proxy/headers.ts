@@ -1,0 +1,227 @@
+// What of a request's headers a cluster sees, and of its answer's the client: whom it is for is said here alone. Pure.
+
+import { badRequest, forbiddenPath } from '../../api/errors.ts'
+import type { Request } from '../../serving/exchange.ts'
+import type { Principal } from '../auth/principal.ts'
+
+export type Prefixes = { readonly userPrefix: string; readonly groupPrefix: string }
+
+/** Hop by hop, ours to set, or somebody else's way to say who one is. */
+const dropped = new Set([
+  'authorization',
+  'proxy-authorization',
+  'proxy-authenticate',
+  'proxy-connection',
+  'connection',
+  'keep-alive',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'content-length', // how a body is framed is said anew, by what is sent
+  'upgrade',
+  'http2-settings',
+  'expect',
+  'host',
+  'cookie',
+  'forwarded',
+  'audit-id',
+  'x-real-ip',
+  'x-access-token',
+  'x-email',
+  'x-groups',
+  'x-id-token',
+  'x-original-url',
+  'x-rewrite-url',
+  'x-http-method-override',
+])
+/**
+ * Headers in which proxies and load balancers say who a request is from. A cluster behind such a proxy may believe them,
+ * whoever wrote them: nginx, oauth2-proxy, Authelia, Kong, Envoy, Pomerium, Vouch, Traefik and the clouds' own.
+ */
+const droppedBeginnings = [
+  ':',
+  'x-remote-',
+  'x-forwarded-',
+  'x-auth-',
+  'x-authenticated-',
+  'x-authentik-',
+  'x-client-cert',
+  'x-client-dn',
+  'x-client-verify',
+  'x-consumer-',
+  'x-credential-',
+  'x-envoy-',
+  'x-goog-authenticated-',
+  'x-goog-iap-',
+  'x-amzn-oidc-',
+  'x-amzn-mtls-',
+  'x-ms-client-principal',
+  'x-ms-token-',
+  'x-pomerium-',
+  'x-ssl-',
+  'x-tls-client-',
+  'x-user',
+  'x-vouch-',
+  'x-webauth-',
+  'cf-access-',
+  'client-cert',
+  'remote-',
+  'ssl-client-',
+  'tailscale-user-',
+]
+const bearerProtocol = 'base64url.bearer.authorization.k8s.io.'
+
+/** Some servers take _ for -, so both count as one here. */
+const plain = (name: string) => name.toLowerCase().replaceAll('_', '-')
+
+/** What says where a request ends and whom it is for is not the next hop's to drop. */
+const notByConnection = ['content-length', 'transfer-encoding', 'host', 'authorization']
+
+/** Throws 403: acting as somebody else through a gateway is not a thing. 400: a header that hides how the request is framed. */
+export function checkInbound({ rawHeaders, headers: { connection } }: Request): void {
+  const named = namedByConnection(connection)
+  const hidden = named.size && notByConnection.find(name => named.has(name))
+  if (hidden) throw badRequest(`Connection must not name ${hidden}`)
+  for (let index = 0; index < rawHeaders.length; index += 2)
+    if (fateOf(rawHeaders[index] as string) === 'refused')
+      throw forbiddenPath('Impersonate headers are not taken: a gateway says itself whom a request is from')
+}
+
+type Fate = 'kept' | 'dropped' | 'protocols' | 'refused'
+
+/** Names are few, and the same in every request. */
+const fates = new Map<string, Fate>()
+const mostFates = 1000
+
+function fateOf(sent: string): Fate {
+  const known = fates.get(sent)
+  if (known) return known
+  const name = plain(sent)
+  const fate = name.startsWith('impersonate-')
+    ? 'refused'
+    : dropped.has(name) || droppedBeginnings.some(one => name.startsWith(one))
+      ? 'dropped'
+      : name === 'sec-websocket-protocol'
+        ? 'protocols'
+        : 'kept'
+  if (fates.size < mostFates) fates.set(sent, fate)
+  return fate
+}
+
+export type Outbound = {
+  readonly request: Request
+  readonly principal: Principal
+  readonly prefixes: Prefixes
+  readonly authorization: string | undefined
+  readonly auditId: string
+}
+
+/** Adds name, value, name, value. Throws 403 where the cluster would take the name for one of its own. */
+export function requestHeaders(
+  headers: string[],
+  { request, principal, prefixes, authorization, auditId }: Outbound,
+): void {
+  const { rawHeaders, socket } = request
+  const named = namedByConnection(request.headers.connection)
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index] as string
+    const fate = fateOf(name)
+    if (fate === 'dropped' || fate === 'refused' || (named.size && named.has(plain(name)))) continue
+    const value = rawHeaders[index + 1] as string
+    if (fate === 'kept') headers.push(name, value)
+    else headers.push(...protocols(value))
+  }
+  headers.push('X-Forwarded-For', socket.remoteAddress ?? '', 'Audit-ID', auditId)
+  if (authorization !== undefined) headers.push('Authorization', authorization)
+  for (const one of impersonation(principal, prefixes)) headers.push(one)
+}
+
+const none: ReadonlySet<string> = new Set()
+
+function namedByConnection(connection: string | undefined): ReadonlySet<string> {
+  if (connection === undefined || /^keep-alive$/i.test(connection)) return none
+  return new Set(connection.split(',').map(one => plain(one.trim())))
+}
+
+/** A browser can say its bearer in no other way; it has been looked at where it counts, and stays here. */
+function protocols(value: string): string[] {
+  const kept = value
+    .split(',')
+    .map(one => one.trim())
+    .filter(one => one !== '' && !one.toLowerCase().startsWith(bearerProtocol))
+  return kept.length ? ['Sec-WebSocket-Protocol', kept.join(', ')] : []
+}
+
+const made = new WeakMap<Principal, { readonly prefixes: Prefixes; readonly headers: readonly string[] }>()
+
+/** Nobody is a user or in a group of the cluster's own, except that they are authenticated (D33). */
+function impersonation(principal: Principal, prefixes: Prefixes): readonly string[] {
+  const kept = made.get(principal)
+  if (kept?.prefixes === prefixes) return kept.headers
+  const { caller, keyUid, jti } = principal
+  const user = `${prefixes.userPrefix}${caller.username}`
+  if (user === '' || user.startsWith('system:'))
+    throw forbiddenPath(`User "${user}" would be one of the cluster's own, and is not passed on`)
+  const groups = caller.groups
+    .map(group => (group === everyone ? group : `${prefixes.groupPrefix}${group}`))
+    .filter(group => group === everyone || !group.startsWith('system:'))
+  const headers = [
+    ['Impersonate-User', user],
+    ...[...new Set([...groups, everyone])].map(group => ['Impersonate-Group', group]),
+    ...(caller.uid ? [['Impersonate-Uid', caller.uid]] : []),
+    [`Impersonate-Extra-${encodeURIComponent('authentication.platform.sh/key')}`, keyUid],
+    ...(jti === undefined
+      ? []
+      : [[`Impersonate-Extra-${encodeURIComponent('authentication.platform.sh/token')}`, jti]]),
+  ].flatMap(([name = '', value = '']) => [name, bytes(value)])
+  made.set(principal, { prefixes, headers })
+  return headers
+}
+
+const everyone = 'system:authenticated'
+
+/** Names travel as UTF-8, as every Go server reads them. Throws 403 for what no header can say. */
+function bytes(value: string): string {
+  if (/[\x00-\x1f\x7f]/.test(value) || value.trim() !== value)
+    throw forbiddenPath('a name with control characters or blanks around it cannot be passed on to a cluster')
+  return /[^\x00-\x7f]/.test(value) ? Buffer.from(value).toString('latin1') : value
+}
+
+const answerDropped = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'proxy-authenticate',
+  'transfer-encoding',
+  'trailer',
+  'upgrade',
+  'te',
+  'alt-svc',
+  'set-cookie',
+  'audit-id',
+])
+
+const answerFates = new Map<string, boolean>()
+
+function isPassedOn(sent: string): boolean {
+  const known = answerFates.get(sent)
+  if (known !== undefined) return known
+  const is = !answerDropped.has(plain(sent))
+  if (answerFates.size < mostFates) answerFates.set(sent, is)
+  return is
+}
+
+/** Cookies and other ways to a cluster would be taken for the gateway's: all its clusters are one place to a client. */
+export function answerHeaders(
+  auditId: string,
+  rawHeaders: readonly string[],
+  connection: string | undefined,
+): string[] {
+  const named = namedByConnection(connection)
+  const headers = ['Audit-Id', auditId]
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index] as string
+    if (isPassedOn(name) && !(named.size && named.has(plain(name)))) headers.push(name, rawHeaders[index + 1] as string)
+  }
+  return headers
+}

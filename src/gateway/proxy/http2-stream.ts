@@ -1,0 +1,70 @@
+// The answer on one stream of a shared connection, told as one on a connection of its own would be. shared.ts asks.
+
+import { type ClientHttp2Stream, constants } from 'node:http2'
+import { BadAnswer } from './answer-reader.ts'
+import type { Listening } from './connections.ts'
+import { failed } from './http2-connect.ts'
+
+type Carrier = {
+  readonly isReused: boolean
+  /** The last stream that the cluster looked at, or will: it says so when it says goodbye. */
+  readonly lastSeen: () => number
+}
+
+/** It did not look at the request: it has no room, or wants it by HTTP/1.1, which is tried in the end. */
+const refusals = [constants.NGHTTP2_REFUSED_STREAM, constants.NGHTTP2_HTTP_1_1_REQUIRED]
+
+export function listenTo(stream: ClientHttp2Stream, listening: Listening, carrier: Carrier): { isWanted: boolean } {
+  const answer = { isWanted: true }
+  let hasAnswered = false
+  let left: number | undefined
+  let error: Error | undefined
+  // Node tells of a stream that was reset without an error as of one that has ended, but only when it has closed.
+  let isWhole = false
+  const push = stream.push.bind(stream)
+  stream.push = (chunk, encoding) => {
+    if (chunk === null && !stream.closed) isWhole = true
+    return push(chunk, encoding)
+  }
+  stream.on('response', (headers, _flags, raw) => {
+    hasAnswered = true
+    const { ':status': status = 502, 'content-length': size } = headers
+    // These have no body; the length is that of what is not sent.
+    left = size === undefined || status === 204 || status === 304 ? undefined : Number(size)
+    if (answer.isWanted) listening.head({ status, rawHeaders: withoutPseudo(raw ?? []), connection: undefined })
+    // Not before: what came in one piece with the head would be told before it.
+    stream.on('data', (chunk: Buffer) => {
+      if (left !== undefined) left -= chunk.length
+      if (answer.isWanted) listening.data(chunk)
+    })
+  })
+  stream.on('end', () => {
+    // One that is reset is told of when it closes.
+    if (!answer.isWanted || !hasAnswered || !isWhole || stream.rstCode !== constants.NGHTTP2_NO_ERROR) return
+    if (left) {
+      error = new BadAnswer('it is shorter than it says')
+      return
+    }
+    answer.isWanted = false
+    listening.end()
+  })
+  stream.on('error', cause => {
+    error ??= cause
+  })
+  stream.on('close', () => {
+    if (!answer.isWanted) return
+    answer.isWanted = false
+    const isBehind = stream.id === undefined || stream.id > carrier.lastSeen()
+    const isRefused = !hasAnswered && (isBehind || refusals.includes(stream.rstCode))
+    const how = { isStale: !hasAnswered && (carrier.isReused || isRefused), isConnected: !isRefused, isRefused }
+    listening.failed(error ?? failed('the connection was broken off', 'ECONNRESET'), how)
+  })
+  return answer
+}
+
+function withoutPseudo(raw: readonly string[]): string[] {
+  const kept: string[] = []
+  for (let index = 0; index < raw.length; index += 2)
+    if (!raw[index]?.startsWith(':')) kept.push(raw[index] as string, raw[index + 1] as string)
+  return kept
+}

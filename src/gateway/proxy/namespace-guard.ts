@@ -1,0 +1,25 @@
+// A space is a namespace of a cluster: discovery and what is inside that namespace pass, nothing else (D33). Pure.
+
+import { forbiddenPath } from '../../api/errors.ts'
+import { placeName, type Route } from './routes.ts'
+
+const discovery = /^\/(api(\/v1)?|apis(\/[^/]+){0,2}|openapi(\/.*)?|version)?\/?$/
+
+/** Throws 403. */
+export function confine(route: Route, namespace: string): void {
+  if (isInside(route, namespace)) return
+  throw forbiddenPath(
+    `${placeName(route.place)} is the namespace "${namespace}": only discovery and paths inside that namespace are for it`,
+  )
+}
+
+function isInside({ act, path }: Route, namespace: string): boolean {
+  if (!('resource' in act)) return act.verb === 'get' && discovery.test(path)
+  const isItself = act.group === '' && act.resource === 'namespaces'
+  if (isItself) return act.verb === 'get' && act.name === namespace && !act.subresource && !act.namespace
+  // What was read and what is sent say the same, to the letter.
+  return (
+    act.namespace === namespace &&
+    /^\/(?:api\/v1|apis\/[^/]+\/[^/]+)$/.test(path.split(`/namespaces/${namespace}/`)[0] ?? '')
+  )
+}

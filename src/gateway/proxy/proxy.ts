@@ -1,0 +1,202 @@
+// Hands a request on to a cluster and its answer back, as they come: nothing is gathered, and nobody is sent more than they take.
+
+import type { IncomingMessage } from 'node:http'
+import { breakOff } from '../../serving/abort-response.ts'
+import { type Ready, redirected, refusedUs, tooLate } from './backend.ts'
+import { ask, type Call, type Connect, type Listening } from './connections.ts'
+import { Failed, failure } from './upstream-error.ts'
+import {
+  type Forwarding,
+  hasBody,
+  onTheWay,
+  openRequest,
+  passUp,
+  readyOf,
+  streamHeadersOf,
+  textOf,
+} from './upstream-request.ts'
+import { countStream, openPace } from './slow-client-timeout.ts'
+import { begin, openPassing, type Passing, type Sent } from './response-relay.ts'
+import { takePlace } from './http2-pool.ts'
+
+/** Resolves when the answer is out, or the client is gone. Rejects with an ApiError before anything was sent. */
+export async function forward(forwarding: Forwarding): Promise<void> {
+  const { exchange } = forwarding
+  countStream(forwarding)
+  const sent = await answerOf(forwarding)
+  if (sent === undefined) return // the client left
+  if (exchange.response.headersSent) return sent.drop() // it was cut, and told why
+  await sent.pass()
+  if (!exchange.request.complete) exchange.request.resume() // answered early: what still comes is let go
+}
+
+/** A cluster that is about to end refuses what it gets, on one connection after the other perhaps. Then HTTP/1.1 is tried. */
+const mostRefused = 3
+
+/**
+ * Tries once more where that can do no harm: on a connection that had ended, and with fresh credentials. What the cluster did
+ * not look at, as it said itself, is tried a few times.
+ */
+async function answerOf(forwarding: Forwarding): Promise<Sent | undefined> {
+  const { exchange, backend } = forwarding
+  const isRepeatable = exchange.method === 'GET' && !hasBody(exchange.request)
+  let isFresh = false
+  let refusal: Error | undefined
+  for (let [attempt, refused] = [0, 0]; ; attempt++) {
+    const mayRepeat = isRepeatable && attempt === refused
+    const sent = await send(forwarding, { isFresh, isAlone: refused === mostRefused }).catch(error => {
+      if (!(error instanceof Failed)) throw error
+      isFresh = error.isStale
+      if (error.isRefused && isRepeatable && refused < mostRefused) {
+        refused++
+        refusal = error.told
+        return undefined
+      }
+      if (mayRepeat && error.isStale) return undefined
+      throw refusal ?? error.told
+    })
+    if (sent === 'gone') return undefined
+    if (!sent) continue
+    const { status } = sent
+    if (status === 401) {
+      sent.drop()
+      if (backend.refuse() && mayRepeat) continue
+      throw refusedUs(backend)
+    }
+    if (status >= 300 && status < 400 && status !== 304) {
+      sent.drop()
+      throw redirected(backend)
+    }
+    return sent
+  }
+}
+
+/** `isAlone`: on no shared connection. */
+type Sending = { readonly isFresh: boolean; readonly isAlone: boolean }
+
+async function send(forwarding: Forwarding, { isFresh, isAlone }: Sending): Promise<Sent | 'gone'> {
+  const ready = await readyOf(forwarding)
+  const { exchange, route } = forwarding
+  if (exchange.closed) return 'gone'
+  if (!ready.connect || hasBody(exchange.request)) return sendRequest(forwarding, ready, isFresh)
+  const mayShare = route.isLong && !isAlone && exchange.request.method === 'GET'
+  const shared = mayShare ? await share(forwarding, ready, isFresh) : undefined
+  if (shared === 'gone') return shared
+  return sendAlone(forwarding, shared ?? sendText(forwarding, ready, isFresh))
+}
+
+type Begin = (listening: Listening) => Call
+
+/** Most requests have no body. They go out on connections of our own: Node's client takes three times as long for them. */
+function sendText(forwarding: Forwarding, ready: Ready, isFresh: boolean): Begin {
+  const { exchange, route, timeouts } = forwarding
+  const text = textOf(forwarding, ready)
+  const { method = 'GET' } = exchange.request
+  const asked = { method, text, connectWithin: timeouts.connect, isFresh, isLong: route.isLong }
+  return listening => ask(ready.connect as Connect, { ...asked, retired: ready.retired }, listening)
+}
+
+/** What may go on for hours shares a connection where it can: two of its own are most of what it costs. undefined: it cannot. */
+async function share(forwarding: Forwarding, ready: Ready, isFresh: boolean): Promise<Begin | 'gone' | undefined> {
+  const { exchange, backend, timeouts } = forwarding
+  if (!ready.share) return undefined
+  const headers = streamHeadersOf(forwarding, ready)
+  if (!headers) return undefined
+  const isGone = () => exchange.closed || exchange.response.headersSent
+  const wanted = { server: backend.server, connectWithin: timeouts.connect, isFresh, retired: ready.retired }
+  const place = await takePlace(ready.share, { ...wanted, isGone }).catch(error => {
+    throw failure(forwarding, error as Error, { isStale: false, isConnected: false })
+  })
+  if (isGone()) {
+    place?.leave()
+    return 'gone'
+  }
+  if (!place) return undefined
+  return listening => {
+    try {
+      return place.ask(headers, listening)
+    } catch {
+      // HTTP/2 says some headers once that a client may say twice.
+      return sendText(forwarding, ready, isFresh)(listening)
+    }
+  }
+}
+
+function sendAlone(forwarding: Forwarding, begin: Begin): Promise<Sent | 'gone'> {
+  const { exchange, backend, route, timeouts } = forwarding
+  return new Promise((resolve, reject) => {
+    let timer: NodeJS.Timeout | undefined
+    let passing: Passing | undefined
+    const call = begin({
+      head(head) {
+        clearTimeout(timer)
+        passing = openPassing(forwarding, head, call)
+        resolve(passing)
+      },
+      data: chunk => passing?.data(chunk),
+      end: () => passing?.end(),
+      failed(error, how) {
+        clearTimeout(timer)
+        if (passing) return passing.broken()
+        reject(failure(forwarding, error, how))
+      },
+    })
+    const late = () => {
+      call.drop()
+      reject(new Failed(tooLate(backend, timeouts.answer)))
+    }
+    if (!route.isLong) timer = setTimeout(late, timeouts.answer)
+    exchange.onClosed(() => {
+      clearTimeout(timer)
+      call.drop()
+      if (passing) passing.broken()
+      else resolve('gone')
+    })
+  })
+}
+
+/** With a body, or through a proxy. */
+function sendRequest(forwarding: Forwarding, ready: Ready, isFresh: boolean): Promise<Sent | 'gone'> {
+  const { exchange, backend, route, timeouts } = forwarding
+  if (isFresh)
+    for (const sockets of Object.values(ready.agent.freeSockets)) for (const one of sockets ?? []) one.destroy()
+  const outgoing = openRequest(forwarding, ready)
+  return new Promise((resolve, reject) => {
+    const answered = onTheWay(outgoing, forwarding, {
+      within: route.isLong ? undefined : timeouts.answer,
+      late: () => reject(new Failed(tooLate(backend, timeouts.answer))),
+      gone: () => resolve('gone'),
+      failed(error, isConnected) {
+        reject(failure(forwarding, error, { isStale: outgoing.reusedSocket, isConnected }))
+      },
+    })
+    outgoing.on('response', (answer: IncomingMessage) => {
+      answered()
+      const drop = () => void outgoing.destroy()
+      outgoing.on('error', () => breakOff(exchange.response))
+      resolve({ status: answer.statusCode ?? 502, drop, pass: () => passOn(forwarding, answer, drop) })
+    })
+    if (hasBody(exchange.request)) passUp(exchange.request, outgoing)
+    else outgoing.end()
+  })
+}
+
+function passOn(forwarding: Forwarding, answer: IncomingMessage, drop: () => void): Promise<void> {
+  const { exchange } = forwarding
+  const { statusCode = 502, rawHeaders, headers } = answer
+  begin(forwarding, { status: statusCode, rawHeaders, connection: headers.connection })
+  return new Promise(resolve => {
+    const pace = openPace(forwarding, () => {
+      breakOff(exchange.response)
+      drop()
+      resolve()
+    })
+    exchange.onClosed(() => {
+      if (!answer.readableEnded) drop()
+      resolve()
+    })
+    answer.on('error', () => breakOff(exchange.response))
+    answer.on('pause', pace.waits).on('resume', pace.took).on('end', pace.waits)
+    answer.pipe(exchange.response)
+  })
+}

@@ -1,0 +1,168 @@
+// Where a request goes and what it does there (D33): from its path alone, before anyone asks who it is from. gateway.ts calls it.
+
+import { ApiError, badRequest } from '../../api/errors.ts'
+import type { Question } from '../../api/kind.ts'
+import { isPlaceName } from '../../api/names.ts'
+import { parsePath } from '../../api/paths.ts'
+import type { Act, Place } from '../../auth/authz/scope.ts'
+import { type Exchange, isSet, type Query, type Request } from '../../serving/exchange.ts'
+
+export type Route = {
+  readonly place: Exclude<Place, { target: 'Management' }>
+  /** Behind the place, as sent; at least `/`. */
+  readonly path: string
+  /** With its question mark; '' without one. */
+  readonly query: string
+  readonly act: Act
+  /** Whether it may go on for hours: watches, logs that are followed, exec and the like. */
+  readonly isLong: boolean
+}
+
+const root = /^\/kubernetes\/(?:cluster|project)\//
+const shape =
+  /^\/kubernetes\/(?:cluster\/([^/]+)|project\/([^/]+)\/virtualcluster\/([^/]+)|project\/([^/]+)\/space\/([^/]+))(\/.*)?$/
+/** What servers read differently: encoded slashes, backslashes and dots, anything that is no printable ASCII, a fragment. */
+const doubtful = /%(?:2f|5c|2e|[01][0-9a-f]|7f)|[^\x21-\x7e]|[\\#]/i
+const escapes = /%(?![0-9a-f]{2})/i
+const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
+
+/** Whoever sent it may have left out where to, or misspelt it. */
+export const noPlace = (before = '') =>
+  new ApiError(
+    404,
+    'NotFound',
+    `${before}the paths of a gateway are /kubernetes/cluster/<cluster>/…, /kubernetes/project/<project>/virtualcluster/<name>/… and /kubernetes/project/<project>/space/<name>/…`,
+    { details: {} },
+  )
+
+/** For a listener that has other paths too. */
+export const isGatewayPath = (url: string | undefined): boolean => root.test(url ?? '')
+
+/** Throws 400 for what cannot be read in one way only, 404 for what is no place. */
+export function routeOf({ request, path, query, method }: Exchange): Route {
+  checkSpelling(request, path)
+  const found = shape.exec(path)
+  if (!found) throw noPlace()
+  const [, cluster, project, virtualCluster, itsProject, space, rest = '/'] = found
+  for (const one of [cluster, project, virtualCluster, itsProject, space])
+    if (one !== undefined && !isPlaceName(one)) throw badRequest(`the path names "${one}", which nothing is called`)
+  const place: Route['place'] =
+    cluster !== undefined
+      ? { target: 'Cluster', cluster }
+      : virtualCluster !== undefined
+        ? { target: 'ProjectVirtualCluster', project: project ?? '', virtualCluster }
+        : { target: 'ProjectSpace', project: itsProject ?? '', space: space ?? '' }
+  const mark = request.url?.indexOf('?') ?? -1
+  const act = actOf(method, rest, query)
+  return {
+    place,
+    path: rest,
+    query: mark === -1 ? '' : (request.url ?? '').slice(mark),
+    act,
+    isLong: isLong(act, query),
+  }
+}
+
+function checkSpelling({ url = '', method = '', rawHeaders, httpVersionMajor }: Request, path: string): void {
+  // TRACE would send the gateway's own credentials back; the others mean nothing to a cluster.
+  if (!methods.has(method)) throw new ApiError(405, 'MethodNotAllowed', `${method} is not passed on to a cluster`)
+  if (!url.startsWith('/')) throw badRequest('the request target must be a path: absolute-form is for proxies')
+  if (doubtful.test(path) || escapes.test(path) || /[^\x21-\x7e]/.test(url))
+    throw badRequest('the path has encoded slashes, dots or control characters, or characters that are no ASCII')
+  if (path.includes('%') && !isDecodable(path)) throw badRequest('what is encoded in the path must be UTF-8')
+  // Some servers cut a segment at its semicolon: to them `..;` is `..`.
+  if (/;|%3b/i.test(path)) throw badRequest('the path has a semicolon')
+  if (path.includes('//') || /\/\.\.?(\/|$)/.test(path))
+    throw badRequest('the path has empty segments, . or ..: send it as it is meant')
+  if (url.length > path.length) checkQuery(url.slice(path.length))
+  if (httpVersionMajor === 1 && countOf(rawHeaders, 'host') !== 1)
+    throw badRequest('the request must have one Host header')
+}
+
+/** A cluster leaves out pairs with a semicolon or a wrong escape, and of two it may take the other one. */
+function checkQuery(query: string): void {
+  if (query.includes(';') || !isDecodable(query || '?'))
+    throw badRequest('the query has a semicolon, or something encoded that is no UTF-8')
+  const names = new URLSearchParams(query)
+  for (const name of ['fieldSelector', 'labelSelector', 'watch'])
+    if (names.getAll(name).length > 1) throw badRequest(`the query says ${name} twice`)
+}
+
+function isDecodable(path: string): boolean {
+  try {
+    return decodeURIComponent(path) !== ''
+  } catch {
+    return false
+  }
+}
+
+function countOf(rawHeaders: readonly string[], wanted: string): number {
+  let found = 0
+  for (let index = 0; index < rawHeaders.length; index += 2) if (rawHeaders[index]?.toLowerCase() === wanted) found++
+  return found
+}
+
+const verbs: { readonly [method: string]: readonly [named: string, all: string] } = {
+  GET: ['get', 'list'],
+  POST: ['create', 'create'],
+  PUT: ['update', 'update'],
+  PATCH: ['patch', 'patch'],
+  DELETE: ['delete', 'deletecollection'],
+}
+/** Of a namespace itself, though they look like something in it. */
+const ofNamespaces = new Set(['status', 'finalize'])
+
+/** As Kubernetes reads a path; what it would not take for a resource is a path. */
+function actOf(method: string, path: string, query: Query): Act {
+  const address = parsePath(path)
+  const lower = method.toLowerCase()
+  if (address?.type !== 'resource') return { verb: lower, path: address?.path ?? path }
+  const { group, resource, namespace, name, subresource, watch } = address
+  if (group === '' && namespace && !name && ofNamespaces.has(resource))
+    return {
+      verb: verbs[method]?.[0] ?? lower,
+      group,
+      resource: 'namespaces',
+      subresource: resource,
+      namespace,
+      name: namespace,
+    }
+  const isWatch = method === 'GET' && (watch || (!name && isSet(query, 'watch')))
+  const verb = isWatch ? 'watch' : (verbs[method]?.[name ? 0 : 1] ?? lower)
+  const meant = name || (verb === 'list' || verb === 'watch' ? selected(query) : '')
+  return {
+    verb,
+    group,
+    resource,
+    namespace,
+    ...(meant ? { name: meant } : {}),
+    ...(subresource ? { subresource } : {}),
+  }
+}
+
+/** A list or watch of one name is about that name. */
+const selected = (query: Query): string =>
+  /(?:^|,)metadata\.name==?([^,!=]+)(?:,|$)/.exec(query.get('fieldSelector') ?? '')?.[1] ?? ''
+
+const long = new Set(['exec', 'attach', 'portforward', 'proxy'])
+
+function isLong(act: Act, query: Query): boolean {
+  if (act.verb === 'watch') return true
+  if (!('resource' in act)) return false
+  return long.has(act.subresource ?? '') || (act.subresource === 'log' && isSet(query, 'follow'))
+}
+
+/** The same, as the audit log asks it. */
+export function questionOf({ act, path }: Pick<Route, 'act' | 'path'>): Question {
+  if (!('resource' in act)) return { verb: act.verb, path }
+  const { verb, ...target } = act
+  return { verb, target }
+}
+
+/** The place in words. */
+export function placeName(place: Route['place']): string {
+  if (place.target === 'Cluster') return `cluster ${place.cluster}`
+  return place.target === 'ProjectSpace'
+    ? `space ${place.space} of project ${place.project}`
+    : `virtual cluster ${place.virtualCluster} of project ${place.project}`
+}

@@ -1,0 +1,52 @@
+// How long a client may take for a piece of an answer. Who takes nothing would hold a place among those under way for ever. passing.ts and forward.ts ask.
+
+import type { Socket } from 'node:net'
+import type { Exchange } from '../../serving/exchange.ts'
+import type { Forwarding } from './upstream-request.ts'
+
+export type Pace = {
+  /** The client has to take something before it is given more. */
+  waits(): void
+  /** It did. */
+  took(): void
+}
+
+/** Streams are counted apart, and may be followed as slowly as anybody likes. */
+const none: Pace = { waits: () => {}, took: () => {} }
+
+/** `late`: it took too long for one piece, of some 64 KiB. */
+export function openPace({ exchange, route, timeouts }: Forwarding, late: () => void): Pace {
+  if (route.isLong) return none
+  let timer: NodeJS.Timeout | undefined
+  const took = () => {
+    clearTimeout(timer)
+    timer = undefined
+  }
+  const wait = () => {
+    const isItsTurn = !isInLine(exchange)
+    timer = setTimeout(() => (isItsTurn ? late() : wait()), timeouts.take).unref()
+  }
+  exchange.onClosed(took)
+  return {
+    waits() {
+      if (!exchange.closed && !timer) wait()
+    },
+    took,
+  }
+}
+
+/** How many streams are under way on a connection by HTTP/1.1. */
+const streams = new WeakMap<Socket, number>()
+
+/** Nothing waits in line behind it for long: it may never end. */
+export function countStream({ exchange, route }: Forwarding): void {
+  const { socket, httpVersionMajor } = exchange.request
+  if (!route.isLong || httpVersionMajor !== 1) return
+  const add = (by: number) => void streams.set(socket, (streams.get(socket) ?? 0) + by)
+  add(1)
+  exchange.onClosed(() => add(-1))
+}
+
+/** An answer that waits behind another one of its connection (pipelining) cannot be taken yet, and those before it have a pace of their own. */
+const isInLine = ({ request, response }: Exchange) =>
+  request.httpVersionMajor === 1 && response.socket === null && !streams.get(request.socket)

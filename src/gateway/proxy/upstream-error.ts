@@ -1,0 +1,25 @@
+// A request that a cluster did not answer: what the client is told, and whether it may be asked once more. forward.ts decides.
+
+import { brokenOff, notReached, refusedUnread } from './backend.ts'
+import type { How } from './connections.ts'
+import type { Forwarding } from './upstream-request.ts'
+
+export class Failed extends Error {
+  readonly told: Error
+  /** The connection had been used before, and nothing came of this request. */
+  readonly isStale: boolean
+  readonly isRefused: boolean
+  constructor(told: Error, { isStale = false, isRefused = false }: Partial<How> = {}) {
+    super(told.message)
+    this.told = told
+    this.isStale = isStale
+    this.isRefused = isRefused
+  }
+}
+
+/** A connection that had ended takes no request; but who broke it off in that moment may have heard a write. */
+export function failure({ exchange, backend }: Forwarding, error: Error, how: How): Failed {
+  if (how.isRefused) return new Failed(refusedUnread(backend, error), how)
+  const isHarmless = !how.isConnected || (how.isStale && exchange.method === 'GET')
+  return new Failed(isHarmless ? notReached(backend, error) : brokenOff(backend, error), how)
+}

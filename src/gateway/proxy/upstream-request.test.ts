@@ -1,0 +1,43 @@
+// What is not sent to a cluster, in whichever way: anything that could be taken for the end of a line.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Ready } from './backend.ts'
+import { type Forwarding, streamHeadersOf, textOf } from './upstream-request.ts'
+
+const ready = { authorization: 'Bearer of-the-gateway' } as Ready
+
+function asking({ path = '/api/v1/pods', headers = [] as string[] }): Forwarding {
+  const request = { method: 'GET', headers: {}, rawHeaders: headers, socket: { remoteAddress: '127.0.0.1' } }
+  const caller = { username: 'ada', groups: [], extra: {} }
+  return {
+    exchange: { request, auditId: 'a' },
+    route: { path, query: '?watch=true' },
+    principal: { caller },
+    prefixes: { userPrefix: '', groupPrefix: '' },
+    backend: { server: 'https://cluster.example/base' },
+  } as unknown as Forwarding
+}
+
+test('a request goes by HTTP/2 with its path, its headers and whom it is for', () => {
+  const sent = streamHeadersOf(asking({ headers: ['Accept', 'text/x', 'X-A', '\tü'] }), ready)
+  assert.equal(sent?.[':path'], '/base/api/v1/pods?watch=true')
+  assert.equal(sent?.accept, 'text/x')
+  assert.equal(sent?.['x-a'], '\tü')
+  assert.equal(sent?.['impersonate-user'], 'ada')
+})
+
+for (const [what, asked] of [
+  ['a path with a line end', { path: '/api\r\nX-A: b' }],
+  ['a path with half a line end', { path: '/api\nX-A: b' }],
+  ['a path with a zero', { path: '/api\0' }],
+  ['a name with a line end', { headers: ['X-A: b\r\nX-C', 'd'] }],
+  ['a value with a line end', { headers: ['X-A', 'b\r\nX-C: d'] }],
+  ['a value with half a line end', { headers: ['X-A', 'b\rX-C: d'] }],
+  ['a value with a zero', { headers: ['X-A', '\0'] }],
+] as const)
+  test(`${what} does not go by HTTP/2, and is refused as text`, () => {
+    const forwarding = asking(asked as { path?: string; headers?: string[] })
+    assert.equal(streamHeadersOf(forwarding, ready), undefined)
+    assert.throws(() => textOf(forwarding, ready), { code: 400 })
+  })

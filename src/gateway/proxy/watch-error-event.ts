@@ -1,0 +1,35 @@
+// The last word to a watch whose token counts no more: an ERROR event, as Kubernetes ends one. gateway.ts says it, passing.ts knows whether it can be said.
+
+import type { ApiError } from '../../api/errors.ts'
+import { breakOff } from '../../serving/abort-response.ts'
+import type { Exchange } from '../../serving/exchange.ts'
+import { statusOf } from '../../serving/respond.ts'
+import type { Head } from './answer-reader.ts'
+import type { Route } from './routes.ts'
+
+export type Parting = {
+  /** Ends the answer with a line; false: it is at no place for one. Absent: it takes none at all. */
+  say?: (line: string) => boolean
+}
+
+/** Who does not take it in time is broken off. */
+const takeWithin = 500
+
+/** False: it has to be broken off. */
+export function tellWhy({ say }: Parting, exchange: Exchange, why: ApiError): boolean {
+  const event = { type: 'ERROR', object: statusOf(why) }
+  if (why.code !== 401 || !say?.(`${JSON.stringify(event)}\n`)) return false
+  const timer = setTimeout(() => breakOff(exchange.response), takeWithin)
+  exchange.onClosed(() => clearTimeout(timer))
+  return true
+}
+
+/** Whether it is a watch in lines of JSON. */
+export function isInLines({ act }: Route, { status, rawHeaders }: Head): boolean {
+  if (act.verb !== 'watch' || status !== 200) return false
+  const headers = new Map<string, string>()
+  for (let index = 0; index < rawHeaders.length; index += 2)
+    headers.set((rawHeaders[index] as string).toLowerCase(), rawHeaders[index + 1] as string)
+  const isPlain = !headers.has('content-encoding') && !headers.has('content-length')
+  return isPlain && /^application\/json *(;|$)/i.test(headers.get('content-type') ?? '')
+}

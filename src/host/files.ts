@@ -1,0 +1,66 @@
+// Files as the command line keeps them: written whole, for their owner alone, by one program at a time. io.ts hands it on.
+
+import { access, constants, open, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { delimiter, dirname, join } from 'node:path'
+import type { Files } from '../cli/host.ts'
+import { unreadable, unwritable } from './fs-errors.ts'
+import { locked } from './file-lock.ts'
+import { makeDirectory } from './make-directory.ts'
+
+/** `tell`: says to whoever waits what for. */
+export const openFiles = (env: NodeJS.ProcessEnv, tell: (text: string) => void): Files => ({
+  read: path =>
+    readFile(path).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return undefined
+      // No word of who asks named it: that is no usage.
+      throw new Error(unreadable(path, error).message, { cause: error })
+    }),
+
+  async write(path, data) {
+    const temporary = `${path}.${process.pid}.tmp`
+    try {
+      makeDirectory(dirname(path))
+      const handle = await open(temporary, 'w', 0o600)
+      try {
+        await handle.chmod(0o600)
+        await handle.writeFile(data)
+        await handle.sync()
+      } finally {
+        await handle.close()
+      }
+      await rename(temporary, path)
+    } catch (error) {
+      await rm(temporary, { force: true }).catch(() => {})
+      throw unwritable(path, error)
+    }
+  },
+
+  async make(path, data) {
+    try {
+      await writeFile(path, data, { flag: 'wx', mode: 0o600, flush: true })
+      return true
+    } catch (error) {
+      const { code, message } = error as NodeJS.ErrnoException
+      if (code === 'EEXIST') return false
+      throw new Error(`cannot write ${path}: ${code === 'ENOENT' ? 'there is no such directory' : message}`)
+    }
+  },
+
+  remove: path => rm(path, { force: true }),
+
+  removeAll: path => rm(path, { force: true, recursive: true }),
+
+  locked: (path, work) => locked(path, work, { tell }),
+
+  async find(program) {
+    for (const directory of (env['PATH'] ?? '').split(delimiter).filter(Boolean)) {
+      const file = join(directory, program)
+      const isThere = await access(file, constants.X_OK).then(
+        () => true,
+        () => false,
+      )
+      if (isThere) return file
+    }
+    return undefined
+  },
+})

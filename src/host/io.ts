@@ -1,0 +1,63 @@
+// The world as commands see it: standard streams, files, environment, time. platform.ts hands it to them.
+
+import { randomBytes } from 'node:crypto'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Io } from '../cli/command.ts'
+import { forTerminal, plainLines } from '../cli/sanitize.ts'
+import { unreadable } from './fs-errors.ts'
+import { openFiles } from './files.ts'
+import { start } from './spawn.ts'
+
+const { stdin, stdout, stderr, env } = process
+/** Whoever reads our output may have seen enough; a disk that takes no more is a failure. */
+for (const stream of [stdout, stderr])
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') process.exit(0)
+    const why = error.code === 'ENOSPC' ? 'no space left on device' : error.message
+    if (stream === stdout) stderr.write(`platform: cannot write to standard output: ${why}\n`)
+    process.exit(1)
+  })
+
+/** Resolves when everything has gone out; what could not has ended the program by then. */
+export const printed = async () => {
+  // A write that failed is told behind this one, as an event.
+  for (const stream of [stdout, stderr]) await new Promise(resolve => stream.write('', () => setImmediate(resolve)))
+}
+
+// What others say is in it: nothing of that may move the cursor.
+const err = (text: string) => void stderr.write(plainLines(text))
+
+const textOf = (data: string | Uint8Array) => (typeof data === 'string' ? data : Buffer.from(data).toString())
+
+export const io: Io = {
+  out: data => void stdout.write(stdout.isTTY ? forTerminal(textOf(data)) : data),
+  err,
+  readFile: path => (path === '-' ? readAll(stdin) : readFile(path)).catch(named(path)),
+  listDirectory: async path => {
+    const entries = await readdir(path, { withFileTypes: true }).catch(named(path))
+    return entries.map(entry => (entry.isDirectory() ? `${entry.name}/` : entry.name)).toSorted()
+  },
+  env,
+  now: Date.now,
+  isTerminal: Boolean(stdout.isTTY),
+  hasColour: Boolean(stdout.isTTY) && !env['NO_COLOR'] && env['TERM'] !== 'dumb',
+  ...(stdin.isTTY && stderr.isTTY
+    ? { ask: async (question, how) => (await import('./prompt.ts')).ask(question, how) }
+    : {}),
+  random: size => randomBytes(size),
+  files: openFiles(env, err),
+  keychain: async () => (await import('./keychain.ts')).openKeychain(env),
+  start,
+  program: [process.execPath, join(import.meta.dirname, '../../bin/platform.js')],
+}
+
+async function readAll(stream: AsyncIterable<Buffer>): Promise<Uint8Array> {
+  const chunks: Buffer[] = []
+  for await (const chunk of stream) chunks.push(chunk)
+  return Buffer.concat(chunks)
+}
+
+const named = (path: string) => (error: unknown) => {
+  throw unreadable(path, error)
+}

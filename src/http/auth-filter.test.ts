@@ -1,0 +1,59 @@
+// What authorization leaves behind: the check of a write's target, and watches that lose their right.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Resource } from '../api/object.ts'
+import { SharedSecret } from '../kinds/shared-secret.ts'
+import type { Exchange } from '../serving/exchange.ts'
+import { type Access, checkTarget, keepJudging, type Standing } from './auth-filter.ts'
+
+const question = {
+  verb: 'delete',
+  target: { group: SharedSecret.group, resource: 'sharedsecrets', namespace: 'default', name: 'a' },
+}
+const object = (uid: string, user = 'ada'): Resource => ({
+  apiVersion: SharedSecret.apiVersion,
+  kind: 'SharedSecret',
+  metadata: { name: 'a', namespace: 'default', uid },
+  spec: { owner: { user } },
+})
+const caller = { username: 'ada', groups: [] }
+const standing = (granting?: Resource): Standing => ({
+  caller,
+  verdict: { answer: 'yes', reason: '', ...(granting ? { object: granting } : {}) },
+})
+const access = {
+  authenticate: () => caller,
+  authorizer: {
+    authorize: () => ({ answer: 'no', reason: '' }),
+    judge: (_: unknown, __: unknown, stored: Resource) => ({
+      allowed: (stored.spec as { owner: { user: string } }).owner.user === 'ada',
+      reason: '',
+    }),
+  },
+  rightsChanged: (callback: () => void) => {
+    callback()
+    return () => {}
+  },
+} as unknown as Access
+
+test('a right that an object gives is a right to that object, for as long as it gives it', () => {
+  assert.equal(checkTarget(access, standing(), question, SharedSecret), undefined, 'a role gave it')
+  const check = checkTarget(access, standing(object('one')), question, SharedSecret)
+  assert.ok(check)
+  check(object('one'))
+  assert.throws(() => check(object('two')), { code: 409 })
+  assert.throws(() => check(object('one', 'bob')), { code: 403 })
+  assert.throws(() => check(undefined), { code: 404 })
+})
+
+test('a watch that lost its right while it was being opened ends as soon as it is open', () => {
+  const exchange = { request: { headers: {}, httpVersionMajor: 1, socket: {} } } as unknown as Exchange
+  const watching = keepJudging(access, exchange, { ...question, verb: 'watch' }, standing())
+  let ended = false
+  watching.onLost(() => {
+    ended = true
+  })
+  watching.close()
+  assert.equal(ended, true)
+})

@@ -1,0 +1,222 @@
+// Who asks and may they: once for a request, and again for as long as a watch is open (D18, D27).
+
+import type { Caller } from '../api/caller.ts'
+import { type ApiError, type Cause, conflict, forbidden, forbiddenPath, notFound, unauthorized } from '../api/errors.ts'
+import type { Kind, Question } from '../api/kind.ts'
+import type { Selection, TargetCheck } from '../api/resources.ts'
+import { type Authenticate, missingKey, UnknownKey } from '../auth/authn/authenticate.ts'
+import type { Authorizer, Verdict } from '../auth/authz/authorize.ts'
+import { impersonate, isImpersonating } from '../auth/authn/impersonate.ts'
+import type { Audit } from '../serving/audit.ts'
+import type { Exchange, Request } from '../serving/exchange.ts'
+import { checkGuess, type Guard } from '../serving/unknown-key-limiter.ts'
+import type { KindFinder } from './request-info.ts'
+
+export type Access = {
+  readonly authenticate: Authenticate
+  readonly authorizer: Authorizer
+  readonly guard: Guard
+  readonly audit: Audit
+  /** What whoever comes should hear, such as that their key is about to end. */
+  readonly warningFor: (caller: Caller) => string | undefined
+  /** What a refusal tells the holder of a key about that key; undefined: nothing. */
+  readonly ownKey: (caller: Caller, question: Question) => readonly Cause[] | undefined
+  /** Calls back whenever somebody's rights may have changed; answers how to stop that. */
+  readonly rightsChanged: (callback: () => void) => () => void
+}
+
+/** What a request is allowed: all it asked for, or only what the selection keeps. */
+export type Standing = { readonly caller: Caller | undefined; readonly verdict: Exclude<Verdict, { answer: 'no' }> }
+
+/** Throws 401, 403, or 404 where even the name is not theirs to know. */
+export function judge(access: Access, exchange: Exchange, question: Question, find: KindFinder): Standing {
+  const holder = holderOf(access, exchange, question)
+  exchange.trail = access.audit.begin(exchange, question, holder)
+  const standing = standingOf(access, exchange, question, find, holder)
+  const warning = standing.caller && access.warningFor(standing.caller)
+  if (warning) exchange.warn(warning)
+  return standing
+}
+
+/** Authenticates and authorizes again after a wait: for a turn, for the body, or for a resourceVersion. */
+export function judgeAgain(access: Access, exchange: Exchange, question: Question, find: KindFinder): Standing {
+  const { request } = exchange
+  const holder = access.authenticate(request.headers.authorization, true, connectionOf(request))
+  return standingOf(access, exchange, question, find, holder)
+}
+
+function standingOf(
+  access: Access,
+  exchange: Exchange,
+  question: Question,
+  find: KindFinder,
+  holder: Caller | undefined,
+): Standing {
+  const { trail } = exchange
+  const caller = actingAs(access, exchange, holder)
+  const verdict = access.authorizer.authorize(caller, question)
+  if (trail) {
+    if (caller !== holder) trail.impersonated = caller
+    trail.allowed = verdict.answer !== 'no'
+    trail.reason = verdict.reason
+  }
+  if (verdict.answer !== 'no') return { caller, verdict }
+  throw caller ? refusal(access, caller, question, { ...verdict, find }) : missingKey()
+}
+
+/** Whose key it is. Unknown ones are counted by where they come from, and refused there after too many. */
+function holderOf({ authenticate, guard, audit }: Access, exchange: Exchange, question: Question): Caller | undefined {
+  const { request } = exchange
+  try {
+    if (isDoubled(request))
+      throw unauthorized('more than one Authorization header: which of them counts is not guessed')
+    return authenticate(request.headers.authorization, false, connectionOf(request))
+  } catch (error) {
+    exchange.trail = audit.begin(exchange, question, undefined)
+    if (error instanceof UnknownKey) {
+      const address = guard.addressOf(request)
+      checkGuess(guard, address)
+      guard.failed(address)
+    }
+    throw error
+  }
+}
+
+/** HTTP/2 makes a socket for every request, and one session for all of a connection; one that was taken back has none. HTTP/0.9 is let in, too. */
+const connectionOf = (request: Request): object =>
+  request.httpVersionMajor < 2
+    ? request.socket
+    : ((request as unknown as { stream?: { session?: object } }).stream?.session ?? request)
+
+/** Node keeps the first of several; whoever stands in front may go by the last. */
+function isDoubled({ headers, rawHeaders }: Request): boolean {
+  if (headers.authorization === undefined) return false
+  let found = 0
+  for (let index = 0; index < rawHeaders.length; index += 2)
+    if (rawHeaders[index]?.length === 13 && rawHeaders[index]?.toLowerCase() === 'authorization') found++
+  return found > 1
+}
+
+/** Impersonation is never ignored: acting as oneself where somebody else was meant would be a privilege bug. */
+function actingAs({ authorizer }: Access, { request }: Exchange, caller: Caller | undefined): Caller | undefined {
+  if (!isImpersonating(request.headers)) return caller
+  if (!caller) throw missingKey()
+  return impersonate(caller, request.headers, question => authorizer.judge(caller, question))
+}
+
+type Refusal = { readonly reason: string; readonly byScope?: true; readonly find: KindFinder }
+
+function refusal({ ownKey }: Access, caller: Caller, question: Question, { reason, byScope, find }: Refusal): ApiError {
+  const because = reason ? `: ${reason}` : ''
+  const { username } = caller
+  const causes = byScope ? [...scopeCauses(caller, reason), ...(ownKey(caller, question) ?? [])] : undefined
+  if ('path' in question)
+    return forbiddenPath(`User "${username}" cannot ${question.verb} path "${question.path}"${because}`, causes)
+  const { group, resource, subresource, namespace, name = '' } = question.target
+  const kind = find(group, 'v1', resource)
+  if (kind?.personal && name !== '') return notFound(kind, name)
+  const what = subresource ? `${resource}/${subresource}` : resource
+  const where = namespace ? `in the namespace "${namespace}"` : 'at the cluster scope'
+  const why = `User "${username}" cannot ${question.verb} resource "${what}" in API group "${group}" ${where}${because}`
+  return forbidden({ group, plural: resource, kind: resource }, name, why, causes)
+}
+
+/** For programs: the key's scope was the reason, and which key it was. An impersonated user does not hold the key (D25). */
+const scopeCauses = ({ key, username, impersonator }: Caller, message: string): readonly Cause[] => [
+  { reason: 'KeyScopeDenied', message },
+  ...(key === undefined || impersonator !== undefined
+    ? []
+    : [
+        { reason: 'KeyName', message: key },
+        { reason: 'KeyOwner', message: username },
+      ]),
+]
+
+export type Watching = {
+  /** The part of a selection that follows the caller's rights. */
+  readonly selection: Pick<Selection, 'only' | 'among' | 'refilter'>
+  /** Calls back when the watch may not go on; at once if that is so already. */
+  onLost(callback: () => void): void
+  close(): void
+}
+
+type Seen = Pick<Extract<Verdict, { readonly answer: 'only' }>, 'filter' | 'among'>
+const everything: Seen = { filter: () => true, among: () => undefined }
+const lookEvery = 1000
+
+/** Judges an open watch again: at every change of rights, and every second for keys that expire. */
+export function keepJudging(access: Access, exchange: Exchange, question: Question, first: Standing): Watching {
+  let seen: Seen | undefined = first.verdict.answer === 'only' ? first.verdict : undefined
+  const filtered = seen !== undefined
+  let isLost = false
+  let stop: () => void = () => {}
+  const lost = () => {
+    isLost = true
+    stop()
+  }
+  let again: () => void = () => {}
+  const look = () => {
+    const verdict = currentVerdict(access, exchange, question)
+    if (verdict.answer === 'no' || (verdict.answer === 'only' && !filtered)) return lost()
+    if (filtered) seen = verdict.answer === 'only' ? verdict : everything
+  }
+  const unsubscribe = access.rightsChanged(() => {
+    look()
+    again()
+  })
+  const timer = setInterval(look, lookEvery).unref()
+  return {
+    selection: filtered
+      ? {
+          only: object => seen?.filter(object) ?? false,
+          among: () => seen?.among(),
+          refilter: callback => {
+            again = callback
+            return () => {
+              again = () => {}
+            }
+          },
+        }
+      : {},
+    onLost: callback => {
+      stop = callback
+      // The right may have been lost while the watch was being opened.
+      if (isLost) callback()
+    },
+    close: () => {
+      unsubscribe()
+      clearInterval(timer)
+    },
+  }
+}
+
+function currentVerdict(access: Access, exchange: Exchange, question: Question): Verdict {
+  try {
+    const holder = access.authenticate(exchange.request.headers.authorization, true, connectionOf(exchange.request))
+    return access.authorizer.authorize(actingAs(access, exchange, holder), question)
+  } catch {
+    return { answer: 'no', reason: '' }
+  }
+}
+
+/**
+ * Binds a write to the object that gave the right to it. The registry calls it with the object it is about to change, also
+ * before a retry: another object may have the name by then, or the object another owner. undefined: a role gave the right.
+ */
+export function checkTarget(
+  { authorizer }: Access,
+  { caller, verdict }: Standing,
+  question: Question,
+  kind: Kind,
+): TargetCheck | undefined {
+  if (verdict.answer !== 'yes' || verdict.object === undefined || !('target' in question)) return undefined
+  const { uid } = verdict.object.metadata
+  const { name = '' } = question.target
+  return stored => {
+    if (!stored) throw notFound(kind, name)
+    if (stored.metadata.uid !== uid)
+      throw conflict(kind, name, 'the object was deleted and created again while the request was processed')
+    if (!authorizer.judge(caller, question, stored).allowed)
+      throw forbidden(kind, name, 'the object no longer grants this permission')
+  }
+}

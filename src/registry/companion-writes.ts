@@ -1,0 +1,136 @@
+// Objects that a change writes in its own commit, such as a token revocation (D33). update, delete, subresources and controllers commit through it.
+
+import { unavailable } from '../api/errors.ts'
+import type { Beside, Kind, Tools } from '../api/kind.ts'
+import { type JsonObject, type Metadata, type Resource, timestamp } from '../api/object.ts'
+import type { Document } from '../api/resources.ts'
+import { type Key, type Op, StoreError } from '../storage/store.ts'
+import { type Context, keyOf } from './context.ts'
+import { newMetadata } from './metadata.ts'
+import { encode, load, presentStored } from './object-codec.ts'
+
+type Change = { readonly old: Resource; readonly next: Resource | undefined; readonly tools: Tools }
+
+/** Commits a write together with the objects that it brings along. Rejects as the store does, about the write's own key. */
+export async function commitChange(ctx: Context, kind: Kind, write: Op, { old, next, tools }: Change): Promise<number> {
+  return (await commitAll(ctx, [write], () => kind.besides?.(old, next, tools) ?? [])).revision
+}
+
+/** An object that was written without a change that brought it along. */
+export type Written = { readonly verb: 'create' | 'update'; readonly kind: Kind; readonly document: Document }
+
+/** Writes objects by the same rules. */
+export async function commitAlone(
+  ctx: Context,
+  make: (tools: Tools) => readonly Beside[],
+): Promise<readonly Written[]> {
+  const tools = ctx.tools({ dryRun: false, warn: () => {} })
+  const { revision, planned } = await commitAll(ctx, [], () => make(tools))
+  return planned.map(({ op: { value, expect }, kind, object }) => ({
+    verb: expect === 0 ? 'create' : 'update',
+    kind,
+    document: presentStored(ctx, kind, { object, value, revision }),
+  }))
+}
+
+/**
+ * A merged object may change between read and commit. That race is not the client's, so it is retried here, whatever
+ * version the client named. Every retry means that another commit succeeded, so the limit is far beyond real load.
+ */
+async function commitAll(ctx: Context, writes: readonly Op[], make: () => readonly Beside[]): Promise<Committed> {
+  for (let attempt = 0; attempt < mostAttempts; attempt++) {
+    const planned = make().flatMap(beside => plan(ctx, beside) ?? [])
+    const ops = [...writes, ...planned.map(({ op }) => op)]
+    if (ops.length === 0) return { revision: ctx.store.revision, planned }
+    const release = reserve(ctx, planned)
+    try {
+      return { revision: await ctx.store.commit(ops), planned }
+    } catch (error) {
+      if (!planned.some(({ op, isMerged }) => isMerged && isAbout(error, op.key))) throw error
+    } finally {
+      release()
+    }
+  }
+  throw unavailable('too many concurrent changes; try again')
+}
+
+const mostAttempts = 1000
+
+type Put = Extract<Op, { readonly type: 'put' }>
+
+type Committed = { readonly revision: number; readonly planned: readonly Planned[] }
+
+type Planned = {
+  readonly kind: Kind
+  readonly object: Resource
+  readonly op: Put
+  /** Whether a lost race is retried. */
+  readonly isMerged: boolean
+  /** Set for a new object whose number is limited. */
+  readonly counted?: string | undefined
+}
+
+function plan(ctx: Context, beside: Beside): Planned | undefined {
+  const { kind, merge, limit } = beside
+  const fresh = complete(ctx, kind, beside.object)
+  const { namespace = '', name = '' } = fresh.metadata
+  const key = keyOf(kind, { namespace, name })
+  const entry = merge && ctx.store.get(key)
+  if (!entry) {
+    if (limit && countOf(ctx, key, limit) >= limit.most) return plan(ctx, limit.instead)
+    const op: Put = { type: 'put', key, value: encode(ctx, kind, fresh), expect: 0 }
+    return { kind, object: fresh, op, isMerged: merge !== undefined, counted: limit && termOf(key, limit) }
+  }
+  const there = load(ctx, kind, entry)
+  const merged = merge(there)
+  if (!merged) return undefined
+  const object = complete(ctx, kind, merged, there)
+  const op: Put = { type: 'put', key, value: encode(ctx, kind, object), expect: entry.revision }
+  return { kind, object, op, isMerged: true }
+}
+
+type Limit = NonNullable<Beside['limit']>
+
+const termOf = ({ bucket }: Key, { label, value }: Limit) => `${bucket} ${label}=${value}`
+
+/** Objects with the label that are stored, and those whose commit is under way. The store's label index answers; nothing is scanned. */
+function countOf(ctx: Context, key: Key, limit: Limit): number {
+  const { label, value, most } = limit
+  const { entries } = ctx.store.list({ bucket: key.bucket, labels: [{ key: label, values: [value] }], limit: most })
+  const pending = [...(ctx.reserved.get(termOf(key, limit)) ?? [])].filter(one => !ctx.store.get(one))
+  return entries.length + new Set(pending.map(({ name }) => name)).size
+}
+
+/** Counts new objects until their commit is done, so that concurrent commits do not exceed a limit together. */
+function reserve({ reserved }: Context, planned: readonly Planned[]): () => void {
+  const taken = planned.flatMap(({ op, counted }) => (counted === undefined ? [] : [{ counted, key: { ...op.key } }]))
+  for (const { counted, key } of taken) reserved.set(counted, (reserved.get(counted) ?? new Set()).add(key))
+  return () => {
+    for (const { counted, key } of taken) {
+      const keys = reserved.get(counted)
+      keys?.delete(key)
+      if (keys?.size === 0) reserved.delete(counted)
+    }
+  }
+}
+
+const isAbout = (error: unknown, { bucket, namespace, name }: Key): boolean =>
+  error instanceof StoreError &&
+  error.key?.bucket === bucket &&
+  error.key.namespace === namespace &&
+  error.key.name === name
+
+/** A merged object is a new one under the same name, unless it has the uid of the one that is there. */
+function complete(ctx: Context, kind: Kind, object: JsonObject, there?: Resource): Resource {
+  const head = { apiVersion: kind.apiVersion, kind: kind.kind }
+  const given = object.metadata as Metadata | undefined
+  if (there && given?.uid === there.metadata.uid) {
+    const metadata = { ...there.metadata, ...given, generation: (there.metadata.generation ?? 0) + 1 }
+    return { ...object, ...head, metadata } as unknown as Resource
+  }
+  const uid = ctx.uuid()
+  const sent = { name: `${kind.nameless ?? ''}${uid}`, ...given }
+  const namespace = kind.namespaced ? (sent.namespace ?? '') : ''
+  const metadata = newMetadata(sent, { namespace, uid, now: timestamp(ctx.now()) })
+  return { ...object, ...head, metadata } as unknown as Resource
+}

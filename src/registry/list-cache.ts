@@ -1,0 +1,47 @@
+// Lists of the newest revision, for as long as it is that: after a restart everyone who watches asks for the same pages. list.ts asks here first.
+
+import type { Kind } from '../api/kind.ts'
+import type { List, ListOptions } from '../api/resources.ts'
+import type { Store } from '../storage/store.ts'
+import type { Context } from './context.ts'
+import { isPlain } from './object-codec.ts'
+
+type Recent = { revision: number; readonly lists: Map<string, List> }
+const recent = new WeakMap<Store, Recent>()
+const mostLists = 16
+const mostBytes = 1024 * 1024
+
+/** What a list is kept under; undefined: not to be kept. What not everybody may see, or is opened for an answer, is made for each. */
+export function slotOf(ctx: Context, kind: Kind, options: ListOptions): string | undefined {
+  const { namespace = '', labelSelector = '', fieldSelector = '', limit = 0, continue: token = '' } = options
+  if (ctx.inside || !isPlain(kind) || options.only || !limit) return undefined
+  if (options.resourceVersion || options.resourceVersionMatch) return undefined
+  return JSON.stringify([kind.id, namespace, labelSelector, fieldSelector, limit, token])
+}
+
+export function recentList(store: Store, slot: string): List | undefined {
+  return listsOf(store).get(slot)
+}
+
+/** Answers the list. One that is large, or of an older revision, is not kept. */
+export function keepList(store: Store, slot: string, list: List): List {
+  const lists = listsOf(store)
+  if (list.resourceVersion !== String(store.revision) || bytesOf(list) > mostBytes) return list
+  if (lists.size >= mostLists) lists.clear()
+  lists.set(slot, list)
+  return list
+}
+
+function listsOf(store: Store): Map<string, List> {
+  const kept = recent.get(store) ?? { revision: 0, lists: new Map() }
+  recent.set(store, kept)
+  if (kept.revision !== store.revision) kept.lists.clear()
+  kept.revision = store.revision
+  return kept.lists
+}
+
+function bytesOf({ items }: List): number {
+  let bytes = 0
+  for (const { json } of items) bytes += json.length
+  return bytes
+}

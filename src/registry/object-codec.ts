@@ -1,0 +1,156 @@
+// What is kept and what is shown: sealing before storage, opening for an answer, and taking out what never leaves (D13, D21, D28).
+
+import { canonical } from '../api/codec.ts'
+import { sealBroken, tooLarge } from '../api/errors.ts'
+import type { Kind, Shown } from '../api/kind.ts'
+import { isObject, type Json, type JsonObject, type Resource } from '../api/object.ts'
+import { parseStored } from '../api/parse-cache.ts'
+import { type Document, documentFrom, documentOf, storedDocument } from '../api/resources.ts'
+import { nameOf, SealError } from '../storage/encryption.ts'
+import type { Entry, Value } from '../storage/store.ts'
+import type { Context, Place } from './context.ts'
+import { type FieldPath, fieldPath, readAt, writeAt } from './field-path.ts'
+
+const lastApplied = fieldPath('metadata.annotations["kubectl.kubernetes.io/last-applied-configuration"]')
+const redacted = '<redacted>'
+
+/** Whether stored bytes are the answer as they are. */
+export const isPlain = (kind: Kind): boolean => kind.hidden.length === 0 && kind.sealed.length === 0 && !kind.join
+
+/** The stored object, opened, with its hidden fields: for the verbs' own eyes. */
+export function load(ctx: Pick<Context, 'sealer'>, kind: Kind, entry: Entry): Resource {
+  let object = parseStored(entry.text) as unknown as JsonObject
+  for (const text of kind.sealed) {
+    const path = fieldPath(text)
+    const sealed = readAt(object, path)
+    if (sealed !== undefined) object = writeAt(object, path, openAt(ctx, kind, place(kind, object, text), sealed))
+  }
+  return object as unknown as Resource
+}
+
+/** What is not sealed did not come from here: it is refused as what was changed is. */
+function openAt({ sealer }: Pick<Context, 'sealer'>, kind: Kind, at: Place, sealed: Json): Json {
+  try {
+    return parsed(at, sealer.open(at, typeof sealed === 'string' ? sealed : ''))
+  } catch (error) {
+    throw error instanceof SealError ? sealBroken(kind, at.name, error.message) : error
+  }
+}
+
+/** The parser's own words would quote what was sealed. */
+function parsed(at: Place, plaintext: string): Json {
+  try {
+    return JSON.parse(plaintext)
+  } catch {
+    throw new SealError(`${nameOf(at)} does not open: what was sealed is no JSON`)
+  }
+}
+
+const atTheGap = new Set(['resourceVersion', 'uid'])
+const inTheHead = new Set(['apiVersion', 'kind', 'metadata'])
+
+/** The bytes to store: sealed, canonical, with a gap for the revision. `isSealed`: it is sealed already. */
+export function encode(ctx: Pick<Context, 'sealer'>, kind: Kind, object: Resource, isSealed = false): Value {
+  let kept = object as unknown as JsonObject
+  let sealed = 0
+  for (const text of isSealed ? [] : kind.sealed) {
+    const path = fieldPath(text)
+    const value = readAt(kept, path)
+    if (value === undefined) continue
+    const bytes = ctx.sealer.seal(place(kind, kept, text), canonical(value))
+    sealed += bytes.length
+    kept = writeAt(kept, path, bytes)
+  }
+  const metadata = kept['metadata'] as JsonObject
+  // uid is the last key of canonical metadata, so the revision's place is right before it.
+  const others = canonical(metadata, atTheGap).slice(0, -1)
+  const head = `{"apiVersion":${JSON.stringify(kept['apiVersion'])},"kind":${JSON.stringify(kept['kind'])},"metadata":${others},"resourceVersion":"`
+  const tail = canonical(kept, inTheHead)
+  const text = `${head}","uid":${JSON.stringify(metadata['uid'])}}${tail === '{}' ? '}' : `,${tail.slice(1)}`}`
+  if (!isSealed) checkSize(kind, text.length - sealed)
+  return { text: Buffer.from(text), gap: Buffer.byteLength(head) }
+}
+
+/** Of a secret, its data is bounded by itself (D72). */
+function checkSize(kind: Kind, length: number): void {
+  const most = kind.sealed.includes('spec.data') ? 320 * 1024 : 1024 * 1024
+  if (length > most)
+    throw tooLarge(
+      `Request entity too large: the ${kind.kind} would be stored with ${length} bytes; at most ${most} are allowed${kind.sealed.length ? ', data not counted' : ''}`,
+    )
+}
+
+function place(kind: Kind, object: JsonObject, path: string): Place {
+  const { namespace = '', name = '', uid = '' } = object.metadata as { namespace?: string; name?: string; uid?: string }
+  return { kind: kind.id, namespace, name, uid, path }
+}
+
+/** A stored object as anyone may see it who may get it. */
+export function present(ctx: Context, kind: Kind, entry: Entry): Document {
+  return ctx.inside || isPlain(kind)
+    ? storedDocument(entry.text, entry.key)
+    : documentOf(visible(ctx, kind, load(ctx, kind, entry)))
+}
+
+/** An object that was just stored, as its writer sees it. */
+export function presentStored(
+  ctx: Context,
+  kind: Kind,
+  stored: { object: Resource; value: Value; revision: number },
+  shown?: Shown,
+): Document {
+  const { value, revision, object } = stored
+  if (isPlain(kind) && !shown) {
+    const { text, gap } = value
+    const { namespace = '', name = '', uid } = object.metadata
+    const json = Buffer.concat([text.subarray(0, gap), Buffer.from(String(revision)), text.subarray(gap)])
+    return documentFrom(json, { namespace, name }, uid)
+  }
+  const whole = visible(ctx, kind, { ...object, metadata: { ...object.metadata, resourceVersion: String(revision) } })
+  return documentOf(shown ? shown(whole) : whole)
+}
+
+/** Without hidden fields, with what is kept beside it joined in. */
+export function visible(ctx: Context, kind: Kind, object: Resource): Resource {
+  if (ctx.inside) return object
+  let shown = (kind.join ? kind.join(object, ctx.lastActivity) : object) as unknown as JsonObject
+  for (const text of kind.hidden) shown = writeAt(shown, fieldPath(text), undefined)
+  if (isObject(shown.status) && Object.keys(shown.status).length === 0) shown = writeAt(shown, ['status'], undefined)
+  return shown as unknown as Resource
+}
+
+/** What the caller could not see stays as it was, unless sent anew or its container is gone (D5). */
+export function carryOver(kind: Kind, next: Resource, old: Resource): Resource {
+  let object = next as unknown as JsonObject
+  for (const text of kind.hidden) {
+    const path = fieldPath(text)
+    const kept = readAt(old as unknown as JsonObject, path)
+    if (kept !== undefined && readAt(object, path) === undefined) object = writeAt(object, path, kept)
+  }
+  return object as unknown as Resource
+}
+
+/** kubectl copies whole manifests into an annotation: values that are never shown are struck out of it, keys kept (D28). */
+export function redactLastApplied(kind: Kind, object: Resource): Resource {
+  const secret = [...kind.writeOnly, ...kind.hidden]
+  const text = secret.length ? readAt(object as unknown as JsonObject, lastApplied) : undefined
+  if (typeof text !== 'string') return object
+  const next = strike(text, secret.map(fieldPath))
+  return writeAt(object as unknown as JsonObject, lastApplied, next) as unknown as Resource
+}
+
+/** What is not shaped like an object of the kind may have its secrets anywhere: that goes as a whole. */
+function strike(text: string, paths: readonly FieldPath[]): string {
+  try {
+    let manifest: JsonObject = JSON.parse(text)
+    if (!isObject(manifest)) return redacted
+    for (const path of paths) {
+      const depth = path.findIndex((_, index) => !isObject(readAt(manifest, path.slice(0, index + 1)) ?? {}))
+      if (depth !== -1) manifest = writeAt(manifest, path.slice(0, depth + 1), redacted)
+      else if (readAt(manifest, path) !== undefined) manifest = writeAt(manifest, path, redacted)
+    }
+    return `${JSON.stringify(manifest)}\n`
+  } catch {
+    return redacted
+  }
+}

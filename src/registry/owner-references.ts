@@ -1,0 +1,77 @@
+// Who may point at an owner: changing ownerReferences, and blockOwnerDeletion (D11, SPEC §7).
+
+import { type FieldError, fieldForbidden, forbidden, invalidValue } from '../api/errors.ts'
+import type { Kind, Tools } from '../api/kind.ts'
+import type { Metadata, OwnerReference, Resource } from '../api/object.ts'
+import { parseStored } from '../api/parse-cache.ts'
+import { type Context, keyOf } from './context.ts'
+
+/** Field errors of newly set blockOwnerDeletion; throws 403 when the references of an existing object may not be changed. */
+export async function checkOwnerChange(
+  ctx: Pick<Context, 'kinds' | 'store'>,
+  kind: Kind,
+  next: Resource,
+  old: Resource | undefined,
+  tools: Tools,
+): Promise<FieldError[]> {
+  const before = old?.metadata.ownerReferences ?? []
+  const after = next.metadata.ownerReferences ?? []
+  if (before.length === 0 && after.length === 0) return []
+  if (JSON.stringify(before) === JSON.stringify(after)) return []
+  if (old) await mustDelete(kind, next.metadata, tools)
+  const errors: FieldError[] = []
+  for (const [index, reference] of after.entries()) {
+    if (!reference.blockOwnerDeletion || before.some(one => blocksSame(one, reference))) continue
+    const error = await blockError(ctx, reference, next.metadata, tools)
+    if (error) errors.push({ ...error, field: `metadata.ownerReferences[${index}].${error.field}` })
+  }
+  return errors
+}
+
+async function mustDelete(kind: Kind, metadata: Metadata, tools: Tools): Promise<void> {
+  const { name = '', namespace = '' } = metadata
+  const { allowed } = await tools.judge({
+    verb: 'delete',
+    target: { group: kind.group, resource: kind.plural, namespace, name },
+  })
+  if (!allowed) throw forbidden(kind, name, 'changing ownerReferences needs permission to delete the object')
+}
+
+/** Permission goes by the name, garbage collection by the uid: a change of either needs the check again. */
+const blocksSame = (one: OwnerReference, other: OwnerReference): boolean =>
+  one.blockOwnerDeletion === true &&
+  one.uid === other.uid &&
+  one.name === other.name &&
+  one.kind === other.kind &&
+  one.apiVersion === other.apiVersion
+
+/** `field` is relative to the reference. */
+async function blockError(
+  { kinds, store }: Pick<Context, 'kinds' | 'store'>,
+  reference: OwnerReference,
+  metadata: Metadata,
+  tools: Tools,
+): Promise<FieldError | undefined> {
+  const { name, uid } = reference
+  const owner = kinds.find(one => one.kind === reference.kind && one.apiVersion === reference.apiVersion && one.stored)
+  if (!owner)
+    return fieldForbidden(
+      'blockOwnerDeletion',
+      `${reference.apiVersion} ${reference.kind} is not served here, so its deletion cannot be blocked`,
+    )
+  const namespace = owner.namespaced ? (metadata.namespace ?? '') : ''
+  const { allowed } = await tools.judge({
+    verb: 'delete',
+    target: { group: owner.group, resource: owner.plural, namespace, name },
+  })
+  // Permission first: without it, the answer must not depend on what exists.
+  if (!allowed)
+    return fieldForbidden(
+      'blockOwnerDeletion',
+      `cannot set blockOwnerDeletion: it needs permission to delete ${owner.plural} "${name}"`,
+    )
+  const entry = store.get(keyOf(owner, { namespace, name }))
+  return entry && parseStored(entry.text).metadata.uid === uid
+    ? undefined
+    : invalidValue('uid', uid, `must be the uid of ${owner.plural} "${name}" to set blockOwnerDeletion`)
+}

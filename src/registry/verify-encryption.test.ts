@@ -1,0 +1,34 @@
+// What is said of a seal that opens and holds what nobody here sealed: where it is, and nothing of what is in it.
+
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { test } from 'node:test'
+import { kinds } from '../kinds/index.ts'
+import { SharedSecret } from '../kinds/shared-secret.ts'
+import { recordsIn } from '../storage/backup.ts'
+import { makeKeyRing, readKeyRing } from '../storage/key-ring.ts'
+import { openSealer } from '../storage/encryption.ts'
+import { brokenSealOf } from './verify-encryption.ts'
+
+const random = (size: number) => randomBytes(size)
+const sealer = openSealer({ keys: readKeyRing(makeKeyRing(random)), random })
+
+test('a seal that holds no JSON is broken, in words that quote nothing of it', () => {
+  const metadata = { name: 'db', namespace: 'default', uid: 'u', resourceVersion: '7' }
+  const place = { kind: SharedSecret.id, namespace: 'default', name: 'db', uid: 'u', path: 'spec.data' }
+  for (const plaintext of ['canary-in-a-seal', '{"password":"canary-in-a-seal"', '']) {
+    const object = { metadata, spec: { data: sealer.seal(place, plaintext) } }
+    const key = { bucket: SharedSecret.id, namespace: 'default', name: 'db' }
+    const entry = { key, revision: 7, text: Buffer.from(JSON.stringify(object)), labels: undefined }
+    assert.deepEqual(brokenSealOf(kinds, sealer)(entry as never), [
+      `spec.data of ${SharedSecret.id} default/db does not open: what was sealed is no JSON`,
+    ])
+  }
+})
+
+test('nor is a record of a backup quoted whose fields are no JSON', () => {
+  const fields = Buffer.from('canary: a key')
+  const sizes = Buffer.alloc(8)
+  sizes.writeUInt32BE(fields.length, 0)
+  assert.throws(() => [...recordsIn(Buffer.concat([sizes, fields]))], { message: 'its fields are no JSON' })
+})

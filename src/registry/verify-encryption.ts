@@ -1,0 +1,30 @@
+// Opens every sealed value that is stored, to see whether it opens (D28). `platform verify` calls it.
+
+import { isSealBroken } from '../api/errors.ts'
+import type { Kind } from '../api/kind.ts'
+import type { Sealer } from '../storage/encryption.ts'
+import type { Entry, Store } from '../storage/store.ts'
+import { load } from './object-codec.ts'
+
+/** What does not open, each in words. */
+export function brokenSeals(store: Pick<Store, 'list'>, kinds: readonly Kind[], sealer: Sealer): string[] {
+  const isBroken = brokenSealOf(kinds, sealer)
+  return kinds
+    .filter(kind => kind.stored && kind.sealed.length)
+    .flatMap(kind => store.list({ bucket: kind.id }).entries.flatMap(isBroken))
+}
+
+/** The same for one object. */
+export function brokenSealOf(kinds: readonly Kind[], sealer: Sealer): (entry: Entry) => string[] {
+  const byId = new Map(kinds.filter(kind => kind.stored && kind.sealed.length).map(kind => [kind.id, kind]))
+  return entry => {
+    const kind = byId.get(entry.key.bucket)
+    try {
+      if (kind) load({ sealer }, kind, entry)
+      return []
+    } catch (error) {
+      if (!isSealBroken(error)) throw error
+      return [error.message]
+    }
+  }
+}

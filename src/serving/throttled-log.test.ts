@@ -1,0 +1,50 @@
+// Failures that repeat: told once, then seldom, and at once where they are others.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { openComplaints } from './throttled-log.ts'
+
+test('the same failure is told at once, then after one, two, four minutes; another one at once, ours with its place', () => {
+  const lines: unknown[] = []
+  let time = 0
+  const log = {
+    warn: (more: object, text: string) => void lines.push([time / 1000, text, more]),
+    error: (more: { err: Error }, text: string) => void lines.push([time / 1000, text, more.err.name]),
+  }
+  const failed = openComplaints(log as never, () => time)('asking')
+  for (; time <= 180_000; time += 10_000) failed(new Error('away'))
+  failed(new Error('refused'))
+  failed(new TypeError('x is not a function'))
+  time += 61_000
+  failed(new TypeError('x is not a function'))
+  const text = 'asking failed; trying again'
+  assert.deepEqual(lines, [
+    [0, `${text}: away`, {}],
+    [60, `${text}: away`, { untold: 5 }],
+    [180, `${text}: away`, { untold: 11 }],
+    [190, `${text}: refused`, {}],
+    [190, text, 'TypeError'],
+    [251, text, 'TypeError'],
+  ])
+})
+
+test('that it works again is told once, with how long it did not, and only where that was told; the next failure is told at once', () => {
+  const lines: string[] = []
+  let time = 0
+  const say = (text: string) => void lines.push(text)
+  const log = { info: say, warn: (_: object, text: string) => say(text) }
+  const failed = openComplaints(log as never, () => time)('asking')
+  failed.worked()
+  failed(new Error('away'))
+  time += 20_000
+  failed(new Error('away'))
+  time += 54_000
+  failed.worked()
+  failed.worked()
+  failed(new Error('away'))
+  assert.deepEqual(lines, [
+    'asking failed; trying again: away',
+    'asking works again, after 74 s',
+    'asking failed; trying again: away',
+  ])
+})

@@ -1,0 +1,188 @@
+// Field ownership after every write that is not an apply: the registry's create, update and patch call trackUpdate and store what it returns.
+
+import type { Json, JsonObject, ManagedFieldsEntry, Resource } from '../api/object.ts'
+import {
+  capUpdaters,
+  disown,
+  isTracked,
+  type Owners,
+  ownable,
+  ownerId,
+  readOwners,
+  withoutManagedFields,
+  withoutMetadata,
+  writeOwners,
+} from './managers.ts'
+import { type FieldSchema, type Shape, shapeOf } from './schema.ts'
+import { isEmpty, union } from './field-set.ts'
+import { changedFields, hasPath, hasSameFields, isAbout, ownsNothing, skeletonOf } from './update-fast-path.ts'
+import { problemsOf, TypedError } from './typed.ts'
+import { type Comparison, compareTyped, isEqual } from './compare.ts'
+import { fitToSchema } from './remove.ts'
+
+export type UpdateRequest = {
+  readonly manager: string
+  /** Empty on the main resource. */
+  readonly subresource: string
+  readonly apiVersion: string
+  /** RFC 3339 in whole seconds. */
+  readonly now: string
+  /** The kind has /status: writes to the main resource do not track the status, writes to it track nothing else. */
+  readonly resetStatus: boolean
+}
+
+/**
+ * The entries to store with `after`; none means that the object has no managedFields. What `after` itself carries
+ * counts as sent by the client, who may replace the entries on the main resource, or clear them with `[]` or `[{}]`.
+ * An object that does not fit its schema keeps the entries it had: a write never fails for its bookkeeping.
+ */
+export function trackUpdate(input: Tracked): readonly ManagedFieldsEntry[] {
+  const stored = input.before?.metadata.managedFields ?? []
+  return trackInPlace(stored, input) ?? trackNewLikeLast(input) ?? trackAnew(stored, input)
+}
+
+type Tracked = UpdateRequest & {
+  readonly schema: FieldSchema
+  readonly before: Resource | undefined
+  readonly after: Resource
+}
+
+function trackAnew(stored: readonly ManagedFieldsEntry[], input: Tracked): readonly ManagedFieldsEntry[] {
+  const owners = ownersBefore(stored, input)
+  // Once cleared, tracking starts again with the first apply.
+  if (owners.size === 0 && input.before !== undefined) return []
+  const shape = shapeOf(input.schema)
+  const after = withoutManagedFields(input.after)
+  const before = input.before === undefined ? nothingOf(input.after) : withoutManagedFields(input.before)
+  const isSound = (value: JsonObject) => problemsOf(shape, value, { repeats: true }).length === 0
+  if (!isSound(after) || (input.before !== undefined && !isSound(before))) return stored
+  recordUpdate(owners, { ...input, shape, before, after })
+  capUpdaters(owners)
+  const entries = writeOwners(owners)
+  if (input.before === undefined && entries.length === 1)
+    lastMade.set(shape, { skeleton: skeletonOf(shape, after), entry: entries[0] as ManagedFieldsEntry })
+  return entries
+}
+
+/** Only values changed, of fields that are the writer's alone already: what is new is the time. undefined: it is not so. */
+function trackInPlace(
+  stored: readonly ManagedFieldsEntry[],
+  input: Tracked,
+): readonly ManagedFieldsEntry[] | undefined {
+  const mine = stored.at(-1)
+  if (!input.before || !mine || !isOf(mine, input) || isSent(stored, input)) return undefined
+  // The last in order stays the last unless time goes back.
+  if ((mine.time ?? '') > input.now) return undefined
+  const changed = changedFields(
+    shapeOf(input.schema),
+    withoutManagedFields(input.before),
+    withoutManagedFields(input.after),
+  )?.filter(path => isTracked(path, input))
+  if (!changed?.every(path => hasPath(mine, path))) return undefined
+  const isTouched = (entry: ManagedFieldsEntry) => ownsNothing(entry) || changed.some(path => isAbout(entry, path))
+  if (stored.some(entry => entry !== mine && isTouched(entry))) return undefined
+  return changed.length === 0 ? stored : [...stored.slice(0, -1), { ...mine, time: input.now }]
+}
+
+/** What was made last of each shape, as far as its fields go, and the entry it got. */
+const lastMade = new WeakMap<Shape, { readonly skeleton: Json; readonly entry: ManagedFieldsEntry }>()
+
+function trackNewLikeLast(input: Tracked): readonly ManagedFieldsEntry[] | undefined {
+  if (input.before || input.after.metadata.managedFields) return undefined
+  const shape = shapeOf(input.schema)
+  const last = lastMade.get(shape)
+  if (!last || !isOf(last.entry, input) || !hasSameFields(shape, last.skeleton, withoutManagedFields(input.after)))
+    return undefined
+  return [{ ...last.entry, time: input.now }]
+}
+
+const isOf = (entry: ManagedFieldsEntry, { manager, apiVersion, subresource }: UpdateRequest) =>
+  entry.operation === 'Update' &&
+  entry.manager === (manager || 'unknown') &&
+  entry.apiVersion === apiVersion &&
+  (entry.subresource ?? '') === subresource
+
+/** Entries that were sent and can be read, else the stored ones, lest a client that knows nothing of them loses them. */
+function ownersBefore(
+  stored: readonly ManagedFieldsEntry[],
+  input: { readonly after: Resource; readonly subresource: string },
+): Owners {
+  if (isSent(stored, input)) {
+    const sent = input.after.metadata.managedFields ?? []
+    if (isReset(sent)) return new Map()
+    const owners = readable(sent, { stored: false })
+    if (owners.size > 0) return owners
+  }
+  return readable(stored, { stored: true })
+}
+
+/** Whether other entries than the stored ones came with the object. */
+function isSent(
+  stored: readonly ManagedFieldsEntry[],
+  { after, subresource }: { readonly after: Resource; readonly subresource: string },
+): boolean {
+  const sent = after.metadata.managedFields
+  return subresource === '' && sent !== undefined && sent !== null && !isEqual(sent, stored)
+}
+
+function isReset(sent: readonly ManagedFieldsEntry[]): boolean {
+  return sent.length === 0 || (sent.length === 1 && isEqual(sent[0], {}))
+}
+
+function readable(entries: readonly ManagedFieldsEntry[], options: { readonly stored: boolean }): Owners {
+  try {
+    return readOwners(entries, options)
+  } catch (error) {
+    if (error instanceof TypedError) return new Map()
+    throw error
+  }
+}
+
+/** The object as it was before it was: what it is, and nothing in it. */
+export function nothingOf(object: Resource): JsonObject {
+  return { apiVersion: object.apiVersion, kind: object.kind }
+}
+
+/** Whoever writes owns what the write changed, and everybody else loses it. Values must fit the shape. */
+export function recordUpdate(
+  owners: Owners,
+  update: UpdateRequest & { readonly shape: Shape; readonly before: JsonObject; readonly after: JsonObject },
+): void {
+  fitOwners(owners, update.shape)
+  const change = trackedChange(compareTyped(update.shape, update.before, update.after), update)
+  disown(owners, change)
+  const fields = withoutMetadata(union(change.modified, change.added))
+  if (isEmpty(fields)) return
+  const { apiVersion, subresource, now: time } = update
+  const owner = { manager: update.manager || 'unknown', operation: 'Update', apiVersion, subresource } as const
+  const id = ownerId(owner)
+  const previous = owners.get(id)
+  owners.set(id, { ...owner, time, fields: previous === undefined ? fields : union(fields, previous.fields) })
+}
+
+export function fitOwners(owners: Owners, shape: Shape): void {
+  for (const [id, owner] of owners) {
+    const fields = fitToSchema(owner.fields, shape)
+    if (fields !== owner.fields) owners.set(id, { ...owner, fields, entry: undefined })
+  }
+}
+
+export function trackedChange(change: Comparison, request: UpdateRequest): Comparison {
+  return {
+    added: ownable(change.added, request),
+    modified: ownable(change.modified, request),
+    removed: ownable(change.removed, request),
+  }
+}
+
+/** Whether a write would change nothing but the times of managedFields: then nothing is written and `before` is the answer. */
+export function isSameApartFromTimes(before: Resource, after: Resource): boolean {
+  return (
+    isEqual(withoutManagedFields(before), withoutManagedFields(after)) &&
+    isEqual(timeless(before.metadata.managedFields), timeless(after.metadata.managedFields))
+  )
+}
+
+function timeless(entries: readonly ManagedFieldsEntry[] = []): JsonObject[] {
+  return entries.map(entry => ({ ...entry, time: null }) as JsonObject)
+}

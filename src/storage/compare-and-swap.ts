@@ -1,0 +1,86 @@
+// Compare-and-swap: which commits of a batch hold, their revisions and their events. The commit queue asks before it writes.
+
+import { type Held, held, sortKey, withRevision } from './entry.ts'
+import type { HeldEvent, Replica } from './watch-cache.ts'
+import { type Key, type Labels, type Op, StoreError } from './store.ts'
+
+/** A commit that waits for its answer; `labels` belong to its ops, one by one. */
+export type Pending = {
+  readonly ops: readonly Op[]
+  readonly labels: readonly Labels[]
+  readonly resolve: (revision: number) => void
+  readonly reject: (error: Error) => void
+}
+
+/** `withinBatch`: refused for what an earlier commit of the same batch does, so true only once that is durable. */
+export type Verdict = {
+  readonly pending: Pending
+  readonly revision: number
+  readonly error: StoreError | undefined
+  readonly withinBatch: boolean
+}
+
+export type Judgement = {
+  readonly events: readonly HeldEvent[]
+  readonly revision: number
+  readonly verdicts: readonly Verdict[]
+}
+
+export function judge(commits: readonly Pending[], replica: Replica): Judgement {
+  const events: HeldEvent[] = []
+  const verdicts: Verdict[] = []
+  const changed = new Map<string, Held | undefined>()
+  let revision = replica.revision
+
+  for (const pending of commits) {
+    const found = pending.ops.map(op => {
+      const id = placeOf(op.key)
+      const within = changed.has(id)
+      return { id, within, entry: within ? changed.get(id) : replica.get(op.key) }
+    })
+    // Every expectation is looked at before anything of the commit happens: all of it or nothing.
+    const failed = pending.ops.findIndex((op, i) => refusal(op, found[i]!.entry) !== undefined)
+    if (failed >= 0) {
+      const { entry, within } = found[failed]!
+      verdicts.push({ pending, revision: 0, error: refusal(pending.ops[failed]!, entry), withinBatch: within })
+      continue
+    }
+    revision++
+    for (const [i, op] of pending.ops.entries()) {
+      const { id, entry } = found[i]!
+      const event = eventOf(op, pending.labels[i], entry, revision)
+      events.push(event)
+      changed.set(id, event.type === 'deleted' ? undefined : event.entry)
+    }
+    verdicts.push({ pending, revision, error: undefined, withinBatch: false })
+  }
+  return { events, revision, verdicts }
+}
+
+function placeOf(key: Key): string {
+  return `${key.bucket}\0${sortKey(key.namespace, key.name)}`
+}
+
+function refusal(op: Op, entry: Held | undefined): StoreError | undefined {
+  const { type, key, expect } = op
+  const name = `${key.bucket} ${key.namespace === '' ? '' : `${key.namespace}/`}${key.name}`
+  if (entry === undefined) {
+    if (type === 'put' && (expect === undefined || expect === 0)) return undefined
+    return new StoreError('missing', `${name} does not exist`, { key })
+  }
+  if (expect === undefined || expect === entry.revision) return undefined
+  const at = { key, revision: entry.revision }
+  if (expect === 0) return new StoreError('exists', `${name} exists already`, at)
+  return new StoreError('conflict', `${name} is at revision ${entry.revision}, not ${expect}`, at)
+}
+
+function eventOf(op: Op, labels: Labels, previous: Held | undefined, revision: number): HeldEvent {
+  // The key object that is there already is kept, so that an object updated often does not grow new ones.
+  const key = previous?.key ?? { bucket: op.key.bucket, namespace: op.key.namespace, name: op.key.name }
+  if (op.type === 'put') {
+    const entry = held(key, revision, op.value, labels)
+    return { type: previous === undefined ? 'created' : 'updated', revision, key, entry, previous }
+  }
+  if (previous === undefined) throw new Error('a delete of nothing was not refused')
+  return { type: 'deleted', revision, key, entry: withRevision(previous, revision), previous }
+}

@@ -1,0 +1,295 @@
+// Runs the store suite on the SQLite engine, and what only a file can get wrong: restarts, crashes, full disks, two servers.
+
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { DatabaseSync } from 'node:sqlite'
+import { after, afterEach, describe, test } from 'node:test'
+import { storeSuite } from '../../../test/conformance/store.ts'
+import { key, refused, value } from '../../../test/conformance/store-samples.ts'
+import { exec } from '../../../test/support/exec.ts'
+import { openSqliteStore, type SqliteOptions, type SqliteStore } from './store.ts'
+import { openTable, UnclearError } from './table.ts'
+import { openSqliteThread, ThreadLostError } from './thread.ts'
+
+const room = mkdtempSync(join(tmpdir(), 'platform-sqlite-'))
+after(() => rmSync(room, { recursive: true, force: true }))
+const scratch = () => join(mkdtempSync(join(room, 'data-')), 'platform.db')
+/** Closed after the test even if it fails: an open store keeps the process alive. */
+const opened: SqliteStore[] = []
+afterEach(() => Promise.all(opened.splice(0).map(store => store.close())))
+async function open(options: SqliteOptions): Promise<SqliteStore> {
+  const store = await openSqliteStore(options)
+  opened.push(store)
+  return store
+}
+const put = (name: string, note = '', expect?: number) =>
+  ({ type: 'put', key: key(name), value: value({ note }), ...(expect === undefined ? {} : { expect }) }) as const
+
+storeSuite('sqlite', options => open({ ...options, file: scratch() }), 40)
+
+describe('sqlite: restarts', () => {
+  test('a record with a wrong checksum is not shown: the store does not open, and says which and what helps', async () => {
+    const file = scratch()
+    const store = await open({ file })
+    for (const name of ['a', 'b', 'c']) await store.commit([put(name, 'before')])
+    await store.close()
+    const db = new DatabaseSync(file)
+    db.exec(
+      "UPDATE log SET text = CAST(replace(CAST(text AS TEXT), 'before', 'beXore') AS BLOB) WHERE name IN ('a', 'c')",
+    )
+    db.close()
+    await assert.rejects(
+      open({ file }),
+      new RegExp(
+        `${file} is damaged: the checksum is wrong of 2 of its records \\(teams\\.test /a, teams\\.test /c\\)\\. platform verify \\S+ names all that is wrong`,
+      ),
+    )
+  })
+
+  test('a file that is no database is told, with the cache and however promises are looked at', async () => {
+    const file = scratch()
+    writeFileSync(file, 'this is no database at all, and long enough to be seen as such '.repeat(20))
+    const program = `
+      import { openSqliteStore } from ${JSON.stringify(new URL('./store.ts', import.meta.url).href)}
+      await openSqliteStore({ file: ${JSON.stringify(file)} }).catch(error => console.log(String(error)))`
+    for (const how of ['throw', 'none']) {
+      const env = {
+        ...process.env,
+        NODE_COMPILE_CACHE: join(room, 'compiled'),
+        NODE_OPTIONS: `--unhandled-rejections=${how}`,
+      }
+      const { stdout } = await exec(process.execPath, ['--input-type=module', '-e', program], { env })
+      assert.match(stdout, /file is not a database/, how)
+    }
+  })
+
+  test('what the storage thread compiled once, the next start takes from the cache', async () => {
+    const program = `
+      import { openSqliteStore } from ${JSON.stringify(new URL('./store.ts', import.meta.url).href)}
+      const store = await openSqliteStore({ file: ${JSON.stringify(scratch())} })
+      await store.close()`
+    const env = { ...process.env, NODE_COMPILE_CACHE: join(room, 'compiled'), NODE_DEBUG_NATIVE: 'COMPILE_CACHE' }
+    const start = () => exec(process.execPath, ['--input-type=module', '-e', program], { env })
+    assert.equal((await start()).code, 0)
+    const { code, stderr } = await start()
+    assert.equal(code, 0, stderr)
+    assert.match(stderr, /code cache for ESM \S*sqlite-worker\.ts was accepted/)
+  })
+
+  test('a store opened again has the same values, revisions and events, and goes on counting', async () => {
+    const file = scratch()
+    const first = await open({ file })
+    await first.commit([
+      put('a', 'one'),
+      { type: 'put', key: key('s', 'ns', 'secrets.test'), value: value({ labels: { app: 'x' } }) },
+    ])
+    await first.commit([put('a', 'zwei ü')])
+    await first.commit([put('b')])
+    await first.commit([{ type: 'delete', key: key('b') }])
+    const events = first.watch('teams.test', 1).take(99)
+    await first.close()
+    const second = await open({ file })
+    assert.equal(second.revision, 5)
+    assert.deepEqual(second.watch('teams.test', 1).take(99), events)
+    assert.deepEqual(
+      second.list({ bucket: 'teams.test', revision: 4 }).entries.map(entry => entry.key.name),
+      ['a', 'b'],
+    )
+    const labelled = second.list({ bucket: 'secrets.test', labels: [{ key: 'app', values: ['x'] }] })
+    assert.deepEqual(
+      labelled.entries.map(entry => entry.text.toString()),
+      ['{"metadata":{"labels":{"app":"x"},"resourceVersion":"2"},"note":""}'],
+    )
+    assert.equal(await second.commit([put('c')]), 6)
+    await second.close()
+  })
+
+  test('a text that was replaced is what a store opened again has, at the same revision', async () => {
+    const file = scratch()
+    const first = await open({ file })
+    await first.commit([put('a', 'old'), { type: 'put', key: key('a', '', 'secrets.test'), value: value() }])
+    await first.commit([put('b', 'kept')])
+    assert.equal(await first.replace([{ key: key('a'), revision: 2, value: value({ note: 'new' }) }]), 1)
+    const events = first.watch('teams.test', 1).take(99)
+    await first.close()
+    await refused(first.replace([{ key: key('a'), revision: 2, value: value() }]), 'unavailable')
+    const second = await open({ file })
+    assert.match(second.get(key('a'))?.text.toString() ?? '', /"resourceVersion":"2"},"note":"new"/)
+    assert.match(second.get(key('a', '', 'secrets.test'))?.text.toString() ?? '', /"note":""/)
+    assert.deepEqual(second.watch('teams.test', 1).take(99), events)
+    assert.equal(second.revision, 3)
+  })
+
+  test('compaction removes superseded rows and deletions from the file, and the counter never goes back', async () => {
+    const file = scratch()
+    let clock = 0
+    const options = { file, now: () => clock, history: { minAgeMs: 10, minEvents: 0 } }
+    const store = await open(options)
+    await Promise.all(Array.from({ length: 2500 }, (_, i) => store.commit([put(`n${i % 50}`)])))
+    for (let i = 10; i < 50; i++) await store.commit([{ type: 'delete', key: key(`n${i}`) }])
+    clock = 10
+    await store.compact(store.revision)
+    await store.close()
+    const rows = new DatabaseSync(file, { readOnly: true })
+    assert.deepEqual({ ...rows.prepare('SELECT count(*) AS n FROM log').get() }, { n: 10 })
+    rows.close()
+    const again = await open(options)
+    assert.equal(again.revision, 2541)
+    assert.equal(again.count('teams.test'), 10)
+    assert.throws(() => again.watch('teams.test', 2540), /too old/)
+    assert.equal(await again.commit([put('n10', '', 0)]), 2542)
+    await again.close()
+  })
+
+  test('a database of a newer format is refused by name', async () => {
+    const file = scratch()
+    await (await open({ file })).close()
+    const db = new DatabaseSync(file)
+    db.exec("UPDATE meta SET value = 99 WHERE name = 'version'")
+    db.close()
+    await assert.rejects(
+      open({ file }),
+      /has format 99, and this platform knows formats up to 2: use a platform that knows format 99/,
+    )
+  })
+
+  test('a log with a hole in it is refused as damaged', async () => {
+    const file = scratch()
+    const store = await open({ file })
+    for (let i = 0; i < 3; i++) await store.commit([put('a')])
+    await store.close()
+    const db = new DatabaseSync(file)
+    db.exec('DELETE FROM log WHERE id = (SELECT id FROM log LIMIT 1 OFFSET 1)')
+    db.close()
+    await assert.rejects(open({ file }), /damaged/)
+  })
+
+  test('the file is for its owner only', async () => {
+    const file = scratch()
+    await (await open({ file })).close()
+    assert.equal(statSync(file).mode & 0o077, 0)
+  })
+})
+
+describe('sqlite: what stands when a write fails', () => {
+  test('a directory that cannot be written to is refused with the reason', async () => {
+    await assert.rejects(open({ file: '/proc/platform/platform.db' }), /cannot use the data directory \/proc/)
+  })
+
+  test('a refusal that rests on a failed batch becomes unavailable; one that rests on durable state stands', async () => {
+    let broken = false
+    const openThread: typeof openSqliteThread = async data => {
+      const thread = await openSqliteThread(data)
+      const call: typeof thread.call = (request, transfer) =>
+        broken && request.type !== 'close'
+          ? Promise.reject(new Error('the disk is full'))
+          : thread.call(request, transfer)
+      return { ...thread, call }
+    }
+    const told: unknown[] = []
+    const store = await open({ file: scratch(), openThread, probeMs: 5, told: failure => told.push(failure) })
+    await store.commit([put('old')])
+    broken = true
+    const [a, b, c] = [
+      store.commit([put('a', '', 0)]),
+      store.commit([put('a', '', 0)]),
+      store.commit([put('old', '', 0)]),
+    ]
+    await Promise.all([refused(a, 'unavailable'), refused(b, 'unavailable'), refused(c, 'exists')])
+    assert.equal(store.failure, 'the disk is full')
+    assert.equal(store.revision, 2)
+    await refused(store.commit([put('d', '', 0)]), 'unavailable')
+    assert.deepEqual(told, ['the disk is full'], 'once, however many fail')
+    broken = false
+    assert.equal(await store.commit([put('a', '', 0)]), 3)
+    assert.equal(store.failure, undefined)
+    assert.deepEqual(told, ['the disk is full', undefined])
+    await store.close()
+  })
+})
+
+describe('sqlite: a COMMIT whose outcome is unclear', () => {
+  /** A database whose COMMIT fails as after a bad fsync, once, having happened or not. */
+  const faulty = (happens: boolean) => (file: string) => {
+    const db = new DatabaseSync(file)
+    const exec = db.exec.bind(db)
+    db.exec = sql => {
+      if (sql !== 'COMMIT') return exec(sql)
+      exec(happens ? 'COMMIT' : 'ROLLBACK')
+      throw Object.assign(new Error('disk I/O error'), { errcode: 1034 })
+    }
+    return db
+  }
+  const batch = {
+    rows: [{ revision: 2, slot: 0, bucket: 'b', namespace: '', name: 'n', previous: 0, gap: 1, text: 2 }],
+    time: 0,
+  }
+
+  for (const happens of [true, false]) {
+    test(`the table says so and shows what is there when opened anew (it ${happens ? 'happened' : 'did not happen'})`, () => {
+      const file = scratch()
+      openTable({ file }).close()
+      const table = openTable({ file, open: faulty(happens) })
+      assert.throws(() => table.append({ ...batch, slab: Buffer.from('""') }), UnclearError)
+      const settled = openTable({ file, settle: true })
+      assert.equal(settled.revision, happens ? 2 : 1)
+      settled.close()
+    })
+
+    test(`the store looks before it answers (it ${happens ? 'happened' : 'did not happen'})`, async () => {
+      let faults = 1
+      const openThread: typeof openSqliteThread = async data => {
+        const thread = await openSqliteThread(data)
+        const call: typeof thread.call = async (request, transfer) => {
+          if (request.type !== 'append' || faults-- <= 0) return thread.call(request, transfer)
+          if (happens) await thread.call(request, transfer)
+          await thread.close()
+          throw new ThreadLostError('the storage thread ended')
+        }
+        return { ...thread, call }
+      }
+      const file = scratch()
+      const store = await open({ file, openThread, probeMs: 5 })
+      const first = store.commit([put('a', '', 0)])
+      if (happens) assert.equal(await first, 2)
+      else await refused(first, 'unavailable')
+      assert.equal(await store.commit([put('b')]), happens ? 3 : 2)
+      assert.equal(store.failure, undefined)
+      await store.close()
+      const again = await open({ file })
+      assert.equal(again.get(key('a'))?.revision, happens ? 2 : undefined)
+      await again.close()
+    })
+  }
+})
+
+describe('sqlite: speed that is part of the contract', () => {
+  test('500 concurrent commits share a few transactions, each with its own revision', async () => {
+    const store = await open({ file: scratch() })
+    const revisions = await Promise.all(Array.from({ length: 500 }, (_, i) => store.commit([put(`n${i}`)])))
+    assert.equal(new Set(revisions).size, 500)
+    const { commits, transactions } = store.stats()
+    assert.equal(commits, 500)
+    assert.ok(transactions <= 25, `${transactions} transactions`)
+    await store.close()
+  })
+
+  test('reads go on while commits wait for the disk', async () => {
+    const file = scratch()
+    const store = await open({ file })
+    const delay = monitorEventLoopDelay({ resolution: 1 })
+    await store.commit([put('n0')])
+    delay.enable()
+    const note = 'x'.repeat(50_000)
+    for (let round = 0; round < 10; round++) {
+      await Promise.all(Array.from({ length: 50 }, (_, i) => store.commit([put(`n${i}`, note)])))
+    }
+    delay.disable()
+    assert.ok(delay.max < 250e6, `the event loop stood for ${delay.max / 1e6} ms`)
+    await store.close()
+    assert.ok(statSync(dirname(file)).isDirectory())
+  })
+})

@@ -1,0 +1,219 @@
+// The engine that keeps everything in one SQLite file: acknowledged means fsynced, reads never wait for the disk.
+
+import { Buffer } from 'node:buffer'
+import { closeSync, openSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { type Batch, openCommitQueue } from '../commit-queue.ts'
+import { openDataLock } from '../data-lock.ts'
+import { putText } from '../entry.ts'
+import type { HistoryBounds } from '../event-log.ts'
+import { openReplica } from '../watch-cache.ts'
+import { whyUnusable } from './errors.ts'
+import { loadLog, loadTimes } from './load.ts'
+import type { Row, Times } from './table.ts'
+import { openSqliteThread, type SqliteThread, ThreadLostError } from './thread.ts'
+import { type Store, StoreError } from '../store.ts'
+
+/** Hears why writes have begun to fail, once, and undefined when they work again. */
+export type Told = (failure: string | undefined) => void
+
+export type SqliteOptions = {
+  readonly file: string
+  readonly now?: () => number
+  readonly history?: HistoryBounds
+  /** How often a failing disk is tried again. */
+  readonly probeMs?: number
+  readonly told?: Told | undefined
+  /** How the thread is started: tests make it fail in ways that a disk rarely does. */
+  readonly openThread?: typeof openSqliteThread
+}
+
+export type SqliteStore = Store & {
+  /** How many commits were acknowledged, and in how many transactions: what group commit saves. */
+  stats(): { readonly commits: number; readonly transactions: number }
+  /** The side table of D19: what it held when the store was opened, and how it is written. */
+  readonly times: { readonly loaded: ReadonlyMap<string, number>; save(times: Times): Promise<void> }
+}
+
+const COMPACT_EVERY = 1000
+
+export async function openSqliteStore(options: SqliteOptions): Promise<SqliteStore> {
+  const { file, now = Date.now, history, probeMs = 1000, told, openThread = openSqliteThread } = options
+  const lock = openDataLock(dirname(file))
+  const replica = openReplica(history)
+  let opening: SqliteThread | undefined
+  let loaded: Map<string, number>
+  try {
+    // Made here and not by SQLite, so that nobody else can read it; its companions take over the mode.
+    closeSync(openSync(file, 'a', 0o600))
+    opening = await openThread({ file, settle: false })
+    loadLog(file, replica, true)
+    loaded = loadTimes(file)
+  } catch (error) {
+    await opening?.close()
+    lock.close()
+    throw whyUnusable(file, error)
+  }
+
+  let thread = opening
+  let failure: string | undefined
+  let probing: NodeJS.Timeout | undefined
+  let closing: Promise<void> | undefined
+  /** While it is set, nobody knows whether the last batch happened, and nothing new is taken. */
+  let reopening: Promise<void> | undefined
+  let compacted = thread.floor
+  const counts = { commits: 0, transactions: 0 }
+
+  function note(reason: string | undefined): void {
+    const isNew = (failure === undefined) !== (reason === undefined)
+    failure = reason
+    if (isNew) told?.(reason)
+  }
+
+  function works(): void {
+    note(undefined)
+    clearInterval(probing)
+    probing = undefined
+  }
+
+  function fails(reason: string): void {
+    if (closing !== undefined) return
+    note(reason)
+    probing ??= setInterval(() => void probe(), probeMs).unref()
+  }
+
+  async function probe(): Promise<void> {
+    if (reopening !== undefined) return
+    await thread.call({ type: 'probe' }).then(works, (error: Error) => {
+      if (error instanceof ThreadLostError) reopen().catch(() => {})
+    })
+  }
+
+  async function write(batch: Batch): Promise<void> {
+    const { rows, slab } = rowsOf(batch)
+    const append = { type: 'append', batch: { rows, slab, time: batch.time } } as const
+    try {
+      await thread.call(append, [slab.buffer])
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error)
+      fails(reason)
+      if (error instanceof ThreadLostError) await reopen()
+      // A thread that was lost may have done it: the file knows.
+      if (thread.revision < batch.revision) throw new StoreError('unavailable', reason)
+    }
+    counts.transactions++
+    counts.commits += batch.revision - replica.revision
+    works()
+  }
+
+  /** Starts the thread anew until it can read the file and everything in it is on the disk. */
+  function reopen(): Promise<void> {
+    reopening ??= tryToOpen().finally(() => {
+      reopening = undefined
+    })
+    return reopening
+  }
+
+  async function tryToOpen(): Promise<void> {
+    while (closing === undefined) {
+      try {
+        thread = await openThread({ file, settle: true })
+        return
+      } catch (error) {
+        note(error instanceof Error ? error.message : String(error))
+        await new Promise(resolve => setTimeout(resolve, probeMs))
+      }
+    }
+    throw new StoreError('unavailable', 'the store was closed before the disk could tell whether this happened')
+  }
+
+  async function compactFile(): Promise<void> {
+    compacted = replica.floor
+    await thread.call({ type: 'compact', floor: compacted }).catch((error: Error) => {
+      // Asked again with the next thousand: a compaction that failed once must not be the last.
+      compacted = thread.floor
+      if (!(error instanceof ThreadLostError)) fails(error.message)
+    })
+  }
+
+  async function end(): Promise<void> {
+    await queue.close()
+    clearInterval(probing)
+    await thread.close()
+    lock.close()
+  }
+
+  const queue = openCommitQueue({ replica, now, write })
+  return {
+    get revision() {
+      return replica.revision
+    },
+    get failure() {
+      return failure
+    },
+    get: replica.get,
+    last: replica.last,
+    list: replica.list,
+    count: replica.count,
+    index: replica.index,
+    watch: replica.watch,
+    async commit(ops) {
+      if (reopening !== undefined) throw new StoreError('unavailable', failure ?? 'the storage thread ended')
+      const revision = await queue.commit(ops)
+      if (replica.floor - compacted >= COMPACT_EVERY) void compactFile()
+      return revision
+    },
+    async replace(items) {
+      if (closing !== undefined || reopening !== undefined)
+        throw new StoreError('unavailable', failure ?? 'the storage thread ended')
+      const found = replica.replacements(items)
+      const texts = found.map(({ next: { key, revision, gap, text } }) => ({ ...key, revision, gap, text }))
+      await thread.call({ type: 'replace', texts }).catch((error: Error) => {
+        if (error instanceof ThreadLostError) reopen().catch(() => {})
+        else fails(error.message)
+        throw new StoreError('unavailable', error.message)
+      })
+      for (const { entry, next } of found) putText(entry, next)
+      return found.length
+    },
+    async compact(revision) {
+      replica.trim(now(), revision)
+      await compactFile()
+    },
+    stats: () => ({ ...counts }),
+    times: { loaded, save: times => thread.call({ type: 'save', times }) },
+    close() {
+      closing ??= end()
+      return closing
+    },
+  }
+}
+
+/** The texts of a batch one after the other in one piece of memory, which is handed to the thread without a copy. */
+function rowsOf({ events }: Batch): { rows: Row[]; slab: Uint8Array<ArrayBuffer> } {
+  const rows: Row[] = []
+  const size = events.reduce((sum, event) => sum + (event.type === 'deleted' ? 0 : event.entry.text.length), 0)
+  const slab = Buffer.allocUnsafeSlow(size)
+  let at = 0
+  let slot = 0
+  let last = 0
+  for (const { type, revision, key, entry, previous } of events) {
+    slot = revision === last ? slot + 1 : 0
+    last = revision
+    const { bucket, namespace, name } = key
+    const deleted = type === 'deleted'
+    const text = deleted ? 0 : entry.text.copy(slab, at)
+    at += text
+    rows.push({
+      revision,
+      slot,
+      bucket,
+      namespace,
+      name,
+      previous: previous?.revision ?? 0,
+      gap: deleted ? 0 : entry.gap,
+      text,
+    })
+  }
+  return { rows, slab: new Uint8Array(slab.buffer) }
+}

@@ -1,0 +1,177 @@
+// The database file: its tables, and every statement that writes to it. Runs inside sqlite-worker.ts, where waiting for the disk harms nobody.
+//
+// The log is all there is: a row a key and commit, in order, with the value's text written once. The newest row of a
+// key is its state. A row says which revision of its key it supersedes, so compaction finds what to delete without an index.
+
+import { DatabaseSync } from 'node:sqlite'
+import { MOST_OPS } from '../commit-queue.ts'
+import { sumOf } from '../checksum.ts'
+import { didNothing } from './errors.ts'
+import { bringUpToDate, type LogRow, sumOfRow, writeMeta } from './schema.ts'
+
+/** `text`: how many bytes of the batch's slab are this row's; 0 for a deletion, whose text is its predecessor's. */
+export type Row = {
+  readonly revision: number
+  readonly slot: number
+  readonly bucket: string
+  readonly namespace: string
+  readonly name: string
+  readonly previous: number
+  readonly gap: number
+  readonly text: number
+}
+export type RowBatch = { readonly rows: readonly Row[]; readonly slab: Uint8Array; readonly time: number }
+/** Another text for the row of a key at a revision. */
+export type Text = Pick<Row, 'revision' | 'bucket' | 'namespace' | 'name' | 'gap'> & { readonly text: Uint8Array }
+/** A time of `undefined` forgets the id. */
+export type Times = readonly (readonly [id: string, time: number | undefined])[]
+
+/** Thrown when a COMMIT failed and may yet have happened. The table is closed; open it anew and look. */
+export class UnclearError extends Error {}
+
+export type Table = {
+  /** The newest revision in the log, and the newest one whose history is gone. */
+  readonly revision: number
+  readonly floor: number
+  append(batch: RowBatch): void
+  saveTimes(times: Times): void
+  /** Puts other texts into rows that are there; a row that is not is passed over. */
+  replace(texts: readonly Text[]): void
+  /** A tiny real write. */
+  probe(): void
+  /** Deletes what the next thousand revisions up to `floor` superseded. */
+  compact(floor: number): void
+  /** Copies the write-ahead log into the database when it has grown: after an answer, so that none waits for it. */
+  tidy(): void
+  close(): void
+}
+
+/** A row's id is its revision and its slot in the commit: the log's order is the table's own, without an index. */
+export const SLOTS = MOST_OPS
+
+const STEP = 1000
+const TIDY_PAGES = 4000
+
+export type TableOptions = {
+  readonly file: string
+  /** Demand that everything in the file is on the disk before anything is read from it: after an unclear COMMIT. */
+  readonly settle?: boolean
+  readonly open?: (file: string) => DatabaseSync
+}
+
+export function openTable(options: TableOptions): Table {
+  const { file, settle = false, open = name => new DatabaseSync(name, { timeout: 5000 }) } = options
+  const db = open(file)
+  try {
+    prepare(db, settle)
+  } catch (error) {
+    db.close()
+    throw error
+  }
+  const insert = db.prepare('INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)')
+  const changed = db.prepare('SELECT id, bucket, previous, gap FROM log WHERE id >= ? AND id < ?')
+  const deleteRow = db.prepare('DELETE FROM log WHERE id = ?')
+  const deleteOld = db.prepare('DELETE FROM log WHERE id >= ? AND id < ? AND bucket = ?')
+  const findRow = db.prepare('SELECT * FROM log WHERE id >= ? AND id < ? AND bucket = ? AND namespace = ? AND name = ?')
+  const putText = db.prepare('UPDATE log SET text = ?, gap = ?, sum = ? WHERE id = ?')
+  const saveTime = db.prepare('INSERT OR REPLACE INTO times VALUES (?, ?, ?)')
+  const forgetTime = db.prepare('DELETE FROM times WHERE id = ?')
+  let floor = readNumber(db, "SELECT value FROM meta WHERE name = 'floor'")
+  let pages = 0
+
+  function transaction(work: () => void): void {
+    db.exec('BEGIN IMMEDIATE')
+    try {
+      work()
+    } catch (error) {
+      rollback(db)
+      throw error
+    }
+    try {
+      db.exec('COMMIT')
+    } catch (error) {
+      rollback(db)
+      if (didNothing(error)) throw error
+      db.close()
+      throw new UnclearError('a COMMIT failed', { cause: error })
+    }
+  }
+
+  return {
+    revision: Math.max(floor, Math.floor(readNumber(db, 'SELECT coalesce(max(id), 0) FROM log') / SLOTS)),
+    get floor() {
+      return floor
+    },
+    append({ rows, slab, time }) {
+      transaction(() => {
+        let at = 0
+        for (const row of rows) {
+          const text = row.text === 0 ? null : slab.subarray(at, at + row.text)
+          at += row.text
+          const id = row.revision * SLOTS + row.slot
+          const { bucket, namespace, name, previous, gap } = row
+          const sum = sumOfRow({ id, bucket, namespace, name, previous, gap, time, text })
+          insert.run(id, bucket, namespace, name, previous, gap, time, text, sum)
+        }
+      })
+      pages += 2 + rows.length + (slab.length >> 12)
+    },
+    saveTimes: times =>
+      transaction(() => {
+        for (const [id, time] of times) {
+          if (time === undefined) forgetTime.run(id)
+          else saveTime.run(id, time, sumOf([id, time]))
+        }
+      }),
+    replace(texts) {
+      transaction(() => {
+        for (const { revision, bucket, namespace, name, gap, text } of texts) {
+          const row = findRow.get(revision * SLOTS, (revision + 1) * SLOTS, bucket, namespace, name)
+          // What was damaged stays so, for verify to find: a new checksum would make it look right.
+          if (row?.['sum'] !== (row && sumOfRow(row as unknown as LogRow))) continue
+          if (row) putText.run(text, gap, sumOfRow({ ...(row as unknown as LogRow), gap, text }), row['id'] as number)
+        }
+      })
+      pages += texts.reduce((sum, { text }) => sum + 2 + (text.length >> 12), 2)
+    },
+    probe: () => transaction(() => writeMeta(db, 'probe', Date.now())),
+    compact(target) {
+      const to = Math.min(target, floor + STEP)
+      transaction(() => {
+        for (const row of changed.all((floor + 1) * SLOTS, (to + 1) * SLOTS)) {
+          const { id, bucket, previous, gap } = row as { id: number; bucket: string; previous: number; gap: number }
+          if (previous > 0) deleteOld.run(previous * SLOTS, (previous + 1) * SLOTS, bucket)
+          if (gap === 0) deleteRow.run(id)
+        }
+        writeMeta(db, 'floor', to)
+      })
+      floor = to
+      pages += STEP
+    },
+    tidy() {
+      if (pages < TIDY_PAGES) return
+      pages = 0
+      db.exec('PRAGMA wal_checkpoint(PASSIVE)')
+    },
+    close: () => db.close(),
+  }
+}
+
+function prepare(db: DatabaseSync, settle: boolean): void {
+  db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0')
+  db.exec(`PRAGMA journal_size_limit = ${64 * 2 ** 20}`)
+  bringUpToDate(db)
+  if (settle && readNumber(db, 'PRAGMA wal_checkpoint(TRUNCATE)') !== 0) throw new Error('the database is busy')
+}
+
+/** Some errors have rolled back already; a rollback that fails leaves nothing that a COMMIT could still write. */
+function rollback(db: DatabaseSync): void {
+  if (db.isTransaction) db.exec('ROLLBACK')
+}
+
+function readNumber(db: DatabaseSync, sql: string): number {
+  const statement = db.prepare(sql)
+  statement.setReturnArrays(true)
+  const row: unknown = statement.get()
+  return Array.isArray(row) ? Number(row[0]) : 0
+}

@@ -1,0 +1,79 @@
+// The main thread's end of sqlite-worker.ts: starts it, sends requests, gives back its answers. Used by sqlite.ts.
+
+import { getCompileCacheDir } from 'node:module'
+import { dirname, extname } from 'node:path'
+import { type Transferable, Worker } from 'node:worker_threads'
+import type { Answer, Ready, Request, WorkerData } from './worker.ts'
+
+/** The thread ended before it answered: whether the request happened, only the file knows. */
+export class ThreadLostError extends Error {}
+
+export type SqliteThread = Ready & {
+  /** Resolves when the request is durable. Rejects with the reason when nothing of it happened, or ThreadLostError. */
+  call(request: Request, transfer?: readonly Transferable[]): Promise<void>
+  close(): Promise<void>
+}
+
+type Waiting = { readonly resolve: () => void; readonly reject: (error: Error) => void }
+
+export function openSqliteThread(data: WorkerData): Promise<SqliteThread> {
+  const worker = startWorker(data)
+  const calls = new Map<number, Waiting>()
+  let lastId = 0
+  let lost: Error | undefined
+
+  const call: SqliteThread['call'] = (request, transfer = []) =>
+    new Promise((resolve, reject) => {
+      if (lost !== undefined) return reject(lost)
+      const id = ++lastId
+      calls.set(id, { resolve, reject })
+      worker.postMessage({ id, request }, transfer)
+    })
+
+  function settle(answer: Answer): void {
+    const waiting = calls.get(answer.id)
+    calls.delete(answer.id)
+    if (answer.error === undefined) waiting?.resolve()
+    else waiting?.reject(new Error(answer.error))
+  }
+
+  function lose(reason: Error): void {
+    lost ??= new ThreadLostError(`the storage thread ended: ${reason.message}`, { cause: reason })
+    for (const { reject } of calls.values()) reject(lost)
+    calls.clear()
+  }
+
+  return new Promise((resolve, reject) => {
+    worker.once('message', (ready: Ready) => {
+      worker.on('message', settle)
+      resolve({ ...ready, call, close: () => closeThread(call) })
+    })
+    worker.on('error', (error: Error) => {
+      lose(error)
+      reject(error)
+    })
+    worker.on('exit', code => {
+      lose(new Error(`exit ${code}`))
+      reject(lost ?? new Error(`exit ${code}`))
+    })
+  })
+}
+
+function startWorker(workerData: WorkerData): Worker {
+  // The file's own ending, because the published sources are compiled.
+  const program = new URL(`./worker${extname(import.meta.url)}`, import.meta.url)
+  const cache = getCompileCacheDir()
+  if (cache === undefined) return new Worker(program, { workerData })
+  // A thread does not inherit the cache of what was compiled before, and is most of a start without it. The directory is
+  // below the one that was asked for. As an address and not as text to evaluate: before that nothing is loaded that --import names.
+  const starter = `import { enableCompileCache } from 'node:module'
+    enableCompileCache(${JSON.stringify(dirname(cache))})
+    import(${JSON.stringify(program.href)}).catch(error => process.nextTick(() => { throw error }))`
+  return new Worker(new URL(`data:text/javascript,${encodeURIComponent(starter)}`), { workerData })
+}
+
+async function closeThread(call: SqliteThread['call']): Promise<void> {
+  await call({ type: 'close' }).catch((error: unknown) => {
+    if (!(error instanceof ThreadLostError)) throw error
+  })
+}

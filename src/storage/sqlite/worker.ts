@@ -1,0 +1,87 @@
+// The thread that owns the database file: takes requests one by one, answers each when it is durable. Started by sqlite-thread.ts.
+
+import { parentPort, workerData } from 'node:worker_threads'
+import { plainWords } from './errors.ts'
+import { openTable, type RowBatch, type Text, type Times, UnclearError } from './table.ts'
+
+export type Request =
+  | { readonly type: 'append'; readonly batch: RowBatch }
+  | { readonly type: 'save'; readonly times: Times }
+  | { readonly type: 'replace'; readonly texts: readonly Text[] }
+  | { readonly type: 'probe' }
+  | { readonly type: 'compact'; readonly floor: number }
+  | { readonly type: 'close' }
+
+/** To everything but `close`, which is answered by the thread's end. `error`: why nothing of the request happened. */
+export type Answer = { readonly id: number; readonly error?: string }
+export type Ready = { readonly revision: number; readonly floor: number }
+export type WorkerData = { readonly file: string; readonly settle: boolean }
+
+if (parentPort !== null) serve(parentPort, workerData as WorkerData)
+
+function serve(port: NonNullable<typeof parentPort>, data: WorkerData): void {
+  const table = openTable(data)
+  /** Compactions wait their turn behind everything else, and are done in small steps. */
+  const compactions: { id: number; floor: number }[] = []
+
+  function perform(request: Request): void {
+    if (request.type === 'append') table.append(request.batch)
+    else if (request.type === 'save') table.saveTimes(request.times)
+    else if (request.type === 'replace') table.replace(request.texts)
+    else if (request.type === 'probe') table.probe()
+  }
+
+  function close(): void {
+    compactions.length = 0
+    table.close()
+    port.close()
+  }
+
+  /** An unclear COMMIT is not answered: it ends the thread, and whoever starts the next one looks what is there. */
+  function answer(id: number, work: () => void): void {
+    try {
+      work()
+      port.postMessage({ id } satisfies Answer)
+    } catch (error) {
+      if (error instanceof UnclearError) throw error
+      port.postMessage({ id, error: plainWords(error) } satisfies Answer)
+    }
+  }
+
+  function compactOn(): void {
+    const next = compactions[0]
+    if (next === undefined) return
+    try {
+      if (table.floor < next.floor) table.compact(next.floor)
+      if (table.floor >= next.floor) {
+        compactions.shift()
+        port.postMessage({ id: next.id } satisfies Answer)
+      }
+    } catch (error) {
+      if (error instanceof UnclearError) throw error
+      compactions.shift()
+      port.postMessage({ id: next.id, error: plainWords(error) } satisfies Answer)
+    }
+    tidy()
+    if (compactions.length > 0) setImmediate(compactOn)
+  }
+
+  /** Whatever hinders it now, the next commits find out and say so; the write-ahead log only grows meanwhile. */
+  function tidy(): void {
+    try {
+      table.tidy()
+    } catch {}
+  }
+
+  port.on('message', ({ id, request }: { id: number; request: Request }) => {
+    if (request.type === 'compact') {
+      compactions.push({ id, floor: request.floor })
+      if (compactions.length === 1) setImmediate(compactOn)
+      return
+    }
+    if (request.type === 'close') return close()
+    answer(id, () => perform(request))
+    tidy()
+  })
+  port.postMessage({ revision: table.revision, floor: table.floor } satisfies Ready)
+}

@@ -1,0 +1,82 @@
+// What an engine's readers see: the cache and the event log, moved on together, one step a batch. Every engine owns one and feeds it.
+
+import { type Cache, openCache } from './cache.ts'
+import { checkValue, type Held, held } from './entry.ts'
+import { type EventLog, type HistoryBounds, openEventLog } from './event-log.ts'
+import { openOverlays } from './snapshot.ts'
+import type { Cursor, Entry, Key, ListQuery, ListResult, Replacement, Store, StoreEvent } from './store.ts'
+
+/** An event whose entries still know their gap. */
+export type HeldEvent = StoreEvent & { readonly entry: Held; readonly previous: Held | undefined }
+
+export type Replica = {
+  readonly revision: number
+  readonly floor: number
+  get(key: Key): Held | undefined
+  last(entry: Entry): Entry | undefined
+  list(query: ListQuery): ListResult
+  count(bucket: string): number
+  readonly index: Store['index']
+  watch(bucket: string, after: number): Cursor
+  /** State from before the floor: no event. */
+  seed(key: Key, entry: Held | undefined): void
+  begin(revision: number, floor: number): void
+  /** `events`: those of whole commits, in order. `revision`: the last commit's. Readers see all of it or nothing. */
+  apply(events: readonly HeldEvent[], revision: number, time: number): void
+  /** The texts that would replace those there, each with the entry it is for; one whose key has moved on is left out. */
+  replacements(items: readonly Replacement[]): readonly { readonly entry: Held; readonly next: Held }[]
+  /** Drops the history that the bounds let go, up to `limit` if given; answers the floor. */
+  trim(now: number, limit?: number): number
+}
+
+export function openReplica(bounds?: HistoryBounds): Replica {
+  const cache: Cache = openCache()
+  const log: EventLog = openEventLog(bounds)
+  const overlayAt = openOverlays(log)
+
+  return {
+    get revision() {
+      return log.revision
+    },
+    get floor() {
+      return log.floor
+    },
+    get: cache.get,
+    count: cache.count,
+    index: cache.index,
+    last(entry) {
+      const newest = cache.get(entry.key)
+      if (newest?.revision === entry.revision) return newest
+      // An object that has the key after a deletion is another one.
+      const deletion = log.deletionAfter(entry.key, entry.revision)
+      return deletion ? deletion.previous : newest
+    },
+    list(query) {
+      const revision = query.revision ?? log.revision
+      log.check(revision)
+      const page = cache.page(query, revision === log.revision ? undefined : overlayAt(query.bucket, revision))
+      return { entries: page.entries, revision, more: page.more, remaining: page.remaining }
+    },
+    watch: log.watch,
+    seed(key, entry) {
+      if (entry === undefined) cache.remove(key)
+      else cache.put(entry)
+    },
+    begin: log.begin,
+    apply(events, revision, time) {
+      for (const { type, key, entry } of events) {
+        if (type === 'deleted') cache.remove(key)
+        else cache.put(entry)
+      }
+      log.append(events, revision, time)
+      log.trim(time)
+    },
+    replacements: items =>
+      items.flatMap(({ key, revision, value }) => {
+        checkValue(value)
+        const entry = cache.get(key)
+        return entry?.revision === revision ? [{ entry, next: held(key, revision, value, entry.labels) }] : []
+      }),
+    trim: log.trim,
+  }
+}

@@ -1,0 +1,34 @@
+// The way into the cluster that this program runs in, by the service account of its pod.
+
+import type { Access } from './cluster-config.ts'
+import { KubeconfigError } from './kubeconfig.ts'
+
+const mounted = '/var/run/secrets/kubernetes.io/serviceaccount'
+
+type World = {
+  readonly env: { readonly [name: string]: string | undefined }
+  /** undefined: there is no such file. */
+  readonly readText: (file: string) => string | undefined
+  readonly directory?: string
+}
+
+export const isInCluster = ({ env, readText, directory = mounted }: World): boolean =>
+  Boolean(env['KUBERNETES_SERVICE_HOST'] && env['KUBERNETES_SERVICE_PORT']) &&
+  readText(`${directory}/token`) !== undefined
+
+/** Throws KubeconfigError. */
+export function inClusterAccess(world: World): Access {
+  const { env, readText, directory = mounted } = world
+  const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port } = env
+  if (!isInCluster(world))
+    throw new KubeconfigError([
+      `this does not run in a pod with a service account: KUBERNETES_SERVICE_HOST, KUBERNETES_SERVICE_PORT and ${directory}/token are needed; give a kubeconfig`,
+    ])
+  return {
+    server: `https://${host?.includes(':') ? `[${host}]` : host}:${port}`,
+    namespace: readText(`${directory}/namespace`)?.trim() || 'default',
+    ca: { file: `${directory}/ca.crt` },
+    insecure: false,
+    tokenFile: `${directory}/token`,
+  }
+}

@@ -1,0 +1,80 @@
+// Opens the way into a cluster that a command names: a kubeconfig, or the service account of the pod it runs in.
+
+import { readFileSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { ApiError } from '../api/errors.ts'
+import type { Resources } from '../api/resources.ts'
+import { type Io, UsageError } from '../cli/command.ts'
+import { connect, type Fetch } from '../client/connect.ts'
+import type { Access } from './cluster-config.ts'
+import { inClusterAccess } from './in-cluster.ts'
+import { KubeconfigError, readKubeconfig } from './kubeconfig.ts'
+import type { TenantRules } from './tenant-kubeconfig.ts'
+import { openTransport } from './transport.ts'
+
+export type Reached = {
+  readonly server: string
+  /** Whether its name may be one that only a proxy can look up. */
+  readonly isProxied: boolean
+  /** Whether what is sent there reaches that server alone: its certificate is verified, or it is on this machine. */
+  readonly isVerified: boolean
+  readonly resources: Resources
+  /** The same, for as long as somebody may: then what is under way is broken off, and nothing new is begun. */
+  until(signal: AbortSignal): Resources
+  close(): void
+}
+
+export type Reach = {
+  /** Absent: the cluster this runs in. */
+  readonly file: string | undefined
+  readonly context: string | undefined
+  /** Set if a tenant supplied the file. */
+  readonly tenant?: TenantRules
+}
+
+/** Throws UsageError. */
+export async function reachCluster(reach: Reach, io: Io): Promise<Reached> {
+  const access = await accessOf(reach, io).catch(error => {
+    throw new UsageError(error instanceof KubeconfigError ? error.problems : [(error as Error).message])
+  })
+  const transport = openTransport(access, { env: io.env, now: io.now })
+  const through = (fetch: Fetch) => connect({ url: access.server, below: '', fetch })
+  return {
+    server: access.server,
+    isProxied: Boolean(access.proxy) || Object.entries(io.env).some(([key, url]) => url && /^https?_proxy$/i.test(key)),
+    isVerified: isVerified(access),
+    resources: through(transport.fetch),
+    until: signal => through(endingWith(signal, transport.fetch)),
+    close: transport.close,
+  }
+}
+
+function endingWith(signal: AbortSignal, fetch: Fetch): Fetch {
+  return async (url, init) => {
+    try {
+      return await fetch(url, { ...init, signal: init.signal ? AbortSignal.any([init.signal, signal]) : signal })
+    } catch (error) {
+      if (!signal.aborted) throw error
+      throw new ApiError(503, 'ServiceUnavailable', 'it was not done when it was time to end')
+    }
+  }
+}
+
+async function accessOf({ file, context, tenant }: Reach, io: Io): Promise<Access> {
+  if (file === undefined) return inClusterAccess({ env: io.env, readText })
+  return readKubeconfig(await io.readFile(file), { file, directory: dirname(resolve(file)), context, tenant })
+}
+
+function isVerified({ server, insecure }: Access): boolean {
+  const { protocol, hostname } = new URL(server)
+  const isHere = /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)
+  return isHere || (protocol === 'https:' && !insecure)
+}
+
+function readText(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch {
+    return undefined
+  }
+}

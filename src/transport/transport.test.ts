@@ -1,0 +1,255 @@
+// The transport against listeners with real sockets: certificates, credentials that change, servers that are away or quiet.
+
+import assert from 'node:assert/strict'
+import { X509Certificate } from 'node:crypto'
+import { channel } from 'node:diagnostics_channel'
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, type IncomingMessage, type RequestListener } from 'node:http'
+import { createServer as createTls, type ServerOptions } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import type { TLSSocket } from 'node:tls'
+import { ApiError } from '../api/errors.ts'
+import { issueCertificate, makeAuthority } from '../serving/certificate.ts'
+import type { Access } from './cluster-config.ts'
+import { openDial, openTransport, type TransportOptions } from './transport.ts'
+
+const directory = mkdtempSync(join(tmpdir(), 'platform-kubeconfig-'))
+const closing: (() => void)[] = [() => rmSync(directory, { recursive: true })]
+after(() => {
+  for (const close of closing) close()
+})
+
+const now = Date.now()
+const authority = makeAuthority(now)
+const pair = issueCertificate(authority, ['127.0.0.1'], now)
+const usual: Access = { server: '', namespace: 'default', insecure: false, ca: { text: authority.certificate } }
+
+async function listen(handle: RequestListener, tls?: ServerOptions): Promise<string> {
+  const server = tls ? createTls(tls, handle) : createServer(handle)
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  closing.push(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return `${tls ? 'https' : 'http'}://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+const tls = { cert: pair.certificate, key: pair.key }
+const open = (access: Access, over: Partial<TransportOptions> = {}) => {
+  const transport = openTransport(access, { env: {}, now: Date.now, ...over })
+  closing.push(transport.close)
+  return (path = '/', init: RequestInit = {}) => transport.fetch(access.server + path, init)
+}
+const refused = (code: number, message: RegExp) => (error: unknown) => {
+  assert.ok(error instanceof ApiError, String(error))
+  assert.equal(error.code, code)
+  assert.match(error.message, message)
+  return true
+}
+
+test('a server of the CA is reached, with the token; another CA, another name and none are refused with the reason', async () => {
+  const server = await listen((request, response) => response.end(request.headers.authorization), tls)
+  assert.equal(await (await open({ ...usual, server, token: 't' })()).text(), 'Bearer t')
+  const other = makeAuthority(now).certificate
+  await assert.rejects(open({ ...usual, server, ca: { text: other } })(), refused(503, /certificate is not/))
+  await assert.rejects(open({ server, namespace: 'x', insecure: false })(), refused(503, /certificate is not trusted/))
+  await assert.rejects(
+    open({ ...usual, server, serverName: 'other' })(),
+    refused(503, /for another name: set tls-server-name/),
+  )
+  assert.equal((await open({ server, namespace: 'x', insecure: true })()).status, 200)
+})
+
+test('an answer with more bytes than are taken is given up where it exceeds them, and so is its connection', async () => {
+  const gone = Promise.withResolvers<void>()
+  const server = await listen((_, response) => {
+    const send = () => {
+      while (response.write('x'.repeat(16 * 1024)));
+    }
+    response.on('drain', send).on('close', gone.resolve)
+    send()
+  })
+  const message = /^http:\/\/127\.0\.0\.1:\d+ answered with more than 1000 bytes \(.*\/large\)$/
+  await assert.rejects(open({ ...usual, server }, { most: 1000 })('/large'), refused(422, message))
+  await gone.promise
+  const exact = await listen((_, response) => response.end('x'.repeat(1000)))
+  assert.equal((await (await open({ ...usual, server: exact }, { most: 1000 })()).text()).length, 1000)
+})
+
+test('a client certificate is shown to a server that asks for one', async () => {
+  const name = (request: IncomingMessage) => (request.socket as TLSSocket).getPeerCertificate().subject?.CN ?? ''
+  const options = { ...tls, requestCert: true, rejectUnauthorized: false }
+  const server = await listen((request, response) => response.end(`${name(request)}`), options)
+  const access = { ...usual, server, certificate: { text: pair.certificate }, key: { text: pair.key } }
+  assert.notEqual(await (await open(access)()).text(), '')
+  assert.equal(await (await open({ ...usual, server })()).text(), '')
+})
+
+test('a token file is read again when the server refuses what was in it', async () => {
+  const file = join(directory, 'token')
+  writeFileSync(file, 'old\n')
+  const seen: (string | undefined)[] = []
+  const server = await listen((request, response) => {
+    seen.push(request.headers.authorization)
+    response.writeHead(request.headers.authorization === 'Bearer new' ? 200 : 401).end()
+  })
+  const fetch = open({ ...usual, server, tokenFile: file })
+  assert.equal((await fetch()).status, 401)
+  writeFileSync(file, 'new\n')
+  assert.equal((await fetch()).status, 200)
+  assert.deepEqual(seen, ['Bearer old', 'Bearer old', 'Bearer old', 'Bearer new'])
+})
+
+const plugin = (text: string) => {
+  const file = join(directory, `plugin-${Math.random().toString(36).slice(2)}`)
+  writeFileSync(file, `#!/bin/sh\n${text}\n`)
+  chmodSync(file, 0o755)
+  return {
+    apiVersion: 'client.authentication.k8s.io/v1',
+    command: file,
+    args: [],
+    env: { WHO: 'me' },
+    installHint: 'get it from your admin',
+    provideClusterInfo: true,
+  }
+}
+const credential = (status: object) =>
+  JSON.stringify({ apiVersion: 'client.authentication.k8s.io/v1', kind: 'ExecCredential', status })
+
+test('an exec plugin is asked once, again when its answer ends, and again when it is refused', async () => {
+  const log = join(directory, 'asked')
+  writeFileSync(log, '')
+  const expirationTimestamp = new Date(now + 3600_000).toISOString()
+  const text = credential({ token: 'from-$WHO', expirationTimestamp }).replaceAll('"', '\\"')
+  const exec = plugin(`echo "$KUBERNETES_EXEC_INFO" >> ${log}\necho "${text}"`)
+  let code = 200
+  const server = await listen((request, response) => response.writeHead(code).end(request.headers.authorization))
+  let time = now
+  const fetch = open({ ...usual, server, exec }, { env: { PATH: process.env['PATH'] }, now: () => time })
+  const asked = () => readFileSync(log, 'utf8').trim().split('\n').filter(Boolean)
+  const answers = await Promise.all([fetch(), fetch(), fetch()])
+  assert.equal(await answers[0]?.text(), 'Bearer from-me')
+  assert.equal(asked().length, 1)
+  assert.equal(JSON.parse(asked()[0] ?? '').spec.cluster.server, server)
+  time += 3600_000
+  await fetch()
+  assert.equal(asked().length, 2)
+  time -= 3600_000
+  code = 401
+  assert.equal((await fetch()).status, 401)
+  assert.equal(asked().length, 3)
+})
+
+test('an exec plugin that is missing, fails, or prints something else is told with the reason, and nothing of its output', async () => {
+  const server = await listen((_, response) => response.end())
+  const missing = { ...plugin(''), command: join(directory, 'nowhere') }
+  const cases: [Access['exec'], RegExp][] = [
+    [missing, /is not installed: get it from your admin/],
+    [plugin('echo out of luck >&2; exit 3'), /ended with 3: out of luck/],
+    [plugin('echo hunter2'), /printed no JSON/],
+    [plugin(`echo '${credential({ other: 'hunter2' })}'`), /neither a token nor a client certificate/],
+  ]
+  for (const [exec, message] of cases)
+    await assert.rejects(open({ ...usual, server, exec: exec as NonNullable<Access['exec']> })(), error => {
+      assert.doesNotMatch(String(error), /hunter2/)
+      return refused(401, message)(error)
+    })
+})
+
+test('a server that is away, hangs, or goes quiet is told, and a request can be broken off', async () => {
+  await assert.rejects(open({ ...usual, server: 'http://127.0.0.1:9' })(), refused(503, /nobody listens there/))
+  const hanging = await listen(() => {})
+  await assert.rejects(open({ ...usual, server: hanging }, { answerWithin: 50 })(), refused(503, /no answer within/))
+  const ending = new AbortController()
+  const pending = open({ ...usual, server: hanging })('/', { signal: ending.signal })
+  ending.abort()
+  await assert.rejects(pending, { name: 'AbortError' })
+  const quiet = await listen((_, response) => void response.write('a'))
+  const watch = await open({ ...usual, server: quiet }, { quietFor: 50 })('/?watch=true')
+  await assert.rejects(watch.text())
+  await assert.rejects(open({ ...usual, server: quiet }, { quietFor: 50 })(), refused(503, /has gone quiet/))
+})
+
+test('requests go through the proxy that the kubeconfig names', async () => {
+  const proxy = await listen((request, response) => response.end(`through: ${request.url}`))
+  const fetch = open({ ...usual, server: 'http://cluster.example', proxy })
+  assert.equal(await (await fetch('/api')).text(), 'through: http://cluster.example/api')
+})
+
+test('a dial connects as the kubeconfig says, in the same way until the certificate is another, and leaves proxies to the agent', async () => {
+  const seen: string[] = []
+  const server = await listen(
+    (request, response) => {
+      seen.push(String((request.socket as TLSSocket).getPeerCertificate()?.serialNumber))
+      response.end('ok')
+    },
+    { ...tls, requestCert: true, rejectUnauthorized: false },
+  )
+  const [one, two] = [issueCertificate(authority, ['one'], now), issueCertificate(authority, ['two'], now)]
+  const [certificate, key] = [join(directory, 'dial.crt'), join(directory, 'dial.key')]
+  const put = (pair: typeof one) => {
+    writeFileSync(certificate, pair.certificate)
+    writeFileSync(key, pair.key)
+  }
+  put(one)
+  let time = now
+  const access: Access = { ...usual, server, certificate: { file: certificate }, key: { file: key }, token: 't' }
+  const dial = openDial(access, { env: {}, now: () => time })
+  const ask = async () => {
+    const { connect, authorization } = await dial.now()
+    assert.equal(authorization, 'Bearer t')
+    const socket = connect?.()
+    socket?.write('GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
+    let text = ''
+    for await (const chunk of socket ?? []) text += chunk
+    assert.match(text, /^HTTP\/1.1 200 OK[\s\S]*ok/)
+    return connect
+  }
+  const first = await ask()
+  time += 5000
+  assert.equal(await ask(), first)
+  put(two)
+  time += 5000
+  assert.notEqual(await ask(), first)
+  assert.deepEqual(
+    seen,
+    [one, one, two].map(({ certificate }) => new X509Certificate(certificate).serialNumber),
+  )
+  const behind = openDial({ ...usual, server, proxy: 'http://127.0.0.1:1' }, { env: {}, now: () => time })
+  assert.equal((await behind.now()).connect, undefined)
+  const inProxyLand = openDial({ ...usual, server }, { env: { https_proxy: 'http://127.0.0.1:1' }, now: () => time })
+  assert.equal((await inProxyLand.now()).connect, undefined)
+})
+
+test('a question that is aborted while its answer is read was aborted; the server is not away', async () => {
+  const server = await listen((_, response) => {
+    response.writeHead(200, { 'Content-Length': '100' }).write('some of it')
+  })
+  const ending = new AbortController()
+  const begun = channel('http.client.response.finish') // published when its head is there
+  const abort = () => void setImmediate(() => ending.abort())
+  begun.subscribe(abort)
+  const pending = open({ ...usual, server })('/', { signal: ending.signal })
+  await assert.rejects(pending, { name: 'AbortError' }).finally(() => begun.unsubscribe(abort))
+})
+
+test('credentials that are refused while somebody looks for them are not kept', async () => {
+  const file = join(directory, 'refused-meanwhile')
+  let time = now
+  for (let turns = 0; turns < 12; turns++) {
+    writeFileSync(file, 'old')
+    const dial = openDial({ ...usual, server: 'https://127.0.0.1:1', tokenFile: file }, { env: {}, now: () => time })
+    closing.push(dial.retire)
+    assert.equal((await dial.now()).authorization, 'Bearer old')
+    time += 1001
+    const looking = dial.now()
+    for (let turn = 0; turn < turns; turn++) await Promise.resolve()
+    writeFileSync(file, 'new')
+    dial.refuse()
+    await looking
+    assert.equal((await dial.now()).authorization, 'Bearer new', `after ${turns} turns`)
+  }
+})

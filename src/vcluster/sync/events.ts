@@ -1,0 +1,75 @@
+// Tells the tenant on the virtual object itself what went wrong, as Events: once, then counted, never a flood.
+
+import { ApiError } from '../../api/errors.ts'
+import { type Json, type Ref, timestamp } from '../../api/object.ts'
+import type { Resources } from '../../api/resources.ts'
+import { hashOf } from './sync-annotations.ts'
+import { Event } from './kinds.ts'
+
+export type EventsOptions = {
+  readonly resources: Resources
+  readonly instance: string
+  readonly now: () => number
+  readonly failed: (error: unknown) => void
+}
+
+type About = { readonly ref: Ref; readonly uid: string | undefined }
+type Told = { readonly name: string; readonly first: string; count: number; last: number }
+
+const again = 5 * 60_000
+const most = 10_000
+
+export interface Events {
+  /** Never rejects: an Event that cannot be written is no reason to stop. */
+  tell(about: About, reason: string, message: string): Promise<void>
+}
+
+export function openEvents({ resources, instance, now, failed }: EventsOptions): Events {
+  const told = new Map<string, Told>()
+  return {
+    async tell({ ref, uid = '' }, reason, message) {
+      const key = hashOf(`${ref.namespace}/${ref.name}/${uid}/${reason}/${message}`)
+      const before = told.get(key)
+      if (before) before.count++
+      if (before && now() - before.last < again) return
+      const time = timestamp(now())
+      const one = before ?? { name: `${ref.name.slice(0, 230)}.${key}`, first: time, count: 1, last: 0 }
+      one.last = now()
+      if (told.size >= most) told.delete(told.keys().next().value as string)
+      told.set(key, one)
+      const event = {
+        apiVersion: 'v1',
+        kind: 'Event',
+        metadata: { name: one.name, namespace: ref.namespace },
+        involvedObject: { apiVersion: 'v1', kind: 'Endpoints', ...ref, ...(uid ? { uid } : {}) },
+        reason,
+        message: message.slice(0, 1024),
+        type: 'Warning',
+        source: { component: 'platform-vcluster-sync' },
+        reportingComponent: 'platform.sh/vcluster-sync',
+        reportingInstance: instance.slice(0, 128),
+        count: one.count,
+        firstTimestamp: one.first,
+        lastTimestamp: time,
+      }
+      await write(ref, event).catch(failed)
+    },
+  }
+
+  /** It may be there from before a restart: then it counts on. */
+  async function write(
+    ref: Ref,
+    event: { readonly metadata: { readonly name: string }; readonly count: number } & { readonly [key: string]: Json },
+  ): Promise<void> {
+    const at = { namespace: ref.namespace, name: event.metadata.name }
+    try {
+      await resources.create(Event, ref.namespace, event)
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.code !== 409) throw error
+      const { object } = await resources.get(Event, at)
+      const { count = 0 } = object as unknown as { readonly count?: number }
+      const body = { count: count + 1, lastTimestamp: event['lastTimestamp'] as string }
+      await resources.patch(Event, at, { type: 'merge', body })
+    }
+  }
+}
