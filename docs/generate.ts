@@ -7,9 +7,9 @@ import { stringify } from 'yaml'
 import type { Kind } from '../src/api/kind.ts'
 import { metadataSchema, wholeSchema } from '../src/api/metadata-schema.ts'
 import type { Schema } from '../src/api/schema.ts'
-import { commands } from '../src/cmd/commands.ts'
-import { type Command, loaded } from '../src/cli/command.ts'
 import { askingOf, flagRow, helpOf, usageOf } from '../src/cli/help.ts'
+import { commands } from '../src/cmd/commands.ts'
+import { type Command, loaded } from '../src/host/command.ts'
 import { kinds } from '../src/kinds/index.ts'
 
 export function kindsPage(): string {

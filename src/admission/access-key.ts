@@ -1,9 +1,9 @@
 // Credentials at the gate: who may make an access key or a token, make one stronger, or make it live longer (D14, D22, D25, D62).
 
 import { forbidden, invalid, invalidValue } from '../api/errors.ts'
-import type { GatedWrite } from '../api/power-gate.ts'
 import type { Kind, Tools } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
+import type { GatedWrite } from '../api/power-gate.ts'
 import { teamGroup, teamUidsOf, withTeamUids } from '../kinds/team-uids.ts'
 import { checkLifetime, isLifetimeChanged } from './key-lifetime.ts'
 import { checkTeamPower } from './team-escalation.ts'

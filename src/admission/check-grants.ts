@@ -1,11 +1,11 @@
 // Whether the caller holds what a write gives away, grant by grant (D27, D60). Throws 403 and names what is missing.
 
 import { cut, forbidden, isEnough, mostErrors } from '../api/errors.ts'
-import type { GatedWrite } from '../api/power-gate.ts'
 import type { Grant } from '../api/grant.ts'
 import type { Kind, Question } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
 import type { BoundRules, RuleLike, Target } from '../api/permissions.ts'
+import type { GatedWrite } from '../api/power-gate.ts'
 import { checkCopy } from './copied-source.ts'
 import { isCreatorsOwn } from './new-grants.ts'
 import { checkTeamPower } from './team-escalation.ts'

@@ -1,12 +1,12 @@
 // A ProjectSecret that follows a SharedSecret shows its data to others: who may make it do so (D30), and which SharedSecret is meant (D61).
 
 import { forbidden, invalid, invalidValue } from '../api/errors.ts'
-import type { GatedWrite } from '../api/power-gate.ts'
 import type { Grant } from '../api/grant.ts'
 import type { Kind, Tools } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
-import { SharedSecret } from '../kinds/shared-secret.ts'
+import type { GatedWrite } from '../api/power-gate.ts'
 import { pinnedOwner, printOwner, readSource, sourceOf, withSourceUid } from '../kinds/project-secret-source.ts'
+import { SharedSecret } from '../kinds/shared-secret.ts'
 import { teamUidsOf } from '../kinds/team-uids.ts'
 
 /** The reference with the uid of the secret it names. An unchanged one keeps what it has: the controller pins it. */

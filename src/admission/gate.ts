@@ -3,16 +3,16 @@
 
 import { systemCaller } from '../api/caller.ts'
 import { ApiError, forbidden } from '../api/errors.ts'
-import type { Gate, GatedWrite } from '../api/power-gate.ts'
 import type { Grant } from '../api/grant.ts'
 import type { Kind, Tools } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
+import type { Gate, GatedWrite } from '../api/power-gate.ts'
 import { teamUidsOf, withTeamUids } from '../kinds/team-uids.ts'
 import { checkCredential, releaseKey } from './access-key.ts'
 import { refuseBuiltInChange, refuseBuiltInDeletion } from './built-in-roles.ts'
 import { type Check, checkGrants } from './check-grants.ts'
-import { isOnlyForCollector } from './garbage-collection.ts'
 import { pinSource } from './copied-source.ts'
+import { isOnlyForCollector } from './garbage-collection.ts'
 import { isCreatorsOwn, newGrants } from './new-grants.ts'
 import { keepReserved } from './reserved-metadata.ts'
 

@@ -1,8 +1,8 @@
 // What comes with acting as a team: nobody gives a place in it, or a key of it, who could not do the same (D14, D27).
 
 import { forbidden } from '../api/errors.ts'
-import type { GatedWrite } from '../api/power-gate.ts'
 import type { RuleLike } from '../api/permissions.ts'
+import type { GatedWrite } from '../api/power-gate.ts'
 import { teamGroup } from '../kinds/team-uids.ts'
 import { refuseMissing, roleTarget } from './check-grants.ts'
 

@@ -5,9 +5,9 @@ import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Resources } from '../api/resources.ts'
 import type { Authenticate } from '../auth/authn/authenticate.ts'
+import { writeSecret } from '../host/secret-file.ts'
 import { makeKey } from '../kinds/key-format.ts'
 import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
-import { writeSecret } from './data-directory.ts'
 
 /**
  * For an empty store, as the first thing that is stored: then a store that is not empty had its key, and one that was

@@ -6,6 +6,7 @@ import { type Caller, type Scope, systemCaller } from '../api/caller.ts'
 import type { Beside, Kind, Question, Tools } from '../api/kind.ts'
 import type { JsonObject } from '../api/object.ts'
 import type { Document, Resources } from '../api/resources.ts'
+import { openKeyBook } from '../auth/authn/access-key-index.ts'
 import {
   type Authenticate,
   authenticateWith,
@@ -15,17 +16,16 @@ import {
   keyEndsWith,
   UnknownKey,
 } from '../auth/authn/authenticate.ts'
+import { ownKeyWith } from '../auth/authn/denied-key-details.ts'
+import { openTeams, type Teams } from '../auth/authn/team-index.ts'
 import { type Authorizer, openAuthorizer } from '../auth/authz/authorize.ts'
 import { repairBuiltIns } from '../auth/authz/bootstrap-roles.ts'
 import { type Explainer, openExplainer } from '../auth/authz/explain.ts'
-import { type Issuer, openIssuer } from '../auth/tokens/issuer.ts'
-import { openKeyBook } from '../auth/authn/access-key-index.ts'
-import { ownKeyWith } from '../auth/authn/denied-key-details.ts'
 import { openRbac, type Rbac } from '../auth/authz/rbac.ts'
 import { isNoWider } from '../auth/authz/scope.ts'
 import { sharedWith } from '../auth/authz/team-grants.ts'
+import { type Issuer, openIssuer } from '../auth/tokens/issuer.ts'
 import { openSigningKeys } from '../auth/tokens/signing-keys.ts'
-import { openTeams, type Teams } from '../auth/authn/team-index.ts'
 import { kinds } from '../kinds/index.ts'
 import { readId } from '../kinds/last-read.ts'
 import { SigningKey } from '../kinds/signing-key.ts'
@@ -33,9 +33,9 @@ import { Team } from '../kinds/team.ts'
 import { openRegistry, type Registry } from '../registry/registry.ts'
 import type { OwnWrite } from '../serving/audit-internal.ts'
 import { checkGuess, type Guard } from '../serving/unknown-key-limiter.ts'
+import { openSealer, type Place, type SealError, type Sealer } from '../storage/encryption.ts'
 import type { Storage } from '../storage/index.ts'
 import type { RingKey } from '../storage/key-ring.ts'
-import { openSealer, type Place, type SealError, type Sealer } from '../storage/encryption.ts'
 import { openRights } from './permission-changes.ts'
 
 export type House = {

@@ -3,10 +3,10 @@
 import { existsSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
+import { fileProblem } from '../host/fs-errors.ts'
+import { authorityIn } from '../serving/authority.ts'
 import { fingerprint } from '../serving/certificate.ts'
 import { type CertificateSource, fileCertificate, ownCertificate } from '../serving/tls.ts'
-import { authorityIn } from './data-directory.ts'
-import { fileProblem } from '../host/fs-errors.ts'
 import { type Settings, SettingsError } from './settings.ts'
 
 export type CertificateOptions = {

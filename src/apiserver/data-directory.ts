@@ -1,22 +1,13 @@
 // The files of a data directory: who may read them, and what the first start writes (D1, D28).
 
 import { randomBytes } from 'node:crypto'
-import {
-  accessSync,
-  chmodSync,
-  constants,
-  existsSync,
-  readFileSync,
-  renameSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
+import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { makeAuthority, type Pair } from '../serving/certificate.ts'
-import { pairProblems } from '../serving/tls.ts'
-import { makeKeyRing, type RingKey, readKeyRing } from '../storage/key-ring.ts'
 import { fileProblem, writeProblem } from '../host/fs-errors.ts'
 import { makeDirectory } from '../host/make-directory.ts'
+import { writeSecret } from '../host/secret-file.ts'
+import { authorityFiles } from '../serving/authority.ts'
+import { makeKeyRing, type RingKey, readKeyRing } from '../storage/key-ring.ts'
 import { SettingsError } from './settings.ts'
 
 export function openDirectory(directory: string): void {
@@ -39,19 +30,6 @@ export function checkPermission(directory: string): void {
     }
 }
 
-/** Whole or not at all, and readable by its owner alone. */
-export function writeSecret(file: string, text: string): void {
-  const temporary = `${file}.${process.pid}.tmp`
-  writeFileSync(temporary, text, { mode: 0o600, flush: true })
-  chmodSync(temporary, 0o600)
-  renameSync(temporary, file)
-}
-
-/** For everybody to read, as far as the umask lets them. */
-const writePublic = (file: string, text: string) => writeFileSync(file, text, { flush: true })
-
-const authorityFiles = (directory: string) => [join(directory, 'ca.crt'), join(directory, 'ca.key')] as const
-
 /** Over one that is left, a new CA would take the trust of everybody who has the old. */
 export function refuseHalf(directory: string): void {
   const files = authorityFiles(directory)
@@ -61,21 +39,6 @@ export function refuseHalf(directory: string): void {
   throw new Error(
     `${missing} is missing: put it back, or take away ${left} too and a new CA is made, which every client has to be told of`,
   )
-}
-
-/** Made where it is not whole: a start may end between its two files. */
-export function authorityIn(directory: string, now: number): Pair & { readonly isNew: boolean } {
-  const [certificate, key] = authorityFiles(directory)
-  const isNew = !existsSync(certificate) || !existsSync(key)
-  if (isNew) {
-    const made = makeAuthority(now)
-    writeSecret(key, made.key)
-    writePublic(certificate, made.certificate)
-  }
-  const pair = { certificate: readFileSync(certificate, 'utf8'), key: readFileSync(key, 'utf8') }
-  const problems = pairProblems(pair, { certificate, key })
-  if (problems.length) throw new Error(problems.join('; '))
-  return { ...pair, isNew }
 }
 
 /** `mayMake`: whether the store is still empty, so that no secret can be lost to a new key. */

@@ -9,8 +9,8 @@ import { startReseal } from '../registry/reencrypt.ts'
 import type { Metrics } from '../serving/metrics.ts'
 import { openSealer, printId } from '../storage/encryption.ts'
 import type { Store } from '../storage/store.ts'
-import type { KeyRing } from './data-directory.ts'
 import type { House, HouseOptions } from './build.ts'
+import type { KeyRing } from './data-directory.ts'
 
 /**
  * A key ring that does not open what is stored is found out before anything of it is read. With a sealer that tells

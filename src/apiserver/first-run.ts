@@ -3,10 +3,11 @@
 import { existsSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import type { Authenticate } from '../auth/authn/authenticate.ts'
+import { writeSecret } from '../host/secret-file.ts'
 import { fingerprint } from '../serving/certificate.ts'
 import type { Listener } from '../serving/listener.ts'
 import { isUntold, keptKey, wasTold } from './bootstrap-admin.ts'
-import { followAddress, kubeconfig, reachable, writeSecret } from './data-directory.ts'
+import { followAddress, kubeconfig, reachable } from './data-directory.ts'
 
 export type IntroduceOptions = {
   readonly directory: string

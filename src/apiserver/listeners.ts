@@ -4,12 +4,13 @@ import { headTooLarge } from '../gateway/auth/bearer-token.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { isGatewayPath } from '../gateway/proxy/routes.ts'
 import { requestHandler, type ServerOptions } from '../http/server.ts'
+import { addressOf, isLoopback } from '../serving/address.ts'
 import type { Request } from '../serving/exchange.ts'
+import { listenProblem } from '../serving/listen-error.ts'
 import { type Handle, type Listener, listenHttp, listenHttps } from '../serving/listener.ts'
 import type { CertificateSource } from '../serving/tls.ts'
-import type { Inside } from '../gateway/embedded.ts'
-import { listenProblem } from '../serving/listen-error.ts'
-import { addressOf, isLoopback, type Settings } from './settings.ts'
+import type { Inside } from './embedded-gateway.ts'
+import type { Settings } from './settings.ts'
 
 export type Listening = {
   readonly settings: Settings

@@ -2,8 +2,8 @@
 
 import { kinds } from '../kinds/index.ts'
 import type { FairLimits } from '../serving/inflight-limits.ts'
-import type { Guard } from '../serving/unknown-key-limiter.ts'
 import type { Metrics } from '../serving/metrics.ts'
+import type { Guard } from '../serving/unknown-key-limiter.ts'
 import type { Store } from '../storage/store.ts'
 
 export function gaugeHouse(metrics: Metrics, store: Store, limits: FairLimits, guard: Guard): void {

@@ -6,7 +6,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { longestTokenTTL } from '../kinds/direct-cluster-endpoint-token.ts'
-import { isLoopback, readSettings, SettingsError } from './settings.ts'
+import { isLoopback } from '../serving/address.ts'
+import { readSettings, SettingsError } from './settings.ts'
 
 test('loopback is an address, not how a name begins', () => {
   for (const address of ['localhost:1', '127.0.0.1:8080', '127.9.8.7:0', '[::1]:80'])

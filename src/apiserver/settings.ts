@@ -1,14 +1,14 @@
 // Every setting of the server, as a table: a flag, an environment variable and a key of the configuration file each (D1).
 
 import { readFileSync } from 'node:fs'
-import { isIPv4 } from 'node:net'
 import { didYouMean } from '../api/did-you-mean.ts'
 import { isObject, type Json } from '../api/object.ts'
-import { type Flag, UsageError } from '../cli/command.ts'
-import { readTokens } from '../cli/read-flags.ts'
+import { type Flag, UsageError } from '../host/command.ts'
+import { fileProblem } from '../host/fs-errors.ts'
+import { readTokens } from '../host/read-flags.ts'
+import { isLoopback } from '../serving/address.ts'
 import { networkProblem } from '../serving/client-address.ts'
 import { engineNames } from '../storage/index.ts'
-import { fileProblem } from '../host/fs-errors.ts'
 
 type Row = {
   readonly default: string | boolean | number | readonly string[]
@@ -262,15 +262,4 @@ function checkTogether(settings: Settings, problems: string[]): void {
     problems.push(
       `http: ${settings.http} is not loopback; plain HTTP elsewhere shows every key to the network. Use https, or say --insecure-http`,
     )
-}
-
-/** By address, not by how it begins: 127.example.org is anybody's. */
-export function isLoopback(text: string): boolean {
-  const { host } = addressOf(text)
-  return host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'))
-}
-
-export function addressOf(text: string): { readonly host: string; readonly port: number } {
-  const [, host = '', port = ''] = /^(.*):(\d+)$/.exec(text) ?? []
-  return { host: host.replace(/^\[|\]$/g, ''), port: Number(port) }
 }

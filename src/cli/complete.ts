@@ -1,12 +1,12 @@
 // What a shell may offer behind the words typed so far: commands, flags, values and live names. `platform completion` prints the scripts that ask.
 
 import { listAll } from '../client/list-watch.ts'
-import { type Command, defineCommand, type Flag, type Io, loaded, type Row, UsageError } from './command.ts'
+import { type Command, defineCommand, type Flag, type Io, loaded, type Row, UsageError } from '../host/command.ts'
+import { readTokens } from '../host/read-flags.ts'
+import { quoted } from '../host/sanitize.ts'
 import { readContexts } from './login/contexts.ts'
 import { anyKind, kindWords } from './resolve-kind.ts'
 import { namespaceFor } from './resolve-namespace.ts'
-import { quoted } from './sanitize.ts'
-import { readTokens } from './read-flags.ts'
 import { openSession } from './session.ts'
 
 const most = 200

@@ -1,6 +1,6 @@
 // Asks before something is lost. Commands that take things away call it.
 
-import { type Io, UsageError } from './command.ts'
+import { type Io, UsageError } from '../host/command.ts'
 
 /** Throws where the answer is not yes, or nobody can be asked. */
 export async function confirm(io: Io, question: string, isSure: boolean): Promise<void> {

@@ -3,15 +3,15 @@
 import { ApiError } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
 import { isObject, type JsonObject, type Resource } from '../api/object.ts'
+import { defineCommand, type Io, SeveralErrors, UsageError } from '../host/command.ts'
 import { DirectClusterEndpointToken } from '../kinds/direct-cluster-endpoint-token.ts'
 import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
-import { defineCommand, type Io, SeveralErrors, UsageError } from './command.ts'
 import { contextFlag, dryRunFlag, dryRunNote, isDryRun, namespaceFlag, outputFlag } from './flags.ts'
-import { namespaceFor } from './resolve-namespace.ts'
+import { lostBy, shownOnce, warnings } from './keys/shown-once.ts'
 import { nameOf, printJson } from './print.ts'
 import { type Found, readAllObjects } from './read-objects.ts'
+import { namespaceFor } from './resolve-namespace.ts'
 import { openSession } from './session.ts'
-import { lostBy, shownOnce, warnings } from './keys/shown-once.ts'
 
 export const create = defineCommand({
   words: ['create'],

@@ -1,12 +1,12 @@
 // `platform delete`: objects of every kind by name, after a question.
 
+import { defineCommand, SeveralErrors, UsageError } from '../host/command.ts'
 import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
-import { defineCommand, SeveralErrors, UsageError } from './command.ts'
 import { confirm } from './confirm.ts'
 import { contextFlag, dryRunFlag, dryRunNote, isDryRun, namespaceFlag, projectFlag, yesFlag } from './flags.ts'
+import { ownKeyOf, ownKeyWarning } from './keys/key-in-use.ts'
 import { kindNamed, readNames } from './resolve-kind.ts'
 import { namespaceFor, placeText } from './resolve-namespace.ts'
-import { ownKeyOf, ownKeyWarning } from './keys/key-in-use.ts'
 import { openSession } from './session.ts'
 
 export const remove = defineCommand({

@@ -2,8 +2,8 @@
 
 import { dnsLabel } from '../api/names.ts'
 import { parseLabelSelector } from '../api/selector.ts'
-import type { Flags } from './command.ts'
-import { shortened } from './sanitize.ts'
+import type { Flags } from '../host/command.ts'
+import { shortened } from '../host/sanitize.ts'
 
 /** The rule of the server (D7), in words for people. */
 export const namespaceProblems = (name: string): string[] =>

@@ -5,9 +5,9 @@ import type { Kind } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
 import type { Resources, Selection } from '../api/resources.ts'
 import { follow } from '../client/list-watch.ts'
-import type { Io } from './command.ts'
-import { lostTo } from './watch-reconnect.ts'
+import type { Io } from '../host/command.ts'
 import { cellsOf, headerOf, nameOf, type PrintOptions, printJson, printRow, widthsOf } from './print.ts'
+import { lostTo } from './watch-reconnect.ts'
 
 export type Source = Pick<Resources, 'get' | 'list' | 'watch'>
 

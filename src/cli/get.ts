@@ -2,12 +2,12 @@
 
 import type { Kind } from '../api/kind.ts'
 import { listAll } from '../client/list-watch.ts'
-import { type Command, defineCommand, type Given, type Io, SeveralErrors, UsageError } from './command.ts'
+import { type Command, defineCommand, type Given, type Io, SeveralErrors, UsageError } from '../host/command.ts'
 import { contextFlag, headersFlag, namespaceFlag, outputFlag, projectFlag, selectorFlags } from './flags.ts'
 import { type Source, watchObjects } from './get-watch.ts'
+import { printObjects } from './print.ts'
 import { kindNamed, readNames } from './resolve-kind.ts'
 import { namespaceFor } from './resolve-namespace.ts'
-import { printObjects } from './print.ts'
 import { tellOfScope } from './scope-denied.ts'
 import { openSession, type Session } from './session.ts'
 

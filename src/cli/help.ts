@@ -1,6 +1,6 @@
 // What `--help` prints, from the records alone: examples first, then flags. run-command.ts calls it.
 
-import type { Command, Flag } from './command.ts'
+import type { Command, Flag } from '../host/command.ts'
 
 const nameOf = ({ words }: Command) => words.join(' ')
 

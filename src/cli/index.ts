@@ -1,6 +1,6 @@
 // The commands that need no server's rooms, in the order of the help. bin/platform.ts puts them beside its own.
 
-import type { Command, Row } from './command.ts'
+import type { Command, Row } from '../host/command.ts'
 
 const row = <K extends string>(words: string, from: () => Promise<{ readonly [key in K]: Command }>, name: K): Row => ({
   words: words.split(' '),

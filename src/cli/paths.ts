@@ -1,6 +1,6 @@
 // Where the command line keeps its files, by the XDG base directory specification. contexts.ts and the commands ask.
 
-import { UsageError } from './command.ts'
+import { UsageError } from '../host/command.ts'
 
 type Env = { readonly [name: string]: string | undefined }
 

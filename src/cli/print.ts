@@ -4,8 +4,8 @@ import { writeYaml } from '../api/encode.ts'
 import type { Kind } from '../api/kind.ts'
 import type { Json, Resource } from '../api/object.ts'
 import { cellsIn } from '../client/table-rows.ts'
-import type { Io } from './command.ts'
-import { plain } from './sanitize.ts'
+import type { Io } from '../host/command.ts'
+import { plain } from '../host/sanitize.ts'
 
 export type PrintOptions = {
   readonly output?: string | undefined

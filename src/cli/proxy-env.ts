@@ -1,6 +1,6 @@
 // The proxies of the environment, read as people write them. Whatever talks to a server goes by it.
 
-import { UsageError } from './command.ts'
+import { UsageError } from '../host/command.ts'
 
 type Env = { readonly [name: string]: string | undefined }
 

@@ -3,8 +3,8 @@
 import { DecodeError } from '../api/json-reader.ts'
 import { isObject, type Json, type JsonObject } from '../api/object.ts'
 import { decodeYamlFile } from '../api/yaml-codec.ts'
+import { type Io, UsageError } from '../host/command.ts'
 import { objectProblem } from '../vcluster/sync/validate-endpoints.ts'
-import { type Io, UsageError } from './command.ts'
 
 /** `virtual`: it is one of the virtual cluster, and in that namespace where it names none. Throws UsageError with the file and what is wrong with it. */
 export async function readObject(

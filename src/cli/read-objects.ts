@@ -1,13 +1,13 @@
 // Reads the objects of a file, YAML or JSON, one or many. `platform create -f` calls it.
 
+import { didYouMean } from '../api/did-you-mean.ts'
 import { DecodeError } from '../api/json-reader.ts'
 import type { Kind } from '../api/kind.ts'
-import { didYouMean } from '../api/did-you-mean.ts'
 import { isObject, type Json, type JsonObject } from '../api/object.ts'
 import { decodeYamlFile } from '../api/yaml-codec.ts'
+import { type Io, UsageError } from '../host/command.ts'
+import { quoted } from '../host/sanitize.ts'
 import { kinds } from '../kinds/index.ts'
-import { type Io, UsageError } from './command.ts'
-import { quoted } from './sanitize.ts'
 
 type Parsed = { readonly kind: Kind; readonly object: JsonObject }
 /** `at`: absent where the file has one object alone. */

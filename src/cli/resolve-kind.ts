@@ -1,10 +1,10 @@
 // The kind that a word of the command line means. Every command on objects of any kind asks; it loads them all.
 
-import type { Kind, Verb } from '../api/kind.ts'
 import { didYouMean } from '../api/did-you-mean.ts'
+import type { Kind, Verb } from '../api/kind.ts'
+import { UsageError } from '../host/command.ts'
+import { quoted, shortened } from '../host/sanitize.ts'
 import { kinds } from '../kinds/index.ts'
-import { UsageError } from './command.ts'
-import { quoted, shortened } from './sanitize.ts'
 
 /** What people say instead of the kind's own name. */
 const alsoCalled: { readonly [word: string]: string } = {

@@ -1,7 +1,7 @@
 // The namespace that goes with a kind and the flags that were given. Every command on objects asks.
 
 import type { Kind } from '../api/kind.ts'
-import { UsageError } from './command.ts'
+import { UsageError } from '../host/command.ts'
 import type { Session } from './session.ts'
 
 type Place = { readonly project?: string | undefined; readonly namespace?: string | undefined }

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fakeIo } from '../../test/support/fake-io.ts'
 import { ApiError, notFound } from '../api/errors.ts'
-import { defineCommand, UsageError } from './command.ts'
+import { defineCommand, UsageError } from '../host/command.ts'
 import { runCommand } from './run-command.ts'
 
 let given: unknown

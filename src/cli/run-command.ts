@@ -1,11 +1,11 @@
 // Finds the command that is meant, reads its flags, runs it, and turns whatever goes wrong into words and an exit code.
 
-import { ApiError } from '../api/errors.ts'
 import { didYouMean } from '../api/did-you-mean.ts'
-import { type Command, type Io, loaded, type Row, SeveralErrors, StartError, UsageError } from './command.ts'
+import { ApiError } from '../api/errors.ts'
+import { type Command, type Io, loaded, type Row, SeveralErrors, StartError, UsageError } from '../host/command.ts'
+import { readFlags } from '../host/read-flags.ts'
+import { plainLines } from '../host/sanitize.ts'
 import { helpOf, overviewOf } from './help.ts'
-import { plainLines } from './sanitize.ts'
-import { readFlags } from './read-flags.ts'
 
 /** 0: done. 1: failed, or differs. 2: wrongly asked. The rest say what a script may want to know. */
 const exitCodes: { readonly [code: number]: number } = { 401: 4, 403: 5, 404: 3, 409: 6, 429: 7, 503: 7, 504: 7 }

@@ -2,7 +2,7 @@
 
 import { ApiError } from '../api/errors.ts'
 import { isObject, type Json, type JsonObject } from '../api/object.ts'
-import type { Io } from './command.ts'
+import type { Io } from '../host/command.ts'
 import { reviewSelf } from './access/review-self.ts'
 import type { Session } from './session.ts'
 

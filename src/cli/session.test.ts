@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ApiError } from '../api/errors.ts'
-import { mayPass } from './session.ts'
 import { untrusted } from './login/trust.ts'
+import { mayPass } from './session.ts'
 
 test('what was refused, reset or busy may pass; broken trust does not, nor is a server that let us wait asked five times', () => {
   const away = (code: string) =>

@@ -2,7 +2,7 @@
 
 import { ApiError } from '../api/errors.ts'
 import type { FollowOptions } from '../client/list-watch.ts'
-import type { Io } from './command.ts'
+import type { Io } from '../host/command.ts'
 import { isUntrusted } from './login/trust.ts'
 
 /** For `follow`. Throws where whoever answers is not the server that is trusted: waiting does not mend that. */

@@ -15,8 +15,8 @@ import {
   type Selection,
   type WriteOptions,
 } from '../api/resources.ts'
-import { errorOf } from './response-error.ts'
 import { readWarnings } from './read-warnings.ts'
+import { errorOf } from './response-error.ts'
 import { readWatch } from './watch-reader.ts'
 
 /** As much of `fetch` as is used here, so that anything shaped like it will do. */

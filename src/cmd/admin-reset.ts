@@ -2,15 +2,17 @@
 
 import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { UsageError } from '../cli/command.ts'
+import { makeAdminKey } from '../apiserver/bootstrap-admin.ts'
+import { openHouse } from '../apiserver/build.ts'
+import { keyRingIn, kubeconfig, reachable } from '../apiserver/data-directory.ts'
+import { readSettings } from '../apiserver/settings.ts'
+import { UsageError } from '../host/command.ts'
+import { writeSecret } from '../host/secret-file.ts'
+import { addressOf } from '../serving/address.ts'
 import { recordedBy } from '../serving/audit-internal.ts'
+import { openAuditLog } from '../serving/audit-log.ts'
 import { openMetrics } from '../serving/metrics.ts'
 import { isEmpty, openStorage } from '../storage/index.ts'
-import { makeAdminKey } from '../apiserver/bootstrap-admin.ts'
-import { openAuditLog } from '../apiserver/audit-log.ts'
-import { keyRingIn, kubeconfig, reachable, writeSecret } from '../apiserver/data-directory.ts'
-import { openHouse } from '../apiserver/build.ts'
-import { addressOf, readSettings } from '../apiserver/settings.ts'
 
 /** Where the server listens, if the settings say so; else where the kubeconfig said it did. */
 function serverOf(https: string, file: string): string | undefined {

@@ -6,8 +6,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { test } from 'node:test'
+import { saltFileIn } from '../serving/audit-log.ts'
 import { hashWith, saltIn } from '../serving/audit-redact.ts'
-import { auditHash, saltFileIn } from './audit-hash.ts'
+import { auditHash } from './audit-hash.ts'
 
 async function run(directory: string, text: string): Promise<string[]> {
   const lines: string[] = []

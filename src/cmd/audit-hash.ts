@@ -1,13 +1,10 @@
 // `platform audit hash`: reads a value from stdin and prints what the audit log shows in its place, so that it can be found there.
 
-import { resolve } from 'node:path'
-import { UsageError } from '../cli/command.ts'
-import { hashWith, saltIn } from '../serving/audit-redact.ts'
-import { fileProblem } from '../host/fs-errors.ts'
 import { readSettings } from '../apiserver/settings.ts'
-
-/** Where the salt of the hashes is; whoever has it can test guesses against the log. */
-export const saltFileIn = (directory: string) => resolve(directory, 'audit.salt')
+import { UsageError } from '../host/command.ts'
+import { fileProblem } from '../host/fs-errors.ts'
+import { saltFileIn } from '../serving/audit-log.ts'
+import { hashWith, saltIn } from '../serving/audit-redact.ts'
 
 type Streams = { readonly input: AsyncIterable<Buffer>; readonly print: (line: string) => void }
 

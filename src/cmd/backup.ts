@@ -4,10 +4,10 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { defineCommand, UsageError } from '../cli/command.ts'
+import { defineCommand, UsageError } from '../host/command.ts'
+import { unwritable } from '../host/fs-errors.ts'
 import { type BackupOptions, type Summary, writeBackup } from '../storage/backup.ts'
 import { carried, dataFlags, dataPlace } from './data-flags.ts'
-import { unwritable } from '../host/fs-errors.ts'
 
 export const backup = defineCommand({
   words: ['backup'],

@@ -1,7 +1,7 @@
 // Every command of the executable, each loaded when it is wanted. platform.ts runs them, docs/CLI.md is made from them.
 
-import { defineCommand, type Row } from '../cli/command.ts'
 import { commands as ownCommands } from '../cli/index.ts'
+import { defineCommand, type Row } from '../host/command.ts'
 import { version } from './version.ts'
 
 const withSettings = () => import('./server-commands.ts')

@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { UsageError } from '../cli/command.ts'
+import { UsageError } from '../host/command.ts'
 import { configCheck } from './config-check.ts'
 
 const full = `apiVersion: config.platform.sh/v1

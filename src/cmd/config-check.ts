@@ -1,9 +1,9 @@
 // `platform config check`: says what the settings would be, or everything that is wrong with them and with the files they name.
 
 import { stringify } from 'yaml'
-import { UsageError } from '../cli/command.ts'
-import { policyOf } from '../apiserver/audit-log.ts'
 import { readSettings, type Settings, table, variableOf } from '../apiserver/settings.ts'
+import { UsageError } from '../host/command.ts'
+import { policyOf } from '../serving/audit-log.ts'
 
 export async function configCheck(args: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
   const settings = await readSettings(args, env)

@@ -1,9 +1,9 @@
 // What the commands that open a data directory have in common: which one, and the key ring that goes with it.
 
 import { resolve } from 'node:path'
-import type { Flags, Given } from '../cli/command.ts'
 import { type KeyRing, keyRingIn } from '../apiserver/data-directory.ts'
 import { readSettings, type Settings } from '../apiserver/settings.ts'
+import type { Flags, Given } from '../host/command.ts'
 
 export const dataFlags = {
   config: { type: 'text', value: 'FILE', what: 'File with settings.' },

@@ -12,14 +12,14 @@ import {
 } from 'node:fs'
 import { access, constants } from 'node:fs/promises'
 import { join } from 'node:path'
-import { defineCommand, type Given, UsageError } from '../cli/command.ts'
+import { openDirectory } from '../apiserver/data-directory.ts'
+import { defineCommand, type Given, UsageError } from '../host/command.ts'
+import { unreadable } from '../host/fs-errors.ts'
 import { readBackup } from '../storage/backup.ts'
 import { openDataLock } from '../storage/data-lock.ts'
 import type { RingKey } from '../storage/key-ring.ts'
 import { verifyFile } from '../storage/verify.ts'
-import { openDirectory } from '../apiserver/data-directory.ts'
 import { carried, dataFlags, dataPlace } from './data-flags.ts'
-import { unreadable } from '../host/fs-errors.ts'
 
 /** More commits than anyone makes between a backup and the loss of what it was made of. */
 const skip = 1_000_000_000

@@ -6,30 +6,30 @@ import { setTimeout } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import pino from 'pino'
 import type { Resources } from '../api/resources.ts'
+import { startControllers } from '../apiserver/background-loops.ts'
+import { isUntold, makeFirstKey } from '../apiserver/bootstrap-admin.ts'
+import { openHouse } from '../apiserver/build.ts'
+import { openCertificate } from '../apiserver/certificate.ts'
+import { checkPermission, keyRingIn, openDirectory, reachable, refuseHalf } from '../apiserver/data-directory.ts'
+import { alarmOf, checkKeyRing, startSealing } from '../apiserver/encryption.ts'
+import { introduce } from '../apiserver/first-run.ts'
+import { listen } from '../apiserver/listeners.ts'
+import { gaugeHouse } from '../apiserver/metrics.ts'
+import { record } from '../apiserver/request-log.ts'
+import { readSettings } from '../apiserver/settings.ts'
 import { openPages } from '../http/non-resource-routes.ts'
 import { observeRequests } from '../http/request-metrics.ts'
 import type { ServerOptions } from '../http/server.ts'
 import { kinds } from '../kinds/index.ts'
 import { countSeals } from '../registry/reencrypt.ts'
 import { recordedBy } from '../serving/audit-internal.ts'
-import { openFairLimits } from '../serving/inflight-limits.ts'
-import { openGuard } from '../serving/unknown-key-limiter.ts'
-import { openMetrics } from '../serving/metrics.ts'
+import { openAuditLog } from '../serving/audit-log.ts'
 import { openTurns } from '../serving/event-loop-fairness.ts'
-import { isEmpty, openStorage, type Storage } from '../storage/index.ts'
-import { isUntold, makeFirstKey } from '../apiserver/bootstrap-admin.ts'
-import { openAuditLog } from '../apiserver/audit-log.ts'
-import { startControllers } from '../apiserver/background-loops.ts'
-import { checkPermission, keyRingIn, openDirectory, reachable, refuseHalf } from '../apiserver/data-directory.ts'
-import { openHouse } from '../apiserver/build.ts'
-import { gaugeHouse } from '../apiserver/metrics.ts'
-import { introduce } from '../apiserver/first-run.ts'
-import { record } from '../apiserver/request-log.ts'
-import { alarmOf, checkKeyRing, startSealing } from '../apiserver/encryption.ts'
-import { openCertificate } from '../apiserver/certificate.ts'
-import { listen } from '../apiserver/listeners.ts'
-import { readSettings } from '../apiserver/settings.ts'
+import { openFairLimits } from '../serving/inflight-limits.ts'
+import { openMetrics } from '../serving/metrics.ts'
 import { toldToStop } from '../serving/shutdown-signal.ts'
+import { openGuard } from '../serving/unknown-key-limiter.ts'
+import { isEmpty, openStorage, type Storage } from '../storage/index.ts'
 import { version } from './version.ts'
 
 const drainWithin = 7000
@@ -115,7 +115,7 @@ export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Pr
     },
   }
   // Loaded for those who have one: it is many modules.
-  const inside = settings['gateway.config'] && (await import('../gateway/embedded.ts'))
+  const inside = settings['gateway.config'] && (await import('../apiserver/embedded-gateway.ts'))
   const gateway = inside
     ? await inside.openInside({
         file: settings['gateway.config'],

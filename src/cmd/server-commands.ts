@@ -1,8 +1,8 @@
 // The commands that read settings: the server and what is done with its data directory. platform.ts has their rows.
 
-import { type Command, defineCommand, type Flags } from '../cli/command.ts'
-import { io } from '../host/io.ts'
 import { flagOf, table, variableOf } from '../apiserver/settings.ts'
+import { type Command, defineCommand, type Flags } from '../host/command.ts'
+import { io } from '../host/io.ts'
 
 /** Settings as flags, for the help: `readSettings` reads them itself, with their variables and the file. */
 const settings: Flags = {

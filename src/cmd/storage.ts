@@ -4,13 +4,14 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { UsageError } from '../cli/command.ts'
+import { keyRingIn } from '../apiserver/data-directory.ts'
+import { readSettings } from '../apiserver/settings.ts'
+import { UsageError } from '../host/command.ts'
+import { writeSecret } from '../host/secret-file.ts'
 import { kinds } from '../kinds/index.ts'
 import { countSeals } from '../registry/reencrypt.ts'
 import { readStored } from '../storage/index.ts'
 import { makeKeyRing } from '../storage/key-ring.ts'
-import { keyRingIn, writeSecret } from '../apiserver/data-directory.ts'
-import { readSettings } from '../apiserver/settings.ts'
 
 type Env = NodeJS.ProcessEnv
 

@@ -6,7 +6,6 @@ import type { Question } from '../api/kind.ts'
 import { type Json, type JsonObject, type Ref, type Resource, timestamp } from '../api/object.ts'
 import { type Resources, refOf } from '../api/resources.ts'
 import { ProjectSecret } from '../kinds/project-secret.ts'
-import { SharedSecret } from '../kinds/shared-secret.ts'
 import {
   pinnedOwner,
   printOwner,
@@ -16,6 +15,7 @@ import {
   syncManager,
   withSourceUid,
 } from '../kinds/project-secret-source.ts'
+import { SharedSecret } from '../kinds/shared-secret.ts'
 import { teamUidsOf } from '../kinds/team-uids.ts'
 import { mentions, startInformer } from '../reconcile/informer.ts'
 import { startLoop } from '../reconcile/work-queue.ts'

@@ -3,8 +3,8 @@
 import type { Beside, Tools } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
 import type { Resources } from '../api/resources.ts'
-import { revokedByOverlap } from '../kinds/revocation-triggers.ts'
 import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
+import { revokedByOverlap } from '../kinds/revocation-triggers.ts'
 import { mentions, startInformer } from '../reconcile/informer.ts'
 import { startLoop } from '../reconcile/work-queue.ts'
 

@@ -3,15 +3,15 @@
 import { randomBytes } from 'node:crypto'
 import { accessSync, constants, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { UsageError } from '../cli/command.ts'
-import type { GatewayConfig } from './config/schema.ts'
-import type { GatewayOptions } from './gateway.ts'
+import { UsageError } from '../host/command.ts'
+import { writeProblem } from '../host/fs-errors.ts'
 import type { Audit } from '../serving/audit.ts'
+import { type AuditLogOptions, auditInto, openAuditSink, policyOf } from '../serving/audit-log.ts'
 import { saltIn } from '../serving/audit-redact.ts'
 import type { Sink } from '../serving/audit-sink.ts'
-import { type AuditLogOptions, auditInto, openAuditSink, policyOf } from '../apiserver/audit-log.ts'
-import { writeProblem } from '../host/fs-errors.ts'
 import type { Change } from './config/reload-transaction.ts'
+import type { GatewayConfig } from './config/schema.ts'
+import type { GatewayOptions } from './gateway.ts'
 
 export type GatewayAudit = GatewayOptions['audit'] & {
   /** Rejects with UsageError. undefined: it is the same. */

@@ -6,7 +6,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { UsageError } from '../cli/command.ts'
+import { UsageError } from '../host/command.ts'
 import { makeAuthority } from '../serving/certificate.ts'
 import { openCertificates } from './certificates.ts'
 

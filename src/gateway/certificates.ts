@@ -3,13 +3,14 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
-import { UsageError } from '../cli/command.ts'
-import type { GatewayConfig } from './config/schema.ts'
+import { UsageError } from '../host/command.ts'
+import { fileProblem } from '../host/fs-errors.ts'
+import { makeDirectory } from '../host/make-directory.ts'
+import { authorityIn } from '../serving/authority.ts'
 import type { Pair } from '../serving/certificate.ts'
 import { type CertificateSource, ownCertificate, pairProblems } from '../serving/tls.ts'
-import { authorityIn, openDirectory } from '../apiserver/data-directory.ts'
-import { fileProblem } from '../host/fs-errors.ts'
 import type { Change } from './config/reload-transaction.ts'
+import type { GatewayConfig } from './config/schema.ts'
 
 export interface Certificates {
   /** For one listener. */
@@ -72,7 +73,7 @@ function certificateOf(config: GatewayConfig, file: string, now: () => number): 
     return { source: { current: pair, follow: () => {}, stop: () => {} }, stamp: JSON.stringify(pair) }
   try {
     const directory = resolve(dirname(file), tls.directory ?? '')
-    openDirectory(directory)
+    makeDirectory(directory)
     const names = [...new Set(['localhost', '127.0.0.1', '::1', hostname(), ...(tls.names ?? [])])]
     const authority = pair ?? authorityIn(directory, now())
     return {

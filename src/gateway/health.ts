@@ -1,8 +1,8 @@
 // What a gateway says of itself to probes: alive, and ready for tokens or why not. gateway.ts opens the pages with it.
 
+import type { Checks } from '../serving/health.ts'
 import type { KeySet } from './auth/jwks.ts'
 import type { Revocations } from './auth/revocations.ts'
-import type { Checks } from '../serving/health.ts'
 import type { Reloads } from './config/reload.ts'
 
 type Checked = {

@@ -4,9 +4,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { freePort } from '../../test/support/ports.ts'
 import { eventually } from '../../test/support/wire.ts'
+import { addressOf } from '../serving/address.ts'
 import { listenHttp } from '../serving/listener.ts'
 import { openDoors } from './listeners.ts'
-import { addressOf } from '../apiserver/settings.ts'
 
 test('an address that was taken in use is left again where something else cannot be used', async () => {
   const listen = () => listenHttp({ host: '127.0.0.1', port: 0 }, (_, response) => void response.end('here'))

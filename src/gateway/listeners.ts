@@ -1,11 +1,11 @@
 // Where a gateway of its own listens: for clients, and for probes. Another address is listened on before the one before is left. gateway.ts opens it.
 
-import { UsageError } from '../cli/command.ts'
-import type { GatewayConfig } from './config/schema.ts'
+import { UsageError } from '../host/command.ts'
+import { addressOf } from '../serving/address.ts'
+import { listenProblem } from '../serving/listen-error.ts'
 import type { Listener } from '../serving/listener.ts'
 import type { Change } from './config/reload-transaction.ts'
-import { listenProblem } from '../serving/listen-error.ts'
-import { addressOf } from '../apiserver/settings.ts'
+import type { GatewayConfig } from './config/schema.ts'
 
 export interface Doors {
   /** Where it listens now, in words. */

@@ -2,11 +2,11 @@
 
 import type { Logger } from 'pino'
 import { ApiError } from '../api/errors.ts'
-import type { GatewayObservation } from './gateway.ts'
-import type { Revocations } from './auth/revocations.ts'
-import type { Streams } from './proxy/active-requests.ts'
 import type { Metrics } from '../serving/metrics.ts'
+import type { Revocations } from './auth/revocations.ts'
 import type { Reloads } from './config/reload.ts'
+import type { GatewayObservation } from './gateway.ts'
+import type { Streams } from './proxy/active-requests.ts'
 
 const buckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 

@@ -8,9 +8,9 @@ import { mkdtemp, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { locked } from './file-lock.ts'
 import { openFiles } from './files.ts'
 import { holderText } from './lock-owner.ts'
-import { locked } from './file-lock.ts'
 
 const inDirectory = async (work: (path: string, directory: string) => Promise<void>) => {
   const directory = await mkdtemp(join(tmpdir(), 'platform-lock-'))

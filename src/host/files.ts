@@ -2,9 +2,9 @@
 
 import { access, constants, open, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { delimiter, dirname, join } from 'node:path'
-import type { Files } from '../cli/host.ts'
-import { unreadable, unwritable } from './fs-errors.ts'
 import { locked } from './file-lock.ts'
+import { unreadable, unwritable } from './fs-errors.ts'
+import type { Files } from './machine.ts'
 import { makeDirectory } from './make-directory.ts'
 
 /** `tell`: says to whoever waits what for. */

@@ -1,6 +1,6 @@
 // What is wrong with a file that somebody named, in words. Commands and settings that read files say it so.
 
-import { UsageError, unwritableCode } from '../cli/command.ts'
+import { UsageError, unwritableCode } from './command.ts'
 
 const reasons: { readonly [code: string]: string } = {
   ENOENT: 'there is no such file',

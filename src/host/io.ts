@@ -3,10 +3,10 @@
 import { randomBytes } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Io } from '../cli/command.ts'
-import { forTerminal, plainLines } from '../cli/sanitize.ts'
-import { unreadable } from './fs-errors.ts'
+import type { Io } from './command.ts'
 import { openFiles } from './files.ts'
+import { unreadable } from './fs-errors.ts'
+import { forTerminal, plainLines } from './sanitize.ts'
 import { start } from './spawn.ts'
 
 const { stdin, stdout, stderr, env } = process

@@ -1,8 +1,8 @@
 // The keychain of a desktop, through libsecret's own program: secrets go in and out by its streams, never as arguments. io.ts hands it on.
 
 import { spawn } from 'node:child_process'
-import type { Keychain } from '../cli/host.ts'
 import { openFiles } from './files.ts'
+import type { Keychain } from './machine.ts'
 
 const within = 5000
 

@@ -1,7 +1,7 @@
 // Questions to the person at the terminal: a line, shown or not while it is typed. io.ts hands it on where there is a terminal.
 
 import { once } from 'node:events'
-import type { Io } from '../cli/command.ts'
+import type { Io } from './command.ts'
 
 /** What was typed ahead of its question. */
 let ahead = ''

@@ -3,8 +3,8 @@
 import { spawn } from 'node:child_process'
 import { constants } from 'node:os'
 import type { Readable, Writable } from 'node:stream'
-import { StartError } from '../cli/command.ts'
-import type { Start, Through } from '../cli/host.ts'
+import { StartError } from './command.ts'
+import type { Start, Through } from './machine.ts'
 
 const passedOn = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'] as const
 /** A terminal sends these to everyone in front of it; a second one from us would count twice. */

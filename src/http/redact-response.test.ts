@@ -6,8 +6,8 @@ import type { Resource } from '../api/object.ts'
 import { documentOf } from '../api/resources.ts'
 import type { Authorizer } from '../auth/authz/authorize.ts'
 import { SharedSecret } from '../kinds/shared-secret.ts'
-import type { ResourceInfo } from './request-info.ts'
 import { withoutUnseen } from './redact-response.ts'
+import type { ResourceInfo } from './request-info.ts'
 
 const secretOf = (user: string): Resource => ({
   apiVersion: SharedSecret.apiVersion,

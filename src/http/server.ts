@@ -14,15 +14,16 @@ import type { Kind, Question, Verb } from '../api/kind.ts'
 import type { Document, Resources, TargetCheck } from '../api/resources.ts'
 import type { Audit } from '../serving/audit.ts'
 import type { Trail } from '../serving/audit-event.ts'
+import type { Turns } from '../serving/event-loop-fairness.ts'
 import { type Exchange, openExchange, type Request, type Response } from '../serving/exchange.ts'
 import type { FairLimits } from '../serving/inflight-limits.ts'
 import { isLoopback } from '../serving/listener.ts'
 import { type Answer, respond, statusOf } from '../serving/respond.ts'
-import type { Turns } from '../serving/event-loop-fairness.ts'
 import { type Access, checkTarget, judge, judgeAgain, keepJudging, type Standing } from './auth-filter.ts'
+import { refuse } from './error-response.ts'
 import { negotiate, type View } from './negotiate.ts'
 import { timeoutOf } from './options.ts'
-import { refuse } from './error-response.ts'
+import { withoutUnseen } from './redact-response.ts'
 import {
   type KindFinder,
   kindFinder,
@@ -32,7 +33,6 @@ import {
   requestReader,
 } from './request-info.ts'
 import { includeOf } from './table.ts'
-import { withoutUnseen } from './redact-response.ts'
 import { openWatch, perform, type Ready, type Result } from './verbs.ts'
 import { waitOf } from './wait.ts'
 import { streamWatch } from './watch-stream.ts'

@@ -6,6 +6,7 @@ import { defineKind, type KindOf } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
 import { type Static, struct, text, time } from '../api/schema.ts'
 import { joinLastRead, lastRead, lastReadColumn } from './last-read.ts'
+import { keepCopy, keepSourceUid, sourceOf } from './project-secret-source.ts'
 import { checkData, data, lastApplied } from './secret-data.ts'
 import { history } from './secret-history.ts'
 import { countVersion, previousVersion, version } from './secret-version.ts'
@@ -21,7 +22,6 @@ import {
   sharedRights,
 } from './shared-schema.ts'
 import { ownerName } from './shared-secret.ts'
-import { keepCopy, keepSourceUid, sourceOf } from './project-secret-source.ts'
 
 const sharedSecretRef = struct('The SharedSecret whose data this secret follows.', {
   name: text('Name of the SharedSecret.'),

@@ -3,8 +3,8 @@
 import { ApiError } from '../api/errors.ts'
 import type { Kind, Ran, Subresource, Tools } from '../api/kind.ts'
 import type { JsonObject, Resource } from '../api/object.ts'
-import { type Secret, SecretVersion, type Version, versionLabel, versionOf, versionPlace } from './secret-version.ts'
 import { sourceOf } from './project-secret-source.ts'
+import { type Secret, SecretVersion, type Version, versionLabel, versionOf, versionPlace } from './secret-version.ts'
 
 export function history(kind: () => Kind): Subresource {
   return {

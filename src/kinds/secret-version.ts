@@ -3,8 +3,8 @@
 import { type Beside, defineKind, type Kind, type Tools } from '../api/kind.ts'
 import { type JsonObject, type Ref, type Resource, timestamp } from '../api/object.ts'
 import { integer, list, type Static, struct, text, time } from '../api/schema.ts'
-import { data } from './secret-data.ts'
 import { sourceOf } from './project-secret-source.ts'
+import { data } from './secret-data.ts'
 
 /** More keys than these are not named: a version says what changed, it is no copy of it. */
 const mostNamed = 1000

@@ -5,8 +5,8 @@ import type { Kind, Shown, Tools } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
 import type { Context } from './context.ts'
 import { checkMetadata, checkMetadataChange, uniqueOwners } from './metadata.ts'
-import { checkOwnerChange } from './owner-references.ts'
 import { redactLastApplied } from './object-codec.ts'
+import { checkOwnerChange } from './owner-references.ts'
 
 type Input = {
   readonly kind: Kind

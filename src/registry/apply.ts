@@ -22,15 +22,15 @@ import {
   timestamp,
 } from '../api/object.ts'
 import type { Document, PatchBody, WriteOptions } from '../api/resources.ts'
+import { ApplyConflict, type ApplyRequest, applyConfiguration, applyConflictStatus } from '../smd/apply.ts'
+import { TypedError } from '../smd/typed.ts'
 import { admit } from './admission.ts'
 import { type Context, keyOf } from './context.ts'
 import { insert, withoutStatus } from './create.ts'
-import { ApplyConflict, type ApplyRequest, applyConfiguration, applyConflictStatus } from '../smd/apply.ts'
-import { checkMetadata, newMetadata } from './metadata.ts'
 import { receive } from './decode.ts'
+import { checkMetadata, newMetadata } from './metadata.ts'
 import { isPlain } from './object-codec.ts'
 import { fieldsOfConfiguration, maySee, secretFields, writtenBy } from './secret-fields.ts'
-import { TypedError } from '../smd/typed.ts'
 import { rewrite } from './update.ts'
 
 type Apply = Extract<PatchBody, { type: 'apply' }>

@@ -1,9 +1,9 @@
 // What every verb is handed: the store, the sealer, the tools, and who asks. registry.ts makes it, one a caller.
 
 import type { Caller } from '../api/caller.ts'
-import type { Gate } from '../api/power-gate.ts'
 import type { Kind, Tools } from '../api/kind.ts'
 import type { Ref } from '../api/object.ts'
+import type { Gate } from '../api/power-gate.ts'
 import type { TargetCheck } from '../api/resources.ts'
 import type { Key, Store } from '../storage/store.ts'
 import type { VisibilityIndex } from './visibility-index.ts'

@@ -6,11 +6,11 @@ import { type Ref, type Resource, timestamp } from '../api/object.ts'
 import { type Deleted, type DeleteOptions, documentOf, type List, type ListOptions } from '../api/resources.ts'
 import type { Op } from '../storage/store.ts'
 import { commitChange } from './companion-writes.ts'
-import { loadToRemove, presentAmong } from './undecryptable.ts'
 import { type Context, keyOf, refOf } from './context.ts'
 import { list } from './list.ts'
 import { encode, presentStored, visible } from './object-codec.ts'
 import { isConflict, translate } from './store-errors.ts'
+import { loadToRemove, presentAmong } from './undecryptable.ts'
 import { isGone } from './update.ts'
 
 const policyFinalizer = { Foreground: 'foregroundDeletion', Orphan: 'orphan', Background: undefined } as const

@@ -4,10 +4,10 @@ import { notFound } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
 import type { Ref } from '../api/object.ts'
 import type { Document } from '../api/resources.ts'
-import { getCollected } from './virtual-kinds.ts'
 import { type Context, spaceOf } from './context.ts'
 import { present } from './object-codec.ts'
 import { mustReach, parseVersion } from './resource-version.ts'
+import { getCollected } from './virtual-kinds.ts'
 
 export async function get(
   ctx: Context,

@@ -2,11 +2,11 @@
 
 import { Buffer } from 'node:buffer'
 import { isSealBroken } from '../api/errors.ts'
+import { fieldPath, readAt } from '../api/field-path.ts'
 import type { Kind } from '../api/kind.ts'
 import type { JsonObject } from '../api/object.ts'
 import { keyIdOf, printId, SEALED, type Sealer } from '../storage/encryption.ts'
 import type { Entry, Store } from '../storage/store.ts'
-import { fieldPath, readAt } from './field-path.ts'
 import { load } from './object-codec.ts'
 
 /** The first such value, in words, with the id of its key; `ids`: the keys of the ring. */

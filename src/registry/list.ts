@@ -4,14 +4,14 @@ import { badRequest, expired, fieldForbidden, invalidOptions, notSupported } fro
 import type { Kind } from '../api/kind.ts'
 import type { List, ListOptions } from '../api/resources.ts'
 import { type ListResult, StoreError } from '../storage/store.ts'
-import { presentAmong } from './undecryptable.ts'
-import { listCollected } from './virtual-kinds.ts'
 import type { Context } from './context.ts'
 import { type Position, readToken, writeToken } from './continue.ts'
 import { keepList, recentList, slotOf } from './list-cache.ts'
+import { mustReach, parseVersion } from './resource-version.ts'
 import { type Selected, select, stateOf } from './selection.ts'
 import { translate } from './store-errors.ts'
-import { mustReach, parseVersion } from './resource-version.ts'
+import { presentAmong } from './undecryptable.ts'
+import { listCollected } from './virtual-kinds.ts'
 
 export async function list(ctx: Context, kind: Kind, options: ListOptions = {}): Promise<List> {
   if (!kind.stored) return listCollected(ctx, kind, options)

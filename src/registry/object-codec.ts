@@ -2,6 +2,7 @@
 
 import { canonical } from '../api/codec.ts'
 import { sealBroken, tooLarge } from '../api/errors.ts'
+import { type FieldPath, fieldPath, readAt, writeAt } from '../api/field-path.ts'
 import type { Kind, Shown } from '../api/kind.ts'
 import { isObject, type Json, type JsonObject, type Resource } from '../api/object.ts'
 import { parseStored } from '../api/parse-cache.ts'
@@ -9,7 +10,6 @@ import { type Document, documentFrom, documentOf, storedDocument } from '../api/
 import { nameOf, SealError } from '../storage/encryption.ts'
 import type { Entry, Value } from '../storage/store.ts'
 import type { Context, Place } from './context.ts'
-import { type FieldPath, fieldPath, readAt, writeAt } from './field-path.ts'
 
 const lastApplied = fieldPath('metadata.annotations["kubectl.kubernetes.io/last-applied-configuration"]')
 const redacted = '<redacted>'

@@ -1,6 +1,7 @@
 // PATCH: JSON Patch and merge patch over what the caller sees; apply is handed on (D5).
 
 import { badRequest, patchFailed } from '../api/errors.ts'
+import { type FieldPath, touches } from '../api/field-path.ts'
 import { applyJsonPatch, PatchError, type PatchOptions, unknownMembers } from '../api/json-patch.ts'
 import type { Kind } from '../api/kind.ts'
 import { applyMergePatch } from '../api/merge-patch.ts'
@@ -9,7 +10,6 @@ import type { Document, PatchBody, WriteOptions } from '../api/resources.ts'
 import { applyStrategicMerge } from '../api/strategic-merge.ts'
 import { apply } from './apply.ts'
 import { type Context, refOf } from './context.ts'
-import { type FieldPath, touches } from './field-path.ts'
 import { receive, strictPatchError } from './decode.ts'
 import { visible } from './object-codec.ts'
 import { maySee, secretFields, setsFields, writtenByPatch } from './secret-fields.ts'

@@ -3,11 +3,11 @@
 
 import { Buffer } from 'node:buffer'
 import { isSealBroken } from '../api/errors.ts'
+import { fieldPath, readAt } from '../api/field-path.ts'
 import type { Kind } from '../api/kind.ts'
 import type { JsonObject } from '../api/object.ts'
 import { keyIdOf, SEALED, type Sealer } from '../storage/encryption.ts'
 import type { Entry, Replacement, Store } from '../storage/store.ts'
-import { fieldPath, readAt } from './field-path.ts'
 import { encode, load } from './object-codec.ts'
 
 export type ResealOptions = {

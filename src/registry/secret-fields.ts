@@ -1,12 +1,12 @@
 // Fields whose values a caller may not learn, not even by guessing (D5): a write that names one is a change, whatever its value.
 
+import { type FieldPath, fieldPath, readAt, touches } from '../api/field-path.ts'
 import { parsePointer } from '../api/json-pointer.ts'
 import type { Kind } from '../api/kind.ts'
 import { isObject, type Json, type JsonObject, type Ref } from '../api/object.ts'
 import type { PatchBody, WriteOptions } from '../api/resources.ts'
 import type { Schema } from '../api/schema.ts'
 import type { Context } from './context.ts'
-import { type FieldPath, fieldPath, readAt, touches, writeAt } from './field-path.ts'
 
 /** What is never shown, and what is sealed where the caller may not get the object. The server itself sees everything. */
 export async function secretFields(
@@ -81,9 +81,4 @@ export function writtenByPatch(secret: readonly FieldPath[], { type, body }: Pat
       return membersAt(path, isObject(value) ? readAt(value, path.slice(steps.length)) : undefined)
     })
   })
-}
-
-/** Compared with this, whatever is written there is new. */
-export function withoutFields(object: JsonObject, paths: readonly FieldPath[]): JsonObject {
-  return paths.reduce((rest, path) => writeAt(rest, path, undefined), object)
 }

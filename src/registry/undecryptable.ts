@@ -1,12 +1,12 @@
 // What is said of an object whose sealed fields do not open (D28): by itself an error with its reason, among others without those fields.
 
 import { type ApiError, isSealBroken } from '../api/errors.ts'
+import { fieldPath, writeAt } from '../api/field-path.ts'
 import type { Kind } from '../api/kind.ts'
 import type { JsonObject, Resource } from '../api/object.ts'
 import { type Document, documentOf } from '../api/resources.ts'
 import type { Entry } from '../storage/store.ts'
 import type { Context } from './context.ts'
-import { fieldPath, writeAt } from './field-path.ts'
 import { load, present, visible } from './object-codec.ts'
 
 /** As `present`, for an object among others: one that does not open must not hide the rest. */

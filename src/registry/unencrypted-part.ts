@@ -1,10 +1,10 @@
 // The part of a stored object that says who may see it. Filtered lists and watches judge by it: what they do not show is not decrypted.
 
+import { fieldPath, writeAt } from '../api/field-path.ts'
 import type { Kind } from '../api/kind.ts'
 import type { JsonObject, Resource } from '../api/object.ts'
 import { parseOnce, parseStored } from '../api/parse-cache.ts'
 import type { Entry } from '../storage/store.ts'
-import { fieldPath, writeAt } from './field-path.ts'
 
 /** By the stored bytes, which never change: an object is parsed once, however many lists and watches pass over it. */
 const known = new WeakMap<Uint8Array, Resource>()

@@ -1,6 +1,8 @@
 // PUT of an object or its status, and the read-modify-write that update, patch, apply and delete share.
 
 import { ApiError, badRequest, conflict, invalidValue, notFound } from '../api/errors.ts'
+import type { FieldPath } from '../api/field-path.ts'
+import { withoutFields } from '../api/field-path.ts'
 import type { Kind, Tools } from '../api/kind.ts'
 import { wholeSchema } from '../api/metadata-schema.ts'
 import {
@@ -12,18 +14,17 @@ import {
   timestamp,
 } from '../api/object.ts'
 import { type Document, documentOf, type WriteOptions } from '../api/resources.ts'
+import { isEqual } from '../smd/compare.ts'
+import { isSameApartFromTimes, trackUpdate } from '../smd/update.ts'
 import type { Op } from '../storage/store.ts'
 import { type Admitted, admit } from './admission.ts'
 import { commitChange } from './companion-writes.ts'
 import { type Context, keyOf, refOf } from './context.ts'
-import type { FieldPath } from './field-path.ts'
-import { isSameApartFromTimes, trackUpdate } from '../smd/update.ts'
-import { nextMetadata } from './metadata.ts'
 import { type Received, receive } from './decode.ts'
+import { nextMetadata } from './metadata.ts'
 import { carryOver, encode, load, present, presentStored, visible } from './object-codec.ts'
-import { maySee, secretFields, withoutFields, writtenBy } from './secret-fields.ts'
+import { maySee, secretFields, writtenBy } from './secret-fields.ts'
 import { isConflict, translate } from './store-errors.ts'
-import { isEqual } from '../smd/compare.ts'
 
 export async function update(
   ctx: Context,

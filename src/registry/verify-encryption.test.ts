@@ -6,8 +6,8 @@ import { test } from 'node:test'
 import { kinds } from '../kinds/index.ts'
 import { SharedSecret } from '../kinds/shared-secret.ts'
 import { recordsIn } from '../storage/backup.ts'
-import { makeKeyRing, readKeyRing } from '../storage/key-ring.ts'
 import { openSealer } from '../storage/encryption.ts'
+import { makeKeyRing, readKeyRing } from '../storage/key-ring.ts'
 import { brokenSealOf } from './verify-encryption.ts'
 
 const random = (size: number) => randomBytes(size)

@@ -1,12 +1,12 @@
 // One WatchEvent, and so one serialisation, for all who watch. watch.ts makes its events here.
 
-import type { Kind } from '../api/kind.ts'
 import { openNewest } from '../api/fifo-cache.ts'
+import type { Kind } from '../api/kind.ts'
 import { type WatchEvent, watchEvent } from '../api/resources.ts'
 import type { Entry, StoreEvent } from '../storage/store.ts'
-import { presentAmong } from './undecryptable.ts'
 import type { Context } from './context.ts'
 import { isPlain, present } from './object-codec.ts'
+import { presentAmong } from './undecryptable.ts'
 
 /** Of the newest events alone: who falls behind has theirs made again, and nobody pays for ten minutes of lines. */
 const made = openNewest<StoreEvent, WatchEvent[]>(8 * 1024 * 1024, ({ entry }) => entry.text.length)

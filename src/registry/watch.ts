@@ -12,11 +12,11 @@ import {
   watchEvent,
 } from '../api/resources.ts'
 import { type Cursor, type Entry, StoreError, type StoreEvent } from '../storage/store.ts'
-import { presentAmong } from './undecryptable.ts'
 import type { Context } from './context.ts'
 import { checkMatch } from './list.ts'
-import { select, stateOf } from './selection.ts'
 import { mustReach, parseVersion } from './resource-version.ts'
+import { select, stateOf } from './selection.ts'
+import { presentAmong } from './undecryptable.ts'
 import { eventOf } from './watch-event-cache.ts'
 import { fixedView, type Move, movingView, type View, viewedAt } from './watch-filter.ts'
 

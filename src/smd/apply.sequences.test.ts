@@ -6,13 +6,13 @@ import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { parse } from 'yaml'
 import type { Json, JsonObject, Resource } from '../api/object.ts'
-import type { FieldSchema } from './schema.ts'
+import { ApplyConflict, applyConfiguration } from './apply.ts'
+import { isEqual } from './compare.ts'
 import { pathsOf } from './field-set.ts'
 import { readFieldsV1 } from './fields-v1.ts'
-import { trackUpdate } from './update.ts'
-import { ApplyConflict, applyConfiguration } from './apply.ts'
 import { printPath } from './path-element.ts'
-import { isEqual } from './compare.ts'
+import type { FieldSchema } from './schema.ts'
+import { trackUpdate } from './update.ts'
 
 const text: FieldSchema = { type: 'string' }
 const number: FieldSchema = { type: 'integer' }

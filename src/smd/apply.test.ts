@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { Json, JsonObject, Resource } from '../api/object.ts'
-import type { FieldSchema } from './schema.ts'
-import { trackUpdate } from './update.ts'
 import { type ApplyConflict, applyConfiguration, applyConflictStatus } from './apply.ts'
+import type { FieldSchema } from './schema.ts'
 import { TypedError } from './typed.ts'
+import { trackUpdate } from './update.ts'
 
 const text: FieldSchema = { type: 'string' }
 const number: FieldSchema = { type: 'integer' }

@@ -1,18 +1,9 @@
 // Server-side apply: a configuration merged into the live object, with its fields owned, contested or pruned. The registry's apply verb calls it.
 
+import { withoutFields } from '../api/field-path.ts'
 import type { Json, JsonObject, ManagedFieldsEntry, Resource } from '../api/object.ts'
+import { compareTyped, isEqual } from './compare.ts'
 import { ApplyConflict, type FieldConflict } from './conflict.ts'
-import {
-  disown,
-  type Owners,
-  ownable,
-  ownerId,
-  readOwners,
-  withoutManagedFields,
-  withoutMetadata,
-  writeOwners,
-} from './managers.ts'
-import { type FieldSchema, type Shape, shapeOf } from './schema.ts'
 import {
   difference,
   type FieldPath,
@@ -25,13 +16,22 @@ import {
   union,
 } from './field-set.ts'
 import { fieldsOfLastApplied, refreshLastApplied } from './last-applied.ts'
-import { fitOwners, nothingOf, recordUpdate, trackedChange, type UpdateRequest } from './update.ts'
-import { printPath } from './path-element.ts'
-import { withoutFields } from '../registry/secret-fields.ts'
-import { fieldsOf, problemsOf, TypedError } from './typed.ts'
-import { compareTyped, isEqual } from './compare.ts'
+import {
+  disown,
+  type Owners,
+  ownable,
+  ownerId,
+  readOwners,
+  withoutManagedFields,
+  withoutMetadata,
+  writeOwners,
+} from './managers.ts'
 import { mergeTyped } from './merge.ts'
+import { printPath } from './path-element.ts'
 import { removeFields, withNamedFields } from './remove.ts'
+import { type FieldSchema, type Shape, shapeOf } from './schema.ts'
+import { fieldsOf, problemsOf, TypedError } from './typed.ts'
+import { fitOwners, nothingOf, recordUpdate, trackedChange, type UpdateRequest } from './update.ts'
 
 export { ApplyConflict, applyConflictStatus } from './conflict.ts'
 

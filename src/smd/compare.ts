@@ -1,9 +1,9 @@
 // What changed between two values of one shape, as sets of fields: how an update learns what it has taken, for managed-fields and merge-apply.
 
 import { isObject, type Json, type JsonObject } from '../api/object.ts'
-import { elementAt, type Form, formOf, type ListShape, type MapShape, type Shape, shapeAt } from './schema.ts'
 import { draftFieldSet, type FieldSet, type FieldSetDraft, insert, isEmpty } from './field-set.ts'
 import type { PathElement } from './path-element.ts'
+import { elementAt, type Form, formOf, type ListShape, type MapShape, type Shape, shapeAt } from './schema.ts'
 import { groupItems } from './typed.ts'
 
 /** No path is in two of the sets; all are empty when the values say the same. Items that merely moved are no change. */

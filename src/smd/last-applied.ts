@@ -1,10 +1,10 @@
 // The annotation of kubectl's client-side apply, which server-side apply by `kubectl` honours and keeps up to date. Called by merge-apply.
 
 import { emptyMap, isObject, type Json, type JsonObject } from '../api/object.ts'
-import type { Shape } from './schema.ts'
-import { difference, type FieldSet, NO_FIELDS } from './field-set.ts'
-import { fieldsOf, problemsOf } from './typed.ts'
 import { compareTyped } from './compare.ts'
+import { difference, type FieldSet, NO_FIELDS } from './field-set.ts'
+import type { Shape } from './schema.ts'
+import { fieldsOf, problemsOf } from './typed.ts'
 
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration'
 /** Kubernetes' limit for all annotations together. */

@@ -1,6 +1,7 @@
 // Who owns which fields: metadata.managedFields read into owners, changed and written back, for managed-fields and merge-apply.
 
 import { isObject, type JsonObject, type ManagedFieldsEntry, type Resource, timestamp } from '../api/object.ts'
+import type { Comparison } from './compare.ts'
 import {
   difference,
   type FieldPath,
@@ -14,7 +15,6 @@ import {
 } from './field-set.ts'
 import { readFieldsV1, writeFieldsV1 } from './fields-v1.ts'
 import { TypedError } from './typed.ts'
-import type { Comparison } from './compare.ts'
 
 export type Owner = {
   readonly manager: string

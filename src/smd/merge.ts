@@ -1,8 +1,8 @@
 // An applied configuration laid over the live value: what it mentions wins, all else stays. Called by merge-apply before it prunes.
 
 import { emptyMap, isObject, type Json, type JsonObject } from '../api/object.ts'
-import { formOf, type ListShape, type MapShape, type Shape, shapeAt } from './schema.ts'
 import type { PathElement } from './path-element.ts'
+import { formOf, type ListShape, type MapShape, type Shape, shapeAt } from './schema.ts'
 import { elementOf } from './typed.ts'
 
 /** Nothing is removed. Values that only one side has are taken over as they are. */

@@ -1,9 +1,9 @@
 // Fields taken out of a value, and field sets fitted to a schema before that: the pruning half of merge-apply.
 
 import { emptyMap, isObject, type Json, type JsonObject } from '../api/object.ts'
-import { FREE, formOf, type ListShape, type MapShape, type Shape, shapeAt } from './schema.ts'
 import { below, type FieldSet, isEmpty, LEAF, rebuild } from './field-set.ts'
 import { fieldElement, type PathElement } from './path-element.ts'
+import { FREE, formOf, type ListShape, type MapShape, type Shape, shapeAt } from './schema.ts'
 import { elementOf } from './typed.ts'
 
 /**

@@ -5,13 +5,13 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import type { Json, JsonObject } from '../api/object.ts'
-import { type FieldSchema, shapeOf } from './schema.ts'
-import { difference, type FieldSet, isEmpty, pathsOf, union } from './field-set.ts'
-import { printPath } from './path-element.ts'
-import { fieldsOf, problemsOf, TypedError } from './typed.ts'
 import { compareTyped, isEqual, isNoChange } from './compare.ts'
+import { difference, type FieldSet, isEmpty, pathsOf, union } from './field-set.ts'
 import { mergeTyped } from './merge.ts'
+import { printPath } from './path-element.ts'
 import { fitToSchema, removeFields, withNamedFields } from './remove.ts'
+import { type FieldSchema, shapeOf } from './schema.ts'
+import { fieldsOf, problemsOf, TypedError } from './typed.ts'
 
 const text: FieldSchema = { type: 'string' }
 const number: FieldSchema = { type: 'integer' }

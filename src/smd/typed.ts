@@ -2,10 +2,10 @@
 
 import { cut, isEnough, mostErrors } from '../api/errors.ts'
 import { emptyMap, isObject, type Json, type JsonObject } from '../api/object.ts'
-import { elementAt, formOf, type ListShape, type MapShape, type Scalar, type Shape, shapeAt } from './schema.ts'
 import { draftFieldSet, type FieldSet, type FieldSetDraft, insert } from './field-set.ts'
-import { keyElement, type PathElement, printElement, printPath, valueElement } from './path-element.ts'
 import { printGo, printGoSyntax, printGoType } from './go-format.ts'
+import { keyElement, type PathElement, printElement, printPath, valueElement } from './path-element.ts'
+import { elementAt, formOf, type ListShape, type MapShape, type Scalar, type Shape, shapeAt } from './schema.ts'
 
 /** A value does not fit its schema, or managedFields cannot be read. The client's mistake: 400 or 422. */
 export class TypedError extends Error {

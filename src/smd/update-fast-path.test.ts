@@ -4,12 +4,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import type { JsonObject, ManagedFieldsEntry, Resource } from '../api/object.ts'
+import { writeFieldsV1 } from './fields-v1.ts'
 import { capUpdaters, readOwners, withoutManagedFields, writeOwners } from './managers.ts'
 import { type FieldSchema, shapeOf } from './schema.ts'
-import { writeFieldsV1 } from './fields-v1.ts'
+import { fieldsOf } from './typed.ts'
 import { nothingOf, recordUpdate, trackUpdate } from './update.ts'
 import { skeletonOf } from './update-fast-path.ts'
-import { fieldsOf } from './typed.ts'
 
 const text: FieldSchema = { type: 'string' }
 const item: FieldSchema = { type: 'object', properties: { id: text, note: text } }

@@ -2,10 +2,10 @@
 // known without working it out: managed-fields asks here first.
 
 import { isObject, type Json, type JsonObject, type ManagedFieldsEntry } from '../api/object.ts'
-import { elementAt, formOf, type MapShape, type Shape, shapeAt } from './schema.ts'
+import { isEqual } from './compare.ts'
 import type { FieldPath } from './field-set.ts'
 import type { PathElement } from './path-element.ts'
-import { isEqual } from './compare.ts'
+import { elementAt, formOf, type MapShape, type Shape, shapeAt } from './schema.ts'
 
 /** The fields whose values differ; undefined: one of the two has a field that the other has not, or it is not plain to see. */
 export function changedFields(shape: Shape, before: Json, after: Json): readonly FieldPath[] | undefined {

@@ -1,6 +1,8 @@
 // Field ownership after every write that is not an apply: the registry's create, update and patch call trackUpdate and store what it returns.
 
 import type { Json, JsonObject, ManagedFieldsEntry, Resource } from '../api/object.ts'
+import { type Comparison, compareTyped, isEqual } from './compare.ts'
+import { isEmpty, union } from './field-set.ts'
 import {
   capUpdaters,
   disown,
@@ -13,12 +15,10 @@ import {
   withoutMetadata,
   writeOwners,
 } from './managers.ts'
-import { type FieldSchema, type Shape, shapeOf } from './schema.ts'
-import { isEmpty, union } from './field-set.ts'
-import { changedFields, hasPath, hasSameFields, isAbout, ownsNothing, skeletonOf } from './update-fast-path.ts'
-import { problemsOf, TypedError } from './typed.ts'
-import { type Comparison, compareTyped, isEqual } from './compare.ts'
 import { fitToSchema } from './remove.ts'
+import { type FieldSchema, type Shape, shapeOf } from './schema.ts'
+import { problemsOf, TypedError } from './typed.ts'
+import { changedFields, hasPath, hasSameFields, isAbout, ownsNothing, skeletonOf } from './update-fast-path.ts'
 
 export type UpdateRequest = {
   readonly manager: string

@@ -5,9 +5,9 @@
 
 import { closeSync, openSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
-import type { RingKey } from './key-ring.ts'
 import { sumOf } from './checksum.ts'
 import { openStream, sealStream } from './encrypted-stream.ts'
+import type { RingKey } from './key-ring.ts'
 import { DamagedError, whyUnusable } from './sqlite/errors.ts'
 import { bringUpToDate, FILE_VERSION, type LogRow, readMeta, sumOfRow, writeMeta } from './sqlite/schema.ts'
 import { SLOTS } from './sqlite/table.ts'

@@ -1,9 +1,9 @@
 // Reads a backup to its end, and writes nothing: whether it is whole, and each record what it says it is. `platform verify` calls it.
 
 import { type Fields, recordsIn } from './backup.ts'
+import { openStream } from './encrypted-stream.ts'
 import type { RingKey } from './key-ring.ts'
 import { labelsOf } from './labels.ts'
-import { openStream } from './encrypted-stream.ts'
 import { SLOTS } from './sqlite/table.ts'
 import type { Entry } from './store.ts'
 import { MOST_DAMAGES, placeOf, problemOf, type Verified } from './verify.ts'

@@ -3,11 +3,11 @@
 // One batch is being written at a time, so a batch is judged against what is durable plus what stands before it in
 // the same batch. While it is being written the next one gathers: that is how concurrent commits share an fsync.
 
-import { checkValue } from './entry.ts'
 import { judge, type Pending, type Verdict } from './compare-and-swap.ts'
+import { checkValue } from './entry.ts'
 import { labelsOf } from './labels.ts'
-import type { HeldEvent, Replica } from './watch-cache.ts'
 import { type Op, StoreError } from './store.ts'
+import type { HeldEvent, Replica } from './watch-cache.ts'
 
 export type Batch = { readonly events: readonly HeldEvent[]; readonly revision: number; readonly time: number }
 

@@ -1,8 +1,8 @@
 // Compare-and-swap: which commits of a batch hold, their revisions and their events. The commit queue asks before it writes.
 
 import { type Held, held, sortKey, withRevision } from './entry.ts'
-import type { HeldEvent, Replica } from './watch-cache.ts'
 import { type Key, type Labels, type Op, StoreError } from './store.ts'
+import type { HeldEvent, Replica } from './watch-cache.ts'
 
 /** A commit that waits for its answer; `labels` belong to its ops, one by one. */
 export type Pending = {

@@ -4,8 +4,8 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { makeKeyRing, readKeyRing } from './key-ring.ts'
 import { openSealer, type Place, SealError } from './encryption.ts'
+import { makeKeyRing, readKeyRing } from './key-ring.ts'
 
 const random = (size: number) => randomBytes(size)
 const place: Place = { kind: 'SharedSecret', namespace: 'ns', name: 'db', uid: 'u1', path: 'spec.data.password' }

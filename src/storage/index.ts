@@ -3,11 +3,11 @@
 import { join } from 'node:path'
 import { type Activity, openActivity } from './last-used.ts'
 import { openMemoryStore } from './memory.ts'
-import { openReplica } from './watch-cache.ts'
-import { openSqliteStore, type Told } from './sqlite/store.ts'
 import { whyUnusable } from './sqlite/errors.ts'
 import { loadLog } from './sqlite/load.ts'
+import { openSqliteStore, type Told } from './sqlite/store.ts'
 import type { Store } from './store.ts'
+import { openReplica } from './watch-cache.ts'
 
 export type Storage = { readonly store: Store; readonly activity: Activity; close(): Promise<void> }
 export type StorageOptions = {

@@ -5,8 +5,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { openActivity } from './last-used.ts'
 import { openStorage } from './index.ts'
+import { openActivity } from './last-used.ts'
 
 test('a touch is known at once and written once an interval, however often it happens', async t => {
   t.mock.timers.enable({ apis: ['setTimeout'] })

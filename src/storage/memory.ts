@@ -3,8 +3,8 @@
 import { openCommitQueue } from './commit-queue.ts'
 import { putText } from './entry.ts'
 import type { HistoryBounds } from './event-log.ts'
-import { openReplica } from './watch-cache.ts'
 import type { Store } from './store.ts'
+import { openReplica } from './watch-cache.ts'
 
 export type MemoryOptions = { readonly now?: () => number; readonly history?: HistoryBounds }
 

@@ -6,11 +6,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, test } from 'node:test'
-import { openReplica } from './watch-cache.ts'
 import { loadLog, loadTimes } from './sqlite/load.ts'
 import { bringUpToDate, type LogRow } from './sqlite/schema.ts'
 import { openTable, SLOTS } from './sqlite/table.ts'
 import { verifyFile } from './verify.ts'
+import { openReplica } from './watch-cache.ts'
 
 const fixture = join(import.meta.dirname, '../../test/fixtures/store/format-2.db')
 const directory = mkdtempSync(join(tmpdir(), 'platform-verify-'))

@@ -6,9 +6,9 @@ import { connect as connectTcp, isIP, type Socket } from 'node:net'
 import { connect as connectTls, createSecureContext, type SecureContext } from 'node:tls'
 import { ApiError } from '../api/errors.ts'
 import type { Access } from './cluster-config.ts'
-import { readWhole, streamedResponse, wholeResponse } from './response.ts'
-import { type Identity, openCredentials } from './credentials.ts'
 import { causeOf, noAnswerWithin, usualCa, whyNot } from './connection-error.ts'
+import { type Identity, openCredentials } from './credentials.ts'
+import { readWhole, streamedResponse, wholeResponse } from './response.ts'
 
 export type Transport = {
   readonly server: string

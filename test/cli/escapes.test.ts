@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
-import { forTerminal } from '../../src/cli/sanitize.ts'
+import { forTerminal } from '../../src/host/sanitize.ts'
 import { signedIn } from '../support/cli-home.ts'
 import { withTerminal } from '../support/terminal.ts'
 

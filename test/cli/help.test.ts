@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { shownCommands } from '../../docs/generate.ts'
 import { commands } from '../../src/cmd/commands.ts'
-import { type Command, loaded } from '../../src/cli/command.ts'
-import { readFlags } from '../../src/cli/read-flags.ts'
+import { type Command, loaded } from '../../src/host/command.ts'
+import { readFlags } from '../../src/host/read-flags.ts'
 import { signedIn } from '../support/cli-home.ts'
 
 const root = join(import.meta.dirname, '../..')

@@ -5,8 +5,8 @@ import { test } from 'node:test'
 import { OwnedAccessKey } from '../../src/kinds/owned-access-key.ts'
 import { SharedSecret } from '../../src/kinds/shared-secret.ts'
 import { foreignSeal } from '../../src/registry/key-ring-check.ts'
-import { openMemoryStore } from '../../src/storage/memory.ts'
 import { openSealer } from '../../src/storage/encryption.ts'
+import { openMemoryStore } from '../../src/storage/memory.ts'
 import type { Store } from '../../src/storage/store.ts'
 
 const kinds = [SharedSecret, OwnedAccessKey]

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { fieldPath, writeAt } from '../../src/api/field-path.ts'
 import type { Kind, Verb } from '../../src/api/kind.ts'
 import { wholeSchema } from '../../src/api/metadata-schema.ts'
 import type { Json, JsonObject, Metadata, Resource } from '../../src/api/object.ts'
@@ -10,7 +11,6 @@ import type { Resources } from '../../src/api/resources.ts'
 import type { Schema } from '../../src/api/schema.ts'
 import { connect } from '../../src/client/connect.ts'
 import { schemaName } from '../../src/http/openapi-schemas.ts'
-import { fieldPath, writeAt } from '../../src/registry/field-path.ts'
 import { type Front, type House, openFront, openHouse } from '../support/in-process.ts'
 
 const tableType = 'application/json;as=Table;v=v1;g=meta.k8s.io'

@@ -11,8 +11,8 @@ import {
 } from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import { afterEach } from 'node:test'
-import { openDial } from '../../src/transport/transport.ts'
 import { issueCertificate, makeAuthority } from '../../src/serving/certificate.ts'
+import { openDial } from '../../src/transport/transport.ts'
 import { eventually } from '../support/wire.ts'
 import { claimsFor, type Options, openBackend, openTestGateway, type TestGateway } from './in-process.ts'
 

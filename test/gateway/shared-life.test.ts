@@ -8,8 +8,8 @@ import { afterEach, describe, test } from 'node:test'
 import { createServer as createTls } from 'node:tls'
 import type { Connect } from '../../src/gateway/proxy/connections.ts'
 import { type Place, takePlace } from '../../src/gateway/proxy/http2-pool.ts'
-import { openDial } from '../../src/transport/transport.ts'
 import { issueCertificate, makeAuthority } from '../../src/serving/certificate.ts'
+import { openDial } from '../../src/transport/transport.ts'
 import { eventually } from '../support/wire.ts'
 
 const authority = makeAuthority(Date.now())

@@ -8,9 +8,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { openReplica } from '../../src/storage/watch-cache.ts'
 import { loadLog } from '../../src/storage/sqlite/load.ts'
 import { openTable, type RowBatch } from '../../src/storage/sqlite/table.ts'
+import { openReplica } from '../../src/storage/watch-cache.ts'
 import { type Dice, diceOf } from './dice.ts'
 
 const sector = 512

@@ -1,6 +1,6 @@
 // A world for commands under test: what they print is kept, the files are the ones a test gives.
 
-import type { Io } from '../../src/cli/command.ts'
+import type { Io } from '../../src/host/command.ts'
 
 export type FakeIo = Io & { printed(): string; said(): string }
 

@@ -3,8 +3,8 @@
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Access } from '../../src/transport/cluster-config.ts'
 import { issueCertificate, makeAuthority } from '../../src/serving/certificate.ts'
+import type { Access } from '../../src/transport/cluster-config.ts'
 import { kubeconfigOf } from './kubeconfig.ts'
 import { freePort } from './ports.ts'
 

@@ -1,13 +1,13 @@
 // A command in this very process, with the program's own table, files and keychain, in the home of somebody. cli-home.ts calls it.
 
 import { resolve } from 'node:path'
+import { runCommand } from '../../src/cli/run-command.ts'
 import { commands } from '../../src/cmd/commands.ts'
+import type { Io } from '../../src/host/command.ts'
 import { openFiles } from '../../src/host/files.ts'
 import { io as ownIo } from '../../src/host/io.ts'
 import { openKeychain } from '../../src/host/keychain.ts'
-import type { Io } from '../../src/cli/command.ts'
-import { runCommand } from '../../src/cli/run-command.ts'
-import type { Through } from '../../src/cli/host.ts'
+import type { Through } from '../../src/host/machine.ts'
 import type { Output } from './exec.ts'
 
 type Here = {

@@ -7,9 +7,9 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import type { JsonObject } from '../../src/api/object.ts'
 import { commands } from '../../src/cli/index.ts'
-import { readConfig } from '../../src/cli/vcluster/read-config.ts'
 import { runCommand } from '../../src/cli/run-command.ts'
 import { patchesFeature, readLicence, signedBytes, whyNot } from '../../src/vcluster/config/licence.ts'
+import { readConfig } from '../../src/vcluster/config/read.ts'
 import { fakeIo } from '../support/fake-io.ts'
 
 const { publicKey, privateKey } = generateKeyPairSync('ed25519')

@@ -4,10 +4,10 @@ import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, test } from 'node:test'
 import { ApiError, expired } from '../../src/api/errors.ts'
 import type { Resources, Watch } from '../../src/api/resources.ts'
-import { hostUidMark } from '../../src/vcluster/sync/sync-annotations.ts'
 import { type EndpointSync, type SyncOptions, startEndpointSync } from '../../src/vcluster/sync/endpoints-controller.ts'
 import { Endpoints } from '../../src/vcluster/sync/kinds.ts'
 import { hostName } from '../../src/vcluster/sync/names.ts'
+import { hostUidMark } from '../../src/vcluster/sync/sync-annotations.ts'
 import { type Cluster, endpoints, openCluster, people, until } from '../support/cluster.ts'
 
 let clusters: Cluster[] = []

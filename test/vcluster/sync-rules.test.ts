@@ -5,10 +5,10 @@ import { afterEach, beforeEach, describe, test } from 'node:test'
 import { ApiError, expired, futureRevision, invalid, invalidValue } from '../../src/api/errors.ts'
 import type { Resource } from '../../src/api/object.ts'
 import type { Resources } from '../../src/api/resources.ts'
+import { addressGuard } from '../../src/vcluster/config/address-policy.ts'
 import { type EndpointSync, type SyncOptions, startEndpointSync } from '../../src/vcluster/sync/endpoints-controller.ts'
 import { Endpoints, Event, Service } from '../../src/vcluster/sync/kinds.ts'
 import { hostName } from '../../src/vcluster/sync/names.ts'
-import { addressGuard } from '../../src/vcluster/config/address-policy.ts'
 import { type Cluster, endpoints, openCluster, people, service, until } from '../support/cluster.ts'
 
 const vcluster = { name: 'vc', namespace: 'team' }

@@ -5,10 +5,10 @@ import { ApiError, unauthorized } from '../../api/errors.ts'
 import { keyEnd } from '../../kinds/key-end.ts'
 import { isMistyped } from '../../kinds/key-format.ts'
 import { keyId } from '../../kinds/key-rotation.ts'
-import type { AccessKey, Fate, KeyBook } from './access-key-index.ts'
 import { restricts } from '../authz/scope.ts'
-import type { Teams } from './team-index.ts'
 import { isTokenLike } from '../tokens/token.ts'
+import type { AccessKey, Fate, KeyBook } from './access-key-index.ts'
+import type { Teams } from './team-index.ts'
 
 export type AuthenticateOptions = {
   readonly book: KeyBook

@@ -15,9 +15,9 @@ import {
 } from '../../kinds/rbac.ts'
 import { teamOfGroup, teamUidsOf } from '../../kinds/team-uids.ts'
 import { startInformer } from '../../reconcile/informer.ts'
-import { type Holder, openHeld } from './rule-cache.ts'
 import { type Reach, reachOf } from './rbac-reach.ts'
 import { indexRules, isAbout, type PolicyRule, type RuleIndex } from './rbac-rules.ts'
+import { type Holder, openHeld } from './rule-cache.ts'
 
 /** A role that somebody holds through a binding; `namespace` '' is everywhere. `because` says so in words. */
 export type Grant = {

@@ -1,8 +1,8 @@
 // What a question asks about that this server does not know: an answer to it would be right, and of no use. explain.ts says so (D27).
 
+import { didYouMean } from '../../api/did-you-mean.ts'
 import { cut } from '../../api/errors.ts'
 import type { Kind, Question } from '../../api/kind.ts'
-import { didYouMean } from '../../api/did-you-mean.ts'
 
 /** Verbs and resources that rules speak of and no path has: acting as others, giving rights on. */
 const verbsBeside = ['*', 'bind', 'escalate', 'impersonate']

@@ -1,18 +1,18 @@
 // `platform can-i`, `platform why` and `platform who-can`: questions about permissions, answered by the server's own evaluator.
 
+import { didYouMean } from '../../api/did-you-mean.ts'
 import { ApiError } from '../../api/errors.ts'
 import type { Kind } from '../../api/kind.ts'
-import { didYouMean } from '../../api/did-you-mean.ts'
 import type { JsonObject } from '../../api/object.ts'
+import { defineCommand, type Given, type Io } from '../../host/command.ts'
+import { plain, quoted } from '../../host/sanitize.ts'
 import { SelfSubjectAccessReview } from '../../kinds/self-reviews.ts'
 import { AccessExplanation } from '../../kinds/subject-reviews.ts'
-import { defineCommand, type Given, type Io } from '../command.ts'
 import { contextFlag, namespaceFlag, outputFlag, projectFlag } from '../flags.ts'
 import { readsEverything } from '../keys/key-summary.ts'
+import { paint, printJson } from '../print.ts'
 import { anyKind } from '../resolve-kind.ts'
 import { namespaceFor } from '../resolve-namespace.ts'
-import { plain, quoted } from '../sanitize.ts'
-import { paint, printJson } from '../print.ts'
 import { refusedScope } from '../scope-denied.ts'
 import { openSession } from '../session.ts'
 

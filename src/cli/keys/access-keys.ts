@@ -3,18 +3,18 @@
 import { X509Certificate } from 'node:crypto'
 import { ApiError } from '../../api/errors.ts'
 import type { Json, JsonObject } from '../../api/object.ts'
+import { type Command, defineCommand, type Given, type Io, UsageError } from '../../host/command.ts'
+import { inWordsOf, readLifetime } from '../../host/duration.ts'
+import { quoted } from '../../host/sanitize.ts'
 import { DirectClusterEndpointToken } from '../../kinds/direct-cluster-endpoint-token.ts'
 import { OwnedAccessKey } from '../../kinds/owned-access-key.ts'
 import { Team } from '../../kinds/team.ts'
-import { type Command, defineCommand, type Given, type Io, UsageError } from '../command.ts'
-import { inWordsOf, readLifetime } from '../duration.ts'
 import { contextFlag, dryRunFlag, isDryRun, outputFlag } from '../flags.ts'
-import { readsEverything } from './key-summary.ts'
-import { quoted } from '../sanitize.ts'
+import { fingerprintOf } from '../login/trust.ts'
 import { nameOf, printJson } from '../print.ts'
 import { openSession, type Session } from '../session.ts'
+import { readsEverything } from './key-summary.ts'
 import { lostBy, shownOnce, warnings } from './shown-once.ts'
-import { fingerprintOf } from '../login/trust.ts'
 
 const scopeFlags = {
   'scope-project': { type: 'list', value: 'PROJECT', what: 'Only this project.' },

@@ -3,10 +3,10 @@
 import type { Resource } from '../../api/object.ts'
 import { listAll } from '../../client/list-watch.ts'
 import { OwnedAccessKey } from '../../kinds/owned-access-key.ts'
-import { expiryOf } from './key-summary.ts'
-import { refusedScope } from '../scope-denied.ts'
 import { reviewSelf } from '../access/review-self.ts'
+import { refusedScope } from '../scope-denied.ts'
 import type { Session } from '../session.ts'
+import { expiryOf } from './key-summary.ts'
 
 export type OwnKey = { readonly username: string | undefined; readonly own: string | undefined }
 

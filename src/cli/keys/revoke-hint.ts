@@ -2,9 +2,9 @@
 
 import { ApiError } from '../../api/errors.ts'
 import type { Resource } from '../../api/object.ts'
-import { isOf, ownKeyOf } from './key-in-use.ts'
 import { refusedScope } from '../scope-denied.ts'
 import type { Session } from '../session.ts'
+import { isOf, ownKeyOf } from './key-in-use.ts'
 
 type Meant = {
   /** Named by --key. */

@@ -1,7 +1,7 @@
 // Keys and tokens that the server shows once, in the answer to the write that made them. Commands that make objects ask.
 
 import type { Resource } from '../../api/object.ts'
-import type { Io } from '../command.ts'
+import type { Io } from '../../host/command.ts'
 
 /** undefined: there is nothing in it that no other answer will show. */
 export function shownOnce({ spec, status }: Resource): string | undefined {

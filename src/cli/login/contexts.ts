@@ -1,12 +1,12 @@
 // The contexts file: which servers one is signed in to, and which is the current one. No key is in it. session.ts and the commands read it.
 
-import { ApiError } from '../../api/errors.ts'
 import { didYouMean } from '../../api/did-you-mean.ts'
+import { ApiError } from '../../api/errors.ts'
 import { isObject } from '../../api/object.ts'
-import { type Io, UsageError, unwritableCode } from '../command.ts'
-import { dropCopies } from '../secrets/offline-cache.ts'
+import { type Io, UsageError, unwritableCode } from '../../host/command.ts'
+import { quoted } from '../../host/sanitize.ts'
 import { contextsFile, keyFile } from '../paths.ts'
-import { quoted } from '../sanitize.ts'
+import { dropCopies } from '../secrets/offline-cache.ts'
 
 export type Context = {
   readonly server: string

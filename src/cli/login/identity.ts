@@ -5,10 +5,10 @@ import type { Kind } from '../../api/kind.ts'
 import type { Json, Resource } from '../../api/object.ts'
 import { OwnedAccessKey } from '../../kinds/owned-access-key.ts'
 import { Team } from '../../kinds/team.ts'
+import { reviewSelf } from '../access/review-self.ts'
 import { expiryOf, expiryText, scopeText } from '../keys/key-summary.ts'
 import { span } from '../print.ts'
 import { refusedScope } from '../scope-denied.ts'
-import { reviewSelf } from '../access/review-self.ts'
 import type { Session } from '../session.ts'
 
 export type Me = {

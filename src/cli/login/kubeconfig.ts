@@ -3,11 +3,11 @@
 import { type Document, isMap, isSeq, parseDocument } from 'yaml'
 import { writeYaml } from '../../api/encode.ts'
 import type { Json } from '../../api/object.ts'
-import { defineCommand, type Io, UsageError } from '../command.ts'
-import { type Context, contextNamed, readContexts } from './contexts.ts'
+import { defineCommand, type Io, UsageError } from '../../host/command.ts'
 import { contextFlag } from '../flags.ts'
 import { passingFile } from '../paths.ts'
 import { checkServer, namespaceIn, openSession, withoutKey } from '../session.ts'
+import { type Context, contextNamed, readContexts } from './contexts.ts'
 
 type Named = { readonly name: string; readonly [field: string]: Json }
 

@@ -2,14 +2,14 @@
 
 import { ApiError } from '../../api/errors.ts'
 import type { Resources } from '../../api/resources.ts'
+import { defineCommand, type Io, UsageError } from '../../host/command.ts'
 import { isMistyped } from '../../kinds/key-format.ts'
 import { OwnedAccessKey } from '../../kinds/owned-access-key.ts'
-import { defineCommand, type Io, UsageError } from '../command.ts'
-import { type Context, changeContexts, forgetCopies, keepKey, readContexts } from './contexts.ts'
+import { reviewSelf } from '../access/review-self.ts'
 import { namespaceProblems } from '../flags.ts'
 import { refusedScope } from '../scope-denied.ts'
-import { reviewSelf } from '../access/review-self.ts'
 import { openWay, readConnection } from '../session.ts'
+import { type Context, changeContexts, forgetCopies, keepKey, readContexts } from './contexts.ts'
 import { certificateIn, readFingerprint, serverOf } from './trust.ts'
 import { trusted } from './trust-prompt.ts'
 

@@ -1,13 +1,13 @@
 // `platform logout` and `platform context use|list|delete`: the contexts of this machine.
 
 import { ApiError } from '../../api/errors.ts'
+import { defineCommand, type Io } from '../../host/command.ts'
 import { OwnedAccessKey } from '../../kinds/owned-access-key.ts'
-import { defineCommand, type Io } from '../command.ts'
 import { confirm } from '../confirm.ts'
-import { type Context, changeContexts, contextNamed, forgetContext, readContexts } from './contexts.ts'
 import { contextFlag, headersFlag, namespaceProblems, yesFlag } from '../flags.ts'
 import { printTable } from '../print.ts'
 import { openSession, withoutKey } from '../session.ts'
+import { type Context, changeContexts, contextNamed, forgetContext, readContexts } from './contexts.ts'
 
 export const logout = defineCommand({
   words: ['logout'],

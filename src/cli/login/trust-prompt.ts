@@ -1,6 +1,6 @@
 // Which CA a new context is held to: by file, by fingerprint, or because a person said so at a terminal. login.ts asks before it sends a key.
 
-import { type Io, UsageError } from '../command.ts'
+import { type Io, UsageError } from '../../host/command.ts'
 import { authorityIn, certificateIn, fingerprintOf, lookAt, type Seen, withFingerprint } from './trust.ts'
 
 type Trust = {

@@ -4,8 +4,8 @@ import { X509Certificate } from 'node:crypto'
 import { Agent, request } from 'node:https'
 import type { DetailedPeerCertificate, TLSSocket } from 'node:tls'
 import { ApiError } from '../../api/errors.ts'
+import { UsageError } from '../../host/command.ts'
 import { noAnswerWithin, whyNot } from '../../transport/connection-error.ts'
-import { UsageError } from '../command.ts'
 import { proxyEnv, proxyNote } from '../proxy-env.ts'
 
 type Env = { readonly [name: string]: string | undefined }

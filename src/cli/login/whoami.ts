@@ -2,12 +2,12 @@
 
 import { X509Certificate } from 'node:crypto'
 import { ApiError } from '../../api/errors.ts'
-import { defineCommand } from '../command.ts'
+import { defineCommand } from '../../host/command.ts'
+import { plain } from '../../host/sanitize.ts'
 import { contextFlag, outputFlag } from '../flags.ts'
-import { type Me, meOf } from './identity.ts'
-import { plain } from '../sanitize.ts'
 import { paint, printJson } from '../print.ts'
 import { openSession, type Session } from '../session.ts'
+import { type Me, meOf } from './identity.ts'
 import { fingerprintOf } from './trust.ts'
 
 const untold = 'not told to a key with this scope; its owner sees them in platform whoami'

@@ -1,9 +1,9 @@
 // What a child gets: secrets as environment variables, by name or as mapped. run.ts builds it and builds it anew when something changes.
 
-import { UsageError } from '../command.ts'
-import { shortened } from '../sanitize.ts'
-import { dataOf, findSecret, secretKind, secretValue, staleness, type Where } from './secret.ts'
+import { UsageError } from '../../host/command.ts'
+import { shortened } from '../../host/sanitize.ts'
 import type { Session } from '../session.ts'
+import { dataOf, findSecret, secretKind, secretValue, staleness, type Where } from './secret.ts'
 import { changesStart } from './startup-variables.ts'
 
 /** Which object a value came from, to follow it. */

@@ -4,9 +4,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { exec } from '../../../test/support/exec.ts'
-import { UsageError } from '../command.ts'
-import { readDotenv } from './read-dotenv.ts'
+import { UsageError } from '../../host/command.ts'
 import { type Form, forms, readForm, writeForm } from './formats.ts'
+import { readDotenv } from './read-dotenv.ts'
 
 const key = fc.stringMatching(/^[A-Za-z_][A-Za-z0-9_]{0,8}$/)
 const text = fc.oneof(

@@ -4,7 +4,7 @@ import { decode, writeYaml } from '../../api/codec.ts'
 import { DecodeError } from '../../api/json-reader.ts'
 import { isObject, type Json } from '../../api/object.ts'
 import { decodeYamlFile } from '../../api/yaml-codec.ts'
-import { UsageError } from '../command.ts'
+import { UsageError } from '../../host/command.ts'
 import { readDotenv } from './read-dotenv.ts'
 import { readable, textOf } from './secret.ts'
 

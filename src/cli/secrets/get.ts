@@ -1,8 +1,9 @@
 // `platform get secret`: values to those who ask for them, names and sizes to the others.
 
-import { defineCommand, type Io, UsageError } from '../command.ts'
+import { defineCommand, type Io, UsageError } from '../../host/command.ts'
 import { headersFlag, outputFlag } from '../flags.ts'
 import { printJson, printObjects, printTable } from '../print.ts'
+import { openSession } from '../session.ts'
 import {
   dataOf,
   findSecret,
@@ -15,7 +16,6 @@ import {
   staleness,
   textOf,
 } from './secret.ts'
-import { openSession } from '../session.ts'
 
 export const getSecret = defineCommand({
   words: ['get', 'secret'],

@@ -1,14 +1,14 @@
 // `platform history secret`, `diff secret` and `rollback secret`: earlier versions of a secret (D35). Values are compared here and never shown.
 
 import type { Resource } from '../../api/object.ts'
-import { defineCommand, type Io, UsageError } from '../command.ts'
+import { defineCommand, type Io, UsageError } from '../../host/command.ts'
+import { quoted } from '../../host/sanitize.ts'
 import { confirm } from '../confirm.ts'
 import { dryRunFlag, headersFlag, isDryRun, outputFlag, yesFlag } from '../flags.ts'
-import { placeText } from '../resolve-namespace.ts'
-import { quoted } from '../sanitize.ts'
 import { ago, paint, printJson, printTable } from '../print.ts'
-import { dataOf, nameOrNot, secretFlags, secretKind, secretRef, type Where } from './secret.ts'
+import { placeText } from '../resolve-namespace.ts'
 import { openSession, type Session } from '../session.ts'
+import { dataOf, nameOrNot, secretFlags, secretKind, secretRef, type Where } from './secret.ts'
 
 type Version = {
   readonly number: number

@@ -1,9 +1,11 @@
 // `platform import secret` and `platform export secret`: whole secrets from and to files.
 
-import { defineCommand, UsageError } from '../command.ts'
+import { defineCommand, UsageError } from '../../host/command.ts'
 import { confirm } from '../confirm.ts'
 import { dryRunFlag, dryRunNote, isDryRun, yesFlag } from '../flags.ts'
 import { placeText } from '../resolve-namespace.ts'
+import { openSession, type Session } from '../session.ts'
+import { formOf, forms, readForm, writeForm } from './formats.ts'
 import {
   checkEntries,
   dataOf,
@@ -16,8 +18,6 @@ import {
   type Where,
   writeData,
 } from './secret.ts'
-import { formOf, forms, readForm, writeForm } from './formats.ts'
-import { openSession, type Session } from '../session.ts'
 
 const formFlag = {
   format: {

@@ -1,6 +1,6 @@
 // Takes secret values out of what a program prints, wherever its chunks end. run.ts puts it between.
 
-import type { Through } from '../host.ts'
+import type { Through } from '../../host/machine.ts'
 
 const stars = Buffer.from('***')
 /** A shorter value would blacken half of any text, and is no secret. */

@@ -1,7 +1,7 @@
 // A secret that is not there: which one may have been meant, or where it is. secret.ts asks, once nothing was found.
 
-import { ApiError } from '../../api/errors.ts'
 import { didYouMean } from '../../api/did-you-mean.ts'
+import { ApiError } from '../../api/errors.ts'
 import type { Ref } from '../../api/object.ts'
 import { ProjectSecret } from '../../kinds/project-secret.ts'
 import { SharedSecret } from '../../kinds/shared-secret.ts'

@@ -1,7 +1,7 @@
 // The last values a program was run with, encrypted, for when the service is away. run.ts keeps and asks for them.
 
 import { createCipheriv, createDecipheriv, createHash, scryptSync } from 'node:crypto'
-import type { Io } from '../command.ts'
+import type { Io } from '../../host/command.ts'
 import { allCopies, copiesDirectory } from '../paths.ts'
 
 type Owner = { readonly server: string; readonly key: string }

@@ -1,6 +1,6 @@
 // Reads dotenv files and shell exports: NAME=value, quotes of both kinds over several lines, comments. secret-forms.ts calls it.
 
-import { UsageError } from '../command.ts'
+import { UsageError } from '../../host/command.ts'
 
 const back: { readonly [character: string]: string } = { n: '\n', r: '\r', t: '\t' }
 

@@ -1,12 +1,12 @@
 // `platform run --watch`: follows the secrets of a running program and starts it anew when a value changes. run.ts calls it.
 
 import { follow } from '../../client/list-watch.ts'
-import type { Io } from '../command.ts'
-import type { Source, Values } from './environment.ts'
-import { lostTo } from '../watch-reconnect.ts'
-import { secretKind, type Where } from './secret.ts'
+import type { Io } from '../../host/command.ts'
+import type { Started } from '../../host/machine.ts'
 import { openSession, type SessionFlags } from '../session.ts'
-import type { Started } from '../host.ts'
+import { lostTo } from '../watch-reconnect.ts'
+import type { Source, Values } from './environment.ts'
+import { secretKind, type Where } from './secret.ts'
 
 /** A program that does not end when it is asked to is ended. */
 const patience = 5000

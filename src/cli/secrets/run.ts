@@ -2,16 +2,16 @@
 
 import { resolve } from 'node:path'
 import { ApiError } from '../../api/errors.ts'
-import { defineCommand, type Given, type Io, UsageError } from '../command.ts'
-import { readValues, type Values, variablesOf } from './environment.ts'
-import { type CopyOf, dropCopy, keepCopy, readCopy } from './offline-cache.ts'
-import { maskOf, shortest, unmasked } from './mask.ts'
-import { quoted } from '../sanitize.ts'
+import { defineCommand, type Given, type Io, UsageError } from '../../host/command.ts'
+import { quoted } from '../../host/sanitize.ts'
+import { isUntrusted } from '../login/trust.ts'
 import { span } from '../print.ts'
+import { openSession, whereTo } from '../session.ts'
+import { readValues, type Values, variablesOf } from './environment.ts'
+import { maskOf, shortest, unmasked } from './mask.ts'
+import { type CopyOf, dropCopy, keepCopy, readCopy } from './offline-cache.ts'
 import { followed } from './run-watch.ts'
 import { secretFlags } from './secret.ts'
-import { openSession, whereTo } from '../session.ts'
-import { isUntrusted } from '../login/trust.ts'
 
 const flags = {
   ...secretFlags,

@@ -1,17 +1,17 @@
 // Which secret and which key a word of the command line means, and their bytes. Every command on secrets asks.
 
+import { didYouMean } from '../../api/did-you-mean.ts'
 import { ApiError, notFound } from '../../api/errors.ts'
 import type { Kind } from '../../api/kind.ts'
-import { didYouMean } from '../../api/did-you-mean.ts'
 import type { Json, Ref, Resource } from '../../api/object.ts'
+import { UsageError } from '../../host/command.ts'
+import { quoted } from '../../host/sanitize.ts'
 import { ProjectSecret } from '../../kinds/project-secret.ts'
 import { SharedSecret } from '../../kinds/shared-secret.ts'
-import { UsageError } from '../command.ts'
 import { contextFlag, type DryRun, isDryRun, namespaceFlag, projectFlag } from '../flags.ts'
 import { namespaceFor } from '../resolve-namespace.ts'
-import { quoted } from '../sanitize.ts'
-import { withHint } from './missing.ts'
 import type { Session } from '../session.ts'
+import { withHint } from './missing.ts'
 
 export const secretFlags = { ...contextFlag, ...namespaceFlag, ...projectFlag } as const
 export const keyFlag = {

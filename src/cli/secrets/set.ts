@@ -1,13 +1,13 @@
 // `platform set secret` and `platform unset secret`: values from standard input, files, a prompt, or as arguments with a warning.
 
 import { ApiError } from '../../api/errors.ts'
-import { allOf, defineCommand, type Io, UsageError } from '../command.ts'
+import { allOf, defineCommand, type Io, UsageError } from '../../host/command.ts'
+import { quoted } from '../../host/sanitize.ts'
 import { confirm } from '../confirm.ts'
 import { dryRunFlag, dryRunNote, isDryRun, yesFlag } from '../flags.ts'
 import { placeText } from '../resolve-namespace.ts'
-import { quoted } from '../sanitize.ts'
-import { checkEntries, findSecret, secretFlags, secretKind, secretRef, secretValue, writeData } from './secret.ts'
 import { openSession } from '../session.ts'
+import { checkEntries, findSecret, secretFlags, secretKind, secretRef, secretValue, writeData } from './secret.ts'
 
 export const setSecret = defineCommand({
   words: ['set', 'secret'],

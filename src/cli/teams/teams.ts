@@ -1,8 +1,8 @@
 // `platform create team` and `platform team add-user|remove-user|add-group|remove-group`.
 
 import { ApiError } from '../../api/errors.ts'
+import { type Command, defineCommand } from '../../host/command.ts'
 import { Team } from '../../kinds/team.ts'
-import { type Command, defineCommand } from '../command.ts'
 import { confirm } from '../confirm.ts'
 import { printMade } from '../create.ts'
 import { contextFlag, dryRunFlag, dryRunNote, isDryRun, outputFlag, yesFlag } from '../flags.ts'

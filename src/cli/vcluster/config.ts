@@ -2,11 +2,11 @@
 
 import { writeYaml } from '../../api/codec.ts'
 import type { Json } from '../../api/object.ts'
+import { defineCommand } from '../../host/command.ts'
 import { defaultConfig } from '../../vcluster/config/config.ts'
-import { jsonSchema } from '../../vcluster/config/schema.ts'
 import { licenceWarning, whyNot } from '../../vcluster/config/licence.ts'
-import { defineCommand } from '../command.ts'
-import { configFlags, readConfig, readLicenceFile } from './read-config.ts'
+import { configFlags, readConfig, readLicenceFile } from '../../vcluster/config/read.ts'
+import { jsonSchema } from '../../vcluster/config/schema.ts'
 
 export const vclusterValidate = defineCommand({
   words: ['vcluster', 'validate'],

@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import { fakeIo } from '../../../test/support/fake-io.ts'
 import type { JsonObject } from '../../api/object.ts'
 import { decodeYaml } from '../../api/yaml-codec.ts'
-import type { Io } from '../command.ts'
+import type { Io } from '../../host/command.ts'
 import { commands } from '../index.ts'
 import { runCommand } from '../run-command.ts'
 

@@ -3,15 +3,15 @@
 import { writeYaml } from '../../api/codec.ts'
 import { dnsLabel } from '../../api/names.ts'
 import type { Json, JsonObject } from '../../api/object.ts'
+import { allOf, defineCommand, type Flags, type Io, UsageError } from '../../host/command.ts'
 import type { Config } from '../../vcluster/config/config.ts'
+import { configFlags, readConfig } from '../../vcluster/config/read.ts'
 import type { Patch } from '../../vcluster/patch/patch.ts'
 import { type Preview, previewToHost, previewToVirtual, whyNameless } from '../../vcluster/patch/preview.ts'
 import { checkRoundTrip, type RoundTrip } from '../../vcluster/patch/round-trip.ts'
 import { openSandbox, type Sandbox } from '../../vcluster/patch/sandbox.ts'
-import { allOf, defineCommand, type Flags, type Io, UsageError } from '../command.ts'
-import { diffOf } from './diff.ts'
-import { configFlags, readConfig } from './read-config.ts'
 import { readObject } from '../read-object.ts'
+import { diffOf } from './diff.ts'
 import { withoutMarks } from './strip-sync-metadata.ts'
 
 export const vclusterFlags = {

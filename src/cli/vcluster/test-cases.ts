@@ -2,12 +2,12 @@
 
 import { canonical, writeYaml } from '../../api/codec.ts'
 import { emptyMap, isObject, type Json, type JsonObject } from '../../api/object.ts'
+import { defineCommand, type Io, UsageError } from '../../host/command.ts'
+import { readConfig } from '../../vcluster/config/read.ts'
 import { type PreviewOptions, previewToHost, previewToVirtual, whyNameless } from '../../vcluster/patch/preview.ts'
 import { openSandbox } from '../../vcluster/patch/sandbox.ts'
-import { defineCommand, type Io, UsageError } from '../command.ts'
-import { diffOf } from './diff.ts'
-import { readConfig } from './read-config.ts'
 import { readObject } from '../read-object.ts'
+import { diffOf } from './diff.ts'
 import { vclusterFlags } from './patch.ts'
 import { withoutMarks } from './strip-sync-metadata.ts'
 

@@ -9,13 +9,13 @@ import { type Json, type JsonObject, timestamp } from '../../api/object.ts'
 import type { Resources } from '../../api/resources.ts'
 import { keySetPath, metadataPath } from '../../auth/tokens/issuer.ts'
 import { connect } from '../../client/connect.ts'
-import type { GatewayConfig } from '../config/schema.ts'
-import type { ReportsOptions } from './usage-reporter.ts'
-import type { Review } from './token-review-cache.ts'
+import { fileProblem } from '../../host/fs-errors.ts'
 import { AccessKeyActivity } from '../../kinds/access-key-activity.ts'
 import { TokenReview } from '../../kinds/subject-reviews.ts'
 import { openTransport, type Transport } from '../../transport/transport.ts'
-import { fileProblem } from '../../host/fs-errors.ts'
+import type { GatewayConfig } from '../config/schema.ts'
+import type { Review } from './token-review-cache.ts'
+import type { ReportsOptions } from './usage-reporter.ts'
 
 export type Service = {
   readonly url: string

@@ -1,16 +1,16 @@
 // Whom a gateway of its own believes: the issuer's keys and the service's revocations, and others in their place when the file names others.
 
 import { setTimeout } from 'node:timers/promises'
-import { type Io, UsageError } from '../../cli/command.ts'
-import type { GatewayConfig } from '../config/schema.ts'
-import { type KeySet, openKeySet } from './jwks.ts'
-import type { Principal } from './principal.ts'
-import { openRevocations, type Places, type Revocations } from './revocations.ts'
+import { type Io, UsageError } from '../../host/command.ts'
 import { TokenRevocation } from '../../kinds/token-revocation.ts'
 import type { Complaints } from '../../serving/throttled-log.ts'
 import { misnamed } from '../config/preflight-probes.ts'
 import type { Change } from '../config/reload-transaction.ts'
+import type { GatewayConfig } from '../config/schema.ts'
 import { checkServiceFiles, openService, type Service, trustedIn } from './control-plane.ts'
+import { type KeySet, openKeySet } from './jwks.ts'
+import type { Principal } from './principal.ts'
+import { openRevocations, type Places, type Revocations } from './revocations.ts'
 
 export interface Trust {
   /** Those of now. */

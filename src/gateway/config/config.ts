@@ -1,9 +1,9 @@
 // Reads a gateway.yaml: everything that is wrong with it at once, with line and column. bin opens what it names.
 
-import { type At, type ConfigText, ConfigTextError, type Problem, readConfigText } from '../../api/yaml-source.ts'
 import { amongSaid, didYouMean } from '../../api/did-you-mean.ts'
 import { isObject, type Json, type JsonObject } from '../../api/object.ts'
 import type { Schema } from '../../api/schema.ts'
+import { type At, type ConfigText, ConfigTextError, type Problem, readConfigText } from '../../api/yaml-source.ts'
 import { checkRules, type WithGaps } from './rules.ts'
 import { aloneSchema, type GatewayConfig, insideSchema } from './schema.ts'
 

@@ -2,17 +2,17 @@
 
 import { readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import { UsageError } from '../../cli/command.ts'
-import type { Found } from '../proxy/backend.ts'
-import { loadGatewayConfig } from './config.ts'
-import type { GatewayConfig, ReachedBy } from './schema.ts'
-import type { Setup } from '../gateway.ts'
-import { placeName, type Route } from '../proxy/routes.ts'
+import { UsageError } from '../../host/command.ts'
+import { fileProblem, unreadable } from '../../host/fs-errors.ts'
 import type { Access } from '../../transport/cluster-config.ts'
 import { inClusterAccess } from '../../transport/in-cluster.ts'
 import { KubeconfigError, readKubeconfig } from '../../transport/kubeconfig.ts'
 import { type Dial, openDial } from '../../transport/transport.ts'
-import { fileProblem, unreadable } from '../../host/fs-errors.ts'
+import type { Setup } from '../gateway.ts'
+import type { Found } from '../proxy/backend.ts'
+import { placeName, type Route } from '../proxy/routes.ts'
+import { loadGatewayConfig } from './config.ts'
+import type { GatewayConfig, ReachedBy } from './schema.ts'
 
 export type LoadedSetup = {
   readonly config: GatewayConfig

@@ -4,15 +4,15 @@ import { dirname, resolve } from 'node:path'
 import type { Scope } from '../../api/caller.ts'
 import { ApiError } from '../../api/errors.ts'
 import { isObject, type Json } from '../../api/object.ts'
-import type { Io } from '../../cli/command.ts'
 import { connect } from '../../client/connect.ts'
-import { isAboutCertificates } from '../proxy/backend.ts'
-import type { GatewayConfig } from './schema.ts'
+import type { Io } from '../../host/command.ts'
 import { SelfSubjectAccessReview, SelfSubjectReview } from '../../kinds/self-reviews.ts'
 import { TokenRevocation } from '../../kinds/token-revocation.ts'
 import type { Access } from '../../transport/cluster-config.ts'
 import { openTransport } from '../../transport/transport.ts'
 import type { Service } from '../auth/control-plane.ts'
+import { isAboutCertificates } from '../proxy/backend.ts'
+import type { GatewayConfig } from './schema.ts'
 
 /** `away`: whoever cannot be reached now, and may be later. */
 export type Told = { readonly problems: string[]; readonly warnings: string[]; readonly away: string[] }

@@ -2,15 +2,15 @@
 
 import { readFileSync } from 'node:fs'
 import type { Logger } from 'pino'
-import { type Io, UsageError } from '../../cli/command.ts'
-import { loadGatewayConfig } from './config.ts'
-import type { GatewayConfig } from './schema.ts'
-import { policyIn } from '../../apiserver/audit-log.ts'
-import { askClusters, askIssuer, askService, type Told, type Ways } from './preflight-probes.ts'
+import { type Io, UsageError } from '../../host/command.ts'
+import { policyIn } from '../../serving/audit-log.ts'
 import { auditSettingsOf, checkAuditLog } from '../audit.ts'
-import { pairOf } from '../certificates.ts'
 import { checkServiceFiles, openService } from '../auth/control-plane.ts'
+import { pairOf } from '../certificates.ts'
+import { loadGatewayConfig } from './config.ts'
 import { type LoadedSetup, openSetupLoader } from './load.ts'
+import { askClusters, askIssuer, askService, type Told, type Ways } from './preflight-probes.ts'
+import type { GatewayConfig } from './schema.ts'
 
 /** Answers the exit code: 0, or 1 where only somebody cannot be reached. Throws UsageError with everything that is wrong. */
 export async function checkGateway(file: string, io: Io): Promise<number> {

@@ -1,6 +1,6 @@
 // What takes the place of something while a gateway runs: made ready beside it, and used all at once or not at all. gateway-reload.ts uses it.
 
-import { UsageError } from '../../cli/command.ts'
+import { UsageError } from '../../host/command.ts'
 import type { GatewayConfig } from './schema.ts'
 
 /** Something that stands ready beside what it takes the place of. */

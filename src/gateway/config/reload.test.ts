@@ -8,13 +8,13 @@ import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { kubeconfigOf } from '../../../test/support/kubeconfig.ts'
-import type { GatewayConfig } from './schema.ts'
 import { issueCertificate, makeAuthority } from '../../serving/certificate.ts'
-import { asFarAsPossible, type Part, together } from './reload-transaction.ts'
 import { openCertificates } from '../certificates.ts'
 import { checksOf } from '../health.ts'
-import { type Following, openSetup } from './reload.ts'
 import { openSetupLoader } from './load.ts'
+import { type Following, openSetup } from './reload.ts'
+import { asFarAsPossible, type Part, together } from './reload-transaction.ts'
+import type { GatewayConfig } from './schema.ts'
 
 const authority = makeAuthority(Date.now())
 const alone = {

@@ -2,11 +2,11 @@
 
 import { statSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
-import { UsageError } from '../../cli/command.ts'
-import type { GatewayConfig } from './schema.ts'
+import { UsageError } from '../../host/command.ts'
 import type { Setup } from '../gateway.ts'
-import type { Change, Renewal } from './reload-transaction.ts'
 import type { SetupLoader } from './load.ts'
+import type { Change, Renewal } from './reload-transaction.ts'
+import type { GatewayConfig } from './schema.ts'
 
 export type Following = {
   readonly info: (text: string) => void

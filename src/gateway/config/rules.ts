@@ -1,8 +1,8 @@
 // What a gateway.yaml must mean besides being well-formed: names once, spaces in clusters that are there, one way in. Pure.
 
-import type { At } from '../../api/yaml-source.ts'
-import { isPlaceName } from '../../api/names.ts'
 import { didYouMean } from '../../api/did-you-mean.ts'
+import { isPlaceName } from '../../api/names.ts'
+import type { At } from '../../api/yaml-source.ts'
 import type { Finding } from './config.ts'
 import type { GatewayConfig, ReachedBy } from './schema.ts'
 

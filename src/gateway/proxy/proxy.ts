@@ -4,6 +4,9 @@ import type { IncomingMessage } from 'node:http'
 import { breakOff } from '../../serving/abort-response.ts'
 import { type Ready, redirected, refusedUs, tooLate } from './backend.ts'
 import { ask, type Call, type Connect, type Listening } from './connections.ts'
+import { takePlace } from './http2-pool.ts'
+import { begin, openPassing, type Passing, type Sent } from './response-relay.ts'
+import { countStream, openPace } from './slow-client-timeout.ts'
 import { Failed, failure } from './upstream-error.ts'
 import {
   type Forwarding,
@@ -15,9 +18,6 @@ import {
   streamHeadersOf,
   textOf,
 } from './upstream-request.ts'
-import { countStream, openPace } from './slow-client-timeout.ts'
-import { begin, openPassing, type Passing, type Sent } from './response-relay.ts'
-import { takePlace } from './http2-pool.ts'
 
 /** Resolves when the answer is out, or the client is gone. Rejects with an ApiError before anything was sent. */
 export async function forward(forwarding: Forwarding): Promise<void> {

@@ -5,8 +5,8 @@ import type { Response } from '../../serving/exchange.ts'
 import type { Head } from './answer-reader.ts'
 import type { Call } from './connections.ts'
 import { answerHeaders } from './headers.ts'
-import type { Forwarding } from './upstream-request.ts'
 import { openPace } from './slow-client-timeout.ts'
+import type { Forwarding } from './upstream-request.ts'
 import { isInLines } from './watch-error-event.ts'
 
 /** An answer that has begun. */

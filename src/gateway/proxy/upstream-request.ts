@@ -5,11 +5,11 @@ import { type OutgoingHttpHeaders, sensitiveHeaders } from 'node:http2'
 import { request as requestHttps } from 'node:https'
 import { badRequest } from '../../api/errors.ts'
 import type { Exchange, Request } from '../../serving/exchange.ts'
+import type { Principal } from '../auth/principal.ts'
 import { type Backend, noCredentials, type Ready, type Timeouts } from './backend.ts'
 import { type Prefixes, requestHeaders } from './headers.ts'
-import type { Parting } from './watch-error-event.ts'
-import type { Principal } from '../auth/principal.ts'
 import type { Route } from './routes.ts'
+import type { Parting } from './watch-error-event.ts'
 
 // Not imported: see kubeconfig/transport.ts.
 const { request: requestHttp } = process.getBuiltinModule('node:http')

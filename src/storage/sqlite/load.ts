@@ -4,11 +4,11 @@ import { Buffer } from 'node:buffer'
 import { DatabaseSync } from 'node:sqlite'
 import { withRevision } from '../entry.ts'
 import { labelsOf } from '../labels.ts'
+import type { Key } from '../store.ts'
 import type { Replica } from '../watch-cache.ts'
 import { DamagedError } from './errors.ts'
 import { readMeta, sumOfRow } from './schema.ts'
 import { SLOTS } from './table.ts'
-import type { Key } from '../store.ts'
 
 /**
  * Many rows as one: their fields as JSON and their texts end to end. Row by row takes twice as long, and a piece of

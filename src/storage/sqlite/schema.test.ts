@@ -9,8 +9,8 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, test } from 'node:test'
 import { openStorage, readStored } from '../index.ts'
-import { bringUpToDate, FILE_VERSION, readMeta } from './schema.ts'
 import { verifyFile } from '../verify.ts'
+import { bringUpToDate, FILE_VERSION, readMeta } from './schema.ts'
 
 const fixtures = join(import.meta.dirname, '../../test/fixtures/store')
 const scratch: string[] = []

@@ -7,12 +7,12 @@ import { type Batch, openCommitQueue } from '../commit-queue.ts'
 import { openDataLock } from '../data-lock.ts'
 import { putText } from '../entry.ts'
 import type { HistoryBounds } from '../event-log.ts'
+import { type Store, StoreError } from '../store.ts'
 import { openReplica } from '../watch-cache.ts'
 import { whyUnusable } from './errors.ts'
 import { loadLog, loadTimes } from './load.ts'
 import type { Row, Times } from './table.ts'
 import { openSqliteThread, type SqliteThread, ThreadLostError } from './thread.ts'
-import { type Store, StoreError } from '../store.ts'
 
 /** Hears why writes have begun to fail, once, and undefined when they work again. */
 export type Told = (failure: string | undefined) => void

@@ -4,8 +4,8 @@
 // key is its state. A row says which revision of its key it supersedes, so compaction finds what to delete without an index.
 
 import { DatabaseSync } from 'node:sqlite'
-import { MOST_OPS } from '../commit-queue.ts'
 import { sumOf } from '../checksum.ts'
+import { MOST_OPS } from '../commit-queue.ts'
 import { didNothing } from './errors.ts'
 import { bringUpToDate, type LogRow, sumOfRow, writeMeta } from './schema.ts'
 

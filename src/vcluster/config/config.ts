@@ -1,13 +1,13 @@
 // Loads a vcluster.yaml: everything that is wrong with it at once, with line and column, or the file merged with the
 // defaults (SPEC §2.10). The command line, the preview and the syncer call it.
 
-import { type At, type ConfigText, ConfigTextError, type Problem, readConfigText } from '../../api/yaml-source.ts'
 import { amongSaid, didYouMean } from '../../api/did-you-mean.ts'
 import { emptyMap, isObject, type Json, type JsonObject } from '../../api/object.ts'
 import type { Schema } from '../../api/schema.ts'
+import { type At, type ConfigText, ConfigTextError, type Problem, readConfigText } from '../../api/yaml-source.ts'
+import { checkPatches } from '../patch/patch.ts'
 import { checkRules } from './rules.ts'
 import { type Config, schema } from './schema.ts'
-import { checkPatches } from '../patch/patch.ts'
 
 export type { Config, Problem }
 

@@ -2,8 +2,8 @@
 // config-rules.ts checks the entries of the configuration. Pure.
 
 import { dnsSubdomain, qualifiedName } from '../../api/names.ts'
-import { deniedDomains } from './denied-domains.ts'
 import { MARK } from '../sync/names.ts'
+import { deniedDomains } from './denied-domains.ts'
 
 /** Whether a key crosses, in either direction. A key that does not belongs to its own side. */
 export type KeyPolicy = (key: string) => boolean

@@ -2,11 +2,11 @@
 
 import { dnsSubdomain } from '../../api/names.ts'
 import type { Json, JsonObject } from '../../api/object.ts'
+import { networkProblem } from './address-policy.ts'
 import type { Finding } from './config.ts'
-import type { Config } from './schema.ts'
 import { allowedEntryProblem, keyEntryProblem } from './metadata-keys.ts'
 import { namespaceMap } from './namespaces.ts'
-import { networkProblem } from './address-policy.ts'
+import type { Config } from './schema.ts'
 
 type Ruled = { readonly config: Config; readonly problems: readonly Finding[]; readonly warnings: readonly Finding[] }
 

@@ -5,8 +5,8 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import type { Json, JsonObject } from '../../api/object.ts'
 import { hostName, shortName } from '../sync/names.ts'
-import { rewriteSelector } from './label-selector.ts'
 import { importRefusal } from './import-policy.ts'
+import { rewriteSelector } from './label-selector.ts'
 import { type Direction, type Referent, type RewriteOptions, rewriteReference } from './reference.ts'
 
 const vcluster = { name: 'vc', namespace: 'host' }

@@ -4,10 +4,10 @@ import { canonical } from '../../api/codec.ts'
 import { ApiError } from '../../api/errors.ts'
 import type { Json, Ref } from '../../api/object.ts'
 import type { Resources } from '../../api/resources.ts'
+import type { Referent } from '../patch/reference.ts'
+import { isNotFound } from './api-errors.ts'
 import type { Trouble } from './condition.ts'
 import { Endpoints, type EndpointsObject } from './kinds.ts'
-import { isNotFound } from './api-errors.ts'
-import type { Referent } from '../patch/reference.ts'
 import type { Write } from './plan.ts'
 
 const manager = { fieldManager: 'platform-vcluster-sync' }

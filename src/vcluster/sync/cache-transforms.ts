@@ -1,8 +1,8 @@
 // What the syncer keeps in memory of the objects it follows, and which changes of them mean something. Pure.
 
 import type { Metadata } from '../../api/object.ts'
-import { conditionsMark } from './sync-annotations.ts'
 import type { EndpointsObject, ServiceObject } from './kinds.ts'
+import { conditionsMark } from './sync-annotations.ts'
 
 export const serviceState = ({ spec }: ServiceObject) =>
   Object.keys(spec?.selector ?? {}).length ? 'selector' : 'plain'

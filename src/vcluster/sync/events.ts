@@ -3,8 +3,8 @@
 import { ApiError } from '../../api/errors.ts'
 import { type Json, type Ref, timestamp } from '../../api/object.ts'
 import type { Resources } from '../../api/resources.ts'
-import { hashOf } from './sync-annotations.ts'
 import { Event } from './kinds.ts'
+import { hashOf } from './sync-annotations.ts'
 
 export type EventsOptions = {
   readonly resources: Resources

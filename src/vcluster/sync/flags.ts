@@ -1,13 +1,13 @@
 // The flags of `platform vcluster sync`, and what it has opened by them.
 
 import { dnsLabel } from '../../api/names.ts'
-import type { Flags, Given, Io } from '../../cli/command.ts'
-import { readDuration } from '../../cli/duration.ts'
-import { quoted } from '../../cli/sanitize.ts'
-import { configFlags } from '../../cli/vcluster/read-config.ts'
-import type { Config } from '../config/config.ts'
-import type { OpenSyncOptions } from './sync.ts'
+import type { Flags, Given, Io } from '../../host/command.ts'
+import { readDuration } from '../../host/duration.ts'
+import { quoted } from '../../host/sanitize.ts'
 import type { Reached } from '../../transport/open-cluster.ts'
+import type { Config } from '../config/config.ts'
+import { configFlags } from '../config/read.ts'
+import type { OpenSyncOptions } from './sync.ts'
 
 /** Seconds. It was seconds alone before other commands had durations, and scripts say so. */
 export const timeoutOf = (text: string): number =>

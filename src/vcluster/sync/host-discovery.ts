@@ -4,8 +4,8 @@ import { isIP } from 'node:net'
 import { ApiError } from '../../api/errors.ts'
 import type { OwnerReference, Resource } from '../../api/object.ts'
 import type { Resources } from '../../api/resources.ts'
-import { Endpoints, type EndpointsObject, Service } from './kinds.ts'
 import { isNotFound } from './api-errors.ts'
+import { Endpoints, type EndpointsObject, Service } from './kinds.ts'
 
 export type LearnOptions = {
   /** URL of the host's API server. */

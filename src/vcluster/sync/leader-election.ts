@@ -3,8 +3,8 @@
 import { ApiError } from '../../api/errors.ts'
 import type { Json, Ref, Resource } from '../../api/object.ts'
 import type { Resources } from '../../api/resources.ts'
-import { Lease } from './kinds.ts'
 import { isNotFound } from './api-errors.ts'
+import { Lease } from './kinds.ts'
 
 export type LeaseOptions = {
   readonly resources: Resources

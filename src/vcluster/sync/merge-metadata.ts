@@ -2,9 +2,9 @@
 // everything else goes the other way. What "changed" means survives a restart, because it is kept on the host object. Pure.
 
 import { emptyMap, type Metadata } from '../../api/object.ts'
-import { type Base, hashOf, type Seen } from './sync-annotations.ts'
 import type { KeyPolicy } from '../config/metadata-keys.ts'
 import { MARK } from './names.ts'
+import { type Base, hashOf, type Seen } from './sync-annotations.ts'
 
 type Map = { readonly [key: string]: string }
 type Part = 'labels' | 'annotations'

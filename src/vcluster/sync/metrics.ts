@@ -2,6 +2,7 @@
 
 import { randomUUID } from 'node:crypto'
 import type { ApiError } from '../../api/errors.ts'
+import { addressOf } from '../../serving/address.ts'
 import { openExchange } from '../../serving/exchange.ts'
 import { type Checks, healthPages } from '../../serving/health.ts'
 import { type Listener, listenHttp } from '../../serving/listener.ts'
@@ -10,7 +11,6 @@ import { respond, textAnswer } from '../../serving/respond.ts'
 import type { EndpointSync } from './endpoints-controller.ts'
 import type { Left } from './orphans.ts'
 import type { OpenSyncOptions } from './sync.ts'
-import { addressOf } from '../../apiserver/settings.ts'
 
 type Observer = OpenSyncOptions['observer']
 

@@ -5,13 +5,13 @@ import { setTimeout } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { writeYaml } from '../../api/codec.ts'
 import type { Json } from '../../api/object.ts'
-import type { EndpointSync } from './endpoints-controller.ts'
 import { MissingApiError } from './api-errors.ts'
-import { type Told, withoutEffect } from './scoped-client.ts'
-import { openSync } from './sync.ts'
+import type { EndpointSync } from './endpoints-controller.ts'
 import { toldOf } from './failure.ts'
 import { type Opened, type OptionsFor, timeoutOf } from './flags.ts'
 import { aborted } from './reload.ts'
+import { type Told, withoutEffect } from './scoped-client.ts'
+import { openSync } from './sync.ts'
 
 /** Exit code 0: all in order. 1: something could not be brought in order. */
 export async function syncOnce(opened: Opened, options: OptionsFor, signal: AbortSignal, log: Logger): Promise<number> {

@@ -4,9 +4,9 @@
 import { ApiError } from '../../api/errors.ts'
 import type { Resource } from '../../api/object.ts'
 import type { Resources } from '../../api/resources.ts'
-import { managedBy, virtualRefOf, virtualUidOf } from './sync-annotations.ts'
 import type { EndpointSync } from './endpoints-controller.ts'
 import { Endpoints } from './kinds.ts'
+import { managedBy, virtualRefOf, virtualUidOf } from './sync-annotations.ts'
 import { hostRefOf, type Vcluster } from './translate.ts'
 
 /** So many, in a namespace of the host, of one of the virtual cluster. */

@@ -3,15 +3,15 @@
 
 import { canonical } from '../../api/codec.ts'
 import type { Json, JsonObject, OwnerReference, Ref } from '../../api/object.ts'
-import { hashOf, hostUidMark, marksOf, readBase, virtualUidOf, writeBase } from './sync-annotations.ts'
-import { type Trouble, withCondition } from './condition.ts'
-import type { EndpointsObject } from './kinds.ts'
-import { adoptedFrom, isEmpty, keptOnHost, baseOf as seenNow, withChanges } from './merge-metadata.ts'
 import { defaultKeyPolicy, type KeyPolicy } from '../config/metadata-keys.ts'
-import { type Foreign, ownershipOf } from './ownership.ts'
 import type { Patched, Patcher } from '../patch/apply.ts'
 import { problemTexts } from '../patch/problem.ts'
 import type { Referent } from '../patch/reference.ts'
+import { type Trouble, withCondition } from './condition.ts'
+import type { EndpointsObject } from './kinds.ts'
+import { adoptedFrom, isEmpty, keptOnHost, baseOf as seenNow, withChanges } from './merge-metadata.ts'
+import { type Foreign, ownershipOf } from './ownership.ts'
+import { hashOf, hostUidMark, marksOf, readBase, virtualUidOf, writeBase } from './sync-annotations.ts'
 import { hostRefOf, subsetsKey, toHost, type Vcluster } from './translate.ts'
 
 /** The gate's answer, or how it went. */

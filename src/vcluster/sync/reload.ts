@@ -3,11 +3,11 @@
 import { statSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import { readConfig } from '../../cli/vcluster/read-config.ts'
 import type { Config } from '../config/config.ts'
+import { readConfig } from '../config/read.ts'
 import type { EndpointSync } from './endpoints-controller.ts'
-import { openSync } from './sync.ts'
 import type { Opened, OptionsFor } from './flags.ts'
+import { openSync } from './sync.ts'
 
 type Keep = {
   readonly opened: Opened

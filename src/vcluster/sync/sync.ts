@@ -2,18 +2,18 @@
 
 import type { JsonObject } from '../../api/object.ts'
 import type { Resources } from '../../api/resources.ts'
+import { addressGuard } from '../config/address-policy.ts'
 import type { Config } from '../config/config.ts'
-import { type EndpointSync, type Observer, startEndpointSync } from './endpoints-controller.ts'
-import type { Known, Learn } from './host-discovery.ts'
-import { findLeft, type Left } from './orphans.ts'
 import { keyPolicy } from '../config/metadata-keys.ts'
 import { namespaceMap } from '../config/namespaces.ts'
-import { addressGuard } from '../config/address-policy.ts'
-import { objectProblem } from './validate-endpoints.ts'
 import { openPatcher, type Patched, type Patcher } from '../patch/apply.ts'
 import type { Patch } from '../patch/patch.ts'
 import { openSandbox, type Sandbox } from '../patch/sandbox.ts'
+import { type EndpointSync, type Observer, startEndpointSync } from './endpoints-controller.ts'
+import type { Known, Learn } from './host-discovery.ts'
+import { findLeft, type Left } from './orphans.ts'
 import { openReferents } from './reference-sync.ts'
+import { objectProblem } from './validate-endpoints.ts'
 
 export type OpenSyncOptions = {
   readonly config: Config

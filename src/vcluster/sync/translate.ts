@@ -1,10 +1,10 @@
 // A virtual Endpoints as the host would have it, before patches: names, references, labels and annotations. Pure.
 
 import { emptyMap, type Metadata, type Ref } from '../../api/object.ts'
-import { marksOf } from './sync-annotations.ts'
-import type { Address, EndpointsObject, ObjectReference, Subset } from './kinds.ts'
 import type { KeyPolicy } from '../config/metadata-keys.ts'
+import type { Address, EndpointsObject, ObjectReference, Subset } from './kinds.ts'
 import { hostLabelKey, hostName, MARK } from './names.ts'
+import { marksOf } from './sync-annotations.ts'
 
 export type Vcluster = {
   readonly name: string

@@ -2,21 +2,25 @@
 
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { type Audit, openAudit } from '../serving/audit.ts'
-import { openFilePlace } from '../serving/audit-file.ts'
-import { defaultPolicy, type Policy } from '../serving/audit-policy.ts'
-import { hashWith, saltIn } from '../serving/audit-redact.ts'
-import { openSink, type Sink, streamPlace } from '../serving/audit-sink.ts'
-import type { Guard } from '../serving/unknown-key-limiter.ts'
-import type { Metrics } from '../serving/metrics.ts'
-import { saltFileIn } from '../cmd/audit-hash.ts'
+import { UsageError } from '../host/command.ts'
 import { fileProblem, writeProblem } from '../host/fs-errors.ts'
-import { type Settings, SettingsError } from './settings.ts'
+import { type Audit, openAudit } from './audit.ts'
+import { openFilePlace } from './audit-file.ts'
+import { defaultPolicy, type Policy } from './audit-policy.ts'
+import { hashWith, saltIn } from './audit-redact.ts'
+import { openSink, type Sink, streamPlace } from './audit-sink.ts'
+import type { Metrics } from './metrics.ts'
+import type { Guard } from './unknown-key-limiter.ts'
 
-export type AuditSettings = Pick<
-  Settings,
-  'audit.log' | 'audit.policy' | 'audit.maxSize' | 'audit.maxFiles' | 'audit.maxAge' | 'audit.refuseWrites'
->
+/** The settings of the audit log, as the server's settings and a gateway's file name them. */
+export type AuditSettings = {
+  readonly 'audit.log': string
+  readonly 'audit.policy': string
+  readonly 'audit.maxSize': number
+  readonly 'audit.maxFiles': number
+  readonly 'audit.maxAge': number
+  readonly 'audit.refuseWrites': boolean
+}
 
 export type AuditLogOptions = {
   readonly settings: AuditSettings
@@ -29,6 +33,9 @@ export type AuditLogOptions = {
   readonly failed: (what: string, error: unknown) => void
 }
 
+/** Where the salt of the hashes is; whoever has it can test guesses against the log. */
+export const saltFileIn = (directory: string) => resolve(directory, 'audit.salt')
+
 const queueBytes = 64 * 1024 * 1024
 const batchBytes = 256 * 1024
 const gatherFor = 10
@@ -38,7 +45,7 @@ export async function openAuditLog(options: AuditLogOptions): Promise<Audit> {
   const policy = await policyOf(options.settings)
   const { settings, directory } = options
   const sink = await openAuditSink(options).catch(error => {
-    throw new SettingsError([`audit.log: ${writeProblem(resolve(directory, settings['audit.log']), error)}`])
+    throw new UsageError([`audit.log: ${writeProblem(resolve(directory, settings['audit.log']), error)}`])
   })
   return auditInto(sink, policy, options)
 }
@@ -55,7 +62,7 @@ export function auditInto(sink: Sink, policy: Policy, options: Omit<AuditLogOpti
   })
 }
 
-/** Rejects with SettingsError. */
+/** Rejects with UsageError. */
 export const policyOf = async (settings: AuditSettings): Promise<Policy> =>
   settings['audit.log'] === 'off' ? { rules: [{ level: 'None' }] } : policyIn(settings['audit.policy'])
 
@@ -67,16 +74,16 @@ const nowhere: Sink = {
   close: async () => {},
 }
 
-/** Throws SettingsError. */
+/** Throws UsageError. */
 export async function policyIn(file: string): Promise<Policy> {
   if (file === '') return defaultPolicy
-  const { PolicyError, readPolicy } = await import('../serving/audit-policy-file.ts')
+  const { PolicyError, readPolicy } = await import('./audit-policy-file.ts')
   try {
     return readPolicy(readFileSync(file))
   } catch (error) {
     const problems =
       error instanceof PolicyError ? error.problems.map(text => `${file}: ${text}`) : [fileProblem(file, error)]
-    throw new SettingsError(problems.map(text => `audit.policy: ${text}`))
+    throw new UsageError(problems.map(text => `audit.policy: ${text}`))
   }
 }
 

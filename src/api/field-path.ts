@@ -1,6 +1,6 @@
 // Paths of protected fields, such as `spec.identity.connectorData` or `metadata.annotations["a.b/c"]`: read, take out, put in.
 
-import { emptyMap, isObject, type Json, type JsonObject } from '../api/object.ts'
+import { emptyMap, isObject, type Json, type JsonObject } from './object.ts'
 
 export type FieldPath = readonly string[]
 
@@ -39,4 +39,9 @@ export function writeAt(object: JsonObject, path: FieldPath, value: Json | undef
 /** Whether one path contains the other: equal, above or below. */
 export function touches(one: FieldPath, other: FieldPath): boolean {
   return one.every((key, index) => index >= other.length || other[index] === key)
+}
+
+/** A copy without these fields. */
+export function withoutFields(object: JsonObject, paths: readonly FieldPath[]): JsonObject {
+  return paths.reduce((rest, path) => writeAt(rest, path, undefined), object)
 }

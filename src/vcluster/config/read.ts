@@ -1,6 +1,7 @@
 // Reads the vcluster.yaml and the licence that a command was given, with every problem and warning named by file and place.
 
-import { type Config, loadConfig, type Problem } from '../../vcluster/config/config.ts'
+import { allOf, type Flags, type Io, UsageError } from '../../host/command.ts'
+import { type Config, loadConfig, type Problem } from './config.ts'
 import {
   type Licence,
   LicenceError,
@@ -9,8 +10,7 @@ import {
   patchesFeature,
   readLicence,
   whyNot,
-} from '../../vcluster/config/licence.ts'
-import { allOf, type Flags, type Io, UsageError } from '../command.ts'
+} from './licence.ts'
 
 /** For every command that reads a vcluster.yaml. */
 export const configFlags = {

@@ -1,6 +1,6 @@
 // What a command of the command line is: a record of words, flags and examples. Help, parsing and hints follow from it.
 
-import type { Files, Keychain, Start } from './host.ts'
+import type { Files, Keychain, Start } from './machine.ts'
 
 /** What a command sees of the world; bin hands it in, tests hand in another. */
 export type Io = {

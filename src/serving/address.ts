@@ -1,0 +1,14 @@
+// Addresses to listen on, such as 127.0.0.1:8443 or [::1]:0.
+
+import { isIPv4 } from 'node:net'
+
+/** By address, not by how it begins: 127.example.org is anybody's. */
+export function isLoopback(text: string): boolean {
+  const { host } = addressOf(text)
+  return host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'))
+}
+
+export function addressOf(text: string): { readonly host: string; readonly port: number } {
+  const [, host = '', port = ''] = /^(.*):(\d+)$/.exec(text) ?? []
+  return { host: host.replace(/^\[|\]$/g, ''), port: Number(port) }
+}

@@ -1,0 +1,27 @@
+// The files of a server's own CA, ca.crt and ca.key: made on the first start, read on every other.
+
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { writeSecret } from '../host/secret-file.ts'
+import { makeAuthority, type Pair } from './certificate.ts'
+import { pairProblems } from './tls.ts'
+
+/** For everybody to read, as far as the umask lets them. */
+const writePublic = (file: string, text: string) => writeFileSync(file, text, { flush: true })
+
+export const authorityFiles = (directory: string) => [join(directory, 'ca.crt'), join(directory, 'ca.key')] as const
+
+/** Made where it is not whole: a start may end between its two files. */
+export function authorityIn(directory: string, now: number): Pair & { readonly isNew: boolean } {
+  const [certificate, key] = authorityFiles(directory)
+  const isNew = !existsSync(certificate) || !existsSync(key)
+  if (isNew) {
+    const made = makeAuthority(now)
+    writeSecret(key, made.key)
+    writePublic(certificate, made.certificate)
+  }
+  const pair = { certificate: readFileSync(certificate, 'utf8'), key: readFileSync(key, 'utf8') }
+  const problems = pairProblems(pair, { certificate, key })
+  if (problems.length) throw new Error(problems.join('; '))
+  return { ...pair, isNew }
+}
