@@ -5,34 +5,8 @@ import type { Kind, Tools } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
 import type { GatedWrite } from '../api/power-gate.ts'
 import { teamGroup, teamUidsOf, withTeamUids } from '../kinds/team-uids.ts'
-import { checkLifetime, isLifetimeChanged } from './key-lifetime.ts'
+import { checkLifetime, isLifetimeChanged, type Key, type KeyWrite } from './key-lifetime.ts'
 import { checkTeamPower } from './team-escalation.ts'
-
-type Spec = {
-  readonly user?: string | undefined
-  readonly team?: string | undefined
-  readonly subject?: string | undefined
-  readonly groups?: readonly string[] | undefined
-  readonly scope?: unknown
-  readonly key?: string | undefined
-  readonly ttl?: number | undefined
-  readonly ttlAfterLastActivity?: boolean | undefined
-  readonly disabled?: boolean | undefined
-  readonly type?: string | undefined
-  readonly parent?: string | undefined
-}
-export type Key = Resource<Spec, { readonly digest?: string | undefined; readonly rotatedAt?: string | undefined }>
-/** A write of a key, and what it comes to. */
-export type KeyWrite = {
-  readonly kind: Kind
-  readonly next: Key
-  readonly old: Key | undefined
-  readonly tools: Tools
-  /** A new secret is given out or set: whoever has it gets all that the key grants. */
-  readonly isIssued: boolean
-  /** Whether the caller administers access keys: such a caller may make a key for anybody (D14). */
-  readonly administers: boolean
-}
 
 const same = (one: unknown, other: unknown) => JSON.stringify(one ?? null) === JSON.stringify(other ?? null)
 const refusal = ({ kind, next }: Pick<KeyWrite, 'kind' | 'next'>, why: string) =>
@@ -150,7 +124,7 @@ async function checkOwn(write: KeyWrite): Promise<void> {
     )
 }
 
-async function isOwn(spec: Spec, { caller, judge }: Tools): Promise<boolean> {
+async function isOwn(spec: NonNullable<Key['spec']>, { caller, judge }: Tools): Promise<boolean> {
   if (spec.user) return caller.identity === 'User' && spec.user === caller.username
   if (spec.subject) return caller.identity === 'Subject' && spec.subject === caller.username
   if (caller.identity === 'Team' && caller.username === teamGroup(spec.team ?? '')) return true

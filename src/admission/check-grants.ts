@@ -1,12 +1,13 @@
 // Whether the caller holds what a write gives away, grant by grant (D27, D60). Throws 403 and names what is missing.
 
-import { cut, forbidden, isEnough, mostErrors } from '../api/errors.ts'
+import { isEnough } from '../api/errors.ts'
 import type { Grant } from '../api/grant.ts'
 import type { Kind, Question } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
-import type { BoundRules, RuleLike, Target } from '../api/permissions.ts'
+import type { RuleLike } from '../api/permissions.ts'
 import type { GatedWrite } from '../api/power-gate.ts'
 import { checkCopy } from './copied-source.ts'
+import { refusal, refuseMissing, roleTarget, shown } from './missing-permissions.ts'
 import { isCreatorsOwn } from './new-grants.ts'
 import { checkTeamPower } from './team-escalation.ts'
 
@@ -55,14 +56,6 @@ export async function checkGrants(check: Check, added: readonly Grant[]): Promis
 
 type Of<T extends Grant['type']> = Extract<Grant, { readonly type: T }>
 
-const refusal = ({ kind, next }: Check, why: string) => forbidden(kind, next.metadata.name ?? '', why)
-
-/** As many as a person reads. */
-const shown = (lacking: readonly string[]) => [
-  ...lacking.slice(0, mostErrors).map(cut),
-  ...(isEnough(lacking) ? [`and more than these ${mostErrors}`] : []),
-]
-
 const targetOf = (kind: Kind, { metadata: { namespace = '', name = '' } }: Resource) => ({
   group: kind.group,
   resource: kind.plural,
@@ -102,33 +95,6 @@ async function checkRole(check: Check, { role, namespace }: Of<'role'>): Promise
   // A role that is not there yet may become anything.
   const rules = check.tools.rulesOfRole(kind, ref) ?? everything
   await refuseMissing(check, { rules, namespace, source: target })
-}
-
-export const roleTarget = ({ kind, ...ref }: BoundRules['role']): Target => ({
-  group: 'rbac.authorization.k8s.io',
-  resource: `${kind.toLowerCase()}s`,
-  ...ref,
-})
-
-type Wanted = {
-  readonly rules: readonly RuleLike[]
-  readonly namespace: string
-  /** The role that holds the rules; undefined: the caller sent them in this request. */
-  readonly source: Target | undefined
-}
-
-/** 403 with the missing permissions as Kubernetes prints them, if the caller may know them. */
-export async function refuseMissing(check: Check, { rules, namespace, source }: Wanted): Promise<void> {
-  const { tools } = check
-  const lacking = tools.missing(rules, namespace)
-  if (lacking.length === 0) return
-  const isKnown = source === undefined || (await tools.judge({ verb: 'get', target: source })).allowed
-  const what = isKnown ? `\n${shown(lacking).join('\n')}` : ' a role holds permissions that the user does not hold'
-  const { username, groups } = tools.caller
-  throw refusal(
-    check,
-    `user "${username}" (groups=[${groups.map(group => JSON.stringify(group)).join(' ')}]) is attempting to grant RBAC permissions not currently held:${what}`,
-  )
 }
 
 /**

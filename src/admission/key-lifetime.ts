@@ -2,7 +2,34 @@
 
 import { shortDuration } from '../api/duration.ts'
 import { forbidden, invalid, invalidValue } from '../api/errors.ts'
-import type { Key, KeyWrite } from './access-key.ts'
+import type { Kind, Tools } from '../api/kind.ts'
+import type { Resource } from '../api/object.ts'
+
+type Spec = {
+  readonly user?: string | undefined
+  readonly team?: string | undefined
+  readonly subject?: string | undefined
+  readonly groups?: readonly string[] | undefined
+  readonly scope?: unknown
+  readonly key?: string | undefined
+  readonly ttl?: number | undefined
+  readonly ttlAfterLastActivity?: boolean | undefined
+  readonly disabled?: boolean | undefined
+  readonly type?: string | undefined
+  readonly parent?: string | undefined
+}
+export type Key = Resource<Spec, { readonly digest?: string | undefined; readonly rotatedAt?: string | undefined }>
+/** A write of a key, and what it comes to. */
+export type KeyWrite = {
+  readonly kind: Kind
+  readonly next: Key
+  readonly old: Key | undefined
+  readonly tools: Tools
+  /** A new secret is given out or set: whoever has it gets all that the key grants. */
+  readonly isIssued: boolean
+  /** Whether the caller administers access keys: such a caller may make a key for anybody (D14). */
+  readonly administers: boolean
+}
 
 export const isLifetimeChanged = (next: Key, old: Key): boolean =>
   (next.spec?.ttl || 0) !== (old.spec?.ttl || 0) ||

@@ -4,7 +4,7 @@ import { forbidden } from '../api/errors.ts'
 import type { RuleLike } from '../api/permissions.ts'
 import type { GatedWrite } from '../api/power-gate.ts'
 import { teamGroup } from '../kinds/team-uids.ts'
-import { refuseMissing, roleTarget } from './check-grants.ts'
+import { refuseMissing, roleTarget } from './missing-permissions.ts'
 
 const everything: RuleLike = { verbs: ['*'], apiGroups: ['*'], resources: ['*'] }
 

@@ -2,7 +2,7 @@
 
 import { type FieldError, fieldForbidden, isEnough, notSupported, required } from '../api/errors.ts'
 import { emptyMap } from '../api/object.ts'
-import type { PolicyRule, RoleObject } from './rbac.ts'
+import type { PolicyRule } from './policy-rule.ts'
 
 type Requirement = {
   readonly key?: string | undefined
@@ -13,7 +13,9 @@ type Selector = {
   readonly matchLabels?: { readonly [key: string]: string } | undefined
   readonly matchExpressions?: readonly Requirement[] | undefined
 }
-type LabelledRole = RoleObject & {
+type LabelledRole = {
+  readonly rules?: readonly PolicyRule[]
+  readonly aggregationRule?: { readonly clusterRoleSelectors?: readonly Selector[] | undefined }
   readonly metadata: { readonly labels?: { readonly [key: string]: string }; readonly name?: string }
 }
 
@@ -40,7 +42,7 @@ export function aggregatedRules(role: LabelledRole, all: Iterable<LabelledRole>)
 const operators = ['In', 'NotIn', 'Exists', 'DoesNotExist']
 
 /** What is wrong with an aggregation rule, as Kubernetes sees it. */
-export function checkAggregation(rule: RoleObject['aggregationRule']): FieldError[] {
+export function checkAggregation(rule: LabelledRole['aggregationRule']): FieldError[] {
   const at = 'aggregationRule.clusterRoleSelectors'
   if (!rule) return []
   if (!rule.clusterRoleSelectors?.length)

@@ -1,6 +1,6 @@
 // The roles every server has, and who holds them from the start (D27). auth/built-in.ts repairs them; the gate keeps them as they are.
 
-import type { PolicyRule } from './rbac.ts'
+import type { PolicyRule } from './policy-rule.ts'
 
 const ours = 'management.platform.sh'
 const rbac = 'rbac.authorization.k8s.io'

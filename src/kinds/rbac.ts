@@ -6,21 +6,8 @@ import { defineKind, type Kind } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
 import { closed, list, mapOf, type Static, struct, text } from '../api/schema.ts'
 import { checkAggregation } from './aggregation.ts'
+import { type PolicyRule, policyRule } from './policy-rule.ts'
 import { userNamed } from './shared-schema.ts'
-
-const policyRule = struct(
-  'What may be done with what.',
-  {
-    verbs: list(text(''), 'Verbs; * is every verb.'),
-    apiGroups: list(text(''), 'API groups; "" is the core group, * every group.'),
-    resources: list(text(''), 'Plural names, with /subresource where one is meant; * is all.'),
-    resourceNames: list(text(''), 'Names the rule is confined to. Empty: every name.', { maxItems: 1000 }),
-    nonResourceURLs: list(text(''), 'Paths; a trailing * only as the whole last step. Only in a ClusterRole.'),
-  },
-  ['verbs'],
-  closed,
-)
-export type PolicyRule = Static<typeof policyRule>
 
 const rules = list(policyRule, 'What the role allows; rules add up.', { maxItems: 1000 })
 

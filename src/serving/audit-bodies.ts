@@ -6,7 +6,6 @@ import { metadataSchema } from '../api/metadata-schema.ts'
 import { isObject, type Json, type JsonObject } from '../api/object.ts'
 import type { Document } from '../api/resources.ts'
 import { flag, integer, list, oneOf, type Schema, struct, text } from '../api/schema.ts'
-import type { Trail } from './audit-event.ts'
 import {
   type Hash,
   hashWhole,
@@ -16,6 +15,7 @@ import {
   redact,
   redactPatch,
 } from './audit-redact.ts'
+import type { Trail } from './exchange.ts'
 
 /** The type of object that a request expects as its body. */
 type BodyType = {

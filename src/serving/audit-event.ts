@@ -1,40 +1,15 @@
 // One audit.k8s.io/v1 Event, made from what a request's trail holds. audit.ts decides when.
 
 import type { Caller } from '../api/caller.ts'
-import { ApiError, type Status } from '../api/errors.ts'
-import type { Kind, Question } from '../api/kind.ts'
+import { ApiError } from '../api/errors.ts'
 import { isObject, type Json, type JsonObject, timestamp } from '../api/object.ts'
 import type { Target } from '../api/permissions.ts'
-import type { Document, List } from '../api/resources.ts'
+import type { Document } from '../api/resources.ts'
 import { causesIn, isWithheld, requestObjectOf, responseObjectOf, sentMetadata } from './audit-bodies.ts'
-import type { Decision, Level, Requester, Stage } from './audit-policy.ts'
+import type { Level, Requester, Stage } from './audit-policy.ts'
 import { type Hash, scrub } from './audit-redact.ts'
 import { cleanUri } from './audit-uri.ts'
-import type { Exchange } from './exchange.ts'
-
-/** One request's facts. The pipeline fills in what it learns; nothing is looked at or copied unless a line is written. */
-export type Trail = {
-  readonly exchange: Exchange
-  readonly question: Question
-  /** Whose key it was, before any impersonation. */
-  readonly caller: Caller | undefined
-  readonly decision: Decision
-  readonly received: number
-  /** Without it no object is recorded: nobody would know what in it is secret. */
-  kind: Kind | undefined
-  impersonated: Caller | undefined
-  /** What authorization said, and why; undefined: it was not asked. */
-  allowed: boolean | undefined
-  reason: string
-  /** What else is worth a note, such as the id of a token: annotations. */
-  noted: { readonly [name: string]: string } | undefined
-  /** The body as sent, and whether it is an object or the operations of a JSON Patch. */
-  sent: Json | undefined
-  sentAs: 'object' | 'json-patch'
-  answer: { readonly document?: Document; readonly list?: List; readonly status?: Status } | undefined
-  /** Whether its last line is written already. */
-  isOver: boolean
-}
+import type { Exchange, Trail } from './exchange.ts'
 
 const anonymous: Caller = { username: 'system:anonymous', groups: ['system:unauthenticated'] }
 /** Whoever holds one of these holds rights: every write to them is recorded. */

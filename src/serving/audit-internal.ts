@@ -6,7 +6,6 @@ import type { Kind, Question } from '../api/kind.ts'
 import type { Ref } from '../api/object.ts'
 import { pathOf, prefix } from '../api/paths.ts'
 import type { Document, Resources } from '../api/resources.ts'
-import type { Audit } from './audit.ts'
 import { issuedBy, microTime, userOf } from './audit-event.ts'
 import type { Hash } from './audit-redact.ts'
 
@@ -20,7 +19,7 @@ export type OwnWrite = {
 }
 
 /** The same verbs; each write that came about is told to the audit log. Failures are not: they are tried again. */
-export function recordedBy(audit: Pick<Audit, 'own'>, inside: Resources): Resources {
+export function recordedBy(audit: { readonly own: (write: OwnWrite) => void }, inside: Resources): Resources {
   const told = (verb: OwnWrite['verb'], kind: Kind, ref: Ref, manager = 'platform') => {
     return <T extends Document>(document: T): T => {
       const { namespace = '', name = '' } = document.object.metadata

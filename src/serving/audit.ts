@@ -3,12 +3,12 @@
 import { type Caller, systemCaller } from '../api/caller.ts'
 import { ApiError } from '../api/errors.ts'
 import type { Question } from '../api/kind.ts'
-import { eventOf, type Happening, isAboutKeys, requesterOf, type Trail } from './audit-event.ts'
+import { eventOf, type Happening, isAboutKeys, requesterOf } from './audit-event.ts'
 import { type OwnWrite, ownEvent, questionOf } from './audit-internal.ts'
 import { compilePolicy, type Level, type Policy, type Stage } from './audit-policy.ts'
 import type { Hash } from './audit-redact.ts'
 import type { Sink } from './audit-sink.ts'
-import type { Exchange, Request } from './exchange.ts'
+import type { Exchange, Request, Trail } from './exchange.ts'
 
 export interface Audit {
   /** After authentication, whether it succeeded or not: decides, and records RequestReceived. */

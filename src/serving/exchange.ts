@@ -1,7 +1,36 @@
 // One request and its answer on their way through the house, over HTTP/1.1 or HTTP/2 alike.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Trail } from './audit-event.ts'
+import type { Caller } from '../api/caller.ts'
+import type { Status } from '../api/errors.ts'
+import type { Kind, Question } from '../api/kind.ts'
+import type { Json } from '../api/object.ts'
+import type { Document, List } from '../api/resources.ts'
+import type { Decision } from './audit-policy.ts'
+
+/** One request's facts. The pipeline fills in what it learns; nothing is looked at or copied unless a line is written. */
+export type Trail = {
+  readonly exchange: Exchange
+  readonly question: Question
+  /** Whose key it was, before any impersonation. */
+  readonly caller: Caller | undefined
+  readonly decision: Decision
+  readonly received: number
+  /** Without it no object is recorded: nobody would know what in it is secret. */
+  kind: Kind | undefined
+  impersonated: Caller | undefined
+  /** What authorization said, and why; undefined: it was not asked. */
+  allowed: boolean | undefined
+  reason: string
+  /** What else is worth a note, such as the id of a token: annotations. */
+  noted: { readonly [name: string]: string } | undefined
+  /** The body as sent, and whether it is an object or the operations of a JSON Patch. */
+  sent: Json | undefined
+  sentAs: 'object' | 'json-patch'
+  answer: { readonly document?: Document; readonly list?: List; readonly status?: Status } | undefined
+  /** Whether its last line is written already. */
+  isOver: boolean
+}
 
 /** HTTP/2 arrives in the same shape, through Node's compatibility layer. */
 export type Request = IncomingMessage

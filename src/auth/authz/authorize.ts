@@ -11,7 +11,8 @@ import { objectRight } from './object-permissions.ts'
 import type { Rbac } from './rbac.ts'
 import type { PolicyRule } from './rbac-rules.ts'
 import { missingRules, printRule } from './rbac-rules.ts'
-import { type Act, allows, restricts } from './scope.ts'
+import { allows, restricts } from './scope.ts'
+import type { Act } from './scope-rules.ts'
 import { openVisible } from './visible-objects.ts'
 
 export type Verdict =

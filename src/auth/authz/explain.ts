@@ -10,7 +10,8 @@ import type { Teams } from '../authn/team-index.ts'
 import { type Authorizer, actOf } from './authorize.ts'
 import type { Rbac } from './rbac.ts'
 import type { PolicyRule } from './rbac-rules.ts'
-import { type Act, allows } from './scope.ts'
+import { allows } from './scope.ts'
+import type { Act } from './scope-rules.ts'
 import { unknownIn } from './unknown-resource.ts'
 
 export type ExplainOptions = {

@@ -2,7 +2,7 @@
 
 import type { Question } from '../../api/kind.ts'
 import type { Target } from '../../api/permissions.ts'
-import type { PolicyRule } from '../../kinds/rbac.ts'
+import type { PolicyRule } from '../../kinds/policy-rule.ts'
 
 export type { PolicyRule }
 

@@ -1,7 +1,27 @@
 // The deprecated rules of a scope (SPEC §2.8.1): which requests one matches, and when one is no wider than another.
 
 import type { ScopeRule } from '../../api/caller.ts'
-import type { Act, Request } from './scope.ts'
+
+/** Where a request goes: this API, or through it to a cluster, a space or a virtual cluster of a project. */
+export type Place =
+  | { readonly target: 'Management' }
+  | { readonly target: 'Cluster'; readonly cluster: string }
+  | { readonly target: 'ProjectSpace'; readonly project: string; readonly space: string }
+  | { readonly target: 'ProjectVirtualCluster'; readonly project: string; readonly virtualCluster: string }
+
+/** What is done there: on a resource, or on a path. */
+export type Act =
+  | { readonly verb: string; readonly path: string }
+  | {
+      readonly verb: string
+      readonly group: string
+      readonly resource: string
+      readonly subresource?: string
+      readonly namespace: string
+      readonly name?: string
+    }
+
+export type Request = Place & { readonly act: Act }
 
 /** A name in an entry against a name: `*` is every one, nothing set is none. */
 export const covers = (pattern: string | undefined, name: string | undefined): boolean =>

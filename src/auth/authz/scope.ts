@@ -1,28 +1,7 @@
 // Does a key's scope cover a request, and is one scope no wider than another (SPEC §2.8, D25). Pure; server and gateway share it.
 
 import type { Scope, ScopeRole } from '../../api/caller.ts'
-import { covers, ruleCovers, ruleMatches } from './scope-rules.ts'
-
-/** Where a request goes: this API, or through it to a cluster, a space or a virtual cluster of a project. */
-export type Place =
-  | { readonly target: 'Management' }
-  | { readonly target: 'Cluster'; readonly cluster: string }
-  | { readonly target: 'ProjectSpace'; readonly project: string; readonly space: string }
-  | { readonly target: 'ProjectVirtualCluster'; readonly project: string; readonly virtualCluster: string }
-
-/** What is done there: on a resource, or on a path. */
-export type Act =
-  | { readonly verb: string; readonly path: string }
-  | {
-      readonly verb: string
-      readonly group: string
-      readonly resource: string
-      readonly subresource?: string
-      readonly namespace: string
-      readonly name?: string
-    }
-
-export type Request = Place & { readonly act: Act }
+import { type Act, covers, type Request, ruleCovers, ruleMatches } from './scope-rules.ts'
 
 /** Which entry covers a request, in words a person can follow; undefined: none does. */
 export function allows(scope: Scope | undefined, request: Request): string | undefined {

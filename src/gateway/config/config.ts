@@ -4,16 +4,8 @@ import { amongSaid, didYouMean } from '../../api/did-you-mean.ts'
 import { isObject, type Json, type JsonObject } from '../../api/object.ts'
 import type { Schema } from '../../api/schema.ts'
 import { type At, type ConfigText, ConfigTextError, type Problem, readConfigText } from '../../api/yaml-source.ts'
-import { checkRules, type WithGaps } from './rules.ts'
+import { checkRules, type Finding, type WithGaps } from './rules.ts'
 import { aloneSchema, type GatewayConfig, insideSchema } from './schema.ts'
-
-/** Something wrong at a place in the value. `key`: the key is meant and not its value. `missing`: something that is not there. */
-export type Finding = {
-  readonly at: At
-  readonly key?: boolean
-  readonly missing?: boolean
-  readonly message: string
-}
 
 /** Where there are problems, `config` is what is of the right shape. */
 export type LoadedConfig = { readonly config: GatewayConfig; readonly problems: readonly Problem[] }

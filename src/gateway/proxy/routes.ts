@@ -4,7 +4,7 @@ import { ApiError, badRequest } from '../../api/errors.ts'
 import type { Question } from '../../api/kind.ts'
 import { isPlaceName } from '../../api/names.ts'
 import { parsePath } from '../../api/paths.ts'
-import type { Act, Place } from '../../auth/authz/scope.ts'
+import type { Act, Place } from '../../auth/authz/scope-rules.ts'
 import { type Exchange, isSet, type Query, type Request } from '../../serving/exchange.ts'
 
 export type Route = {

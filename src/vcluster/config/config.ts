@@ -6,19 +6,10 @@ import { emptyMap, isObject, type Json, type JsonObject } from '../../api/object
 import type { Schema } from '../../api/schema.ts'
 import { type At, type ConfigText, ConfigTextError, type Problem, readConfigText } from '../../api/yaml-source.ts'
 import { checkPatches } from '../patch/patch.ts'
-import { checkRules } from './rules.ts'
+import { checkRules, type Finding } from './rules.ts'
 import { type Config, schema } from './schema.ts'
 
 export type { Config, Problem }
-
-/** Something wrong at a place in the value; the text knows where that is in the file. */
-export type Finding = {
-  readonly at: At
-  readonly offset?: number
-  /** Whether the key is meant and not its value. */
-  readonly key?: boolean
-  readonly message: string
-}
 
 export type LoadOptions = {
   /** Why patches may not be used; undefined: they may. */

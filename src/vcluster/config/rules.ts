@@ -2,11 +2,20 @@
 
 import { dnsSubdomain } from '../../api/names.ts'
 import type { Json, JsonObject } from '../../api/object.ts'
+import type { At } from '../../api/yaml-source.ts'
 import { networkProblem } from './address-policy.ts'
-import type { Finding } from './config.ts'
 import { allowedEntryProblem, keyEntryProblem } from './metadata-keys.ts'
 import { namespaceMap } from './namespaces.ts'
 import type { Config } from './schema.ts'
+
+/** Something wrong at a place in the value; the text knows where that is in the file. */
+export type Finding = {
+  readonly at: At
+  readonly offset?: number
+  /** Whether the key is meant and not its value. */
+  readonly key?: boolean
+  readonly message: string
+}
 
 type Ruled = { readonly config: Config; readonly problems: readonly Finding[]; readonly warnings: readonly Finding[] }
 
