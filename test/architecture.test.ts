@@ -1,85 +1,81 @@
-// The rules of the house that a compiler does not know: who may import whom, and how files look.
+// The rules of docs/ARCHITECTURE.md that a compiler does not check: which module may import which, and how files look.
 
 import assert from 'node:assert/strict'
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
 import { test } from 'node:test'
+import { architecturePage } from '../docs/architecture-tree.ts'
 import { importTable, namedPaths } from './support/architecture-page.ts'
 
 const root = join(import.meta.dirname, '..')
 const page = 'docs/ARCHITECTURE.md'
 const everything = 'everything but console'
 
-/** Who may import whom. docs/ARCHITECTURE.md shows the same table to people, and a test below compares the two. */
+/** Which module may import which. docs/ARCHITECTURE.md shows this table; a test below compares the two. */
 const mayImport: Record<string, readonly string[] | typeof everything> = {
-  api: [],
-  kinds: ['api'],
-  storage: ['api'],
-  serving: ['api'],
-  kubeconfig: ['api'],
-  reconcile: ['api'],
-  client: ['api'],
-  registry: ['api', 'storage'],
-  auth: ['api', 'kinds', 'reconcile'],
-  admission: ['api', 'kinds'],
-  controllers: ['api', 'kinds', 'reconcile'],
-  vcluster: ['api', 'reconcile'],
-  cli: ['api', 'kinds', 'client', 'kubeconfig', 'vcluster'],
+  cmd: everything,
+  apiserver: [
+    ...['api', 'host', 'kinds', 'auth', 'admission', 'registry', 'controllers', 'storage', 'serving', 'http'],
+    'gateway',
+  ],
+  gateway: ['api', 'host', 'kinds', 'auth', 'serving', 'transport', 'client', 'reconcile'],
+  vcluster: ['api', 'host', 'serving', 'transport', 'reconcile'],
+  cli: ['api', 'host', 'kinds', 'client', 'transport', 'vcluster'],
   console: ['api', 'kinds', 'client'],
   http: ['api', 'auth', 'serving'],
-  gateway: ['api', 'auth', 'serving', 'reconcile'],
-  bin: everything,
+  auth: ['api', 'kinds', 'reconcile'],
+  admission: ['api', 'kinds'],
+  registry: ['api', 'storage', 'smd'],
+  controllers: ['api', 'kinds', 'reconcile'],
+  smd: ['api'],
+  kinds: ['api'],
+  storage: ['api'],
+  serving: ['api', 'host'],
+  transport: ['api', 'host', 'client'],
+  reconcile: ['api'],
+  client: ['api'],
+  host: ['api'],
+  api: [],
 }
-/** Floors from below. A room imports from lower floors only. */
-const floors = [
-  ['api'],
-  ['kinds', 'storage', 'serving', 'kubeconfig', 'reconcile', 'client'],
-  ['registry', 'auth', 'admission', 'controllers', 'vcluster', 'cli', 'console'],
-  ['http', 'gateway'],
-  ['bin'],
-]
-/** The command line previews offline what the virtual cluster's side would do. */
-const exceptions = ['cli → vcluster']
 const browserSafe = ['api', 'kinds', 'client', 'console']
 const runsForeignCode = 'src/vcluster/patch/sandbox-worker.ts'
 /** Files over 300 lines, each with its reason. */
 const long: Record<string, string> = {}
 
-type File = { readonly path: string; readonly text: string; readonly code: string; readonly room: string }
+type File = { readonly path: string; readonly text: string; readonly code: string; readonly module: string }
 
 const files: readonly File[] = globSync('src/**/*.ts', { cwd: root })
   .toSorted()
   .map(path => {
     const text = readFileSync(join(root, path), 'utf8')
-    return { path, text, code: withoutComments(text), room: path.split('/')[1] ?? '' }
+    return { path, text, code: withoutComments(text), module: path.split('/')[1] ?? '' }
   })
 const isTest = (path: string) => path.endsWith('.test.ts')
 const programs = files.filter(file => !isTest(file.path))
 
-test('every file in src is in a room of the import table', () => {
-  holds(files.map(({ path, room }) => !mayImport[room] && `${path}: src/${room} is no room of the house`))
+test('every file in src belongs to a module of the import table', () => {
+  holds(files.map(({ path, module }) => !mayImport[module] && `${path}: src/${module} is not in the import table`))
 })
 
-test('a room imports only what the import table allows, types included', () => {
+test('a module imports only what the import table allows, types included', () => {
   holds(programs.flatMap(file => importsOf(file).map(target => crossing(file, target))))
 })
 
-test('the import table lets a room import lower floors only, with one named exception', () => {
-  const floorOf = (room: string) => floors.findIndex(floor => floor.includes(room))
-  const edges = Object.entries(mayImport).flatMap(([room, to]) => (to === everything ? [] : to.map(one => [room, one])))
-  const upward = edges.filter(([from = '', to = '']) => floorOf(to) >= floorOf(from)).map(edge => edge.join(' → '))
-  assert.deepEqual(upward, exceptions)
-  assert.deepEqual(floors.flat().toSorted(), Object.keys(mayImport).toSorted())
+test('neither the import table nor the files have cycles', () => {
+  const table = Object.entries(mayImport).flatMap(([module, to]) => (to === everything ? [] : [[module, to] as const]))
+  holds(cyclesIn(new Map(table)))
+  holds(cyclesIn(new Map(programs.map(file => [file.path, importsOf(file)] as const))))
 })
 
 test('api, kinds, client and console import nothing from node:', () => {
-  const bound = programs.filter(file => browserSafe.includes(file.room))
+  const bound = programs.filter(file => browserSafe.includes(file.module))
   holds(bound.flatMap(file => specifiers(file).map(to => to.startsWith('node:') && `${file.path}: imports ${to}`)))
 })
 
-test('only bin/ reads process.env and process.argv', () => {
+test('only cmd and host/io.ts read process.env and process.argv', () => {
   const reads = /\bprocess\s*\??\.\s*(env|argv)\b|\bprocess\s*\[|\b(env|argv)\b[^\n]*from 'node:process'/
-  holds(programs.map(({ path, room, code }) => room !== 'bin' && reads.test(code) && `${path}: reads env or argv`))
+  const mayRead = ({ path, module }: File) => module === 'cmd' || path === 'src/host/io.ts'
+  holds(programs.map(file => !mayRead(file) && reads.test(file.code) && `${file.path}: reads env or argv`))
 })
 
 test('only vcluster/patch/sandbox-worker.ts runs foreign code, in a thread of its own', () => {
@@ -141,14 +137,21 @@ test('a file has at most 300 lines, or a reason for more; a list of test cases a
 
 test('every file that defines a kind has its line in kinds/index.ts', () => {
   const listed = files.find(file => file.path === 'src/kinds/index.ts')?.code ?? ''
-  const defining = programs.filter(file => file.room === 'kinds' && /= defineKind\(/.test(file.code))
+  const defining = programs.filter(file => file.module === 'kinds' && /= defineKind\(/.test(file.code))
   assert.ok(defining.length)
   holds(defining.map(({ path }) => !listed.includes(`'./${basename(path)}'`) && `${path}: is not in kinds/index.ts`))
 })
 
 test('docs/ARCHITECTURE.md shows the import table that is enforced', () => {
-  const enforced = Object.entries(mayImport).map(([room, to]) => [room, to === everything ? to : to.join(', ') || '–'])
+  const enforced = Object.entries(mayImport).map(([module, to]) => [
+    module,
+    to === everything ? to : to.join(', ') || '–',
+  ])
   assert.deepEqual(importTable(read(page)), Object.fromEntries(enforced))
+})
+
+test('docs/ARCHITECTURE.md lists every file with its first line (npm run docs)', () => {
+  assert.equal(architecturePage(read(page)), read(page))
 })
 
 test('every path that docs/ARCHITECTURE.md names exists', () => {
@@ -186,12 +189,27 @@ function importsOf(file: File): string[] {
     .map(to => relative(root, join(root, dirname(file.path), to)))
 }
 
-function crossing({ path, room }: File, target: string): string | undefined {
+function crossing({ path, module }: File, target: string): string | undefined {
   const [top, other = ''] = target.split('/')
-  if (top !== 'src' && room !== 'bin') return `${path}: imports ${target}, outside src`
-  const allowed = mayImport[room] ?? []
-  if (top !== 'src' || other === room || (allowed === everything ? other !== 'console' : allowed.includes(other)))
+  if (top !== 'src' && !['cmd', 'host'].includes(module)) return `${path}: imports ${target}, outside src`
+  const allowed = mayImport[module] ?? []
+  if (top !== 'src' || other === module || (allowed === everything ? other !== 'console' : allowed.includes(other)))
     return
   const list = allowed === everything ? everything : allowed.join(', ') || 'nothing'
-  return `${path}: ${room}/ may not import ${other}/ (${room}/ may import: ${list}). See ${page}`
+  return `${path}: ${module}/ may not import ${other}/ (${module}/ may import: ${list}). See ${page}`
+}
+
+/** One complaint per cycle, by depth-first search. */
+function cyclesIn(graph: ReadonlyMap<string, readonly string[]>): string[] {
+  const done = new Set<string>()
+  const found: string[] = []
+  const visit = (node: string, above: readonly string[]): void => {
+    const at = above.indexOf(node)
+    if (at >= 0) return void found.push(`cycle: ${[...above.slice(at), node].join(' → ')}`)
+    if (done.has(node)) return
+    for (const next of graph.get(node) ?? []) visit(next, [...above, node])
+    done.add(node)
+  }
+  for (const node of graph.keys()) visit(node, [])
+  return found
 }

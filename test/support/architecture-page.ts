@@ -1,16 +1,15 @@
 // Reads docs/ARCHITECTURE.md: its import table and the paths it names. Called by the architecture test.
 
-/** Every table whose columns are pairs of "room" and "may import", as one record. */
+/** The table with the columns "module" and "may import", as a record. */
 export function importTable(markdown: string): Record<string, string> {
   const table: Record<string, string> = {}
-  let inside = false
+  let columns: readonly string[] | undefined
   for (const line of markdown.split('\n')) {
     const cells = line.startsWith('|') ? line.split('|').slice(1, -1).map(plain) : []
-    if (!cells.length) inside = false
-    else if (cells.every((cell, index) => cell === (index % 2 ? 'may import' : 'room'))) inside = true
-    else if (inside && !/^:?-+:?$/.test(cells[0] ?? ''))
-      for (let index = 0; index + 1 < cells.length; index += 2)
-        if (cells[index]) table[cells[index] as string] = cells[index + 1] as string
+    if (!cells.length) columns = undefined
+    else if (cells.includes('module') && cells.includes('may import')) columns = cells
+    else if (columns && !/^:?-+:?$/.test(cells[0] ?? ''))
+      table[cells[columns.indexOf('module')] ?? ''] = cells[columns.indexOf('may import')] ?? ''
   }
   return table
 }
