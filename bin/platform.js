@@ -11,15 +11,27 @@ const built = fileURLToPath(new URL('../dist/cmd/platform.js', import.meta.url))
 const program = existsSync(sources) ? sources : built
 const [major, minor] = process.versions.node.split('.').map(Number)
 
-// A server's garbage is collected in portions of 32 MB at most. Left to itself, under steady load V8 takes larger ones and looks through
-// everything that is kept with each, which stops the server for longer and more often. V8 reads it at its start alone.
-const young = '--max-semi-space-size=32'
-const isServer = process.argv[2] === 'serve'
-const isSaid = [...process.execArgv, process.env.NODE_OPTIONS ?? ''].some(one => one.includes('semi-space'))
+// V8 and malloc read these settings only when a process starts.
+// - serve: a larger young generation would make each collection, and so each pause, longer.
+// - gateway and syncer: memory matters more than speed. Each TLS connection of Node has a buffer of 64 KiB that is hardly used;
+//   mapped separately, its unused pages cost nothing.
+const programs = [
+  { words: ['serve'], flags: ['--max-semi-space-size=32'], env: {} },
+  {
+    words: ['gateway'],
+    flags: ['--max-semi-space-size=4', '--no-parallel-scavenge'],
+    env: { MALLOC_MMAP_THRESHOLD_: '32768', MALLOC_TOP_PAD_: '16384', MALLOC_ARENA_MAX: '1' },
+  },
+  { words: ['vcluster', 'sync'], flags: ['--max-semi-space-size=8'], env: {} },
+]
+const { flags, env } = settingsFor(process.argv.slice(2))
 
 if (major > 24 || (major === 24 && minor >= 12)) {
-  if (isServer && !isSaid && process.execve && process.platform === 'linux')
-    process.execve(process.execPath, [process.execPath, young, ...process.execArgv, ...process.argv.slice(1)])
+  if (flags.length && process.execve && process.platform === 'linux')
+    process.execve(process.execPath, [process.execPath, ...flags, ...process.execArgv, ...process.argv.slice(1)], {
+      ...process.env,
+      ...env,
+    })
   process.argv[1] = program
   // Our own modules are where the importing one says. Node would ask the disk about every one again, which is a fifth of a server's start.
   const own = new URL('../', pathToFileURL(program)).href
@@ -41,9 +53,11 @@ if (major > 24 || (major === 24 && minor >= 12)) {
     )
     process.exit(1)
   }
-  const flags = isServer && !isSaid ? [young] : []
-  // That one begins here again, and so finds what was compiled before.
-  const child = spawn(node, [...flags, fileURLToPath(import.meta.url), ...process.argv.slice(2)], { stdio: 'inherit' })
+  // The pinned Node runs this file again, and so uses the compile cache.
+  const child = spawn(node, [...flags, fileURLToPath(import.meta.url), ...process.argv.slice(2)], {
+    stdio: 'inherit',
+    env: { ...process.env, ...env },
+  })
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'])
     process.on(signal, forward(child, signal))
   child.on('error', error => {
@@ -61,6 +75,15 @@ function forward(child, signal) {
     if (!known) child.kill(signal)
     known = false
   }
+}
+
+/** Empty for other commands, and where the user has set the young generation or malloc. */
+function settingsFor(args) {
+  const found = programs.find(({ words }) => words.every((word, index) => args[index] === word))
+  const isSet = [...process.execArgv, process.env.NODE_OPTIONS ?? ''].some(one => one.includes('semi-space'))
+  if (!found || isSet || Object.keys(found.env).some(name => process.env[name] !== undefined))
+    return { flags: [], env: {} }
+  return found
 }
 
 function pinnedNode() {

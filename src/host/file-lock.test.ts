@@ -1,7 +1,7 @@
 // One program at a time, also where one was killed with the lock in its hands, and nobody waits without being told for what.
 
 import assert from 'node:assert/strict'
-import { type ChildProcess, fork, spawn } from 'node:child_process'
+import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { utimesSync } from 'node:fs'
 import { mkdtemp, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises'
@@ -10,7 +10,6 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { locked } from './file-lock.ts'
 import { openFiles } from './files.ts'
-import { holderText } from './lock-owner.ts'
 
 const inDirectory = async (work: (path: string, directory: string) => Promise<void>) => {
   const directory = await mkdtemp(join(tmpdir(), 'platform-lock-'))
@@ -25,18 +24,6 @@ const leaveBehind = async (lock: string) => {
   await writeFile(lock, '')
   await utimes(lock, 0, 0)
 }
-
-/** What a process wrote that was killed since. */
-async function textOfGone(): Promise<string> {
-  const child = spawn('sleep', ['600'])
-  await once(child, 'spawn')
-  const text = holderText(child.pid)
-  child.kill('SIGKILL')
-  await once(child, 'exit')
-  return text
-}
-
-const never = { tell: () => assert.fail('nobody is waited for'), staleAfter: 600_000, tellAfter: 10_000 }
 
 const oneAtATime = (leave: (lock: string) => Promise<void>) =>
   inDirectory(async (path, directory) => {
@@ -58,11 +45,6 @@ const oneAtATime = (leave: (lock: string) => Promise<void>) =>
   })
 
 test('of two programs that find a lock left behind, one at a time goes on', () => oneAtATime(leaveBehind))
-
-test('of two programs that find a lock whose holder is gone, one at a time goes on', async () => {
-  const text = await textOfGone()
-  await oneAtATime(lock => writeFile(lock, text))
-})
 
 test('a lock that is touched is held, whatever the time is that it is touched with: clocks jump', async () => {
   await inDirectory(async path => {
@@ -109,26 +91,6 @@ test('where whoever found a lock left behind was killed as well, the next one go
     await leaveBehind(`${lock}.${ino}-${mtimeNs}`)
     await locked(path, async () => {}, { tell: () => {}, staleAfter: 200 })
     assert.deepEqual(await readdir(directory), [])
-  })
-})
-
-test('a lock whose holder is gone is not waited for, nor whoever found it and was killed as well', async () => {
-  await inDirectory(async (path, directory) => {
-    const lock = `${path}.lock`
-    await writeFile(lock, await textOfGone())
-    const { ino, mtimeNs } = await stat(lock, { bigint: true })
-    await writeFile(`${lock}.${ino}-${mtimeNs}`, await textOfGone())
-    assert.equal(await locked(path, async () => 'mine', never), 'mine')
-    assert.deepEqual(await readdir(directory), [])
-  })
-})
-
-test('a lock of another machine is waited for until nobody has touched it for long', async () => {
-  await inDirectory(async path => {
-    await writeFile(`${path}.lock`, (await textOfGone()).replace('"host":"', '"host":"other-'))
-    let told = 0
-    assert.equal(await locked(path, async () => 'mine', { tell: () => told++, staleAfter: 200, tellAfter: 50 }), 'mine')
-    assert.equal(told, 1)
   })
 })
 

@@ -1,18 +1,17 @@
-// One program at a time on a file: a lock beside it, as kubectl keeps one beside a kubeconfig. files.ts calls it. No lock of the system, as
-// storage/data-lock.ts takes one: kubectl would not see it, and on a home that is shared by a network it may be nobody else's.
+// A lock file beside a file, as kubectl keeps one beside a kubeconfig: one program at a time changes the file. It is not a lock of the
+// operating system, because kubectl would not see that, and network file systems do not always share it.
 
 import type { BigIntStats } from 'node:fs'
-import { type FileHandle, open, readFile, rm, stat } from 'node:fs/promises'
+import { type FileHandle, open, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { unwritable } from './fs-errors.ts'
-import { holderText, isGone, mostHolderBytes } from './lock-owner.ts'
 import { makeDirectory } from './make-directory.ts'
 
 export type LockOptions = {
   /** Says what is waited for, where that takes long. */
   readonly tell: (text: string) => void
-  /** Milliseconds of looking on after which a lock that nobody touched was left by a program that was killed, where nothing else tells that it is gone. */
+  /** Milliseconds without a touch after which a lock counts as left behind by a killed program. */
   readonly staleAfter?: number
   readonly tellAfter?: number
   readonly touchEvery?: number
@@ -60,43 +59,30 @@ async function take(path: string, lock: string, options: LockOptions): Promise<F
 
 /** undefined: somebody else has it. */
 async function makeAlone(file: string): Promise<FileHandle | undefined> {
-  const handle = await open(file, 'wx', 0o600).catch((error: NodeJS.ErrnoException) => {
+  return open(file, 'wx', 0o600).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'EEXIST') return undefined
     throw unwritable(file, error)
   })
-  // Where that cannot be written it is a lock all the same.
-  await handle?.writeFile(holderText()).catch(() => {})
-  return handle
 }
 
-type Seen = Pick<BigIntStats, 'ino' | 'dev' | 'mtimeNs'> & { readonly holder: string }
+type Seen = Pick<BigIntStats, 'ino' | 'dev' | 'mtimeNs'>
 
-async function look(file: string): Promise<Seen | undefined> {
-  const found = await stat(file, { bigint: true }).catch(() => undefined)
-  if (!found) return undefined
-  const { ino, dev, mtimeNs, size } = found
-  const isOurs = found.isFile() && size <= mostHolderBytes
-  return { ino, dev, mtimeNs, holder: isOurs ? await readFile(file, 'utf8').catch(() => '') : '' }
-}
+const look = (file: string): Promise<Seen | undefined> => stat(file, { bigint: true }).catch(() => undefined)
 
-/** The next one may have its number, and on some disks its time as well. */
 const isSame = (one: Seen, other: Seen | undefined) =>
-  one.ino === other?.ino && one.dev === other.dev && one.mtimeNs === other.mtimeNs && one.holder === other.holder
+  one.ino === other?.ino && one.dev === other.dev && one.mtimeNs === other.mtimeNs
 
-/** Milliseconds between two looks count no more than so: whoever stood still themselves saw nobody else do it. */
+/** A longer gap between two looks counts as this: a process that was stopped itself saw nothing meanwhile. */
 const mostBetweenLooks = 100
 
 type LeftBehind = (file: string) => Promise<Seen | undefined>
 
-/**
- * Answers a file whose holder is gone, or that nobody touched for so long before our own eyes. What time it was touched at says
- * nothing: clocks jump.
- */
+/** Returns a file that nobody touched while this process watched it for that long. It ignores the clock, which may jump. */
 function openWatch(after: number): LeftBehind {
   const seen = new Map<string, { readonly found: Seen; readonly at: number; readonly still: number }>()
   return async file => {
     const [at, found, before] = [performance.now(), await look(file), seen.get(file)]
-    if (!found || isGone(found.holder)) return found
+    if (!found) return undefined
     const isStill = before !== undefined && isSame(found, before.found)
     const still = isStill ? before.still + Math.min(at - before.at, mostBetweenLooks) : 0
     seen.set(file, { found, at, still })

@@ -8,7 +8,6 @@ import type { TLSSocket } from 'node:tls'
 import { ApiError } from '../api/errors.ts'
 import { answerClientErrorWith } from './client-error.ts'
 import type { Request, Response } from './exchange.ts'
-import { refuseLargeFirstHeads } from './first-head.ts'
 import { isBehindLast, lingering } from './lingering-close.ts'
 import type { CertificateSource } from './tls.ts'
 
@@ -44,8 +43,8 @@ const maxConnections = 20_000
 const probeAfter = 30_000
 const lookEvery = 30_000
 /**
- * What clients by HTTP/2 are told to send at most; Go's do not send more. Who does has an answer to the first head of a connection (first-head.ts).
- * Later, somewhat more ends the stream; a header of 64 KiB, or a head of more than nine frames, the connection, where Node's library gives up reading.
+ * The limit that HTTP/2 clients are told; Go's clients keep to it. A larger header list ends its stream. nghttp2 closes the connection
+ * for a single header above 64 KiB and for more than nine frames; RFC 9113 §10.5.1 allows both (decision 0018).
  */
 const mostHead = 64 * 1024
 const headersTooLarge = new ApiError(431, 'RequestHeaderFieldsTooLarge', 'the headers of the request are too large')
@@ -66,8 +65,11 @@ export async function listenHttps(at: Address, certificates: CertificateSource, 
   })
   // For new connections; what is not said again would be as if it had never been said.
   certificates.follow(pair => server.setSecureContext({ cert: pair.certificate, key: pair.key, minVersion }))
+<<<<<<< HEAD
   refuseLargeFirstHeads(server, { tooLarge: at.tooLarge ?? headersTooLarge, within: bounds.headersWithin })
   server.on('secureConnection', readByEvents)
+=======
+>>>>>>> fb23239 (less: HTTP/2 framing, re-exec for V8 flags, forensics of lock owners go)
   const sessions = new Set<ServerHttp2Session>()
   let isClosing = false
   server.on('session', session => {

@@ -90,25 +90,6 @@ describe('large heads', { timeout: 60_000 }, () => {
     assert.ok(!beside.destroyed)
   })
 
-  for (const [what, headers] of [
-    ['a token of 1 MiB', { authorization: `Bearer ${'A'.repeat(KiB * KiB)}` }],
-    ['a token of 80 KiB', { authorization: `Bearer ${'A'.repeat(80 * KiB)}` }],
-    ['1 MiB of headers', parts(256)],
-    ['144 KiB of headers', parts(36)],
-    ['192 KiB of headers', parts(48)],
-  ] as const)
-    test(`${what} with the first request of a connection is 401 over HTTP/2, too, and nothing of it reaches the cluster`, async () => {
-      const reached = gateway.backend.got.length
-      const session = open()
-      const { status, text } = await ask(session, headers)
-      assert.equal(status, 401)
-      const { kind, reason, message } = JSON.parse(text)
-      assert.deepEqual([kind, reason], ['Status', 'Unauthorized'])
-      assert.match(message, /16 KiB/)
-      assert.equal(gateway.backend.got.length, reached)
-      assert.equal((await ask(open(), { authorization: good })).status, 200)
-    })
-
   for (const [what, headers, why] of [
     ['a token of 1 MiB', { authorization: `Bearer ${'A'.repeat(KiB * KiB)}` }, /^Protocol error$/],
     ['1 MiB of headers', parts(256), /CONTINUATION/],

@@ -1,13 +1,7 @@
-// What the syncer counts and times, as metrics; and its pages: health and these. bin/sync.ts opens them.
+// Metrics of the syncer.
 
-import { randomUUID } from 'node:crypto'
 import type { ApiError } from '../../api/errors.ts'
-import { addressOf } from '../../serving/address.ts'
-import { openExchange } from '../../serving/exchange.ts'
-import { type Checks, healthPages } from '../../serving/health.ts'
-import { type Listener, listenHttp } from '../../serving/listener.ts'
 import { type Metrics, openMetrics } from '../../serving/metrics.ts'
-import { respond, textAnswer } from '../../serving/respond.ts'
 import type { EndpointSync } from './endpoints-controller.ts'
 import type { Left } from './orphans.ts'
 import type { OpenSyncOptions } from './sync.ts'
@@ -61,19 +55,4 @@ export function observeSync(running: () => EndpointSync | undefined): {
     failed: error => errors({ code: String((error as Partial<ApiError>).code ?? 0) })(1),
     trouble: reason => troubles({ reason })(1),
   }
-}
-
-/** Nothing secret is on these pages, so they may be on any address that probes reach. */
-export function servePages(address: string, checks: Checks, metrics: Metrics): Promise<Listener> {
-  const health = healthPages(checks)
-  return listenHttp(addressOf(address), (request, response) => {
-    const exchange = openExchange(request, response, randomUUID)
-    const metricsPage = () => ({
-      ...textAnswer(200, metrics.render()),
-      type: 'text/plain; version=0.0.4; charset=utf-8',
-    })
-    const answer =
-      exchange.path === '/metrics' ? metricsPage() : (health(exchange.path, exchange) ?? textAnswer(404, 'not found\n'))
-    void respond(exchange, answer)
-  })
 }

@@ -1,0 +1,178 @@
+// Runs the API server: opens the store, builds the server over it, listens, and closes everything in order after a signal.
+
+import { randomUUID } from 'node:crypto'
+import { resolve } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import type { Logger } from 'pino'
+import type { Resources } from '../api/resources.ts'
+import { openPages } from '../http/non-resource-routes.ts'
+import { observeRequests } from '../http/request-metrics.ts'
+import type { ServerOptions } from '../http/server.ts'
+import { kinds } from '../kinds/index.ts'
+import { countSeals } from '../registry/reencrypt.ts'
+import { recordedBy } from '../serving/audit-internal.ts'
+import { openAuditLog } from '../serving/audit-log.ts'
+import { openTurns } from '../serving/event-loop-fairness.ts'
+import { openFairLimits } from '../serving/inflight-limits.ts'
+import { openMetrics } from '../serving/metrics.ts'
+import { toldToStop } from '../serving/shutdown-signal.ts'
+import { openGuard } from '../serving/unknown-key-limiter.ts'
+import { isEmpty, openStorage, type Storage } from '../storage/index.ts'
+import { startControllers } from './background-loops.ts'
+import { isUntold, makeFirstKey } from './bootstrap-admin.ts'
+import { openHouse } from './build.ts'
+import { openCertificate } from './certificate.ts'
+import { checkPermission, keyRingIn, openDirectory, reachable, refuseHalf } from './data-directory.ts'
+import { alarmOf, checkKeyRing, startSealing } from './encryption.ts'
+import { introduce } from './first-run.ts'
+import { listen } from './listeners.ts'
+import { gaugeHouse } from './metrics.ts'
+import { record } from './request-log.ts'
+import type { Settings } from './settings.ts'
+
+const drainWithin = 7000
+
+export type RunOptions = {
+  readonly settings: Settings
+  readonly env: { readonly [name: string]: string | undefined }
+  readonly version: string
+  readonly log: Logger
+  /** Prints the line that says where the server listens. */
+  readonly print: (line: string) => void
+}
+
+/** Resolves after the server was stopped by a signal. */
+export async function runApiServer({ settings, env, version, log, print }: RunOptions): Promise<void> {
+  const directory = resolve(settings.data)
+  const failed = (what: string, error: unknown) => log.warn({ err: error }, `${what} failed; trying again`)
+  const now = Date.now
+  openDirectory(directory)
+  checkPermission(directory)
+  // One that a first start left when it was broken off is nobody's yet.
+  if (settings.https !== 'off' && !settings.tlsCert && !isUntold(directory)) refuseHalf(directory)
+  const grow = keepNurserySmall()
+  const told = (failure: string | undefined) =>
+    failure === undefined
+      ? log.warn('storage works again: writes are taken')
+      : log.error(`storage failed: ${failure}; reads go on, writes are refused with 503 until it works again`)
+  const storage = await openStorage({ engine: settings.storage as 'sqlite', directory, now, told })
+  const isFirstStart = isEmpty(storage)
+  const needed = () => countSeals(storage.store, kinds).keys()
+  const readRing = (mayMake: boolean) => keyRingIn({ directory, setting: settings.masterKey, env, mayMake, needed })
+  const ring = readRing(isFirstStart)
+  checkKeyRing(storage.store, ring)
+  const metrics = openMetrics()
+  const guard = openGuard({ now, limit: settings['limits.unknownKeys'], trustedProxies: settings.trustedProxy })
+  const audit = await openAuditLog({ settings, directory, metrics, sourcesOf: guard.sourcesOf, now, failed })
+  const first = async (inside: Resources) => {
+    if (isFirstStart) await makeFirstKey(inside, directory)
+  }
+  /** Where HTTPS is served, once it is. */
+  let listening = ''
+  const house = openHouse({
+    storage,
+    keys: ring.keys,
+    now,
+    failed,
+    first,
+    guard,
+    sealBroken: alarmOf(metrics, log),
+    recorded: inside => recordedBy(audit, inside),
+    record: write => audit.own(write),
+    maxKeyTTL: settings['auth.maxKeyTTL'],
+    maxTokenTTL: settings['token.maxTTL'],
+    baseUrl: () => settings.baseUrl || listening,
+  })
+  await house.ready
+  const controllers = startControllers({ house, storage, settings, now, failed })
+  await controllers.ready
+  const sealing = startSealing({ house, store: storage.store, ring, read: () => readRing(false), metrics, log, failed })
+  grow()
+
+  const leaving = new AbortController() // not ready any more, still serving
+  const ending = new AbortController()
+  const limits = openFairLimits({
+    most: { read: settings['limits.reads'], write: settings['limits.writes'], watch: settings['limits.watches'] },
+    share: settings['limits.share'] / 100,
+    rate: settings['limits.rate'],
+    burst: settings['limits.burst'],
+    now,
+  })
+  gaugeHouse(metrics, storage.store, limits, guard)
+  const count = observeRequests(metrics)
+  const checks = checksOf(storage, leaving.signal)
+  const options: Omit<ServerOptions, 'loopbackOnly'> = {
+    kinds,
+    access: { ...house, guard, audit },
+    resourcesFor: house.registry.as,
+    reachVersion: house.registry.reachVersion,
+    indexed: house.registry.indexed,
+    noteRead: house.noteRead,
+    ...openPages({ kinds, checks, metrics, now, version, issuer: house.issuer }),
+    limits,
+    turns: openTurns(() => performance.now()),
+    refuseUnaudited: settings['audit.refuseWrites'],
+    now,
+    uuid: randomUUID,
+    ending: ending.signal,
+    observe: observation => {
+      count(observation)
+      record(log, observation)
+    },
+  }
+  // Loaded for those who have one: it is many modules.
+  const inside = settings['gateway.config'] && (await import('./embedded-gateway.ts'))
+  const gateway = inside
+    ? await inside.openInside({
+        file: settings['gateway.config'],
+        house,
+        issuer: () => settings.baseUrl || listening,
+        limits,
+        guard,
+        audit,
+        metrics,
+        log,
+        env,
+        now,
+        used: uid => storage.activity.touch(uid, now()),
+      })
+    : undefined
+  const certificates = settings.https === 'off' ? undefined : openCertificate({ settings, directory, now, failed })
+  const listeners = await listen({ settings, options, certificates, gateway })
+  listening = reachable(listeners[0]?.url ?? '')
+  const stopped = toldToStop() // from before it is said to be ready: whoever reads that may end it at once
+  introduce({ directory, listeners, certificates, ring, authenticate: house.authenticate })
+  print(`platform is ready: ${listeners.map(listener => listener.url).join(' ')}`)
+  house.registry.startIndex()
+
+  await stopped
+  log.info('shutting down: finishing what is under way')
+  leaving.abort()
+  await setTimeout(settings.shutdownDelay * 1000)
+  ending.abort()
+  gateway?.endStreams()
+  await Promise.all(listeners.map(listener => listener.close(drainWithin)))
+  gateway?.stop()
+  await Promise.all([controllers.stop(), sealing.stop()])
+  house.stop()
+  await audit.close()
+  await storage.close()
+  log.flush()
+}
+
+/**
+ * Whatever is read in at the start stays, and seeing that, the engine would make much room for new objects and keep it:
+ * over 100 MB that nobody needs. The answer ends the restraint.
+ */
+function keepNurserySmall(): () => void {
+  setFlagsFromString('--semi-space-growth-factor=1')
+  return () => setFlagsFromString('--semi-space-growth-factor=2')
+}
+
+function checksOf({ store }: Storage, leaving: AbortSignal) {
+  const ping = { name: 'ping', failure: () => undefined }
+  const storage = { name: 'storage', failure: () => store.failure }
+  const shutdown = { name: 'shutdown', failure: () => (leaving.aborted ? 'shutting down' : undefined) }
+  return { livez: [ping], readyz: [ping, storage, shutdown] }
+}

@@ -1,0 +1,196 @@
+// Runs a gateway of its own: verifies tokens beside a cluster and forwards what they allow, whether or not the management API is reachable.
+
+import { randomUUID } from 'node:crypto'
+import { setTimeout } from 'node:timers/promises'
+import type { Logger } from 'pino'
+import type { Io } from '../host/command.ts'
+import { addressOf } from '../serving/address.ts'
+import { openExchange } from '../serving/exchange.ts'
+import { type Checks, healthPages } from '../serving/health.ts'
+import { openFairLimits } from '../serving/inflight-limits.ts'
+import { type Address, type Handle, listenHttps } from '../serving/listener.ts'
+import { openMetrics } from '../serving/metrics.ts'
+import { respond, statusOf } from '../serving/respond.ts'
+import { toldToStop } from '../serving/shutdown-signal.ts'
+import { servePages } from '../serving/status-listener.ts'
+import { openComplaints } from '../serving/throttled-log.ts'
+import { openGuard } from '../serving/unknown-key-limiter.ts'
+import { openGatewayAudit } from './audit.ts'
+import { openCredentials } from './auth/authenticator.ts'
+import { headTooLarge } from './auth/bearer-token.ts'
+import { openTrust, type Trust } from './auth/upstream-trust.ts'
+import { openReports } from './auth/usage-reporter.ts'
+import { openCertificates } from './certificates.ts'
+import { checkFiles, tellAround } from './config/preflight.ts'
+import type { FollowedSetup } from './config/reload.ts'
+import { asFarAsPossible, type Change, together } from './config/reload-transaction.ts'
+import type { GatewayConfig } from './config/schema.ts'
+import { type Gateway, openGateway } from './gateway.ts'
+import { checksOf } from './health.ts'
+import { openDoors } from './listeners.ts'
+import { observeBroken, observeGateway, recordGateway } from './metrics.ts'
+import { openStreams } from './proxy/active-requests.ts'
+import { isGatewayPath, noPlace } from './proxy/routes.ts'
+
+const drainWithin = 7000
+/** After so long it is said that the service was not heard yet. */
+const patience = 3000
+/** A body that is uploaded may take its time. */
+const requestWithin = 600_000
+
+type Running = { readonly file: string; readonly io: Io; readonly log: Logger; readonly setup: FollowedSetup }
+
+/** Resolves after a signal stopped it. */
+export async function runGateway({ file, io, log, setup }: Running): Promise<void> {
+  const { now } = io
+  const { config } = setup
+  const failed = openComplaints(log, now)
+  const told = toldToStop()
+  const leaving = new AbortController()
+  const metrics = openMetrics()
+  const guard = openGuard({ now })
+  const audit = await openGatewayAudit(config, {
+    file,
+    metrics,
+    sourcesOf: guard.sourcesOf,
+    now,
+    failed: (what, error) => failed(what)(error),
+  })
+  const trust: Trust = openTrust(config, { file, io, failed, changed: () => streams.look() })
+  const { keySet, revocations } = trust
+  const credentials = openCredentials({
+    issuer: trust.issuer,
+    keySet,
+    review: key => trust.service().review(key),
+    service: () => trust.service().url,
+    generation: trust.generation,
+    order: () => revocations.order,
+    addressOf: guard.addressOf,
+    now,
+  })
+  const whyBlind = () => blindness(revocations.age(), (setup.config.revocations?.serveWithout ?? 900) * 1000)
+  const streams = openStreams({
+    revocations: () => revocations,
+    isBlind: () => whyBlind() !== undefined,
+    isCurrent: credentials.isCurrent,
+    now,
+  })
+  const reports = openReports({
+    send: uses => trust.service().report(uses),
+    now,
+    failed: failed('telling which keys were used'),
+  })
+  const observe = observeGateway(metrics, { revocations, streams, keysAge: keySet.age, reloads: setup.reloads })
+  const limits = openFairLimits({ ...limitsOf(config), rate: 0, burst: 0, now })
+  const entrance = openGateway({
+    setup: setup.current,
+    credentials,
+    revocations,
+    whyBlind,
+    streams,
+    limits,
+    guard,
+    audit,
+    used: reports.used,
+    uuid: randomUUID,
+    observe: observation => {
+      observe(observation)
+      recordGateway(log, observation)
+    },
+  })
+  const checks = checksOf({ keySet, revocations, reloads: setup.reloads, whyBlind, leaving: leaving.signal, now })
+  const certificates = openCertificates(config, file, now)
+  const broken = observeBroken(metrics, log, now)
+  const doors = await openDoors(config, {
+    file,
+    listen: address =>
+      listenHttps(atAddress(address, entrance, broken), certificates.view(), pathsOf(entrance, checks)),
+    listenStatus: address => servePages(address, checks, metrics),
+    info: text => log.info(text),
+  })
+  const putRest = (wanted: GatewayConfig) => {
+    limits.resize(limitsOf(wanted))
+    log.level = wanted.logLevel ?? 'info'
+  }
+  const rest = {
+    prepare: (wanted: GatewayConfig): Change => ({
+      use: () => putRest(wanted),
+      drop: () => putRest(setup.config),
+      done: () => void tellAround(file, io, log),
+    }),
+  }
+  setup.follow({
+    info: text => log.info(text),
+    error: text => log.error(text),
+    check: () => checkFiles(file, io),
+    prepare: wanted => together([certificates, trust, doors, audit, rest], wanted),
+    renew: used => asFarAsPossible([certificates, trust], used),
+  })
+  const heard = trust.ready.then(() => 'heard')
+  const first = await Promise.race([heard, setTimeout(patience, 'late', { ref: false }), told])
+  if (first === 'late')
+    log.warn(
+      `${doors.urls()} listens, and refuses everything until it has heard from the service: ${trust.service().url}`,
+    )
+  if ((await Promise.race([heard, told])) === 'heard') {
+    io.out(`platform gateway is ready: ${doors.urls()}\n`)
+    void tellAround(file, io, log)
+  }
+
+  await told
+  log.info('shutting down: finishing what is under way')
+  leaving.abort()
+  setup.stop()
+  const closing = doors.close(drainWithin)
+  // Streams never end by themselves: who follows one comes back, to another gateway.
+  await Promise.race([closing, setTimeout(1000)])
+  streams.endLong()
+  await closing
+  certificates.stop()
+  streams.close()
+  trust.stop()
+  const untold = await reports.close()
+  if (untold) log.warn(`the service did not answer: when ${untold} keys were last used here is not told`)
+  await doors.closeStatus()
+  await audit.close()
+  trust.close()
+  log.flush()
+}
+
+const limitsOf = ({ limits: { reads = 400, writes = 400, streams = 10_000, share = 80 } = {} }: GatewayConfig) => ({
+  most: { read: reads, write: writes, watch: streams },
+  share: share / 100,
+})
+
+const atAddress = (address: string, entrance: Gateway, broken: Address['broken']): Address => ({
+  ...addressOf(address),
+  bounds: { requestWithin },
+  tooLarge: headTooLarge,
+  broken,
+  upgrades: { wanted: ({ url }) => isGatewayPath(url), take: entrance.upgrade },
+})
+
+/** What leads to no cluster is about the gateway itself. */
+function pathsOf(entrance: Gateway, checks: Checks): Handle {
+  const pages = healthPages(checks)
+  const other: Handle = (request, response) => {
+    const exchange = openExchange(request, response, randomUUID)
+    const answer = exchange.method === 'GET' ? pages(exchange.path, exchange) : undefined
+    void respond(exchange, answer ?? missing())
+  }
+  return (request, response) => (isGatewayPath(request.url) ? entrance.handle : other)(request, response)
+}
+
+function blindness(age: number, serveWithout: number): string | undefined {
+  if (age <= serveWithout) return undefined
+  return age === Number.POSITIVE_INFINITY
+    ? 'the gateway has not heard yet from the service which tokens are revoked'
+    : `the gateway has not heard for ${Math.round(age / 1000)} s from the service which tokens are revoked`
+}
+
+const missing = () => {
+  const status = statusOf(
+    noPlace('this is a gateway: signing in and whatever else is not about a cluster needs the URL of the service; '),
+  )
+  return { code: 404, type: 'application/json', body: new TextEncoder().encode(`${JSON.stringify(status)}\n`) }
+}
