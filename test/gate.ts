@@ -1,10 +1,10 @@
-// The whole gate, `npm test`: types, format and lint, promises, dead code, then every test. One line a step.
+// The gate. `npm test` checks types, format, lint and dead code, then runs the unit, conformance and e2e tests.
+// `npm run test:slow` runs the others, `*.slow.test.ts`: crashes, disk faults, consistency, malice, full matrices, packaging, bench smoke.
 
-import { spawn } from 'node:child_process'
 import { globSync } from 'node:fs'
-import { join } from 'node:path'
-import { createInterface } from 'node:readline'
-import { stripVTControlCharacters } from 'node:util'
+import { join, relative } from 'node:path'
+import { run } from 'node:test'
+import { spec } from 'node:test/reporters'
 import { findDesktop } from './support/desktop.ts'
 import { exec } from './support/exec.ts'
 import { openFiu } from './support/fiu.ts'
@@ -26,9 +26,11 @@ const steps: Step[] = [
   tool('format and lint', 'biome', 'ci', '--colors=off', '--error-on-warnings', '--diagnostic-level=warn', '.'),
 ]
 
-const failed = await runSteps()
-const code = await runTests()
-process.exitCode = failed.length ? 1 : code
+const isSlow = process.argv.includes('--slow')
+const failed = isSlow ? [] : await runSteps()
+const hasFailed = await runTests()
+if (failed.length) console.log(`FAILED before the tests: ${failed.join(', ')}`)
+process.exitCode = failed.length || hasFailed ? 1 : 0
 
 function tool(name: string, program: string, ...args: string[]): Step {
   return {
@@ -70,27 +72,37 @@ async function runSteps(): Promise<string[]> {
   return failed
 }
 
-/** Node's own runner; its summary is held back so that it closes the output, whatever failed. */
-async function runTests(): Promise<number> {
-  const files = globSync(['src/**/*.test.ts', 'test/**/*.test.ts'], { cwd: root, exclude: ['test/prove/**'] })
-  const child = spawn(
-    process.execPath,
-    ['--test', `--test-concurrency=${cores}`, '--test-reporter=spec', ...files.toSorted()],
-    {
-      cwd: root,
-      stdio: ['ignore', 'pipe', 'inherit'],
-      // What one file compiles, the others need not.
-      env: { ...process.env, NODE_COMPILE_CACHE: compiled, ...(process.stdout.isTTY && { FORCE_COLOR: '1' }) },
-    },
-  )
-  const summary: string[] = []
-  const ended = new Promise<number>(resolve => child.on('close', code => resolve(code ?? 1)))
-  for await (const line of createInterface({ input: child.stdout }))
-    if (/^ℹ (tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) \d/.test(stripVTControlCharacters(line)))
-      summary.push(line)
-    else console.log(line)
-  const code = await ended
-  if (failed.length) console.log(`FAILED before the tests: ${failed.join(', ')}`)
-  console.log(summary.join('\n'))
-  return code
+/** Node's own runner, with the slowest files at the end. */
+async function runTests(): Promise<boolean> {
+  process.chdir(root)
+  // Each file would compile the sources anew.
+  process.env['NODE_COMPILE_CACHE'] = compiled
+  if (isSlow) process.env['PLATFORM_TEST_MATRIX'] = 'full'
+  const slow = globSync(['src/**/*.slow.test.ts', 'test/**/*.slow.test.ts'])
+  const all = globSync(['src/**/*.test.ts', 'test/**/*.test.ts'], { exclude: ['test/prove/**'] })
+  const matrices = globSync(['test/e2e/kubectl-*.test.ts', 'test/access/kubectl.test.ts'])
+  const files = isSlow ? [...slow, ...matrices] : all.filter(file => !slow.includes(file))
+  const events = run({ files: files.toSorted(), concurrency: cores })
+  let hasFailed = false
+  const spent = new Map<string, number>()
+  const count = ({ nesting, file = '', details }: TestEvent) => {
+    if (nesting === 0) spent.set(file, (spent.get(file) ?? 0) + details.duration_ms)
+  }
+  events.on('test:pass', count)
+  events.on('test:fail', event => {
+    hasFailed = true
+    count(event)
+  })
+  const report = events.compose(spec)
+  for await (const text of report) process.stdout.write(text as string)
+  const slowest = [...spent].toSorted(([, one], [, other]) => other - one).slice(0, 20)
+  console.log('slowest files, in seconds:')
+  for (const [file, ms] of slowest) console.log(`${(ms / 1000).toFixed(1).padStart(7)} ${relative(root, file)}`)
+  return hasFailed
+}
+
+type TestEvent = {
+  readonly nesting: number
+  readonly file?: string | undefined
+  readonly details: { readonly duration_ms: number }
 }

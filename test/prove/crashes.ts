@@ -1,5 +1,5 @@
 // A server under eight writers dies again and again, at random moments and at named places, and is held to what it
-// acknowledged. crashes.test.ts runs it at length, test/e2e/crashes.test.ts a slice of it.
+// acknowledged. crashes.test.ts runs it at length, test/e2e/crashes.slow.test.ts a slice of it.
 
 import assert from 'node:assert/strict'
 import { setTimeout as pause } from 'node:timers/promises'

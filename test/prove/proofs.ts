@@ -95,7 +95,7 @@ async function storeCrashes(seed: string, kills: number): Promise<Line[]> {
 
 /** The test of that name, for longer. */
 async function syncChaos(seconds: number): Promise<Line[]> {
-  const file = join(import.meta.dirname, '../e2e/sync-chaos.test.ts')
+  const file = join(import.meta.dirname, '../e2e/sync-chaos.slow.test.ts')
   const env = { ...process.env, SYNC_CHAOS_SECONDS: String(seconds) }
   const timeout = (seconds + 240) * 1000
   const { code, stdout } = await exec(process.execPath, ['--test', '--test-reporter=spec', file], { env, timeout })

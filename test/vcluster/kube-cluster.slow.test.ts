@@ -80,7 +80,7 @@ test('one that ends is told of with what it said', async () => {
 const suites = [
   { file: 'vcluster/sync-restarts.test.ts', only: '^(create|update|delete)$', tests: 3 },
   { file: 'e2e/sync.test.ts', only: '--dry-run prints', tests: 1 },
-  { file: 'e2e/sync-chaos.test.ts', tests: 1, starts: 3 },
+  { file: 'e2e/sync-chaos.slow.test.ts', tests: 1, starts: 3 },
 ]
 
 describe('where KUBE_APISERVER and ETCD name binaries, the same suite runs against them', { concurrency: 2 }, () => {
