@@ -1,7 +1,7 @@
 // What authorization costs a request: 1,000 teams, 10,000 bindings, 100,000 keys, in process, against the time of an empty loop.
 
 import { randomBytes } from 'node:crypto'
-import { openHouse } from '../src/apiserver/build.ts'
+import { buildApiServer } from '../src/apiserver/build.ts'
 import { makeKey } from '../src/kinds/key-format.ts'
 import { OwnedAccessKey } from '../src/kinds/owned-access-key.ts'
 import { ClusterRole, ClusterRoleBinding } from '../src/kinds/rbac.ts'
@@ -15,14 +15,14 @@ const random = (size: number) => randomBytes(size)
 
 export async function measureAuthorize(): Promise<Measured> {
   const storage = await openStorage({ engine: 'memory', directory: '', now: Date.now })
-  const house = openHouse({
+  const apiServer = buildApiServer({
     storage,
     keys: [{ id: 'bench', key: random(32) }],
     now: Date.now,
     failed: (_, error) => console.error(error),
   })
-  await house.ready
-  const inside = house.registry.inside
+  await apiServer.ready
+  const inside = apiServer.registry.inside
   const many = async (count: number, make: (index: number) => Promise<unknown>) => {
     for (let index = 0; index < count; index += 500)
       await Promise.all(Array.from({ length: Math.min(500, count - index) }, (_, each) => make(index + each)))
@@ -85,16 +85,16 @@ export async function measureAuthorize(): Promise<Measured> {
     const header = headers[index % headers.length] as string
     const before = performance.now()
     const start = performance.now()
-    const caller = house.authenticate(header)
+    const caller = apiServer.authenticate(header)
     const middle = performance.now()
-    house.authorizer.authorize(caller, question)
+    apiServer.authorizer.authorize(caller, question)
     const end = performance.now()
     if (round < 0) continue
     took.nothing.push((start - before) * 1000)
     took.authenticate.push((middle - start) * 1000)
     took.authorize.push((end - middle) * 1000)
   }
-  house.stop()
+  apiServer.stop()
   await storage.close()
   const at = (values: number[], part: number) =>
     values.sort((one, other) => one - other)[Math.floor(values.length * part)] as number

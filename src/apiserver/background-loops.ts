@@ -18,11 +18,11 @@ import { ClusterRoleBinding, RoleBinding } from '../kinds/rbac.ts'
 import { SharedSecret } from '../kinds/shared-secret.ts'
 import { Team } from '../kinds/team.ts'
 import type { Storage } from '../storage/index.ts'
-import type { House } from './build.ts'
+import type { ApiServer } from './build.ts'
 import type { Settings } from './settings.ts'
 
 export type ControllersOptions = {
-  readonly house: House
+  readonly apiServer: ApiServer
   readonly storage: Storage
   readonly settings: Settings
   readonly now: () => number
@@ -31,13 +31,13 @@ export type ControllersOptions = {
 
 const namingTeams = [SharedSecret, ProjectSecret, Team, OwnedAccessKey, RoleBinding, ClusterRoleBinding]
 
-export function startControllers({ house, storage: { activity }, settings, now, failed }: ControllersOptions): {
+export function startBackgroundLoops({ apiServer, storage: { activity }, settings, now, failed }: ControllersOptions): {
   readonly ready: Promise<void>
   /** Resolves when no controller has anything queued or in progress. Work that waits for its time does not count. */
   idle(): Promise<void>
   stop(): Promise<void>
 } {
-  const resources = house.inside
+  const resources = apiServer.inside
   const controllers = [
     startGarbageCollector({ resources, kinds, now, failed }),
     startAccessRoles({ resources, kinds: [SharedSecret, ProjectSecret, Team], failed }),
@@ -48,12 +48,12 @@ export function startControllers({ house, storage: { activity }, settings, now, 
       maxTTL: settings['auth.maxKeyTTL'] || undefined,
       failed,
     }),
-    startTeamReferences({ resources, kinds: namingTeams, teamUid: house.teamUid, failed }),
-    startRotationOverlap({ resources, write: house.write, now, failed }),
+    startTeamReferences({ resources, kinds: namingTeams, teamUid: apiServer.teamUid, failed }),
+    startRotationOverlap({ resources, write: apiServer.write, now, failed }),
     startRevocationSweep({ resources, now, failed }),
     startAggregation({ resources, failed }),
     startSigningKeys({ resources, now, failed }),
-    startProjectSecrets({ ...house, removeStale: settings['secrets.removeStale'], now, failed }),
+    startProjectSecrets({ ...apiServer, removeStale: settings['secrets.removeStale'], now, failed }),
     startSecretVersions({
       resources,
       most: settings['secrets.versions'],

@@ -13,7 +13,7 @@ import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
  * For an empty store, as the first thing that is stored: then a store that is not empty had its key, and one that was
  * deleted stays deleted. Written to admin.key before, so that a crash in between leaves one way in.
  */
-export async function makeFirstKey(inside: Resources, directory: string): Promise<void> {
+export async function createAdminKey(inside: Resources, directory: string): Promise<void> {
   const file = join(directory, 'admin.key')
   writeSecret(join(directory, untold), '')
   const key = existsSync(file) ? readFileSync(file, 'utf8').trim() : makeKey(size => randomBytes(size))
@@ -25,7 +25,7 @@ export async function makeFirstKey(inside: Resources, directory: string): Promis
 const untold = 'first-start'
 
 /** A first start may have ended before it could tell, because a port was taken. */
-export const isUntold = (directory: string): boolean => existsSync(join(directory, untold))
+export const isAdminKeyUnread = (directory: string): boolean => existsSync(join(directory, untold))
 
 export const wasTold = (directory: string): void => rmSync(join(directory, untold), { force: true })
 

@@ -32,13 +32,13 @@ import { SigningKey } from '../kinds/signing-key.ts'
 import { Team } from '../kinds/team.ts'
 import { openRegistry, type Registry } from '../registry/registry.ts'
 import type { OwnWrite } from '../serving/audit-internal.ts'
-import { checkGuess, type Guard } from '../serving/unknown-key-limiter.ts'
+import { checkGuess, type UnknownKeyLimiter } from '../serving/unknown-key-limiter.ts'
 import { openSealer, type Place, type SealError, type Sealer } from '../storage/encryption.ts'
 import type { Storage } from '../storage/index.ts'
 import type { RingKey } from '../storage/key-ring.ts'
 import { openRights } from './permission-changes.ts'
 
-export type House = {
+export type ApiServer = {
   readonly registry: Registry
   readonly sealer: Sealer
   /** The server's own view, whose writes are recorded. */
@@ -68,7 +68,7 @@ export type House = {
 
 type Owner = Parameters<Explainer['callerOf']>[0]
 
-export type HouseOptions = {
+export type BuildOptions = {
   readonly storage: Storage
   readonly keys: readonly RingKey[]
   readonly now: () => number
@@ -80,7 +80,7 @@ export type HouseOptions = {
   readonly baseUrl?: () => string
   readonly failed: (what: string, error: unknown) => void
   /** Counts unknown keys that are asked about, by who asks. */
-  readonly guard?: Pick<Guard, 'mayTry' | 'secondsLeft' | 'failed'>
+  readonly guard?: Pick<UnknownKeyLimiter, 'mayTry' | 'secondsLeft' | 'failed'>
   /** Told of every sealed value that did not open. */
   readonly sealBroken?: (place: Place, error: SealError) => void
   /** Records what the server writes of its own accord. */
@@ -105,7 +105,7 @@ function keyPair() {
   }
 }
 
-export function openHouse(options: HouseOptions): House {
+export function buildApiServer(options: BuildOptions): ApiServer {
   const {
     storage,
     keys,

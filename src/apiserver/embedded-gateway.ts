@@ -14,19 +14,19 @@ import { observeBroken, observeGateway, recordGateway } from '../gateway/metrics
 import { openStreams, type Streams } from '../gateway/proxy/active-requests.ts'
 import { TokenRevocation } from '../kinds/token-revocation.ts'
 import type { Audit } from '../serving/audit.ts'
-import type { FairLimits } from '../serving/inflight-limits.ts'
+import type { InflightLimits } from '../serving/inflight-limits.ts'
 import type { Metrics } from '../serving/metrics.ts'
-import { openComplaints } from '../serving/throttled-log.ts'
-import type { Guard } from '../serving/unknown-key-limiter.ts'
-import type { House } from './build.ts'
+import { openThrottledLog } from '../serving/throttled-log.ts'
+import type { UnknownKeyLimiter } from '../serving/unknown-key-limiter.ts'
+import type { ApiServer } from './build.ts'
 
-export type InsideOptions = {
+export type EmbeddedGatewayOptions = {
   /** The gateway.yaml. */
   readonly file: string
-  readonly house: House
+  readonly apiServer: ApiServer
   readonly issuer: () => string
-  readonly limits: FairLimits
-  readonly guard: Guard
+  readonly limits: InflightLimits
+  readonly guard: UnknownKeyLimiter
   readonly audit: Audit
   readonly metrics: Metrics
   readonly log: Logger
@@ -35,7 +35,7 @@ export type InsideOptions = {
   readonly used: (keyUid: string) => void
 }
 
-export type Inside = Gateway & {
+export type EmbeddedGateway = Gateway & {
   /** Told of connections that were ended for what was sent over them. */
   readonly broken: (why: string) => void
   endStreams(): void
@@ -46,13 +46,13 @@ export type Inside = Gateway & {
 const lookEvery = 1000
 
 /** Throws UsageError where the file cannot be used. */
-export async function openInside(options: InsideOptions): Promise<Inside> {
-  const { file, house, issuer, limits, guard, audit, metrics, log, env, now, used } = options
-  const failed = openComplaints(log, now)
+export async function openEmbeddedGateway(options: EmbeddedGatewayOptions): Promise<EmbeddedGateway> {
+  const { file, apiServer, issuer, limits, guard, audit, metrics, log, env, now, used } = options
+  const failed = openThrottledLog(log, now)
   const setup = openSetup(openSetupLoader(file, false, { env, now }), now)
   setup.follow({ info: text => log.info(text), error: text => log.error(text) })
   const keySet: KeySet = openKeySet({
-    fetch: async () => house.issuer.keySet(),
+    fetch: async () => apiServer.issuer.keySet(),
     now,
     failed: failed('reading the signing keys'),
     every: lookEvery,
@@ -60,13 +60,13 @@ export async function openInside(options: InsideOptions): Promise<Inside> {
   const credentials = openCredentials({
     issuer,
     keySet,
-    review: reviewWith(house, now),
+    review: reviewWith(apiServer, now),
     order: () => revocations.order,
     addressOf: guard.addressOf,
     now,
   })
   const revocations: Revocations = openRevocations({
-    resources: house.registry.inside,
+    resources: apiServer.registry.inside,
     kind: TokenRevocation,
     now,
     isNear: true,
@@ -75,7 +75,7 @@ export async function openInside(options: InsideOptions): Promise<Inside> {
   })
   const streams: Streams = openStreams({
     revocations: () => revocations,
-    isBlind: () => false,
+    isFeedStale: () => false,
     isCurrent: credentials.isCurrent,
     now,
   })
@@ -85,7 +85,7 @@ export async function openInside(options: InsideOptions): Promise<Inside> {
     setup: setup.current,
     credentials,
     revocations,
-    whyBlind: () => undefined,
+    staleFeedReason: () => undefined,
     streams,
     limits,
     guard,
@@ -111,7 +111,7 @@ export async function openInside(options: InsideOptions): Promise<Inside> {
 }
 
 const reviewWith =
-  ({ authenticate, keyEnds }: House, now: () => number): Review =>
+  ({ authenticate, keyEnds }: ApiServer, now: () => number): Review =>
   async key => {
     try {
       const caller = authenticate(`Bearer ${key}`, true)

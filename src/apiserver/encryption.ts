@@ -9,7 +9,7 @@ import { startReseal } from '../registry/reencrypt.ts'
 import type { Metrics } from '../serving/metrics.ts'
 import { openSealer, printId } from '../storage/encryption.ts'
 import type { Store } from '../storage/store.ts'
-import type { House, HouseOptions } from './build.ts'
+import type { ApiServer, BuildOptions } from './build.ts'
 import type { KeyRing } from './data-directory.ts'
 
 /**
@@ -35,7 +35,7 @@ const misfit = ({ from }: KeyRing, why: string) =>
   new Error(`the key ring of ${from} does not fit this data directory: ${why}`)
 
 /** Counts every failure, and says the first of each object. */
-export function alarmOf(metrics: Metrics, log: Logger): NonNullable<HouseOptions['sealBroken']> {
+export function alarmOf(metrics: Metrics, log: Logger): NonNullable<BuildOptions['sealBroken']> {
   const count = metrics.counter(
     'platform_seal_failures_total',
     'Sealed values that did not open when read, by resource.',
@@ -51,7 +51,7 @@ export function alarmOf(metrics: Metrics, log: Logger): NonNullable<HouseOptions
 }
 
 export type SealingOptions = {
-  readonly house: House
+  readonly apiServer: ApiServer
   readonly store: Store
   readonly ring: KeyRing
   /** Reads the ring again. */
@@ -64,10 +64,10 @@ export type SealingOptions = {
 const lookEvery = 500
 
 /** Seals anew what the first key has not sealed; again whenever the ring's file has changed. */
-export function startSealing({ house, store, ring, read, metrics, log, failed }: SealingOptions): {
+export function startReencryption({ apiServer, store, ring, read, metrics, log, failed }: SealingOptions): {
   stop(): Promise<void>
 } {
-  const reseal = startReseal({ store, sealer: house.sealer, kinds, failed })
+  const reseal = startReseal({ store, sealer: apiServer.sealer, kinds, failed })
   metrics.readCounter('platform_resealed_objects_total', 'Objects sealed anew with the first key of the ring.', () => [
     [{}, reseal.done],
   ])
@@ -82,7 +82,7 @@ export function startSealing({ house, store, ring, read, metrics, log, failed }:
     try {
       const next = read()
       checkKeys(store, next)
-      house.sealer.use(next.keys)
+      apiServer.sealer.use(next.keys)
       log.info({ key: next.keys[0]?.id, keys: next.keys.length }, 'the key ring has changed: sealing anew')
       reseal.begin()
     } catch (error) {

@@ -6,7 +6,7 @@ import type { Authenticate } from '../auth/authn/authenticate.ts'
 import { writeSecret } from '../host/secret-file.ts'
 import { fingerprint } from '../serving/certificate.ts'
 import type { Listener } from '../serving/listener.ts'
-import { isUntold, keptKey, wasTold } from './bootstrap-admin.ts'
+import { isAdminKeyUnread, keptKey, wasTold } from './bootstrap-admin.ts'
 import { followAddress, kubeconfig, reachable } from './data-directory.ts'
 
 export type IntroduceOptions = {
@@ -19,10 +19,10 @@ export type IntroduceOptions = {
 }
 
 /** The first start that comes so far tells; a later one only where admin.kubeconfig is gone, as in what was restored. */
-export function introduce({ directory, listeners, certificates, ring, authenticate }: IntroduceOptions): void {
+export function printFirstRun({ directory, listeners, certificates, ring, authenticate }: IntroduceOptions): void {
   const secure = listeners.find(listener => listener.url.startsWith('https:'))
   const file = join(directory, 'admin.kubeconfig')
-  const isFirst = isUntold(directory)
+  const isFirst = isAdminKeyUnread(directory)
   const isMissing = secure !== undefined && !existsSync(file)
   const key = isFirst || isMissing ? keptKey(directory, authenticate) : undefined
   if (key === undefined) followAddress(directory, listeners)

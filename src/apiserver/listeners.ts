@@ -6,17 +6,17 @@ import { isGatewayPath } from '../gateway/proxy/routes.ts'
 import { requestHandler, type ServerOptions } from '../http/server.ts'
 import { addressOf, isLoopback } from '../serving/address.ts'
 import type { Request } from '../serving/exchange.ts'
-import { listenProblem } from '../serving/listen-error.ts'
+import { listenError } from '../serving/listen-error.ts'
 import { type Handle, type Listener, listenHttp, listenHttps } from '../serving/listener.ts'
 import type { CertificateSource } from '../serving/tls.ts'
-import type { Inside } from './embedded-gateway.ts'
+import type { EmbeddedGateway } from './embedded-gateway.ts'
 import type { Settings } from './settings.ts'
 
 export type Listening = {
   readonly settings: Settings
   readonly options: Omit<ServerOptions, 'loopbackOnly'>
   readonly certificates: CertificateSource | undefined
-  readonly gateway: Inside | undefined
+  readonly gateway: EmbeddedGateway | undefined
 }
 
 export async function listen({ settings, options, certificates, gateway }: Listening): Promise<Listener[]> {
@@ -52,5 +52,5 @@ const throughGateway =
     isGatewayPath(request.url) ? gateway.handle(request, response) : otherwise(request, response)
 
 const notThere = (flag: string, address: string) => (error: NodeJS.ErrnoException) => {
-  throw new Error(`${listenProblem(address, error)}; choose another address with --${flag} HOST:PORT, or off`)
+  throw new Error(`${listenError(address, error)}; choose another address with --${flag} HOST:PORT, or off`)
 }

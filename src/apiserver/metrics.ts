@@ -1,12 +1,12 @@
 // Gauges and counters that are read when asked for: what is stored, what is under way, what the process uses.
 
 import { kinds } from '../kinds/index.ts'
-import type { FairLimits } from '../serving/inflight-limits.ts'
+import type { InflightLimits } from '../serving/inflight-limits.ts'
 import type { Metrics } from '../serving/metrics.ts'
-import type { Guard } from '../serving/unknown-key-limiter.ts'
+import type { UnknownKeyLimiter } from '../serving/unknown-key-limiter.ts'
 import type { Store } from '../storage/store.ts'
 
-export function gaugeHouse(metrics: Metrics, store: Store, limits: FairLimits, guard: Guard): void {
+export function gaugeApiServer(metrics: Metrics, store: Store, limits: InflightLimits, guard: UnknownKeyLimiter): void {
   const started = Date.now() / 1000 - process.uptime()
   metrics.gauge('apiserver_storage_objects', 'Objects stored, by resource.', () =>
     kinds.filter(kind => kind.stored).map(kind => [{ resource: kind.id }, store.count(kind.id)]),

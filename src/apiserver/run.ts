@@ -6,28 +6,28 @@ import { setTimeout } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import type { Logger } from 'pino'
 import type { Resources } from '../api/resources.ts'
-import { openPages } from '../http/non-resource-routes.ts'
+import { openRoutes } from '../http/non-resource-routes.ts'
 import { observeRequests } from '../http/request-metrics.ts'
 import type { ServerOptions } from '../http/server.ts'
 import { kinds } from '../kinds/index.ts'
 import { countSeals } from '../registry/reencrypt.ts'
-import { recordedBy } from '../serving/audit-internal.ts'
+import { withAudit } from '../serving/audit-internal.ts'
 import { openAuditLog } from '../serving/audit-log.ts'
-import { openTurns } from '../serving/event-loop-fairness.ts'
-import { openFairLimits } from '../serving/inflight-limits.ts'
+import { openFairness } from '../serving/event-loop-fairness.ts'
+import { openInflightLimits } from '../serving/inflight-limits.ts'
 import { openMetrics } from '../serving/metrics.ts'
-import { toldToStop } from '../serving/shutdown-signal.ts'
-import { openGuard } from '../serving/unknown-key-limiter.ts'
+import { shutdownSignal } from '../serving/shutdown-signal.ts'
+import { openUnknownKeyLimiter } from '../serving/unknown-key-limiter.ts'
 import { isEmpty, openStorage, type Storage } from '../storage/index.ts'
-import { startControllers } from './background-loops.ts'
-import { isUntold, makeFirstKey } from './bootstrap-admin.ts'
-import { openHouse } from './build.ts'
+import { startBackgroundLoops } from './background-loops.ts'
+import { createAdminKey, isAdminKeyUnread } from './bootstrap-admin.ts'
+import { buildApiServer } from './build.ts'
 import { openCertificate } from './certificate.ts'
 import { checkPermission, keyRingIn, openDirectory, reachable, refuseHalf } from './data-directory.ts'
-import { alarmOf, checkKeyRing, startSealing } from './encryption.ts'
-import { introduce } from './first-run.ts'
+import { alarmOf, checkKeyRing, startReencryption } from './encryption.ts'
+import { printFirstRun } from './first-run.ts'
 import { listen } from './listeners.ts'
-import { gaugeHouse } from './metrics.ts'
+import { gaugeApiServer } from './metrics.ts'
 import { record } from './request-log.ts'
 import type { Settings } from './settings.ts'
 
@@ -50,7 +50,7 @@ export async function runApiServer({ settings, env, version, log, print }: RunOp
   openDirectory(directory)
   checkPermission(directory)
   // One that a first start left when it was broken off is nobody's yet.
-  if (settings.https !== 'off' && !settings.tlsCert && !isUntold(directory)) refuseHalf(directory)
+  if (settings.https !== 'off' && !settings.tlsCert && !isAdminKeyUnread(directory)) refuseHalf(directory)
   const grow = keepNurserySmall()
   const told = (failure: string | undefined) =>
     failure === undefined
@@ -63,14 +63,18 @@ export async function runApiServer({ settings, env, version, log, print }: RunOp
   const ring = readRing(isFirstStart)
   checkKeyRing(storage.store, ring)
   const metrics = openMetrics()
-  const guard = openGuard({ now, limit: settings['limits.unknownKeys'], trustedProxies: settings.trustedProxy })
+  const guard = openUnknownKeyLimiter({
+    now,
+    limit: settings['limits.unknownKeys'],
+    trustedProxies: settings.trustedProxy,
+  })
   const audit = await openAuditLog({ settings, directory, metrics, sourcesOf: guard.sourcesOf, now, failed })
   const first = async (inside: Resources) => {
-    if (isFirstStart) await makeFirstKey(inside, directory)
+    if (isFirstStart) await createAdminKey(inside, directory)
   }
   /** Where HTTPS is served, once it is. */
   let listening = ''
-  const house = openHouse({
+  const apiServer = buildApiServer({
     storage,
     keys: ring.keys,
     now,
@@ -78,40 +82,48 @@ export async function runApiServer({ settings, env, version, log, print }: RunOp
     first,
     guard,
     sealBroken: alarmOf(metrics, log),
-    recorded: inside => recordedBy(audit, inside),
+    recorded: inside => withAudit(audit, inside),
     record: write => audit.own(write),
     maxKeyTTL: settings['auth.maxKeyTTL'],
     maxTokenTTL: settings['token.maxTTL'],
     baseUrl: () => settings.baseUrl || listening,
   })
-  await house.ready
-  const controllers = startControllers({ house, storage, settings, now, failed })
+  await apiServer.ready
+  const controllers = startBackgroundLoops({ apiServer, storage, settings, now, failed })
   await controllers.ready
-  const sealing = startSealing({ house, store: storage.store, ring, read: () => readRing(false), metrics, log, failed })
+  const sealing = startReencryption({
+    apiServer,
+    store: storage.store,
+    ring,
+    read: () => readRing(false),
+    metrics,
+    log,
+    failed,
+  })
   grow()
 
   const leaving = new AbortController() // not ready any more, still serving
   const ending = new AbortController()
-  const limits = openFairLimits({
+  const limits = openInflightLimits({
     most: { read: settings['limits.reads'], write: settings['limits.writes'], watch: settings['limits.watches'] },
     share: settings['limits.share'] / 100,
     rate: settings['limits.rate'],
     burst: settings['limits.burst'],
     now,
   })
-  gaugeHouse(metrics, storage.store, limits, guard)
+  gaugeApiServer(metrics, storage.store, limits, guard)
   const count = observeRequests(metrics)
   const checks = checksOf(storage, leaving.signal)
   const options: Omit<ServerOptions, 'loopbackOnly'> = {
     kinds,
-    access: { ...house, guard, audit },
-    resourcesFor: house.registry.as,
-    reachVersion: house.registry.reachVersion,
-    indexed: house.registry.indexed,
-    noteRead: house.noteRead,
-    ...openPages({ kinds, checks, metrics, now, version, issuer: house.issuer }),
+    access: { ...apiServer, guard, audit },
+    resourcesFor: apiServer.registry.as,
+    reachVersion: apiServer.registry.reachVersion,
+    indexed: apiServer.registry.indexed,
+    noteRead: apiServer.noteRead,
+    ...openRoutes({ kinds, checks, metrics, now, version, issuer: apiServer.issuer }),
     limits,
-    turns: openTurns(() => performance.now()),
+    turns: openFairness(() => performance.now()),
     refuseUnaudited: settings['audit.refuseWrites'],
     now,
     uuid: randomUUID,
@@ -124,9 +136,9 @@ export async function runApiServer({ settings, env, version, log, print }: RunOp
   // Loaded for those who have one: it is many modules.
   const inside = settings['gateway.config'] && (await import('./embedded-gateway.ts'))
   const gateway = inside
-    ? await inside.openInside({
+    ? await inside.openEmbeddedGateway({
         file: settings['gateway.config'],
-        house,
+        apiServer,
         issuer: () => settings.baseUrl || listening,
         limits,
         guard,
@@ -141,10 +153,10 @@ export async function runApiServer({ settings, env, version, log, print }: RunOp
   const certificates = settings.https === 'off' ? undefined : openCertificate({ settings, directory, now, failed })
   const listeners = await listen({ settings, options, certificates, gateway })
   listening = reachable(listeners[0]?.url ?? '')
-  const stopped = toldToStop() // from before it is said to be ready: whoever reads that may end it at once
-  introduce({ directory, listeners, certificates, ring, authenticate: house.authenticate })
+  const stopped = shutdownSignal() // from before it is said to be ready: whoever reads that may end it at once
+  printFirstRun({ directory, listeners, certificates, ring, authenticate: apiServer.authenticate })
   print(`platform is ready: ${listeners.map(listener => listener.url).join(' ')}`)
-  house.registry.startIndex()
+  apiServer.registry.startIndex()
 
   await stopped
   log.info('shutting down: finishing what is under way')
@@ -155,7 +167,7 @@ export async function runApiServer({ settings, env, version, log, print }: RunOp
   await Promise.all(listeners.map(listener => listener.close(drainWithin)))
   gateway?.stop()
   await Promise.all([controllers.stop(), sealing.stop()])
-  house.stop()
+  apiServer.stop()
   await audit.close()
   await storage.close()
   log.flush()

@@ -3,13 +3,13 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { makeAdminKey } from '../apiserver/bootstrap-admin.ts'
-import { openHouse } from '../apiserver/build.ts'
+import { buildApiServer } from '../apiserver/build.ts'
 import { keyRingIn, kubeconfig, reachable } from '../apiserver/data-directory.ts'
 import { readSettings } from '../apiserver/settings.ts'
 import { UsageError } from '../host/command.ts'
 import { writeSecret } from '../host/secret-file.ts'
 import { addressOf } from '../serving/address.ts'
-import { recordedBy } from '../serving/audit-internal.ts'
+import { withAudit } from '../serving/audit-internal.ts'
 import { openAuditLog } from '../serving/audit-log.ts'
 import { openMetrics } from '../serving/metrics.ts'
 import { isEmpty, openStorage } from '../storage/index.ts'
@@ -34,18 +34,18 @@ export async function adminReset(args: readonly string[], env: NodeJS.ProcessEnv
     const failed = (_: string, error: unknown) => console.error(error)
     const [now, metrics, sourcesOf] = [Date.now, openMetrics(), () => []]
     const audit = await openAuditLog({ settings, directory, metrics, sourcesOf, now, failed })
-    const house = openHouse({
+    const apiServer = buildApiServer({
       storage,
       keys,
       now,
       failed,
-      recorded: inside => recordedBy(audit, inside),
+      recorded: inside => withAudit(audit, inside),
       maxTokenTTL: settings['token.maxTTL'],
       baseUrl: () => settings.baseUrl,
     })
-    await house.ready
-    const key = await makeAdminKey(house.inside, directory)
-    house.stop()
+    await apiServer.ready
+    const key = await makeAdminKey(apiServer.inside, directory)
+    apiServer.stop()
     await audit.close()
     const [ca, file] = [join(directory, 'ca.crt'), join(directory, 'admin.kubeconfig')]
     const server = serverOf(settings.https, file)

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { openHouse } from '../../test/support/in-process.ts'
+import { buildApiServer } from '../../test/support/in-process.ts'
 import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
 import { startExpiry } from './expiry.ts'
 
@@ -10,7 +10,7 @@ const day = 24 * 3600
 
 /** Keys of the administrator, and which of them are left after the controller, begun anew at this time, has looked. */
 async function openKeys(keys: { readonly [name: string]: object }, maxTTL?: number) {
-  const { clock, inside, close } = await openHouse()
+  const { clock, inside, close } = await buildApiServer()
   const used = new Map<string, number>()
   const uids = new Map<string, string>()
   for (const [name, spec] of Object.entries(keys)) {

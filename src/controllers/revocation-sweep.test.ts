@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { openHouse } from '../../test/support/in-process.ts'
+import { buildApiServer } from '../../test/support/in-process.ts'
 import type { Resources } from '../api/resources.ts'
 import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
 import { Team } from '../kinds/team.ts'
@@ -14,36 +14,36 @@ const at = (name: string) => ({ namespace: '', name })
 
 /** `sweep` answers what is left after the controller, begun anew at this time, has looked at everything. */
 async function openSweep(maxTokenTTL = day) {
-  const house = await openHouse({ maxTokenTTL })
-  const left = async () => (await house.inside.list(TokenRevocation)).items.map(({ object }) => object)
-  const sweep = async (resources: Resources = house.inside) => {
+  const apiServer = await buildApiServer({ maxTokenTTL })
+  const left = async () => (await apiServer.inside.list(TokenRevocation)).items.map(({ object }) => object)
+  const sweep = async (resources: Resources = apiServer.inside) => {
     const fail = (_: string, error: unknown) => assert.fail(String(error))
-    const controller = startRevocationSweep({ resources, now: house.clock.now, failed: fail })
+    const controller = startRevocationSweep({ resources, now: apiServer.clock.now, failed: fail })
     await controller.ready
     await controller.idle()
     await controller.stop()
     return left()
   }
-  return { house, left, sweep, forward: (days: number) => house.clock.forward(days * day) }
+  return { apiServer, left, sweep, forward: (days: number) => apiServer.clock.forward(days * day) }
 }
 
 for (const maxTokenTTL of [day, 600])
   test(`a revocation goes when no token it concerns can be alive, and not before, where tokens live ${maxTokenTTL} s now`, async () => {
-    const { house, sweep, forward } = await openSweep(maxTokenTTL)
-    await house.resources.create(TokenRevocation, '', { spec: { jti: 'a' } })
+    const { apiServer, sweep, forward } = await openSweep(maxTokenTTL)
+    await apiServer.resources.create(TokenRevocation, '', { spec: { jti: 'a' } })
     forward(1)
     assert.equal((await sweep()).length, 1)
     forward(0.01)
     assert.equal((await sweep()).length, 0)
-    await house.close()
+    await apiServer.close()
   })
 
 test('a revocation outlives the tokens it concerns, whatever end it was given, and clocks that are apart', async () => {
-  const { house } = await openSweep()
-  const now = house.clock.now()
+  const { apiServer } = await openSweep()
+  const now = apiServer.clock.now()
   const text = (milliseconds: number) => new Date(milliseconds).toISOString().replace(/\.\d+Z$/, 'Z')
   const until = async (spec: object) => {
-    const { object } = await house.resources.create(TokenRevocation, '', { spec: { jti: 'a', ...spec } })
+    const { object } = await apiServer.resources.create(TokenRevocation, '', { spec: { jti: 'a', ...spec } })
     return (Date.parse(String(object.spec?.['until'])) - now) / 1000
   }
   const least = day + 300
@@ -53,38 +53,38 @@ test('a revocation outlives the tokens it concerns, whatever end it was given, a
   assert.ok((await until({ notBefore: text(now + day * 1000) })) >= day + least)
   const later = now + 9 * day * 1000
   assert.equal(await until({ until: text(later) }), Math.floor(later / 1000) - now / 1000)
-  await house.close()
+  await apiServer.close()
 })
 
 test('one that is merged while it is about to go stays', async () => {
-  const { house, left, sweep, forward } = await openSweep()
-  await house.resources.create(OwnedAccessKey, '', { metadata: { name: 'ci' }, spec: { user: 'ada' } })
+  const { apiServer, left, sweep, forward } = await openSweep()
+  await apiServer.resources.create(OwnedAccessKey, '', { metadata: { name: 'ci' }, spec: { user: 'ada' } })
   const set = (disabled: boolean) =>
-    house.resources.patch(OwnedAccessKey, at('ci'), { type: 'merge', body: { spec: { disabled } } })
+    apiServer.resources.patch(OwnedAccessKey, at('ci'), { type: 'merge', body: { spec: { disabled } } })
   await set(true)
   const [first] = await left()
   forward(2)
   await set(false)
   const [merged, ...more] = await sweep({
-    ...house.inside,
+    ...apiServer.inside,
     delete: async (...wanted) => {
       await set(true)
-      return house.inside.delete(...wanted)
+      return apiServer.inside.delete(...wanted)
     },
   })
   assert.equal(more.length, 0)
   assert.equal(merged?.metadata.name, first?.metadata.name)
-  assert.equal(Date.parse(String(merged?.spec?.['notBefore'])), house.clock.now())
+  assert.equal(Date.parse(String(merged?.spec?.['notBefore'])), apiServer.clock.now())
   assert.equal((await sweep()).length, 1)
-  await house.close()
+  await apiServer.close()
 })
 
 test('a name leaves the revocation of a team when no token from before can be alive, and keeps its own time until then', async () => {
-  const { house, left, forward } = await openSweep()
+  const { apiServer, left, forward } = await openSweep()
   const users = (...names: string[]) =>
-    house.resources.patch(Team, at('crew'), { type: 'merge', body: { spec: { users: names } } })
-  await house.resources.create(Team, '', { metadata: { name: 'crew' }, spec: { users: ['ada', 'bob', 'eve'] } })
-  const start = house.clock.now()
+    apiServer.resources.patch(Team, at('crew'), { type: 'merge', body: { spec: { users: names } } })
+  await apiServer.resources.create(Team, '', { metadata: { name: 'crew' }, spec: { users: ['ada', 'bob', 'eve'] } })
+  const start = apiServer.clock.now()
   await users('bob', 'eve')
   forward(0.5)
   await users('eve')
@@ -106,5 +106,5 @@ test('a name leaves the revocation of a team when no token from before can be al
   await users('zoe')
   await users()
   assert.deepEqual((await since())[1]?.sort(), ['__proto__ 1.1', 'bob 0.5', 'constructor 1.1', 'eve 1.1'])
-  await house.close()
+  await apiServer.close()
 })

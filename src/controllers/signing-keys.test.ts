@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { openHouse } from '../../test/support/in-process.ts'
+import { buildApiServer } from '../../test/support/in-process.ts'
 import { SigningKey } from '../kinds/signing-key.ts'
 import { startSigningKeys } from './signing-keys.ts'
 
@@ -10,25 +10,25 @@ const day = 24 * 3600
 
 /** What is there after the controller, begun anew at this time, has done its work. */
 async function openKeys(maxTokenTTL = day) {
-  const house = await openHouse({ maxTokenTTL })
+  const apiServer = await buildApiServer({ maxTokenTTL })
   const look = async (): Promise<{ name: string; signsIn: number }[]> => {
     const fail = (_: string, error: unknown) => assert.fail(String(error))
-    const controller = startSigningKeys({ resources: house.inside, now: house.clock.now, failed: fail })
+    const controller = startSigningKeys({ resources: apiServer.inside, now: apiServer.clock.now, failed: fail })
     await controller.ready
     await controller.stop()
-    const { items } = await house.inside.list(SigningKey)
+    const { items } = await apiServer.inside.list(SigningKey)
     return items
       .map(({ ref, object }) => ({
         name: ref.name,
-        signsIn: Math.round((Date.parse(String(object.spec?.['signsFrom'])) - house.clock.now()) / 1000),
+        signsIn: Math.round((Date.parse(String(object.spec?.['signsFrom'])) - apiServer.clock.now()) / 1000),
       }))
       .sort((one, other) => one.signsIn - other.signsIn)
   }
-  return { house, look, forward: (days: number) => house.clock.forward(days * day) }
+  return { apiServer, look, forward: (days: number) => apiServer.clock.forward(days * day) }
 }
 
 test('the first key signs at once; the next is published a day before it takes over after 30 days; the old one goes when no token of it can be alive (D31)', async () => {
-  const { house, look, forward } = await openKeys()
+  const { apiServer, look, forward } = await openKeys()
   const [first, ...none] = await look()
   assert.deepEqual([none.length, (first?.signsIn ?? 1) <= 0], [0, true])
   forward(28.9)
@@ -44,36 +44,36 @@ test('the first key signs at once; the next is published a day before it takes o
     (await look()).map(({ name }) => name),
     [next?.name],
   )
-  await house.close()
+  await apiServer.close()
 })
 
 test('after a long sleep the newest key goes on signing, and its successor is published a day ahead', async () => {
-  const { house, look, forward } = await openKeys()
+  const { apiServer, look, forward } = await openKeys()
   const [first] = await look()
   forward(200)
   const [still, next] = await look()
   assert.equal(still?.name, first?.name)
   assert.ok(Math.abs((next?.signsIn ?? 0) - day) <= 1, String(next?.signsIn))
-  await house.close()
+  await apiServer.close()
 })
 
 test('a key that is deleted is replaced at once', async () => {
-  const { house, look } = await openKeys()
+  const { apiServer, look } = await openKeys()
   const [first] = await look()
-  await house.inside.delete(SigningKey, { namespace: '', name: first?.name ?? '' })
+  await apiServer.inside.delete(SigningKey, { namespace: '', name: first?.name ?? '' })
   const [second, ...more] = await look()
   assert.ok(second && second.name !== first?.name && second.signsIn <= 0 && more.length === 0)
-  await house.close()
+  await apiServer.close()
 })
 
 test('a maximum that was lowered does not end tokens from before it early (D31)', async () => {
-  const { house, look, forward } = await openKeys(600)
+  const { apiServer, look, forward } = await openKeys(600)
   const [first] = await look()
-  await house.resources.create(SigningKey, '', {})
+  await apiServer.resources.create(SigningKey, '', {})
   forward(0.99)
   assert.ok(
     (await look()).some(({ name }) => name === first?.name),
     'what it signed yesterday is still good',
   )
-  await house.close()
+  await apiServer.close()
 })

@@ -8,9 +8,9 @@ import type { Place } from '../auth/authz/scope-rules.ts'
 import { breakOff } from '../serving/abort-response.ts'
 import type { Audit } from '../serving/audit.ts'
 import { type Exchange, openExchange, type Request, type Response } from '../serving/exchange.ts'
-import type { FairLimits, Traffic } from '../serving/inflight-limits.ts'
+import type { InflightLimits, Traffic } from '../serving/inflight-limits.ts'
 import { errorHeaders, respond, statusOf } from '../serving/respond.ts'
-import { checkGuess, type Guard } from '../serving/unknown-key-limiter.ts'
+import { checkGuess, type UnknownKeyLimiter } from '../serving/unknown-key-limiter.ts'
 import type { Credentials } from './auth/authenticator.ts'
 import { countsNoMore, type Principal } from './auth/principal.ts'
 import type { Revocations } from './auth/revocations.ts'
@@ -49,10 +49,10 @@ export type GatewayOptions = {
   readonly credentials: Credentials
   readonly revocations: Pick<Revocations, 'whyNot'>
   /** Why nobody can be let in now; undefined: they can. */
-  readonly whyBlind: () => string | undefined
+  readonly staleFeedReason: () => string | undefined
   readonly streams: Streams
-  readonly limits: FairLimits
-  readonly guard: Guard
+  readonly limits: InflightLimits
+  readonly guard: UnknownKeyLimiter
   readonly audit: Pick<Audit, 'begin' | 'started' | 'complete'>
   /** A key was used, itself or by a token of it. */
   readonly used: (keyUid: string) => void
@@ -147,7 +147,7 @@ async function authenticate(options: GatewayOptions, exchange: Exchange, route: 
   const { request } = exchange
   const question = questionOf(route)
   try {
-    const blind = options.whyBlind()
+    const blind = options.staleFeedReason()
     if (blind !== undefined) throw unavailable(blind)
     const found = credentials.principalOf(request, () => checkGuess(guard, guard.addressOf(request)))
     let principal = found instanceof Promise ? await found : found

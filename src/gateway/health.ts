@@ -9,19 +9,19 @@ type Checked = {
   readonly keySet: Pick<KeySet, 'age'>
   readonly revocations: Pick<Revocations, 'age'>
   readonly reloads: Reloads
-  readonly whyBlind: () => string | undefined
+  readonly staleFeedReason: () => string | undefined
   readonly leaving: AbortSignal
   readonly now: () => number
 }
 
-export function checksOf({ keySet, revocations, reloads, whyBlind, leaving, now }: Checked): Checks {
+export function checksOf({ keySet, revocations, reloads, staleFeedReason, leaving, now }: Checked): Checks {
   const ping = { name: 'ping', failure: () => undefined }
   const keys = {
     name: 'keys',
     failure: () => (keySet.age() === Number.POSITIVE_INFINITY ? 'no keys of the issuer yet' : undefined),
     about: () => heard(keySet.age()),
   }
-  const feed = { name: 'revocations', failure: whyBlind, about: () => heard(revocations.age()) }
+  const feed = { name: 'revocations', failure: staleFeedReason, about: () => heard(revocations.age()) }
   // Never a failure: what was there before serves as it did, and all gateways with the same file would be gone at once.
   const config = {
     name: 'config',

@@ -6,11 +6,11 @@ import { freePort } from '../../test/support/ports.ts'
 import { eventually } from '../../test/support/wire.ts'
 import { addressOf } from '../serving/address.ts'
 import { listenHttp } from '../serving/listener.ts'
-import { openDoors } from './listeners.ts'
+import { openListeners } from './listeners.ts'
 
 test('an address that was taken in use is left again where something else cannot be used', async () => {
   const listen = () => listenHttp({ host: '127.0.0.1', port: 0 }, (_, response) => void response.end('here'))
-  const doors = await openDoors({ listen: 'a' }, { file: '', listen, listenStatus: listen, info: () => {} })
+  const doors = await openListeners({ listen: 'a' }, { file: '', listen, listenStatus: listen, info: () => {} })
   const before = doors.urls()
   const change = await doors.prepare({ listen: 'b', status: 'c' })
   change?.use()
@@ -40,8 +40,8 @@ test('an address that is in use is told with its setting', async t => {
   })
   const options = { file: 'gateway.yaml', listen, listenStatus: taken, info: () => {} }
   const address = `127.0.0.1:${port}`
-  await assert.rejects(openDoors({ listen: address }, { ...options, listen: taken }), says('listen'))
-  const doors = await openDoors({ listen: 'a' }, options)
+  await assert.rejects(openListeners({ listen: address }, { ...options, listen: taken }), says('listen'))
+  const doors = await openListeners({ listen: 'a' }, options)
   t.after(() => doors.close(0))
   await assert.rejects(doors.prepare({ listen: 'a', status: address }), says('status'))
 })
@@ -54,7 +54,7 @@ test('an address that the gateway itself has, under another name, is told as its
   const own = new RegExp(
     `${again} is in use by the gateway itself, which listens at ${first} until it is restarted; choose`,
   )
-  const doors = await openDoors({ listen: first }, options)
+  const doors = await openListeners({ listen: first }, options)
   t.after(() => doors.close(0))
   await assert.rejects(doors.prepare({ listen: again }), own)
   await assert.rejects(doors.prepare({ listen: first, status: again }), own)

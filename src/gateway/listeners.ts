@@ -2,7 +2,7 @@
 
 import { UsageError } from '../host/command.ts'
 import { addressOf } from '../serving/address.ts'
-import { listenProblem } from '../serving/listen-error.ts'
+import { listenError } from '../serving/listen-error.ts'
 import type { Listener } from '../serving/listener.ts'
 import type { Change } from './config/reload-transaction.ts'
 import type { GatewayConfig } from './config/schema.ts'
@@ -31,7 +31,7 @@ const leaveWithin = 3600_000
 type Door = { readonly address: string; readonly listener: Listener }
 
 /** Throws UsageError. */
-export async function openDoors(first: GatewayConfig, options: DoorsOptions): Promise<Doors> {
+export async function openListeners(first: GatewayConfig, options: DoorsOptions): Promise<Doors> {
   const { file, listen, listenStatus, info } = options
   const ours = new Set<Door>()
   const open = async (what: string, address: string, how: DoorsOptions['listen']): Promise<Door> => {
@@ -43,7 +43,7 @@ export async function openDoors(first: GatewayConfig, options: DoorsOptions): Pr
       const { port } = addressOf(address)
       const own = [...ours].find(({ listener }) => Number(new URL(listener.url).port) === port)
       const holder = own && `the gateway itself, which listens at ${own.address} until it is restarted`
-      const why = listenProblem(address, error as Error, holder)
+      const why = listenError(address, error as Error, holder)
       throw new UsageError([`${file}: ${what}: ${why}; choose another address with ${what}: HOST:PORT`])
     }
   }

@@ -7,27 +7,27 @@ import type { Io } from '../host/command.ts'
 import { addressOf } from '../serving/address.ts'
 import { openExchange } from '../serving/exchange.ts'
 import { type Checks, healthPages } from '../serving/health.ts'
-import { openFairLimits } from '../serving/inflight-limits.ts'
+import { openInflightLimits } from '../serving/inflight-limits.ts'
 import { type Address, type Handle, listenHttps } from '../serving/listener.ts'
 import { openMetrics } from '../serving/metrics.ts'
 import { respond, statusOf } from '../serving/respond.ts'
-import { toldToStop } from '../serving/shutdown-signal.ts'
+import { shutdownSignal } from '../serving/shutdown-signal.ts'
 import { servePages } from '../serving/status-listener.ts'
-import { openComplaints } from '../serving/throttled-log.ts'
-import { openGuard } from '../serving/unknown-key-limiter.ts'
+import { openThrottledLog } from '../serving/throttled-log.ts'
+import { openUnknownKeyLimiter } from '../serving/unknown-key-limiter.ts'
 import { openGatewayAudit } from './audit.ts'
 import { openCredentials } from './auth/authenticator.ts'
 import { headTooLarge } from './auth/bearer-token.ts'
 import { openTrust, type Trust } from './auth/upstream-trust.ts'
 import { openReports } from './auth/usage-reporter.ts'
 import { openCertificates } from './certificates.ts'
-import { checkFiles, tellAround } from './config/preflight.ts'
+import { checkFiles, logPreflight } from './config/preflight.ts'
 import type { FollowedSetup } from './config/reload.ts'
 import { asFarAsPossible, type Change, together } from './config/reload-transaction.ts'
 import type { GatewayConfig } from './config/schema.ts'
 import { type Gateway, openGateway } from './gateway.ts'
 import { checksOf } from './health.ts'
-import { openDoors } from './listeners.ts'
+import { openListeners } from './listeners.ts'
 import { observeBroken, observeGateway, recordGateway } from './metrics.ts'
 import { openStreams } from './proxy/active-requests.ts'
 import { isGatewayPath, noPlace } from './proxy/routes.ts'
@@ -44,11 +44,11 @@ type Running = { readonly file: string; readonly io: Io; readonly log: Logger; r
 export async function runGateway({ file, io, log, setup }: Running): Promise<void> {
   const { now } = io
   const { config } = setup
-  const failed = openComplaints(log, now)
-  const told = toldToStop()
+  const failed = openThrottledLog(log, now)
+  const told = shutdownSignal()
   const leaving = new AbortController()
   const metrics = openMetrics()
-  const guard = openGuard({ now })
+  const guard = openUnknownKeyLimiter({ now })
   const audit = await openGatewayAudit(config, {
     file,
     metrics,
@@ -68,10 +68,10 @@ export async function runGateway({ file, io, log, setup }: Running): Promise<voi
     addressOf: guard.addressOf,
     now,
   })
-  const whyBlind = () => blindness(revocations.age(), (setup.config.revocations?.serveWithout ?? 900) * 1000)
+  const staleFeedReason = () => staleness(revocations.age(), (setup.config.revocations?.serveWithout ?? 900) * 1000)
   const streams = openStreams({
     revocations: () => revocations,
-    isBlind: () => whyBlind() !== undefined,
+    isFeedStale: () => staleFeedReason() !== undefined,
     isCurrent: credentials.isCurrent,
     now,
   })
@@ -81,12 +81,12 @@ export async function runGateway({ file, io, log, setup }: Running): Promise<voi
     failed: failed('telling which keys were used'),
   })
   const observe = observeGateway(metrics, { revocations, streams, keysAge: keySet.age, reloads: setup.reloads })
-  const limits = openFairLimits({ ...limitsOf(config), rate: 0, burst: 0, now })
+  const limits = openInflightLimits({ ...limitsOf(config), rate: 0, burst: 0, now })
   const entrance = openGateway({
     setup: setup.current,
     credentials,
     revocations,
-    whyBlind,
+    staleFeedReason,
     streams,
     limits,
     guard,
@@ -98,10 +98,17 @@ export async function runGateway({ file, io, log, setup }: Running): Promise<voi
       recordGateway(log, observation)
     },
   })
-  const checks = checksOf({ keySet, revocations, reloads: setup.reloads, whyBlind, leaving: leaving.signal, now })
+  const checks = checksOf({
+    keySet,
+    revocations,
+    reloads: setup.reloads,
+    staleFeedReason,
+    leaving: leaving.signal,
+    now,
+  })
   const certificates = openCertificates(config, file, now)
   const broken = observeBroken(metrics, log, now)
-  const doors = await openDoors(config, {
+  const doors = await openListeners(config, {
     file,
     listen: address =>
       listenHttps(atAddress(address, entrance, broken), certificates.view(), pathsOf(entrance, checks)),
@@ -116,7 +123,7 @@ export async function runGateway({ file, io, log, setup }: Running): Promise<voi
     prepare: (wanted: GatewayConfig): Change => ({
       use: () => putRest(wanted),
       drop: () => putRest(setup.config),
-      done: () => void tellAround(file, io, log),
+      done: () => void logPreflight(file, io, log),
     }),
   }
   setup.follow({
@@ -134,7 +141,7 @@ export async function runGateway({ file, io, log, setup }: Running): Promise<voi
     )
   if ((await Promise.race([heard, told])) === 'heard') {
     io.out(`platform gateway is ready: ${doors.urls()}\n`)
-    void tellAround(file, io, log)
+    void logPreflight(file, io, log)
   }
 
   await told
@@ -181,7 +188,7 @@ function pathsOf(entrance: Gateway, checks: Checks): Handle {
   return (request, response) => (isGatewayPath(request.url) ? entrance.handle : other)(request, response)
 }
 
-function blindness(age: number, serveWithout: number): string | undefined {
+function staleness(age: number, serveWithout: number): string | undefined {
   if (age <= serveWithout) return undefined
   return age === Number.POSITIVE_INFINITY
     ? 'the gateway has not heard yet from the service which tokens are revoked'

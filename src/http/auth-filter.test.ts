@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import type { Resource } from '../api/object.ts'
 import { SharedSecret } from '../kinds/shared-secret.ts'
 import type { Exchange } from '../serving/exchange.ts'
-import { type Access, checkTarget, keepJudging, type Standing } from './auth-filter.ts'
+import { type Access, checkTarget, reauthorizeWatch, type Standing } from './auth-filter.ts'
 
 const question = {
   verb: 'delete',
@@ -49,7 +49,7 @@ test('a right that an object gives is a right to that object, for as long as it 
 
 test('a watch that lost its right while it was being opened ends as soon as it is open', () => {
   const exchange = { request: { headers: {}, httpVersionMajor: 1, socket: {} } } as unknown as Exchange
-  const watching = keepJudging(access, exchange, { ...question, verb: 'watch' }, standing())
+  const watching = reauthorizeWatch(access, exchange, { ...question, verb: 'watch' }, standing())
   let ended = false
   watching.onLost(() => {
     ended = true

@@ -9,13 +9,13 @@ import { impersonate, isImpersonating } from '../auth/authn/impersonate.ts'
 import type { Authorizer, Verdict } from '../auth/authz/authorize.ts'
 import type { Audit } from '../serving/audit.ts'
 import type { Exchange, Request } from '../serving/exchange.ts'
-import { checkGuess, type Guard } from '../serving/unknown-key-limiter.ts'
+import { checkGuess, type UnknownKeyLimiter } from '../serving/unknown-key-limiter.ts'
 import type { KindFinder } from './request-info.ts'
 
 export type Access = {
   readonly authenticate: Authenticate
   readonly authorizer: Authorizer
-  readonly guard: Guard
+  readonly guard: UnknownKeyLimiter
   readonly audit: Audit
   /** What whoever comes should hear, such as that their key is about to end. */
   readonly warningFor: (caller: Caller) => string | undefined
@@ -145,7 +145,7 @@ const everything: Seen = { filter: () => true, among: () => undefined }
 const lookEvery = 1000
 
 /** Judges an open watch again: at every change of rights, and every second for keys that expire. */
-export function keepJudging(access: Access, exchange: Exchange, question: Question, first: Standing): Watching {
+export function reauthorizeWatch(access: Access, exchange: Exchange, question: Question, first: Standing): Watching {
   let seen: Seen | undefined = first.verdict.answer === 'only' ? first.verdict : undefined
   const filtered = seen !== undefined
   let isLost = false

@@ -21,7 +21,7 @@ export type PagesOptions = {
   readonly issuer: Issuer
 }
 
-export function openPages({ kinds, checks, metrics, now, version, issuer }: PagesOptions): {
+export function openRoutes({ kinds, checks, metrics, now, version, issuer }: PagesOptions): {
   readonly pages: Page
   readonly rootPages: Page
 } {

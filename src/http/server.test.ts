@@ -5,7 +5,7 @@ import { request } from 'node:http'
 import { test } from 'node:test'
 import { defineKind } from '../api/kind.ts'
 import { type Document, documentOf, type Resources } from '../api/resources.ts'
-import { openFairLimits } from '../serving/inflight-limits.ts'
+import { openInflightLimits } from '../serving/inflight-limits.ts'
 import { listenHttp } from '../serving/listener.ts'
 import { requestHandler, type ServerOptions } from './server.ts'
 
@@ -27,7 +27,13 @@ type Wanted = Pick<ServerOptions, 'turns' | 'observe'> & {
 }
 
 async function listen({ create, closed = () => {}, may = () => true, ...wanted }: Wanted) {
-  const limits = openFairLimits({ most: { read: 1, write: 1, watch: 1 }, share: 1, rate: 0, burst: 0, now: Date.now })
+  const limits = openInflightLimits({
+    most: { read: 1, write: 1, watch: 1 },
+    share: 1,
+    rate: 0,
+    burst: 0,
+    now: Date.now,
+  })
   const access = {
     authenticate: () => ({ identity: 'User', username: 'ada', groups: [] }),
     authorizer: {

@@ -16,10 +16,10 @@ import type { Audit } from '../serving/audit.ts'
 import type { Turns } from '../serving/event-loop-fairness.ts'
 import type { Trail } from '../serving/exchange.ts'
 import { type Exchange, openExchange, type Request, type Response } from '../serving/exchange.ts'
-import type { FairLimits } from '../serving/inflight-limits.ts'
+import type { InflightLimits } from '../serving/inflight-limits.ts'
 import { isLoopback } from '../serving/listener.ts'
 import { type Answer, respond, statusOf } from '../serving/respond.ts'
-import { type Access, checkTarget, judge, judgeAgain, keepJudging, type Standing } from './auth-filter.ts'
+import { type Access, checkTarget, judge, judgeAgain, reauthorizeWatch, type Standing } from './auth-filter.ts'
 import { refuse } from './error-response.ts'
 import { negotiate, type View } from './negotiate.ts'
 import { timeoutOf } from './options.ts'
@@ -62,7 +62,7 @@ export type ServerOptions = {
   /** Pages below the prefix, and at the root. */
   readonly pages: Page
   readonly rootPages: Page
-  readonly limits: FairLimits
+  readonly limits: InflightLimits
   /** Where requests wait while others have their turn. */
   readonly turns: Turns
   /** Whether writes are refused while the audit log cannot be written. */
@@ -225,7 +225,7 @@ async function serveWatch(
   if (waiting) await waiting
   const standing = waiting ? latest() : service.standing
   const resources = options.resourcesFor(standing.caller as Caller)
-  const watching = keepJudging(options.access, exchange, question, standing)
+  const watching = reauthorizeWatch(options.access, exchange, question, standing)
   try {
     const { watch, bookmarks, timeoutSeconds } = await openWatch(resources, info, exchange, watching.selection)
     watching.onLost(watch.stop)

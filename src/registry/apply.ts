@@ -69,19 +69,19 @@ async function mergeInto(
   options: WriteOptions,
 ): Promise<Document> {
   const written = writtenBy(await secretFields(ctx, kind, ref, options), config as unknown as Json)
-  const isBlind = !(await maySee(ctx, kind, ref, options))
+  const isFeedStale = !(await maySee(ctx, kind, ref, options))
   const { apiVersion: _, kind: __, metadata: ___, ...fields } = config as unknown as JsonObject
-  const guessed = isBlind ? fieldsOfConfiguration(wholeSchema(kind), fields) : []
+  const guessed = isFeedStale ? fieldsOfConfiguration(wholeSchema(kind), fields) : []
   return rewrite(ctx, kind, ref, options, old => {
     checkVersion(kind, ref, config.metadata, old)
     const applied = { live: old, config, force, written: [...written, ...guessed] }
-    const merged = merge(ctx, kind, applied, { ...options, isBlind })
+    const merged = merge(ctx, kind, applied, { ...options, isFeedStale })
     const { resourceVersion: ____, managedFields = [], ...metadata } = merged.metadata
     return {
       ...receive(kind, { ...merged, metadata } as unknown as Json, { ...options, fieldValidation: 'Ignore' }),
       managedFields,
       written,
-      isBlind: isBlind && Object.keys(fields).length > 0,
+      isFeedStale: isFeedStale && Object.keys(fields).length > 0,
     }
   })
 }
@@ -182,7 +182,7 @@ function merge(
   ctx: Context,
   kind: Kind,
   applied: Pick<ApplyRequest, 'live' | 'config' | 'force' | 'written'>,
-  options: WriteOptions & { readonly isBlind?: boolean },
+  options: WriteOptions & { readonly isFeedStale?: boolean },
 ): Resource {
   try {
     return applyConfiguration({
@@ -195,7 +195,7 @@ function merge(
       resetStatus: true,
     }).object
   } catch (error) {
-    if (options.isBlind && error instanceof ApplyConflict) throw blindConflict()
+    if (options.isFeedStale && error instanceof ApplyConflict) throw blindConflict()
     throw refusal(kind, applied.config, error)
   }
 }

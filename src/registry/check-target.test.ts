@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { openHouse } from '../../test/support/in-process.ts'
+import { buildApiServer } from '../../test/support/in-process.ts'
 import { forbidden } from '../api/errors.ts'
 import type { Resource } from '../api/object.ts'
 import type { Resources } from '../api/resources.ts'
@@ -28,8 +28,8 @@ const writes: { readonly [verb: string]: (resources: Resources) => Promise<unkno
 
 for (const [verb, write] of Object.entries(writes))
   test(`${verb}: a retry after a conflict asks again`, async () => {
-    const house = await openHouse()
-    await house.inside.create(SharedSecret, 'default', {
+    const apiServer = await buildApiServer()
+    await apiServer.inside.create(SharedSecret, 'default', {
       metadata: { name: ref.name },
       spec: { owner: { user: 'ada' } },
     })
@@ -39,13 +39,13 @@ for (const [verb, write] of Object.entries(writes))
       versions.push(stored?.metadata.resourceVersion)
       if (change) throw forbidden(SharedSecret, ref.name, 'not any more')
       // Committed first, so that the commit of this attempt conflicts. The object stays, with a finalizer.
-      change = house.inside.delete(SharedSecret, ref, { propagationPolicy: 'Foreground' })
+      change = apiServer.inside.delete(SharedSecret, ref, { propagationPolicy: 'Foreground' })
     }
-    await assert.rejects(write(house.as(caller, check)), { code: 403 })
+    await assert.rejects(write(apiServer.as(caller, check)), { code: 403 })
     await change
-    const { object } = await house.inside.get(SharedSecret, ref)
+    const { object } = await apiServer.inside.get(SharedSecret, ref)
     assert.equal(versions.length, 2)
     assert.equal(versions[1], object.metadata.resourceVersion)
     assert.equal((object.spec as { description?: string }).description, undefined)
-    await house.close()
+    await apiServer.close()
   })

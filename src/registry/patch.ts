@@ -28,7 +28,7 @@ export async function patch(
   const secret = await secretFields(ctx, kind, ref, options)
   const seen = await maySee(ctx, kind, ref, options)
   const guard = guardOf(seen ? secret : [everything])
-  const isBlind = !seen && setsFields(body)
+  const isFeedStale = !seen && setsFields(body)
   const written = writtenByPatch(secret, body)
   return rewrite(ctx, kind, ref, options, old => {
     const patched = run(visible(ctx, kind, old) as unknown as Json, body, guard)
@@ -36,7 +36,7 @@ export async function patch(
     checkPlace(kind, ref, received.object)
     // A version that was not touched by the patch is no precondition; another one is.
     const isPinned = received.object.metadata.resourceVersion !== old.metadata.resourceVersion
-    return { ...received, isPinned, written, isBlind }
+    return { ...received, isPinned, written, isFeedStale }
   })
 }
 
@@ -50,13 +50,13 @@ function checkBody(kind: Kind, ref: Ref, body: PatchBody, options: WriteOptions)
   for (const member of unknown) options.warn?.(`json patch unknown field "${member}"`)
 }
 
-type Guard = NonNullable<PatchOptions['guard']>
+type UnknownKeyLimiter = NonNullable<PatchOptions['guard']>
 
 /** The path of the whole object. */
 const everything: FieldPath = []
 
 /** copy, move and test could read out what a caller may not see (D5). */
-function guardOf(secret: readonly FieldPath[]): Guard | undefined {
+function guardOf(secret: readonly FieldPath[]): UnknownKeyLimiter | undefined {
   if (secret.length === 0) return undefined
   return (op, pointer, refuse) => {
     if ((op === 'copy' || op === 'move' || op === 'test') && secret.some(path => touches(path, pointer)))
@@ -64,12 +64,12 @@ function guardOf(secret: readonly FieldPath[]): Guard | undefined {
   }
 }
 
-function run(document: Json, { type, body }: PatchBody, guard: Guard | undefined): Json {
+function run(document: Json, { type, body }: PatchBody, guard: UnknownKeyLimiter | undefined): Json {
   if (type === 'json') return runJsonPatch(document, body, guard)
   return type === 'strategic' ? applyStrategicMerge(document, body) : applyMergePatch(document, body)
 }
 
-function runJsonPatch(document: Json, operations: Json, guard: Guard | undefined): Json {
+function runJsonPatch(document: Json, operations: Json, guard: UnknownKeyLimiter | undefined): Json {
   try {
     return applyJsonPatch(document, operations, guard ? { guard } : {})
   } catch (error) {

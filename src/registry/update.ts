@@ -37,7 +37,7 @@ export async function update(
   const ref = refOf(kind, at)
   checkPlace(kind, ref, received.object)
   const written = writtenBy(await secretFields(ctx, kind, ref, options), received.object as unknown as Json)
-  const isBlind = !(await maySee(ctx, kind, ref, options))
+  const isFeedStale = !(await maySee(ctx, kind, ref, options))
   return rewrite(ctx, kind, ref, options, old => {
     const { resourceVersion, uid } = received.object.metadata
     if (!resourceVersion || resourceVersion === '0') throw versionMissing(kind, ref.name)
@@ -47,7 +47,7 @@ export async function update(
         ref.name,
         `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${old.metadata.uid}`,
       )
-    return { ...received, written, isBlind }
+    return { ...received, written, isFeedStale }
   })
 }
 
@@ -77,7 +77,7 @@ export type Change = (old: Resource) => Received & {
   /** Secret fields that it sets. */
   readonly written: readonly FieldPath[]
   /** The caller may not get the object: whether anything changed does not show in the answer (D6). */
-  readonly isBlind?: boolean
+  readonly isFeedStale?: boolean
 }
 
 /** Reads, changes, checks and commits; a lost race is run again unless the client named a version. */
@@ -149,7 +149,7 @@ async function settle(
       resetStatus: true,
     })
   const next = withFields(admitted.object, managedFields)
-  const isSame = written.length === 0 && !(asked.isBlind && !ofStatus) && isSameIntent(next, old)
+  const isSame = written.length === 0 && !(asked.isFeedStale && !ofStatus) && isSameIntent(next, old)
   const generation = (old.metadata.generation ?? 0) + (isSame ? 0 : 1)
   return { ...admitted, object: { ...next, metadata: { ...next.metadata, generation } } }
 }

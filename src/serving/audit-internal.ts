@@ -19,7 +19,7 @@ export type OwnWrite = {
 }
 
 /** The same verbs; each write that came about is told to the audit log. Failures are not: they are tried again. */
-export function recordedBy(audit: { readonly own: (write: OwnWrite) => void }, inside: Resources): Resources {
+export function withAudit(audit: { readonly own: (write: OwnWrite) => void }, inside: Resources): Resources {
   const told = (verb: OwnWrite['verb'], kind: Kind, ref: Ref, manager = 'platform') => {
     return <T extends Document>(document: T): T => {
       const { namespace = '', name = '' } = document.object.metadata

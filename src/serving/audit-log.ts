@@ -10,7 +10,7 @@ import { defaultPolicy, type Policy } from './audit-policy.ts'
 import { hashWith, saltIn } from './audit-redact.ts'
 import { openSink, type Sink, streamPlace } from './audit-sink.ts'
 import type { Metrics } from './metrics.ts'
-import type { Guard } from './unknown-key-limiter.ts'
+import type { UnknownKeyLimiter } from './unknown-key-limiter.ts'
 
 /** The settings of the audit log, as the server's settings and a gateway's file name them. */
 export type AuditSettings = {
@@ -28,7 +28,7 @@ export type AuditLogOptions = {
   /** Of the hashes; default: the one in the directory. */
   readonly salt?: Buffer
   readonly metrics: Metrics
-  readonly sourcesOf: Guard['sourcesOf']
+  readonly sourcesOf: UnknownKeyLimiter['sourcesOf']
   readonly now: () => number
   readonly failed: (what: string, error: unknown) => void
 }

@@ -2,13 +2,13 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { openTurns } from './event-loop-fairness.ts'
+import { openFairness } from './event-loop-fairness.ts'
 
 const loopTurn = () => new Promise(resolve => setImmediate(resolve))
 
 test('while a turn of the event loop is young, everybody goes on at once', () => {
   let time = 0
-  const turns = openTurns(() => time)
+  const turns = openFairness(() => time)
   for (let count = 0; count < 1000; count++) assert.equal(turns(), undefined)
   time = 9
   assert.equal(turns(), undefined)
@@ -16,7 +16,7 @@ test('while a turn of the event loop is young, everybody goes on at once', () =>
 
 test('once it has taken too long, the others go on in the order they came, as many a turn as a moment holds', async () => {
   let time = 0
-  const turns = openTurns(() => time)
+  const turns = openFairness(() => time)
   void turns()
   time = 10
   const done: number[] = []
@@ -42,7 +42,7 @@ test('once it has taken too long, the others go on in the order they came, as ma
 
 test('though there is always somebody who waits, everybody goes on', async () => {
   let time = 0
-  const turns = openTurns(() => time)
+  const turns = openFairness(() => time)
   void turns()
   time = 10
   let gone = 0
@@ -62,7 +62,7 @@ test('though there is always somebody who waits, everybody goes on', async () =>
 
 test('who comes while others wait does not overtake them, and when nobody waits everybody goes on at once again', async () => {
   let time = 0
-  const turns = openTurns(() => time)
+  const turns = openFairness(() => time)
   void turns()
   time = 10
   const waiting = turns()

@@ -7,7 +7,7 @@ export type Turns = () => Promise<void> | undefined
 /** Milliseconds of a turn of the event loop after which the rest waits for the next one. */
 const longest = 10
 
-export function openTurns(now: () => number): Turns {
+export function openFairness(now: () => number): Turns {
   let waiting: (() => void)[] = []
   let next = 0
   let begun = 0

@@ -3,11 +3,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { type FairOptions, openFairLimits } from './inflight-limits.ts'
+import { type FairOptions, openInflightLimits } from './inflight-limits.ts'
 
 const most = { read: 10, write: 10, watch: 10 }
 const open = (more: Partial<FairOptions> = {}) =>
-  openFairLimits({ most, share: 0.8, rate: 0, burst: 0, now: () => 0, ...more })
+  openInflightLimits({ most, share: 0.8, rate: 0, burst: 0, now: () => 0, ...more })
 
 test('one identity alone holds its share at most, so that there is room for the next', () => {
   const limits = open()

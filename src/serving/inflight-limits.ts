@@ -2,7 +2,7 @@
 
 export type Traffic = 'read' | 'write' | 'watch'
 
-export interface FairLimits {
+export interface InflightLimits {
   /** undefined: too much. Otherwise the way out, to be called once. */
   enter(identity: string, traffic: Traffic): (() => void) | undefined
   /** From now on; what is under way goes on and counts, however much it is. */
@@ -42,7 +42,7 @@ type Identity = {
 const crowded = 0.8
 const minute = 60_000
 
-export function openFairLimits({ rate, burst, now, ...first }: FairOptions): FairLimits {
+export function openInflightLimits({ rate, burst, now, ...first }: FairOptions): InflightLimits {
   const current = { read: 0, write: 0, watch: 0 }
   /** How many identities hold anything. */
   const holders = { read: 0, write: 0, watch: 0 }

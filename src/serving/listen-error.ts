@@ -8,7 +8,7 @@ const reasons: { readonly [code: string]: string } = {
 }
 
 /** `holder`: who has it, where somebody does. */
-export function listenProblem(address: string, error: NodeJS.ErrnoException, holder = 'another program'): string {
+export function listenError(address: string, error: NodeJS.ErrnoException, holder = 'another program'): string {
   const { code = '', message } = error
   if (code === 'EADDRINUSE') return `${address} is in use by ${holder}`
   const reason = Object.hasOwn(reasons, code) ? reasons[code] : undefined

@@ -3,7 +3,7 @@
 import { setTimeout } from 'node:timers/promises'
 
 /** A terminal and a launcher may both pass on one Ctrl-C: only a second later does another signal end it at once. */
-export async function toldToStop(): Promise<void> {
+export async function shutdownSignal(): Promise<void> {
   const signals = ['SIGINT', 'SIGTERM'] as const
   await new Promise<void>(resolve => {
     const told = () => {

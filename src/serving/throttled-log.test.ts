@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { openComplaints } from './throttled-log.ts'
+import { openThrottledLog } from './throttled-log.ts'
 
 test('the same failure is told at once, then after one, two, four minutes; another one at once, ours with its place', () => {
   const lines: unknown[] = []
@@ -11,7 +11,7 @@ test('the same failure is told at once, then after one, two, four minutes; anoth
     warn: (more: object, text: string) => void lines.push([time / 1000, text, more]),
     error: (more: { err: Error }, text: string) => void lines.push([time / 1000, text, more.err.name]),
   }
-  const failed = openComplaints(log as never, () => time)('asking')
+  const failed = openThrottledLog(log as never, () => time)('asking')
   for (; time <= 180_000; time += 10_000) failed(new Error('away'))
   failed(new Error('refused'))
   failed(new TypeError('x is not a function'))
@@ -33,7 +33,7 @@ test('that it works again is told once, with how long it did not, and only where
   let time = 0
   const say = (text: string) => void lines.push(text)
   const log = { info: say, warn: (_: object, text: string) => say(text) }
-  const failed = openComplaints(log as never, () => time)('asking')
+  const failed = openThrottledLog(log as never, () => time)('asking')
   failed.worked()
   failed(new Error('away'))
   time += 20_000

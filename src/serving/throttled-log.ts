@@ -13,7 +13,7 @@ const longest = 600_000
 /** What did not fail for so long has worked meanwhile. */
 const quiet = 60_000
 
-export function openComplaints(log: Pick<Logger, 'info' | 'warn' | 'error'>, now: () => number): Complaints {
+export function openThrottledLog(log: Pick<Logger, 'info' | 'warn' | 'error'>, now: () => number): Complaints {
   return what => {
     let message = ''
     let failed = Number.NEGATIVE_INFINITY

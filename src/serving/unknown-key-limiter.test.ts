@@ -3,11 +3,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { openGuard } from './unknown-key-limiter.ts'
+import { openUnknownKeyLimiter } from './unknown-key-limiter.ts'
 
 test('after 20 unknown keys in 5 minutes an address waits, until the first of them is 5 minutes old', () => {
   let time = 0
-  const guard = openGuard({ now: () => time })
+  const guard = openUnknownKeyLimiter({ now: () => time })
   for (let n = 0; n < 20; n++) {
     assert.equal(guard.mayTry('a'), true)
     guard.failed('a')
@@ -28,7 +28,7 @@ test('after 20 unknown keys in 5 minutes an address waits, until the first of th
 })
 
 test('who speaks for many others may fail as many times as often, and no more', () => {
-  const guard = openGuard({ now: () => 0, limit: 2 })
+  const guard = openUnknownKeyLimiter({ now: () => 0, limit: 2 })
   for (let n = 0; n < 6; n++) {
     assert.equal(guard.mayTry('many'), true)
     guard.failed('many', 3)
@@ -37,7 +37,7 @@ test('who speaks for many others may fail as many times as often, and no more', 
 })
 
 test('what is exempt is counted and never refused', () => {
-  const guard = openGuard({ now: () => 0 })
+  const guard = openUnknownKeyLimiter({ now: () => 0 })
   const loopback = guard.addressOf({ headers: {}, socket: { remoteAddress: '127.0.0.1' } } as never)
   for (let n = 0; n < 100; n++) guard.failed(loopback)
   assert.equal(guard.mayTry(loopback), true)
@@ -45,14 +45,14 @@ test('what is exempt is counted and never refused', () => {
 })
 
 test('a limit of 0 switches it off', () => {
-  const guard = openGuard({ now: () => 0, limit: 0 })
+  const guard = openUnknownKeyLimiter({ now: () => 0, limit: 0 })
   for (let n = 0; n < 100; n++) guard.failed('a')
   assert.equal(guard.mayTry('a'), true)
 })
 
 test('it remembers so many addresses at most, and forgets those whose window has passed', () => {
   let time = 0
-  const guard = openGuard({ now: () => time, limit: 2, most: 100 })
+  const guard = openUnknownKeyLimiter({ now: () => time, limit: 2, most: 100 })
   for (let n = 0; n < 1000; n++) {
     guard.failed(`a${n}`)
     guard.failed('busy')
@@ -73,7 +73,7 @@ test('it refuses exactly when a naive count of the window says so (2,000 histori
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 5 }), fc.array(step, { maxLength: 60 }), (limit, steps) => {
       let time = 0
-      const guard = openGuard({ now: () => time, limit, window: 1000 })
+      const guard = openUnknownKeyLimiter({ now: () => time, limit, window: 1000 })
       const history: { address: string; at: number }[] = []
       for (const { wait, address } of steps) {
         time += wait

@@ -4,7 +4,7 @@ import { tooManyGuesses } from '../api/errors.ts'
 import { type Addresses, openAddresses } from './client-address.ts'
 import type { Request } from './exchange.ts'
 
-export interface Guard extends Pick<Addresses, 'sourcesOf'> {
+export interface UnknownKeyLimiter extends Pick<Addresses, 'sourcesOf'> {
   /** What a request's failures are counted under; '' is exempt. */
   addressOf(request: Pick<Request, 'headers' | 'socket'>): string
   /** Whether a request with an unknown key is to be told so; false: 429, and nothing is counted against it. */
@@ -17,7 +17,7 @@ export interface Guard extends Pick<Addresses, 'sourcesOf'> {
 }
 
 /** Throws 429 that says how long to wait. */
-export function checkGuess(guard: Pick<Guard, 'mayTry' | 'secondsLeft'>, address: string): void {
+export function checkGuess(guard: Pick<UnknownKeyLimiter, 'mayTry' | 'secondsLeft'>, address: string): void {
   if (!guard.mayTry(address)) throw tooManyGuesses(guard.secondsLeft(address))
 }
 
@@ -34,7 +34,7 @@ export type GuardOptions = {
 /** Times of an address' last failures, as many as it may have: a ring. */
 type Failures = { readonly times: Float64Array; next: number; newest: number }
 
-export function openGuard(options: GuardOptions): Guard {
+export function openUnknownKeyLimiter(options: GuardOptions): UnknownKeyLimiter {
   const { now, limit = 20, window = 300_000, trustedProxies = [], most = 10_000 } = options
   const addresses = openAddresses(trustedProxies)
   const known = new Map<string, Failures>()

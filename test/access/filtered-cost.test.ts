@@ -7,7 +7,7 @@ import type { Caller } from '../../src/api/caller.ts'
 import type { Kind } from '../../src/api/kind.ts'
 import type { Resource } from '../../src/api/object.ts'
 import type { ListOptions } from '../../src/api/resources.ts'
-import { type House, openHouse } from '../../src/apiserver/build.ts'
+import { type ApiServer, buildApiServer } from '../../src/apiserver/build.ts'
 import { OwnedAccessKey } from '../../src/kinds/owned-access-key.ts'
 import { ProjectSecret } from '../../src/kinds/project-secret.ts'
 import { ClusterRole, ClusterRoleBinding, RoleBinding } from '../../src/kinds/rbac.ts'
@@ -22,17 +22,17 @@ const handful = 40
 
 describe('20,000 objects of others and a few of the caller', () => {
   let storage: Storage
-  let house: House
+  let apiServer: ApiServer
   before(async () => {
     storage = await openStorage({ engine: 'memory', directory: '', now: Date.now })
-    house = openHouse({
+    apiServer = buildApiServer({
       storage,
       keys: [{ id: 'test', key: randomBytes(32) }],
       now: Date.now,
       failed: (_, error) => assert.fail(String(error)),
     })
-    await house.ready
-    const { inside } = house.registry
+    await apiServer.ready
+    const { inside } = apiServer.registry
     const create = (kind: Kind, namespace: string, name: string, rest: object) =>
       inside.create(kind, namespace, { metadata: { name }, ...rest })
     await create(Team, '', 'web', { spec: { users: ['eve'], owner: { user: 'eve' } } })
@@ -72,7 +72,7 @@ describe('20,000 objects of others and a few of the caller', () => {
       })
   })
   after(async () => {
-    house.stop()
+    apiServer.stop()
     await storage.close()
   })
 
@@ -84,7 +84,7 @@ describe('20,000 objects of others and a few of the caller', () => {
   /** A selection as a request gets it, whose evaluations are counted. */
   const counted = (kind: Kind, verb: string, caller: Caller) => {
     const target = { group: kind.group, resource: kind.plural, namespace: '' }
-    const verdict = house.authorizer.authorize(caller, { verb, target })
+    const verdict = apiServer.authorizer.authorize(caller, { verb, target })
     assert.ok(verdict.answer === 'only')
     const count = { evaluated: 0 }
     const only = (object: Resource) => {
@@ -94,7 +94,7 @@ describe('20,000 objects of others and a few of the caller', () => {
     return { count, selection: { only, among: verdict.among } }
   }
   const namesOf = async (kind: Kind, options: ListOptions, caller = eve()) => {
-    const { items } = await house.registry.as(caller).list(kind, options)
+    const { items } = await apiServer.registry.as(caller).list(kind, options)
     return items.map(({ ref }) => ref.name).sort()
   }
 
@@ -133,7 +133,7 @@ describe('20,000 objects of others and a few of the caller', () => {
       again = callback
       return () => {}
     }
-    const resources = house.registry.as(eve())
+    const resources = apiServer.registry.as(eve())
     const { resourceVersion } = await resources.list(SharedSecret, { ...selection, limit: 1 })
     const resumed = await resources.watch(SharedSecret, { ...selection, resourceVersion })
     resumed.stop()
@@ -141,8 +141,8 @@ describe('20,000 objects of others and a few of the caller', () => {
     assert.equal((await watch.next())?.length, 5)
     const next = watch.next()
     const binding = { namespace: '', name: 'one-name-for-eve' }
-    const unsubscribe = house.rightsChanged(() => again())
-    await house.registry.inside.delete(ClusterRoleBinding, binding)
+    const unsubscribe = apiServer.rightsChanged(() => again())
+    await apiServer.registry.inside.delete(ClusterRoleBinding, binding)
     const [event] = (await next) ?? []
     unsubscribe()
     assert.deepEqual([event?.type, event?.document.ref.name], ['DELETED', 's7'])

@@ -7,7 +7,7 @@ import { ApiError } from '../../src/api/errors.ts'
 import type { Kind } from '../../src/api/kind.ts'
 import type { Json, JsonObject } from '../../src/api/object.ts'
 import type { Document, ListOptions, Resources, Selection, Watch } from '../../src/api/resources.ts'
-import type { House } from '../../src/apiserver/build.ts'
+import type { ApiServer } from '../../src/apiserver/build.ts'
 import { kinds as allKinds } from '../../src/kinds/index.ts'
 import { OwnedAccessKey } from '../../src/kinds/owned-access-key.ts'
 import { ProjectSecret } from '../../src/kinds/project-secret.ts'
@@ -23,14 +23,14 @@ const seed = Number(process.env['FILTERED_SEED'] ?? Date.now() % 1e9)
 const label = ({ object, ref }: Document) => `${ref.namespace}/${ref.name}@${object.metadata.resourceVersion}`
 
 /** What a request of this caller may see of a kind, by the permissions of now; undefined: all of it, or nothing. */
-function selectionOf(house: House, authorization: string, { group, plural }: Kind, verb: string) {
-  const caller = callerOf(house, authorization)
+function selectionOf(apiServer: ApiServer, authorization: string, { group, plural }: Kind, verb: string) {
+  const caller = callerOf(apiServer, authorization)
   if (!caller) return undefined
-  const verdict = house.authorizer.authorize(caller, { verb, target: { group, resource: plural, namespace: '' } })
+  const verdict = apiServer.authorizer.authorize(caller, { verb, target: { group, resource: plural, namespace: '' } })
   return verdict.answer === 'only' ? { caller, only: verdict.filter, among: verdict.among } : undefined
 }
 
-function callerOf({ authenticate }: House, authorization: string): Caller | undefined {
+function callerOf({ authenticate }: ApiServer, authorization: string): Caller | undefined {
   try {
     return authenticate(authorization, true)
   } catch (error) {
@@ -64,7 +64,7 @@ function readingsOf(kind: Kind, versions: readonly string[]): ListOptions[] {
 }
 
 /** Changes that decide who sees what: owners, access entries, members, roles, bindings; and objects that come and go. */
-async function change({ registry: { inside } }: House, die: Dice): Promise<void> {
+async function change({ registry: { inside } }: ApiServer, die: Dice): Promise<void> {
   const secret = die.pick([SharedSecret, ProjectSecret])
   const ref = { namespace: die.pick(['p-web', 'p-ops']), name: die.pick(['one', 'two', 'three']) }
   const owner = die.chance(0.5) ? { user: die.pick(users), team: null } : { user: null, team: die.pick(teamNames) }
@@ -119,41 +119,41 @@ const settle = async () => {
 
 async function inWorlds(
   many: number,
-  check: (house: House, keys: readonly string[], die: Dice, at: string) => Promise<void>,
+  check: (apiServer: ApiServer, keys: readonly string[], die: Dice, at: string) => Promise<void>,
 ): Promise<void> {
   for (let index = 0; index < many; index++) {
     const die = dice(seed + index)
-    const { house, storage, secrets } = await build(makeWorld(die))
+    const { apiServer, storage, secrets } = await build(makeWorld(die))
     const keys = [...secrets.values()].map(key => `Bearer ${key}`)
-    await check(house, keys, die, `seed ${seed}, world ${index}`)
-    house.stop()
+    await check(apiServer, keys, die, `seed ${seed}, world ${index}`)
+    apiServer.stop()
     await storage.close()
   }
 }
 
 test('a filtered list shows what an evaluation of every object shows, in every way to read it', async context => {
   const count = { lists: 0, indexed: 0, shown: 0 }
-  await inWorlds(worlds, async (house, keys, die, at) => {
-    const { inside } = house.registry
+  await inWorlds(worlds, async (apiServer, keys, die, at) => {
+    const { inside } = apiServer.registry
     const versions: string[] = []
     for (let step = 0; step < 12; step++) {
-      await change(house, die)
+      await change(apiServer, die)
       if (step % 5 === 0) versions.push((await inside.list(Team)).resourceVersion)
     }
     await settle()
     for (const [index, authorization] of keys.entries())
       for (const kind of kinds) {
         const verb = die.pick(['list', 'watch'])
-        const seen = selectionOf(house, authorization, kind, verb)
+        const seen = selectionOf(apiServer, authorization, kind, verb)
         if (!seen) continue
         const { caller, only, among } = seen
-        const resources = house.registry.as(caller)
+        const resources = apiServer.registry.as(caller)
         if (among()) count.indexed++
         const all = (await inside.list(kind)).items
         const { group, plural: resource } = kind
         const allowed = all.filter(({ ref }) =>
           ['get', verb].some(
-            one => house.authorizer.judge(caller, { verb: one, target: { group, resource, ...ref } }).allowed,
+            one => apiServer.authorizer.judge(caller, { verb: one, target: { group, resource, ...ref } }).allowed,
           ),
         )
         const newest = await resources.list(kind, { only, among })
@@ -175,7 +175,7 @@ test('a filtered list shows what an evaluation of every object shows, in every w
 })
 
 test('a filtered watch follows every change to what a list shows', async () => {
-  await inWorlds(worlds, async (house, keys, die, at) => {
+  await inWorlds(worlds, async (apiServer, keys, die, at) => {
     const watched: {
       readonly what: string
       readonly kind: Kind
@@ -185,15 +185,15 @@ test('a filtered watch follows every change to what a list shows', async () => {
     }[] = []
     const [authorization = ''] = keys
     for (const kind of kinds) {
-      const seen = selectionOf(house, authorization, kind, 'watch')
+      const seen = selectionOf(apiServer, authorization, kind, 'watch')
       if (!seen) continue
-      const now = () => selectionOf(house, authorization, kind, 'watch')
+      const now = () => selectionOf(apiServer, authorization, kind, 'watch')
       const selection: Selection = {
         only: object => now()?.only(object) ?? false,
         among: () => now()?.among(),
-        refilter: house.rightsChanged,
+        refilter: apiServer.rightsChanged,
       }
-      const resources = house.registry.as(seen.caller)
+      const resources = apiServer.registry.as(seen.caller)
       const watch = await resources.watch(kind, { ...selection, resourceVersion: '0' })
       watched.push({ what: `${at}, ${kind.plural}`, kind, authorization, watch, shown: new Map() })
     }
@@ -208,15 +208,15 @@ test('a filtered watch follows every change to what a list shows', async () => {
         }
     })
     for (let step = 0; step < 12; step++) {
-      await change(house, die)
+      await change(apiServer, die)
       if (die.chance(0.5)) await settle()
     }
     await settle()
     for (const { kind, shown, what } of watched) {
-      const seen = selectionOf(house, authorization, kind, 'watch')
+      const seen = selectionOf(apiServer, authorization, kind, 'watch')
       // Permission for the whole kind, or none at all, is another kind of watch: the server ends this one.
       if (!seen) continue
-      const { items } = await house.registry.as(seen.caller).list(kind, { only: seen.only })
+      const { items } = await apiServer.registry.as(seen.caller).list(kind, { only: seen.only })
       assert.deepEqual([...shown.values()].sort(), items.map(label).sort(), what)
     }
     for (const { watch } of watched) watch.stop()

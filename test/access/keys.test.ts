@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { systemCaller } from '../../src/api/caller.ts'
-import { openHouse } from '../../src/apiserver/build.ts'
+import { buildApiServer } from '../../src/apiserver/build.ts'
 import { OwnedAccessKey } from '../../src/kinds/owned-access-key.ts'
 import { TokenReview } from '../../src/kinds/subject-reviews.ts'
 import { openStorage } from '../../src/storage/index.ts'
@@ -15,23 +15,23 @@ async function open(maxKeyTTL?: number) {
   const clock = { now: Date.parse('2026-01-01T00:00:00Z') }
   const now = () => clock.now
   const storage = await openStorage({ engine: 'memory', directory: '', now })
-  const house = openHouse({
+  const apiServer = buildApiServer({
     storage,
     keys: [{ id: 'test', key: randomBytes(32) }],
     now,
     failed: (_, error) => assert.fail(String(error)),
     ...(maxKeyTTL ? { maxKeyTTL } : {}),
   })
-  await house.ready
+  await apiServer.ready
   return {
-    house,
+    apiServer,
     forward: (seconds: number) => {
       clock.now += seconds * 1000
     },
     /** A key of the administrator, made by the server itself or by the administrator. */
     make: async (spec: object, by: 'server' | 'admin' = 'server') => {
       const admin = { identity: 'User' as const, username: 'admin', groups: ['system:authenticated'] }
-      const resources = house.registry.as(by === 'server' ? systemCaller : admin)
+      const resources = apiServer.registry.as(by === 'server' ? systemCaller : admin)
       const { object } = await resources.create(OwnedAccessKey, '', {
         metadata: { generateName: 'k-' },
         spec: { user: 'admin', ...spec },
@@ -39,16 +39,16 @@ async function open(maxKeyTTL?: number) {
       return { name: object.metadata.name, header: `Bearer ${(object.spec as { key: string }).key}` }
     },
     close: async () => {
-      house.stop()
+      apiServer.stop()
       await storage.close()
     },
   }
 }
 
 test('whoever uses a key in the last tenth of its life is told, once an hour, in days and then in hours', async () => {
-  const { house, forward, make, close } = await open()
+  const { apiServer, forward, make, close } = await open()
   const { name, header } = await make({ ttl: 30 * day })
-  const told = () => house.warningFor(house.authenticate(header) as never)
+  const told = () => apiServer.warningFor(apiServer.authenticate(header) as never)
   assert.equal(told(), undefined)
   forward(26.9 * day)
   assert.equal(told(), undefined)
@@ -63,59 +63,59 @@ test('whoever uses a key in the last tenth of its life is told, once an hour, in
 })
 
 test('short-lived keys and keys that live on by being used are not announced', async () => {
-  const { house, forward, make, close } = await open()
+  const { apiServer, forward, make, close } = await open()
   const short = await make({ ttl: 3600 })
   const sliding = await make({ ttl: 10 * day, ttlAfterLastActivity: true })
   forward(3500)
   for (const { header } of [short, sliding])
-    assert.equal(house.warningFor(house.authenticate(header) as never), undefined)
+    assert.equal(apiServer.warningFor(apiServer.authenticate(header) as never), undefined)
   await close()
 })
 
 test('a key ends when its ttl is over, from its creation or from its last use', async () => {
-  const { house, forward, make, close } = await open()
+  const { apiServer, forward, make, close } = await open()
   const fixed = await make({ ttl: 100 })
   const sliding = await make({ ttl: 100, ttlAfterLastActivity: true })
   forward(99)
-  for (const { header } of [fixed, sliding]) assert.equal(house.authenticate(header)?.username, 'admin')
+  for (const { header } of [fixed, sliding]) assert.equal(apiServer.authenticate(header)?.username, 'admin')
   forward(2)
-  assert.throws(() => house.authenticate(fixed.header), { message: 'access key expired' })
-  assert.equal(house.authenticate(sliding.header)?.username, 'admin')
+  assert.throws(() => apiServer.authenticate(fixed.header), { message: 'access key expired' })
+  assert.equal(apiServer.authenticate(sliding.header)?.username, 'admin')
   forward(101)
-  assert.throws(() => house.authenticate(sliding.header), { message: 'access key expired' })
+  assert.throws(() => apiServer.authenticate(sliding.header), { message: 'access key expired' })
   await close()
 })
 
 test('auth.maxKeyTTL refuses longer and endless keys, and ends those that are there already', async () => {
-  const { house, forward, make, close } = await open(7 * day)
+  const { apiServer, forward, make, close } = await open(7 * day)
   await assert.rejects(make({}, 'admin'), { code: 422 })
   await assert.rejects(make({ ttl: 8 * day }, 'admin'), { code: 422 })
   await make({ ttl: 7 * day }, 'admin')
   const endless = await make({})
   forward(7 * day - 1)
-  assert.equal(house.authenticate(endless.header)?.username, 'admin')
+  assert.equal(apiServer.authenticate(endless.header)?.username, 'admin')
   forward(2)
-  assert.throws(() => house.authenticate(endless.header), { message: 'access key expired' })
+  assert.throws(() => apiServer.authenticate(endless.header), { message: 'access key expired' })
   await close()
 })
 
 test('what a connection sent before lets nothing else in, and not even itself once the key is gone', async () => {
-  const { house, make, close } = await open()
+  const { apiServer, make, close } = await open()
   const connection = {}
   const [one, other] = [await make({}), await make({})]
-  const keyOf = (header: string) => house.authenticate(header, false, connection)?.key
+  const keyOf = (header: string) => apiServer.authenticate(header, false, connection)?.key
   assert.deepEqual([keyOf(one.header), keyOf(other.header), keyOf(one.header)], [one.name, other.name, one.name])
   for (const header of [`${one.header}x`, one.header.slice(0, -1), one.header.toLowerCase(), 'Bearer ', 'Basic x'])
     assert.throws(() => keyOf(header), { code: 401 }, header)
-  await house.inside.delete(OwnedAccessKey, { namespace: '', name: one.name ?? '' })
+  await apiServer.inside.delete(OwnedAccessKey, { namespace: '', name: one.name ?? '' })
   assert.throws(() => keyOf(one.header), { message: 'access key was deleted' })
   assert.equal(keyOf(other.header), other.name)
   await close()
 })
 
 test('a review of a key says when it ends, by its ttl, its last use or the overlap after a rotation (D33)', async () => {
-  const { house, forward, make, close } = await open()
-  const resources = house.registry.as(systemCaller)
+  const { apiServer, forward, make, close } = await open()
+  const resources = apiServer.registry.as(systemCaller)
   const endsIn = async (header: string) => {
     const { object } = await resources.create(TokenReview, '', { spec: { token: header.slice(7) } })
     const { user } = object.status as { user?: { extra?: { [name: string]: string[] } } }
@@ -132,7 +132,7 @@ test('a review of a key says when it ends, by its ttl, its last use or the overl
     '100',
   ])
   forward(40)
-  house.authenticate(sliding.header)
+  apiServer.authenticate(sliding.header)
   assert.deepEqual(await Promise.all([brief, sliding].map(one => endsIn(one.header))), ['60', '100'])
   await resources.act(OwnedAccessKey, { namespace: '', name: lasting.name ?? '' }, 'rotate', {
     spec: { overlapSeconds: 30 },

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { ApiError } from '../../src/api/errors.ts'
 import type { Question } from '../../src/api/kind.ts'
 import type { Judgement } from '../../src/api/permissions.ts'
-import type { House } from '../../src/apiserver/build.ts'
+import type { ApiServer } from '../../src/apiserver/build.ts'
 import { type Ask, mayDo } from './evaluator.ts'
 import { build, type Dice, dice, makeWorld, ours, spaces, teamNames, verbs } from './worlds.ts'
 
@@ -38,7 +38,7 @@ function makeAsk(die: Dice): Ask {
 }
 
 /** As a request is judged: a key that is not let in may do nothing. */
-function judge({ authenticate, authorizer }: House, authorization: string, question: Question): Judgement {
+function judge({ authenticate, authorizer }: ApiServer, authorization: string, question: Question): Judgement {
   try {
     return authorizer.judge(authenticate(authorization), question)
   } catch (error) {
@@ -53,7 +53,7 @@ test(`two evaluators agree on ${worlds * asksPerWorld} random requests, at least
   for (let index = 0; index < worlds; index++) {
     const die = dice(seed + index)
     const world = makeWorld(die)
-    const { house, storage, secrets } = await build(world)
+    const { apiServer, storage, secrets } = await build(world)
     for (let each = 0; each < asksPerWorld; each++) {
       const key = die.pick(world.keys)
       const ask = makeAsk(die)
@@ -65,7 +65,7 @@ test(`two evaluators agree on ${worlds * asksPerWorld} random requests, at least
       }
       const { verb, sub, name, group, resource, namespace } = ask
       const target = { group, resource, namespace, ...(name ? { name } : {}), ...(sub ? { subresource: sub } : {}) }
-      const actual = judge(house, `Bearer ${secrets.get(key.name)}`, { verb, target })
+      const actual = judge(apiServer, `Bearer ${secrets.get(key.name)}`, { verb, target })
       assert.equal(
         actual.allowed,
         expected,
@@ -73,7 +73,7 @@ test(`two evaluators agree on ${worlds * asksPerWorld} random requests, at least
       )
       count[actual.allowed ? 'allowed' : 'denied']++
     }
-    house.stop()
+    apiServer.stop()
     await storage.close()
   }
   const share = count.allowed / (count.allowed + count.denied)

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import type { JsonObject } from '../../src/api/object.ts'
-import { openHouse } from '../../src/apiserver/build.ts'
+import { buildApiServer } from '../../src/apiserver/build.ts'
 import { OwnedAccessKey } from '../../src/kinds/owned-access-key.ts'
 import { ProjectSecret } from '../../src/kinds/project-secret.ts'
 import { ClusterRole, ClusterRoleBinding, Role, RoleBinding } from '../../src/kinds/rbac.ts'
@@ -152,14 +152,14 @@ const scopeSpec = (scope: Scope): JsonObject => ({
 
 export async function build(world: World) {
   const storage = await openStorage({ engine: 'memory', directory: '', now: Date.now })
-  const house = openHouse({
+  const apiServer = buildApiServer({
     storage,
     keys: [{ id: 'test', key: randomBytes(32) }],
     now: Date.now,
     failed: (_, error) => assert.fail(String(error)),
   })
-  await house.ready
-  const inside = house.registry.inside
+  await apiServer.ready
+  const inside = apiServer.registry.inside
   const api = 'rbac.authorization.k8s.io'
   const secrets = new Map<string, string>()
   await Promise.all([
@@ -193,5 +193,5 @@ export async function build(world: World) {
       secrets.set(name, (object.spec as { key: string }).key)
     }),
   ])
-  return { house, storage, secrets }
+  return { apiServer, storage, secrets }
 }

@@ -7,7 +7,7 @@ import type { JsonObject } from '../../src/api/object.ts'
 import { prefix } from '../../src/api/paths.ts'
 import { integer, struct, text } from '../../src/api/schema.ts'
 import { kinds } from '../../src/kinds/index.ts'
-import { openFront, openHouse } from '../support/in-process.ts'
+import { buildApiServer, openFront } from '../support/in-process.ts'
 import { kindSuite } from './kind.ts'
 import { Widget } from './resources/widget.ts'
 
@@ -40,8 +40,8 @@ test('a kind is one record: routes, discovery, OpenAPI, Table, watch and apply f
     columns: [{ name: 'Power', type: 'integer', description: 'Strength.', value: o => o.spec?.power as number }],
     sample: { apiVersion: 'management.platform.sh/v1', kind: 'Gadget', metadata: { name: 'g' }, spec: { power: 1 } },
   })
-  const house = await openHouse({ onlyKinds: [...kinds, Gadget] })
-  const front = await openFront(house)
+  const apiServer = await buildApiServer({ onlyKinds: [...kinds, Gadget] })
+  const front = await openFront(apiServer)
   const base = `${front.url}${prefix}`
   const root = '/apis/management.platform.sh/v1'
   const objects = `${root}/namespaces/web/gadgets`
@@ -89,6 +89,6 @@ test('a kind is one record: routes, discovery, OpenAPI, Table, watch and apply f
     assert.equal((await ask(`${objects}/a`, { method: 'DELETE' })).code, 200)
   } finally {
     await front.close()
-    await house.close()
+    await apiServer.close()
   }
 })

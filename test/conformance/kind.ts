@@ -11,23 +11,23 @@ import type { Resources } from '../../src/api/resources.ts'
 import type { Schema } from '../../src/api/schema.ts'
 import { connect } from '../../src/client/connect.ts'
 import { schemaName } from '../../src/http/openapi-schemas.ts'
-import { type Front, type House, openFront, openHouse } from '../support/in-process.ts'
+import { type ApiServer, buildApiServer, type Front, openFront } from '../support/in-process.ts'
 
 const tableType = 'application/json;as=Table;v=v1;g=meta.k8s.io'
 
 export function kindSuite(kind: Kind, more: readonly Kind[] = []): void {
   describe(`kind ${kind.kind}`, { timeout: 20_000 }, () => {
-    let house: House & { readonly kinds: readonly Kind[] }
+    let apiServer: ApiServer & { readonly kinds: readonly Kind[] }
     let front: Front
     let resources: Resources
     before(async () => {
-      house = await openHouse({ kinds: more })
-      front = await openFront(house)
+      apiServer = await buildApiServer({ kinds: more })
+      front = await openFront(apiServer)
       resources = connect({ url: front.url, key: 'any', fetch: (url, init) => fetch(url, init) })
     })
     after(async () => {
       await front.close()
-      await house.close()
+      await apiServer.close()
     })
     const page = async (path: string, accept = 'application/json') => {
       const response = await fetch(`${front.url}${prefix}${path}`, { headers: { accept } })

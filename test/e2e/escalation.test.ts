@@ -129,9 +129,9 @@ describe('a check fails when', () => {
   }
   /** As the server itself. */
   async function relabel(kind: Kind, ref: Ref, labels: Words): Promise<void> {
-    const { object } = await prover.rig.house.opened.get(kind, ref)
+    const { object } = await prover.rig.apiServer.opened.get(kind, ref)
     const next = { ...object, metadata: { ...object.metadata, labels } }
-    await prover.rig.house.opened.update(kind, ref, next as unknown as Json)
+    await prover.rig.apiServer.opened.update(kind, ref, next as unknown as Json)
   }
   const isBroken = (invariant: Invariant) => (error: unknown) => {
     assert.ok(error instanceof Violation, String(error))
@@ -144,7 +144,7 @@ describe('a check fails when', () => {
     const subjects = [{ apiGroup: rbac, kind: 'User', name: 'eve' }]
     return breaks('conservation', {
       tamper: () =>
-        prover.rig.house.inside.create(ClusterRoleBinding, '', { metadata: { name: 'b0' }, roleRef, subjects }),
+        prover.rig.apiServer.inside.create(ClusterRoleBinding, '', { metadata: { name: 'b0' }, roleRef, subjects }),
     })
   })
 
@@ -176,7 +176,7 @@ describe('a check fails when', () => {
       cause: 'request',
       outcome: { accepted: true },
       tamper: () =>
-        prover.rig.house.inside.create(OwnedAccessKey, '', { metadata: { name: 'k3' }, spec: { user: 'eve' } }),
+        prover.rig.apiServer.inside.create(OwnedAccessKey, '', { metadata: { name: 'k3' }, spec: { user: 'eve' } }),
     })
   })
 
@@ -199,7 +199,7 @@ describe('a check fails when', () => {
       body: { spec: {} },
     } as const
     assert.ok((await prover.perform(minted)).accepted)
-    const { inside } = prover.rig.house
+    const { inside } = prover.rig.apiServer
     await breaks('tokens', {
       cause: 'request',
       tamper: async () => {
@@ -213,7 +213,7 @@ describe('a check fails when', () => {
 
   test('an object vanishes, changes, or gets a reserved label', async () => {
     const role = { namespace: '', name: 'platform-viewer' }
-    const { inside } = prover.rig.house
+    const { inside } = prover.rig.apiServer
     await breaks('objects', { tamper: () => relabel(ClusterRole, role, { mine: 'yes' }) })
     const step = { kind: kinds.ClusterRole, name: role.name, method: 'merge' } as const
     const written = { step, known: { allowed: true }, cause: 'request', outcome: { accepted: true } } as const
@@ -236,9 +236,9 @@ describe('a check fails when', () => {
       cause: 'request',
       outcome: { accepted: true },
       tamper: async () => {
-        const { object } = await prover.rig.house.opened.get(ProjectSecret, at)
+        const { object } = await prover.rig.apiServer.opened.get(ProjectSecret, at)
         const access = [{ verbs: ['get'], users: ['bob'] }]
-        await prover.rig.house.opened.update(ProjectSecret, at, {
+        await prover.rig.apiServer.opened.update(ProjectSecret, at, {
           ...object,
           spec: { ...object.spec, access },
         } as never)

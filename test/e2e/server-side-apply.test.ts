@@ -8,7 +8,7 @@ import { applyMergePatch } from '../../src/api/merge-patch.ts'
 import type { Json, JsonObject } from '../../src/api/object.ts'
 import { prefix } from '../../src/api/paths.ts'
 import { list, mapList, setOf, struct, text } from '../../src/api/schema.ts'
-import { type Front, type House, openFront, openHouse } from '../support/in-process.ts'
+import { type ApiServer, buildApiServer, type Front, openFront } from '../support/in-process.ts'
 
 type Request = {
   readonly verb: 'create' | 'update' | 'merge' | 'json' | 'apply'
@@ -67,15 +67,15 @@ const collection = '/apis/management.platform.sh/v1/teams'
 type Answer = { readonly code: number; readonly body: JsonObject }
 
 describe('server-side apply answers over HTTP as a real kube-apiserver did (wire §1.14)', { timeout: 30_000 }, () => {
-  let house: House & { readonly kinds: readonly Kind[] }
+  let apiServer: ApiServer & { readonly kinds: readonly Kind[] }
   let front: Front
   before(async () => {
-    house = await openHouse({ onlyKinds: [Team] })
-    front = await openFront(house)
+    apiServer = await buildApiServer({ onlyKinds: [Team] })
+    front = await openFront(apiServer)
   })
   after(async () => {
     await front.close()
-    await house.close()
+    await apiServer.close()
   })
 
   async function send(method: string, path: string, options: { type?: string; body?: Json } = {}): Promise<Answer> {

@@ -19,12 +19,12 @@ import type { Backend, Timeouts } from '../../src/gateway/proxy/backend.ts'
 import { isGatewayPath } from '../../src/gateway/proxy/routes.ts'
 import { TokenRevocation } from '../../src/kinds/token-revocation.ts'
 import { openAudit } from '../../src/serving/audit.ts'
-import { openFairLimits } from '../../src/serving/inflight-limits.ts'
+import { openInflightLimits } from '../../src/serving/inflight-limits.ts'
 import { type Listener, listenHttp, listenHttps } from '../../src/serving/listener.ts'
 import type { CertificateSource } from '../../src/serving/tls.ts'
-import { openGuard } from '../../src/serving/unknown-key-limiter.ts'
+import { openUnknownKeyLimiter } from '../../src/serving/unknown-key-limiter.ts'
 import type { Dial } from '../../src/transport/transport.ts'
-import { openHouse } from '../support/in-process.ts'
+import { buildApiServer } from '../support/in-process.ts'
 
 const issuer = 'https://issuer.test'
 
@@ -101,7 +101,7 @@ export async function openTestGateway(options: Options): Promise<TestGateway> {
   const { privateJwk, publicJwk } = makeKeys()
   const privateKey = (await importJWK(privateJwk, 'ES256', { extractable: true })) as CryptoKey
   const published = [publicJwk]
-  const house = await openHouse({ clock: { now: Date.now, forward: () => {} } })
+  const apiServer = await buildApiServer({ clock: { now: Date.now, forward: () => {} } })
   const now = options.now ?? Date.now
   const keySet = openKeySet({
     fetch: async () => ({ keys: [...published] }) as Json,
@@ -109,7 +109,7 @@ export async function openTestGateway(options: Options): Promise<TestGateway> {
     failed: () => {},
     atMostEvery: 20,
   })
-  const guard = openGuard({
+  const guard = openUnknownKeyLimiter({
     now,
     limit: options.guesses ?? 0,
     trustedProxies: options.behindProxy ? ['127.0.0.1'] : [],
@@ -128,9 +128,9 @@ export async function openTestGateway(options: Options): Promise<TestGateway> {
   const used: string[] = []
   const broken: string[] = []
   const state = { feedAge: 0 }
-  const isBlind = () => state.feedAge > 900_000
+  const isFeedStale = () => state.feedAge > 900_000
   const revocations: Revocations = openRevocations({
-    resources: house.resources,
+    resources: apiServer.resources,
     kind: TokenRevocation,
     now,
     isNear: true,
@@ -139,7 +139,7 @@ export async function openTestGateway(options: Options): Promise<TestGateway> {
   })
   const streams: Streams = openStreams({
     revocations: () => revocations,
-    isBlind,
+    isFeedStale,
     isCurrent: credentials.isCurrent,
     now,
   })
@@ -171,9 +171,9 @@ export async function openTestGateway(options: Options): Promise<TestGateway> {
     }),
     credentials,
     revocations,
-    whyBlind: () => (isBlind() ? 'the gateway has not heard from the service' : undefined),
+    staleFeedReason: () => (isFeedStale() ? 'the gateway has not heard from the service' : undefined),
     streams,
-    limits: openFairLimits({ most: { read: most, write: most, watch: most }, share: 1, rate: 0, burst: 0, now }),
+    limits: openInflightLimits({ most: { read: most, write: most, watch: most }, share: 1, rate: 0, burst: 0, now }),
     guard,
     audit: openAudit({ policy, sink, hash: () => 'hash', now, sourcesOf: guard.sourcesOf, counted: () => {} }),
     used: uid => void used.push(uid),
@@ -206,7 +206,7 @@ export async function openTestGateway(options: Options): Promise<TestGateway> {
     sign: (claims = claimsFor(), header = {}) =>
       new SignJWT(claims as never).setProtectedHeader({ alg: 'ES256', typ: 'JWT', kid, ...header }).sign(privateKey),
     async revoke(spec) {
-      await house.resources.create(TokenRevocation, '', { spec } as Json)
+      await apiServer.resources.create(TokenRevocation, '', { spec } as Json)
     },
     get feedAge() {
       return state.feedAge
@@ -221,7 +221,7 @@ export async function openTestGateway(options: Options): Promise<TestGateway> {
       await listener.close(0)
       agent.destroy()
       await backend.close()
-      await house.close()
+      await apiServer.close()
     },
   }
 }

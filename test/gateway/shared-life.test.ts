@@ -7,7 +7,7 @@ import { type AddressInfo, connect as connectTcp, createServer as createTcp, typ
 import { afterEach, describe, test } from 'node:test'
 import { createServer as createTls } from 'node:tls'
 import type { Connect } from '../../src/gateway/proxy/connections.ts'
-import { type Place, takePlace } from '../../src/gateway/proxy/http2-pool.ts'
+import { acquireStream, type Place } from '../../src/gateway/proxy/http2-pool.ts'
 import { issueCertificate, makeAuthority } from '../../src/serving/certificate.ts'
 import { openDial } from '../../src/transport/transport.ts'
 import { eventually } from '../support/wire.ts'
@@ -81,7 +81,7 @@ async function wayTo(cluster: Server) {
   const silence = () => {
     for (const socket of held) socket.unpipe().pause()
   }
-  return { take: (more = {}) => takePlace(tapped, { ...wanted, ...more }), dial, sockets, silence }
+  return { take: (more = {}) => acquireStream(tapped, { ...wanted, ...more }), dial, sockets, silence }
 }
 
 function listen(place: Place | undefined) {

@@ -7,7 +7,7 @@ import { createServer as createHttps } from 'node:https'
 import { type AddressInfo, connect as connectTcp, createServer as createTcp, type Socket } from 'node:net'
 import { describe, test } from 'node:test'
 import { createServer as createTls } from 'node:tls'
-import { takePlace } from '../../src/gateway/proxy/http2-pool.ts'
+import { acquireStream } from '../../src/gateway/proxy/http2-pool.ts'
 import { makeAuthority } from '../../src/serving/certificate.ts'
 import { frame } from '../support/http2-frames.ts'
 import { eventually } from '../support/wire.ts'
@@ -170,7 +170,7 @@ describe('watches that share a connection', () => {
     assert.ok(share)
     const outcome = async (code: number) => {
       status = code
-      const place = await takePlace(share, { server: cluster.url, connectWithin: 10_000, isFresh: false, retired })
+      const place = await acquireStream(share, { server: cluster.url, connectWithin: 10_000, isFresh: false, retired })
       return new Promise<string>(resolve => {
         const nothing = () => {}
         const failed = () => resolve('broken')
@@ -266,7 +266,7 @@ describe('watches that share a connection', () => {
     closing.push(() => dial.retire())
     const { share, retired } = await dial.now()
     assert.ok(share)
-    const place = await takePlace(share, { server, connectWithin: 10_000, isFresh: false, retired })
+    const place = await acquireStream(share, { server, connectWithin: 10_000, isFresh: false, retired })
     const told: string[] = []
     await new Promise<void>((resolve, reject) =>
       place?.ask(
@@ -300,7 +300,7 @@ describe('watches that share a connection', () => {
     const server = `https://127.0.0.1:${(between.address() as AddressInfo).port}`
     const { share } = await dialTo(server).now()
     assert.ok(share)
-    const place = await takePlace(share, { server, connectWithin: 10_000, isFresh: false, askEvery: 100 })
+    const place = await acquireStream(share, { server, connectWithin: 10_000, isFresh: false, askEvery: 100 })
     const failed = new Promise<Error>(resolve => {
       const nothing = () => {}
       place?.ask({ ':path': '/' }, { head: nothing, data: nothing, end: nothing, failed: resolve })

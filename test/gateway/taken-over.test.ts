@@ -5,16 +5,16 @@ import { after, before, test } from 'node:test'
 import type { Json } from '../../src/api/object.ts'
 import { openRevocations, type Revocations } from '../../src/gateway/auth/revocations.ts'
 import { TokenRevocation } from '../../src/kinds/token-revocation.ts'
-import { openHouse } from '../support/in-process.ts'
+import { buildApiServer } from '../support/in-process.ts'
 import { eventually } from '../support/wire.ts'
 
-let house: Awaited<ReturnType<typeof openHouse>>
+let apiServer: Awaited<ReturnType<typeof buildApiServer>>
 before(async () => {
-  house = await openHouse({ clock: { now: Date.now, forward: () => {} } })
+  apiServer = await buildApiServer({ clock: { now: Date.now, forward: () => {} } })
 })
-after(() => house.close())
+after(() => apiServer.close())
 
-const follow = (places?: Revocations['places'], at = house) =>
+const follow = (places?: Revocations['places'], at = apiServer) =>
   openRevocations({
     resources: at.resources,
     kind: TokenRevocation,
@@ -24,7 +24,7 @@ const follow = (places?: Revocations['places'], at = house) =>
     ...(places ? { places } : {}),
   })
 const revoke = async (user: string) => {
-  const { object } = await house.resources.create(TokenRevocation, '', { spec: { users: [user] } } as Json)
+  const { object } = await apiServer.resources.create(TokenRevocation, '', { spec: { users: [user] } } as Json)
   return { namespace: '', name: object.metadata.name ?? '' }
 }
 /** Of a key that was asked about when so much had been heard. */
@@ -45,7 +45,7 @@ test('what was heard before keeps its place, and what comes later comes behind i
   const others = [await revoke('bob'), await revoke('eve')]
   await eventually('all are heard', async () => first.order === 3)
   const [ada, mia] = [keyOf('ada', first.order), keyOf('mia', first.order)]
-  for (const ref of others) await house.resources.delete(TokenRevocation, ref, {})
+  for (const ref of others) await apiServer.resources.delete(TokenRevocation, ref, {})
   await eventually('they are gone', async () => first.size === 1)
 
   const second = follow(first.places)
@@ -61,7 +61,7 @@ test('what was heard before keeps its place, and what comes later comes behind i
 })
 
 test('places of what is there no more are forgotten, whoever had heard of it', async () => {
-  const elsewhere = await openHouse({ clock: { now: Date.now, forward: () => {} } })
+  const elsewhere = await buildApiServer({ clock: { now: Date.now, forward: () => {} } })
   const first = follow()
   await first.ready
   await revoke('nia')

@@ -21,7 +21,7 @@ import { loadConfig } from '../../src/vcluster/config/config.ts'
 import { parseExpression } from '../../src/vcluster/patch/expression.ts'
 import { checkPatches } from '../../src/vcluster/patch/patch.ts'
 import { PathError, parsePath as parsePatchPath } from '../../src/vcluster/patch/path.ts'
-import { openHouse } from '../support/in-process.ts'
+import { buildApiServer } from '../support/in-process.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: any class of errors
 type ErrorClass = new (...args: any[]) => Error
@@ -56,12 +56,12 @@ const gateway =
 
 /** They open things of their own: a house that has one team. */
 export async function openShapes(): Promise<{ readonly [name: string]: Shape }> {
-  const house = await openHouse()
+  const apiServer = await buildApiServer()
   const key = await webcrypto.subtle.importKey('jwk', publicKey, { name: 'ECDSA', namedCurve: 'P-256' }, true, [
     'verify',
   ])
   const verifying = { issuer: 'https://issuer', audience: 'a', now: () => now() * 1000, keyOf: async () => key }
-  await house.resources.create(Team, '', teamValue)
+  await apiServer.resources.create(Team, '', teamValue)
   const at = { namespace: '', name: 'a' }
   const jsonOf = (text: string) => readJson(text).value
   const patch =
@@ -116,18 +116,18 @@ export async function openShapes(): Promise<{ readonly [name: string]: Shape }> 
     create: {
       seeds: [team],
       may: [DecodeError, ApiError],
-      read: text => house.resources.create(Team, '', jsonOf(text), { dryRun: true }),
+      read: text => apiServer.resources.create(Team, '', jsonOf(text), { dryRun: true }),
     },
     update: {
       seeds: [team],
       may: [DecodeError, ApiError],
-      read: text => house.resources.update(Team, at, jsonOf(text), { dryRun: true }),
+      read: text => apiServer.resources.update(Team, at, jsonOf(text), { dryRun: true }),
     },
     apply: {
       seeds: [team],
       may: [DecodeError, ApiError],
       read: text =>
-        house.resources.patch(
+        apiServer.resources.patch(
           Team,
           at,
           { type: 'apply', body: jsonOf(text), force: true },

@@ -3,10 +3,10 @@
 
 import { prefix } from '../../src/api/paths.ts'
 import { clusterKinds } from '../../src/vcluster/sync/kinds.ts'
-import { openFront, openHouse } from './in-process.ts'
+import { buildApiServer, openFront } from './in-process.ts'
 
 const [, , directory = '', port = '0'] = process.argv
 const clock = { now: Date.now, forward: () => {} }
-const house = await openHouse({ kinds: clusterKinds, clock, engine: 'sqlite', directory })
-const front = await openFront(house, undefined, Number(port))
+const apiServer = await buildApiServer({ kinds: clusterKinds, clock, engine: 'sqlite', directory })
+const front = await openFront(apiServer, undefined, Number(port))
 console.log(`cluster: ${front.url}${prefix}`)

@@ -10,7 +10,7 @@ import { connect } from '../../src/client/connect.ts'
 import type { Access } from '../../src/transport/cluster-config.ts'
 import { openTransport } from '../../src/transport/transport.ts'
 import { clusterKinds, Endpoints, type EndpointsObject, Service } from '../../src/vcluster/sync/kinds.ts'
-import { openFront, openHouse } from './in-process.ts'
+import { buildApiServer, openFront } from './in-process.ts'
 import { type KubeBinaries, type KubeCluster, kubeBinaries, kubeNamespaces, startKube } from './kube-cluster.ts'
 import { kubeconfigOf } from './kubeconfig.ts'
 
@@ -59,8 +59,8 @@ async function empty(resources: Resources, kind: Kind, namespace: string): Promi
 export async function openCluster(): Promise<Cluster> {
   if (kubeBinaries) return openKube(kubeBinaries)
   const clock = { now: Date.now, forward: () => {} }
-  const house = await openHouse({ kinds: clusterKinds, clock })
-  const front = await openFront(house)
+  const apiServer = await buildApiServer({ kinds: clusterKinds, clock })
+  const front = await openFront(apiServer)
   const server = `${front.url}${prefix}`
   const { resources, close } = reachWith({ server, namespace: 'default', insecure: false })
   return {
@@ -70,7 +70,7 @@ export async function openCluster(): Promise<Cluster> {
     async close() {
       close()
       await front.close()
-      await house.close()
+      await apiServer.close()
     },
   }
 }

@@ -8,7 +8,7 @@ import { isIP } from 'node:net'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { prefix } from '../../src/api/paths.ts'
-import { openFront, openHouse } from './in-process.ts'
+import { buildApiServer, openFront } from './in-process.ts'
 import { kubeKinds, withoutLeftEndpoints } from './like-kube.ts'
 
 /** A real one would try for a while, and end. */
@@ -35,8 +35,8 @@ export async function serveApi(flag: (name: string) => string, refuse: Refuse): 
   const directory = await directoryOfEtcd(flag('etcd-servers'), refuse)
 
   const clock = { now: Date.now, forward: () => {} }
-  const house = await openHouse({ kinds: kubeKinds, clock, engine: 'sqlite', directory })
-  const front = await openFront({ ...house, as: caller => withoutLeftEndpoints(house.as(caller)) })
+  const apiServer = await buildApiServer({ kinds: kubeKinds, clock, engine: 'sqlite', directory })
+  const front = await openFront({ ...apiServer, as: caller => withoutLeftEndpoints(apiServer.as(caller)) })
   const namespaces = openNamespaces(join(directory, 'namespaces'))
   /** Real ones say so a while after they listen, and refuse some things until then. */
   let asked = 0

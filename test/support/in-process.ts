@@ -15,21 +15,21 @@ import { openKeyBook } from '../../src/auth/authn/access-key-index.ts'
 import type { Issuer } from '../../src/auth/tokens/issuer.ts'
 import { connect } from '../../src/client/connect.ts'
 import { startGarbageCollector } from '../../src/controllers/garbage-collector.ts'
-import { openPages } from '../../src/http/non-resource-routes.ts'
+import { openRoutes } from '../../src/http/non-resource-routes.ts'
 import { requestHandler, type ServerOptions } from '../../src/http/server.ts'
 import { kinds as ownKinds } from '../../src/kinds/index.ts'
 import { openRegistry, type Registry } from '../../src/registry/registry.ts'
 import { openAudit } from '../../src/serving/audit.ts'
-import { type FairLimits, openFairLimits } from '../../src/serving/inflight-limits.ts'
+import { type InflightLimits, openInflightLimits } from '../../src/serving/inflight-limits.ts'
 import { listenHttp } from '../../src/serving/listener.ts'
 import { openMetrics } from '../../src/serving/metrics.ts'
-import { openGuard } from '../../src/serving/unknown-key-limiter.ts'
+import { openUnknownKeyLimiter } from '../../src/serving/unknown-key-limiter.ts'
 import { openSealer, SealError } from '../../src/storage/encryption.ts'
 import { openMemoryStore } from '../../src/storage/memory.ts'
 import { openSqliteStore } from '../../src/storage/sqlite/store.ts'
 import type { Store } from '../../src/storage/store.ts'
 
-export type HouseOptions = {
+export type BuildOptions = {
   readonly engine?: 'memory' | 'sqlite'
   /** Besides the server's own kinds. */
   readonly kinds?: readonly Kind[]
@@ -49,7 +49,7 @@ export type HouseOptions = {
 
 export type Clock = { now(): number; forward(seconds: number): void }
 
-export type House = {
+export type ApiServer = {
   readonly clock: Clock
   readonly store: Store
   /** As the administrator. */
@@ -85,7 +85,9 @@ const admin: Caller = {
 /** History of a minute, and no more: moving the clock and writing makes what came before too old. */
 export const historySeconds = 60
 
-export async function openHouse(options: HouseOptions = {}): Promise<House & { readonly kinds: readonly Kind[] }> {
+export async function buildApiServer(
+  options: BuildOptions = {},
+): Promise<ApiServer & { readonly kinds: readonly Kind[] }> {
   const kinds = options.onlyKinds ?? [...ownKinds, ...(options.kinds ?? [])]
   const clock = options.clock ?? movableClock()
   const { store, forget } = await openStore(options.engine ?? 'memory', clock, options.directory)
@@ -186,19 +188,19 @@ const openDoor = {
   judge: () => ({ allowed: true, reason: '' }),
 } as unknown as ServerOptions['access']['authorizer']
 
-export type Front = { readonly url: string; readonly limits: FairLimits; close(): Promise<void> }
+export type Front = { readonly url: string; readonly limits: InflightLimits; close(): Promise<void> }
 
 /** The real HTTP front before a house, on loopback; whoever comes is the caller. */
 export async function openFront(
-  house: House & { readonly kinds: readonly Kind[] },
+  apiServer: ApiServer & { readonly kinds: readonly Kind[] },
   caller: Caller = admin,
   port = 0,
 ): Promise<Front> {
   const ending = new AbortController()
   const metrics = openMetrics()
-  const { now } = house.clock
-  const limits = openFairLimits({ most: { read: 400, write: 400, watch: 400 }, share: 1, rate: 0, burst: 0, now })
-  const guard = openGuard({ now })
+  const { now } = apiServer.clock
+  const limits = openInflightLimits({ most: { read: 400, write: 400, watch: 400 }, share: 1, rate: 0, burst: 0, now })
+  const guard = openUnknownKeyLimiter({ now })
   const sink = {
     write: () => true,
     failure: undefined,
@@ -210,7 +212,7 @@ export async function openFront(
   const audit = openAudit({ policy, sink, hash: () => '', now, sourcesOf: guard.sourcesOf, counted: () => {} })
   const checks = { livez: [], readyz: [] }
   const handle = requestHandler({
-    kinds: house.kinds,
+    kinds: apiServer.kinds,
     access: {
       authenticate: () => caller,
       authorizer: openDoor,
@@ -220,11 +222,11 @@ export async function openFront(
       warningFor: () => undefined,
       ownKey: () => undefined,
     },
-    resourcesFor: house.as,
-    reachVersion: house.reachVersion,
-    indexed: house.indexed,
+    resourcesFor: apiServer.as,
+    reachVersion: apiServer.reachVersion,
+    indexed: apiServer.indexed,
     noteRead: () => {},
-    ...openPages({ kinds: house.kinds, checks, metrics, now: house.clock.now, version: 'test', issuer }),
+    ...openRoutes({ kinds: apiServer.kinds, checks, metrics, now: apiServer.clock.now, version: 'test', issuer }),
     limits,
     turns: () => undefined,
     refuseUnaudited: false,
@@ -249,16 +251,16 @@ export async function openFront(
 
 /** The same house seen through the client and the HTTP front. */
 export async function openRemoteHouse(
-  options: HouseOptions = {},
-): Promise<House & { readonly kinds: readonly Kind[] }> {
-  const house = await openHouse(options)
-  const front = await openFront(house)
+  options: BuildOptions = {},
+): Promise<ApiServer & { readonly kinds: readonly Kind[] }> {
+  const apiServer = await buildApiServer(options)
+  const front = await openFront(apiServer)
   return {
-    ...house,
+    ...apiServer,
     resources: connect({ url: front.url, key: 'any', fetch: (url, init) => fetch(url, init) }),
     async close() {
       await front.close()
-      await house.close()
+      await apiServer.close()
     },
   }
 }

@@ -11,7 +11,7 @@ import type { Resources, Watch } from '../../src/api/resources.ts'
 import { type EndpointSync, startEndpointSync } from '../../src/vcluster/sync/endpoints-controller.ts'
 import { clusterKinds, Endpoints, type EndpointsObject, Service } from '../../src/vcluster/sync/kinds.ts'
 import { endpoints, service, until } from '../support/cluster.ts'
-import { openHouse } from '../support/in-process.ts'
+import { buildApiServer } from '../support/in-process.ts'
 
 const rounds = Number(process.env['SYNC_FAULT_ROUNDS'] ?? 6)
 const roundMs = 800
@@ -141,8 +141,8 @@ async function run(seed: string): Promise<void> {
   const roll = dice(seed)
   const clock = { now: Date.now, forward: () => {} }
   const [virtual, host] = await Promise.all([
-    openHouse({ kinds: clusterKinds, clock }),
-    openHouse({ kinds: clusterKinds, clock }),
+    buildApiServer({ kinds: clusterKinds, clock }),
+    buildApiServer({ kinds: clusterKinds, clock }),
   ])
   const sides = { v: virtual.resources, h: host.resources }
   const weathers: Weather[] = [0, 1].map(() => ({ faults: 8, isAway: false, watches: new Set() }))

@@ -7,7 +7,7 @@ import { ApiError } from '../../src/api/errors.ts'
 import type { Resources } from '../../src/api/resources.ts'
 import { Lease } from '../../src/vcluster/sync/kinds.ts'
 import { holdLease } from '../../src/vcluster/sync/leader-election.ts'
-import { openHouse } from '../support/in-process.ts'
+import { buildApiServer } from '../support/in-process.ts'
 
 const at = { namespace: 'team', name: 'vcluster-sync-vc' }
 
@@ -47,10 +47,10 @@ function clockwork() {
 }
 
 async function open() {
-  const house = await openHouse({ kinds: [Lease] })
+  const apiServer = await buildApiServer({ kinds: [Lease] })
   const clock = clockwork()
   const leading = new Set<string>()
-  const start = (identity: string, skew = 0, resources: Resources = house.resources) => {
+  const start = (identity: string, skew = 0, resources: Resources = apiServer.resources) => {
     const ending = new AbortController()
     const ended = holdLease(
       {
@@ -74,12 +74,12 @@ async function open() {
       await ended
     }
   }
-  const holder = async () => (await house.resources.get(Lease, at)).object.spec?.['holderIdentity']
-  return { house, clock, leading, start, holder }
+  const holder = async () => (await apiServer.resources.get(Lease, at)).object.spec?.['holderIdentity']
+  return { apiServer, clock, leading, start, holder }
 }
 
 test('one leads; when it is told to stop it lets the lease go, and another takes it at once', async () => {
-  const { house, clock, leading, start, holder } = await open()
+  const { apiServer, clock, leading, start, holder } = await open()
   const stops = [start('a'), start('b', 5 * 3600_000), start('c', -5 * 3600_000)]
   await clock.forward(60_000)
   assert.equal(leading.size, 1)
@@ -90,7 +90,7 @@ test('one leads; when it is told to stop it lets the lease go, and another takes
   assert.equal(leading.size, 1)
   assert.notEqual([...leading][0], first)
   for (const stop of stops) await stop()
-  await house.close()
+  await apiServer.close()
 })
 
 for (const [how, fail] of [
@@ -99,12 +99,12 @@ for (const [how, fail] of [
   ['because nobody answers', (clock: Clock) => clock.wait(30_000, new AbortController().signal)],
 ] as const)
   test(`one that cannot renew ${how} gives up before another may take over: never do two lead`, async () => {
-    const { house, clock, leading, start } = await open()
+    const { apiServer, clock, leading, start } = await open()
     let isAway = false
     const flaky: Resources = {
-      ...house.resources,
+      ...apiServer.resources,
       get: async (...args) => {
-        if (!isAway) return house.resources.get(...args)
+        if (!isAway) return apiServer.resources.get(...args)
         await fail(clock)
         throw new ApiError(503, '', 'away')
       },
@@ -127,5 +127,5 @@ for (const [how, fail] of [
     assert.deepEqual([...leading], ['b'])
     await stop()
     await other()
-    await house.close()
+    await apiServer.close()
   })

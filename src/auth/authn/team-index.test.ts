@@ -2,12 +2,12 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { openHouse } from '../../../test/support/in-process.ts'
+import { buildApiServer } from '../../../test/support/in-process.ts'
 import { Team } from '../../kinds/team.ts'
 import { openTeams } from './team-index.ts'
 
 test('the other name of a team is known whatever its labels and annotations are called (D23)', async () => {
-  const house = await openHouse()
+  const apiServer = await buildApiServer()
   const marked = { username: 'web' }
   const made: [string, object][] = [
     ['web', { metadata: { annotations: marked }, spec: { username: 'shop' } }],
@@ -16,9 +16,9 @@ test('the other name of a team is known whatever its labels and annotations are 
     ['marked', { metadata: { annotations: { username: 'else', note: '"username":"marked"' } }, spec: {} }],
   ]
   for (const [name, { metadata, spec }] of made as [string, { metadata?: object; spec: object }][])
-    await house.resources.create(Team, '', { metadata: { name, ...metadata }, spec } as never)
+    await apiServer.resources.create(Team, '', { metadata: { name, ...metadata }, spec } as never)
   const teams = openTeams({
-    resources: house.inside,
+    resources: apiServer.inside,
     look: () => undefined,
     changed: () => {},
     failed: error => assert.fail(String(error)),
@@ -27,14 +27,14 @@ test('the other name of a team is known whatever its labels and annotations are 
   assert.deepEqual([teams.withUsername('shop'), teams.withUsername('store')], ['web', 'web2'])
   assert.ok(![...teams.all()].some(({ name }) => name === 'plain'), 'one that says nothing about anybody is not kept')
   teams.stop()
-  await house.close()
+  await apiServer.close()
 })
 
 test('a write of a team tells of it only when somebody may have won or lost something, and moves only whom it concerns', async () => {
-  const house = await openHouse()
+  const apiServer = await buildApiServer()
   const told: { readonly roles: boolean }[] = []
   const teams = openTeams({
-    resources: house.inside,
+    resources: apiServer.inside,
     look: () => undefined,
     changed: what => told.push(what),
     failed: error => assert.fail(String(error)),
@@ -42,11 +42,11 @@ test('a write of a team tells of it only when somebody may have won or lost some
   await teams.ready
   const at = { namespace: '', name: 'web' }
   const merge = async (spec: object) => {
-    await house.resources.patch(Team, at, { type: 'merge', body: { spec } as never })
+    await apiServer.resources.patch(Team, at, { type: 'merge', body: { spec } as never })
     return told.splice(0)
   }
   const versions = () => [teams.versionOf('ada'), teams.versionOf('bob')]
-  await house.resources.create(Team, '', { metadata: { name: 'web' }, spec: { users: ['ada'] } } as never)
+  await apiServer.resources.create(Team, '', { metadata: { name: 'web' }, spec: { users: ['ada'] } } as never)
   assert.equal(told.splice(0).length, 1)
   const before = versions()
 
@@ -62,12 +62,12 @@ test('a write of a team tells of it only when somebody may have won or lost some
   assert.notEqual(ada, before[0], 'who left is another')
   assert.notEqual(bob, before[1], 'who came is another')
 
-  await house.resources.create(Team, '', { metadata: { name: 'api' }, spec: { users: ['eve'] } } as never)
+  await apiServer.resources.create(Team, '', { metadata: { name: 'api' }, spec: { users: ['eve'] } } as never)
   assert.deepEqual(versions(), [ada, bob])
   told.splice(0)
 
   assert.deepEqual(await merge({ groups: ['devs'] }), [{ groups: true, roles: false }])
   assert.ok(teams.versionOf('ada') !== ada && teams.versionOf('bob') !== bob, 'anybody may be in a group')
   teams.stop()
-  await house.close()
+  await apiServer.close()
 })

@@ -17,7 +17,7 @@ import { teamOfGroup, teamUidsOf } from '../../kinds/team-uids.ts'
 import { startInformer } from '../../reconcile/informer.ts'
 import { type Reach, reachOf } from './rbac-reach.ts'
 import { indexRules, isAbout, type PolicyRule, type RuleIndex } from './rbac-rules.ts'
-import { type Holder, openHeld } from './rule-cache.ts'
+import { type Holder, openRuleCache } from './rule-cache.ts'
 
 /** A role that somebody holds through a binding; `namespace` '' is everywhere. `because` says so in words. */
 export type Grant = {
@@ -87,8 +87,8 @@ export type RbacOptions = {
 export function openRbac({ resources, teamRoles, teamUid, changed, failed }: RbacOptions): Rbac {
   const roles = new Map<string, StoredRole>()
   const compiled = new Map<string, readonly PolicyRule[]>()
-  const held = openHeld<RuleIndex<Grant>>(teamUid)
-  const reached = openHeld<Reach>(teamUid)
+  const held = openRuleCache<RuleIndex<Grant>>(teamUid)
+  const reached = openRuleCache<Reach>(teamUid)
   const forget = () => {
     held.forget()
     reached.forget()

@@ -8,7 +8,7 @@ type Spaces<T> = Map<string, T>
 const mostHolders = 10_000
 
 /** All keys of one user share it: there may be very many of them. */
-export function openHeld<T>(teamUid: (team: string) => string | undefined): {
+export function openRuleCache<T>(teamUid: (team: string) => string | undefined): {
   of(holder: Holder): Spaces<T>
   forget(): void
 } {

@@ -101,7 +101,7 @@ export function openTrust(first: GatewayConfig, { file, io, failed, changed }: T
       age: () => held.keySet.age(),
     },
     revocations: {
-      whyNot: principal => estranged(held, principal) ?? held.revocations.whyNot(principal),
+      whyNot: principal => issuerChanged(held, principal) ?? held.revocations.whyNot(principal),
       get order() {
         return held.revocations.order
       },
@@ -184,7 +184,7 @@ export function openTrust(first: GatewayConfig, { file, io, failed, changed }: T
 }
 
 /** Whose word is not asked for any more cannot take it back either: so it does not count. */
-function estranged({ issuer, service }: Held, { jti, from }: Principal): string | undefined {
+function issuerChanged({ issuer, service }: Held, { jti, from }: Principal): string | undefined {
   if (jti === undefined) return from === service.url ? undefined : 'another service is asked about access keys now'
   return from === issuer ? undefined : 'its issuer is not the one of this gateway any more'
 }

@@ -35,7 +35,7 @@ async function askAround({ config, accesses }: LoadedSetup, { file, io }: Ways, 
 }
 
 /** What `--check` would tell of them, for one that runs: of most of it clients would hear, and its operator not. */
-export async function tellAround(file: string, io: Io, log: Pick<Logger, 'warn' | 'error'>): Promise<void> {
+export async function logPreflight(file: string, io: Io, log: Pick<Logger, 'warn' | 'error'>): Promise<void> {
   const told: Told = { problems: [], warnings: [], away: [] }
   try {
     await askAround(openSetupLoader(file, true, io).load(), { file, io }, told)

@@ -84,7 +84,7 @@ test('the file that has changed is named, and until it is used the gateway does 
     keySet: { age: () => 0 },
     revocations: { age: () => 0 },
     reloads: setup.reloads,
-    whyBlind: () => undefined,
+    staleFeedReason: () => undefined,
     leaving: new AbortController().signal,
     now: Date.now,
   }).readyz.find(({ name }) => name === 'config')

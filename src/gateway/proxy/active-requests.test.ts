@@ -23,7 +23,7 @@ async function ended(renew: () => Promise<Principal>) {
   let asked = 0
   const streams = openStreams({
     revocations: () => undefined,
-    isBlind: () => false,
+    isFeedStale: () => false,
     isCurrent: () => true,
     now: () => 1000,
   })

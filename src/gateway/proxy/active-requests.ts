@@ -31,7 +31,7 @@ export type Underway = {
 export type StreamsOptions = {
   readonly revocations: () => Pick<Revocations, 'whyNot'> | undefined
   /** Whether nothing is known of revocations for so long that nothing may go on. */
-  readonly isBlind: () => boolean
+  readonly isFeedStale: () => boolean
   /** Whether those that are believed now have judged them. */
   readonly isCurrent: (principal: Principal) => boolean
   readonly now: () => number
@@ -44,7 +44,7 @@ const askAgainAfter = 250
 
 type One = Pick<Underway, 'isLong' | 'cut' | 'renew'> & { principal: Principal; isAsking: boolean }
 
-export function openStreams({ revocations, isBlind, isCurrent, now }: StreamsOptions): Streams {
+export function openStreams({ revocations, isFeedStale, isCurrent, now }: StreamsOptions): Streams {
   const under = new Set<One>()
   let count = 0
   const cut = (one: One, why: ApiError) => {
@@ -52,7 +52,7 @@ export function openStreams({ revocations, isBlind, isCurrent, now }: StreamsOpt
     end(one, why)
   }
   const look = () => {
-    const blind = isBlind()
+    const blind = isFeedStale()
     const known = revocations()
     for (const one of under) {
       const why = known?.whyNot(one.principal)

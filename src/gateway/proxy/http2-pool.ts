@@ -51,7 +51,7 @@ type Pool = {
 const pools = new WeakMap<Connect, Pool>()
 
 /** undefined: the cluster does not speak HTTP/2, or ends what it is asked by it. Rejects where it cannot be reached. */
-export async function takePlace(share: Connect, wanted: Wanted): Promise<Place | undefined> {
+export async function acquireStream(share: Connect, wanted: Wanted): Promise<Place | undefined> {
   const pool = poolOf(share, wanted.retired)
   let mayUse = !wanted.isFresh
   for (let inVain = 0; inVain < mostInVain; ) {

@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http'
 import { breakOff } from '../../serving/abort-response.ts'
 import { type Ready, redirected, refusedUs, tooLate } from './backend.ts'
 import { ask, type Call, type Connect, type Listening } from './connections.ts'
-import { takePlace } from './http2-pool.ts'
+import { acquireStream } from './http2-pool.ts'
 import { begin, openPassing, type Passing, type Sent } from './response-relay.ts'
 import { countStream, openPace } from './slow-client-timeout.ts'
 import { Failed, failure } from './upstream-error.ts'
@@ -104,7 +104,7 @@ async function share(forwarding: Forwarding, ready: Ready, isFresh: boolean): Pr
   if (!headers) return undefined
   const isGone = () => exchange.closed || exchange.response.headersSent
   const wanted = { server: backend.server, connectWithin: timeouts.connect, isFresh, retired: ready.retired }
-  const place = await takePlace(ready.share, { ...wanted, isGone }).catch(error => {
+  const place = await acquireStream(ready.share, { ...wanted, isGone }).catch(error => {
     throw failure(forwarding, error as Error, { isStale: false, isConnected: false })
   })
   if (isGone()) {

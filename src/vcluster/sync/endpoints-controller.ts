@@ -12,7 +12,7 @@ import { type Trouble, TroubleError, withCondition } from './condition.ts'
 import { openEvents } from './events.ts'
 import { Endpoints, type EndpointsObject, Service, type ServiceObject } from './kinds.ts'
 import { type Plan, type PlanTools, planEndpoints, type State, type Write } from './plan.ts'
-import { openTurns } from './rewrite-backoff.ts'
+import { openFairness } from './rewrite-backoff.ts'
 import { startLanes } from './sharded-queue.ts'
 import { virtualRefOf } from './sync-annotations.ts'
 import { hostRefOf } from './translate.ts'
@@ -86,13 +86,13 @@ export function startEndpointSync(options: SyncOptions): EndpointSync {
   const waiting = new Map<string, Set<string>>()
   /** Names that have to be looked at again as they are now. */
   const again = new Set<string>()
-  const turns = openTurns(options.ticks)
+  const turns = openFairness(options.ticks)
   let isReady = false
 
   /** Who failed while a side was away need not wait for what its failures earned it, now or the next time. */
   const tryAgain = () => {
     for (const [name, { error }] of work.failing) {
-      if (!(error instanceof TroubleError)) work.forgive(name)
+      if (!(error instanceof TroubleError)) work.resetBackoff(name)
       add(name)
     }
   }

@@ -14,7 +14,7 @@ export interface Turns {
 const atOnce = 3
 const slowest = 30_000
 
-export function openTurns(ticks: () => number): Turns {
+export function openFairness(ticks: () => number): Turns {
   const turns = new Map<string, Turn>()
   return {
     early(name, version) {

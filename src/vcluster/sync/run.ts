@@ -6,7 +6,7 @@ import { hostname } from 'node:os'
 import { setTimeout } from 'node:timers/promises'
 import pino from 'pino'
 import { ApiError } from '../../api/errors.ts'
-import { toldToStop } from '../../serving/shutdown-signal.ts'
+import { shutdownSignal } from '../../serving/shutdown-signal.ts'
 import { servePages } from '../../serving/status-listener.ts'
 import type { EndpointSync } from './endpoints-controller.ts'
 import { toldOf } from './failure.ts'
@@ -22,7 +22,7 @@ export async function runSync(opened: Opened): Promise<number> {
   const { asked, config, io } = opened
   const log = pino({ level: asked['log-level'], base: null }, pino.destination({ fd: 2, sync: false }))
   const ending = new AbortController()
-  void toldToStop().then(() => ending.abort())
+  void shutdownSignal().then(() => ending.abort())
   if (!config.sync.toHost.endpoints.enabled) log.warn('endpoint sync is off: there is nothing to do')
   let current: EndpointSync | undefined
   const { metrics, observer, failed, trouble } = observeSync(() => current)

@@ -28,7 +28,7 @@ test('failures that are forgiven do not make the next one wait', { timeout: 20_0
   }
   assert.equal(lanes.failing.get('a')?.attempts, 12) // the next try is a minute away
   isAway = false
-  lanes.forgive('a')
+  lanes.resetBackoff('a')
   lanes.add('a')
   await lanes.idle()
   assert.equal(lanes.failing.get('a')?.attempts, 1)

@@ -16,7 +16,7 @@ export type LanesOptions = {
 export interface Lanes {
   add(name: string): void
   /** What a name has failed with so far makes it wait no longer, should it fail again. */
-  forgive(name: string): void
+  resetBackoff(name: string): void
   /** Names that wait or are worked on; those that wait for their next try do not count. */
   readonly depth: number
   /** Names whose last try failed. */
@@ -58,7 +58,7 @@ export function startLanes({ lanes, work, failed, random }: LanesOptions): Lanes
       pending.add(name)
       loops[laneOf(name, lanes)]?.add(name)
     },
-    forgive(name) {
+    resetBackoff(name) {
       const failure = failing.get(name)
       if (failure) failure.attempts = 0
     },

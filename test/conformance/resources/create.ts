@@ -36,7 +36,7 @@ const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{1
 
 export function createSuite(open: OpenHouse): void {
   describe('create', () => {
-    const house = useHouse(open)
+    const apiServer = useHouse(open)
 
     test('sets uid, creationTimestamp, generation, resourceVersion and managedFields, whatever a client sends for them (SPEC §2.2, wire §1.9)', async () => {
       const name = fresh()
@@ -52,8 +52,9 @@ export function createSuite(open: OpenHouse): void {
         },
         spec: { size: 1 },
       })
-      const { metadata, apiVersion, kind } = (await house().resources.create(Widget, '', body, { fieldManager: 'me' }))
-        .object
+      const { metadata, apiVersion, kind } = (
+        await apiServer().resources.create(Widget, '', body, { fieldManager: 'me' })
+      ).object
       const { uid = '', resourceVersion = '', managedFields, ...rest } = metadata
       assert.equal(apiVersion, 'management.platform.sh/v1')
       assert.equal(kind, 'Widget')
@@ -63,7 +64,7 @@ export function createSuite(open: OpenHouse): void {
         name,
         namespace: 'default',
         generation: 1,
-        creationTimestamp: timestamp(house().clock.now()),
+        creationTimestamp: timestamp(apiServer().clock.now()),
       })
       assert.deepEqual(plain(managedFields), [
         {
@@ -72,20 +73,20 @@ export function createSuite(open: OpenHouse): void {
           fieldsV1: { 'f:spec': { '.': {}, 'f:size': {} } },
           manager: 'me',
           operation: 'Update',
-          time: timestamp(house().clock.now()),
+          time: timestamp(apiServer().clock.now()),
         },
       ])
     })
 
     test('answers what get answers from then on (wire §1.9)', async () => {
-      const created = await house().resources.create(Widget, '', widget(fresh(), { spec: { note: 'ü 🙂' } }))
-      const got = await house().resources.get(Widget, { namespace: '', name: created.object.metadata.name ?? '' })
+      const created = await apiServer().resources.create(Widget, '', widget(fresh(), { spec: { note: 'ü 🙂' } }))
+      const got = await apiServer().resources.get(Widget, { namespace: '', name: created.object.metadata.name ?? '' })
       assert.deepEqual(plain(got.object), plain(created.object))
       assert.equal(Buffer.from(got.json).toString(), Buffer.from(created.json).toString())
     })
 
     test('infers kind and apiVersion, refuses another kind with 422 and another version with 400 (D24, wire §1.7)', async () => {
-      const { resources } = house()
+      const { resources } = apiServer()
       await refused(resources.create(Widget, '', json({ kind: 'Team', metadata: { name: 'x' } })), {
         code: 422,
         reason: 'Invalid',
@@ -101,7 +102,7 @@ export function createSuite(open: OpenHouse): void {
 
     test('refuses what is no object (wire §1.7)', async () => {
       for (const body of [[], 'text', 7, true])
-        await refused(house().resources.create(Widget, '', json(body)), {
+        await refused(apiServer().resources.create(Widget, '', json(body)), {
           code: 400,
           message: /^the object provided is unrecognized \(must be of type Widget\): /,
         })
@@ -109,8 +110,8 @@ export function createSuite(open: OpenHouse): void {
 
     test('answers 409 AlreadyExists for a name that is taken (wire §1.1)', async () => {
       const name = fresh()
-      await create(house(), name)
-      await refused(house().resources.create(Widget, '', widget(name)), {
+      await create(apiServer(), name)
+      await refused(apiServer().resources.create(Widget, '', widget(name)), {
         code: 409,
         reason: 'AlreadyExists',
         message: `widgets.management.platform.sh "${name}" already exists`,
@@ -120,9 +121,9 @@ export function createSuite(open: OpenHouse): void {
 
     test('says so when the one of that name is being deleted (wire §1.1)', async () => {
       const name = fresh()
-      await create(house(), name, { metadata: { finalizers: ['x.io/a'] } })
-      await house().resources.delete(Widget, { namespace: '', name })
-      await refused(house().resources.create(Widget, '', widget(name)), {
+      await create(apiServer(), name, { metadata: { finalizers: ['x.io/a'] } })
+      await apiServer().resources.delete(Widget, { namespace: '', name })
+      await refused(apiServer().resources.create(Widget, '', widget(name)), {
         code: 409,
         reason: 'AlreadyExists',
         message: `object is being deleted: widgets.management.platform.sh "${name}" already exists`,
@@ -130,7 +131,7 @@ export function createSuite(open: OpenHouse): void {
     })
 
     test('refuses a resourceVersion with 400 (wire §1.9)', async () => {
-      await refused(house().resources.create(Widget, '', widget('x', { metadata: { resourceVersion: '1' } })), {
+      await refused(apiServer().resources.create(Widget, '', widget('x', { metadata: { resourceVersion: '1' } })), {
         code: 400,
         reason: 'BadRequest',
         message: 'resourceVersion should not be set on objects to be created',
@@ -138,12 +139,12 @@ export function createSuite(open: OpenHouse): void {
     })
 
     test('ignores status (D9)', async () => {
-      const made = await create(house(), fresh(), { status: { phase: 'Done' } })
+      const made = await create(apiServer(), fresh(), { status: { phase: 'Done' } })
       assert.equal(made.status, undefined)
     })
 
     test('takes null for absent, in metadata, spec and below (wire §1.7)', async () => {
-      const { metadata, spec } = await create(house(), fresh(), {
+      const { metadata, spec } = await create(apiServer(), fresh(), {
         metadata: {
           creationTimestamp: null,
           labels: { a: null, b: 'c' },
@@ -158,32 +159,32 @@ export function createSuite(open: OpenHouse): void {
       assert.equal(metadata.finalizers, undefined)
       assert.deepEqual(plain(spec), { size: 2, settings: {} })
       assert.equal(
-        (await house().resources.create(Widget, '', json({ metadata: { name: fresh() }, spec: null }))).object.spec,
+        (await apiServer().resources.create(Widget, '', json({ metadata: { name: fresh() }, spec: null }))).object.spec,
         undefined,
       )
     })
 
     test('dryRun answers the object without resourceVersion, stores nothing, uses no revision, makes no event (wire §1.9)', async () => {
       const name = fresh()
-      await watching(house(), { resourceVersion: String(house().store.revision) }, async watch => {
-        const before = house().store.revision
-        const { metadata } = (await house().resources.create(Widget, '', widget(name), { dryRun: true })).object
+      await watching(apiServer(), { resourceVersion: String(apiServer().store.revision) }, async watch => {
+        const before = apiServer().store.revision
+        const { metadata } = (await apiServer().resources.create(Widget, '', widget(name), { dryRun: true })).object
         assert.match(metadata.uid ?? '', uuid)
-        assert.equal(metadata.creationTimestamp, timestamp(house().clock.now()))
+        assert.equal(metadata.creationTimestamp, timestamp(apiServer().clock.now()))
         assert.equal(metadata.resourceVersion, undefined)
-        assert.equal(house().store.revision, before)
-        assert.equal(await isThere(house().resources, Widget, { namespace: '', name }), false)
+        assert.equal(apiServer().store.revision, before)
+        assert.equal(await isThere(apiServer().resources, Widget, { namespace: '', name }), false)
         const marker = fresh('marker')
-        await create(house(), marker)
+        await create(apiServer(), marker)
         assert.deepEqual(spoken(await events(watch, 1)), [`ADDED ${marker}`])
       })
     })
 
     test('dryRun is refused where the create would be (wire §1.9)', async () => {
       const name = fresh()
-      await create(house(), name)
-      await refused(house().resources.create(Widget, '', widget(name), { dryRun: true }), { code: 409 })
-      await refused(house().resources.create(Widget, '', widget('Bad_Name'), { dryRun: true }), { code: 422 })
+      await create(apiServer(), name)
+      await refused(apiServer().resources.create(Widget, '', widget(name), { dryRun: true }), { code: 409 })
+      await refused(apiServer().resources.create(Widget, '', widget('Bad_Name'), { dryRun: true }), { code: 422 })
     })
 
     test('treats constructor and __proto__ as ordinary keys (D4)', async () => {
@@ -192,33 +193,34 @@ export function createSuite(open: OpenHouse): void {
       const body = JSON.parse(
         `{"metadata":{"name":"${name}","labels":{"constructor":"x"},"annotations":{"toString":"y"}},"spec":{"data":${data}}}`,
       )
-      await house().resources.create(SharedSecret, '', body)
-      const got = await read(house(), name, '', SharedSecret)
+      await apiServer().resources.create(SharedSecret, '', body)
+      const got = await read(apiServer(), name, '', SharedSecret)
       assert.equal(JSON.stringify(got.spec?.['data']), data)
       assert.equal(JSON.stringify(got.metadata.labels), '{"constructor":"x"}')
-      const { items } = await house().resources.list(SharedSecret, { labelSelector: 'constructor=x' })
+      const { items } = await apiServer().resources.list(SharedSecret, { labelSelector: 'constructor=x' })
       assert.equal(items.length, 1)
       assert.equal(({} as { polluted?: unknown })['polluted'], undefined)
       const settings = JSON.parse('{"__proto__":"1"}')
-      const made = await create(house(), fresh(), { spec: { settings } })
+      const made = await create(apiServer(), fresh(), { spec: { settings } })
       assert.equal(JSON.stringify(made.spec?.['settings']), '{"__proto__":"1"}')
     })
   })
 
   describe('create: names', () => {
-    const house = useHouse(open, { random: size => new Uint8Array(size) })
+    const apiServer = useHouse(open, { random: size => new Uint8Array(size) })
 
     test('generateName makes the name and stays in the object (SPEC §2.2, wire §1.9)', async () => {
-      const { metadata } = (await house().resources.create(Widget, '', json({ metadata: { generateName: 'gen-' } })))
-        .object
+      const { metadata } = (
+        await apiServer().resources.create(Widget, '', json({ metadata: { generateName: 'gen-' } }))
+      ).object
       assert.equal(metadata.name, 'gen-bbbbb')
       assert.equal(metadata.generateName, 'gen-')
     })
 
     test('answers 409 when the generated name is taken (SPEC §2.2, §7)', async () => {
       const body = json({ metadata: { generateName: 'twice-' } })
-      await house().resources.create(Widget, '', body)
-      const status = await refused(house().resources.create(Widget, '', body), {
+      await apiServer().resources.create(Widget, '', body)
+      const status = await refused(apiServer().resources.create(Widget, '', body), {
         code: 409,
         reason: 'AlreadyExists',
         message:
@@ -229,17 +231,17 @@ export function createSuite(open: OpenHouse): void {
 
     test('cuts a long prefix so that the suffix fits into 63 characters (SPEC §8)', async () => {
       const generateName = 'p'.repeat(70)
-      const { metadata } = (await house().resources.create(Widget, '', json({ metadata: { generateName } }))).object
+      const { metadata } = (await apiServer().resources.create(Widget, '', json({ metadata: { generateName } }))).object
       assert.equal(metadata.name, `${'p'.repeat(58)}bbbbb`)
     })
 
     test('a name given makes generateName idle (SPEC §2.2)', async () => {
       const name = fresh()
-      assert.equal((await create(house(), name, { metadata: { generateName: 'idle-' } })).metadata.name, name)
+      assert.equal((await create(apiServer(), name, { metadata: { generateName: 'idle-' } })).metadata.name, name)
     })
 
     test('needs name or generateName (D24, wire §1.9)', async () => {
-      await refused(house().resources.create(Widget, '', json({ metadata: {} })), {
+      await refused(apiServer().resources.create(Widget, '', json({ metadata: {} })), {
         code: 422,
         message:
           'Widget.management.platform.sh "" is invalid: metadata.name: Required value: name or generateName is required',
@@ -247,16 +249,19 @@ export function createSuite(open: OpenHouse): void {
     })
 
     test('the prefix follows the rules of names (SPEC §2.2)', async () => {
-      const status = await refused(house().resources.create(Widget, '', json({ metadata: { generateName: 'No_' } })), {
-        code: 422,
-      })
+      const status = await refused(
+        apiServer().resources.create(Widget, '', json({ metadata: { generateName: 'No_' } })),
+        {
+          code: 422,
+        },
+      )
       assert.ok(causes(status).includes('metadata.generateName FieldValueInvalid'))
     })
 
     test('takes the namespace of the address, default for none, and refuses another one with 400 (SPEC §2.2, wire §1.9)', async () => {
-      const { resources } = house()
-      assert.equal((await create(house(), fresh(), {}, 'web')).metadata.namespace, 'web')
-      assert.equal((await create(house(), fresh(), { metadata: { namespace: '' } })).metadata.namespace, 'default')
+      const { resources } = apiServer()
+      assert.equal((await create(apiServer(), fresh(), {}, 'web')).metadata.namespace, 'web')
+      assert.equal((await create(apiServer(), fresh(), { metadata: { namespace: '' } })).metadata.namespace, 'default')
       await refused(resources.create(Widget, 'web', widget('x', { metadata: { namespace: 'other' } })), {
         code: 400,
         message: 'the namespace of the provided object does not match the namespace sent on the request',
@@ -267,18 +272,20 @@ export function createSuite(open: OpenHouse): void {
 
     test('clears a namespace sent for a kind without namespaces (wire §1.9)', async () => {
       const body = json({ metadata: { name: fresh('team'), namespace: 'web' } })
-      assert.equal((await house().resources.create(Team, '', body)).object.metadata.namespace, undefined)
+      assert.equal((await apiServer().resources.create(Team, '', body)).object.metadata.namespace, undefined)
     })
   })
 
   describe('create: generated names', () => {
     let draw = 0
     // Every name but the third comes twice.
-    const house = useHouse(open, { random: size => new Uint8Array(size).fill([0, 0, 1, 1, 2][draw++ % 5] as number) })
+    const apiServer = useHouse(open, {
+      random: size => new Uint8Array(size).fill([0, 0, 1, 1, 2][draw++ % 5] as number),
+    })
 
     test('what follows from a name follows from the one that was free (D23)', async () => {
       const make = async () =>
-        (await house().resources.create(Team, '', json({ metadata: { generateName: 'gen-' } }))).object
+        (await apiServer().resources.create(Team, '', json({ metadata: { generateName: 'gen-' } }))).object
       for (const name of ['gen-bbbbb', 'gen-ccccc', 'gen-ddddd']) {
         const made = await make()
         assert.deepEqual([made.metadata.name, made.spec?.['username']], [name, name])
@@ -287,9 +294,9 @@ export function createSuite(open: OpenHouse): void {
   })
 
   describe('create: what is refused', () => {
-    const house = useHouse(open)
+    const apiServer = useHouse(open)
     const refuse = (parts: Parameters<typeof widget>[1], name = 'x') =>
-      refused(house().resources.create(Widget, '', widget(name, parts)), { code: 422, reason: 'Invalid' })
+      refused(apiServer().resources.create(Widget, '', widget(name, parts)), { code: 422, reason: 'Invalid' })
 
     test('tells every error of metadata at once (D6, wire §1.10)', async () => {
       const status = await refuse(
@@ -333,9 +340,9 @@ export function createSuite(open: OpenHouse): void {
       }
       for (const [what, body] of Object.entries(bodies)) {
         const { cpuTime, answers } = await spent(async () => [
-          await refused(house().resources.create(Widget, '', json(body)), { code: 422 }),
+          await refused(apiServer().resources.create(Widget, '', json(body)), { code: 422 }),
           await refused(
-            house().resources.patch(
+            apiServer().resources.patch(
               Widget,
               { namespace: '', name: 'x' },
               {
@@ -369,12 +376,12 @@ export function createSuite(open: OpenHouse): void {
         'spec.tags': { metadata: { name: 'x' }, spec: { tags: many } },
         'spec.settings': { metadata: { name: 'x' }, spec: { settings: map } },
       })) {
-        const status = await refused(house().resources.create(Widget, '', json(body)), { code: 422 })
+        const status = await refused(apiServer().resources.create(Widget, '', json(body)), { code: 422 })
         assert.deepEqual(causes(status), [`${field} FieldValueTooMany`])
         assert.match(status.message ?? '', /Too many: 20000: must have at most 250 items/)
         const apply = json({ apiVersion: 'management.platform.sh/v1', kind: 'Widget', ...body })
         const at = { namespace: '', name: 'x' }
-        const applied = house().resources.patch(
+        const applied = apiServer().resources.patch(
           Widget,
           at,
           { type: 'apply', body: apply, force: false },
@@ -403,7 +410,7 @@ export function createSuite(open: OpenHouse): void {
 
     test('refuses __proto__ as a label, which is no label key, and nothing else happens (D4)', async () => {
       const body = JSON.parse('{"metadata":{"name":"x","labels":{"__proto__":"y"}}}')
-      await refused(house().resources.create(Widget, '', body), { code: 422 })
+      await refused(apiServer().resources.create(Widget, '', body), { code: 422 })
     })
 
     test('annotations hold 256 KiB in all (D7)', async () => {
@@ -413,7 +420,7 @@ export function createSuite(open: OpenHouse): void {
         status.message,
         'Widget.management.platform.sh "x" is invalid: metadata.annotations: Too long: may not be more than 262144 bytes',
       )
-      await create(house(), fresh(), { metadata: { annotations: { one: half, two: half.slice(6) } } })
+      await create(apiServer(), fresh(), { metadata: { annotations: { one: half, two: half.slice(6) } } })
     })
 
     test('at most one owner is the controller (SPEC §2.2)', async () => {
@@ -435,7 +442,7 @@ export function createSuite(open: OpenHouse): void {
       const told: string[] = []
       const owner = { apiVersion: 'v1', kind: 'A', name: 'a', uid: '1' }
       const body = widget(fresh(), { metadata: { finalizers: ['foo'], ownerReferences: [owner, owner] } })
-      const { object } = await house().resources.create(Widget, '', body, { warn: text => told.push(text) })
+      const { object } = await apiServer().resources.create(Widget, '', body, { warn: text => told.push(text) })
       assert.equal(object.metadata.ownerReferences?.length, 1)
       assert.deepEqual(told.toSorted(), [
         '.metadata.ownerReferences contains duplicate entries; API server dedups owner references',
@@ -444,7 +451,7 @@ export function createSuite(open: OpenHouse): void {
     })
 
     test('wrong types in metadata are 400, in spec 422, all of them (wire §1.7)', async () => {
-      await refused(house().resources.create(Widget, '', widget('x', { metadata: { labels: { a: 1 } } })), {
+      await refused(apiServer().resources.create(Widget, '', widget('x', { metadata: { labels: { a: 1 } } })), {
         code: 400,
         reason: 'BadRequest',
         message:
@@ -471,18 +478,18 @@ export function createSuite(open: OpenHouse): void {
   })
 
   describe('create: field validation', () => {
-    const house = useHouse(open)
+    const apiServer = useHouse(open)
     const body = () => json({ metadata: { name: fresh(), zzz: 1 }, spec: { size: 1, foo: { bar: 2 } }, bar: 3 })
 
     test('Warn is the default: unknown fields are dropped, each with a warning (wire §1.8)', async () => {
       const told: string[] = []
-      const { object } = await house().resources.create(Widget, '', body(), { warn: text => told.push(text) })
+      const { object } = await apiServer().resources.create(Widget, '', body(), { warn: text => told.push(text) })
       assert.deepEqual(specOf(object), { size: 1 })
       assert.deepEqual(told, ['unknown field "metadata.zzz"', 'unknown field "bar"', 'unknown field "spec.foo"'])
     })
 
     test('Strict refuses them, all named (wire §1.8)', async () => {
-      await refused(house().resources.create(Widget, '', body(), { fieldValidation: 'Strict' }), {
+      await refused(apiServer().resources.create(Widget, '', body(), { fieldValidation: 'Strict' }), {
         code: 400,
         reason: 'BadRequest',
         message:
@@ -493,14 +500,14 @@ export function createSuite(open: OpenHouse): void {
     test('Ignore drops them without a word (wire §1.8)', async () => {
       const told: string[] = []
       const options = { fieldValidation: 'Ignore', warn: (text: string) => told.push(text) } as const
-      assert.deepEqual(specOf((await house().resources.create(Widget, '', body(), options)).object), { size: 1 })
+      assert.deepEqual(specOf((await apiServer().resources.create(Widget, '', body(), options)).object), { size: 1 })
       assert.deepEqual(told, [])
     })
 
     test('use of a deprecated field is a warning (D6)', async () => {
       const told: string[] = []
       const sent = widget(fresh(), { spec: { old: 'x' } })
-      const { object } = await house().resources.create(Widget, '', sent, { warn: text => told.push(text) })
+      const { object } = await apiServer().resources.create(Widget, '', sent, { warn: text => told.push(text) })
       assert.deepEqual(specOf(object), { old: 'x' })
       assert.deepEqual(told, ['management.platform.sh/v1 Widget: spec.old is deprecated'])
     })

@@ -24,19 +24,20 @@ import { Widget } from './widget.ts'
 
 export function deleteSuite(open: OpenHouse): void {
   describe('delete', () => {
-    const house = useHouse(open)
-    const remove = (name: string, options: DeleteOptions = {}) => house().resources.delete(Widget, at(name), options)
+    const apiServer = useHouse(open)
+    const remove = (name: string, options: DeleteOptions = {}) =>
+      apiServer().resources.delete(Widget, at(name), options)
     /** Deletes what stays, and answers how it is then. */
     const mark = async (name: string, options: DeleteOptions = {}) => {
       const deleted = await remove(name, options)
       assert.ok('document' in deleted, 'the object stays')
       return deleted.document.object
     }
-    const isGone = async (name: string) => !(await isThere(house().resources, Widget, at(name)))
-    const in_ = (seconds: number) => timestamp(house().clock.now() + seconds * 1000)
+    const isGone = async (name: string) => !(await isThere(apiServer().resources, Widget, at(name)))
+    const in_ = (seconds: number) => timestamp(apiServer().clock.now() + seconds * 1000)
 
     test('removes at once and answers a Status with the uid (D10, wire §1.1)', async () => {
-      const { metadata } = await create(house(), fresh())
+      const { metadata } = await create(apiServer(), fresh())
       const deleted = await remove(metadata.name ?? '')
       assert.ok('status' in deleted)
       assert.deepEqual(plain(deleted.status), {
@@ -51,23 +52,23 @@ export function deleteSuite(open: OpenHouse): void {
     })
 
     test('with finalizers answers the object, with deletionTimestamp and one generation more; again: unchanged (D10, wire §1.15)', async () => {
-      const made = await create(house(), fresh(), { metadata: { finalizers: ['x.io/a'] } })
+      const made = await create(apiServer(), fresh(), { metadata: { finalizers: ['x.io/a'] } })
       const going = await mark(made.metadata.name ?? '')
       const { deletionTimestamp, deletionGracePeriodSeconds, generation } = going.metadata
       assert.deepEqual([deletionTimestamp, deletionGracePeriodSeconds, generation], [in_(0), 0, 2])
-      house().clock.forward(2)
+      apiServer().clock.forward(2)
       assert.deepEqual(plain(await mark(made.metadata.name ?? '')), plain(going))
     })
 
     test('removing the last finalizer removes the object in the same write (SPEC §3, wire §1.15)', async () => {
-      const made = await create(house(), fresh(), { metadata: { finalizers: ['x.io/a', 'x.io/b'] } })
+      const made = await create(apiServer(), fresh(), { metadata: { finalizers: ['x.io/a', 'x.io/b'] } })
       const name = made.metadata.name ?? ''
       await mark(name)
-      await watching(house(), { resourceVersion: String(house().store.revision) }, async watch => {
+      await watching(apiServer(), { resourceVersion: String(apiServer().store.revision) }, async watch => {
         const body = (finalizers: string[] | null) => ({ type: 'merge', body: { metadata: { finalizers } } }) as const
-        await house().resources.patch(Widget, at(name), body(['x.io/b']))
+        await apiServer().resources.patch(Widget, at(name), body(['x.io/b']))
         assert.equal(await isGone(name), false)
-        const last = await house().resources.patch(Widget, at(name), body(null))
+        const last = await apiServer().resources.patch(Widget, at(name), body(null))
         assert.equal(last.object.metadata.name, name)
         assert.ok(await isGone(name))
         assert.deepEqual(spoken(await events(watch, 2)), [`MODIFIED ${name}`, `DELETED ${name}`])
@@ -76,20 +77,20 @@ export function deleteSuite(open: OpenHouse): void {
 
     test('a grace period keeps the object until then (D10)', async () => {
       const name = fresh()
-      await create(house(), name)
+      await create(apiServer(), name)
       const going = await mark(name, { gracePeriodSeconds: 30 })
       assert.equal(going.metadata.deletionTimestamp, in_(30))
       assert.equal(going.metadata.deletionGracePeriodSeconds, 30)
-      const { object } = await house().resources.update(Widget, at(name), edited(going, { spec: { size: 1 } }))
+      const { object } = await apiServer().resources.update(Widget, at(name), edited(going, { spec: { size: 1 } }))
       assert.equal(object.metadata.deletionTimestamp, going.metadata.deletionTimestamp)
-      house().clock.forward(31)
-      await house().resources.update(Widget, at(name), edited(object, { spec: { size: 2 } }))
+      apiServer().clock.forward(31)
+      await apiServer().resources.update(Widget, at(name), edited(object, { spec: { size: 2 } }))
       assert.ok(await isGone(name))
     })
 
     test('a grace period beyond 2^31-1 seconds is 422 on DeleteOptions; the longest is a time like any other (D10)', async () => {
       const name = fresh()
-      await create(house(), name)
+      await create(apiServer(), name)
       for (const gracePeriodSeconds of [2 ** 31, 9_000_000_000_000])
         for (const dryRun of [true, false])
           await refused(remove(name, { gracePeriodSeconds, dryRun }), {
@@ -104,7 +105,7 @@ export function deleteSuite(open: OpenHouse): void {
 
     test('a second delete may only shorten the grace period; 0 ends it (SPEC §2.2, D10)', async () => {
       const name = fresh()
-      await create(house(), name)
+      await create(apiServer(), name)
       await mark(name, { gracePeriodSeconds: 30 })
       const longer = await mark(name, { gracePeriodSeconds: 60 })
       assert.equal(longer.metadata.deletionTimestamp, in_(30))
@@ -119,9 +120,9 @@ export function deleteSuite(open: OpenHouse): void {
     test('a delete after its time removes it, whatever that one asks (SPEC §3)', async () => {
       for (const options of [{}, { gracePeriodSeconds: 0 }, { gracePeriodSeconds: 5 }]) {
         const name = fresh()
-        await create(house(), name)
+        await create(apiServer(), name)
         await mark(name, { gracePeriodSeconds: 10 })
-        house().clock.forward(10)
+        apiServer().clock.forward(10)
         assert.ok('status' in (await remove(name, options)))
         assert.ok(await isGone(name))
       }
@@ -129,25 +130,25 @@ export function deleteSuite(open: OpenHouse): void {
 
     test('goes at the later of its time and the last finalizer (D10)', async () => {
       const name = fresh()
-      await create(house(), name, { metadata: { finalizers: ['x.io/a'] } })
+      await create(apiServer(), name, { metadata: { finalizers: ['x.io/a'] } })
       await mark(name, { gracePeriodSeconds: 30 })
-      const { object } = await house().resources.patch(Widget, at(name), {
+      const { object } = await apiServer().resources.patch(Widget, at(name), {
         type: 'merge',
         body: { metadata: { finalizers: null } },
       })
       assert.equal(object.metadata.deletionTimestamp, in_(30))
       assert.equal(await isGone(name), false)
       const other = fresh()
-      await create(house(), other, { metadata: { finalizers: ['x.io/a'] } })
+      await create(apiServer(), other, { metadata: { finalizers: ['x.io/a'] } })
       await mark(other, { gracePeriodSeconds: 30 })
-      house().clock.forward(31)
+      apiServer().clock.forward(31)
       assert.equal(await isGone(other), false)
-      await house().resources.patch(Widget, at(other), { type: 'merge', body: { metadata: { finalizers: null } } })
+      await apiServer().resources.patch(Widget, at(other), { type: 'merge', body: { metadata: { finalizers: null } } })
       assert.ok(await isGone(other))
     })
 
     test('preconditions that do not hold are 409 in the words of the Kind (wire §1.15)', async () => {
-      const { metadata } = await create(house(), fresh())
+      const { metadata } = await create(apiServer(), fresh())
       const name = metadata.name ?? ''
       await refused(remove(name, { preconditions: { uid: 'x' } }), {
         code: 409,
@@ -165,7 +166,7 @@ export function deleteSuite(open: OpenHouse): void {
 
     test('Foreground and Orphan leave a finalizer; another policy swaps it (wire §1.15)', async () => {
       const name = fresh()
-      await create(house(), name)
+      await create(apiServer(), name)
       assert.deepEqual((await mark(name, { propagationPolicy: 'Foreground' })).metadata.finalizers, [
         'foregroundDeletion',
       ])
@@ -175,33 +176,33 @@ export function deleteSuite(open: OpenHouse): void {
     })
 
     test('dryRun deletes nothing (wire §1.15)', async () => {
-      const made = await create(house(), fresh())
+      const made = await create(apiServer(), fresh())
       const name = made.metadata.name ?? ''
-      const before = house().store.revision
+      const before = apiServer().store.revision
       assert.ok('status' in (await remove(name, { dryRun: true })))
       const going = await mark(name, { dryRun: true, propagationPolicy: 'Foreground' })
       assert.equal(going.metadata.deletionTimestamp, in_(0))
-      assert.equal(house().store.revision, before)
-      assert.deepEqual(plain(await read(house(), name)), plain(made))
+      assert.equal(apiServer().store.revision, before)
+      assert.deepEqual(plain(await read(apiServer(), name)), plain(made))
     })
   })
 
   describe('deletecollection', () => {
-    const house = useHouse(open)
+    const apiServer = useHouse(open)
     const names = async (namespace: string) =>
-      (await house().resources.list(Widget, { namespace })).items.map(item => item.object.metadata.name)
+      (await apiServer().resources.list(Widget, { namespace })).items.map(item => item.object.metadata.name)
     const fill = async () => {
       const namespace = fresh('ns')
-      await create(house(), 'a', { metadata: { labels: { x: '1' } } }, namespace)
-      await create(house(), 'b', { metadata: { labels: { x: '1' }, finalizers: ['x.io/a'] } }, namespace)
-      await create(house(), 'c', {}, namespace)
-      await create(house(), 'elsewhere', { metadata: { labels: { x: '1' } } }, `${namespace}-2`)
+      await create(apiServer(), 'a', { metadata: { labels: { x: '1' } } }, namespace)
+      await create(apiServer(), 'b', { metadata: { labels: { x: '1' }, finalizers: ['x.io/a'] } }, namespace)
+      await create(apiServer(), 'c', {}, namespace)
+      await create(apiServer(), 'elsewhere', { metadata: { labels: { x: '1' } } }, `${namespace}-2`)
       return namespace
     }
 
     test('deletes what is selected in a namespace and answers it as it was (wire §1.15)', async () => {
       const namespace = await fill()
-      const { items } = await house().resources.deleteCollection(Widget, { namespace, labelSelector: 'x=1' })
+      const { items } = await apiServer().resources.deleteCollection(Widget, { namespace, labelSelector: 'x=1' })
       assert.deepEqual(
         items.map(({ object: { metadata } }) => [metadata.name, metadata.deletionTimestamp]),
         [
@@ -210,13 +211,13 @@ export function deleteSuite(open: OpenHouse): void {
         ],
       )
       assert.deepEqual(await names(namespace), ['b', 'c'])
-      assert.ok((await read(house(), 'b', namespace)).metadata.deletionTimestamp)
+      assert.ok((await read(apiServer(), 'b', namespace)).metadata.deletionTimestamp)
       assert.deepEqual(await names(`${namespace}-2`), ['elsewhere'])
     })
 
     test('dryRun leaves everything (wire §1.15)', async () => {
       const namespace = await fill()
-      const { items } = await house().resources.deleteCollection(Widget, { namespace }, { dryRun: true })
+      const { items } = await apiServer().resources.deleteCollection(Widget, { namespace }, { dryRun: true })
       assert.equal(items.length, 3)
       assert.deepEqual(await names(namespace), ['a', 'b', 'c'])
     })
@@ -224,10 +225,10 @@ export function deleteSuite(open: OpenHouse): void {
     test('deletes many at once: those waiting share a commit, and all are gone (wire §1.15)', async () => {
       const namespace = fresh('ns')
       const many = Array.from({ length: 200 }, (_, index) => `w${index}`)
-      await Promise.all(many.map(name => create(house(), name, {}, namespace)))
+      await Promise.all(many.map(name => create(apiServer(), name, {}, namespace)))
       let most = 0
       let under = 0
-      const { store } = house()
+      const { store } = apiServer()
       const commit = store.commit
       Object.assign(store, {
         commit: async (ops: Parameters<typeof commit>[0]) => {
@@ -235,30 +236,30 @@ export function deleteSuite(open: OpenHouse): void {
           return commit(ops).finally(() => under--)
         },
       })
-      const { items } = await house()
+      const { items } = await apiServer()
         .resources.deleteCollection(Widget, { namespace })
         .finally(() => Object.assign(store, { commit }))
       assert.equal(items.length, 200)
-      assert.equal((await house().resources.list(Widget, { namespace })).items.length, 0)
+      assert.equal((await apiServer().resources.list(Widget, { namespace })).items.length, 0)
       assert.ok(most > 8 && most <= 32, `${most} at once`)
     })
 
     test('takes a page at a time where a limit is given (wire §1.15)', async () => {
       const namespace = await fill()
-      const page = await house().resources.deleteCollection(Widget, { namespace, limit: 1 })
+      const page = await apiServer().resources.deleteCollection(Widget, { namespace, limit: 1 })
       assert.equal(page.items.length, 1)
       assert.deepEqual(await names(namespace), ['b', 'c'])
     })
 
     test('takes field selectors and a policy (wire §1.15)', async () => {
       const namespace = await fill()
-      await house().resources.deleteCollection(
+      await apiServer().resources.deleteCollection(
         Widget,
         { namespace, fieldSelector: 'metadata.name=c' },
         { propagationPolicy: 'Foreground' },
       )
-      assert.deepEqual((await read(house(), 'c', namespace)).metadata.finalizers, ['foregroundDeletion'])
-      assert.ok(version(await read(house(), 'c', namespace)) > version(await read(house(), 'b', namespace)))
+      assert.deepEqual((await read(apiServer(), 'c', namespace)).metadata.finalizers, ['foregroundDeletion'])
+      assert.ok(version(await read(apiServer(), 'c', namespace)) > version(await read(apiServer(), 'b', namespace)))
     })
   })
 }

@@ -25,10 +25,10 @@ const names = (list: List) => list.items.map(item => item.object.metadata.name)
 
 export function listSuite(open: OpenHouse): void {
   describe('get', () => {
-    const house = useHouse(open)
+    const apiServer = useHouse(open)
 
     test('answers 404 with the plural for what is not there (wire §1.1)', async () => {
-      await refused(house().resources.get(Widget, { namespace: 'web', name: 'nope' }), {
+      await refused(apiServer().resources.get(Widget, { namespace: 'web', name: 'nope' }), {
         code: 404,
         reason: 'NotFound',
         message: 'widgets.management.platform.sh "nope" not found',
@@ -38,17 +38,20 @@ export function listSuite(open: OpenHouse): void {
 
     test('an empty namespace is default (SPEC §2.2)', async () => {
       const name = fresh()
-      await create(house(), name)
-      assert.deepEqual(plain(await read(house(), name, 'default')), plain(await read(house(), name, '')))
+      await create(apiServer(), name)
+      assert.deepEqual(plain(await read(apiServer(), name, 'default')), plain(await read(apiServer(), name, '')))
     })
 
     test('takes resourceVersion 0 and any that was given out, refuses what is no number with 400 (wire §1.11)', async () => {
-      const { metadata } = await create(house(), fresh())
+      const { metadata } = await create(apiServer(), fresh())
       const ref = { namespace: '', name: metadata.name ?? '' }
       for (const resourceVersion of ['0', metadata.resourceVersion ?? ''])
-        assert.equal((await house().resources.get(Widget, ref, { resourceVersion })).object.metadata.uid, metadata.uid)
+        assert.equal(
+          (await apiServer().resources.get(Widget, ref, { resourceVersion })).object.metadata.uid,
+          metadata.uid,
+        )
       for (const resourceVersion of ['abc', '-1', '1.5', '99999999999999999999'])
-        await refused(house().resources.get(Widget, ref, { resourceVersion }), {
+        await refused(apiServer().resources.get(Widget, ref, { resourceVersion }), {
           code: 400,
           message: /^invalid resource version: /,
         })
@@ -56,7 +59,7 @@ export function listSuite(open: OpenHouse): void {
   })
 
   describe('list', () => {
-    const house = useHouse(open)
+    const apiServer = useHouse(open)
     before(async () => {
       for (const [name, namespace, labels] of [
         ['b', 'one', { tier: 'web', n: '5' }],
@@ -64,28 +67,28 @@ export function listSuite(open: OpenHouse): void {
         ['c', 'one', { n: 'x' }],
         ['a', 'two', { tier: 'web' }],
       ] as const)
-        await create(house(), name, { metadata: { labels } }, namespace)
+        await create(apiServer(), name, { metadata: { labels } }, namespace)
     })
     const pick = async (labelSelector: string) =>
-      names(await house().resources.list(Widget, { namespace: 'one', labelSelector }))
+      names(await apiServer().resources.list(Widget, { namespace: 'one', labelSelector }))
 
     test('is sorted by namespace and name, and every namespace where none is named (wire §1.11)', async () => {
-      const { items } = await house().resources.list(Widget)
+      const { items } = await apiServer().resources.list(Widget)
       const places = items.map(({ object: { metadata } }) => `${metadata.namespace}/${metadata.name}`)
       assert.deepEqual(places, ['one/a', 'one/b', 'one/c', 'two/a'])
-      assert.deepEqual(names(await house().resources.list(Widget, { namespace: 'two' })), ['a'])
+      assert.deepEqual(names(await apiServer().resources.list(Widget, { namespace: 'two' })), ['a'])
     })
 
     test("carries the store's revision, also when it is empty (wire §1.11)", async () => {
-      const list = await house().resources.list(Widget, { namespace: 'empty' })
+      const list = await apiServer().resources.list(Widget, { namespace: 'empty' })
       assert.deepEqual(list.items, [])
-      assert.equal(list.resourceVersion, String(house().store.revision))
+      assert.equal(list.resourceVersion, String(apiServer().store.revision))
       assert.equal(list.continue, undefined)
     })
 
     test('items carry kind, apiVersion and creationTimestamp (D10, wire §1.11)', async () => {
-      const [item] = (await house().resources.list(Widget, { namespace: 'two' })).items
-      assert.deepEqual(plain(item?.object), plain(await read(house(), 'a', 'two')))
+      const [item] = (await apiServer().resources.list(Widget, { namespace: 'two' })).items
+      assert.deepEqual(plain(item?.object), plain(await read(apiServer(), 'a', 'two')))
       assert.equal(item?.object.kind, 'Widget')
     })
 
@@ -109,18 +112,19 @@ export function listSuite(open: OpenHouse): void {
     })
 
     test('a selector that cannot be read is 400 (wire §1.11)', async () => {
-      await refused(house().resources.list(Widget, { labelSelector: 'a b' }), {
+      await refused(apiServer().resources.list(Widget, { labelSelector: 'a b' }), {
         code: 400,
         message: /unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt/,
       })
-      await refused(house().resources.list(Widget, { labelSelector: 'a,' }), {
+      await refused(apiServer().resources.list(Widget, { labelSelector: 'a,' }), {
         code: 400,
         message: /found '', expected: identifier after ','/,
       })
     })
 
     test('field selectors know metadata.name and metadata.namespace (wire §1.11)', async () => {
-      const pickField = async (fieldSelector: string) => names(await house().resources.list(Widget, { fieldSelector }))
+      const pickField = async (fieldSelector: string) =>
+        names(await apiServer().resources.list(Widget, { fieldSelector }))
       assert.deepEqual(await pickField('metadata.name=a'), ['a', 'a'])
       assert.deepEqual(await pickField('metadata.name=a,metadata.namespace==two'), ['a'])
       assert.deepEqual(await pickField('metadata.name=a,metadata.namespace=two,metadata.name!=a'), [])
@@ -128,7 +132,7 @@ export function listSuite(open: OpenHouse): void {
       assert.deepEqual(await pickField('metadata.name!=a'), ['b', 'c'])
       await refused(pickField('spec.note=x'), { code: 400, message: /field label not supported: spec\.note/ })
       await refused(pickField('foo'), { code: 400, message: "invalid selector: 'foo'; can't understand 'foo'" })
-      await refused(house().resources.list(Team, { fieldSelector: 'metadata.namespace=x' }), {
+      await refused(apiServer().resources.list(Team, { fieldSelector: 'metadata.namespace=x' }), {
         code: 400,
         message: /field label not supported: metadata\.namespace/,
       })
@@ -136,37 +140,45 @@ export function listSuite(open: OpenHouse): void {
   })
 
   describe('list: pages', () => {
-    const house = useHouse(open)
+    const apiServer = useHouse(open)
     before(async () => {
       for (const name of ['a', 'b', 'c', 'd', 'e'])
-        await create(house(), name, { metadata: { labels: { v: '1' } } }, 'p')
+        await create(apiServer(), name, { metadata: { labels: { v: '1' } } }, 'p')
     })
 
     test('all pages show the moment of the first while writes go on (wire §1.11)', async () => {
-      const first = await house().resources.list(Widget, { namespace: 'p', limit: 2 })
+      const first = await apiServer().resources.list(Widget, { namespace: 'p', limit: 2 })
       assert.deepEqual(names(first), ['a', 'b'])
       assert.equal(first.remainingItemCount, 3)
-      await house().resources.delete(Widget, { namespace: 'p', name: 'c' })
-      await create(house(), 'cc', {}, 'p')
-      const d = await read(house(), 'd', 'p')
-      await house().resources.update(Widget, { namespace: 'p', name: 'd' }, edited(d, { spec: { note: 'new' } }))
-      const second = await house().resources.list(Widget, { namespace: 'p', limit: 2, continue: first.continue ?? '' })
+      await apiServer().resources.delete(Widget, { namespace: 'p', name: 'c' })
+      await create(apiServer(), 'cc', {}, 'p')
+      const d = await read(apiServer(), 'd', 'p')
+      await apiServer().resources.update(Widget, { namespace: 'p', name: 'd' }, edited(d, { spec: { note: 'new' } }))
+      const second = await apiServer().resources.list(Widget, {
+        namespace: 'p',
+        limit: 2,
+        continue: first.continue ?? '',
+      })
       assert.deepEqual(names(second), ['c', 'd'])
       assert.equal(second.resourceVersion, first.resourceVersion)
       assert.equal(second.remainingItemCount, 1)
       assert.equal(second.items[1]?.object.spec?.['note'], undefined)
-      const third = await house().resources.list(Widget, { namespace: 'p', limit: 2, continue: second.continue ?? '' })
+      const third = await apiServer().resources.list(Widget, {
+        namespace: 'p',
+        limit: 2,
+        continue: second.continue ?? '',
+      })
       assert.deepEqual(names(third), ['e'])
       assert.equal(third.continue, undefined)
       assert.equal(third.remainingItemCount, undefined)
-      assert.deepEqual(names(await house().resources.list(Widget, { namespace: 'p' })), ['a', 'b', 'cc', 'd', 'e'])
+      assert.deepEqual(names(await apiServer().resources.list(Widget, { namespace: 'p' })), ['a', 'b', 'cc', 'd', 'e'])
     })
 
     test('a selector gives no remainingItemCount and goes on until nothing is left (wire §1.11)', async () => {
       const found: (string | undefined)[] = []
       let token: string | undefined
       do {
-        const page = await house().resources.list(Widget, {
+        const page = await apiServer().resources.list(Widget, {
           namespace: 'p',
           labelSelector: 'v=1',
           limit: 1,
@@ -180,31 +192,31 @@ export function listSuite(open: OpenHouse): void {
     })
 
     test('a page asked for again shows what was written in between, and only what was asked for', async () => {
-      const page = () => house().resources.list(Widget, { namespace: 'p', limit: 2 })
+      const page = () => apiServer().resources.list(Widget, { namespace: 'p', limit: 2 })
       const before = await page()
       assert.equal((await page()).resourceVersion, before.resourceVersion)
-      const other = await house().resources.list(Widget, { namespace: 'p', limit: 1 })
+      const other = await apiServer().resources.list(Widget, { namespace: 'p', limit: 1 })
       assert.deepEqual([names(before), names(other)], [['a', 'b'], ['a']])
-      await create(house(), 'aa', {}, 'p')
+      await create(apiServer(), 'aa', {}, 'p')
       assert.deepEqual(names(await page()), ['a', 'aa'])
-      await house().resources.delete(Widget, { namespace: 'p', name: 'aa' })
+      await apiServer().resources.delete(Widget, { namespace: 'p', name: 'aa' })
       assert.deepEqual(names(await page()), ['a', 'b'])
     })
 
     test('a limit of 0 or less is none (wire §1.11)', async () => {
       for (const limit of [0, -1])
-        assert.equal((await house().resources.list(Widget, { namespace: 'p', limit })).items.length, 5)
+        assert.equal((await apiServer().resources.list(Widget, { namespace: 'p', limit })).items.length, 5)
     })
 
     test('refuses tokens of another kind and of pure invention with 400 (wire §1.11)', async () => {
-      const { continue: token = '' } = await house().resources.list(Widget, { namespace: 'p', limit: 1 })
+      const { continue: token = '' } = await apiServer().resources.list(Widget, { namespace: 'p', limit: 1 })
       for (const [kind, text] of [
         [SharedSecret, token],
         [Widget, 'garbage'],
         [Widget, Buffer.from('{"v":"meta.k8s.io/v1","rv":1,"start":"/a\\u0000"}').toString('base64url')],
         [Widget, 'x'.repeat(5000)],
       ] as const)
-        await refused(house().resources.list(kind, { continue: text }), {
+        await refused(apiServer().resources.list(kind, { continue: text }), {
           code: 400,
           reason: 'BadRequest',
           message: /^invalid continue token: continue key is not valid/,
@@ -212,19 +224,26 @@ export function listSuite(open: OpenHouse): void {
     })
 
     test('refuses a token that names a version still to come with 400 (wire §1.11)', async () => {
-      const { continue: token = '' } = await house().resources.list(Widget, { namespace: 'p', limit: 1 })
-      const forged = { ...JSON.parse(Buffer.from(token, 'base64url').toString()), rv: house().store.revision + 1000 }
+      const { continue: token = '' } = await apiServer().resources.list(Widget, { namespace: 'p', limit: 1 })
+      const forged = {
+        ...JSON.parse(Buffer.from(token, 'base64url').toString()),
+        rv: apiServer().store.revision + 1000,
+      }
       await refused(
-        house().resources.list(Widget, { continue: Buffer.from(JSON.stringify(forged)).toString('base64url') }),
+        apiServer().resources.list(Widget, { continue: Buffer.from(JSON.stringify(forged)).toString('base64url') }),
         { code: 400, reason: 'BadRequest', message: /^invalid continue token: / },
       )
     })
 
     test('refuses resourceVersionMatch beside a token with 422 (wire §1.11)', async () => {
-      const { continue: token = '' } = await house().resources.list(Widget, { namespace: 'p', limit: 1 })
+      const { continue: token = '' } = await apiServer().resources.list(Widget, { namespace: 'p', limit: 1 })
       for (const resourceVersion of ['', '0', '5'])
         await refused(
-          house().resources.list(Widget, { continue: token, resourceVersion, resourceVersionMatch: 'NotOlderThan' }),
+          apiServer().resources.list(Widget, {
+            continue: token,
+            resourceVersion,
+            resourceVersionMatch: 'NotOlderThan',
+          }),
           {
             code: 422,
             message:
@@ -234,40 +253,46 @@ export function listSuite(open: OpenHouse): void {
     })
 
     test('refuses a resourceVersion beside a token (wire §1.11)', async () => {
-      const { continue: token = '' } = await house().resources.list(Widget, { namespace: 'p', limit: 1 })
-      await refused(house().resources.list(Widget, { continue: token, resourceVersion: '5' }), {
+      const { continue: token = '' } = await apiServer().resources.list(Widget, { namespace: 'p', limit: 1 })
+      await refused(apiServer().resources.list(Widget, { continue: token, resourceVersion: '5' }), {
         code: 400,
         message: 'specifying resource version is not allowed when using continue',
       })
     })
 
     test('a token too old is 410 and carries one that continues inconsistently (wire §1.11)', async () => {
-      const first = await house().resources.list(Widget, { namespace: 'p', limit: 2 })
-      await create(house(), 'zz', {}, 'p')
-      house().clock.forward(historySeconds + 1)
-      await create(house(), 'zzz', {}, 'p')
-      const status = await refused(house().resources.list(Widget, { namespace: 'p', continue: first.continue ?? '' }), {
-        code: 410,
-        reason: 'Expired',
-        message:
-          /^The provided continue parameter is too old to display a consistent list result\. You can start a new list without the continue parameter, or use the continue token in this response/,
-      })
+      const first = await apiServer().resources.list(Widget, { namespace: 'p', limit: 2 })
+      await create(apiServer(), 'zz', {}, 'p')
+      apiServer().clock.forward(historySeconds + 1)
+      await create(apiServer(), 'zzz', {}, 'p')
+      const status = await refused(
+        apiServer().resources.list(Widget, { namespace: 'p', continue: first.continue ?? '' }),
+        {
+          code: 410,
+          reason: 'Expired',
+          message:
+            /^The provided continue parameter is too old to display a consistent list result\. You can start a new list without the continue parameter, or use the continue token in this response/,
+        },
+      )
       assert.equal(status.details, undefined)
-      const rest = await house().resources.list(Widget, { namespace: 'p', continue: status.metadata.continue ?? '' })
+      const rest = await apiServer().resources.list(Widget, {
+        namespace: 'p',
+        continue: status.metadata.continue ?? '',
+      })
       assert.deepEqual(names(rest), ['cc', 'd', 'e', 'zz', 'zzz'])
     })
   })
 
   describe('list: resourceVersion and resourceVersionMatch', () => {
-    const house = useHouse(open)
+    const apiServer = useHouse(open)
     let then = ''
     before(async () => {
-      await create(house(), 'a')
-      then = String(house().store.revision)
-      await create(house(), 'b')
+      await create(apiServer(), 'a')
+      then = String(apiServer().store.revision)
+      await create(apiServer(), 'b')
     })
     const pick = async (resourceVersion?: string, resourceVersionMatch?: string) =>
-      house().resources.list(Widget, {
+      apiServer().resources.list(Widget, {
         ...(resourceVersion === undefined ? {} : { resourceVersion }),
         ...(resourceVersionMatch === undefined ? {} : { resourceVersionMatch }),
       })
@@ -306,9 +331,9 @@ export function listSuite(open: OpenHouse): void {
     })
 
     test('Exact of a moment that is forgotten is 410 (wire §1.11)', async () => {
-      house().clock.forward(historySeconds + 1)
-      await create(house(), fresh())
-      await create(house(), fresh())
+      apiServer().clock.forward(historySeconds + 1)
+      await create(apiServer(), fresh())
+      await create(apiServer(), fresh())
       await refused(pick(then, 'Exact'), {
         code: 410,
         reason: 'Expired',
@@ -318,8 +343,8 @@ export function listSuite(open: OpenHouse): void {
 
     test('a list can be watched on from without a gap (wire §1.11)', async () => {
       const { resourceVersion } = await pick()
-      const made = await house().resources.create(Widget, '', json(widget(fresh())))
-      const watch = await house().resources.watch(Widget, { resourceVersion })
+      const made = await apiServer().resources.create(Widget, '', json(widget(fresh())))
+      const watch = await apiServer().resources.watch(Widget, { resourceVersion })
       const [event] = (await watch.next()) ?? []
       watch.stop()
       assert.equal(version(event?.document.object), version(made.object))

@@ -33,25 +33,25 @@ const blocking = { blockOwnerDeletion: true }
 
 export function ownersSuite(open: OpenHouse): void {
   describe('garbage collection', () => {
-    const house = useHouse(open, { collect: true })
+    const apiServer = useHouse(open, { collect: true })
     const owned = (owners: OwnerReference[], metadata: object = {}, namespace = '') =>
-      create(house(), fresh('owned'), { metadata: { ownerReferences: owners, ...metadata } }, namespace)
+      create(apiServer(), fresh('owned'), { metadata: { ownerReferences: owners, ...metadata } }, namespace)
     const isHere = (object: Resource) =>
-      isThere(house().resources, Widget, at(object.metadata.name ?? '', object.metadata.namespace))
+      isThere(apiServer().resources, Widget, at(object.metadata.name ?? '', object.metadata.namespace))
     const gone = (object: Resource) => until(async () => !(await isHere(object)))
     const remove = (object: Resource, propagationPolicy: 'Background' | 'Foreground' | 'Orphan') =>
-      house().resources.delete(Widget, at(object.metadata.name ?? ''), { propagationPolicy })
-    const again = (object: Resource) => read(house(), object.metadata.name ?? '', object.metadata.namespace)
+      apiServer().resources.delete(Widget, at(object.metadata.name ?? ''), { propagationPolicy })
+    const again = (object: Resource) => read(apiServer(), object.metadata.name ?? '', object.metadata.namespace)
     /** What must not happen would have happened before this one: it stands behind it in the queue. */
     const passed = async () => {
       await gone(
         await owned([{ apiVersion: 'management.platform.sh/v1', kind: 'Widget', name: 'never', uid: fresh('uid') }]),
       )
-      await house().settled()
+      await apiServer().settled()
     }
 
     test('background: dependents follow their owner, and theirs in turn (D11)', async () => {
-      const top = await create(house(), fresh())
+      const top = await create(apiServer(), fresh())
       const middle = await owned([owner(top)])
       const bottom = await owned([owner(middle)])
       await remove(top, 'Background')
@@ -59,7 +59,7 @@ export function ownersSuite(open: OpenHouse): void {
     })
 
     test('a dependent with another owner left stays, without the lost one (D11)', async () => {
-      const [one, other] = [await create(house(), fresh()), await create(house(), fresh())]
+      const [one, other] = [await create(apiServer(), fresh()), await create(apiServer(), fresh())]
       const dependent = await owned([owner(one), owner(other)])
       await remove(one, 'Background')
       await until(async () => (await again(dependent)).metadata.ownerReferences?.length === 1)
@@ -69,27 +69,27 @@ export function ownersSuite(open: OpenHouse): void {
     })
 
     test('a dependent with secrets keeps them, whatever is done to its references (D28)', async () => {
-      const [one, other] = [await create(house(), fresh()), await create(house(), fresh())]
+      const [one, other] = [await create(apiServer(), fresh()), await create(apiServer(), fresh())]
       const data = { password: 'aHVudGVyMg==' }
       const body = json({ metadata: { name: fresh('s'), ownerReferences: [owner(one), owner(other)] }, spec: { data } })
-      const { name = '' } = (await house().resources.create(SharedSecret, '', body)).object.metadata
+      const { name = '' } = (await apiServer().resources.create(SharedSecret, '', body)).object.metadata
       await remove(one, 'Orphan')
       await remove(other, 'Orphan')
       await Promise.all([gone(one), gone(other)])
-      const kept = await read(house(), name, '', SharedSecret)
+      const kept = await read(apiServer(), name, '', SharedSecret)
       assert.equal(kept.metadata.ownerReferences, undefined)
       assert.deepEqual(plain(kept.spec?.['data']), data)
     })
 
     test('foreground: the owner waits for dependents that block it (D11, SPEC §2.2.1)', async () => {
-      const top = await create(house(), fresh())
+      const top = await create(apiServer(), fresh())
       const slow = await owned([owner(top, blocking)], { finalizers: ['x.io/wait'] })
       const quick = await owned([owner(top, blocking)])
       await remove(top, 'Foreground')
       await gone(quick)
       await until(async () => (await again(slow)).metadata.deletionTimestamp !== undefined)
       assert.deepEqual((await again(top)).metadata.finalizers, ['foregroundDeletion'])
-      await house().resources.patch(Widget, at(slow.metadata.name ?? ''), {
+      await apiServer().resources.patch(Widget, at(slow.metadata.name ?? ''), {
         type: 'merge',
         body: { metadata: { finalizers: null } },
       })
@@ -97,7 +97,7 @@ export function ownersSuite(open: OpenHouse): void {
     })
 
     test('foreground: the owner does not wait for dependents that do not block it (D11)', async () => {
-      const top = await create(house(), fresh())
+      const top = await create(apiServer(), fresh())
       const slow = await owned([owner(top)], { finalizers: ['x.io/wait'] })
       await remove(top, 'Foreground')
       await gone(top)
@@ -105,7 +105,7 @@ export function ownersSuite(open: OpenHouse): void {
     })
 
     test('orphan: dependents stay and forget their owner (D11)', async () => {
-      const top = await create(house(), fresh())
+      const top = await create(apiServer(), fresh())
       const dependent = await owned([owner(top)])
       await remove(top, 'Orphan')
       await gone(top)
@@ -115,10 +115,10 @@ export function ownersSuite(open: OpenHouse): void {
 
     test('orphan: dependents that are written meanwhile stay as well (D11)', async () => {
       const write = (object: Resource, note: string) =>
-        house().resources.patch(Widget, at(object.metadata.name ?? ''), { type: 'merge', body: { spec: { note } } })
+        apiServer().resources.patch(Widget, at(object.metadata.name ?? ''), { type: 'merge', body: { spec: { note } } })
       const families = await Promise.all(
         Array.from({ length: 20 }, async () => {
-          const top = await create(house(), fresh())
+          const top = await create(apiServer(), fresh())
           return { top, dependents: [await owned([owner(top)]), await owned([owner(top)])] }
         }),
       )
@@ -141,9 +141,9 @@ export function ownersSuite(open: OpenHouse): void {
 
     test('a cycle ends, in the background and in the foreground (D11)', async () => {
       for (const policy of ['Background', 'Foreground'] as const) {
-        const one = await create(house(), fresh())
+        const one = await create(apiServer(), fresh())
         const other = await owned([owner(one, blocking)])
-        await house().resources.update(
+        await apiServer().resources.update(
           Widget,
           at(one.metadata.name ?? ''),
           edited(one, { metadata: { ownerReferences: [owner(other, blocking)] } }),
@@ -158,16 +158,16 @@ export function ownersSuite(open: OpenHouse): void {
     })
 
     test('an owner in another namespace is none (wire §1.15)', async () => {
-      const elsewhere = await create(house(), fresh(), {}, 'elsewhere')
+      const elsewhere = await create(apiServer(), fresh(), {}, 'elsewhere')
       await gone(await owned([owner(elsewhere)]))
     })
 
     test('a cluster-wide owner owns in every namespace (wire §1.15)', async () => {
-      const team = (await house().resources.create(Team, '', json({ metadata: { name: fresh('team') } }))).object
+      const team = (await apiServer().resources.create(Team, '', json({ metadata: { name: fresh('team') } }))).object
       const dependent = await owned([owner(team)], {}, 'somewhere')
       await passed()
       assert.ok(await isHere(dependent))
-      await house().resources.delete(Team, { namespace: '', name: team.metadata.name ?? '' })
+      await apiServer().resources.delete(Team, { namespace: '', name: team.metadata.name ?? '' })
       await gone(dependent)
     })
 
@@ -180,7 +180,7 @@ export function ownersSuite(open: OpenHouse): void {
   })
 
   describe('who may point at an owner', () => {
-    const house = useHouse(open, {
+    const apiServer = useHouse(open, {
       judge: (_, { verb, ...question }) => {
         const name = 'target' in question ? (question.target.name ?? '') : ''
         return { allowed: !(verb === 'delete' && name.startsWith('kept')), reason: '' }
@@ -188,8 +188,8 @@ export function ownersSuite(open: OpenHouse): void {
     })
 
     test('blockOwnerDeletion without permission to delete the owner is 422 (SPEC §7, D11)', async () => {
-      const [kept, free] = [await create(house(), fresh('kept')), await create(house(), fresh('free'))]
-      const make = (owners: OwnerReference[]) => create(house(), fresh(), { metadata: { ownerReferences: owners } })
+      const [kept, free] = [await create(apiServer(), fresh('kept')), await create(apiServer(), fresh('free'))]
+      const make = (owners: OwnerReference[]) => create(apiServer(), fresh(), { metadata: { ownerReferences: owners } })
       const status = await refused(make([owner(free, blocking), owner(kept, blocking)]), {
         code: 422,
         reason: 'Invalid',
@@ -199,37 +199,40 @@ export function ownersSuite(open: OpenHouse): void {
     })
 
     test('it is asked when the reference is set or turned true, not when it stays (wire §1.10)', async () => {
-      const kept = await create(house(), fresh('kept'))
-      const made = await create(house(), fresh(), { metadata: { ownerReferences: [owner(kept)] } })
+      const kept = await create(apiServer(), fresh('kept'))
+      const made = await create(apiServer(), fresh(), { metadata: { ownerReferences: [owner(kept)] } })
       const send = (parts: Parameters<typeof edited>[1]) =>
-        house().resources.update(Widget, at(made.metadata.name ?? ''), edited(made, parts))
+        apiServer().resources.update(Widget, at(made.metadata.name ?? ''), edited(made, parts))
       await refused(send({ metadata: { ownerReferences: [owner(kept, blocking)] } }), { code: 422 })
       await send({ spec: { size: 1 } })
     })
 
     test('blockOwnerDeletion on a kind not served here is 422 (D11)', async () => {
       const reference = { apiVersion: 'v1', kind: 'ConfigMap', name: 'c', uid: 'u', ...blocking }
-      const status = await refused(create(house(), fresh(), { metadata: { ownerReferences: [reference] } }), {
+      const status = await refused(create(apiServer(), fresh(), { metadata: { ownerReferences: [reference] } }), {
         code: 422,
       })
       assert.deepEqual(causes(status), ['metadata.ownerReferences[0].blockOwnerDeletion FieldValueForbidden'])
     })
 
     test('changing the ownerReferences of an object needs permission to delete it: 403 (D11)', async () => {
-      const free = await create(house(), fresh('free'))
-      const made = await create(house(), fresh('kept'), { metadata: { ownerReferences: [owner(free)] } })
+      const free = await create(apiServer(), fresh('free'))
+      const made = await create(apiServer(), fresh('kept'), { metadata: { ownerReferences: [owner(free)] } })
       const name = made.metadata.name ?? ''
       const message = new RegExp(`^widgets\\.management\\.platform\\.sh "${name}" is forbidden: `)
       for (const ownerReferences of [[], [owner(free, { controller: true })]])
         await refused(
-          house().resources.patch(Widget, at(name), { type: 'merge', body: json({ metadata: { ownerReferences } }) }),
+          apiServer().resources.patch(Widget, at(name), {
+            type: 'merge',
+            body: json({ metadata: { ownerReferences } }),
+          }),
           {
             code: 403,
             reason: 'Forbidden',
             message,
           },
         )
-      await house().resources.update(Widget, at(name), edited(made, { metadata: { labels: { a: 'b' } } }))
+      await apiServer().resources.update(Widget, at(name), edited(made, { metadata: { labels: { a: 'b' } } }))
     })
   })
 }

@@ -26,12 +26,12 @@ const merge = (body: unknown): PatchBody => ({ type: 'merge', body: json(body) }
 
 export function patchSuite(open: OpenHouse): void {
   describe('JSON Patch', () => {
-    const house = useHouse(open)
+    const apiServer = useHouse(open)
     const patch = (name: string, body: PatchBody, options = {}) =>
-      house().resources.patch(Widget, at(name), body, options)
+      apiServer().resources.patch(Widget, at(name), body, options)
 
     test('applies its operations and is an Update of its manager (D5, SPEC §4)', async () => {
-      const { metadata } = await create(house(), fresh(), {
+      const { metadata } = await create(apiServer(), fresh(), {
         metadata: { annotations: { a: 'b' } },
         spec: { tags: ['x'] },
       })
@@ -52,7 +52,7 @@ export function patchSuite(open: OpenHouse): void {
     })
 
     test('a failed operation is 422, and its cause names the operation and the pointer (D5)', async () => {
-      const { metadata } = await create(house(), fresh(), { spec: { size: 1 } })
+      const { metadata } = await create(apiServer(), fresh(), { spec: { size: 1 } })
       const cases: [object, string][] = [
         [{ op: 'add', path: '/metadata/annotations/k', value: 'v' }, '/metadata/annotations/k'],
         [{ op: 'test', path: '/spec/size', value: 2 }, '/spec/size'],
@@ -75,7 +75,7 @@ export function patchSuite(open: OpenHouse): void {
     })
 
     test('refuses negative and padded indexes (D5)', async () => {
-      const { metadata } = await create(house(), fresh(), { spec: { tags: ['a', 'b'] } })
+      const { metadata } = await create(apiServer(), fresh(), { spec: { tags: ['a', 'b'] } })
       for (const index of ['-1', '00', '01', '2'])
         await refused(
           patch(metadata.name ?? '', operations({ op: 'replace', path: `/spec/tags/${index}`, value: 'z' })),
@@ -86,7 +86,7 @@ export function patchSuite(open: OpenHouse): void {
     })
 
     test('what is no list of operations is 400 (wire §1.14)', async () => {
-      const { metadata } = await create(house(), fresh())
+      const { metadata } = await create(apiServer(), fresh())
       await refused(patch(metadata.name ?? '', { type: 'json', body: { op: 'add' } }), {
         code: 400,
         message: /^error decoding patch: /,
@@ -94,7 +94,7 @@ export function patchSuite(open: OpenHouse): void {
     })
 
     test('an operation that is none is 422 (wire §1.14)', async () => {
-      const { metadata } = await create(house(), fresh())
+      const { metadata } = await create(apiServer(), fresh())
       for (const operation of [
         { op: 'jump', path: '/spec' },
         { path: '/spec', value: 1 },
@@ -103,7 +103,7 @@ export function patchSuite(open: OpenHouse): void {
     })
 
     test('a resourceVersion it sets is a precondition; one it tests must hold (wire §1.14)', async () => {
-      const { metadata } = await create(house(), fresh())
+      const { metadata } = await create(apiServer(), fresh())
       const name = metadata.name ?? ''
       await refused(patch(name, operations({ op: 'add', path: '/metadata/resourceVersion', value: '1' })), {
         code: 409,
@@ -118,7 +118,7 @@ export function patchSuite(open: OpenHouse): void {
     })
 
     test('replacing managedFields takes effect (wire §1.14)', async () => {
-      const { metadata } = await create(house(), fresh(), { spec: { size: 1 } })
+      const { metadata } = await create(apiServer(), fresh(), { spec: { size: 1 } })
       const value = [{ ...metadata.managedFields?.[0], manager: 'renamed', operation: 'Apply' }]
       const { object } = await patch(
         metadata.name ?? '',
@@ -136,7 +136,7 @@ export function patchSuite(open: OpenHouse): void {
     })
 
     test('may not make another object of it (wire §1.14)', async () => {
-      const { metadata } = await create(house(), fresh())
+      const { metadata } = await create(apiServer(), fresh())
       const set = (path: string, value: string) =>
         patch(metadata.name ?? '', operations({ op: 'replace', path, value }))
       await refused(set('/metadata/name', 'other'), { code: 400 })
@@ -148,7 +148,7 @@ export function patchSuite(open: OpenHouse): void {
     })
 
     test('Strict names unknown members of operations and unknown fields they make, as 422 on patch; Warn tells (wire §1.8)', async () => {
-      const { metadata } = await create(house(), fresh(), { spec: { size: 1 } })
+      const { metadata } = await create(apiServer(), fresh(), { spec: { size: 1 } })
       const name = metadata.name ?? ''
       const odd = operations({ op: 'add', path: '/spec/size', value: 2, foo: 1 })
       const strict = { fieldValidation: 'Strict' }
@@ -173,12 +173,12 @@ export function patchSuite(open: OpenHouse): void {
   })
 
   describe('merge patch', () => {
-    const house = useHouse(open)
+    const apiServer = useHouse(open)
     const patch = (name: string, body: unknown, options = {}) =>
-      house().resources.patch(Widget, at(name), merge(body), options)
+      apiServer().resources.patch(Widget, at(name), merge(body), options)
 
     test('sets, makes and deletes (RFC 7396)', async () => {
-      const { metadata } = await create(house(), fresh(), { spec: { size: 1, settings: { a: '1', b: '2' } } })
+      const { metadata } = await create(apiServer(), fresh(), { spec: { size: 1, settings: { a: '1', b: '2' } } })
       const { object } = await patch(metadata.name ?? '', {
         metadata: { labels: { x: 'y' } },
         spec: { size: null, settings: { a: null, c: '3' }, tags: ['t'] },
@@ -189,18 +189,18 @@ export function patchSuite(open: OpenHouse): void {
     })
 
     test('that changes nothing keeps the version (wire §1.13)', async () => {
-      const made = await create(house(), fresh(), { spec: { size: 1 } })
+      const made = await create(apiServer(), fresh(), { spec: { size: 1 } })
       assert.deepEqual(plain((await patch(made.metadata.name ?? '', { spec: { size: 1 } })).object), plain(made))
     })
 
     test('is an object (wire §1.14)', async () => {
-      const { metadata } = await create(house(), fresh())
+      const { metadata } = await create(apiServer(), fresh())
       for (const body of [[], 'x', 3])
         await refused(patch(metadata.name ?? '', body), { code: 400, message: /^error decoding patch: / })
     })
 
     test('carries a resourceVersion as precondition (wire §1.14)', async () => {
-      const made = await create(house(), fresh())
+      const made = await create(apiServer(), fresh())
       await refused(patch(made.metadata.name ?? '', { metadata: { resourceVersion: '1' } }), {
         code: 409,
         reason: 'Conflict',
@@ -210,22 +210,25 @@ export function patchSuite(open: OpenHouse): void {
     })
 
     test('keys named __proto__ are ordinary (D4)', async () => {
-      const { metadata } = await create(house(), fresh(), { spec: { settings: { a: '1' } } })
+      const { metadata } = await create(apiServer(), fresh(), { spec: { settings: { a: '1' } } })
       const body = JSON.parse('{"spec":{"settings":{"__proto__":"2"}}}')
       const { object } = await patch(metadata.name ?? '', body)
       assert.equal(JSON.stringify(object.spec?.['settings']), '{"__proto__":"2","a":"1"}')
     })
 
     test('many at once all take effect: a lost race is run again (wire §1.14)', async () => {
-      const { metadata } = await create(house(), fresh())
+      const { metadata } = await create(apiServer(), fresh())
       const keys = Array.from({ length: 5 }, (_, index) => `k${index}`)
       await Promise.all(keys.map(key => patch(metadata.name ?? '', { metadata: { labels: { [key]: 'x' } } })))
-      assert.deepEqual(Object.keys((await read(house(), metadata.name ?? '')).metadata.labels ?? {}).toSorted(), keys)
+      assert.deepEqual(
+        Object.keys((await read(apiServer(), metadata.name ?? '')).metadata.labels ?? {}).toSorted(),
+        keys,
+      )
     })
   })
 
   describe('apply', () => {
-    const house = useHouse(open)
+    const apiServer = useHouse(open)
     const config = (parts: object) => json({ apiVersion: 'management.platform.sh/v1', kind: 'Widget', ...parts })
     const apply = (
       name: string,
@@ -235,7 +238,7 @@ export function patchSuite(open: OpenHouse): void {
     ) => {
       const { force = false, ...rest } = options
       const body: PatchBody = { type: 'apply', body: config(parts), force }
-      return house().resources.patch(Widget, at(name), body, { ...(fieldManager ? { fieldManager } : {}), ...rest })
+      return apiServer().resources.patch(Widget, at(name), body, { ...(fieldManager ? { fieldManager } : {}), ...rest })
     }
 
     test('creates what is not there, and tells (wire §1.14)', async () => {
@@ -256,12 +259,12 @@ export function patchSuite(open: OpenHouse): void {
           ['a', 'b', 'c'].map(one => apply(name, { spec: { settings: { [one]: '1' } } }, one)),
         )
         assert.equal(answers.filter(answer => answer.created).length, 1)
-        assert.deepEqual(specOf((await house().resources.get(Widget, at(name))).object), {
+        assert.deepEqual(specOf((await apiServer().resources.get(Widget, at(name))).object), {
           settings: { a: '1', b: '1', c: '1' },
         })
         await Promise.all([
           ...['a', 'b', 'c'].map(one => apply(name, { spec: { settings: { [one]: '2' } } }, one)),
-          house().resources.delete(Widget, at(name)),
+          apiServer().resources.delete(Widget, at(name)),
           ...['a', 'b', 'c'].map(one => apply(name, { spec: { settings: { [one]: '3' } } }, one, { force: true })),
         ])
       }
@@ -271,7 +274,7 @@ export function patchSuite(open: OpenHouse): void {
       const name = fresh()
       const answer = await apply(name, { spec: { size: 1 } }, 'a', { dryRun: true })
       assert.equal(answer.object.metadata.resourceVersion, undefined)
-      assert.equal(await isThere(house().resources, Widget, at(name)), false)
+      assert.equal(await isThere(apiServer().resources, Widget, at(name)), false)
     })
 
     test('needs a fieldManager (wire §1.14)', async () => {
@@ -316,7 +319,7 @@ export function patchSuite(open: OpenHouse): void {
 
     test('checks the configuration: kind, name, managedFields, uid (wire §1.14)', async () => {
       const send = (body: unknown) =>
-        house().resources.patch(
+        apiServer().resources.patch(
           Widget,
           at('c1'),
           { type: 'apply', body: json(body), force: false },
@@ -350,7 +353,7 @@ export function patchSuite(open: OpenHouse): void {
       const name = fresh()
       await apply(name, { spec: { size: 1 } }, 'a')
       const body: PatchBody = { type: 'apply', body: config({ status: { phase: 'x' } }), force: false }
-      const { object } = await house().resources.patch(Widget, at(name), body, {
+      const { object } = await apiServer().resources.patch(Widget, at(name), body, {
         fieldManager: 's',
         subresource: 'status',
       })

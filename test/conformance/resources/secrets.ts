@@ -10,7 +10,7 @@ import { isMistyped } from '../../../src/kinds/key-format.ts'
 import { OwnedAccessKey } from '../../../src/kinds/owned-access-key.ts'
 import { ProjectSecret } from '../../../src/kinds/project-secret.ts'
 import { SharedSecret } from '../../../src/kinds/shared-secret.ts'
-import type { House } from '../../support/in-process.ts'
+import type { ApiServer } from '../../support/in-process.ts'
 import {
   at,
   causes,
@@ -32,8 +32,8 @@ const secret = 'aHVudGVyMi1odW50ZXIyLWh1bnRlcjI='
 const clear = 'hunter2-hunter2-hunter2'
 
 /** Everything the store holds of a kind, as text. */
-const stored = (house: House, bucket: string) =>
-  house.store
+const stored = (apiServer: ApiServer, bucket: string) =>
+  apiServer.store
     .list({ bucket })
     .entries.map(entry => entry.text.toString())
     .join('\n')
@@ -43,30 +43,30 @@ const operations = (...body: object[]): PatchBody => ({ type: 'json', body: json
 
 export function secretsSuite(open: OpenHouse): void {
   describe('sealed data', () => {
-    const house = useHouse(open)
+    const apiServer = useHouse(open)
     const make = async (parts: { metadata?: object; spec?: object }) => {
       const body = json({ ...parts, metadata: { name: fresh('s'), ...parts.metadata } })
-      return (await house().resources.create(SharedSecret, '', body)).object
+      return (await apiServer().resources.create(SharedSecret, '', body)).object
     }
 
     test('is never in the store in clear, nor is the annotation that repeats it; answers have both (D28)', async () => {
       const annotations = { [lastApplied]: JSON.stringify({ spec: { data: { password: secret } } }), other: 'plain' }
       const made = await make({ metadata: { annotations }, spec: { data: { password: secret } } })
       const project = json({ metadata: { name: fresh('p') }, spec: { data: { password: secret } } })
-      await house().resources.create(ProjectSecret, 'p-web', project)
+      await apiServer().resources.create(ProjectSecret, 'p-web', project)
       for (const kind of [SharedSecret, ProjectSecret]) {
-        const text = stored(house(), kind.id)
+        const text = stored(apiServer(), kind.id)
         assert.ok(text.length > 100)
         for (const word of [secret, clear, secret.slice(0, 12)]) assert.equal(text.includes(word), false, kind.kind)
       }
-      const got = await read(house(), made.metadata.name ?? '', '', SharedSecret)
+      const got = await read(apiServer(), made.metadata.name ?? '', '', SharedSecret)
       assert.deepEqual(plain(got.spec?.['data']), { password: secret })
       assert.deepEqual(plain(got.metadata.annotations), annotations)
     })
 
     test('of two equal secrets looks different (D28)', async () => {
       const sealed = (object: Resource) => {
-        const entry = house().store.get({
+        const entry = apiServer().store.get({
           bucket: SharedSecret.id,
           namespace: 'default',
           name: object.metadata.name ?? '',
@@ -87,7 +87,7 @@ export function secretsSuite(open: OpenHouse): void {
         await make({ spec: { data: { a: secret } } }),
       ]
       const entryOf = (object: Resource) => {
-        const entry = house().store.get({
+        const entry = apiServer().store.get({
           bucket: SharedSecret.id,
           namespace: 'default',
           name: object.metadata.name ?? '',
@@ -107,13 +107,13 @@ export function secretsSuite(open: OpenHouse): void {
           .replace(dataOf(object), data)
           .replace(/"resourceVersion":"\d+"/, '"resourceVersion":""')
         const gap = Buffer.byteLength(text.slice(0, text.indexOf('"resourceVersion":"') + 19))
-        await house().store.commit([{ type: 'put', key: entry.key, value: { text: Buffer.from(text), gap } }])
-        await assert.rejects(read(house(), object.metadata.name ?? '', '', SharedSecret), (error: Error) => {
+        await apiServer().store.commit([{ type: 'put', key: entry.key, value: { text: Buffer.from(text), gap } }])
+        await assert.rejects(read(apiServer(), object.metadata.name ?? '', '', SharedSecret), (error: Error) => {
           assert.equal(error.message.includes(secret), false)
           return true
         })
       }
-      for (const object of [one, other]) await house().store.commit([{ type: 'delete', key: entryOf(object).key }])
+      for (const object of [one, other]) await apiServer().store.commit([{ type: 'delete', key: entryOf(object).key }])
     })
 
     test('values that are no base64 are refused without being repeated (D6, D29)', async () => {
@@ -149,37 +149,37 @@ export function secretsSuite(open: OpenHouse): void {
   })
 
   describe('access keys', () => {
-    const house = useHouse(open)
+    const apiServer = useHouse(open)
     const makeOne = async (spec: object = {}, parts: { metadata?: object } = {}, options = {}) => {
       const body = json({ metadata: { name: fresh('key'), ...parts.metadata }, spec: { user: 'ada', ...spec } })
-      return (await house().resources.create(OwnedAccessKey, '', body, options)).object
+      return (await apiServer().resources.create(OwnedAccessKey, '', body, options)).object
     }
     const ref = (object: Resource) => ({ namespace: '', name: object.metadata.name ?? '' })
     const keyOf = (object: Resource | undefined) => object?.spec?.['key']
     const digestOf = async (object: Resource) =>
-      (await house().inside.get(OwnedAccessKey, ref(object))).object.status?.['digest'] as string
+      (await apiServer().inside.get(OwnedAccessKey, ref(object))).object.status?.['digest'] as string
     test('show the key in the answer to their creation and by no other door (D13)', async () => {
       await watching(
-        house(),
-        { kind: OwnedAccessKey, resourceVersion: String(house().store.revision) },
+        apiServer(),
+        { kind: OwnedAccessKey, resourceVersion: String(apiServer().store.revision) },
         async watch => {
           const made = await makeOne()
           const key = keyOf(made)
           assert.ok(typeof key === 'string' && key.startsWith('plat_') && !isMistyped(key))
-          const got = await house().resources.get(OwnedAccessKey, ref(made))
-          const listed = await house().resources.list(OwnedAccessKey)
-          const updated = await house().resources.update(
+          const got = await apiServer().resources.get(OwnedAccessKey, ref(made))
+          const listed = await apiServer().resources.list(OwnedAccessKey)
+          const updated = await apiServer().resources.update(
             OwnedAccessKey,
             ref(made),
             edited(got.object, { spec: { description: 'x' } }),
           )
-          const patched = await house().resources.patch(
+          const patched = await apiServer().resources.patch(
             OwnedAccessKey,
             ref(made),
             merge({ spec: { description: 'y' } }),
           )
-          const unchanged = await house().resources.patch(OwnedAccessKey, ref(made), merge({}))
-          const removed = await house().resources.deleteCollection(OwnedAccessKey, {
+          const unchanged = await apiServer().resources.patch(OwnedAccessKey, ref(made), merge({}))
+          const removed = await apiServer().resources.deleteCollection(OwnedAccessKey, {
             fieldSelector: `metadata.name=${made.metadata.name}`,
           })
           const seen = await events(watch, 4)
@@ -197,7 +197,7 @@ export function secretsSuite(open: OpenHouse): void {
             assert.equal(object.status?.['digest'], undefined)
             assert.equal(Buffer.from(bytes).includes(key), false)
           }
-          assert.equal(stored(house(), OwnedAccessKey.id).includes(key), false)
+          assert.equal(stored(apiServer(), OwnedAccessKey.id).includes(key), false)
         },
       )
     })
@@ -240,12 +240,12 @@ export function secretsSuite(open: OpenHouse): void {
         const made = answers.filter(one => one.status === 'fulfilled')
         assert.equal(made.length, 1)
         for (const answer of answers) if (answer.status === 'rejected') assert.equal(answer.reason.code, 422)
-        await house().resources.delete(OwnedAccessKey, ref((made[0] as { value: Resource }).value))
+        await apiServer().resources.delete(OwnedAccessKey, ref((made[0] as { value: Resource }).value))
       }
       const [taken, key] = [await makeOne(), `spare-${fresh()}-${'x'.repeat(32)}`]
       await refused(makeOne({ key }, { metadata: { name: taken.metadata.name } }), { code: 409 })
       await refused(
-        house().resources.update(
+        apiServer().resources.update(
           OwnedAccessKey,
           ref(taken),
           edited(taken, { metadata: { resourceVersion: '1' }, spec: { key } }),
@@ -266,15 +266,15 @@ export function secretsSuite(open: OpenHouse): void {
       const made = await makeOne()
       const { uid = '' } = made.metadata
       const id = (await digestOf(made)).slice(0, 12)
-      await house().resources.act(OwnedAccessKey, ref(made), 'rotate', undefined)
-      await until(async () => house().unused.includes(`${uid}/${id}`))
-      assert.equal(house().unused.includes(uid), false)
-      await house().resources.delete(OwnedAccessKey, ref(made))
-      await until(async () => house().unused.includes(uid))
+      await apiServer().resources.act(OwnedAccessKey, ref(made), 'rotate', undefined)
+      await until(async () => apiServer().unused.includes(`${uid}/${id}`))
+      assert.equal(apiServer().unused.includes(uid), false)
+      await apiServer().resources.delete(OwnedAccessKey, ref(made))
+      await until(async () => apiServer().unused.includes(uid))
     })
 
     test('without a name get one, without an owner the caller (D14, D24)', async () => {
-      const { object } = await house().resources.create(OwnedAccessKey, '', json({}))
+      const { object } = await apiServer().resources.create(OwnedAccessKey, '', json({}))
       assert.match(object.metadata.name ?? '', /^key-[a-z0-9]{5}$/)
       assert.equal(object.spec?.['user'], 'admin')
     })
@@ -282,17 +282,17 @@ export function secretsSuite(open: OpenHouse): void {
     test('keep their key in a replace or patch without one, and take one that is sent, unshown (D13)', async () => {
       const made = await makeOne()
       const before = await digestOf(made)
-      const got = await read(house(), made.metadata.name ?? '', '', OwnedAccessKey)
+      const got = await read(apiServer(), made.metadata.name ?? '', '', OwnedAccessKey)
       const updated = (
-        await house().resources.update(OwnedAccessKey, ref(made), edited(got, { spec: { description: 'x' } }))
+        await apiServer().resources.update(OwnedAccessKey, ref(made), edited(got, { spec: { description: 'x' } }))
       ).object
       assert.equal(await digestOf(made), before)
       const key = `new-${fresh()}-${'x'.repeat(32)}`
-      const replaced = await house().resources.update(OwnedAccessKey, ref(made), edited(updated, { spec: { key } }))
+      const replaced = await apiServer().resources.update(OwnedAccessKey, ref(made), edited(updated, { spec: { key } }))
       assert.notEqual(await digestOf(made), before)
       assert.equal(keyOf(replaced.object), undefined, 'the answer to a replace leaves the key out')
       const other = `other-${fresh()}-${'x'.repeat(32)}`
-      const patched = await house().resources.patch(OwnedAccessKey, ref(made), merge({ spec: { key: other } }))
+      const patched = await apiServer().resources.patch(OwnedAccessKey, ref(made), merge({ spec: { key: other } }))
       assert.equal(keyOf(patched.object), undefined, 'the answer to a patch leaves the key out')
       assert.equal(await digestOf(made), createHash('sha256').update(other).digest('hex'))
     })
@@ -300,10 +300,10 @@ export function secretsSuite(open: OpenHouse): void {
     test('do not tell a digest to those who send one (D13)', async () => {
       const made = await makeOne()
       const before = await digestOf(made)
-      const body = edited(await read(house(), made.metadata.name ?? '', '', OwnedAccessKey), {
+      const body = edited(await read(apiServer(), made.metadata.name ?? '', '', OwnedAccessKey), {
         status: { digest: 'mine' },
       })
-      await house().resources.update(OwnedAccessKey, ref(made), body)
+      await apiServer().resources.update(OwnedAccessKey, ref(made), body)
       assert.equal(await digestOf(made), before)
     })
 
@@ -313,7 +313,8 @@ export function secretsSuite(open: OpenHouse): void {
       const hidden = { user: 'ada', key, identity: { connectorData: clear, email: 'a@b' } }
       const made = await makeOne({ key }, { metadata: { annotations: { [lastApplied]: manifest(hidden) } } })
       const kept = JSON.parse(
-        (await read(house(), made.metadata.name ?? '', '', OwnedAccessKey)).metadata.annotations?.[lastApplied] ?? '',
+        (await read(apiServer(), made.metadata.name ?? '', '', OwnedAccessKey)).metadata.annotations?.[lastApplied] ??
+          '',
       )
       assert.deepEqual(kept.spec, {
         user: 'ada',
@@ -321,14 +322,14 @@ export function secretsSuite(open: OpenHouse): void {
         identity: { connectorData: '<redacted>', email: 'a@b' },
       })
       const annotations = { [lastApplied]: `{"spec":{"key":"${key}"` }
-      const patched = await house().resources.patch(OwnedAccessKey, ref(made), merge({ metadata: { annotations } }))
+      const patched = await apiServer().resources.patch(OwnedAccessKey, ref(made), merge({ metadata: { annotations } }))
       assert.equal(patched.object.metadata.annotations?.[lastApplied], '<redacted>')
       for (const text of [[{ spec: { key } }], key, { spec: [{ key }] }, { spec: { identity: key } }]) {
         const one = { [lastApplied]: JSON.stringify(text) }
-        await house().resources.patch(OwnedAccessKey, ref(made), merge({ metadata: { annotations: one } }))
-        assert.equal(stored(house(), OwnedAccessKey.id).includes(key), false, JSON.stringify(text))
+        await apiServer().resources.patch(OwnedAccessKey, ref(made), merge({ metadata: { annotations: one } }))
+        assert.equal(stored(apiServer(), OwnedAccessKey.id).includes(key), false, JSON.stringify(text))
       }
-      assert.equal(stored(house(), OwnedAccessKey.id).includes(key), false)
+      assert.equal(stored(apiServer(), OwnedAccessKey.id).includes(key), false)
     })
 
     test('belong to one of user, team and subject, for ever (D14)', async () => {
@@ -336,7 +337,7 @@ export function secretsSuite(open: OpenHouse): void {
         'spec.team FieldValueForbidden',
       ])
       const made = await makeOne()
-      const change = house().resources.patch(OwnedAccessKey, ref(made), merge({ spec: { user: 'eve' } }))
+      const change = apiServer().resources.patch(OwnedAccessKey, ref(made), merge({ spec: { user: 'eve' } }))
       assert.deepEqual(causes(await refused(change, { code: 422 })), ['spec.user FieldValueInvalid'])
       for (const name of ['system:masters', 'platform:team:web'])
         assert.deepEqual(causes(await refused(makeOne({ user: name, groups: [name] }), { code: 422 })), [
@@ -347,7 +348,7 @@ export function secretsSuite(open: OpenHouse): void {
   })
 
   describe('hidden fields', () => {
-    const house = useHouse(open)
+    const apiServer = useHouse(open)
     const login = { idToken: `id-${clear}`, accessToken: `access-${clear}`, refreshToken: `refresh-${clear}` }
     const ref = (object: Resource) => ({ namespace: '', name: object.metadata.name ?? '' })
     const make = async () => {
@@ -357,36 +358,36 @@ export function secretsSuite(open: OpenHouse): void {
         oidcLogin: { ...login, lastRefresh: '2026-01-01T00:00:00Z' },
       }
       const body = json({ metadata: { name: fresh('key') }, spec })
-      return (await house().resources.create(OwnedAccessKey, '', body)).object
+      return (await apiServer().resources.create(OwnedAccessKey, '', body)).object
     }
-    const inside = (object: Resource) => plain(house().opened(OwnedAccessKey, ref(object)).spec)
+    const inside = (object: Resource) => plain(apiServer().opened(OwnedAccessKey, ref(object)).spec)
     const all = [clear, ...Object.values(login)]
 
     test('never leave by any door, and are sealed at rest (D21, D28)', async () => {
       await watching(
-        house(),
-        { kind: OwnedAccessKey, resourceVersion: String(house().store.revision) },
+        apiServer(),
+        { kind: OwnedAccessKey, resourceVersion: String(apiServer().store.revision) },
         async watch => {
           const made = await make()
-          const got = await house().resources.get(OwnedAccessKey, ref(made))
-          const listed = await house().resources.list(OwnedAccessKey)
-          const updated = await house().resources.update(
+          const got = await apiServer().resources.get(OwnedAccessKey, ref(made))
+          const listed = await apiServer().resources.list(OwnedAccessKey)
+          const updated = await apiServer().resources.update(
             OwnedAccessKey,
             ref(made),
             edited(got.object, { spec: { description: 'x' } }),
           )
-          const patched = await house().resources.patch(
+          const patched = await apiServer().resources.patch(
             OwnedAccessKey,
             ref(made),
             merge({ spec: { description: 'y' } }),
           )
-          const tried = await house().resources.patch(
+          const tried = await apiServer().resources.patch(
             OwnedAccessKey,
             ref(made),
             merge({ spec: { description: 'z' } }),
             { dryRun: true },
           )
-          const deleted = await house().resources.delete(OwnedAccessKey, ref(made))
+          const deleted = await apiServer().resources.delete(OwnedAccessKey, ref(made))
           const seen = await events(watch, 4)
           const answers = [
             made,
@@ -401,7 +402,7 @@ export function secretsSuite(open: OpenHouse): void {
           for (const answer of answers)
             for (const word of all) assert.equal(JSON.stringify(answer).includes(word), false)
           assert.deepEqual(plain((got.object.spec as { identity: object }).identity), { email: 'ada@example.com' })
-          assert.equal(stored(house(), OwnedAccessKey.id).includes(clear), false)
+          assert.equal(stored(apiServer(), OwnedAccessKey.id).includes(clear), false)
         },
       )
     })
@@ -409,16 +410,16 @@ export function secretsSuite(open: OpenHouse): void {
     test('are carried over by update, patch and apply of those who cannot see them (D5)', async () => {
       const made = await make()
       const before = inside(made)
-      const got = await read(house(), made.metadata.name ?? '', '', OwnedAccessKey)
-      await house().resources.update(OwnedAccessKey, ref(made), edited(got, { spec: { description: 'x' } }))
-      await house().resources.patch(OwnedAccessKey, ref(made), merge({ spec: { description: 'y' } }))
-      await house().resources.patch(
+      const got = await read(apiServer(), made.metadata.name ?? '', '', OwnedAccessKey)
+      await apiServer().resources.update(OwnedAccessKey, ref(made), edited(got, { spec: { description: 'x' } }))
+      await apiServer().resources.patch(OwnedAccessKey, ref(made), merge({ spec: { description: 'y' } }))
+      await apiServer().resources.patch(
         OwnedAccessKey,
         ref(made),
         operations({ op: 'replace', path: '/spec/description', value: 'z' }),
       )
       const body = json({ apiVersion: made.apiVersion, kind: made.kind, spec: { displayName: 'D' } })
-      await house().resources.patch(
+      await apiServer().resources.patch(
         OwnedAccessKey,
         ref(made),
         { type: 'apply', body, force: false },
@@ -429,25 +430,25 @@ export function secretsSuite(open: OpenHouse): void {
 
     test('change when sent anew, and go when their container goes (D5)', async () => {
       const made = await make()
-      await house().resources.patch(
+      await apiServer().resources.patch(
         OwnedAccessKey,
         ref(made),
         merge({ spec: { identity: { connectorData: 'newer' } } }),
       )
       assert.equal((inside(made) as { identity: { connectorData: string } }).identity.connectorData, 'newer')
-      await house().resources.patch(OwnedAccessKey, ref(made), merge({ spec: { oidcLogin: null } }))
+      await apiServer().resources.patch(OwnedAccessKey, ref(made), merge({ spec: { oidcLogin: null } }))
       assert.equal('oidcLogin' in (inside(made) ?? {}), false)
     })
 
     test('cannot be guessed: a write that names one is answered alike, whatever it says (D5)', async () => {
       const made = await make()
-      await house().resources.patch(
+      await apiServer().resources.patch(
         OwnedAccessKey,
         ref(made),
         merge({ spec: { identity: { connectorData: clear } } }),
         { fieldManager: 'other' },
       )
-      const got = await read(house(), made.metadata.name ?? '', '', OwnedAccessKey)
+      const got = await read(apiServer(), made.metadata.name ?? '', '', OwnedAccessKey)
       const ways = (connectorData: string): [PatchBody, string][] => [
         [merge({ spec: { identity: { connectorData } } }), 'me'],
         [operations({ op: 'add', path: '/spec/identity/connectorData', value: connectorData }), 'me'],
@@ -468,11 +469,11 @@ export function secretsSuite(open: OpenHouse): void {
       const tell = async (guess: string) => [
         ...(await Promise.all(
           ways(guess).map(([body, fieldManager]) =>
-            answer(house().resources.patch(OwnedAccessKey, ref(made), body, { fieldManager, dryRun: true })),
+            answer(apiServer().resources.patch(OwnedAccessKey, ref(made), body, { fieldManager, dryRun: true })),
           ),
         )),
         await answer(
-          house().resources.update(
+          apiServer().resources.update(
             OwnedAccessKey,
             ref(made),
             edited(got, { spec: { identity: { email: 'ada@example.com', connectorData: guess } } }),
@@ -485,8 +486,8 @@ export function secretsSuite(open: OpenHouse): void {
       for (const [index, one] of right.entries())
         if (index !== 3) assert.equal((one as Resource).metadata?.generation, (got.metadata.generation ?? 0) + 1)
       assert.equal((right[3] as Status).reason, 'Conflict')
-      const again = await house().resources.patch(OwnedAccessKey, ref(made), merge({ spec: { description: 'x' } }))
-      const same = await house().resources.patch(OwnedAccessKey, ref(made), merge({ spec: { description: 'x' } }))
+      const again = await apiServer().resources.patch(OwnedAccessKey, ref(made), merge({ spec: { description: 'x' } }))
+      const same = await apiServer().resources.patch(OwnedAccessKey, ref(made), merge({ spec: { description: 'x' } }))
       assert.equal(same.object.metadata.resourceVersion, again.object.metadata.resourceVersion)
     })
 
@@ -508,7 +509,7 @@ export function secretsSuite(open: OpenHouse): void {
           { op: 'move', from: pointer, path: '/metadata/annotations' },
           { op: 'test', path: pointer, value: {} },
         ]) {
-          const status = await refused(house().resources.patch(OwnedAccessKey, ref(made), operations(operation)), {
+          const status = await refused(apiServer().resources.patch(OwnedAccessKey, ref(made), operations(operation)), {
             code: 422,
             reason: 'Invalid',
             message: 'the server rejected our request due to an error in our request',
@@ -517,28 +518,28 @@ export function secretsSuite(open: OpenHouse): void {
           assert.match(cause?.message ?? '', /may not touch/, `${operation.op} ${pointer}`)
         }
       const ok = operations({ op: 'test', path: '/spec/identity/email', value: 'ada@example.com' })
-      await house().resources.patch(OwnedAccessKey, ref(made), ok)
+      await apiServer().resources.patch(OwnedAccessKey, ref(made), ok)
     })
   })
 
   describe('sealed data in patches', () => {
-    const house = useHouse(open, { judge: (_, { verb }) => ({ allowed: verb !== 'get', reason: '' }) })
+    const apiServer = useHouse(open, { judge: (_, { verb }) => ({ allowed: verb !== 'get', reason: '' }) })
 
     test('cannot be read out by those who may not get it (D5)', async () => {
       const name = fresh('s')
-      await house().resources.create(SharedSecret, '', json({ metadata: { name }, spec: { data: { a: secret } } }))
+      await apiServer().resources.create(SharedSecret, '', json({ metadata: { name }, spec: { data: { a: secret } } }))
       for (const operation of [
         { op: 'test', path: '/spec/data/a', value: secret },
         { op: 'copy', from: '/spec/data', path: '/metadata/annotations' },
         { op: 'move', from: '/spec/data/a', path: '/spec/description' },
       ])
-        await refused(house().resources.patch(SharedSecret, at(name), operations(operation)), { code: 422 })
+        await refused(apiServer().resources.patch(SharedSecret, at(name), operations(operation)), { code: 422 })
     })
 
     test('cannot be guessed by those who may not get it (D5)', async () => {
       const name = fresh('s')
       const body = json({ metadata: { name }, spec: { data: { a: secret, b: secret } } })
-      await house().resources.create(SharedSecret, '', body, { fieldManager: 'other' })
+      await apiServer().resources.create(SharedSecret, '', body, { fieldManager: 'other' })
       const applied = json({
         apiVersion: SharedSecret.apiVersion,
         kind: SharedSecret.kind,
@@ -552,7 +553,7 @@ export function secretsSuite(open: OpenHouse): void {
             operations({ op: 'replace', path: '/spec/data', value: { a: guess, b: secret } }),
             { type: 'apply', body: JSON.parse(JSON.stringify(applied).replace(secret, guess)), force: false } as const,
           ].map(one =>
-            house()
+            apiServer()
               .resources.patch(SharedSecret, at(name), one, { fieldManager: 'me', dryRun: true })
               .then(
                 ({ object }) => plain(object.metadata),

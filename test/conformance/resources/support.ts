@@ -7,21 +7,21 @@ import { ApiError, type Status } from '../../../src/api/errors.ts'
 import type { Kind } from '../../../src/api/kind.ts'
 import type { Json, JsonObject, Metadata, Ref, Resource } from '../../../src/api/object.ts'
 import type { Resources, Watch, WatchEvent, WatchOptions } from '../../../src/api/resources.ts'
-import type { House, HouseOptions } from '../../support/in-process.ts'
+import type { ApiServer, BuildOptions } from '../../support/in-process.ts'
 import { Widget } from './widget.ts'
 
-export type OpenHouse = (options?: HouseOptions) => Promise<House>
+export type OpenHouse = (options?: BuildOptions) => Promise<ApiServer>
 
 /** One house for the group of tests it is called in. */
-export function useHouse(open: OpenHouse, options: HouseOptions = {}): () => House {
-  let house: House | undefined
+export function useHouse(open: OpenHouse, options: BuildOptions = {}): () => ApiServer {
+  let apiServer: ApiServer | undefined
   before(async () => {
-    house = await open({ kinds: [Widget], ...options })
+    apiServer = await open({ kinds: [Widget], ...options })
   })
-  after(() => house?.close())
+  after(() => apiServer?.close())
   return () => {
-    assert.ok(house, 'the house is open while its tests run')
-    return house
+    assert.ok(apiServer, 'the house is open while its tests run')
+    return apiServer
   }
 }
 
@@ -55,12 +55,17 @@ export function edited(
   )
 }
 
-export async function create(house: House, name: string, parts: Parameters<typeof widget>[1] = {}, namespace = '') {
-  return (await house.resources.create(Widget, namespace, widget(name, parts))).object
+export async function create(
+  apiServer: ApiServer,
+  name: string,
+  parts: Parameters<typeof widget>[1] = {},
+  namespace = '',
+) {
+  return (await apiServer.resources.create(Widget, namespace, widget(name, parts))).object
 }
 
-export async function read(house: House, name: string, namespace = '', kind: Kind = Widget): Promise<Resource> {
-  return (await house.resources.get(kind, { namespace, name })).object
+export async function read(apiServer: ApiServer, name: string, namespace = '', kind: Kind = Widget): Promise<Resource> {
+  return (await apiServer.resources.get(kind, { namespace, name })).object
 }
 
 export async function isThere(resources: Resources, kind: Kind, ref: Ref): Promise<boolean> {
@@ -110,12 +115,12 @@ export const managers = ({ managedFields = [] }: Metadata) =>
 
 /** Runs with a watch, which ends with it. */
 export async function watching(
-  house: House,
+  apiServer: ApiServer,
   options: WatchOptions & { readonly kind?: Kind },
   run: (watch: Watch) => Promise<void>,
 ): Promise<void> {
   const { kind = Widget, ...how } = options
-  const watch = await house.resources.watch(kind, how)
+  const watch = await apiServer.resources.watch(kind, how)
   try {
     await run(watch)
   } finally {

@@ -25,14 +25,14 @@ import { Widget } from './widget.ts'
 
 export function updateSuite(open: OpenHouse): void {
   describe('update', () => {
-    const house = useHouse(open)
+    const apiServer = useHouse(open)
     const put = (object: Resource, parts: Parameters<typeof edited>[1], options = {}) =>
-      house().resources.update(Widget, at(object.metadata.name ?? ''), edited(object, parts), options)
+      apiServer().resources.update(Widget, at(object.metadata.name ?? ''), edited(object, parts), options)
 
     test('replaces, with a new version; a change of intent raises the generation (wire §1.13)', async () => {
-      const made = await create(house(), fresh(), { spec: { size: 1, note: 'x' } })
+      const made = await create(apiServer(), fresh(), { spec: { size: 1, note: 'x' } })
       const { metadata, ...rest } = made
-      const { object } = await house().resources.update(
+      const { object } = await apiServer().resources.update(
         Widget,
         at(metadata.name ?? ''),
         json({ ...rest, metadata, spec: { size: 2 } }),
@@ -44,7 +44,7 @@ export function updateSuite(open: OpenHouse): void {
     })
 
     test('labels, annotations and finalizers leave the generation (wire §1.13)', async () => {
-      const made = await create(house(), fresh(), { spec: { size: 1 } })
+      const made = await create(apiServer(), fresh(), { spec: { size: 1 } })
       const { object } = await put(made, {
         metadata: { labels: { a: 'b' }, annotations: { c: 'd' }, finalizers: ['x.io/a'] },
       })
@@ -53,7 +53,7 @@ export function updateSuite(open: OpenHouse): void {
     })
 
     test('of a stale version is 409 Conflict (wire §1.1)', async () => {
-      const made = await create(house(), fresh())
+      const made = await create(apiServer(), fresh())
       const name = made.metadata.name ?? ''
       await put(made, { spec: { size: 1 } })
       await refused(put(made, { spec: { size: 2 } }), {
@@ -65,7 +65,7 @@ export function updateSuite(open: OpenHouse): void {
     })
 
     test('without a version is 422, in the words of the plural (SPEC §4, wire §1.13)', async () => {
-      const made = await create(house(), fresh())
+      const made = await create(apiServer(), fresh())
       const name = made.metadata.name ?? ''
       for (const resourceVersion of [undefined, '', '0'])
         await refused(put(made, { metadata: { resourceVersion } }), {
@@ -76,7 +76,7 @@ export function updateSuite(open: OpenHouse): void {
     })
 
     test('of another uid is 409, without one it is kept (wire §1.13)', async () => {
-      const made = await create(house(), fresh())
+      const made = await create(apiServer(), fresh())
       const { uid, name } = made.metadata
       await refused(put(made, { metadata: { uid: 'other' } }), {
         code: 409,
@@ -87,14 +87,14 @@ export function updateSuite(open: OpenHouse): void {
     })
 
     test('of what is not there is 404, whatever it carries (wire §1.13)', async () => {
-      const made = await create(house(), fresh())
-      await house().resources.delete(Widget, at(made.metadata.name ?? ''))
+      const made = await create(apiServer(), fresh())
+      await apiServer().resources.delete(Widget, at(made.metadata.name ?? ''))
       await refused(put(made, {}), { code: 404, reason: 'NotFound' })
     })
 
     test('names the object it is sent to: another name or namespace, or no name, is 400 (wire §1.13)', async () => {
-      const made = await create(house(), 'u1')
-      const send = (metadata: object) => house().resources.update(Widget, at('u1'), edited(made, { metadata }))
+      const made = await create(apiServer(), 'u1')
+      const send = (metadata: object) => apiServer().resources.update(Widget, at('u1'), edited(made, { metadata }))
       await refused(send({ name: 'u2' }), {
         code: 400,
         message: 'the name of the object (u2) does not match the name on the URL (u1)',
@@ -110,15 +110,15 @@ export function updateSuite(open: OpenHouse): void {
     })
 
     test('that changes nothing keeps the version and the times of managedFields (wire §1.13)', async () => {
-      const made = await create(house(), fresh(), { spec: { size: 1 } })
-      house().clock.forward(5)
+      const made = await create(apiServer(), fresh(), { spec: { size: 1 } })
+      apiServer().clock.forward(5)
       const { object } = await put(made, {}, { fieldManager: 'somebody' })
       assert.deepEqual(plain(object), plain(made))
-      assert.deepEqual(plain(await read(house(), made.metadata.name ?? '')), plain(made))
+      assert.deepEqual(plain(await read(apiServer(), made.metadata.name ?? '')), plain(made))
     })
 
     test('puts back what only the server sets (wire §1.10)', async () => {
-      const made = await create(house(), fresh())
+      const made = await create(apiServer(), fresh())
       const { object } = await put(made, {
         metadata: { creationTimestamp: '2001-01-01T00:00:00Z', generation: 77, generateName: 'x-', selfLink: '/x' },
         spec: { size: 1 },
@@ -131,7 +131,7 @@ export function updateSuite(open: OpenHouse): void {
     })
 
     test('may not set deletionTimestamp nor deletionGracePeriodSeconds (wire §1.10)', async () => {
-      const made = await create(house(), fresh())
+      const made = await create(apiServer(), fresh())
       const metadata = { deletionTimestamp: '2030-01-01T00:00:00Z', deletionGracePeriodSeconds: 5 }
       const status = await refused(put(made, { metadata }), { code: 422, message: /field is immutable/ })
       assert.deepEqual(causes(status), [
@@ -141,10 +141,10 @@ export function updateSuite(open: OpenHouse): void {
     })
 
     test('ignores status, and keeps the stored one (D9)', async () => {
-      const made = await create(house(), fresh())
+      const made = await create(apiServer(), fresh())
       const ref = at(made.metadata.name ?? '')
       const set = (
-        await house().resources.update(Widget, ref, edited(made, { status: { phase: 'Ready' } }), {
+        await apiServer().resources.update(Widget, ref, edited(made, { status: { phase: 'Ready' } }), {
           subresource: 'status',
         })
       ).object
@@ -152,16 +152,16 @@ export function updateSuite(open: OpenHouse): void {
       assert.deepEqual(plain((await put(set, { status: { phase: 'Mine' }, spec: { size: 1 } })).object.status), {
         phase: 'Ready',
       })
-      const { status: _, ...bare } = await read(house(), ref.name)
-      const again = await house().resources.update(Widget, ref, json({ ...bare, spec: { size: 3 } }))
+      const { status: _, ...bare } = await read(apiServer(), ref.name)
+      const again = await apiServer().resources.update(Widget, ref, json({ ...bare, spec: { size: 3 } }))
       assert.deepEqual(plain(again.object.status), { phase: 'Ready' })
     })
 
     test('while being deleted may take finalizers away but add none (SPEC §2.2)', async () => {
-      const made = await create(house(), fresh(), { metadata: { finalizers: ['x.io/a', 'x.io/b'] } })
+      const made = await create(apiServer(), fresh(), { metadata: { finalizers: ['x.io/a', 'x.io/b'] } })
       const ref = at(made.metadata.name ?? '')
-      await house().resources.delete(Widget, ref)
-      const going = await read(house(), ref.name)
+      await apiServer().resources.delete(Widget, ref)
+      const going = await read(apiServer(), ref.name)
       const status = await refused(put(going, { metadata: { finalizers: ['x.io/a', 'x.io/c'] } }), { code: 422 })
       assert.equal(
         status.details?.causes?.[0]?.message,
@@ -176,32 +176,32 @@ export function updateSuite(open: OpenHouse): void {
     })
 
     test('dryRun answers what would be, with its generation, and leaves what is (wire §3)', async () => {
-      const made = await create(house(), fresh(), { spec: { size: 1 } })
-      const before = house().store.revision
+      const made = await create(apiServer(), fresh(), { spec: { size: 1 } })
+      const before = apiServer().store.revision
       const { object } = await put(made, { spec: { size: 2 } }, { dryRun: true })
       assert.deepEqual([specOf(object), object.metadata.generation], [{ size: 2 }, 2])
-      assert.deepEqual(plain(await read(house(), made.metadata.name ?? '')), plain(made))
-      assert.equal(house().store.revision, before)
+      assert.deepEqual(plain(await read(apiServer(), made.metadata.name ?? '')), plain(made))
+      assert.equal(apiServer().store.revision, before)
     })
 
     test('records who changed what and when (SPEC §2.2.2, wire §1.14)', async () => {
       const made = (
-        await house().resources.create(Widget, '', widget(fresh(), { spec: { size: 1, note: 'x' } }), {
+        await apiServer().resources.create(Widget, '', widget(fresh(), { spec: { size: 1, note: 'x' } }), {
           fieldManager: 'a',
         })
       ).object
-      house().clock.forward(3)
+      apiServer().clock.forward(3)
       const { metadata } = (await put(made, { spec: { size: 2 } }, { fieldManager: 'b' })).object
       assert.deepEqual(managers(metadata), ['a Update', 'b Update'])
       const [a, b] = plain(metadata.managedFields ?? [])
       assert.deepEqual(a?.fieldsV1, { 'f:spec': { '.': {}, 'f:note': {} } })
       assert.deepEqual(b?.fieldsV1, { 'f:spec': { 'f:size': {} } })
       assert.equal(a?.time, made.metadata.creationTimestamp)
-      assert.equal(b?.time, timestamp(house().clock.now()))
+      assert.equal(b?.time, timestamp(apiServer().clock.now()))
     })
 
     test('Strict and Warn treat unknown fields as create does (wire §1.8)', async () => {
-      const made = await create(house(), fresh())
+      const made = await create(apiServer(), fresh())
       await refused(put(made, { spec: { foo: 1 } }, { fieldValidation: 'Strict' }), {
         code: 400,
         message: /strict decoding error: unknown field "spec\.foo"$/,
@@ -213,16 +213,16 @@ export function updateSuite(open: OpenHouse): void {
   })
 
   describe('update of /status', () => {
-    const house = useHouse(open)
+    const apiServer = useHouse(open)
     const put = (object: Resource, parts: Parameters<typeof edited>[1], options = {}) =>
-      house().resources.update(Widget, at(object.metadata.name ?? ''), edited(object, parts), {
+      apiServer().resources.update(Widget, at(object.metadata.name ?? ''), edited(object, parts), {
         subresource: 'status',
         ...options,
       })
 
     test('changes status and nothing else, under its own managedFields entry (wire §1.13)', async () => {
       const made = (
-        await house().resources.create(Widget, '', widget(fresh(), { spec: { size: 1 } }), { fieldManager: 'a' })
+        await apiServer().resources.create(Widget, '', widget(fresh(), { spec: { size: 1 } }), { fieldManager: 'a' })
       ).object
       const { object } = await put(
         made,
@@ -242,25 +242,25 @@ export function updateSuite(open: OpenHouse): void {
     })
 
     test('has the preconditions of any update (wire §1.13)', async () => {
-      const made = await create(house(), fresh())
+      const made = await create(apiServer(), fresh())
       await put(made, { status: { phase: 'a' } })
       await refused(put(made, { status: { phase: 'b' } }), { code: 409, reason: 'Conflict' })
       await refused(put(made, { metadata: { resourceVersion: undefined } }), { code: 422 })
     })
 
     test('can be read and merged into (wire §3)', async () => {
-      const made = await create(house(), fresh(), { spec: { size: 1 } })
+      const made = await create(apiServer(), fresh(), { spec: { size: 1 } })
       const ref = at(made.metadata.name ?? '')
       const body = { spec: { size: 5 }, status: { phase: 'Busy' } }
-      const patched = await house().resources.patch(Widget, ref, { type: 'merge', body }, { subresource: 'status' })
+      const patched = await apiServer().resources.patch(Widget, ref, { type: 'merge', body }, { subresource: 'status' })
       assert.deepEqual([specOf(patched.object), plain(patched.object.status)], [{ size: 1 }, { phase: 'Busy' }])
-      const got = await house().resources.get(Widget, ref, { subresource: 'status' })
+      const got = await apiServer().resources.get(Widget, ref, { subresource: 'status' })
       assert.deepEqual(plain(got.object), plain(patched.object))
     })
 
     test('is not touched by a merge into the object (D9)', async () => {
-      const made = await create(house(), fresh())
-      const patched = await house().resources.patch(Widget, at(made.metadata.name ?? ''), {
+      const made = await create(apiServer(), fresh())
+      const patched = await apiServer().resources.patch(Widget, at(made.metadata.name ?? ''), {
         type: 'merge',
         body: { status: { phase: 'x' } },
       })

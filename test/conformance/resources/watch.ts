@@ -24,22 +24,27 @@ import { Widget } from './widget.ts'
 
 export function watchSuite(open: OpenHouse): void {
   describe('watch', () => {
-    const house = useHouse(open)
-    const now = () => String(house().store.revision)
+    const apiServer = useHouse(open)
+    const now = () => String(apiServer().store.revision)
     const update = async (name: string, parts: Parameters<typeof edited>[1], namespace = 'default') =>
-      (await house().resources.update(Widget, at(name, namespace), edited(await read(house(), name, namespace), parts)))
-        .object
+      (
+        await apiServer().resources.update(
+          Widget,
+          at(name, namespace),
+          edited(await read(apiServer(), name, namespace), parts),
+        )
+      ).object
 
     test('begins with what is there, for no version and for 0, and goes on with what happens (wire §1.12)', async () => {
       for (const version of [undefined, '0']) {
         const namespace = fresh('ns')
-        await create(house(), 'a', {}, namespace)
-        await create(house(), 'b', {}, namespace)
-        await watching(house(), { namespace, ...(version ? { resourceVersion: version } : {}) }, async watch => {
+        await create(apiServer(), 'a', {}, namespace)
+        await create(apiServer(), 'b', {}, namespace)
+        await watching(apiServer(), { namespace, ...(version ? { resourceVersion: version } : {}) }, async watch => {
           assert.deepEqual(spoken(await events(watch, 2)), ['ADDED a', 'ADDED b'])
-          await create(house(), 'c', {}, namespace)
+          await create(apiServer(), 'c', {}, namespace)
           await update('c', { spec: { size: 1 } }, namespace)
-          await house().resources.delete(Widget, at('c', namespace))
+          await apiServer().resources.delete(Widget, at('c', namespace))
           assert.deepEqual(spoken(await events(watch, 3)), ['ADDED c', 'MODIFIED c', 'DELETED c'])
         })
       }
@@ -47,10 +52,10 @@ export function watchSuite(open: OpenHouse): void {
 
     test('from a version shows what came after it, and nothing before (wire §1.12)', async () => {
       const name = fresh()
-      await create(house(), name)
+      await create(apiServer(), name)
       const from = now()
       const changed = await update(name, { spec: { size: 1 } })
-      await watching(house(), { resourceVersion: from }, async watch => {
+      await watching(apiServer(), { resourceVersion: from }, async watch => {
         const [event] = await events(watch, 1)
         assert.equal(event?.type, 'MODIFIED')
         assert.deepEqual(plain(event?.document.object), plain(changed))
@@ -59,8 +64,8 @@ export function watchSuite(open: OpenHouse): void {
 
     test('an event is one line of JSON (wire §1.12)', async () => {
       const from = now()
-      const made = await create(house(), fresh(), { spec: { note: 'two\nlines' } })
-      await watching(house(), { resourceVersion: from }, async watch => {
+      const made = await create(apiServer(), fresh(), { spec: { note: 'two\nlines' } })
+      await watching(apiServer(), { resourceVersion: from }, async watch => {
         const [event] = await events(watch, 1)
         const text = Buffer.from(event?.line ?? []).toString()
         assert.equal(text.indexOf('\n'), text.length - 1)
@@ -70,13 +75,13 @@ export function watchSuite(open: OpenHouse): void {
 
     test('a deletion shows the last state with the version of the deletion (wire §1.12)', async () => {
       const name = fresh()
-      const made = await create(house(), name, { spec: { note: 'last words' } })
-      await watching(house(), { resourceVersion: now() }, async watch => {
-        await house().resources.delete(Widget, at(name))
+      const made = await create(apiServer(), name, { spec: { note: 'last words' } })
+      await watching(apiServer(), { resourceVersion: now() }, async watch => {
+        await apiServer().resources.delete(Widget, at(name))
         const [event] = await events(watch, 1)
         const object = event?.document.object
         assert.equal(event?.type, 'DELETED')
-        assert.equal(version(object), house().store.revision)
+        assert.equal(version(object), apiServer().store.revision)
         assert.ok(version(object) > version(made))
         assert.equal(object?.spec?.['note'], 'last words')
       })
@@ -84,9 +89,9 @@ export function watchSuite(open: OpenHouse): void {
 
     test('entering a selector is ADDED, leaving it DELETED with what was last seen and the new version (wire §1.12)', async () => {
       const name = fresh()
-      await create(house(), name, { metadata: { labels: { run: name, on: 'yes' } }, spec: { note: 'before' } })
+      await create(apiServer(), name, { metadata: { labels: { run: name, on: 'yes' } }, spec: { note: 'before' } })
       const labels = (on: string) => ({ metadata: { labels: { run: name, on } } })
-      await watching(house(), { resourceVersion: now(), labelSelector: `run=${name},on=yes` }, async watch => {
+      await watching(apiServer(), { resourceVersion: now(), labelSelector: `run=${name},on=yes` }, async watch => {
         const left = await update(name, { ...labels('no'), spec: { note: 'outside' } })
         await update(name, { spec: { note: 'still outside' } })
         const back = await update(name, labels('yes'))
@@ -106,11 +111,11 @@ export function watchSuite(open: OpenHouse): void {
 
     test('metadata.name watches one object, a namespace what is in it (wire §1.12)', async () => {
       const [one, other, namespace] = [fresh(), fresh(), fresh('ns')]
-      await watching(house(), { resourceVersion: now(), fieldSelector: `metadata.name=${one}` }, async byName => {
-        await watching(house(), { resourceVersion: now(), namespace }, async bySpace => {
-          await create(house(), other)
-          await create(house(), other, {}, namespace)
-          await create(house(), one)
+      await watching(apiServer(), { resourceVersion: now(), fieldSelector: `metadata.name=${one}` }, async byName => {
+        await watching(apiServer(), { resourceVersion: now(), namespace }, async bySpace => {
+          await create(apiServer(), other)
+          await create(apiServer(), other, {}, namespace)
+          await create(apiServer(), one)
           assert.deepEqual(spoken(await events(byName, 1)), [`ADDED ${one}`])
           assert.deepEqual(spoken(await events(bySpace, 1)), [`ADDED ${other}`])
         })
@@ -119,15 +124,15 @@ export function watchSuite(open: OpenHouse): void {
 
     test('a bookmark names a version from which nothing is missed and nothing comes twice (wire §1.12)', async () => {
       const namespace = fresh('ns')
-      await create(house(), 'a', {}, namespace)
-      await watching(house(), { namespace, allowWatchBookmarks: true }, async watch => {
+      await create(apiServer(), 'a', {}, namespace)
+      await watching(apiServer(), { namespace, allowWatchBookmarks: true }, async watch => {
         await events(watch, 1)
         const mark = watch.bookmark()
         assert.equal(mark.type, 'BOOKMARK')
         const { kind, apiVersion, metadata } = mark.document.object
         assert.deepEqual([kind, apiVersion], ['Widget', 'management.platform.sh/v1'])
-        await create(house(), 'b', {}, namespace)
-        await watching(house(), { namespace, resourceVersion: metadata.resourceVersion ?? '' }, async next => {
+        await create(apiServer(), 'b', {}, namespace)
+        await watching(apiServer(), { namespace, resourceVersion: metadata.resourceVersion ?? '' }, async next => {
           assert.deepEqual(spoken(await events(next, 1)), ['ADDED b'])
         })
       })
@@ -135,7 +140,7 @@ export function watchSuite(open: OpenHouse): void {
 
     test('sendInitialEvents ends what is there with a marked bookmark (wire §1.12)', async () => {
       const namespace = fresh('ns')
-      await create(house(), 'a', {}, namespace)
+      await create(apiServer(), 'a', {}, namespace)
       const from = now()
       const options = {
         namespace,
@@ -143,13 +148,13 @@ export function watchSuite(open: OpenHouse): void {
         resourceVersionMatch: 'NotOlderThan',
         allowWatchBookmarks: true,
       }
-      await watching(house(), options, async watch => {
+      await watching(apiServer(), options, async watch => {
         const [added, mark] = await events(watch, 2)
         assert.deepEqual(spoken([added, mark].flatMap(one => one ?? [])), ['ADDED a', 'BOOKMARK'])
         const object = mark?.document.object
         assert.deepEqual(plain(object?.metadata.annotations), { 'k8s.io/initial-events-end': 'true' })
         assert.ok(version(object) >= Number(from))
-        await create(house(), 'b', {}, namespace)
+        await create(apiServer(), 'b', {}, namespace)
         assert.deepEqual(spoken(await events(watch, 1)), ['ADDED b'])
       })
     })
@@ -162,12 +167,12 @@ export function watchSuite(open: OpenHouse): void {
         resourceVersionMatch: 'NotOlderThan',
         allowWatchBookmarks: true,
       }
-      const coming = house().resources.watch(Widget, {
+      const coming = apiServer().resources.watch(Widget, {
         ...options,
-        resourceVersion: String(house().store.revision + 1),
+        resourceVersion: String(apiServer().store.revision + 1),
       })
       await turn()
-      await create(house(), 'a', {}, namespace)
+      await create(apiServer(), 'a', {}, namespace)
       const watch = await coming
       assert.deepEqual(spoken(await events(watch, 2)), ['ADDED a', 'BOOKMARK'])
       watch.stop()
@@ -178,12 +183,12 @@ export function watchSuite(open: OpenHouse): void {
       const labels = { labels: { run: namespace } }
       const many = Array.from({ length: 300 }, (_, index) => `w${index}`)
       const from = now()
-      await Promise.all(many.map(name => create(house(), name, { metadata: labels }, namespace)))
+      await Promise.all(many.map(name => create(apiServer(), name, { metadata: labels }, namespace)))
       const large = Array.from({ length: 20 }, (_, index) => `x${index}`)
       for (const name of large)
-        await create(house(), name, { metadata: labels, spec: { note: 'n'.repeat(200_000) } }, namespace)
+        await create(apiServer(), name, { metadata: labels, spec: { note: 'n'.repeat(200_000) } }, namespace)
       for (const options of [{ namespace }, { namespace, resourceVersion: from }]) {
-        const watch = await house().inside.watch(Widget, options)
+        const watch = await apiServer().inside.watch(Widget, options)
         const batches: number[] = []
         for (let told = 0; told < 320; told += batches.at(-1) ?? 0) {
           const batch = (await watch.next()) ?? []
@@ -202,10 +207,10 @@ export function watchSuite(open: OpenHouse): void {
 
     test('sendInitialEvents=false begins with what happens next (wire §1.12)', async () => {
       const namespace = fresh('ns')
-      await create(house(), 'a', {}, namespace)
+      await create(apiServer(), 'a', {}, namespace)
       const options = { namespace, sendInitialEvents: false, resourceVersionMatch: 'NotOlderThan' }
-      await watching(house(), options, async watch => {
-        await create(house(), 'b', {}, namespace)
+      await watching(apiServer(), options, async watch => {
+        await create(apiServer(), 'b', {}, namespace)
         assert.deepEqual(spoken(await events(watch, 1)), ['ADDED b'])
       })
     })
@@ -216,7 +221,7 @@ export function watchSuite(open: OpenHouse): void {
         { sendInitialEvents: true, resourceVersionMatch: 'Exact', resourceVersion: '1' },
         { resourceVersionMatch: 'NotOlderThan', resourceVersion: '1' },
       ])
-        await refused(house().resources.watch(Widget, options), {
+        await refused(apiServer().resources.watch(Widget, options), {
           code: 422,
           reason: 'Invalid',
           message: /^ListOptions\.meta\.k8s\.io "" is invalid: resourceVersionMatch: Forbidden: /,
@@ -225,30 +230,30 @@ export function watchSuite(open: OpenHouse): void {
 
     test('selectors and versions that cannot be read are 400 (wire §1.11, §1.12)', async () => {
       for (const options of [{ labelSelector: 'a b' }, { fieldSelector: 'spec.x=1' }, { resourceVersion: 'abc' }])
-        await refused(house().resources.watch(Widget, options), { code: 400, reason: 'BadRequest' })
+        await refused(apiServer().resources.watch(Widget, options), { code: 400, reason: 'BadRequest' })
     })
 
     test('no-op writes and dry runs make no event (wire §1.12)', async () => {
       const name = fresh()
-      await create(house(), name, { spec: { size: 1 } })
-      await watching(house(), { resourceVersion: now() }, async watch => {
+      await create(apiServer(), name, { spec: { size: 1 } })
+      await watching(apiServer(), { resourceVersion: now() }, async watch => {
         await update(name, {})
-        await house().resources.patch(Widget, at(name), { type: 'merge', body: { spec: { size: 1 } } })
-        await house().resources.patch(
+        await apiServer().resources.patch(Widget, at(name), { type: 'merge', body: { spec: { size: 1 } } })
+        await apiServer().resources.patch(
           Widget,
           at(name),
           { type: 'merge', body: { spec: { size: 2 } } },
           { dryRun: true },
         )
-        await house().resources.delete(Widget, at(name), { dryRun: true })
+        await apiServer().resources.delete(Widget, at(name), { dryRun: true })
         const marker = fresh('marker')
-        await create(house(), marker)
+        await create(apiServer(), marker)
         assert.deepEqual(spoken(await events(watch, 1)), [`ADDED ${marker}`])
       })
     })
 
     test('stop ends it: a pending next and every later one answer undefined', async () => {
-      const watch = await house().resources.watch(Widget, { resourceVersion: now() })
+      const watch = await apiServer().resources.watch(Widget, { resourceVersion: now() })
       const waiting = watch.next()
       await turn()
       watch.stop()
@@ -258,12 +263,12 @@ export function watchSuite(open: OpenHouse): void {
     })
 
     test('a version that is yet to come waits for it in silence (wire §1.12)', async () => {
-      const future = String(house().store.revision + 3)
-      await watching(house(), { resourceVersion: future }, async watch => {
-        await watching(house(), { resourceVersion: now() }, async present => {
-          for (let count = 0; count < 3; count++) await create(house(), fresh('early'))
+      const future = String(apiServer().store.revision + 3)
+      await watching(apiServer(), { resourceVersion: future }, async watch => {
+        await watching(apiServer(), { resourceVersion: now() }, async present => {
+          for (let count = 0; count < 3; count++) await create(apiServer(), fresh('early'))
           const name = fresh('late')
-          await create(house(), name)
+          await create(apiServer(), name)
           await events(present, 4)
           assert.deepEqual(spoken(await events(watch, 1)), [`ADDED ${name}`])
         })
@@ -272,15 +277,15 @@ export function watchSuite(open: OpenHouse): void {
   })
 
   describe('watch: too old', () => {
-    const house = useHouse(open)
+    const apiServer = useHouse(open)
 
     test('is one ERROR event with 410 Expired, and the end (wire §1.12)', async () => {
-      const { metadata } = await create(house(), fresh())
-      await create(house(), fresh())
-      house().clock.forward(historySeconds + 1)
-      await create(house(), fresh())
-      await create(house(), fresh())
-      await watching(house(), { resourceVersion: metadata.resourceVersion ?? '' }, async watch => {
+      const { metadata } = await create(apiServer(), fresh())
+      await create(apiServer(), fresh())
+      apiServer().clock.forward(historySeconds + 1)
+      await create(apiServer(), fresh())
+      await create(apiServer(), fresh())
+      await watching(apiServer(), { resourceVersion: metadata.resourceVersion ?? '' }, async watch => {
         const [event] = await events(watch, 1)
         const status = event?.document.object as unknown as Status
         assert.equal(event?.type, 'ERROR')

@@ -2,18 +2,18 @@
 // The cost prover measures what a request costs the main thread.
 
 import { randomBytes, randomUUID } from 'node:crypto'
-import { startControllers } from '../../../src/apiserver/background-loops.ts'
-import { openHouse } from '../../../src/apiserver/build.ts'
+import { startBackgroundLoops } from '../../../src/apiserver/background-loops.ts'
+import { buildApiServer } from '../../../src/apiserver/build.ts'
 import { readSettings } from '../../../src/apiserver/settings.ts'
-import { openPages } from '../../../src/http/non-resource-routes.ts'
+import { openRoutes } from '../../../src/http/non-resource-routes.ts'
 import { requestHandler } from '../../../src/http/server.ts'
 import { kinds } from '../../../src/kinds/index.ts'
 import { makeKey } from '../../../src/kinds/key-format.ts'
 import { OwnedAccessKey } from '../../../src/kinds/owned-access-key.ts'
 import { openAudit } from '../../../src/serving/audit.ts'
-import { openFairLimits } from '../../../src/serving/inflight-limits.ts'
+import { openInflightLimits } from '../../../src/serving/inflight-limits.ts'
 import { openMetrics } from '../../../src/serving/metrics.ts'
-import { openGuard } from '../../../src/serving/unknown-key-limiter.ts'
+import { openUnknownKeyLimiter } from '../../../src/serving/unknown-key-limiter.ts'
 import { openStorage } from '../../../src/storage/index.ts'
 import { type HttpAnswer, type HttpRequest, type Streaming, send, stream } from '../escalation/direct-http.ts'
 
@@ -38,9 +38,9 @@ export async function openSystem(): Promise<System> {
   const settings = await readSettings([], {})
   const storage = await openStorage({ engine: 'memory', directory: '', now })
   const failed = () => {}
-  const guard = openGuard({ now, limit: 0 })
+  const guard = openUnknownKeyLimiter({ now, limit: 0 })
   const adminKey = makeKey(size => randomBytes(size))
-  const house = openHouse({
+  const apiServer = buildApiServer({
     storage,
     keys: [{ id: 'test', key: randomBytes(32) }],
     now,
@@ -51,8 +51,8 @@ export async function openSystem(): Promise<System> {
       await inside.create(OwnedAccessKey, '', { metadata: { name: 'admin' }, spec: { user: 'admin', key: adminKey } })
     },
   })
-  await house.ready
-  const controllers = startControllers({ house, storage, settings, now, failed })
+  await apiServer.ready
+  const controllers = startBackgroundLoops({ apiServer, storage, settings, now, failed })
   await controllers.ready
   const ending = new AbortController()
   const metrics = openMetrics()
@@ -66,13 +66,20 @@ export async function openSystem(): Promise<System> {
   })
   const handle = requestHandler({
     kinds,
-    access: { ...house, guard, audit },
-    resourcesFor: house.registry.as,
-    reachVersion: house.registry.reachVersion,
-    indexed: house.registry.indexed,
-    noteRead: house.noteRead,
-    ...openPages({ kinds, checks: { livez: [], readyz: [] }, metrics, now, version: 'test', issuer: house.issuer }),
-    limits: openFairLimits({ most: { read: 400, write: 400, watch: 400 }, share: 1, rate: 0, burst: 0, now }),
+    access: { ...apiServer, guard, audit },
+    resourcesFor: apiServer.registry.as,
+    reachVersion: apiServer.registry.reachVersion,
+    indexed: apiServer.registry.indexed,
+    noteRead: apiServer.noteRead,
+    ...openRoutes({
+      kinds,
+      checks: { livez: [], readyz: [] },
+      metrics,
+      now,
+      version: 'test',
+      issuer: apiServer.issuer,
+    }),
+    limits: openInflightLimits({ most: { read: 400, write: 400, watch: 400 }, share: 1, rate: 0, burst: 0, now }),
     turns: () => undefined,
     refuseUnaudited: false,
     loopbackOnly: true,
@@ -88,7 +95,7 @@ export async function openSystem(): Promise<System> {
     async close() {
       ending.abort()
       await controllers.stop()
-      house.stop()
+      apiServer.stop()
       await storage.close()
     },
   }

@@ -199,7 +199,7 @@ export async function openProver(): Promise<Prover> {
       checkBound(prover, changes)
     },
     dataOf: (namespace, name) =>
-      JSON.stringify(rig.house.registry.open(ProjectSecret, { namespace, name })?.spec?.['data'] ?? {}),
+      JSON.stringify(rig.apiServer.registry.open(ProjectSecret, { namespace, name })?.spec?.['data'] ?? {}),
     async close() {
       for (const cursor of cursors) cursor.close()
       await rig.close()

@@ -4,23 +4,23 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { mock } from 'node:test'
 import type { Question } from '../../../src/api/kind.ts'
 import type { Judgement } from '../../../src/api/permissions.ts'
-import { startControllers } from '../../../src/apiserver/background-loops.ts'
-import { type House, openHouse } from '../../../src/apiserver/build.ts'
+import { startBackgroundLoops } from '../../../src/apiserver/background-loops.ts'
+import { type ApiServer, buildApiServer } from '../../../src/apiserver/build.ts'
 import { readSettings } from '../../../src/apiserver/settings.ts'
-import { openPages } from '../../../src/http/non-resource-routes.ts'
+import { openRoutes } from '../../../src/http/non-resource-routes.ts'
 import { requestHandler } from '../../../src/http/server.ts'
 import { kinds } from '../../../src/kinds/index.ts'
 import { makeKey } from '../../../src/kinds/key-format.ts'
 import { OwnedAccessKey } from '../../../src/kinds/owned-access-key.ts'
 import { openAudit } from '../../../src/serving/audit.ts'
-import { openFairLimits } from '../../../src/serving/inflight-limits.ts'
+import { openInflightLimits } from '../../../src/serving/inflight-limits.ts'
 import { openMetrics } from '../../../src/serving/metrics.ts'
-import { openGuard } from '../../../src/serving/unknown-key-limiter.ts'
+import { openUnknownKeyLimiter } from '../../../src/serving/unknown-key-limiter.ts'
 import { openStorage, type Storage } from '../../../src/storage/index.ts'
 import { type HttpAnswer, type HttpRequest, send } from './direct-http.ts'
 
 export type Rig = {
-  readonly house: House
+  readonly apiServer: ApiServer
   readonly storage: Storage
   readonly adminKey: string
   now(): number
@@ -54,9 +54,9 @@ export async function openRig(): Promise<Rig> {
   const storage = await openStorage({ engine: 'memory', directory: '', now })
   let failures = 0
   const failed = () => void failures++
-  const guard = openGuard({ now, limit: 0 })
+  const guard = openUnknownKeyLimiter({ now, limit: 0 })
   const adminKey = makeKey(size => randomBytes(size))
-  const house = openHouse({
+  const apiServer = buildApiServer({
     storage,
     keys: [{ id: 'test', key: randomBytes(32) }],
     now,
@@ -67,8 +67,8 @@ export async function openRig(): Promise<Rig> {
       await inside.create(OwnedAccessKey, '', { metadata: { name: 'admin' }, spec: { user: 'admin', key: adminKey } })
     },
   })
-  await house.ready
-  const controllers = startControllers({ house, storage, settings, now, failed })
+  await apiServer.ready
+  const controllers = startBackgroundLoops({ apiServer, storage, settings, now, failed })
   await controllers.ready
   const ending = new AbortController()
   let broken: unknown
@@ -82,13 +82,20 @@ export async function openRig(): Promise<Rig> {
   })
   const handle = requestHandler({
     kinds,
-    access: { ...house, guard, audit },
-    resourcesFor: house.registry.as,
-    reachVersion: house.registry.reachVersion,
-    indexed: house.registry.indexed,
-    noteRead: house.noteRead,
-    ...openPages({ kinds, checks: { livez: [], readyz: [] }, metrics, now, version: 'test', issuer: house.issuer }),
-    limits: openFairLimits({ most: { read: 400, write: 400, watch: 400 }, share: 1, rate: 0, burst: 0, now }),
+    access: { ...apiServer, guard, audit },
+    resourcesFor: apiServer.registry.as,
+    reachVersion: apiServer.registry.reachVersion,
+    indexed: apiServer.registry.indexed,
+    noteRead: apiServer.noteRead,
+    ...openRoutes({
+      kinds,
+      checks: { livez: [], readyz: [] },
+      metrics,
+      now,
+      version: 'test',
+      issuer: apiServer.issuer,
+    }),
+    limits: openInflightLimits({ most: { read: 400, write: 400, watch: 400 }, share: 1, rate: 0, burst: 0, now }),
     turns: () => undefined,
     refuseUnaudited: false,
     loopbackOnly: true,
@@ -122,7 +129,7 @@ export async function openRig(): Promise<Rig> {
   }
 
   return {
-    house,
+    apiServer,
     storage,
     adminKey,
     now,
@@ -134,8 +141,8 @@ export async function openRig(): Promise<Rig> {
     },
     judge(secret) {
       try {
-        const caller = house.authenticate(`Bearer ${secret}`, true)
-        return question => house.authorizer.judge(caller, question)
+        const caller = apiServer.authenticate(`Bearer ${secret}`, true)
+        return question => apiServer.authorizer.judge(caller, question)
       } catch {
         return undefined
       }
@@ -149,7 +156,7 @@ export async function openRig(): Promise<Rig> {
     async close() {
       ending.abort()
       await controllers.stop()
-      house.stop()
+      apiServer.stop()
       await storage.close()
       mock.timers.reset()
     },
