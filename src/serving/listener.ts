@@ -65,11 +65,7 @@ export async function listenHttps(at: Address, certificates: CertificateSource, 
   })
   // For new connections; what is not said again would be as if it had never been said.
   certificates.follow(pair => server.setSecureContext({ cert: pair.certificate, key: pair.key, minVersion }))
-<<<<<<< HEAD
-  refuseLargeFirstHeads(server, { tooLarge: at.tooLarge ?? headersTooLarge, within: bounds.headersWithin })
   server.on('secureConnection', readByEvents)
-=======
->>>>>>> fb23239 (less: HTTP/2 framing, re-exec for V8 flags, forensics of lock owners go)
   const sessions = new Set<ServerHttp2Session>()
   let isClosing = false
   server.on('session', session => {
