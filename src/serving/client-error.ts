@@ -26,7 +26,7 @@ function answer({ status }: ApiError, socket: Duplex): void {
   endGently(socket, `HTTP/1.1 ${status.code} ${STATUS_CODES[status.code]}\r\n${lines.join('')}\r\n${body}`)
 }
 
-export const headersOfRefusal = (status: ApiError['status'], length: number): { readonly [name: string]: string } => ({
+const headersOfRefusal = (status: ApiError['status'], length: number): { readonly [name: string]: string } => ({
   'Audit-Id': randomUUID(),
   'Cache-Control': 'no-cache, private',
   'Content-Type': 'application/json',
@@ -34,7 +34,7 @@ export const headersOfRefusal = (status: ApiError['status'], length: number): { 
   ...errorHeaders(status),
 })
 
-export function endGently(socket: Duplex, last: string | Uint8Array): void {
+function endGently(socket: Duplex, last: string | Uint8Array): void {
   socket.on('error', () => {})
   socket.end(last)
   socket.resume()
