@@ -20,7 +20,7 @@ import type { FieldPath } from './field-path.ts'
 import { isSameApartFromTimes, trackUpdate } from './managed-fields.ts'
 import { nextMetadata } from './metadata.ts'
 import { type Received, receive } from './receive.ts'
-import { carryOver, encode, load, present, presentStored, visible } from './redact.ts'
+import { carryOver, encodeWrite, load, present, presentStored, visible } from './redact.ts'
 import { secretFields, withoutFields, writtenBy } from './secret-fields.ts'
 import { isConflict, translate } from './store-errors.ts'
 import { isEqual } from './typed-compare.ts'
@@ -96,9 +96,9 @@ export async function rewrite(
     const { object: next, shown, abandon } = await settle(ctx, kind, old, asked, tools, options)
     if (isSameApartFromTimes(old, next))
       return shown ? documentOf(shown(visible(ctx, kind, old))) : present(ctx, kind, entry)
-    if (tools.dryRun) return documentOf(visible(ctx, kind, next))
     try {
-      const value = encode(ctx, kind, next)
+      const value = encodeWrite(ctx, kind, next, old)
+      if (tools.dryRun) return documentOf(visible(ctx, kind, next))
       const gone = isGone(next, ctx.now())
       const expect = entry.revision
       const write: Op = gone ? { type: 'delete', key, expect } : { type: 'put', key, value, expect }

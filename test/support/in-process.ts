@@ -19,6 +19,7 @@ import { requestHandler, type ServerOptions } from '../../src/http/server.ts'
 import { kinds as ownKinds } from '../../src/kinds/index.ts'
 import { fieldPath, readAt, writeAt } from '../../src/registry/field-path.ts'
 import { openRegistry, type Registry } from '../../src/registry/registry.ts'
+import { unpackData } from '../../src/registry/sealed-data.ts'
 import { openAudit } from '../../src/serving/audit.ts'
 import { type FairLimits, openFairLimits } from '../../src/serving/fair-limits.ts'
 import { openGuard } from '../../src/serving/guard.ts'
@@ -161,7 +162,7 @@ export async function openHouse(options: HouseOptions = {}): Promise<House & { r
       for (const path of kind.sealed) {
         const sealed = readAt(object, fieldPath(path))
         if (typeof sealed !== 'string') continue
-        const value = JSON.parse(sealer.open({ kind: kind.id, namespace, name, uid, path }, sealed))
+        const value = unpackData(sealer.open({ kind: kind.id, namespace, name, uid, path }, sealed))
         object = writeAt(object, fieldPath(path), value)
       }
       return JSON.parse(JSON.stringify(object))
