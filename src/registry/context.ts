@@ -10,8 +10,8 @@ import type { VisibilityIndex } from './visibility-index.ts'
 
 /** What of `sealed.ts` the registry needs. */
 export type Sealer = {
-  readonly seal: (place: Place, plaintext: string) => string
-  readonly open: (place: Place, sealed: string) => string
+  readonly seal: (place: Place, plaintext: string | Uint8Array) => string
+  readonly open: (place: Place, sealed: string) => Buffer
 }
 export type Place = {
   readonly kind: string

@@ -12,7 +12,7 @@ import { type Admitted, admit } from './admission.ts'
 import { type Context, keyOf, spaceOf } from './context.ts'
 import { receive } from './decode.ts'
 import { newMetadata } from './metadata.ts'
-import { encode, presentStored, visible } from './object-codec.ts'
+import { encodeWrite, presentStored, visible } from './object-codec.ts'
 import { translate } from './store-errors.ts'
 
 export async function create(
@@ -88,8 +88,8 @@ export async function insert(
     const key = keyOf(kind, { namespace: object.metadata.namespace ?? '', name: object.metadata.name as string })
     const there = ctx.store.get(key)
     if (there) throw alreadyExists(kind, key.name, isTerminating(there))
+    const value = encodeWrite(ctx, kind, object)
     if (dryRun) return documentOf(visible(ctx, kind, object))
-    const value = encode(ctx, kind, object)
     const revision = await commitNew(ctx, kind, key, value)
     return presentStored(ctx, kind, { object, value, revision }, shown)
   } catch (error) {

@@ -10,6 +10,7 @@ import { type Document, documentFrom, documentOf, storedDocument } from '../api/
 import { nameOf, SealError } from '../storage/encryption.ts'
 import type { Entry, Value } from '../storage/store.ts'
 import type { Context, Place } from './context.ts'
+import { packData, unpackData } from './sealed-data.ts'
 
 const lastApplied = fieldPath('metadata.annotations["kubectl.kubernetes.io/last-applied-configuration"]')
 const redacted = '<redacted>'
@@ -38,9 +39,9 @@ function openAt({ sealer }: Pick<Context, 'sealer'>, kind: Kind, at: Place, seal
 }
 
 /** The parser's own words would quote what was sealed. */
-function parsed(at: Place, plaintext: string): Json {
+function parsed(at: Place, plaintext: Buffer): Json {
   try {
-    return JSON.parse(plaintext)
+    return unpackData(plaintext)
   } catch {
     throw new SealError(`${nameOf(at)} does not open: what was sealed is no JSON`)
   }
@@ -51,33 +52,48 @@ const inTheHead = new Set(['apiVersion', 'kind', 'metadata'])
 
 /** The bytes to store: sealed, canonical, with a gap for the revision. `isSealed`: it is sealed already. */
 export function encode(ctx: Pick<Context, 'sealer'>, kind: Kind, object: Resource, isSealed = false): Value {
+  return encodeSized(ctx, kind, object, isSealed).value
+}
+
+/** The bytes of a write, which may not be too large (D72). One that is stored and larger may stay, and be made smaller. */
+export function encodeWrite(ctx: Context, kind: Kind, object: Resource, old?: Resource): Value {
+  const { value, size } = encodeSized(ctx, kind, object)
+  const most = kind.sealed.includes(data) ? 320 * 1024 : 1024 * 1024
+  if (size > most && !ctx.inside && !(old && size <= encodeSized(ctx, kind, old).size))
+    throw tooLarge(
+      `Request entity too large: the ${kind.kind} would be stored with ${size} bytes; at most ${most} are allowed${kind.sealed.includes(data) ? ', data not counted' : ''}`,
+    )
+  return value
+}
+
+const data = 'spec.data'
+
+/** `size`: in bytes. Of a secret, its data does not count: it has a limit of its own. */
+function encodeSized(
+  ctx: Pick<Context, 'sealer'>,
+  kind: Kind,
+  object: Resource,
+  isSealed = false,
+): { readonly value: Value; readonly size: number } {
   let kept = object as unknown as JsonObject
-  let sealed = 0
+  let dataSize = 0
   for (const text of isSealed ? [] : kind.sealed) {
     const path = fieldPath(text)
     const value = readAt(kept, path)
     if (value === undefined) continue
-    const bytes = ctx.sealer.seal(place(kind, kept, text), canonical(value))
-    sealed += bytes.length
-    kept = writeAt(kept, path, bytes)
+    const sealed = ctx.sealer.seal(place(kind, kept, text), text === data ? packData(value) : canonical(value))
+    if (text === data) dataSize = sealed.length
+    kept = writeAt(kept, path, sealed)
   }
   const metadata = kept['metadata'] as JsonObject
   // uid is the last key of canonical metadata, so the revision's place is right before it.
   const others = canonical(metadata, atTheGap).slice(0, -1)
   const head = `{"apiVersion":${JSON.stringify(kept['apiVersion'])},"kind":${JSON.stringify(kept['kind'])},"metadata":${others},"resourceVersion":"`
   const tail = canonical(kept, inTheHead)
-  const text = `${head}","uid":${JSON.stringify(metadata['uid'])}}${tail === '{}' ? '}' : `,${tail.slice(1)}`}`
-  if (!isSealed) checkSize(kind, text.length - sealed)
-  return { text: Buffer.from(text), gap: Buffer.byteLength(head) }
-}
-
-/** Of a secret, its data is bounded by itself (D72). */
-function checkSize(kind: Kind, length: number): void {
-  const most = kind.sealed.includes('spec.data') ? 320 * 1024 : 1024 * 1024
-  if (length > most)
-    throw tooLarge(
-      `Request entity too large: the ${kind.kind} would be stored with ${length} bytes; at most ${most} are allowed${kind.sealed.length ? ', data not counted' : ''}`,
-    )
+  const text = Buffer.from(
+    `${head}","uid":${JSON.stringify(metadata['uid'])}}${tail === '{}' ? '}' : `,${tail.slice(1)}`}`,
+  )
+  return { value: { text, gap: Buffer.byteLength(head) }, size: text.length - dataSize }
 }
 
 function place(kind: Kind, object: JsonObject, path: string): Place {

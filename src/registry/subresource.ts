@@ -7,7 +7,7 @@ import type { Json, Ref, Resource } from '../api/object.ts'
 import { type Document, documentOf, type WriteOptions } from '../api/resources.ts'
 import { commitChange } from './companion-writes.ts'
 import { type Context, keyOf, refOf } from './context.ts'
-import { encode, load, present, presentStored, visible } from './object-codec.ts'
+import { encodeWrite, load, present, presentStored, visible } from './object-codec.ts'
 import { isConflict, translate } from './store-errors.ts'
 
 /** The subresource that a kind has under this name, and the part of it that is meant: `history/3` is part 3 of history. */
@@ -55,7 +55,7 @@ export async function runSubresource(
     const object = changed && (await ctx.gate.admit({ kind, next: changed, old, tools }))
     if (!object || isUnchanged(object, old)) return present(ctx, kind, entry)
     if (tools.dryRun) return documentOf(visible(ctx, kind, object))
-    const value = encode(ctx, kind, object)
+    const value = encodeWrite(ctx, kind, object, old)
     try {
       const write = { type: 'put', key, value, expect: entry.revision } as const
       const revision = await commitChange(ctx, kind, write, { old, next: object, tools })

@@ -22,7 +22,7 @@ import { commitChange } from './companion-writes.ts'
 import { type Context, keyOf, refOf } from './context.ts'
 import { type Received, receive } from './decode.ts'
 import { nextMetadata } from './metadata.ts'
-import { carryOver, encode, load, present, presentStored, visible } from './object-codec.ts'
+import { carryOver, encodeWrite, load, present, presentStored, visible } from './object-codec.ts'
 import { maySee, secretFields, writtenBy } from './secret-fields.ts'
 import { isConflict, translate } from './store-errors.ts'
 
@@ -101,9 +101,9 @@ export async function rewrite(
     const { object: next, shown, abandon } = await settle(ctx, kind, old, asked, tools, options)
     if (isSameApartFromTimes(old, next))
       return shown ? documentOf(shown(visible(ctx, kind, old))) : present(ctx, kind, entry)
-    if (tools.dryRun) return documentOf(visible(ctx, kind, next))
     try {
-      const value = encode(ctx, kind, next)
+      const value = encodeWrite(ctx, kind, next, old)
+      if (tools.dryRun) return documentOf(visible(ctx, kind, next))
       const gone = isGone(next, ctx.now())
       const expect = entry.revision
       const write: Op = gone ? { type: 'delete', key, expect } : { type: 'put', key, value, expect }

@@ -15,9 +15,9 @@ export type Place = {
 }
 
 export type Sealer = {
-  seal(place: Place, plaintext: string): string
+  seal(place: Place, plaintext: string | Uint8Array): string
   /** Throws SealError. */
-  open(place: Place, sealed: string): string
+  open(place: Place, sealed: string): Buffer
   /** Whether a stored value looks sealed. What a client sends may look so too: seal it all the same. */
   isSealed(value: unknown): value is string
   /** Whether the first key of the ring sealed it: rotation looks for the others. */
@@ -48,7 +48,7 @@ export function openSealer(options: {
     seal(place, plaintext) {
       const nonce = random(NONCE)
       const cipher = createCipheriv('aes-256-gcm', current.key, nonce).setAAD(encode(place))
-      const text = [nonce, cipher.update(plaintext, 'utf8'), cipher.final(), cipher.getAuthTag()]
+      const text = [nonce, cipher.update(Buffer.from(plaintext)), cipher.final(), cipher.getAuthTag()]
       return current.mark + Buffer.concat(text).toString('base64url')
     },
     open(place, sealed) {
@@ -73,7 +73,7 @@ function openRing(keys: readonly RingKey[]) {
   return { key: first.key, mark: `${SEALED}${first.id}:`, ring: new Map(keys.map(({ id, key }) => [id, key])) }
 }
 
-function unseal(ring: ReadonlyMap<string, Uint8Array>, place: Place, sealed: string): string {
+function unseal(ring: ReadonlyMap<string, Uint8Array>, place: Place, sealed: string): Buffer {
   const found = parse(sealed)
   if (!found) throw new SealError(`${nameOf(place)} does not open: what is stored is not sealed`)
   const { id, bytes } = found
@@ -83,7 +83,7 @@ function unseal(ring: ReadonlyMap<string, Uint8Array>, place: Place, sealed: str
   const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, NONCE), { authTagLength: TAG })
   decipher.setAAD(encode(place)).setAuthTag(bytes.subarray(-TAG))
   try {
-    return decipher.update(bytes.subarray(NONCE, -TAG), undefined, 'utf8') + decipher.final('utf8')
+    return Buffer.concat([decipher.update(bytes.subarray(NONCE, -TAG)), decipher.final()])
   } catch {
     throw new SealError(`${nameOf(place)} does not open: it was changed, or it belongs to another place`)
   }

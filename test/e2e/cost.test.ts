@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { Team } from '../../src/kinds/team.ts'
 import { rows } from '../prove/cost/rows.ts'
 import { proveCost } from '../prove/cost/run.ts'
 import { openSystem, type System } from '../prove/cost/system.ts'
@@ -39,7 +40,10 @@ describe('requests that once stalled the server', () => {
 describe('limits of one request', () => {
   let system: System
   before(async () => {
-    system = await openSystem()
+    system = await openSystem(async inside => {
+      const spec = { description: 'x'.repeat(2_000_000) }
+      await inside.create(Team, '', { metadata: { name: 'larger', finalizers: ['example.com/keep'] }, spec })
+    })
   })
   after(() => system.close())
 
@@ -98,5 +102,27 @@ describe('limits of one request', () => {
       })
     assert.equal((await secret(300 * 1024)).code, 201)
     assert.match((await secret(320 * 1024)).text, /at most 327680 are allowed, data not counted/)
+  })
+
+  test('the size of an object is counted in bytes, and a dry run counts it, too', async () => {
+    const object = { metadata: { name: 'wide' }, spec: { description: '€'.repeat(400_000) } }
+    assert.equal((await ask('POST', `${ours}/teams`, object)).code, 413)
+    assert.equal((await ask('POST', `${ours}/teams?dryRun=All`, object)).code, 413)
+  })
+
+  test('what keys keep sealed counts like the rest of them', async () => {
+    const spec = { user: 'somebody', identity: { userId: '1', connector: 'c', connectorData: 'x'.repeat(1_100_000) } }
+    const { code, text } = await ask('POST', `${ours}/ownedaccesskeys`, { spec })
+    assert.equal(code, 413, text)
+  })
+
+  test('an object that is stored and too large can be made smaller and deleted, not larger', async () => {
+    const patch = (description: string) =>
+      ask('PATCH', `${ours}/teams/larger`, { spec: { description } }, 'application/merge-patch+json')
+    assert.equal((await patch('x'.repeat(2_000_001))).code, 413)
+    assert.equal((await patch('x'.repeat(1_900_000))).code, 200)
+    const deleted = await ask('DELETE', `${ours}/teams/larger`, {})
+    assert.equal(deleted.code, 200, deleted.text)
+    assert.match(deleted.text, /deletionTimestamp/)
   })
 })

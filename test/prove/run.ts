@@ -129,6 +129,7 @@ How it is done: \`test/prove/\`. A slice of it is in every \`npm test\`. What to
 - **Seeded bugs**: each is put into the sources on their way into memory, one at a time, and must be found by the checks above.
 - **Escalation**: people with small rights try to get more, step by step, against a server in one process. After each step a model that shares no code with the server says who may reach what.
 - **Malice**: requests, texts and programs made by chance from right ones. *Reached new code*: so many of them led where none before had been.
+- **Cost**: every field of every kind at its limit and beyond, in every way to write it, and bodies that are costly by their shape. CPU time of the main thread is measured, in all and between two turns of the event loop.
 - **Load**: measured with nothing else of the proof running. A machine that has other work to do shows here first.
 
 ${parts.join('\n')}`

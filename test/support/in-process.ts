@@ -19,6 +19,7 @@ import { openRoutes } from '../../src/http/non-resource-routes.ts'
 import { requestHandler, type ServerOptions } from '../../src/http/server.ts'
 import { kinds as ownKinds } from '../../src/kinds/index.ts'
 import { openRegistry, type Registry } from '../../src/registry/registry.ts'
+import { unpackData } from '../../src/registry/sealed-data.ts'
 import { openAudit } from '../../src/serving/audit.ts'
 import { type InflightLimits, openInflightLimits } from '../../src/serving/inflight-limits.ts'
 import { listenHttp } from '../../src/serving/listener.ts'
@@ -167,7 +168,7 @@ export async function buildApiServer(
       for (const path of kind.sealed) {
         const sealed = readAt(object, fieldPath(path))
         if (typeof sealed !== 'string') continue
-        const value = JSON.parse(sealer.open({ kind: kind.id, namespace, name, uid, path }, sealed))
+        const value = unpackData(sealer.open({ kind: kind.id, namespace, name, uid, path }, sealed))
         object = writeAt(object, fieldPath(path), value)
       }
       return JSON.parse(JSON.stringify(object))

@@ -2,6 +2,7 @@
 // The cost prover measures what a request costs the main thread.
 
 import { randomBytes, randomUUID } from 'node:crypto'
+import type { Resources } from '../../../src/api/resources.ts'
 import { startBackgroundLoops } from '../../../src/apiserver/background-loops.ts'
 import { buildApiServer } from '../../../src/apiserver/build.ts'
 import { readSettings } from '../../../src/apiserver/settings.ts'
@@ -33,7 +34,8 @@ const noSink = {
   close: async () => {},
 }
 
-export async function openSystem(): Promise<System> {
+/** `first`: what is stored before requests come, by the server itself. */
+export async function openSystem(first?: (inside: Resources) => Promise<void>): Promise<System> {
   const now = Date.now
   const settings = await readSettings([], {})
   const storage = await openStorage({ engine: 'memory', directory: '', now })
@@ -49,6 +51,7 @@ export async function openSystem(): Promise<System> {
     baseUrl: () => 'https://platform.test',
     first: async inside => {
       await inside.create(OwnedAccessKey, '', { metadata: { name: 'admin' }, spec: { user: 'admin', key: adminKey } })
+      await first?.(inside)
     },
   })
   await apiServer.ready
