@@ -104,3 +104,31 @@ function blanked(markdown: string): string {
     .replace(/\]\([^)\s]+\)/g, ']')
     .replaceAll('\\|', '')
 }
+
+/** Comments, and the texts of four words and more: messages, help and the names of tests. */
+export const codeProse: Extract = text => {
+  const pieces: [number, string][] = []
+  let comment: [number, string] | undefined
+  for (const match of text.matchAll(tokens)) {
+    const [token] = match
+    const line = newlinesIn(text.slice(0, match.index)) + 1
+    if (token.startsWith('//')) {
+      const words = token.replace(/^\/\/ ?/, '')
+      const isNext = comment !== undefined && comment[0] + newlinesIn(comment[1]) + 1 === line
+      if (isNext && comment) comment[1] += `\n${words}`
+      else {
+        comment = [line, words]
+        pieces.push(comment)
+      }
+    } else if (token.startsWith('/*'))
+      pieces.push([line, token.replace(/^\/\*+ ?|\s*\*+\/$/g, '').replace(/^\s*\* ?/gm, '')])
+    else {
+      const words = token.slice(1, -1).replace(/\$\{[^}]*\}/g, 'value')
+      if (/^[^\n]*[a-z]+ [a-z]+ [a-z’']+ [a-z]/i.test(words)) pieces.push([line, words])
+    }
+  }
+  return pieces.map(([line, words]) => [line, blanked(words)])
+}
+
+/** Regular expressions are not told from divisions: one with a quote in it may hide a text. */
+const tokens = /\/\/[^\n]*|\/\*[\s\S]*?\*\/|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\[\s\S]|[^`\\])*`/g
