@@ -1,4 +1,4 @@
-// What authorization leaves behind: the check of a write's target, and watches that lose their right.
+// Authorization after the first check: the target of a write, and watches that lose their permission.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

@@ -1,4 +1,4 @@
-// Who asks and may they: once for a request, and again for as long as a watch is open (D18, D27).
+// Authenticates and authorizes each request, and authorizes open watches again (D18, D27).
 
 import type { Caller } from '../api/caller.ts'
 import { type ApiError, type Cause, conflict, forbidden, forbiddenPath, notFound, unauthorized } from '../api/errors.ts'
@@ -17,15 +17,15 @@ export type Access = {
   readonly authorizer: Authorizer
   readonly guard: UnknownKeyLimiter
   readonly audit: Audit
-  /** What whoever comes should hear, such as that their key is about to end. */
+  /** A warning for the client, for example that its key expires soon. */
   readonly warningFor: (caller: Caller) => string | undefined
-  /** What a refusal tells the holder of a key about that key; undefined: nothing. */
+  /** Details about the key in a refusal; undefined: none. */
   readonly ownKey: (caller: Caller, question: Question) => readonly Cause[] | undefined
   /** Calls back whenever somebody's rights may have changed; answers how to stop that. */
   readonly rightsChanged: (callback: () => void) => () => void
 }
 
-/** What a request is allowed: all it asked for, or only what the selection keeps. */
+/** The result for a request: everything it asked for, or only the objects that the filter keeps. */
 export type Standing = { readonly caller: Caller | undefined; readonly verdict: Exclude<Verdict, { answer: 'no' }> }
 
 /** Throws 401, 403, or 404 where even the name is not theirs to know. */
@@ -68,8 +68,7 @@ function standingOf(
 function holderOf({ authenticate, guard, audit }: Access, exchange: Exchange, question: Question): Caller | undefined {
   const { request } = exchange
   try {
-    if (isDoubled(request))
-      throw unauthorized('more than one Authorization header: which of them counts is not guessed')
+    if (isDoubled(request)) throw unauthorized('request has more than one Authorization header')
     return authenticate(request.headers.authorization, false, connectionOf(request))
   } catch (error) {
     exchange.trail = audit.begin(exchange, question, undefined)
@@ -88,7 +87,7 @@ const connectionOf = (request: Request): object =>
     ? request.socket
     : ((request as unknown as { stream?: { session?: object } }).stream?.session ?? request)
 
-/** Node keeps the first of several; whoever stands in front may go by the last. */
+/** Node keeps the first of several headers; a proxy in front may use the last one. */
 function isDoubled({ headers, rawHeaders }: Request): boolean {
   if (headers.authorization === undefined) return false
   let found = 0
@@ -135,7 +134,7 @@ const scopeCauses = ({ key, username, impersonator }: Caller, message: string): 
 export type Watching = {
   /** The part of a selection that follows the caller's rights. */
   readonly selection: Pick<Selection, 'only' | 'among' | 'refilter'>
-  /** Calls back when the watch may not go on; at once if that is so already. */
+  /** Calls back when the watch is no longer allowed; at once if that is so already. */
   onLost(callback: () => void): void
   close(): void
 }
@@ -144,7 +143,7 @@ type Seen = Pick<Extract<Verdict, { readonly answer: 'only' }>, 'filter' | 'amon
 const everything: Seen = { filter: () => true, among: () => undefined }
 const lookEvery = 1000
 
-/** Judges an open watch again: at every change of rights, and every second for keys that expire. */
+/** Authorizes an open watch again: after every change of permissions, and every second because keys expire. */
 export function reauthorizeWatch(access: Access, exchange: Exchange, question: Question, first: Standing): Watching {
   let seen: Seen | undefined = first.verdict.answer === 'only' ? first.verdict : undefined
   const filtered = seen !== undefined

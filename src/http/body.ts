@@ -41,11 +41,11 @@ function readBytes(exchange: Exchange): Promise<Buffer> {
       ended = true
       resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks))
     })
-    // A client that goes away half-way is no failure of ours, however the socket tells of it.
+    // A client that closes the connection early is not a server error, whatever the socket reports.
     const brokenOff = () => reject(badRequest('the request ended before its body was complete'))
     request.on('error', brokenOff)
     request.on('close', () => {
-      if (!ended) brokenOff() // request.complete is no help: HTTP/2 says so of whatever is closed
+      if (!ended) brokenOff() // request.complete does not help: HTTP/2 sets it on every closed stream
     })
   })
 }

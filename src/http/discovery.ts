@@ -1,4 +1,4 @@
-// What this server serves, for clients to find out: /api, /apis, each group and version, aggregated or not (wire §1.3).
+// Discovery: /api, /apis, each group and version, aggregated or not (wire §1.3).
 
 import { createHash } from 'node:crypto'
 import type { Kind } from '../api/kind.ts'

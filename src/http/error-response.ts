@@ -1,4 +1,4 @@
-// How errors leave: as a Status, in JSON or in the YAML that was asked for. Called by the pipeline for whatever was thrown.
+// Writes an error as a Status, in JSON or YAML as the client prefers.
 
 import type { ServerHttp2Stream } from 'node:http2'
 import { breakOff } from '../serving/abort-response.ts'

@@ -1,4 +1,4 @@
-// What a client wants to read: JSON or YAML, as objects, as a Table or as metadata alone (wire §1.6).
+// Content negotiation: JSON or YAML, as objects, as a Table or as metadata only (wire §1.6).
 
 import { notAcceptable } from '../api/errors.ts'
 

@@ -1,4 +1,4 @@
-// The pages that are no objects, below the prefix and at the root (D1).
+// Routes that are not resources: discovery, OpenAPI, health, metrics and version, below the prefix and at the root (D1).
 
 import type { Kind } from '../api/kind.ts'
 import type { Issuer } from '../auth/tokens/issuer.ts'

@@ -98,7 +98,7 @@ const status: JsonObject = {
   properties: {
     apiVersion: string('v1.'),
     code: { type: 'integer', format: 'int32', description: 'Suggested HTTP code.' },
-    details: { type: 'object', description: 'What the answer is about.', 'x-kubernetes-preserve-unknown-fields': true },
+    details: { type: 'object', description: 'Details about the result.', 'x-kubernetes-preserve-unknown-fields': true },
     kind: string('Status.'),
     message: string('A sentence for a person.'),
     metadata: { type: 'object', description: 'Metadata of the answer.', 'x-kubernetes-preserve-unknown-fields': true },
@@ -108,7 +108,7 @@ const status: JsonObject = {
 }
 
 const deleteOptions: JsonObject = {
-  description: 'DeleteOptions says how an object is to be deleted.',
+  description: 'DeleteOptions controls how an object is deleted.',
   type: 'object',
   properties: {
     apiVersion: string('v1.'),
@@ -118,7 +118,7 @@ const deleteOptions: JsonObject = {
     orphanDependents: { type: 'boolean', description: 'Deprecated: use propagationPolicy.' },
     preconditions: {
       type: 'object',
-      description: 'What must hold for the object to be deleted.',
+      description: 'Conditions that the object must meet to be deleted.',
       properties: { resourceVersion: string('Its resourceVersion.'), uid: string('Its uid.') },
     },
     propagationPolicy: string('Background, Foreground or Orphan.'),

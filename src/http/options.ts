@@ -14,7 +14,7 @@ import { type Exchange, isSet, type Query } from '../serving/exchange.ts'
 
 type OptionsKind = 'CreateOptions' | 'UpdateOptions' | 'PatchOptions' | 'DeleteOptions'
 
-/** Whoever says dryRun means that nothing be done: whatever is not understood of it is refused, also the empty value (D10). */
+/** A client that sends dryRun wants no change, so every value but All is an error, also the empty one (D10). */
 export function dryRunOf(query: Query, errors: FieldError[]): boolean {
   const values = query.getAll('dryRun')
   for (const value of values) if (value !== 'All') errors.push(notSupported('dryRun', value, ['All']))

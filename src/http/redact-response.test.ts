@@ -25,7 +25,7 @@ const authorizer = {
 const dora = { username: 'dora', groups: [] }
 const info = { kind: SharedSecret } as unknown as ResourceInfo
 
-test('an object that was deleted is judged by itself, not by the one that has its name now', () => {
+test('permission to see a deleted object depends on that object, not on the one that has its name now', () => {
   const shown = (user: string) =>
     withoutUnseen(
       { type: 'list', list: { items: [documentOf(secretOf(user))], resourceVersion: '1' } },

@@ -1,4 +1,4 @@
-// What is being asked: the verb, the kind and the place of a request, before anyone knows who asks.
+// Parses a request into verb, kind, namespace and name, before authentication.
 
 import { badRequest, methodNotAllowed, unknownPath } from '../api/errors.ts'
 import type { Kind, Question, Verb } from '../api/kind.ts'
@@ -19,7 +19,7 @@ export type ResourceInfo = {
 
 export type RequestInfo = ResourceInfo | { readonly type: 'path'; readonly path: string; readonly method: string }
 
-/** What a path means, and the error it will get if the caller is allowed to learn of it. */
+/** The meaning of a path. An invalid path throws only after authorization. */
 export type Asked = { readonly question: Question; readonly info: () => RequestInfo }
 
 export type KindFinder = (group: string, version: string, plural: string) => Kind | undefined
@@ -36,7 +36,7 @@ export function kindFinder(kinds: readonly Kind[]): KindFinder {
 export type ReadRequest = (exchange: Exchange) => Asked | undefined
 
 export function requestReader(find: KindFinder): ReadRequest {
-  // The same few objects are asked for all day: what that means is kept, within bounds that no client can stretch.
+  // Clients request the same few objects all day, so parsed paths are cached. Clients cannot exceed the bounds of the cache.
   const known = new Map<string, Asked>()
   return ({ method, query, path }) => {
     const isPlain = method === 'GET' && query.size === 0
@@ -95,7 +95,7 @@ function read(method: string, query: Query, path: string, find: KindFinder): Ask
 
 const addresses = new Map<string, Address | undefined>()
 
-/** Likewise with what is asked of them: collections with their queries, and writes. */
+/** The same for collections with their queries, and for writes. */
 function addressOf(path: string): Address | undefined {
   const known = addresses.get(path)
   if (known) return known

@@ -1,4 +1,4 @@
-// What happened to requests, under kube-apiserver's own metric names, so that existing dashboards work.
+// Request metrics under the names of kube-apiserver, so that existing dashboards work.
 
 import type { Metrics } from '../serving/metrics.ts'
 import type { ResourceInfo } from './request-info.ts'
@@ -34,7 +34,7 @@ export function observeRequests(metrics: Metrics): (observation: Observation) =>
     known.set(of, made)
     return made
   }
-  /** Gets are asked for all day, and what they ask is the same object each time: the series of the usual code is found at once. */
+  /** A cache for gets: the same request objects come all day, and nearly all end with the same code. */
   const usual = new WeakMap<ResourceInfo, Series>()
   const observe = ({ info, exchange, code }: Observation): Series => {
     const resource = info?.type === 'resource' ? info : undefined

@@ -1,4 +1,4 @@
-// The pipeline without a house: how long a request counts as under way.
+// The request pipeline with fakes below it: how long a request counts as in flight.
 
 import assert from 'node:assert/strict'
 import { request } from 'node:http'
@@ -96,7 +96,7 @@ test('a write that was answered 504 is under way until its work is done', async 
   await listener.close(0)
 })
 
-test('whoever goes away before it is their turn has nothing done, and is on record with an error', async () => {
+test('a client that disconnects before its turn changes nothing, and the audit log has an error', async () => {
   let go = () => {}
   let isWaiting = () => {}
   const waiting = new Promise<void>(resolve => {
@@ -132,7 +132,7 @@ test('whoever goes away before it is their turn has nothing done, and is on reco
   await listener.close(0)
 })
 
-test('whoever loses the right while they wait for their turn is refused', async () => {
+test('a client that loses its permission while it waits for its turn is refused', async () => {
   let go = () => {}
   const turn = new Promise<void>(resolve => {
     go = resolve

@@ -1,4 +1,4 @@
-// The pipeline, in reading order: what is asked, who asks, may they, what they sent, what came of it, the one way out.
+// The request pipeline, in reading order: parse, authenticate, authorize, read the body, run the verb, respond.
 
 import type { Caller } from '../api/caller.ts'
 import {
@@ -38,7 +38,7 @@ import { waitOf } from './wait.ts'
 import { streamWatch } from './watch-stream.ts'
 import { writeResult } from './write-result.ts'
 
-/** A page that is no object: discovery, OpenAPI, health, metrics. undefined: not found. */
+/** A route that is not a resource: discovery, OpenAPI, health, metrics. undefined: not found. */
 export type Page = (path: string, exchange: Exchange) => Answer | undefined | Promise<Answer | undefined>
 
 export type Observation = {
@@ -63,19 +63,19 @@ export type ServerOptions = {
   readonly pages: Page
   readonly rootPages: Page
   readonly limits: InflightLimits
-  /** Where requests wait while others have their turn. */
+  /** The queue of requests that wait for their turn on the event loop. */
   readonly turns: Turns
   /** Whether writes are refused while the audit log cannot be written. */
   readonly refuseUnaudited: boolean
-  /** Whether a Host that is no loopback name is refused: another site's page may be behind it (D1). */
+  /** Whether the listener refuses Host headers other than loopback names: a web page could send them by DNS rebinding (D1). */
   readonly loopbackOnly: boolean
   readonly now: () => number
   readonly uuid: () => string
   /** Aborted when the server shuts down: watches end. */
   readonly ending: AbortSignal
-  /** Told of every object that was read, data and all, of kinds that remember it. */
+  /** Called for every object that was read with its data, for kinds that keep the time of the last read. */
   readonly noteRead: (kind: Kind, document: Document) => void
-  /** Told of every answer: for metrics and logs. */
+  /** Called for every response, for metrics and logs. */
   readonly observe: (observation: Observation) => void
 }
 
@@ -151,19 +151,19 @@ async function handle(
     if (info.verb === 'watch') await serveWatch(options, exchange, info, service)
     else await serve(options, exchange, info, service)
   } finally {
-    // Who was answered that time is up still has their work done: it counts until it is over.
+    // After a timeout response the work continues. It counts as in flight until it ends.
     if (work.settled) void work.settled.then(leave)
     else leave()
   }
 }
 
-/** Whoever goes away while they wait makes room at once: others may be refused for it. */
+/** A client that disconnects while it waits frees its slot at once, so that others are not refused for it. */
 async function inTurn(turn: Promise<void>, exchange: Exchange): Promise<void> {
   await Promise.race([turn, new Promise<void>(resolve => exchange.onClosed(resolve))])
   if (exchange.closed) throw badRequest('the client went away before it was its turn')
 }
 
-/** Work that goes on behind an answer; undefined: none. */
+/** Work that continues after the response; undefined: none. */
 type Work = { settled: Promise<void> | undefined }
 
 type Service = {
@@ -175,7 +175,7 @@ type Service = {
   readonly work: Work
   /** Set where what came of it has to be on record before it is answered. */
   readonly recorded: Trail | undefined
-  /** What the request waits for before it is authorized for the last time. */
+  /** Resolves when the request can be authorized for the last time; undefined: at once. */
   readonly waiting: Promise<void> | undefined
 }
 
@@ -196,7 +196,7 @@ async function serve(options: ServerOptions, exchange: Exchange, info: ResourceI
   const result = isQuick(info, exchange) && !waiting ? await working : await within(timeout, working, work)
   if (exchange.trail) exchange.trail.answer = result
   if (recorded && !(await options.access.audit.conclude(recorded, result.type === 'document' ? result.code : 200)))
-    throw unavailable('the change was made, but the audit log cannot be written now: look before you try again')
+    throw unavailable('the change is stored, but the audit log cannot be written: check the object before you retry')
   const shown = isRead(info)
     ? result
     : withoutUnseen(result, info, standing.caller as Caller, options.access.authorizer)
@@ -254,7 +254,7 @@ function isStrict({ refuseUnaudited, access }: ServerOptions, { trail }: Exchang
 /** While the log is known to fail, nothing more is queued for it. */
 const mayBegin = async (audit: Audit, trail: Trail) => audit.failure === undefined && (await audit.announce(trail))
 
-/** What a timer can count to, 24 days; beyond it would fire at once. */
+/** The longest delay of a timer, 24 days. A longer one would fire at once. */
 const longestTimer = 2 ** 31 - 1
 
 const isRead = ({ verb }: ResourceInfo) => verb === 'get' || verb === 'list'

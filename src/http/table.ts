@@ -85,7 +85,7 @@ export function partial(object: Resource, kind: Kind, view: View): JsonObject {
   }
 }
 
-/** Whoever asks for metadata asks for nothing secret: annotations that the kind seals hold the data once more (D28). */
+/** Metadata must not contain secrets: annotations that the kind encrypts repeat the data (D28). */
 function bareMetadata({ metadata }: Resource, { sealed }: Kind): Resource['metadata'] {
   if (!sealed.length || !metadata.annotations) return metadata
   const { annotations, ...rest } = metadata

@@ -17,7 +17,7 @@ export type Result =
   | { readonly type: 'list'; readonly list: List }
   | { readonly type: 'status'; readonly status: Status }
 
-/** What the caller may use, and which objects they may see. */
+/** The verbs bound to the caller, and the objects that the caller may see. */
 export type Ready = { readonly resources: Resources; readonly selection: Pick<Selection, 'only' | 'among'> }
 
 /** `ready` is called once the whole request was read, and throws where the caller has lost the right meanwhile. */
@@ -145,7 +145,7 @@ const maxOperations = 10_000
 /** Walking along pointers is what a patch costs (D72). */
 const maxSegments = 60_000
 
-/** Strategic merge is for the kinds kubectl treats as built in; ours are told so (D5). */
+/** Strategic merge works for the kinds that kubectl treats as built in; for others it is 415 (D5). */
 function patchTypeOf(request: Exchange['request'], kind: Kind): PatchBody['type'] {
   const isBuiltIn = kind.group.endsWith('.k8s.io')
   const accepted = Object.keys(patchTypes).filter(

@@ -1,4 +1,4 @@
-// What a request waits for before it is authorized for the last time: a resourceVersion to come, or the index of filtered lists.
+// Waits that end before a request is authorized for the last time: for a future resourceVersion, and for the index of filtered lists.
 
 import { badRequest } from '../api/errors.ts'
 import type { Verb } from '../api/kind.ts'
@@ -20,7 +20,7 @@ type Waits = {
   readonly indexed: () => Promise<void> | undefined
 }
 
-/** What a request waits for before its last authorization; undefined: nothing. */
+/** Resolves when the request can be authorized for the last time; undefined: at once. */
 export function waitOf(
   { reachVersion, indexed }: Waits,
   exchange: Exchange,
@@ -33,7 +33,7 @@ export function waitOf(
   const wait = async () => {
     await indexing
     if (version !== undefined) await reachVersion(version)
-    // The body of a request that was closed meanwhile never ends, and reading it would wait for ever.
+    // The body of a closed request never ends, so reading it would never return.
     if (exchange.closed) throw badRequest('the client closed the request')
   }
   return wait()

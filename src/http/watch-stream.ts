@@ -12,7 +12,7 @@ export type StreamOptions = {
   readonly kind: Kind
   readonly view: View
   readonly include: TableOptions['include']
-  /** Told of every object that is sent whole. */
+  /** Called for every object that is sent with its data. */
   readonly note?: ((document: Document) => void) | undefined
   readonly bookmarks: boolean
   /** Milliseconds after which the watch ends. */
@@ -30,7 +30,7 @@ const bookmarkEvery = 60_000
 const usualPatience = 30_000
 /** As much is written before the client has to have taken it: what nobody reads must not pile up. */
 const chunkSize = 1024 * 1024
-/** Milliseconds that writing to one watch takes, about. Each rests for itself: all at once would be too much at once for who reads. */
+/** Approximate milliseconds to write to one watch. Each watch pauses on its own schedule, to spread the load on readers. */
 const writeTakes = 0.05
 const longestBreath = 50
 
@@ -46,7 +46,7 @@ export async function streamWatch(exchange: Exchange, watch: Watch, options: Str
     ...(warnings.size ? { Warning: warningHeaders(warnings) } : {}),
   })
   response.flushHeaders()
-  // Node would frame a chunk for each who is told of it, and send it in four pieces.
+  // Node would frame the chunk again for each watch, and send it in four pieces.
   const isChunked = response.chunkedEncoding === true
   if (isChunked) response.chunkedEncoding = false
   const line = noting(lineWriter(options), options.note)
@@ -71,8 +71,8 @@ export async function streamWatch(exchange: Exchange, watch: Watch, options: Str
       for (const lines of batches(events, line))
         if (!(await output(join(lines, isChunked)))) return void breakOff(response)
       writing = false
-      // Meanwhile the others are written to. What happens until it is this one's turn again goes out in one piece:
-      // many watches of much that happens would otherwise cost a write an event each.
+      // Other watches are written to meanwhile. Events that arrive until this watch has its turn again leave in one write:
+      // otherwise many watches on a busy kind would cost one write per event each.
       const breath = Math.min(Math.floor(options.crowd() * writeTakes), longestBreath)
       if (breath > 0) await new Promise(resolve => setTimeout(resolve, breath))
     }
@@ -113,7 +113,7 @@ function noting(line: (event: WatchEvent) => Uint8Array, note: StreamOptions['no
   }
 }
 
-/** One write for what came together, up to a bound. Each line is made when its turn has come. */
+/** One write for events that arrived together, up to a limit. Each line is encoded when needed. */
 function* batches(events: readonly WatchEvent[], line: (event: WatchEvent) => Uint8Array): Generator<Uint8Array[]> {
   let lines: Uint8Array[] = []
   let size = 0
@@ -133,7 +133,7 @@ function* batches(events: readonly WatchEvent[], line: (event: WatchEvent) => Ui
 type Joined = { readonly lines: readonly Uint8Array[]; readonly isChunked: boolean; readonly bytes: Uint8Array }
 let last: Joined = { lines: [], isChunked: false, bytes: new Uint8Array() }
 
-/** Many watches are told the same at the same time: what was joined for one is there for the next. */
+/** Many watches send the same events at the same time, so the joined bytes are shared. */
 function join(lines: readonly Uint8Array[], isChunked: boolean): Uint8Array {
   const isSame =
     isChunked === last.isChunked &&

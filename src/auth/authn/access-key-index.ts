@@ -26,7 +26,7 @@ export type AccessKey = {
   readonly isScopeKnown: boolean
   readonly disabled: boolean
   readonly deleting: boolean
-  /** Milliseconds; undefined: lives for ever. */
+  /** Milliseconds; undefined: the key does not expire. */
   readonly ttl: number | undefined
   readonly slides: boolean
   readonly created: number
@@ -38,7 +38,7 @@ export interface KeyBook {
   withUid(uid: string): AccessKey | undefined
   /** Every key that is there, for questions about people without a request at hand (D17). */
   all(): Iterable<AccessKey>
-  /** What became of a key with this digest that was there since the server started. */
+  /** Why a key with this digest, which existed since the server started, is no longer valid. */
   fateOf(digest: string): Fate | undefined
   /** Takes a digest for the object with this uid until it is seen there; undefined: another has it. The answer gives it back. */
   take(digest: string, uid: string): (() => void) | undefined
@@ -49,11 +49,11 @@ export type Fate = 'deleted' | 'rotated'
 const remembered = 10_000
 
 export type KeyBookOptions = {
-  /** Most milliseconds a key may live, also one that was made before it was set (D18). */
+  /** The longest lifetime of a key in milliseconds. It also applies to keys that are older than the setting (D18). */
   readonly maxTTL?: number | undefined
   readonly inside: Resources
   readonly told: () => void
-  /** Told of uids, and of `uid/key id`, whose activity is of interest to nobody any more (D19). */
+  /** Called with uids, and with `uid/key id`, whose activity is no longer needed (D19). */
   readonly unused: (id: string) => void
   readonly failed: (error: unknown) => void
 }

@@ -1,4 +1,4 @@
-// Who are you: turns an Authorization header into a caller, or says exactly why not (SPEC §5, D16, D18).
+// Authenticates access keys: turns an Authorization header into a caller, or says why it is invalid (SPEC §5, D16, D18).
 
 import type { Caller } from '../../api/caller.ts'
 import { ApiError, unauthorized } from '../../api/errors.ts'
@@ -21,7 +21,7 @@ export type AuthenticateOptions = {
 
 /**
  * `quietly`: the key is not marked as used. undefined header: nobody. Keys are found by digest, so no comparison of
- * secrets takes place. `connection`: what it came over; whoever sends the same header there again is not digested anew.
+ * secrets takes place. `connection`: a header that repeats on the same connection is not digested again.
  */
 export type Authenticate = (
   authorization: string | undefined,
@@ -52,7 +52,7 @@ export function authenticateWith(options: AuthenticateOptions): Authenticate {
   }
 }
 
-/** Whoever still comes with the secret from before a rotation. */
+/** The secret from before a rotation, during its overlap. */
 function withEnd(identity: Identity, { previous }: AccessKey): Caller {
   identity.before ??= { ...identity.caller, ...(previous ? { keyUntil: previous.until } : {}) }
   return identity.before
@@ -71,7 +71,7 @@ export class UnknownKey extends ApiError {
 
 export const missingKey = () => unauthorized('no access key was sent: send Authorization: Bearer <ACCESS_KEY>')
 
-/** Not an unknown key: somebody took one door for the other, and nothing was guessed. */
+/** Not an unknown key: the client sent a valid kind of credential to the wrong endpoint, so this is not a guess. */
 const misplacedToken = () =>
   unauthorized(
     'this is a direct-cluster token, which is for a gateway: send it to /kubernetes/cluster/<cluster>/… there; the management API takes an access key',
@@ -150,14 +150,14 @@ export const keyEndsWith =
 const hour = 3600 * 1000
 const day = 24 * hour
 
-/** A word to whoever uses a key that is about to end: in its last tenth, at most seven days, once an hour, never for short ones. */
+/** Warns clients whose key expires soon: in its last tenth, at most seven days before, once an hour. Short-lived keys get no warning. */
 export function expiryWarnings({
   book,
   now,
   lastActivity,
 }: Pick<AuthenticateOptions, 'book' | 'now' | 'lastActivity'>): (caller: Caller) => string | undefined {
   const told = new WeakMap<AccessKey, number>()
-  /** Callers are made anew whenever their key changes, so of most of them there is nothing to look at again. */
+  /** A caller object is replaced when its key changes, so most callers need no second look. */
   const quiet = new WeakSet<Caller>()
   return caller => {
     if (quiet.has(caller)) return undefined

@@ -1,4 +1,4 @@
-// What a refusal tells the holder of a key about that key.
+// The details about a key in the refusal that its holder receives.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -13,7 +13,7 @@ const holder = (resources: string[]) => ({
   scope: { rules: [{ verbs: ['create'], resources: [{ group: target.group, resources }] }] },
 })
 
-test('a key that is refused for want of rights, and not by its scope, is told nothing', () => {
+test('a refusal because of missing permissions has no details about the key', () => {
   assert.equal(tell(holder(['selfsubjectreviews']), { verb: 'create', target }), undefined)
   assert.equal(tell(holder(['tokenreviews']), { verb: 'create', target })?.[0]?.reason, 'KeyScope')
 })

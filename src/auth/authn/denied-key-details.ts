@@ -1,4 +1,4 @@
-// What a key's holder hears beside the refusal of "who am I": the key's own scope is what shuts that question out, and nobody else is told (D25).
+// Details for the holder of a key whose scope denies SelfSubjectReview. Nobody else receives them (D25).
 
 import type { Caller } from '../../api/caller.ts'
 import type { Cause } from '../../api/errors.ts'
@@ -19,7 +19,7 @@ export const ownKeyWith =
   (caller: Caller, question: Question): readonly Cause[] | undefined => {
     const { key, scope, impersonator } = caller
     if (!isWhoAmI(question) || key === undefined || scope === undefined) return undefined
-    // Whoever acts for others hands them what is answered: the key is not theirs.
+    // An impersonator passes the answer on, and the key does not belong to the impersonated user.
     if (impersonator !== undefined) return undefined
     if (allows(scope, { target: 'Management', act: actOf(question) })) return undefined
     const end = ends(caller)

@@ -16,7 +16,7 @@ test('names outside ASCII are read as UTF-8', () => {
   assert.deepEqual(groups, ['日本', 'ops', 'system:authenticated'])
 })
 
-test('what is no UTF-8 is 400', () => {
+test('a header that is not valid UTF-8 is 400', () => {
   for (const name of ['impersonate-user', 'impersonate-group', 'impersonate-uid', 'impersonate-extra-a'])
     assert.throws(() => act({ 'impersonate-user': 'ada', [name]: 'zo\xeb' }), { code: 400 }, name)
 })

@@ -1,4 +1,4 @@
-// Who is in which team: what has to be known of a team, told by its bytes (D17, D23).
+// The team index reads from the bytes of a team which parts it needs (D17, D23).
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

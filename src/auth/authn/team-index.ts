@@ -1,4 +1,4 @@
-// Who is in which team, by name and by group (D16, D17). Follows Team.
+// The index of team members by user name and by group (D16, D17). It follows the kind Team.
 
 import { isReservedName } from '../../api/names.ts'
 import type { Resource } from '../../api/object.ts'
@@ -15,7 +15,7 @@ export type TeamRecord = {
   readonly clusterRoles: readonly string[]
   /** Whether its deletion is under way: then it has no members, and nobody acts as it (D18). */
   readonly going: boolean
-  /** Who may do what with the team itself, as it is written there. */
+  /** The owner and access entries of the team. */
   readonly sharing: string
 }
 
@@ -37,7 +37,7 @@ export type TeamsOptions = {
   readonly resources: Resources
   /** A team as it is stored. */
   readonly look: (name: string) => Resource | undefined
-  /** Told when somebody may have won or lost something by it; `roles`: because of what a team itself may do. */
+  /** Called when a change may affect permissions; `roles`: because of the cluster roles of a team. */
   readonly changed: (what: { readonly roles: boolean }) => void
   readonly failed: (error: unknown) => void
 }
@@ -106,8 +106,8 @@ export function openTeams({ resources, look, changed, failed }: TeamsOptions): T
   }
 }
 
-// A team that nobody is in and that has no name but its own says nothing about anybody. There may be very many of
-// those, and they are told apart without being parsed.
+// A team without members, whose username is its own name, affects nobody. There may be very many of them, so the
+// bytes are checked before an object is parsed.
 const hasMembers = mentions('users', 'groups', 'clusterRoles', 'access')
 /** A label or annotation may be called so, too: only where all of them say its own name is that its username. */
 function hasOtherName({ json, ref }: Document): boolean {
@@ -150,7 +150,7 @@ type Change = { readonly groups: boolean; readonly roles: boolean }
 /** undefined: nobody's rights are other than before. Most writes of a team are about something else. */
 function changeOf(before: TeamRecord | undefined, now: TeamRecord | undefined): Change | undefined {
   const groups = !isSame(before?.groups, now?.groups)
-  // What is bound to a name is bound to the team with that uid (D61).
+  // A binding to a team name refers to the team with that uid (D61).
   const roles = !isSame(before?.clusterRoles, now?.clusterRoles) || before?.uid !== now?.uid
   const isOther =
     groups ||

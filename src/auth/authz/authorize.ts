@@ -1,5 +1,5 @@
-// May you: yes, no, or only some. Scope of the key first, then the rights of its owner, by roles and by the object itself
-// (D25–D27). Requests, reviews, rules of kinds and explanations all ask this one evaluator.
+// The authorizer: yes, no, or only some objects. It checks the scope of the key, then the roles of its owner, then the object itself
+// (D25–D27). Requests, reviews, admission and explanations use this one evaluator.
 
 import type { Caller } from '../../api/caller.ts'
 import type { Candidates } from '../../api/candidates.ts'
@@ -86,7 +86,7 @@ export function openAuthorizer({ kinds, rbac, peek, among, teamUid }: Authorizer
     return objectRight(kind, there, caller, question, { may: asked => judge(caller, asked).allowed, teamUid })
   }
 
-  /** What holds whatever the object is: scope, roles, and who asks. undefined: the object may still allow it. */
+  /** The result that does not depend on the object: scope, roles and caller. undefined: the object may still allow it. */
   const judgeWithout = (caller: Caller | undefined, question: Question, kind: Kind | undefined) => {
     if ('path' in question && rbac.find(anonymous, question)) return yes('open to everyone')
     if (!caller) return no()
@@ -105,7 +105,7 @@ export function openAuthorizer({ kinds, rbac, peek, among, teamUid }: Authorizer
     return right === undefined ? no(isFiltered(question, kind) ? 'filtered' : '') : yes(right)
   }
 
-  /** What may be seen of a collection that may not be listed whole: the objects that may be got, or read just so (D27). */
+  /** The visible part of a collection that the caller may not list as a whole: objects that the caller may get, list or watch (D27). */
   const filterFor = (caller: Caller, verb: string, { group, resource }: Target): Filter => {
     return object => {
       const { namespace = '', name = '' } = object.metadata
@@ -146,7 +146,7 @@ export function openAuthorizer({ kinds, rbac, peek, among, teamUid }: Authorizer
     },
     missing(caller, wanted, namespace) {
       if (caller.groups.includes('system:masters')) return []
-      // What a scoped key gave away would not be confined by its scope any more.
+      // Permissions that a scoped key grants would not be limited by its scope.
       if (restricts(caller.scope)) return wanted.map(rule => printRule(rule as PolicyRule))
       // Most who give anything away hold everything: that is known without looking at each of their rules.
       const all = { verb: '*', target: { group: '*', resource: '*', namespace } }

@@ -98,7 +98,7 @@ export function openExplainer({ authorizer, rbac, teams, book, kinds, peek, isLi
         ...(caller.key ? [`access key ${caller.key}`] : []),
         `acts as ${caller.username}`,
         ...membership(caller),
-        // Somebody who is asked about by name has many keys, or none: a scope is of one of them.
+        // A user can have many keys or none. A scope belongs to one key, so it does not apply to a question about a user.
         ...(caller.key || caller.scope ? [`scope: ${covered ?? 'no entry covers the request'}`] : []),
         judgement.allowed ? judgement.reason : 'no role, binding or right of the object allows it',
       ]
@@ -155,7 +155,7 @@ function* candidates(
 
 type Named = { readonly name: string; readonly isTeam: boolean }
 
-/** Who stands in the object that is asked about, as owner or in its access entries, and in the team it belongs to. */
+/** The users and teams that the object names, as owner, in its access entries, or in the team it belongs to. */
 function namedIn(question: Question, kinds: readonly Kind[], peek: ExplainOptions['peek']): Named[] {
   if ('path' in question || !question.target.name) return []
   const { group, resource, namespace, name } = question.target

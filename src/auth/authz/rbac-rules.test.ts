@@ -15,7 +15,7 @@ test('a rule that stands for millions of parts is held by one rule that covers i
   assert.ok(performance.now() - started < 2000)
 })
 
-test('of a small rule the parts that are not held are told, several rules together may hold it', () => {
+test('the missing parts of a rule are listed; several rules together may cover it', () => {
   const wanted = { verbs: ['get', 'list'], apiGroups: ['a'], resources: ['b', 'c/d'] }
   const held = [
     { verbs: ['get'], apiGroups: ['a'], resources: ['b', '*/d'] },

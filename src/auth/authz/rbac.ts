@@ -1,4 +1,4 @@
-// Who holds which rules: follows the four RBAC kinds and answers from an index by user and group (D27).
+// The RBAC rules of each user and group: follows the four RBAC kinds and keeps an index (D27).
 
 import type { Kind, Question } from '../../api/kind.ts'
 import type { Ref, Resource } from '../../api/object.ts'
@@ -251,8 +251,8 @@ const madeGrant = (grant: Omit<Grant, 'because'>): Grant => ({
 const slotOf = (kind: string, { namespace, name }: Ref) => `${kind}/${namespace}/${name}`
 
 /**
- * What grants nothing: a mirror of access entries, which follows its object past the gate and means it by name (D26), and
- * what is being deleted, or a finalizer would keep alive what was taken away.
+ * Objects that grant nothing: mirrors of access entries, which a controller writes and which refer to their object by name (D26),
+ * and objects that are being deleted. Otherwise a finalizer could keep a removed permission alive.
  */
 const isInert = ({ metadata }: Resource) =>
   metadata.labels?.[mirrorLabel] !== undefined || metadata.deletionTimestamp !== undefined

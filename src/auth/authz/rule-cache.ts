@@ -1,4 +1,4 @@
-// What was worked out for somebody, by namespace, until any role, binding or team changes. rbac.ts keeps its indexes of rules here.
+// A cache of computed rules per user and namespace. Any change of a role, binding or team clears it.
 
 import { teamOfGroup } from '../../kinds/team-uids.ts'
 
@@ -25,7 +25,7 @@ export function openRuleCache<T>(teamUid: (team: string) => string | undefined):
       })
       const name = JSON.stringify([holder.username, holder.groups, teams])
       const spaces = byName.get(name) ?? new Map<string, T>()
-      // Whoever asks about others may name any number of them.
+      // A caller can ask about any number of users, so the cache is bounded.
       if (byName.size >= mostHolders) byName.clear()
       byName.set(name, spaces)
       byHolder.set(holder, spaces)

@@ -1,15 +1,15 @@
-// The deprecated rules of a scope (SPEC §2.8.1): which requests one matches, and when one is no wider than another.
+// The deprecated rules of a scope (SPEC §2.8.1): which requests a rule matches, and whether one rule covers another.
 
 import type { ScopeRule } from '../../api/caller.ts'
 
-/** Where a request goes: this API, or through it to a cluster, a space or a virtual cluster of a project. */
+/** The target of a request: this API, or through the gateway a cluster, a space or a virtual cluster of a project. */
 export type Place =
   | { readonly target: 'Management' }
   | { readonly target: 'Cluster'; readonly cluster: string }
   | { readonly target: 'ProjectSpace'; readonly project: string; readonly space: string }
   | { readonly target: 'ProjectVirtualCluster'; readonly project: string; readonly virtualCluster: string }
 
-/** What is done there: on a resource, or on a path. */
+/** The action: on a resource, or on a path. */
 export type Act =
   | { readonly verb: string; readonly path: string }
   | {

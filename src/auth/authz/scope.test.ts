@@ -91,7 +91,7 @@ function near(outer: Scope, other: Scope): Scope {
   return first ? { rules: [{ ...first, ...other.rules?.[0] }] } : { ...outer, ...other }
 }
 
-test('a scope that is no wider than another covers no request that the other does not (D25)', () => {
+test('a scope within another covers only requests that the other covers (D25)', () => {
   let noWider = 0
   fc.assert(
     fc.property(pair, fc.array(request, { minLength: 20, maxLength: 20 }), ([outer, inner], requests) => {
@@ -102,10 +102,10 @@ test('a scope that is no wider than another covers no request that the other doe
     }),
     { numRuns: 10_000 },
   )
-  assert.ok(noWider > 500, `only ${noWider} pairs were no wider`)
+  assert.ok(noWider > 500, `only ${noWider} pairs were within each other`)
 })
 
-test('a rule about paths is widened by a namespace, and a star is no namespace (D25)', () => {
+test('a namespace widens a rule about paths, and a star is not a namespace (D25)', () => {
   const paths = { nonResourceURLs: ['/version'] }
   assert.equal(isNoWider({ rules: [{ ...paths, namespaces: ['default'] }] }, { rules: [paths] }), false)
   assert.equal(isNoWider({ rules: [{ namespaces: ['default'] }] }, { rules: [{ namespaces: ['*'] }] }), false)

@@ -1,4 +1,4 @@
-// Does a key's scope cover a request, and is one scope no wider than another (SPEC §2.8, D25). Pure; server and gateway share it.
+// Scopes of access keys: whether a scope covers a request, and whether one scope is within another (SPEC §2.8, D25). Pure; the gateway uses it, too.
 
 import type { Scope, ScopeRole } from '../../api/caller.ts'
 import { type Act, covers, type Request, ruleCovers, ruleMatches } from './scope-rules.ts'
@@ -94,7 +94,7 @@ const selfReviews: ReadonlyMap<string, readonly string[]> = new Map([
 ])
 const discovery = /^\/(apis?(\/.*)?|openapi(\/.*)?|version)?$/
 
-/** What a role opens of this API; roles not named here are kept and open nothing. */
+/** The actions that a scope role allows in this API. The server stores unknown roles, and they allow nothing. */
 const roles: { readonly [role: string]: (act: Act) => boolean } = {
   'platform-cli': act => {
     if ('path' in act) return act.verb === 'get' && discovery.test(act.path)
@@ -122,7 +122,7 @@ function byRole(scope: Scope, request: Request): string | undefined {
     if (!Object.hasOwn(roles, role) || !roles[role]?.(request.act)) continue
     const confined = Boolean(projects?.length || virtualClusters?.length)
     const project = projectOf(request)
-    // A virtual cluster is no place of this API: a role confined to some opens nothing of it.
+    // This API has no virtual clusters: a role limited to some of them allows nothing here.
     if (!confined || (project !== undefined && projects?.some(one => covers(one, project)))) return `scope role ${role}`
   }
   return undefined

@@ -1,4 +1,4 @@
-// Which objects give a team rights by themselves, as their owner or through access entries: asked before somebody comes to act as it (D27).
+// Finds the objects that grant permissions to a team, as owner or through access entries. Joining the team needs these permissions (D27).
 
 import { memberTerm, userTerm } from '../../api/candidates.ts'
 import type { Kind } from '../../api/kind.ts'
@@ -31,7 +31,7 @@ export async function sharedWith(inside: Resources, kinds: readonly Kind[], team
 
 type Given = { readonly verbs: readonly string[]; readonly subresources: readonly string[] }
 
-/** By ownership and access entries. What everyone has, and what members of every team may do with it, is not a gift to one. */
+/** By ownership and access entries. Permissions of everybody, or of the members of every team, do not count. */
 function givenTo(kind: Kind, object: Resource, { name, uid }: Team): Given[] {
   return (kind.grants?.(object) ?? []).flatMap((grant): Given[] => {
     if (grant.to?.kind !== 'team' || grant.to.name !== name || !meansTeam(object, name, uid)) return []

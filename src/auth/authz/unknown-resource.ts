@@ -1,4 +1,4 @@
-// What a question asks about that this server does not know: an answer to it would be right, and of no use. explain.ts says so (D27).
+// Finds unknown resources, verbs and subresources in a question, so that an explanation can name the likely typo (D27).
 
 import { didYouMean } from '../../api/did-you-mean.ts'
 import { cut } from '../../api/errors.ts'

@@ -1,4 +1,4 @@
-// The issuer of direct-cluster tokens (D31): signs for whoever asks with an access key, and says publicly how to check what it signed.
+// The issuer of direct-cluster tokens (D31): signs tokens for holders of access keys and publishes the keys to verify them.
 
 import type { Caller, Scope } from '../../api/caller.ts'
 import { unavailable } from '../../api/errors.ts'

@@ -8,7 +8,7 @@ import { decode } from '../../api/codec.ts'
 import { isObject, type Json, type JsonObject } from '../../api/object.ts'
 import { isKnownScope } from '../../kinds/known-scope.ts'
 
-/** Whom a token was made for, with what. `key`: uid of the access key. */
+/** The holder of a token and its permissions. `key`: uid of the access key. */
 export type Holder = {
   readonly kind: 'User' | 'Team' | 'Subject'
   readonly name: string
@@ -49,7 +49,7 @@ function onlyCluster(scope: Scope | undefined): string | undefined {
   return said.length === 1 && more.length === 0 && name && !name.includes('*') ? name : undefined
 }
 
-/** Without lists that are empty and flags that are not set: a cluster judges by what is there (docs/CLUSTERS.md). */
+/** Empty lists and false flags are left out: clusters check which claims exist (docs/CLUSTERS.md). */
 const spoken = (scope: Scope): Scope =>
   Object.fromEntries(
     Object.entries(scope).filter(([, value]) => (Array.isArray(value) ? value.length > 0 : value === true)),
@@ -100,7 +100,7 @@ export const isTokenLike = (secret: string): boolean => ours.test(secret)
 export type Verifying = {
   readonly issuer: string
   readonly audience: string
-  /** The public key with this id, if it is the issuer's. */
+  /** The issuer's public key with this id, if there is one. */
   readonly keyOf: (id: string) => Promise<CryptoKey | undefined>
   readonly now: () => number
 }
@@ -119,7 +119,7 @@ const known = ['alg', 'typ', 'kid']
 /** Throws TokenError. Everything that can be known without cryptography is looked at first. */
 export async function verifyToken(token: string, options: Verifying): Promise<Claims> {
   if (token.length > longest) throw new TokenError(`the token is longer than ${longest} bytes`)
-  if (!shape.test(token)) throw new TokenError('the token is no JWT of three parts')
+  if (!shape.test(token)) throw new TokenError('the token is not a JWT: it needs three parts')
   const [head = '', body = ''] = token.split('.')
   const id = readHeader(partOf(head, 'header'))
   const claims = readClaims(partOf(body, 'claims'))
