@@ -1,4 +1,4 @@
-// The loops that make the world follow the spec, started together over an open house. serve calls it.
+// Starts the controllers of a server together.
 
 import { startAccessRoles } from '../controllers/access-roles.ts'
 import { startAggregation } from '../controllers/aggregation.ts'

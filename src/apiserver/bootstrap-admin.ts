@@ -21,7 +21,7 @@ export async function createAdminKey(inside: Resources, directory: string): Prom
   await storeKey(inside, 'admin', key)
 }
 
-/** There from a first start's beginning until somebody was told what it made. */
+/** This file exists from the beginning of the first start until the server printed the administrator's key file. */
 const untold = 'first-start'
 
 /** A first start may have ended before it could tell, because a port was taken. */

@@ -44,7 +44,7 @@ function ofOwnCa({ settings, directory, now }: CertificateOptions): WithCa {
   const kubeconfig = join(directory, 'admin.kubeconfig')
   if (authority.isNew && existsSync(kubeconfig))
     console.log(
-      `A new CA was made, ${fingerprint(authority.certificate)}: clients trust the one before, and so does ${kubeconfig}, which is written anew where it is gone.`,
+      `Created a new CA, ${fingerprint(authority.certificate)}. Clients still trust the previous one, and so does ${kubeconfig}: delete that file, and the next start writes it again.`,
     )
   const names = new Set(['localhost', '127.0.0.1', '::1', hostname(), ...settings.tlsSan])
   return withCa(ownCertificate(authority, [...names], now), authority.certificate)

@@ -37,7 +37,7 @@ export function refuseHalf(directory: string): void {
   if (missing === undefined || other !== undefined) return
   const left = files.find(file => file !== missing)
   throw new Error(
-    `${missing} is missing: put it back, or take away ${left} too and a new CA is made, which every client has to be told of`,
+    `${missing} is missing: restore it, or remove ${left} too; the server then creates a new CA, which every client must trust again`,
   )
 }
 
@@ -53,7 +53,7 @@ export type KeyRingOptions = {
 
 export type KeyRing = { readonly keys: readonly RingKey[]; readonly from: string }
 
-/** `setting`: a file, env:NAME, or empty for master.key in the directory, which is made when missing. */
+/** `setting`: a file, env:NAME, or empty for master.key in the directory. The server creates that file if it is missing. */
 export function keyRingIn({ directory, setting, env, mayMake, needed }: KeyRingOptions): KeyRing {
   if (setting.startsWith('env:')) {
     const text = env[setting.slice(4)]

@@ -1,4 +1,4 @@
-// The gateway inside `platform serve`, for the central route: the same module, with the server's own keys, revocations and log.
+// The gateway inside `platform serve`, for the central route: it uses the server's own keys, revocations and log.
 
 import { randomUUID } from 'node:crypto'
 import type { Logger } from 'pino'
@@ -36,7 +36,7 @@ export type EmbeddedGatewayOptions = {
 }
 
 export type EmbeddedGateway = Gateway & {
-  /** Told of connections that were ended for what was sent over them. */
+  /** Called for connections that were closed because of a protocol error. */
   readonly broken: (why: string) => void
   endStreams(): void
   stop(): void

@@ -63,15 +63,17 @@ export type SealingOptions = {
 
 const lookEvery = 500
 
-/** Seals anew what the first key has not sealed; again whenever the ring's file has changed. */
+/** Re-encrypts objects that the first key of the ring did not encrypt, also after each change of the key ring file. */
 export function startReencryption({ apiServer, store, ring, read, metrics, log, failed }: SealingOptions): {
   stop(): Promise<void>
 } {
   const reseal = startReseal({ store, sealer: apiServer.sealer, kinds, failed })
-  metrics.readCounter('platform_resealed_objects_total', 'Objects sealed anew with the first key of the ring.', () => [
-    [{}, reseal.done],
-  ])
-  metrics.gauge('platform_reseal_left', 'Objects that could not be sealed anew, for they do not open.', () => [
+  metrics.readCounter(
+    'platform_resealed_objects_total',
+    'Objects that were re-encrypted with the first key of the ring.',
+    () => [[{}, reseal.done]],
+  )
+  metrics.gauge('platform_reseal_left', 'Objects that cannot be re-encrypted because they do not decrypt.', () => [
     [{}, reseal.broken],
   ])
   let seen = stampOf(ring.from)
@@ -83,7 +85,7 @@ export function startReencryption({ apiServer, store, ring, read, metrics, log, 
       const next = read()
       checkKeys(store, next)
       apiServer.sealer.use(next.keys)
-      log.info({ key: next.keys[0]?.id, keys: next.keys.length }, 'the key ring has changed: sealing anew')
+      log.info({ key: next.keys[0]?.id, keys: next.keys.length }, 'key ring changed, re-encrypting')
       reseal.begin()
     } catch (error) {
       failed('using the changed key ring', error) // the one before stays in use

@@ -1,4 +1,4 @@
-// What a person needs to know once a server listens for the first time: where the keys are. serve.ts calls it at every start.
+// Prints where the keys are when a server starts for the first time.
 
 import { existsSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
@@ -13,7 +13,7 @@ export type IntroduceOptions = {
   readonly directory: string
   readonly listeners: readonly Listener[]
   readonly certificates: { readonly ca: string } | undefined
-  /** Where the key ring was read. */
+  /** The file or variable that the key ring came from. */
   readonly ring: { readonly from: string }
   readonly authenticate: Authenticate
 }
@@ -30,9 +30,9 @@ export function printFirstRun({ directory, listeners, certificates, ring, authen
     if (secure && certificates)
       writeSecret(file, kubeconfig({ server: reachable(secure.url), ca: certificates.ca, key }))
     const isInside = !ring.from.startsWith('env:') && dirname(resolve(ring.from)) === directory
-    const copied = isInside ? '; whoever copies this directory copies the secrets' : ''
+    const copied = isInside ? '; a copy of this directory contains the secrets' : ''
     const lines = [
-      isFirst ? 'First start: an administrator was made.' : 'admin.kubeconfig was written anew.',
+      isFirst ? 'First start: created the administrator account.' : 'Wrote admin.kubeconfig again.',
       ...(secure && certificates
         ? [
             `  CA fingerprint   ${fingerprint(certificates.ca)}`,

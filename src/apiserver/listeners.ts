@@ -1,4 +1,4 @@
-// Where `platform serve` listens: HTTPS with the gateway where there is one, plain HTTP without it. serve.ts calls it.
+// The listeners of `platform serve`: HTTPS, with the gateway if it is configured, and plain HTTP without it.
 
 import { headTooLarge } from '../gateway/auth/bearer-token.ts'
 import type { Gateway } from '../gateway/gateway.ts'
@@ -27,7 +27,7 @@ export async function listen({ settings, options, certificates, gateway }: Liste
   /** Over TLS alone: tokens for clusters are not shown to a network. */
   const secure: Handle = gateway ? throughGateway(gateway, handle(false)) : handle(false)
   const upgrades = gateway && { wanted: ({ url }: Request) => isGatewayPath(url), take: gateway.upgrade }
-  /** What they were for was not read: a token for a cluster may have been among them. */
+  /** The request was not read, so it may have carried a token for a cluster. */
   const tooLarge = gateway && headTooLarge
   const broken = gateway?.broken
   const listeners: Listener[] = []

@@ -1,6 +1,6 @@
-// Tells the request pipeline and the controllers that somebody's rights may have changed.
+// Notifies the request pipeline and the controllers about changed permissions.
 
-/** Tells whoever follows that somebody's rights may have changed: once for all that changes together. */
+/** Notifies listeners that permissions may have changed, once for changes that come together. */
 export function openRights() {
   const followers = new Set<() => void>()
   let told = true

@@ -1,4 +1,4 @@
-// What the log says of a request. serve observes every answer with it.
+// Writes the log line of a request.
 
 import type { Logger } from 'pino'
 import { ApiError } from '../api/errors.ts'

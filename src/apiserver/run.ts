@@ -49,13 +49,13 @@ export async function runApiServer({ settings, env, version, log, print }: RunOp
   const now = Date.now
   openDirectory(directory)
   checkPermission(directory)
-  // One that a first start left when it was broken off is nobody's yet.
+  // A CA that an aborted first start left behind is not in use yet.
   if (settings.https !== 'off' && !settings.tlsCert && !isAdminKeyUnread(directory)) refuseHalf(directory)
   const grow = keepNurserySmall()
   const told = (failure: string | undefined) =>
     failure === undefined
-      ? log.warn('storage works again: writes are taken')
-      : log.error(`storage failed: ${failure}; reads go on, writes are refused with 503 until it works again`)
+      ? log.warn('storage recovered, accepting writes')
+      : log.error(`storage failed: ${failure}; reads continue, writes get 503 until it recovers`)
   const storage = await openStorage({ engine: settings.storage as 'sqlite', directory, now, told })
   const isFirstStart = isEmpty(storage)
   const needed = () => countSeals(storage.store, kinds).keys()
@@ -72,7 +72,7 @@ export async function runApiServer({ settings, env, version, log, print }: RunOp
   const first = async (inside: Resources) => {
     if (isFirstStart) await createAdminKey(inside, directory)
   }
-  /** Where HTTPS is served, once it is. */
+  /** The HTTPS URL, once the server listens. */
   let listening = ''
   const apiServer = buildApiServer({
     storage,
@@ -153,13 +153,13 @@ export async function runApiServer({ settings, env, version, log, print }: RunOp
   const certificates = settings.https === 'off' ? undefined : openCertificate({ settings, directory, now, failed })
   const listeners = await listen({ settings, options, certificates, gateway })
   listening = reachable(listeners[0]?.url ?? '')
-  const stopped = shutdownSignal() // from before it is said to be ready: whoever reads that may end it at once
+  const stopped = shutdownSignal() // before the ready line: a supervisor that reads it may send a signal at once
   printFirstRun({ directory, listeners, certificates, ring, authenticate: apiServer.authenticate })
   print(`platform is ready: ${listeners.map(listener => listener.url).join(' ')}`)
   apiServer.registry.startIndex()
 
   await stopped
-  log.info('shutting down: finishing what is under way')
+  log.info('shutting down, draining requests')
   leaving.abort()
   await setTimeout(settings.shutdownDelay * 1000)
   ending.abort()
@@ -174,8 +174,8 @@ export async function runApiServer({ settings, env, version, log, print }: RunOp
 }
 
 /**
- * Whatever is read in at the start stays, and seeing that, the engine would make much room for new objects and keep it:
- * over 100 MB that nobody needs. The answer ends the restraint.
+ * Objects that are loaded at startup stay in memory. V8 would therefore grow the young generation and keep it: over 100 MB
+ * without use. The returned function ends the restriction.
  */
 function keepNurserySmall(): () => void {
   setFlagsFromString('--semi-space-growth-factor=1')

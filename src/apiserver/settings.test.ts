@@ -29,7 +29,7 @@ test('plain HTTP on any other address needs --insecure-http', async () => {
   }
 })
 
-test('flags that are none, lack a value or are too many are told at once, each with what was meant', async () => {
+test('unknown flags, missing values and extra arguments are reported together, each with a suggestion', async () => {
   const problems = async (...args: string[]): Promise<readonly string[]> => {
     try {
       await readSettings(args, {})
@@ -53,7 +53,7 @@ test('flags that are none, lack a value or are too many are told at once, each w
   assert.deepEqual([settings['audit.log'], settings.insecureHttp, settings.data], ['-', true, 'b'])
 })
 
-test('nothing is no value: a flag is refused, a variable was not filled, and a file says so where nothing means something', async () => {
+test('an empty value is an error for a flag, the default for a variable, and an error in a file unless the default is empty', async () => {
   for (const [flag, value] of [
     ['--data', ''],
     ['--data=', undefined],
@@ -61,7 +61,7 @@ test('nothing is no value: a flag is refused, a variable was not filled, and a f
     ['--tls-san', ''],
   ])
     await assert.rejects(readSettings([flag as string, ...(value === undefined ? [] : [value])], {}), {
-      message: `${flag?.replace('=', '')} is empty: a value is to stand there\n--help lists the flags`,
+      message: `${flag?.replace('=', '')} requires a value\n--help lists the flags`,
     })
   assert.equal((await readSettings([], { PLATFORM_DATA: '', PLATFORM_CONFIG: '' })).data, 'data')
   const directory = mkdtempSync(join(tmpdir(), 'platform-settings-'))
@@ -70,7 +70,7 @@ test('nothing is no value: a flag is refused, a variable was not filled, and a f
     writeFileSync(file, `apiVersion: config.platform.sh/v1\nkind: ServerConfig\n${text}`)
     return readSettings(['--config', file], {})
   }
-  await assert.rejects(inFile('data: ""\n'), { message: `${file}: data is empty: a value is to stand there` })
+  await assert.rejects(inFile('data: ""\n'), { message: `${file}: data requires a value` })
   assert.equal((await inFile('masterKey: ""\n')).masterKey, '')
   rmSync(directory, { recursive: true })
 })

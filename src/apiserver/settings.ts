@@ -1,4 +1,4 @@
-// Every setting of the server, as a table: a flag, an environment variable and a key of the configuration file each (D1).
+// The settings of the server: each has a flag, an environment variable and a key in the configuration file (D1).
 
 import { readFileSync } from 'node:fs'
 import { didYouMean } from '../api/did-you-mean.ts'
@@ -105,12 +105,12 @@ export const table = {
   },
   'audit.log': {
     default: 'audit.log',
-    what: 'Where audit events go: a file (beginning in the data directory), - for stdout, or off.',
+    what: 'Target of audit events: a file (relative to the data directory), - for stdout, or off.',
   },
   'audit.policy': { default: '', what: 'File with an audit.k8s.io/v1 Policy. Default: writes, and reads of secrets.' },
   'audit.maxSize': { default: 100, what: 'MiB after which the audit log is rotated.', check: positive },
   'audit.maxFiles': { default: 10, what: 'Rotated audit logs that are kept; 0: all.' },
-  'audit.maxAge': { default: 0, what: 'Days for which rotated audit logs are kept; 0: for ever.' },
+  'audit.maxAge': { default: 0, what: 'Days to keep rotated audit logs; 0: forever.' },
   'audit.refuseWrites': { default: false, what: 'Refuse writes while the audit log cannot be written.' },
 } as const satisfies { readonly [key: string]: Row }
 
@@ -164,7 +164,7 @@ export async function readSettings(
 
 const isEmpty = ([, values]: readonly [string, readonly string[]]) => values.includes('')
 
-/** Flags that are given, as text; what is wrong with them is told as any command tells it. */
+/** The given flags as text. Problems are reported as for any other command. */
 function fromFlags(args: readonly string[], problems: string[]): { readonly [flag: string]: string | string[] } {
   const rows = Object.entries(table).map(([key, row]): [string, Flag] => {
     const isSwitch = typeof row.default === 'boolean'
@@ -172,11 +172,11 @@ function fromFlags(args: readonly string[], problems: string[]): { readonly [fla
   })
   const flags = { ...Object.fromEntries(rows), config: { type: 'text', value: 'FILE', what: '' } } as const
   const { read, words } = readTokens(args, flags, problems)
-  // Never repeated: whoever hashes a value may have taken it for an argument.
+  // The message does not repeat the argument: it may be a secret that was meant for stdin.
   for (const word of words)
     problems.push(`an argument of ${word.length} characters is unexpected: there are flags alone`)
   const [filled, empty] = [[...read].filter(one => !isEmpty(one)), [...read].filter(isEmpty)]
-  for (const [flag] of empty) problems.push(`--${flag} is empty: a value is to stand there`)
+  for (const [flag] of empty) problems.push(`--${flag} requires a value`)
   if (problems.length) problems.push('--help lists the flags')
   const isList = new Set(
     Object.entries(table).flatMap(([key, row]) => (Array.isArray(row.default) ? [flagOf(key)] : [])),
@@ -194,7 +194,7 @@ async function fromFile(file: string, problems: string[]): Promise<{ readonly [k
     const { apiVersion: _, kind: __, ...rest } = value
     const flat = flatten(rest)
     for (const key of Object.keys(flat))
-      if (!Object.hasOwn(table, key)) problems.push(`${file}: ${key} is no setting${hint(key)}`)
+      if (!Object.hasOwn(table, key)) problems.push(`${file}: unknown setting ${key}${hint(key)}`)
     return flat
   } catch (error) {
     problems.push(fileProblem(file, error))
@@ -229,7 +229,7 @@ function convert(key: Key, { value, from }: Found, problems: string[]): unknown 
     problems.push(`${from}: ${shown(value)} is not a ${wanted}`)
     return row.default
   }
-  if (converted === '' && row.default !== '') problems.push(`${from} is empty: a value is to stand there`)
+  if (converted === '' && row.default !== '') problems.push(`${from} requires a value`)
   const right = converted === '' ? undefined : row.check?.(converted as never)
   if (right) problems.push(`${from}: ${shown(converted)} must be ${right}`)
   return converted

@@ -1,5 +1,5 @@
-// Keeps roles and bindings that mirror `access` entries, and the bindings of a team's cluster roles (D26). The authorizer
-// judges both by the object itself: what is kept here is for people to see, grants nothing, and goes with its object.
+// Mirrors `access` entries and the cluster roles of teams as roles and bindings (D26). They are informational: the
+// authorizer reads the object itself, so mirrors grant nothing. They are deleted with their object.
 
 import { canonical } from '../api/codec.ts'
 import type { Kind } from '../api/kind.ts'

@@ -17,7 +17,7 @@ export type AggregationOptions = {
 type StoredRole = Resource & RoleObject
 
 const isAggregated = (role: StoredRole | undefined) => role?.aggregationRule !== undefined
-/** What other roles go by; their own rules or labels may be all that changed. */
+/** The labels and rules that aggregated roles depend on. */
 const given = (role: StoredRole | undefined) =>
   canonical([role?.metadata.labels ?? null, role?.rules ?? null, role?.aggregationRule ?? null] as unknown as Json)
 

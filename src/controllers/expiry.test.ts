@@ -8,7 +8,7 @@ import { startExpiry } from './expiry.ts'
 
 const day = 24 * 3600
 
-/** Keys of the administrator, and which of them are left after the controller, begun anew at this time, has looked. */
+/** Keys of the administrator, and those that remain after the controller, restarted at this time, has run. */
 async function openKeys(keys: { readonly [name: string]: object }, maxTTL?: number) {
   const { clock, inside, close } = await buildApiServer()
   const used = new Map<string, number>()

@@ -62,7 +62,7 @@ export function startGarbageCollector({ resources, kinds, now, failed }: Garbage
     startInformer({
       resources,
       kind,
-      // The rest neither depends on anything nor is going; whether it is there, and is an owner, is asked when it matters.
+      // Other objects have no owner and are not being deleted. Whether they exist, and own something, is checked when it matters.
       counts: mentions('ownerReferences', 'finalizers', 'deletionTimestamp'),
       keep: object => nodeOf(kind, object),
       changed: (_, next, before) => changed(next, before),
@@ -135,7 +135,7 @@ async function finish(world: Reasons, node: Node, deletionTimestamp: string): Pr
   } else if (node.finalizers.includes('foregroundDeletion')) {
     const waiting = below.filter(one => one.owners.some(owner => owner.uid === node.uid && owner.blockOwnerDeletion))
     for (const one of below) if (one.deletionTimestamp === undefined) await collect(world, one, node.uid)
-    // A dependent that is this very object's owner too, or waits in turn for it, would wait for ever: a cycle ends here.
+    // A dependent that also owns this object, or waits for it, would wait forever. This breaks the cycle.
     if (waiting.every(one => isAbove(world, one, node.uid))) await unlock(world, node, 'foregroundDeletion')
   } else if (node.finalizers.length === 0) {
     const left = Date.parse(deletionTimestamp) - world.now()
@@ -150,7 +150,7 @@ async function finish(world: Reasons, node: Node, deletionTimestamp: string): Pr
 
 /** Deletes a dependent none of whose owners is left; takes lost owners out of one that has others. */
 async function collect(world: Reasons, known: Node, going?: string): Promise<void> {
-  // What is known may be old, and a deletion cannot be taken back: it is decided by what is there now.
+  // The cache may be stale, and a deletion cannot be undone, so the current object decides.
   const node = await current(world, known)
   if (!node) return
   const lost: OwnerReference[] = []
@@ -206,7 +206,7 @@ async function release(world: Reasons, known: Node, owners: readonly string[]): 
 async function unlock(world: Reasons, node: Node, finalizer: string): Promise<void> {
   const finalizers = node.finalizers.filter(one => one !== finalizer)
   await change(world, node, { finalizers: finalizers.length ? finalizers : null }).catch(error => {
-    // What does not open cannot be changed, and can be deleted all the same (D28): another policy takes the finalizer out.
+    // An object that does not decrypt cannot be updated, but it can be deleted (D28): another policy removes the finalizer.
     if (!isSealBroken(error)) throw error
     const preconditions = { uid: node.uid, resourceVersion: node.resourceVersion ?? '' }
     return world.resources
@@ -215,7 +215,7 @@ async function unlock(world: Reasons, node: Node, finalizer: string): Promise<vo
   })
 }
 
-/** Of this very version: whoever was faster made it another one, and then all is looked at again. */
+/** At exactly this version: after a concurrent write the object is checked again. */
 async function change(world: Reasons, { kind, ref, resourceVersion = '' }: Node, metadata: JsonObject): Promise<void> {
   const body = { metadata: { ...metadata, resourceVersion } }
   await world.resources
@@ -223,7 +223,7 @@ async function change(world: Reasons, { kind, ref, resourceVersion = '' }: Node,
     .catch(ignoreGone)
 }
 
-/** Gone: there is nothing left to do. A conflict is no such thing: it rejects, and the loop comes back. */
+/** A missing object needs no work. A conflict rejects, so that the queue retries. */
 function ignoreGone(error: { code?: number }): undefined {
   if (error.code !== 404) throw error
 }

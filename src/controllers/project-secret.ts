@@ -61,10 +61,10 @@ export function startProjectSecrets(options: ProjectSecretOptions): {
   stop(): Promise<void>
 } {
   const { inside, ownerMay, rightsChanged, failed } = options
-  /** Who follows a SharedSecret, by its place. */
+  /** The project secrets that follow a SharedSecret, by its namespace and name. */
   const followers = new Map<string, Set<string>>()
   const following = new Map<string, Following>()
-  /** What was said of the owner's right last. */
+  /** The last known result about the owner's permission. */
   const allowed = new Map<string, boolean>()
   const mayRead = ({ source, owner }: Following) => source !== undefined && ownerMay(owner, readSource(source))
 
@@ -109,7 +109,7 @@ export function startProjectSecrets(options: ProjectSecretOptions): {
     changed: (ref, now, before) => follow(slotOf(ref), now, before),
     failed: error => failed('following project secrets', error),
   })
-  // What nobody follows is as if it were not there, and is never parsed.
+  // Secrets without followers are ignored and never parsed.
   const sources = startInformer({
     resources: inside,
     kind: SharedSecret,
@@ -184,7 +184,7 @@ async function judge({ opened, ownerMay }: ProjectSecretOptions, secret: Resourc
   return { data, uid, reason: 'Copied', message: `the data is that of ${place}` }
 }
 
-/** As it was read, or not at all: what changed meanwhile is looked at anew. */
+/** Writes only at the version that was read: after a concurrent write the object is checked again. */
 async function copy(opened: Resources, secret: Resource, data: Json | undefined): Promise<Resource> {
   const { data: _, ...spec } = (secret.spec ?? {}) as JsonObject
   const next = { ...secret, spec: data === undefined ? spec : { ...spec, data } } as unknown as Json
@@ -224,7 +224,7 @@ function notThere(error: { code?: number }): undefined {
   if (error.code !== 404) throw error
 }
 
-/** Nobody's doing but that of whoever was at the file: told as it is, and looked at again when the source is mended. */
+/** The stored file was damaged. The condition says so, and the copy is checked again after the source changes. */
 function unreadable(error: unknown): ApiError {
   if (!isSealBroken(error)) throw error
   return error

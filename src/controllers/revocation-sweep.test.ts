@@ -12,7 +12,7 @@ import { startRevocationSweep } from './revocation-sweep.ts'
 const day = 24 * 3600
 const at = (name: string) => ({ namespace: '', name })
 
-/** `sweep` answers what is left after the controller, begun anew at this time, has looked at everything. */
+/** `sweep` returns the revocations that remain after the controller, restarted at this time, has run. */
 async function openSweep(maxTokenTTL = day) {
   const apiServer = await buildApiServer({ maxTokenTTL })
   const left = async () => (await apiServer.inside.list(TokenRevocation)).items.map(({ object }) => object)

@@ -1,4 +1,4 @@
-// The end of an overlap by a clock that can be moved, and a controller that begins anew (D22).
+// The end of a rotation's overlap, with a fake clock and a restarted controller (D22).
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -9,7 +9,7 @@ import { startRotationOverlap } from './rotation-overlap.ts'
 
 const at = { namespace: '', name: 'ci' }
 
-/** A rotated key, and what is revoked after the controller, begun anew at this time, has looked at it. */
+/** A rotated key, and the revocations after the controller, restarted at this time, has run. */
 async function openRotated(overlapSeconds: number) {
   const apiServer = await buildApiServer()
   await apiServer.resources.create(OwnedAccessKey, '', { metadata: { name: 'ci' }, spec: { user: 'ada' } })
@@ -62,7 +62,7 @@ test('what was revoked later for another reason stays as it is', async () => {
   await apiServer.close()
 })
 
-test('what was revoked earlier stays a revocation of the key itself, and is no new one to gateways', async () => {
+test('an earlier revocation stays a revocation of the key, and gateways do not receive it twice', async () => {
   const { apiServer, revoked, set, rotated } = await openRotated(0)
   const [replaced] = await revoked()
   apiServer.clock.forward(10)

@@ -14,7 +14,7 @@ export type SecretVersionsOptions = {
   readonly most: number
   readonly days: number
   readonly now: () => number
-  /** Told of every secret that is gone. */
+  /** Called for every deleted secret. */
   readonly gone: (uid: string) => void
   readonly failed: (what: string, error: unknown) => void
 }

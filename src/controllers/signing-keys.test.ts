@@ -8,7 +8,7 @@ import { startSigningKeys } from './signing-keys.ts'
 
 const day = 24 * 3600
 
-/** What is there after the controller, begun anew at this time, has done its work. */
+/** The signing keys after the controller, restarted at this time, has run. */
 async function openKeys(maxTokenTTL = day) {
   const apiServer = await buildApiServer({ maxTokenTTL })
   const look = async (): Promise<{ name: string; signsIn: number }[]> => {
@@ -47,7 +47,7 @@ test('the first key signs at once; the next is published a day before it takes o
   await apiServer.close()
 })
 
-test('after a long sleep the newest key goes on signing, and its successor is published a day ahead', async () => {
+test('after a long pause the newest key keeps signing, and its successor is published a day ahead', async () => {
   const { apiServer, look, forward } = await openKeys()
   const [first] = await look()
   forward(200)

@@ -16,7 +16,7 @@ export type SigningKeyOptions = {
 
 const day = 24 * 3600 * 1000
 const signsFor = 30 * day
-/** Between being published and signing, so that whoever keeps key sets for a while knows it by then. */
+/** The delay between publishing a key and signing with it, so that verifiers with a cached key set know it by then. */
 const publishedBefore = day
 const hour = 3600 * 1000
 const skew = 300_000
@@ -42,7 +42,7 @@ export function startSigningKeys({ resources, now, failed }: SigningKeyOptions):
   })
 
   async function rotate(): Promise<void> {
-    // As they are now: what was just made may not have been told of yet, and would be made again.
+    // Reads the current keys: the cache may not have the newest one yet, and a second would be created.
     const { items } = await resources.list(SigningKey)
     const inOrder = items.map(({ object }) => read(object)).sort((one, other) => one.signsFrom - other.signsFrom)
     const newest = inOrder.at(-1)
@@ -50,7 +50,7 @@ export function startSigningKeys({ resources, now, failed }: SigningKeyOptions):
     if (begun.length === 0) await make(now())
     else if (newest && newest.signsFrom + signsFor - publishedBefore <= now())
       await make(Math.max(newest.signsFrom + signsFor, now() + publishedBefore))
-    // What a key signed lives on after the next one has taken over.
+    // Tokens outlive the key's time as the signing key.
     for (const [index, key] of begun.entries()) {
       const next = begun[index + 1]
       if (next && next.signsFrom + longestTokenTTL * 1000 + skew <= now())

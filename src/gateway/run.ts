@@ -145,7 +145,7 @@ export async function runGateway({ file, io, log, setup }: Running): Promise<voi
   }
 
   await told
-  log.info('shutting down: finishing what is under way')
+  log.info('shutting down, draining requests')
   leaving.abort()
   setup.stop()
   const closing = doors.close(drainWithin)

@@ -32,7 +32,7 @@ const thing = (name: string, resourceVersion: string): Resource => ({
 const added = (name: string, version: string) => watchEvent('ADDED', documentOf(thing(name, version)))
 const error = (of: ApiError) => watchEvent('ERROR', statusDocument(of.status))
 
-/** What each watch says before it ends; the last one stays open. */
+/** The events of each watch before it ends; the last watch stays open. */
 function script(watches: readonly (readonly WatchEvent[])[]) {
   const asked: (string | undefined)[] = []
   const waits: number[] = []
@@ -98,10 +98,10 @@ test('a watch that only says ERROR is followed by a new list, ever more slowly',
   informer.stop()
   assert.deepEqual(waits, [100, 200, 400])
   assert.equal(lists(), 4)
-  assert.deepEqual(failures, [], 'too old is no failure: a list helps')
+  assert.deepEqual(failures, [], 'an expired version is not a failure: the informer lists again')
 })
 
-test('an ERROR that is not about age is told', async () => {
+test('an ERROR event other than 410 is reported', async () => {
   const { options, asked, failures } = script([[error(internal())]])
   const informer = startInformer(options)
   await until(() => asked.length === 2)
@@ -112,7 +112,7 @@ test('an ERROR that is not about age is told', async () => {
   )
 })
 
-test('a watch that told something is opened again at once, from where it ended', async () => {
+test('a watch that delivered events is reopened at once, from where it ended', async () => {
   const { options, asked, waits } = script([[added('a', '101')], [added('b', '102')]])
   const informer = startInformer(options)
   await until(() => asked.length === 3)
@@ -121,7 +121,7 @@ test('a watch that told something is opened again at once, from where it ended',
   assert.deepEqual(waits, [])
 })
 
-test('after a failure it goes on with the watch, or lists anew where that is wanted: then it has heard from the other side', async () => {
+test('after a failure it resumes the watch, or lists again if configured, which counts as contact', async () => {
   for (const listsAfterFailure of [false, true]) {
     const { options, asked } = script([[added('a', '101')]])
     const { resources } = options
@@ -143,7 +143,7 @@ test('after a failure it goes on with the watch, or lists anew where that is wan
   }
 })
 
-test('told to stop while a watch is being opened, it stops that watch', async () => {
+test('a stop while a watch is being opened stops that watch', async () => {
   const { options, asked, open } = script([])
   const { watch } = options.resources
   let proceed = () => {}
@@ -165,7 +165,7 @@ test('told to stop while a watch is being opened, it stops that watch', async ()
   await until(() => open() === 0)
 })
 
-test('told to stop while it lists, it tells of nothing any more', async () => {
+test('a stop while it lists ends all callbacks', async () => {
   const { options, asked } = script([])
   const changes: unknown[] = []
   let proceed = () => {}
@@ -184,7 +184,7 @@ test('told to stop while it lists, it tells of nothing any more', async () => {
   assert.deepEqual([changes, asked], [[], []])
 })
 
-/** A document whose object must not be asked for: whoever does parses what does not count. */
+/** A document whose object must not be read: that would parse an ignored object. */
 const unparsed = (name: string, json: string) => ({
   json: Buffer.from(json),
   ref: { namespace: '', name },
@@ -194,7 +194,7 @@ const unparsed = (name: string, json: string) => ({
   },
 })
 
-test('what does not count is not parsed, not kept and not told of', async () => {
+test('ignored objects are not parsed, kept or reported', async () => {
   const { options, asked } = script([[watchEvent('ADDED', unparsed('b', '{"spec":{}}')), added('c', '102')]])
   const changes: string[] = []
   const resources = {
@@ -212,7 +212,7 @@ test('what does not count is not parsed, not kept and not told of', async () => 
   assert.deepEqual([changes, [...informer.values()].length, asked], [['c'], 1, ['100', '102']])
 })
 
-test('what ceases to count is dropped, and of what did not count the deletion is told', async () => {
+test('an object that becomes ignored is dropped, and deletions of ignored objects are reported', async () => {
   const bare = unparsed('a', '{"spec":{}}')
   const gone = { json: Buffer.from('{}'), ref: { namespace: '', name: 'b' }, uid: undefined, object: thing('b', '103') }
   const { options, asked } = script([

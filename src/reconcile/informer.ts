@@ -1,4 +1,4 @@
-// Follows all objects of a kind: list, watch, list again when the watch is too old. Works on any Resources, near or far.
+// The informer follows all objects of a kind: it lists, watches, and lists again when the version is too old.
 
 import { Buffer } from 'node:buffer'
 import { ApiError, type Status } from '../api/errors.ts'
@@ -10,23 +10,23 @@ export type InformerOptions<T> = {
   readonly resources: Resources
   readonly kind: Kind
   /**
-   * Whether an object counts; absent: all do. The others are as if they were not there. It should judge by the bytes
-   * (see `mentions`): then what does not count is never parsed, and 100,000 of them are cheap to follow.
+   * Whether the informer keeps an object; absent: it keeps all. A filter on the bytes (see `mentions`) avoids parsing,
+   * so that 100,000 ignored objects are cheap to follow.
    */
   readonly counts?: (document: Document) => boolean
   /** What to keep of an object. */
   readonly keep: (object: Resource) => T
-  /** Told of every difference, in order; undefined: not there (any more). */
+  /** Called for every change, in order; undefined: the object does not exist. */
   readonly changed?: (ref: Ref, now: T | undefined, before: T | undefined) => void
-  /** Told of every deletion a watch saw, of objects that do not count too. */
+  /** Called for every deletion that a watch saw, also of ignored objects. */
   readonly deleted?: (object: Resource) => void
-  /** Told after every list: deletions may have been missed before it. */
+  /** Called after every list: the informer may have missed deletions before it. */
   readonly listed?: () => void
-  /** Told whenever the other side was heard: after every list, and with every batch of events, bookmarks too. */
+  /** Called after every contact with the server: a list, or a batch of events, bookmarks included. */
   readonly heard?: () => void
-  /** After a failure it lists anew, in place of going on with the watch: then `heard` is told as soon as the other side is back, not with its next event. */
+  /** Lists again after a failure instead of resuming the watch. `heard` is then called as soon as the server is back, not with its next event. */
   readonly listsAfterFailure?: boolean
-  /** Told of failures that are tried again. */
+  /** Called for failures that are retried. */
   readonly failed?: (error: unknown) => void
   readonly wait?: (milliseconds: number) => Promise<void>
 }
@@ -58,7 +58,7 @@ export function startInformer<T>(options: InformerOptions<T>): Informer<T> {
   const { resources, kind, counts = () => true, keep, changed = () => {}, failed = () => {}, wait = sleep } = options
   const known = new Map<string, { ref: Ref; value: T }>()
   let current: Watch | undefined
-  /** What was seen so far; undefined when only a new list helps. */
+  /** The last seen resourceVersion; undefined if only a new list helps. */
   let version: string | undefined
   let stopped = false
   let isReady: () => void = () => {}
@@ -94,7 +94,7 @@ export function startInformer<T>(options: InformerOptions<T>): Informer<T> {
     return resourceVersion
   }
 
-  /** Follows until the watch ends; whether it told anything. */
+  /** Follows the watch until it ends. Returns whether it delivered anything. */
   const follow = async (watch: Watch): Promise<boolean> => {
     let progress = false
     for (let events = await watch.next(); events; events = await watch.next()) {
@@ -124,7 +124,7 @@ export function startInformer<T>(options: InformerOptions<T>): Informer<T> {
       if (stopped || version === undefined) return false
       isReady()
       current = await resources.watch(kind, { resourceVersion: version, allowWatchBookmarks: true })
-      if (stopped) current.stop() // it was told so before there was anything to stop
+      if (stopped) current.stop() // stopped before the watch was open
       return await follow(current)
     } catch (error) {
       if (options.listsAfterFailure || (error instanceof ApiError && error.code === 410)) version = undefined
@@ -135,7 +135,7 @@ export function startInformer<T>(options: InformerOptions<T>): Informer<T> {
 
   const run = async () => {
     for (let delay = 0; !stopped; ) {
-      // A watch that tells nothing and ends is as bad as one that fails: asking again at once would be a busy loop.
+      // A watch that ends without events counts as a failure: reopening it at once would be a busy loop.
       delay = (await turn()) ? 0 : Math.min(delay * 2 || 100, 10_000)
       if (delay > 0 && !stopped) await wait(delay)
     }

@@ -14,7 +14,7 @@ export interface Loop {
 }
 
 const slowest = 60_000
-/** What a timer can count to, 24 days; beyond it would fire at once. Whoever waits for longer just looks again. */
+/** The longest delay of a timer, 24 days; a longer one would fire at once. Longer waits are checked again after it. */
 const longestTimer = 2 ** 31 - 1
 
 export function startLoop({ reconcile, failed }: LoopOptions): Loop {

@@ -1,7 +1,7 @@
-// A backup: what is stored at one revision, while others write, as one sealed stream; and a new database file from it.
+// Backup and restore: writes the store at one revision as an encrypted stream, and creates a database file from it.
 //
-// Revisions are not used twice. Clients may have seen later ones than the backup has, so a restored store goes on far
-// above them, and its history begins there: whoever asks for what was in between is told to list again.
+// A revision is never used twice. Clients may have seen later revisions than the backup has, so a restored store continues far
+// above them. Its history begins there, and older watches get 410.
 
 import { closeSync, openSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
@@ -37,7 +37,7 @@ export type BackupOptions = {
   readonly key: RingKey
   readonly random: (size: number) => Uint8Array
   readonly now: () => number
-  /** Told what is in it, once it is read. */
+  /** Called with the contents of the header. */
   readonly done: (summary: Summary) => void
 }
 export type Summary = { readonly revision: number; readonly objects: number }
@@ -55,7 +55,7 @@ function* records({
 }: Omit<BackupOptions, 'key' | 'random'>): Generator<readonly [Fields, Uint8Array?]> {
   const db = new DatabaseSync(file, { readOnly: true, timeout: 5000 })
   try {
-    db.exec('BEGIN') // one moment of it, whoever writes meanwhile
+    db.exec('BEGIN') // a consistent snapshot during concurrent writes
     const version = readMeta(db, 'version')
     if (version !== FILE_VERSION || readMeta(db, 'migrated') !== undefined)
       throw new Error(`the database has format ${version}: start a server once, which brings it up to date`)
@@ -114,7 +114,7 @@ export type RestoreOptions = {
   readonly file: string
   readonly source: AsyncIterable<Uint8Array>
   readonly keys: readonly RingKey[]
-  /** How far above the backup's revision the restored store goes on. */
+  /** The distance between the backup's revision and the first one of the restored store. */
   readonly skip: number
 }
 export type Restored = Summary & { readonly files: Files; readonly time: number }
@@ -176,6 +176,6 @@ function fieldsIn(json: string): Fields {
   try {
     return JSON.parse(json) as Fields
   } catch {
-    throw new Error('its fields are no JSON')
+    throw new Error('its fields are not JSON')
   }
 }

@@ -11,7 +11,7 @@ import { MOST_DAMAGES, placeOf, problemOf, type Verified } from './verify.ts'
 export type CheckOptions = {
   readonly source: AsyncIterable<Uint8Array>
   readonly keys: readonly RingKey[]
-  /** What else is wrong with an object that is whole, in words. */
+  /** Other problems of an intact object, as text. */
   readonly look: (entry: Entry) => readonly string[]
 }
 
@@ -31,7 +31,7 @@ export async function checkBackup({ source, keys, look }: CheckOptions): Promise
       tell(`a record of the ${pieces}. piece that opens cannot be read: ${(error as Error).message}`)
     }
   }
-  // Records that are missing from a piece that did not open are told of by the piece.
+  // The error about an unreadable chunk covers the records in it.
   if (damages.length === 0 && !check.isWhole()) tell('it is not whole: records are missing')
   return { records: check.objects(), revision: check.revision(), damages }
 }

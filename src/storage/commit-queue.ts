@@ -1,7 +1,8 @@
-// The order of writes, for every engine that is the only writer: gathers commits, judges them, writes them as one batch, then shows them.
+// The commit queue of an engine that is the only writer: collects commits, checks their preconditions, writes them as one batch, then
+// publishes them.
 //
-// One batch is being written at a time, so a batch is judged against what is durable plus what stands before it in
-// the same batch. While it is being written the next one gathers: that is how concurrent commits share an fsync.
+// One batch is written at a time, so preconditions are checked against the durable state plus earlier commits of the same batch. The
+// next batch collects meanwhile, so concurrent commits share an fsync.
 
 import { judge, type Pending, type Verdict } from './compare-and-swap.ts'
 import { checkValue } from './entry.ts'
@@ -86,7 +87,7 @@ export function openCommitQueue(options: {
   }
 }
 
-/** What cannot be a commit at all: a bug of the caller, not a state of the store. */
+/** An invalid commit is a bug of the caller, not a state of the store. */
 function checkOps(ops: readonly Op[]): Pending['labels'] {
   if (ops.length === 0 || ops.length > MOST_OPS) throw new TypeError(`a commit has 1 to ${MOST_OPS} ops`)
   if (new Set(ops.map(op => op.key.bucket)).size < ops.length) {

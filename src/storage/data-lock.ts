@@ -1,4 +1,4 @@
-// One server a data directory: a lock that the operating system releases when the process ends, however it ends. What restores takes it, too.
+// The lock on a data directory: one server at a time. The operating system releases it when the process ends. Restore takes it, too.
 
 import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -53,7 +53,7 @@ export function openDataLock(directory: string): DataLock {
     },
     remove() {
       rmSync(pidFile, { force: true })
-      rmSync(file, { force: true }) // while it is held: whoever comes now makes a new one
+      rmSync(file, { force: true }) // removed while the lock is held: the next process creates a new file
       held?.close()
     },
   }

@@ -50,8 +50,8 @@ export function* sealStream(
 export class UnknownKeyError extends Error {}
 
 /**
- * Throws where it was not sealed with a key of this ring, was changed, or is not whole. With `tell` what is wrong is
- * told, and as much is opened as can be; only a key that is unknown is thrown then.
+ * Throws if no key of this ring encrypted the stream, or if it was changed or truncated. With `tell` it reports problems and decrypts
+ * as much as possible; then only an unknown key throws.
  */
 export async function* openStream(
   source: AsyncIterable<Uint8Array>,
@@ -109,10 +109,10 @@ function readHead(line: Buffer): Head {
     const head = JSON.parse(line.toString()) as Head
     if (head.platform === 'backup' && head.format === 1 && /^[0-9a-f]{64}$/.test(head.salt)) return head
   } catch {}
-  throw new DamageError('it is no backup of this platform, or of a newer one')
+  throw new DamageError('it is not a backup of this platform, or one of a newer version')
 }
 
-/** Reads what comes in pieces of any size in pieces of the size that is asked for. */
+/** Reads chunks of a requested size from chunks of any size. */
 function reader(source: AsyncIterable<Uint8Array>) {
   const chunks = source[Symbol.asyncIterator]()
   let held = Buffer.alloc(0)

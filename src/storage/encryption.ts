@@ -4,7 +4,7 @@ import { Buffer } from 'node:buffer'
 import { createCipheriv, createDecipheriv } from 'node:crypto'
 import type { RingKey } from './key-ring.ts'
 
-/** What a value belongs to. Moved anywhere else, it does not open. */
+/** The object and field of a value, as additional authenticated data: moved elsewhere, it does not decrypt. */
 export type Place = {
   readonly kind: string
   readonly namespace: string
@@ -18,7 +18,7 @@ export type Sealer = {
   seal(place: Place, plaintext: string | Uint8Array): string
   /** Throws SealError. */
   open(place: Place, sealed: string): Buffer
-  /** Whether a stored value looks sealed. What a client sends may look so too: seal it all the same. */
+  /** Whether a stored value looks encrypted. A client can send such a value, too, so it is encrypted all the same. */
   isSealed(value: unknown): value is string
   /** Whether the first key of the ring sealed it: rotation looks for the others. */
   isCurrent(sealed: string): boolean
@@ -29,7 +29,7 @@ export type Sealer = {
 /** Never carries a key, a plaintext or a ciphertext. */
 export class SealError extends Error {}
 
-/** What every sealed value begins with; the id of its key follows. */
+/** The prefix of every encrypted value; the id of its key follows. */
 export const SEALED = 'sealed:v1:'
 const NONCE = 12
 const TAG = 16
@@ -38,7 +38,7 @@ const TAG = 16
 export function openSealer(options: {
   readonly keys: readonly RingKey[]
   readonly random: (size: number) => Uint8Array
-  /** Told of every value that did not open: somebody may have been at the file. */
+  /** Called for every value that does not decrypt: the file may have been changed. */
   readonly failed?: (place: Place, error: SealError) => void
 }): Sealer {
   const { random, failed } = options

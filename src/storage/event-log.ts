@@ -22,7 +22,7 @@ export type EventLog = {
   begin(revision: number, floor: number): void
   /** `events`: those of whole commits, in order. `revision`: the last commit's. */
   append(events: readonly StoreEvent[], revision: number, time: number): void
-  /** Drops what the bounds let go, up to `limit` if given; answers the floor. */
+  /** Drops history beyond the bounds, up to `limit` if given. Returns the oldest kept revision. */
   trim(now: number, limit?: number): number
   watch(bucket: string, after: number): Cursor
   /** The position of the first event of a bucket after a revision, and the events from a position on. */
@@ -43,7 +43,7 @@ type Course = {
   readonly waiting: Set<Reader>
 }
 type Reader = { wake: (() => void) | undefined }
-/** What was appended together: dropped together, since no revision may be half there. */
+/** Events that were appended together are dropped together, so that no revision is incomplete. */
 type Mark = { readonly revision: number; readonly time: number; readonly events: number; readonly bytes: number }
 
 export function openEventLog(bounds: HistoryBounds = {}): EventLog {

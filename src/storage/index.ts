@@ -12,7 +12,7 @@ import { openReplica } from './watch-cache.ts'
 export type Storage = { readonly store: Store; readonly activity: Activity; close(): Promise<void> }
 export type StorageOptions = {
   readonly engine: keyof typeof engines
-  /** Where the sqlite engine keeps its files; it exists already. */
+  /** The directory of the SQLite engine; it must exist. */
   readonly directory: string
   readonly now: () => number
   readonly told?: Told
@@ -49,7 +49,7 @@ function together(store: Store, activity: Activity): Storage {
   }
 }
 
-/** What an sqlite engine has stored, as of now and without its lock: for looking on while a server runs. */
+/** Reads the current contents of an SQLite store without its lock, while a server runs. */
 export function readStored(directory: string): Pick<Store, 'list'> {
   const replica = openReplica()
   const file = join(directory, 'platform.db')

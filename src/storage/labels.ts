@@ -39,7 +39,7 @@ function read(json: string): Labels {
   return some ? map : undefined
 }
 
-/** Where the value of a member begins, in the object that begins at `at`; -1 if there is none. */
+/** The offset of a member's value, in the object that begins at `at`; -1: the member does not exist. */
 function memberOf(text: Buffer, at: number, name: string): number {
   if (text[at] !== OPEN) return -1
   let key = at + 1

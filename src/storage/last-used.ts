@@ -29,7 +29,7 @@ export function openActivity(options: ActivityOptions = {}): Activity {
 
   function change(id: string): void {
     changed.add(id)
-    // What fails is tried again a minute later: a time that is a little old harms nobody.
+    // A failed write is retried a minute later; a slightly old time does no harm.
     timer ??= setTimeout(() => void flush().catch(() => {}), intervalMs).unref()
   }
 

@@ -37,7 +37,7 @@ export function openOverlays(log: EventLog): (bucket: string, revision: number) 
       addKey(overlay.keys, key)
     }
     overlay.position += events.length
-    // Set anew, so that the map's order is the order of last use.
+    // Inserted again, so that the map's order is the order of last use.
     kept.delete(id)
     kept.set(id, overlay)
     forget(kept, log.floor)

@@ -1,27 +1,27 @@
-// The contract of a storage engine, in prose. The registry reads and commits through it; memory.ts and sqlite.ts implement it.
+// The contract of a storage engine. The registry reads and commits through it; memory.ts and sqlite/store.ts implement it.
 //
-// A store holds values under keys and counts revisions. It knows no kind: a `bucket` is a word to it.
+// A store holds values under keys and counts revisions. It does not know kinds: a `bucket` is only a name.
 //
 // - There is one revision counter. A commit gets exactly one revision, higher than every earlier one; the revision
 //   is allocated and the commit's events are logged in the same step, so nobody ever sees revision N+1 before N.
-// - A commit is durable when its promise resolves; if it rejects, nothing of it is there, not even a used revision.
+// - A commit is durable when its promise resolves. If it rejects, it has no effect and uses no revision.
 //   Concurrent commits keep their own revisions and share one fsync.
 // - A commit names at most one key of a bucket, so that within a bucket a revision names one event.
-// - Reads are answered from memory, from the state that the engine's own event stream built, never from the writer's hands:
-//   a commit's promise resolves after its events were applied, so whoever waited for it reads it.
-// - A text may be replaced by one that means the same, such as a value that is sealed anew: at its own revision and without
-//   an event. Whoever reads sees the one or the other; history from before may still show the one that was replaced.
-// - History is bounded. A watch or a list from before its floor is refused with StoreError 'compacted'.
+// - Reads come from memory, from the state that the engine's own event stream built. A commit's promise resolves after its
+//   events were applied, so a client reads its own writes.
+// - A text may be replaced by an equivalent one, such as a re-encrypted value: at its own revision and without an event.
+//   Readers see the one or the other; older history may still show the replaced text.
+// - History is bounded. A watch or a list before the oldest kept revision fails with StoreError 'compacted'.
 
 import type { Buffer } from 'node:buffer'
 import type { Candidates } from '../api/candidates.ts'
 
-/** Where a value is: bucket is a kind (`teams.management.platform.sh`), namespace '' where there is none. */
+/** The key of a value: bucket is a kind (`teams.management.platform.sh`), namespace is '' for cluster-scoped kinds. */
 export type Key = { readonly bucket: string; readonly namespace: string; readonly name: string }
 
 /**
- * What is kept: canonical JSON of one object whose metadata.resourceVersion is the empty string, and the offset
- * between its quotes, where a reader puts the revision. A value cannot contain its own revision any other way.
+ * Canonical JSON of one object whose metadata.resourceVersion is the empty string, and the offset between its quotes. The
+ * store inserts the revision there, because a value cannot contain its own revision before the commit.
  */
 export type Value = { readonly text: Buffer; readonly gap: number }
 
@@ -42,7 +42,7 @@ export type Op =
 /** `revision`: the one that the key has, and keeps. */
 export type Replacement = { readonly key: Key; readonly revision: number; readonly value: Value }
 
-/** `entry` of a delete is the last state with the revision of the deletion in place; `previous` what was there before. */
+/** `entry` of a delete is the last state with the revision of the deletion in place; `previous` is the state before. */
 export type StoreEvent = {
   readonly type: 'created' | 'updated' | 'deleted'
   readonly revision: number
@@ -55,7 +55,7 @@ export type ListQuery = {
   readonly bucket: string
   /** '' or absent = every namespace. */
   readonly namespace?: string
-  /** The snapshot to read; absent = the newest. Older than the floor: 'compacted'. Beyond the newest: 'future'. */
+  /** The snapshot to read; absent = the newest. Older than the kept history: 'compacted'. Beyond the newest: 'future'. */
   readonly revision?: number
   /** Only keys after this one, in byte order of `namespace/name`. */
   readonly after?: Ref
@@ -90,7 +90,7 @@ export type ListResult = {
 
 /**
  * A cursor into a bucket's events, in order, none missing, none twice. It holds no buffer of its own: a reader that
- * falls behind the floor of history gets 'compacted' from `take`.
+ * falls behind the kept history gets 'compacted' from `take`.
  */
 export interface Cursor {
   /** Events that are there already, at most `max`; empty if none. Never waits. */
@@ -130,7 +130,7 @@ export interface Store {
    * alone. Rejects with 'unavailable' when the engine cannot write: then some may be replaced, and none is lost.
    */
   replace(items: readonly Replacement[]): Promise<number>
-  /** Events of a bucket with a revision greater than `after`. Before the floor: 'compacted'. Beyond the newest: 'future'. */
+  /** Events of a bucket with a revision greater than `after`. Before the kept history: 'compacted'. Beyond the newest: 'future'. */
   watch(bucket: string, after: number): Cursor
   /** Forgets history before `revision` as far as the bounds of the store allow it to be forgotten. */
   compact(revision: number): Promise<void>
@@ -144,7 +144,7 @@ export type StoreErrorReason = 'exists' | 'missing' | 'conflict' | 'compacted' |
 export class StoreError extends Error {
   readonly reason: StoreErrorReason
   readonly key: Key | undefined
-  /** 'conflict', 'exists': the revision that is there. 'compacted': the floor. 'future': the newest. */
+  /** 'conflict', 'exists': the current revision. 'compacted': the oldest kept one. 'future': the newest. */
   readonly revision: number
   constructor(reason: StoreErrorReason, message: string, at: { key?: Key; revision?: number } = {}) {
     super(message)

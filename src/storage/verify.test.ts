@@ -1,4 +1,4 @@
-// Every kind of damage is found: a byte flipped anywhere either is told of or changes nothing that anyone is shown.
+// Verify finds every kind of damage: each flipped byte is either reported or changes nothing that is shown.
 
 import assert from 'node:assert/strict'
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -94,7 +94,7 @@ test('a store of another format, or on its way to today’s, is not called damag
   assert.deepEqual([between.damages, /not all of it yet/.test(between.otherFormat ?? '')], [[], true])
 })
 
-test('sealing anew does not give a damaged record a right checksum', () => {
+test('re-encryption does not give a damaged record a correct checksum', () => {
   const replaced = (spoil: string) => {
     copyFileSync(fixture, file)
     const db = new DatabaseSync(file)

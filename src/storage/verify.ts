@@ -1,4 +1,4 @@
-// Looks at every record of a database file, whoever wrote it last: what is damaged, and where. `platform verify` calls it.
+// Checks every record of a database file, and reports which ones are damaged.
 
 import { DatabaseSync } from 'node:sqlite'
 import { isObject } from '../api/object.ts'
@@ -31,7 +31,7 @@ export function verifyFile(file: string): Verified {
   }
   /** No database at all: each further question would be answered the same. */
   let isForeign = false
-  /** What the engine cannot even read is damage, too. */
+  /** A record that the engine cannot read is damaged, too. */
   const tried = (where: string, look: () => void) => {
     try {
       look()
@@ -69,13 +69,13 @@ export function verifyFile(file: string): Verified {
 
 type Tell = (damage: string) => void
 
-/** In words; undefined: it has today's, or cannot be asked. A version with a wrong checksum is damage, and no other format. */
+/** As text; undefined: the current format, or unknown. A version with a wrong checksum is damage, not another format. */
 function formatOf(db: DatabaseSync): string | undefined {
   try {
     const row = db.prepare("SELECT * FROM meta WHERE name = 'version'").get() as Partial<Summed<{ value: number }>>
     const isBegun = db.prepare("SELECT value FROM meta WHERE name = 'migrated'").get() !== undefined
     const { value = 0, sum } = row
-    if (isBegun) return `format ${value}, and not all of it yet: the next start of a server goes on with that`
+    if (isBegun) return `format ${value}, migration incomplete: the next start of a server continues it`
     if (value === FILE_VERSION || (sum !== undefined && sum !== sumOf(['version', value]))) return undefined
     if (value > FILE_VERSION) return `format ${value}: use a platform that knows it`
     return `format ${value}, which has no checksums: the next start of a server brings it up to date`
@@ -117,7 +117,7 @@ function checkLog(db: DatabaseSync, floor: number, tell: Tell): { records: numbe
     records++
     const problem = row.sum === sumOfRow(row) ? problemOf(row, at) : 'its checksum is wrong'
     if (problem !== undefined) tell(`${where}: ${problem}`)
-    // History has no gaps: every revision above the floor was a commit.
+    // History has no gaps: every revision above the oldest kept one was a commit.
     if (at > floor && at !== revision && at !== revision + 1) tell(`${where}: what came before it is missing`)
     const key = JSON.stringify([row.bucket, row.namespace, row.name])
     if (at > floor && row.previous !== (newest.get(key) ?? 0))
@@ -144,6 +144,6 @@ export function problemOf({ gap, text, namespace, name }: Told, revision: number
     if (metadata.name !== name || (metadata.namespace ?? '') !== namespace) return 'its text is of another object'
     return metadata.resourceVersion === String(revision) ? undefined : 'its text is of another revision'
   } catch {
-    return 'its text is no JSON'
+    return 'its text is not JSON'
   }
 }

@@ -1,4 +1,4 @@
-// What an engine's readers see: the cache and the event log, moved on together, one step a batch. Every engine owns one and feeds it.
+// The watch cache: the state and the event log that readers see, updated together, once per batch. Every engine feeds one.
 
 import { type Cache, openCache } from './cache.ts'
 import { checkValue, type Held, held } from './entry.ts'
@@ -18,14 +18,14 @@ export type Replica = {
   count(bucket: string): number
   readonly index: Store['index']
   watch(bucket: string, after: number): Cursor
-  /** State from before the floor: no event. */
+  /** Loads state that is older than the kept history, without an event. */
   seed(key: Key, entry: Held | undefined): void
   begin(revision: number, floor: number): void
   /** `events`: those of whole commits, in order. `revision`: the last commit's. Readers see all of it or nothing. */
   apply(events: readonly HeldEvent[], revision: number, time: number): void
   /** The texts that would replace those there, each with the entry it is for; one whose key has moved on is left out. */
   replacements(items: readonly Replacement[]): readonly { readonly entry: Held; readonly next: Held }[]
-  /** Drops the history that the bounds let go, up to `limit` if given; answers the floor. */
+  /** Drops history beyond the bounds, up to `limit` if given. Returns the oldest kept revision. */
   trim(now: number, limit?: number): number
 }
 

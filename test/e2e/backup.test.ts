@@ -125,7 +125,7 @@ describe('backup, restore and verify', { timeout: 120_000 }, () => {
 
     test('is what was backed up, to the byte; its revisions were never used, and it is known by the same certificate', async () => {
       other = await startRestored('restored')
-      assert.match(other.output(), /admin\.kubeconfig was written anew/)
+      assert.match(other.output(), /Wrote admin\.kubeconfig again/)
       assert.doesNotMatch(other.output(), /First start/)
       const kubeconfig = readFileSync(join(other.directory, 'admin.kubeconfig'), 'utf8')
       assert.equal(kubeconfig.includes(other.adminKey), true)

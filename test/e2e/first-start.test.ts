@@ -37,9 +37,9 @@ test('where the master key is, is said by the first start that succeeds, with HT
     assert.deepEqual([ended.status, ended.stdout], [1, ''], ended.stderr)
     const args = ['serve', '--data', directory, '--https', secure ? '127.0.0.1:0' : 'off', '--http', '127.0.0.1:0']
     const [next, later] = [await saidBy(args), await saidBy(args)]
-    assert.match(next, /First start: an administrator was made/)
+    assert.match(next, /First start: created the administrator account/)
     assert.ok(next.includes(`access key       ${directory}/admin.key\n`), next)
-    assert.ok(next.includes(`secrets sealed   with ${directory}/master.key; whoever copies`), next)
+    assert.ok(next.includes(`secrets sealed   with ${directory}/master.key; a copy`), next)
     assert.match(later, /^platform is ready: .*\n$/)
     rmSync(directory, { recursive: true, force: true })
   }
@@ -55,7 +55,7 @@ test('a CA of which half is missing, or of another key, is not made anew over wh
       encoding: 'utf8',
     })
   rmSync(at('ca.key'))
-  assert.match(serve().stderr, /ca\.key is missing: put it back, or take away \S+ca\.crt too and a new CA is made/)
+  assert.match(serve().stderr, /ca\.key is missing: restore it, or remove \S+ca\.crt too/)
   assert.deepEqual([readFileSync(at('ca.crt'), 'utf8'), existsSync(at('ca.key'))], [certificate, false])
   writeFileSync(at('ca.key'), makeAuthority(Date.now()).key)
   assert.match(serve().stderr, /ca\.crt and \S+ca\.key do not belong together/)
@@ -67,7 +67,7 @@ test('a CA of which half is missing, or of another key, is not made anew over wh
   const said = await saidBy(['serve', '--data', directory, '--https', '127.0.0.1:0', '--http', 'off'])
   assert.match(
     said,
-    /A new CA was made, sha256:[0-9a-f]{64}: clients trust the one before, and so does \S+admin\.kubeconfig/,
+    /Created a new CA, sha256:[0-9a-f]{64}\. Clients still trust the previous one, and so does \S+admin\.kubeconfig/,
   )
   await server.kill()
 })
@@ -110,7 +110,7 @@ test('a first start that ended after writing admin.key, or before it could tell,
   assert.match(ended.stderr, /in use/)
   assert.equal(existsSync(join(directory, 'admin.kubeconfig')), false)
   const server = await startServer({ directory })
-  assert.match(server.output(), /First start: an administrator was made/)
+  assert.match(server.output(), /First start: created the administrator account/)
   assert.equal(readFileSync(join(directory, 'admin.key'), 'utf8').trim(), key)
   assert.ok(existsSync(join(directory, 'admin.kubeconfig')))
   assert.equal((await server.request('GET', keys)).status, 200)

@@ -125,7 +125,7 @@ describe('verify', { timeout: 120_000 }, () => {
     assert.match(spoiled(whole.subarray(0, first)).stdout, /it ends too soon/)
     spoiled(Buffer.concat([whole, Buffer.from('x')]))
     for (const bytes of [Buffer.alloc(0), Buffer.from('hello\n')])
-      assert.match(spoiled(bytes).stdout, /it is no backup of this platform/)
+      assert.match(spoiled(bytes).stdout, /it is not a backup of this platform/)
   })
 
   test('a record of a backup that is of another object, and a seal that was moved, are named', () => {
@@ -237,7 +237,7 @@ describe('verify', { timeout: 120_000 }, () => {
         db.close()
         return readFileSync(file)
       }),
-      /is no store of this platform/,
+      /is not a database of this platform/,
     )
   })
 })

@@ -55,7 +55,7 @@ export async function runDiskFault(fiu: Fiu, name: string, seed: string, begin: 
     const to = { url: server.http, key: server.adminKey }
     const recording = await runTraffic(to, { operations: 3000, seed, clients: 16, meanwhile })
     // One that has noticed nothing has nothing to say: then the rules find what it acknowledged.
-    if (refusedIn(recording.writes)) await until(() => /"storage works again/.test(server.output()))
+    if (refusedIn(recording.writes)) await until(() => /"storage recovered/.test(server.output()))
     const problems = [
       ...checkConsistency(recording),
       ...problemsOf(recording, failing),
@@ -94,7 +94,7 @@ function problemsOf({ writes, gets }: Recording, { from, to }: Failing): Violati
 
 /** The log says why when it begins and when it ends: more of it would hide the rest. */
 function logProblems(log: string): Violation[] {
-  const [why, over] = [log.match(/"storage failed: [^;"]+;/g) ?? [], log.match(/"storage works again/g) ?? []]
+  const [why, over] = [log.match(/"storage failed: [^;"]+;/g) ?? [], log.match(/"storage recovered/g) ?? []]
   return why.length > 0 && why.length === over.length && why.length <= 3
     ? []
     : [{ rule: 'logged', text: `${why.length} lines say why storage failed, ${over.length} that it works again` }]

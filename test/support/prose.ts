@@ -22,7 +22,7 @@ const phrases: readonly (readonly [pattern: string, instead: string])[] = [
   ['lost ground', 'revoked permissions'],
   ['house', 'the server, the process'],
   ['(?:room|door|hallway)s?', 'module, directory, listener; free space for disks'],
-  ['floors?', 'layer, minimum'],
+  ['floors|(?:ground|lower|upper) floor', 'layer, minimum'],
   ['leads? to no', 'is not configured'],
   ['what was there before', 'the previous configuration, the existing objects'],
   ['go(?:es)? on(?! the| a| an)', 'continues, keeps running'],

@@ -1,4 +1,4 @@
-// What SQLite's result codes mean for us: the reason in plain words, what to do about a file that cannot be used, and whether a failed COMMIT certainly did nothing.
+// Translates SQLite's result codes: the reason, what to do about an unusable file, and whether a failed COMMIT certainly had no effect.
 
 import { dirname } from 'node:path'
 
@@ -47,7 +47,7 @@ export function whyUnseen(error: unknown): string | undefined {
   return advice && `${plainWords(error)}: ${advice}`
 }
 
-/** What is in the file is not what was written, in words. */
+/** The file is damaged, as text. */
 export class DamagedError extends Error {}
 
 const ERROR = 1
@@ -57,13 +57,13 @@ export const isNoDatabase = (error: unknown): boolean => (codeOf(error) & 0xff) 
 export const isDamaged = (error: unknown): boolean =>
   error instanceof DamagedError || isNoDatabase(error) || (codeOf(error) & 0xff) === 11
 
-/** For whoever wanted to open a database: which file it is, what is wrong with it, and what to do. Other errors stay what they are. */
+/** An error from opening a database, with the file, the problem and what to do. Other errors are returned unchanged. */
 export function whyUnusable(file: string, error: unknown): unknown {
   const code = codeOf(error) & 0xff
   if (!isDamaged(error) && code === 0) return error
   if (!isDamaged(error) && code !== ERROR)
     return new Error(`cannot use ${file}: ${plainWords(error)}`, { cause: error })
-  const what = isDamaged(error) ? 'is damaged' : 'is no store of this platform'
+  const what = isDamaged(error) ? 'is damaged' : 'is not a database of this platform'
   return new Error(
     `${file} ${what}: ${(error as Error).message}. platform verify ${dirname(file)} names all that is wrong; platform restore makes a new directory from a backup`,
     { cause: error },

@@ -11,8 +11,8 @@ import { readMeta, sumOfRow } from './schema.ts'
 import { SLOTS } from './table.ts'
 
 /**
- * Many rows as one: their fields as JSON and their texts end to end. Row by row takes twice as long, and a piece of
- * memory per text a quarter more room. A piece is freed when its last text is superseded, hence few texts a piece.
+ * Many rows as one: their fields as JSON and their texts end to end. Row by row takes twice as long, and a buffer
+ * per text a quarter more memory. A buffer is freed when its last text is superseded, hence few texts per buffer.
  */
 const chunkWith = (sum: string) => `
   SELECT json_group_array(json_array(id, bucket, namespace, name, previous, gap, time, ifnull(length(text), 0), ${sum})),
@@ -28,7 +28,7 @@ const mostNamed = 5
  */
 export function loadLog(file: string, replica: Replica, isChecked = false): void {
   const db = new DatabaseSync(file, { readOnly: true, timeout: 5000 })
-  db.exec('BEGIN') // one moment of it, whoever writes meanwhile
+  db.exec('BEGIN') // a consistent snapshot during concurrent writes
   const words = new Map<string, string>()
   const floor = readMeta(db, 'floor')
   if (floor === undefined) throw new DamagedError('its history has no beginning')

@@ -12,7 +12,7 @@ import { openStorage, readStored } from '../index.ts'
 import { verifyFile } from '../verify.ts'
 import { bringUpToDate, FILE_VERSION, readMeta } from './schema.ts'
 
-const fixtures = join(import.meta.dirname, '../../test/fixtures/store')
+const fixtures = join(import.meta.dirname, '../../../test/fixtures/store')
 const scratch: string[] = []
 after(() => {
   for (const directory of scratch) rmSync(directory, { recursive: true, force: true })
@@ -62,14 +62,14 @@ for (let format = 1; format <= FILE_VERSION; format++)
     await again.close()
   })
 
-test('a migration that is killed at any step goes on where it was, and meanwhile no older program may write', async () => {
+test('a migration that is killed at any step continues there, and no older program can write meanwhile', async () => {
   const directory = copyOf(1)
   const file = join(directory, 'platform.db')
   grow(file, 5000)
   const before = contents(directory)
   const program = `
     import { DatabaseSync } from 'node:sqlite'
-    import { bringUpToDate } from '${import.meta.dirname}/sqlite-schema.ts'
+    import { bringUpToDate } from '${import.meta.dirname}/schema.ts'
     const db = new DatabaseSync('${file}')
     bringUpToDate(db, { stepped: () => { process.kill(process.pid, 'SIGKILL') } })
     db.close()

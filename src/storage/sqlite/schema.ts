@@ -1,7 +1,7 @@
-// The format of the database file: how a new one is made, and how an older one becomes today's. sqlite-table.ts opens files with it.
+// The format of the database file, and the migrations from older formats.
 //
-// A migration is forward only and done in steps, each a transaction. The file says from the first step on that it has
-// the new format, so that no older program writes to it, and how far it has come, so that whoever is interrupted goes on.
+// A migration is forward only and runs in steps, each a transaction. From the first step on, the file has the number of the new format,
+// so that no older program writes to it, and the progress, so that an interrupted migration continues.
 
 import type { DatabaseSync } from 'node:sqlite'
 import { sumOf } from '../checksum.ts'
@@ -30,7 +30,7 @@ const SCHEMA = `
   CREATE TABLE times (id TEXT PRIMARY KEY, time INTEGER NOT NULL, sum INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;`
 
 export type FormatOptions = {
-  /** Told after every step of a migration. */
+  /** Called after every step of a migration. */
   readonly stepped?: (rows: number) => void
 }
 

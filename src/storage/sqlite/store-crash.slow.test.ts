@@ -69,7 +69,7 @@ describe('sqlite: crashes', () => {
     }
   })
 
-  test('a new directory that cannot be locked is told with its reason', () => {
+  test('a new directory that cannot be locked is reported with the reason', () => {
     const directory = mkdtempSync(join(room, 'data-'))
     mkdirSync(join(directory, 'lock.pid'))
     assert.throws(() => openDataLock(directory), /^Error: cannot use the data directory .*EISDIR/)
@@ -92,7 +92,7 @@ describe('sqlite: crashes', () => {
   })
 })
 
-/** Fills its disk, checks the refusal, makes room with `free`, and waits for the store to recover by itself. */
+/** Fills the disk, checks the refusal, frees space with `free`, and waits for the store to recover by itself. */
 const fillAndRecover = (free: string) => `
   import fs from 'node:fs'
   import { execFileSync } from 'node:child_process'

@@ -49,9 +49,9 @@ describe('sqlite: restarts', () => {
     )
   })
 
-  test('a file that is no database is told, with the cache and however promises are looked at', async () => {
+  test('a file that is not a database is reported, with the cache and for every way to await the promise', async () => {
     const file = scratch()
-    writeFileSync(file, 'this is no database at all, and long enough to be seen as such '.repeat(20))
+    writeFileSync(file, 'this is not a database, and long enough to be seen as such '.repeat(20))
     const program = `
       import { openSqliteStore } from ${JSON.stringify(new URL('./store.ts', import.meta.url).href)}
       await openSqliteStore({ file: ${JSON.stringify(file)} }).catch(error => console.log(String(error)))`
@@ -76,10 +76,10 @@ describe('sqlite: restarts', () => {
     assert.equal((await start()).code, 0)
     const { code, stderr } = await start()
     assert.equal(code, 0, stderr)
-    assert.match(stderr, /code cache for ESM \S*sqlite-worker\.ts was accepted/)
+    assert.match(stderr, /code cache for ESM \S*sqlite\/worker\.ts was accepted/)
   })
 
-  test('a store opened again has the same values, revisions and events, and goes on counting', async () => {
+  test('a reopened store has the same values, revisions and events, and continues counting', async () => {
     const file = scratch()
     const first = await open({ file })
     await first.commit([
@@ -229,7 +229,7 @@ describe('sqlite: a COMMIT whose outcome is unclear', () => {
   }
 
   for (const happens of [true, false]) {
-    test(`the table says so and shows what is there when opened anew (it ${happens ? 'happened' : 'did not happen'})`, () => {
+    test(`the table reports it and shows the stored state when reopened (it ${happens ? 'happened' : 'did not happen'})`, () => {
       const file = scratch()
       openTable({ file }).close()
       const table = openTable({ file, open: faulty(happens) })
@@ -277,7 +277,7 @@ describe('sqlite: speed that is part of the contract', () => {
     await store.close()
   })
 
-  test('reads go on while commits wait for the disk', async () => {
+  test('reads continue while commits wait for the disk', async () => {
     const file = scratch()
     const store = await open({ file })
     const delay = monitorEventLoopDelay({ resolution: 1 })

@@ -106,7 +106,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
     works()
   }
 
-  /** Starts the thread anew until it can read the file and everything in it is on the disk. */
+  /** Restarts the thread until it can read the file and everything in it is on the disk. */
   function reopen(): Promise<void> {
     reopening ??= tryToOpen().finally(() => {
       reopening = undefined

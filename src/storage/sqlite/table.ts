@@ -1,4 +1,4 @@
-// The database file: its tables, and every statement that writes to it. Runs inside sqlite-worker.ts, where waiting for the disk harms nobody.
+// The database file: its tables and all statements that write to it. It runs in the storage thread, where waiting for the disk blocks nothing else.
 //
 // The log is all there is: a row a key and commit, in order, with the value's text written once. The newest row of a
 // key is its state. A row says which revision of its key it supersedes, so compaction finds what to delete without an index.
@@ -26,7 +26,7 @@ export type Text = Pick<Row, 'revision' | 'bucket' | 'namespace' | 'name' | 'gap
 /** A time of `undefined` forgets the id. */
 export type Times = readonly (readonly [id: string, time: number | undefined])[]
 
-/** Thrown when a COMMIT failed and may yet have happened. The table is closed; open it anew and look. */
+/** Thrown when a COMMIT failed but may have taken effect. The table is closed; reopen it to find out. */
 export class UnclearError extends Error {}
 
 export type Table = {
@@ -127,7 +127,7 @@ export function openTable(options: TableOptions): Table {
       transaction(() => {
         for (const { revision, bucket, namespace, name, gap, text } of texts) {
           const row = findRow.get(revision * SLOTS, (revision + 1) * SLOTS, bucket, namespace, name)
-          // What was damaged stays so, for verify to find: a new checksum would make it look right.
+          // A damaged record keeps its checksum, so that verify finds it: a new checksum would hide the damage.
           if (row?.['sum'] !== (row && sumOfRow(row as unknown as LogRow))) continue
           if (row) putText.run(text, gap, sumOfRow({ ...(row as unknown as LogRow), gap, text }), row['id'] as number)
         }

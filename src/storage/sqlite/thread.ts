@@ -1,4 +1,4 @@
-// The main thread's end of sqlite-worker.ts: starts it, sends requests, gives back its answers. Used by sqlite.ts.
+// The main thread's side of the storage thread: starts it, sends requests and returns replies.
 
 import { getCompileCacheDir } from 'node:module'
 import { dirname, extname } from 'node:path'
@@ -64,8 +64,8 @@ function startWorker(workerData: WorkerData): Worker {
   const program = new URL(`./worker${extname(import.meta.url)}`, import.meta.url)
   const cache = getCompileCacheDir()
   if (cache === undefined) return new Worker(program, { workerData })
-  // A thread does not inherit the cache of what was compiled before, and is most of a start without it. The directory is
-  // below the one that was asked for. As an address and not as text to evaluate: before that nothing is loaded that --import names.
+  // A thread does not inherit the compile cache, and without it the thread dominates the start. Node's directory is below the
+  // configured one. The worker is started by URL and not by source text, because only then --import modules load first.
   const starter = `import { enableCompileCache } from 'node:module'
     enableCompileCache(${JSON.stringify(dirname(cache))})
     import(${JSON.stringify(program.href)}).catch(error => process.nextTick(() => { throw error }))`

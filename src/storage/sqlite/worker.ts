@@ -1,4 +1,4 @@
-// The thread that owns the database file: takes requests one by one, answers each when it is durable. Started by sqlite-thread.ts.
+// The storage thread: owns the database file, handles requests in order, and replies to each when it is durable.
 
 import { parentPort, workerData } from 'node:worker_threads'
 import { plainWords } from './errors.ts'
@@ -37,7 +37,7 @@ function serve(port: NonNullable<typeof parentPort>, data: WorkerData): void {
     port.close()
   }
 
-  /** An unclear COMMIT is not answered: it ends the thread, and whoever starts the next one looks what is there. */
+  /** An undecided COMMIT gets no reply: it ends the thread, and the next thread reads the file to find out. */
   function answer(id: number, work: () => void): void {
     try {
       work()
