@@ -59,7 +59,7 @@ test('an address that the gateway itself has, under another name, is told as its
   await assert.rejects(doors.prepare({ listen: again }), own)
   await assert.rejects(doors.prepare({ listen: first, status: again }), own)
   for (const [address, why] of [
-    ['192.0.2.77:9443', /listen: 192\.0\.2\.77:9443 is no address of this machine; choose another/],
+    ['192.0.2.77:9443', /listen: 192\.0\.2\.77:9443 is not an address of this machine; choose another/],
     [
       'nobody.invalid:9443',
       /listen: nobody\.invalid:9443 has a name that (is not known here|cannot be looked up now); choose/,

@@ -8,7 +8,7 @@ import type { Response } from './exchange.ts'
 export function breakOff(response: Response): void {
   const { stream } = response as { readonly stream?: ServerHttp2Stream }
   if (stream && !stream.closed) stream.close(constants.NGHTTP2_INTERNAL_ERROR)
-  // One that waits in line (pipelining) is no answer at its turn but the end; those before it are whole.
+  // A pipelined response that still waits closes the connection at its turn; the responses before it are complete.
   else if (!stream && response.socket === null && !response.writableEnded)
     response.assignSocket = socket => void (socket as Socket).destroySoon()
   response.destroy()

@@ -2,7 +2,7 @@
 
 import { isIPv4 } from 'node:net'
 
-/** By address, not by how it begins: 127.example.org is anybody's. */
+/** Compares addresses, not prefixes: 127.example.org can belong to anybody. */
 export function isLoopback(text: string): boolean {
   const { host } = addressOf(text)
   return host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'))

@@ -1,4 +1,4 @@
-// One audit.k8s.io/v1 Event, made from what a request's trail holds. audit.ts decides when.
+// Builds an audit.k8s.io/v1 Event from the facts about a request.
 
 import type { Caller } from '../api/caller.ts'
 import { ApiError } from '../api/errors.ts'
@@ -12,7 +12,7 @@ import { cleanUri } from './audit-uri.ts'
 import type { Exchange, Trail } from './exchange.ts'
 
 const anonymous: Caller = { username: 'system:anonymous', groups: ['system:unauthenticated'] }
-/** Whoever holds one of these holds rights: every write to them is recorded. */
+/** Credentials: every write to these resources is recorded. */
 const issuing = new Set(['ownedaccesskeys', 'directclusterendpointtokens'])
 const reading = new Set(['get', 'list', 'watch'])
 const longestUri = 4096
@@ -96,7 +96,7 @@ function refOf(trail: Trail, target: Target, isOver: boolean, clean: Clean) {
 function statusOf(trail: Trail, code: number, error: unknown, clean: Clean) {
   if (error === undefined) return { metadata: {}, code }
   const failure = { metadata: {}, status: 'Failure', code }
-  // What a bug says may be anything; it is in the server's log, under the same id.
+  // The message of an internal error could contain anything. The server log has it under the same id.
   if (!(error instanceof ApiError)) return { ...failure, reason: 'InternalError' }
   const { message = '', reason } = error.status
   const isAboutBody = (code === 400 || code === 422) && isWithheld(trail)
@@ -133,7 +133,7 @@ function annotationsOf(trail: Trail, code: number | undefined, { hash, clean }: 
   return Object.keys(found).length ? found : undefined
 }
 
-/** What an answer gave away: the name of a key or the jti of a token, and the hash by which it is found again. */
+/** The credential in a response: the name of a key or the jti of a token, and a hash to find it again. */
 export function issuedBy(document: Document | undefined, hash: Hash): { [name: string]: string } {
   const object = document?.object
   const [key, token] = [object?.spec?.['key'], object?.status?.['token']]
@@ -147,7 +147,7 @@ export function issuedBy(document: Document | undefined, hash: Hash): { [name: s
   }
 }
 
-/** The id of a token and the scope it has, its key's where none was asked for. */
+/** The id of a token and its scope. Without a requested scope it is the scope of the key. */
 function claimsIn(token: string): { readonly id: string | undefined; readonly scope: Json | undefined } {
   try {
     const claims = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) as JsonObject

@@ -97,7 +97,7 @@ test('only so many rotated files are kept, none for longer than asked, and forei
   end()
 })
 
-test('a file that somebody else moved away is made anew, one that was cut is gone on with', async () => {
+test('a file that was moved away is created again; a truncated one is kept', async () => {
   const { sink, file, end } = await open({ maxBytes: 1 << 20 })
   sink.write('line 0')
   await sink.flush()

@@ -10,12 +10,12 @@ export type FileOptions = {
   readonly maxBytes: number
   /** How many rotated files are kept; 0: all. */
   readonly maxFiles: number
-  /** Milliseconds for which rotated files are kept; 0: for ever. */
+  /** Milliseconds to keep rotated files; 0: forever. */
   readonly maxAge: number
   readonly now: () => number
   /** Whether lines are out only when the disk has them. */
   readonly sync?: boolean
-  /** Told when a rotation or the removal of an old file fails; lines are written all the same. */
+  /** Called when a rotation or the removal of an old file fails; lines are still written. */
   readonly failed: (what: string, error: unknown) => void
 }
 
@@ -40,7 +40,7 @@ export async function openFilePlace(options: FileOptions): Promise<Place> {
     identity = `${found.dev}/${found.ino}`
     return found.size
   }
-  /** How large the file is now; opened anew where it is not the one that was open. `moved` tells. */
+  /** The current size of the file. Reopens it if another file has its name; `moved` says so. */
   const look = async (): Promise<{ size: number; moved: boolean }> => {
     const there = handle && (await stat(file).catch(missing))
     if (there && `${there.dev}/${there.ino}` === identity) return { size: there.size, moved: false }

@@ -1,4 +1,4 @@
-// What the server writes of its own accord: the first key, and what its controllers keep in order. Recorded as a caller's writes are.
+// Audits the server's own writes, for example those of controllers, like the writes of clients.
 
 import { randomUUID } from 'node:crypto'
 import { systemCaller } from '../api/caller.ts'
@@ -18,7 +18,7 @@ export type OwnWrite = {
   readonly document: Document | undefined
 }
 
-/** The same verbs; each write that came about is told to the audit log. Failures are not: they are tried again. */
+/** The same verbs; the audit log records each successful write. Failures are retried and not recorded. */
 export function withAudit(audit: { readonly own: (write: OwnWrite) => void }, inside: Resources): Resources {
   const told = (verb: OwnWrite['verb'], kind: Kind, ref: Ref, manager = 'platform') => {
     return <T extends Document>(document: T): T => {

@@ -1,4 +1,4 @@
-// Opens the audit log as the settings say: policy, place and metrics. serve and gateway call it.
+// Opens the audit log from the settings: policy, target and metrics.
 
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
@@ -33,7 +33,7 @@ export type AuditLogOptions = {
   readonly failed: (what: string, error: unknown) => void
 }
 
-/** Where the salt of the hashes is; whoever has it can test guesses against the log. */
+/** The file with the salt of the hashes. With it, guesses can be tested against the log. */
 export const saltFileIn = (directory: string) => resolve(directory, 'audit.salt')
 
 const queueBytes = 64 * 1024 * 1024
@@ -107,7 +107,7 @@ export async function openAuditSink({ settings, directory, metrics, now, failed 
     place,
     queueBytes,
     batchBytes,
-    // Where a line is part of the answer nobody waits longer than the disk takes.
+    // If the response waits for the line, the line is written at once.
     gatherFor: settings['audit.refuseWrites'] ? 0 : gatherFor,
     lost: metrics.counter('apiserver_audit_error_total', 'Audit events that could not be written and are lost.')({}),
     failed: error => failed('writing the audit log', error),

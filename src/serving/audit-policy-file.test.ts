@@ -76,7 +76,7 @@ rules:
   assert.match(problems[4] ?? '', /None, Metadata, Request, RequestResponse/)
 })
 
-test('a policy without rules, an empty file, a doubled key and text that is no YAML are refused', () => {
+test('a policy without rules, an empty file, a duplicate key and invalid YAML are refused', () => {
   assert.match(problemsOf('apiVersion: audit.k8s.io/v1\nkind: Policy').join(), /rules: is empty/)
   assert.match(problemsOf('apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: []').join(), /rules: is empty/)
   assert.match(problemsOf('').join(), /not a map/)

@@ -54,7 +54,7 @@ const isGroup: Check = (value, at) =>
     : value === ''
       ? []
       : dnsSubdomain(value).map(
-          text => `${at}: ${what(value)} is no API group (a group is named without its version): ${text}`,
+          text => `${at}: ${what(value)} is not an API group (name the group without its version): ${text}`,
         )
 
 const isUrl: Check = (value, at) => {

@@ -212,7 +212,7 @@ function naive({ rules }: Policy, question: Question, who: Requester): PolicyRul
   })
 }
 
-test('a hundred thousand decisions for None take well below a second, however many places are asked about', () => {
+test('a hundred thousand decisions for None take well below a second, for any number of targets', () => {
   const decide = compilePolicy(defaultPolicy)
   const questions = ['teams', 'namespaces', 'clusterroles', 'roles'].flatMap(resource =>
     ['get', 'list', 'watch'].map(verb => on(verb, resource, { name: 'a' })),

@@ -1,4 +1,4 @@
-// What of a request is worth a line: Kubernetes' audit Policy, compiled so that the answer "nothing" costs next to nothing. audit.ts asks it.
+// Kubernetes' audit Policy, compiled so that the decision None costs almost nothing.
 
 import type { Question } from '../api/kind.ts'
 
@@ -39,7 +39,7 @@ export type Decision = {
   readonly omitManagedFields: boolean
 }
 
-/** undefined: whoever it is could not be authenticated. */
+/** undefined: the client was not authenticated. */
 export type Requester = { readonly username: string; readonly groups: readonly string[] } | undefined
 export type Decide = (question: Question, who: Requester) => Decision
 
@@ -75,7 +75,7 @@ export function compilePolicy(policy: Policy): Decide {
   const decisions = policy.rules.map(rule => decisionOf(policy, rule))
   const otherwise = decisionOf(policy, { level: 'None' })
   const places = openPlaces()
-  /** Gets are asked all day, by questions that are the same object each time. */
+  /** A cache for gets, whose question objects repeat all day. */
   const byQuestion = new WeakMap<Question, readonly Candidate[]>()
   const candidatesAt = (question: Question): readonly Candidate[] => {
     if (question.verb !== 'get') return candidatesOf(question)

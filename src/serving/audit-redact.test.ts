@@ -1,4 +1,4 @@
-// What the audit log may show of an object: never a secret, but a hash by which a known one is found.
+// The audit log never shows a secret, but a hash that identifies a known one.
 
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
@@ -126,7 +126,7 @@ test('the last-applied annotation is hashed whole, keys and tokens of any kind a
   assert.match(text, /"name":"n"/)
 })
 
-test('the values of a JSON Patch are judged by where their pointers lead', () => {
+test('the pointers of a JSON Patch decide how its values are redacted', () => {
   const patch = [
     { op: 'add', path: '/spec/data/p', value: 'hunter2' },
     { op: 'replace', path: '/spec/data', value: { p: 'hunter2' } },
@@ -247,7 +247,7 @@ test('no secret planted anywhere below a protected path gets through (2,000 obje
   )
 })
 
-test('the salt is made once, for its owner alone, and something else in its place is refused', () => {
+test('the salt is created once, readable by its owner only, and an invalid file is refused', () => {
   const directory = mkdtempSync(join(tmpdir(), 'audit-salt-'))
   const file = join(directory, 'audit.salt')
   assert.throws(() => saltIn(file, false), /ENOENT/)

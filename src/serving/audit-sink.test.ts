@@ -74,7 +74,7 @@ test('a line larger than a batch goes alone, and a place may take a batch in par
   assert.equal(fake.text, joined(lines))
 })
 
-test('while the place fails the reason is told and lines wait; once it works they are written and the reason is gone', async () => {
+test('while the target fails, the sink reports the reason and keeps lines; after it recovers, it writes them and clears the reason', async () => {
   const fake = openFake()
   fake.fails = 'ENOSPC: no space left on device'
   const { sink, seen } = open(fake)
@@ -93,7 +93,7 @@ test('while the place fails the reason is told and lines wait; once it works the
   await sink.close()
 })
 
-test('beyond the bound lines are dropped and counted, and the sink says so until there is room again', async () => {
+test('beyond the limit lines are dropped and counted, and the sink reports it until there is space again', async () => {
   const fake = openFake()
   fake.fails = 'broken'
   const { sink, seen } = open(fake, { queueBytes: 1000, batchBytes: 100 })
@@ -146,7 +146,7 @@ test('stdout is a place: what was written before the end arrives whole', () => {
   assert.equal(stdout.toString(), joined(numbers(20_000)))
 })
 
-test('whether lines got out is told when they did, and at the first try that fails', async () => {
+test('settled resolves when lines are written, and at the first failed attempt', async () => {
   const fake = openFake()
   const { sink } = open(fake)
   assert.equal(await sink.settled(), true, 'there is nothing to wait for')

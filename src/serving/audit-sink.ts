@@ -3,7 +3,7 @@
 import type { Writable } from 'node:stream'
 
 export interface Sink {
-  /** Takes a line, at once and without ever throwing. False: there was no room, the line is lost and counted. */
+  /** Takes a line at once and never throws. False: the queue is full, and the line is lost and counted. */
   write(line: string): boolean
   /** Why lines do not get out at the moment; undefined: they do. */
   readonly failure: string | undefined
@@ -15,7 +15,7 @@ export interface Sink {
   close(): Promise<void>
 }
 
-/** Where bytes go. Both may throw; then they are called again with the same bytes. */
+/** The target of the bytes. Both functions may throw; they are then called again with the same bytes. */
 export interface Place {
   /** Writes some of the batch beginning at `done`, and answers up to where it is out now. A batch is whole lines. */
   put(batch: Buffer, done: number): Promise<number>
@@ -27,9 +27,9 @@ export type SinkOptions = {
   /** Lines beyond this many bytes are not taken. */
   readonly queueBytes: number
   readonly batchBytes: number
-  /** Told of lines that are lost for good. */
+  /** Called for lines that are lost. */
   readonly lost: (lines: number) => void
-  /** Told once when a failure begins. */
+  /** Called once when a failure begins. */
   readonly failed: (error: unknown) => void
   /** Milliseconds for which lines gather before they are written, unless somebody waits for them. */
   readonly gatherFor?: number
@@ -82,7 +82,7 @@ export function openSink(options: SinkOptions): Sink {
       })
     }
   }
-  /** What comes in the same turn, or the same moment, goes out together: a write to a file costs more than many lines. */
+  /** Lines that arrive at about the same time are written together, because a write to a file costs more than many lines. */
   const gather = () =>
     new Promise<void>(resolve => {
       if (gatherFor === 0 || closing || awaited || waiting.length || queue.bytes >= batchBytes)

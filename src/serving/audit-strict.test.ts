@@ -1,4 +1,4 @@
-// Writes that must be on record: announced before they are made, concluded before they are answered, each once.
+// Writes that must be audited: announced before the write, concluded before the response, each once.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -47,7 +47,7 @@ test('a write is announced and concluded once each, whatever stages the policy o
   }
 })
 
-test('a line for which there was no room is not on record', async () => {
+test('a line that did not fit into the queue counts as not recorded', async () => {
   const { audit, begin } = open(quietAtFirst, 1)
   const trail = begin('teams')
   assert.equal(await audit.announce(trail), true)

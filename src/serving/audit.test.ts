@@ -292,7 +292,7 @@ test('a hundred thousand requests that nobody wants recorded cost next to nothin
   assert.equal(lines.length + counted(), 0)
 })
 
-test('times are told to the microsecond', () => {
+test('timestamps have microseconds', () => {
   for (const at of [0, 1, 999.999, 1000, 1794737810241.5, 1794737810007.001, 951782400000])
     assert.equal(
       microTime(at),

@@ -45,7 +45,7 @@ export type AuditOptions = {
 
 export function openAudit({ policy, sink, hash, now, sourcesOf, counted }: AuditOptions): Audit {
   const decide = compilePolicy(policy)
-  /** False: there was no room for it, and it is lost. */
+  /** False: the queue is full, and the line is lost. */
   const record = (trail: Trail, level: Level, what: Omit<Happening, 'level'>): boolean => {
     counted(1)
     return sink.write(
@@ -98,7 +98,7 @@ export function openAudit({ policy, sink, hash, now, sourcesOf, counted }: Audit
     isDue,
     async announce(trail) {
       const received = { stage: 'RequestReceived', at: trail.received, code: undefined, error: undefined } as const
-      // Where the policy has it, it is recorded already.
+      // The policy may have recorded it already.
       const isTaken = isWanted(trail, 'RequestReceived') || record(trail, levelOf(trail), received)
       return isTaken && sink.settled()
     },

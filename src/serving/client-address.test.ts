@@ -1,4 +1,4 @@
-// Where a request comes from: proxies are believed only if trusted, and then only as far as they are.
+// The address of a client: only trusted proxies are believed, hop by hop.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -40,7 +40,7 @@ test('a loopback proxy that is trusted speaks for its clients', () => {
   assert.equal(counted(from('127.0.0.1')), '')
 })
 
-test('trusted proxies that speak for themselves are exempt; a hop that is no address is counted as unknown', () => {
+test('requests of trusted proxies themselves are exempt; a hop that is not an address counts as unknown', () => {
   const { counted } = openAddresses(['10.0.0.0/8'])
   assert.equal(counted(from('10.0.0.1')), '')
   assert.equal(counted(from('10.0.0.1', '10.9.9.9')), '')
@@ -63,7 +63,7 @@ test('IPv6 is counted per /64, however it is written; IPv4 in IPv6 as IPv4', () 
   assert.equal(counted(from(undefined)), '')
 })
 
-test('what is no network is named', () => {
+test('an invalid network is named', () => {
   for (const fine of ['10.0.0.0/8', '::/0', '1.2.3.4', '2001:db8::1']) assert.equal(networkProblem(fine), undefined)
   for (const wrong of ['', 'proxy', '10.0.0.0/33', '10.0.0.0/8/8', '10.0.0.0/', '::/129', '10.0.0/8'])
     assert.match(networkProblem(wrong) ?? '', /no address or network/)

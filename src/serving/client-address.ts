@@ -1,4 +1,4 @@
-// Where a request comes from: the peer's address, or behind trusted proxies the one they report. guard.ts and the audit log ask.
+// The address of a client: the peer's address, or behind trusted proxies the one they report.
 
 import { BlockList, isIP } from 'node:net'
 import type { Request } from './exchange.ts'
@@ -6,18 +6,18 @@ import type { Request } from './exchange.ts'
 export interface Addresses {
   /** The hops that can be relied on, the client first, the peer last. Never empty. */
   sourcesOf(request: Pick<Request, 'headers' | 'socket'>): readonly string[]
-  /** What failures are counted under: the address, of IPv6 its /64. '' for loopback, and for trusted proxies that speak for themselves. */
+  /** The key that failures are counted under: the address, or the /64 of an IPv6 address. '' for loopback and for trusted proxies themselves. */
   counted(request: Pick<Request, 'headers' | 'socket'>): string
 }
 
-/** What is wrong with an entry of a list of networks; undefined: nothing. */
+/** The problem of an entry in a list of networks; undefined: none. */
 export function networkProblem(text: string): string | undefined {
   const [address = '', bits, more] = text.split('/')
   const family = isIP(address)
   const most = family === 6 ? 128 : 32
   const isFine =
     family && more === undefined && (bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= most))
-  return isFine ? undefined : `${JSON.stringify(text)} is no address or network such as 10.0.0.0/8`
+  return isFine ? undefined : `${JSON.stringify(text)} is not an address or a network such as 10.0.0.0/8`
 }
 
 const unknown = 'unknown'

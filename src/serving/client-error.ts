@@ -1,4 +1,4 @@
-// Answers what is no HTTP, comes too slowly or has too many headers: there is no request yet, so the socket is written to. Called by the listener.
+// Answers invalid HTTP, slow requests and oversized headers. There is no request object yet, so it writes to the socket.
 
 import { randomUUID } from 'node:crypto'
 import type { Duplex } from 'node:stream'
@@ -38,7 +38,7 @@ function endGently(socket: Duplex, last: string | Uint8Array): void {
   socket.on('error', () => {})
   socket.end(last)
   socket.resume()
-  // Who never closes its side (half-open) does not keep ours.
+  // A client that never closes its side does not keep the connection open.
   const timer = setTimeout(() => socket.destroy(), linger).unref()
   socket.once('close', () => clearTimeout(timer))
 }

@@ -14,7 +14,7 @@ test('while a turn of the event loop is young, everybody goes on at once', () =>
   assert.equal(turns(), undefined)
 })
 
-test('once it has taken too long, the others go on in the order they came, as many a turn as a moment holds', async () => {
+test('after a long turn the waiting requests continue in order, as many per turn as fit into the time slice', async () => {
   let time = 0
   const turns = openFairness(() => time)
   void turns()
@@ -40,7 +40,7 @@ test('once it has taken too long, the others go on in the order they came, as ma
   assert.deepEqual(done, [...Array(20).keys()])
 })
 
-test('though there is always somebody who waits, everybody goes on', async () => {
+test('every request gets its turn, even if some always wait', async () => {
   let time = 0
   const turns = openFairness(() => time)
   void turns()
@@ -75,5 +75,5 @@ test('who comes while others wait does not overtake them, and when nobody waits 
   time = 100
   await loopTurn()
   await loopTurn()
-  assert.equal(turns(), undefined, 'a turn that is over counts no more')
+  assert.equal(turns(), undefined, 'a finished turn is not counted')
 })

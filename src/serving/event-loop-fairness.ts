@@ -1,7 +1,7 @@
-// Requests take turns when more come at once than can be done in a moment: as many a turn of the event loop as that moment holds, so
-// that whoever asks whether the server lives is answered in between. The pipeline waits here.
+// Queues requests when more arrive than fit into a time slice of the event loop, so that probes and other short requests run in
+// between.
 
-/** undefined: go on at once. Otherwise the moment to go on. */
+/** undefined: continue at once. Otherwise resolves when it is the request's turn. */
 export type Turns = () => Promise<void> | undefined
 
 /** Milliseconds of a turn of the event loop after which the rest waits for the next one. */
@@ -23,7 +23,7 @@ export function openFairness(now: () => number): Turns {
     if (isUnderWay) step()
   }
 
-  /** What goes on is done soon after, so that the steps after it see how long it took; a few may go on before they do. */
+  /** A released request finishes soon after, so later steps see how long it took. A few more may be released before that. */
   function step(): void {
     if (next === waiting.length || now() - begun >= longest) return void setImmediate(begin)
     waiting[next++]?.()

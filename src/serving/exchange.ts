@@ -1,4 +1,4 @@
-// One request and its answer on their way through the house, over HTTP/1.1 or HTTP/2 alike.
+// An HTTP exchange: a request and its response, over HTTP/1.1 or HTTP/2.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Caller } from '../api/caller.ts'
@@ -19,10 +19,10 @@ export type Trail = {
   /** Without it no object is recorded: nobody would know what in it is secret. */
   kind: Kind | undefined
   impersonated: Caller | undefined
-  /** What authorization said, and why; undefined: it was not asked. */
+  /** The decision of the authorizer and its reason; undefined: it was not called. */
   allowed: boolean | undefined
   reason: string
-  /** What else is worth a note, such as the id of a token: annotations. */
+  /** Further annotations of the audit event, such as the id of a token. */
   noted: { readonly [name: string]: string } | undefined
   /** The body as sent, and whether it is an object or the operations of a JSON Patch. */
   sent: Json | undefined
@@ -47,7 +47,7 @@ export type Exchange = {
   /** Texts for Warning headers, each once. */
   readonly warnings: ReadonlySet<string>
   warn(text: string): void
-  /** What the audit log will say of it; there once it was tried to find out who asks. */
+  /** The facts for the audit log; set when authentication begins. */
   trail: Trail | undefined
   /** Whether the client is gone or has taken the whole answer. Kept here, for HTTP/2 does not tell it afterwards. */
   readonly closed: boolean
@@ -73,7 +73,7 @@ export function openExchange(request: Request, response: Response, uuid: () => s
   return exchange
 }
 
-/** A class, against the house's habit: one is made for every request, and what most never need is made when they do. */
+/** A class, unlike most of the code: every request creates one, and its rarely used parts are created on demand. */
 class Opened implements Exchange {
   readonly request: Request
   readonly response: Response
@@ -121,7 +121,7 @@ function followClosing(request: Request, response: Response, closed: () => void)
   // A stream that was cancelled in the same moment it was opened has been closed by now, and will not say so again.
   if ((request as { stream?: { destroyed?: boolean } }).stream?.destroyed) return void closed()
   const waitsInLine = request.httpVersionMajor === 1 && response.socket === null
-  if (!waitsInLine) return void response.on('close', closed) // it is told once
+  if (!waitsInLine) return void response.on('close', closed) // the event fires once
   const socket = request.socket.setMaxListeners(0) // as many as stand in line
   const once = () => {
     socket.removeListener('close', once)

@@ -7,7 +7,7 @@ export type Check = {
   readonly name: string
   /** undefined: fine. A text: why not; withheld from the answer. */
   readonly failure: () => string | undefined
-  /** What everybody may know of it, whether it is fine or not. */
+  /** The public result of a check: ok or not. */
   readonly about?: () => string
 }
 

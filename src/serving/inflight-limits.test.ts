@@ -9,7 +9,7 @@ const most = { read: 10, write: 10, watch: 10 }
 const open = (more: Partial<FairOptions> = {}) =>
   openInflightLimits({ most, share: 0.8, rate: 0, burst: 0, now: () => 0, ...more })
 
-test('one identity alone holds its share at most, so that there is room for the next', () => {
+test('one identity alone gets at most its share, so that others find free slots', () => {
   const limits = open()
   const ways = Array.from({ length: 12 }, () => limits.enter('ada', 'read'))
   assert.equal(ways.filter(Boolean).length, 8)
@@ -21,7 +21,7 @@ test('one identity alone holds its share at most, so that there is room for the 
   assert.equal(limits.stats.share, 4)
 })
 
-test('when it is crowded whoever is above the fair share is refused first', () => {
+test('under load, identities above the fair share are refused first', () => {
   const limits = open()
   const ada = Array.from({ length: 8 }, () => limits.enter('ada', 'read'))
   assert.ok(limits.enter('bob', 'read'))

@@ -50,7 +50,7 @@ export function openInflightLimits({ rate, burst, now, ...first }: FairOptions):
   let each = shareOf(most, first.share)
   let near = shareOf(most, crowded)
   const known = new Map<string, Identity>()
-  // Whoever is forgotten comes back with a full bucket, so it has to be full.
+  // A forgotten identity returns with a full bucket, so only identities with a full bucket are forgotten.
   const idleAfter = Math.max(minute, rate > 0 ? (burst / rate) * 1000 : 0)
   const stats = {
     full: 0,
@@ -124,7 +124,7 @@ const shareOf = (most: FairOptions['most'], part: number) => ({
   watch: Math.max(1, Math.floor(most.watch * part)),
 })
 
-/** Looks at whoever was looked at longest ago; whoever is busy goes to the end of the line. Two looks a newcomer keep the map short. */
+/** Checks the identities that were checked longest ago; busy ones go to the end. Two checks per new identity keep the map short. */
 function forgetIdle(known: Map<string, Identity>, before: number): void {
   for (const [name, one] of known) {
     known.delete(name)

@@ -1,5 +1,5 @@
-// A connection by HTTP/1.1 that is to be closed while its client still sends is kept for a moment: closed at once it would be reset, and the
-// answer lost with what was not read. The listener hands requests through here.
+// Closes an HTTP/1.1 connection only after its client had a moment to stop sending. Closed at once, the connection would be reset and
+// the response lost.
 
 import type { Socket } from 'node:net'
 import type { Request, Response } from './exchange.ts'
@@ -16,7 +16,7 @@ export function isBehindLast({ socket }: Request): boolean {
   return true
 }
 
-/** For what is on its way, not for whoever sends on for ever: `moment`, in milliseconds, is all there is. */
+/** Waits at most `moment` milliseconds: enough for data in transit, not for a client that never stops. */
 export const lingering =
   (handle: Handle, moment: number): Handle =>
   (request, response) => {
@@ -48,7 +48,7 @@ function closeGently(request: Request, moment: number): void {
     last.once('end', () => socket.destroy())
     socket.once('close', () => {
       clearTimeout(timer)
-      // Node tells only those that were not answered: whoever waits for the rest of it would do so for ever.
+      // Node reports the end only to requests without a response, so a reader of the rest would wait forever.
       if (!last.complete) last.destroy()
     })
   }

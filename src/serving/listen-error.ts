@@ -1,10 +1,10 @@
-// Why an address cannot be listened on, in a sentence without its end: what to do about it is said by whoever knows the setting. serve-listen.ts and gateway-doors.ts ask.
+// Explains why an address cannot be listened on. The caller adds the setting to change.
 
 const reasons: { readonly [code: string]: string } = {
-  EADDRNOTAVAIL: 'is no address of this machine',
+  EADDRNOTAVAIL: 'is not an address of this machine',
   ENOTFOUND: 'has a name that is not known here',
   EAI_AGAIN: 'has a name that cannot be looked up now',
-  EACCES: 'may not be listened on by this user: ports below 1024 are for who has a right to them',
+  EACCES: 'permission denied: ports below 1024 are privileged',
 }
 
 /** `holder`: who has it, where somebody does. */

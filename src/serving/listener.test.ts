@@ -69,7 +69,7 @@ for (const [scheme, listen] of [
     })
     after(() => Promise.all([listener.close(0), streaming.close(0)]))
 
-    test('what is no HTTP is a 400, and its connection is closed though the client keeps its side open', async () => {
+    test('invalid HTTP is a 400, and the connection is closed even if the client keeps its side open', async () => {
       const { socket, end } = await openHalf(listener)
       const text = end()
       socket.write('this is not HTTP\r\n\r\n')
@@ -105,7 +105,7 @@ for (const [scheme, listen] of [
       assert.doesNotMatch(text, /HTTP\/1\.1 400/)
     })
 
-    test('the last answer reaches who still sends, and who sends on for ever is cut after a moment', async () => {
+    test('the last response reaches a client that still sends; a client that never stops is cut off', async () => {
       let isTold = false
       const handle: Handle = (request, response) => {
         request
@@ -163,7 +163,7 @@ for (const [scheme, listen] of [
       socket.destroy()
     })
 
-    test('what comes behind the last request of a connection is no request', async () => {
+    test('data after the last request of a connection is not a request', async () => {
       const seen: string[] = []
       const own = await listen((request, response) => {
         seen.push(request.url ?? '')
@@ -179,7 +179,7 @@ for (const [scheme, listen] of [
       await own.close(0)
     })
 
-    test('close ends at its deadline whoever does not go: silent, half-open, half a request', async () => {
+    test('close ends the remaining connections at its deadline: silent, half-open, half a request', async () => {
       const own = await listen(() => {})
       const silent = createConnection(at(own)).on('error', () => {})
       await once(silent, 'connect')

@@ -16,7 +16,7 @@ const { createServer } = process.getBuiltinModule('node:http')
 
 export type Handle = (request: Request, response: Response) => void
 
-/** Who takes requests for another protocol over the connection (HTTP/1.1 only). The others are ordinary requests. */
+/** The handler of protocol upgrades (HTTP/1.1 only). Other requests are ordinary. */
 export type Upgrades = {
   readonly wanted: (request: Request) => boolean
   readonly take: (request: Request, socket: Duplex, head: Buffer) => void
@@ -39,11 +39,11 @@ export type Bounds = {
 
 const usual: Bounds = { keepAlive: 125_000, headersWithin: 30_000, requestWithin: 60_000, linger: 2000 }
 const maxConnections = 20_000
-/** After so long without a byte the other side is asked whether it is still there. */
+/** Milliseconds of silence before TCP keep-alive probes. */
 const probeAfter = 30_000
 const lookEvery = 30_000
 /**
- * The limit that HTTP/2 clients are told; Go's clients keep to it. A larger header list ends its stream. nghttp2 closes the connection
+ * The limit that the server announces over HTTP/2; Go clients keep to it. A larger header list ends its stream. nghttp2 closes the connection
  * for a single header above 64 KiB and for more than nine frames; RFC 9113 §10.5.1 allows both (decision 0018).
  */
 const mostHead = 64 * 1024
@@ -103,7 +103,7 @@ function readByEvents(socket: TLSSocket): void {
   socket.on('data', nothing).off('data', nothing)
 }
 
-/** A quiet watch is no idle session: only one without streams is. Any frame, a ping too, starts the time anew. */
+/** Only a session without streams is idle; a quiet watch is a stream. Any frame, also a ping, restarts the timer. */
 function closeWhenIdle(session: ServerHttp2Session, milliseconds: number): void {
   let streams = 0
   session.on('stream', stream => {
@@ -132,7 +132,7 @@ export type Address = {
   readonly port: number
   readonly bounds?: Partial<Bounds>
   readonly upgrades?: Upgrades | undefined
-  /** What is said where headers are larger than Node reads (16 KiB); default 431. For HTTP/2 see `mostHead`. */
+  /** The error for headers above Node's limit of 16 KiB; default 431. For HTTP/2 see `mostHead`. */
   readonly tooLarge?: ApiError | undefined
   /** A connection by HTTP/2 was ended for what was sent over it. Why is one of the sentences of Node's library for it. */
   readonly broken?: ((why: string) => void) | undefined

@@ -3,10 +3,10 @@
 export type Labels = { readonly [name: string]: string }
 
 export interface Metrics {
-  /** One series of a family, which is the same whoever asks; keep it where requests pass, its labels are written but once. */
+  /** One series of a metric. Keep it on hot paths, because its labels are encoded once. */
   counter(name: string, help: string): (labels: Labels) => (by: number) => void
   histogram(name: string, help: string, buckets: readonly number[]): (labels: Labels) => (value: number) => void
-  /** Read when the page is asked for. */
+  /** Evaluated when the metrics are scraped. */
   gauge(name: string, help: string, read: Read): void
   /** Likewise, of what somebody else counts and only ever grows. */
   readCounter(name: string, help: string, read: Read): void

@@ -1,4 +1,4 @@
-// Waits for the signals that end a program. What runs until then calls it: serve.ts, sync.ts.
+// Waits for SIGINT or SIGTERM.
 
 import { setTimeout } from 'node:timers/promises'
 

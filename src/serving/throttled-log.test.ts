@@ -1,10 +1,10 @@
-// Failures that repeat: told once, then seldom, and at once where they are others.
+// Repeated failures: logged once, then rarely; a different failure is logged at once.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openThrottledLog } from './throttled-log.ts'
 
-test('the same failure is told at once, then after one, two, four minutes; another one at once, ours with its place', () => {
+test('the same failure is logged at once, then after one, two, four minutes; another at once; a bug with its stack', () => {
   const lines: unknown[] = []
   let time = 0
   const log = {
@@ -28,7 +28,7 @@ test('the same failure is told at once, then after one, two, four minutes; anoth
   ])
 })
 
-test('that it works again is told once, with how long it did not, and only where that was told; the next failure is told at once', () => {
+test('recovery is logged once, with the duration, and only after a logged failure; the next failure is logged at once', () => {
   const lines: string[] = []
   let time = 0
   const say = (text: string) => void lines.push(text)

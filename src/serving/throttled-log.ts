@@ -1,16 +1,16 @@
-// What failed and is tried again, told in a line: at once, while it goes on the same way ever more seldom, and when it is over. gateway.ts opens it.
+// Logs failures that are retried: the first at once, repetitions at growing intervals, and the recovery.
 
 import type { Logger } from 'pino'
 
 export type Complaint = ((error: unknown) => void) & {
-  /** It worked. Told where it was told that it did not. */
+  /** Call after a success. Logs the recovery if the failure was logged. */
   readonly worked: () => void
 }
 export type Complaints = (what: string) => Complaint
 
 const soonest = 60_000
 const longest = 600_000
-/** What did not fail for so long has worked meanwhile. */
+/** After this time without a failure, the operation counts as recovered. */
 const quiet = 60_000
 
 export function openThrottledLog(log: Pick<Logger, 'info' | 'warn' | 'error'>, now: () => number): Complaints {
@@ -36,7 +36,7 @@ export function openThrottledLog(log: Pick<Logger, 'info' | 'warn' | 'error'>, n
       message = said
       const times = isNew || untold === 0 ? {} : { untold }
       untold = 0
-      // Where it is our own fault, the place in the program is told too.
+      // A bug is logged with its stack.
       if (isBug(error)) log.error({ ...times, err: error }, `${what} failed; trying again`)
       else log.warn(times, `${what} failed; trying again: ${said}`)
     }

@@ -1,4 +1,4 @@
-// Where a listener's certificate comes from: the server's own CA, or files that are read again when they change.
+// The certificate of a listener: issued by the server's own CA, or read from files and reloaded when they change.
 
 import { X509Certificate } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
@@ -15,9 +15,9 @@ export interface CertificateSource {
 const renewBefore = 30 * 24 * 3600 * 1000
 const day = 24 * 3600 * 1000
 
-/** Issued from our own CA, and issued anew a month before it ends. */
+/** Issued by the server's own CA, and renewed a month before it expires. */
 export function ownCertificate(authority: Pair, names: readonly string[], now: () => number): CertificateSource {
-  // The CA goes along, so that whoever comes for the first time can compare its fingerprint.
+  // The chain includes the CA, so that new clients can compare its fingerprint.
   const issue = (): Pair => {
     const { certificate, key } = issueCertificate(authority, names, now())
     return { certificate: `${certificate}${authority.certificate}`, key }
@@ -47,7 +47,7 @@ export type FileOptions = {
   readonly failed: (error: unknown) => void
 }
 
-/** What is wrong with a certificate or its key, each with its file: OpenSSL's own words name none. */
+/** The problems of a certificate or key, with the file name, which OpenSSL's message lacks. */
 export function pairProblems({ certificate, key }: Pair, files: Pair): string[] {
   const failing = (options: SecureContextOptions) => {
     try {

@@ -1,15 +1,15 @@
-// Against guessing keys: an address that sent many unknown ones is told to wait before its next unknown one. A key that is known never gets here.
+// Limits guesses of access keys: an address that sent many unknown keys gets 429 for the next ones. Valid keys are never limited.
 
 import { tooManyGuesses } from '../api/errors.ts'
 import { type Addresses, openAddresses } from './client-address.ts'
 import type { Request } from './exchange.ts'
 
 export interface UnknownKeyLimiter extends Pick<Addresses, 'sourcesOf'> {
-  /** What a request's failures are counted under; '' is exempt. */
+  /** The key that failures of a request are counted under; '' is exempt. */
   addressOf(request: Pick<Request, 'headers' | 'socket'>): string
-  /** Whether a request with an unknown key is to be told so; false: 429, and nothing is counted against it. */
+  /** Whether a request with an unknown key gets 401; false: it gets 429 and is not counted. */
   mayTry(address: string): boolean
-  /** Until the next unknown key from there is told so; 0: now. */
+  /** Time until the next unknown key from this address gets 401; 0: now. */
   secondsLeft(address: string): number
   /** An unknown or mistyped key came from there. `share`: it speaks for many others, and may do so as many times as often; always the same for the same address. */
   failed(address: string, share?: number): void
@@ -45,7 +45,7 @@ export function openUnknownKeyLimiter(options: GuardOptions): UnknownKeyLimiter 
       return known.size
     },
   }
-  /** The map is in the order of the newest failure, so whoever may be forgotten stands in front. */
+  /** The map is ordered by the newest failure, so entries that can be forgotten come first. */
   const forget = (time: number): void => {
     for (const [address, { newest }] of known) {
       if (known.size <= most && newest > time - window) return
