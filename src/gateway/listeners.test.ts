@@ -36,7 +36,7 @@ test('an address that is in use is told with its setting', async t => {
   const listen = () => listenHttp({ host: '127.0.0.1', port: 0 }, () => {})
   const taken = () => listenHttp({ host: '127.0.0.1', port }, () => {})
   const says = (setting: string) => ({
-    message: `gateway.yaml: ${setting}: 127.0.0.1:${port} is in use by another program; choose another address with ${setting}: HOST:PORT`,
+    message: `gateway.yaml: ${setting}: cannot listen on 127.0.0.1:${port}: in use by another program; choose another address with ${setting}: HOST:PORT`,
   })
   const options = { file: 'gateway.yaml', listen, listenStatus: taken, info: () => {} }
   const address = `127.0.0.1:${port}`
@@ -52,14 +52,14 @@ test('an address that the gateway itself has, under another name, is told as its
   const port = await freePort()
   const [first, again] = [`127.0.0.1:${port}`, `127.1:${port}`]
   const own = new RegExp(
-    `${again} is in use by the gateway itself, which listens at ${first} until it is restarted; choose`,
+    `cannot listen on ${again}: in use by the gateway itself, which listens at ${first} until it is restarted; choose`,
   )
   const doors = await openListeners({ listen: first }, options)
   t.after(() => doors.close(0))
   await assert.rejects(doors.prepare({ listen: again }), own)
   await assert.rejects(doors.prepare({ listen: first, status: again }), own)
   for (const [address, why] of [
-    ['192.0.2.77:9443', /listen: 192\.0\.2\.77:9443 is not an address of this machine; choose another/],
+    ['192.0.2.77:9443', /listen: cannot listen on 192\.0\.2\.77:9443: not an address of this machine; choose another/],
     [
       'nobody.invalid:9443',
       /listen: nobody\.invalid:9443 has a name that (is not known here|cannot be looked up now); choose/,

@@ -26,9 +26,9 @@ test('a seal that holds no JSON is broken, in words that quote nothing of it', (
   }
 })
 
-test('nor is a record of a backup quoted whose fields are no JSON', () => {
+test('nor is a record of a backup quoted whose fields are not JSON', () => {
   const fields = Buffer.from('canary: a key')
   const sizes = Buffer.alloc(8)
   sizes.writeUInt32BE(fields.length, 0)
-  assert.throws(() => [...recordsIn(Buffer.concat([sizes, fields]))], { message: 'its fields are no JSON' })
+  assert.throws(() => [...recordsIn(Buffer.concat([sizes, fields]))], { message: 'its fields are not JSON' })
 })

@@ -66,6 +66,6 @@ test('IPv6 is counted per /64, however it is written; IPv4 in IPv6 as IPv4', () 
 test('an invalid network is named', () => {
   for (const fine of ['10.0.0.0/8', '::/0', '1.2.3.4', '2001:db8::1']) assert.equal(networkProblem(fine), undefined)
   for (const wrong of ['', 'proxy', '10.0.0.0/33', '10.0.0.0/8/8', '10.0.0.0/', '::/129', '10.0.0/8'])
-    assert.match(networkProblem(wrong) ?? '', /no address or network/)
+    assert.match(networkProblem(wrong) ?? '', /not an address or a network/)
   assert.throws(() => openAddresses(['proxy']), /proxy/)
 })

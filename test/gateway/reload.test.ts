@@ -295,7 +295,7 @@ describe('a gateway whose files change', { timeout: 120_000, concurrency: true }
     const { port: busy } = taken.address() as { port: number }
     gateway.write({ clusters, listen: `127.0.0.1:${busy}` })
     await isStuck(gateway)
-    await says(gateway, /listen: .* is in use by another program; choose another address with listen/)
+    await says(gateway, /listen: cannot listen on .*: in use by another program; choose another address with listen/)
     assert.equal(await statusOf(gateway, token), 200)
     taken.close()
 
