@@ -101,7 +101,7 @@ test('another log takes over: what was recorded before is in the old one, which 
   assert.deepEqual([count(), families()], [8, 2], 'both are counted as one')
 })
 
-test('a log that cannot be opened, a policy or a salt that cannot be read, are told and change nothing', async t => {
+test('an unusable log, policy or salt is reported and changes nothing', async t => {
   const { audit, configOf, put, at, record, eventsIn } = await open(t)
   mkdirSync(at('directory'))
   put('none.yaml', 'kind: Nothing')
@@ -119,7 +119,7 @@ test('a log that cannot be opened, a policy or a salt that cannot be read, are t
   assert.deepEqual(eventsIn('first.log'), ['after RequestReceived', 'after ResponseComplete'])
 })
 
-test('another log that is not used after all is closed, and the one before goes on', async t => {
+test('a prepared log that is dropped is closed, and the previous one stays in use', async t => {
   const { audit, configOf, record, eventsIn, isOpen } = await open(t)
   const change = await audit.prepare(configOf('second.log'))
   assert.ok(isOpen('second.log'))

@@ -1,4 +1,4 @@
-// The audit log of a gateway of its own, and another one in its place when the file says so. gateway.ts opens it.
+// The audit log of a standalone gateway. A changed configuration can replace it.
 
 import { randomBytes } from 'node:crypto'
 import { accessSync, constants, statSync } from 'node:fs'
@@ -29,7 +29,7 @@ type Held = { readonly stamp: string; readonly place: string; readonly sink: Sin
 /** Rejects with UsageError. */
 export async function openGatewayAudit(first: GatewayConfig, options: GatewayAuditOptions): Promise<GatewayAudit> {
   const { file } = options
-  /** Where no file is named for it: the same until the program ends. */
+  /** The salt if no file is configured: it stays the same until the program ends. */
   const random = randomBytes(32)
   const open = async (config: GatewayConfig, before?: Held): Promise<Held> => {
     const settings = auditSettingsOf(config, file)
@@ -66,7 +66,7 @@ export async function openGatewayAudit(first: GatewayConfig, options: GatewayAud
           held = before
           leave(next)
         },
-        // What was begun is from now on recorded in the new one: nothing more comes for the one before.
+        // Requests in flight are recorded in the new log from now on, so the previous one receives nothing more.
         done: () => leave(before),
       }
     },
@@ -89,7 +89,7 @@ export function auditSettingsOf({ audit = {} }: GatewayConfig, file: string): Au
   }
 }
 
-/** What is wrong with the place of the log, without opening it: whoever only looks makes no file. */
+/** Checks the target of the log without opening it: a check must not create a file. */
 export function checkAuditLog(config: GatewayConfig, file: string): string[] {
   const place = auditSettingsOf(config, file)['audit.log']
   if (place === '-' || place === 'off') return []

@@ -1,4 +1,4 @@
-// What a gateway does with the files of a CA of its own while somebody changes them.
+// The files of a gateway's own CA while somebody changes them.
 
 import assert from 'node:assert/strict'
 import { X509Certificate } from 'node:crypto'
@@ -32,11 +32,11 @@ for (const [there, away] of [
   ['ca.crt', 'ca.key'],
   ['ca.key', 'ca.crt'],
 ] as const)
-  test(`a CA whose ${away} is away is neither used nor replaced: it may be on its way`, t => {
+  test(`a CA without its ${away} is neither used nor replaced: the file may be on its way`, t => {
     const { prepare, read, remove } = open(t)
     const before = read(there)
     remove(away)
-    assert.throws(prepare, says(new RegExp(`${away}: there is no such file.*both ca.crt and ca.key are needed`, 's')))
+    assert.throws(prepare, says(new RegExp(`${away}: there is no such file.*ca.crt and ca.key are both required`, 's')))
     assert.equal(read(there), before)
   })
 
@@ -58,7 +58,7 @@ for (const [first, second] of [
     assert.ok(shown.verify(new X509Certificate(made.certificate).publicKey))
   })
 
-test('what is no certificate or no key is told by the name of its file', t => {
+test('an invalid certificate or key is reported with the name of its file', t => {
   const { prepare, write } = open(t)
   write('ca.crt', 'hello')
   write('ca.key', 'hello')

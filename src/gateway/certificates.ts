@@ -1,4 +1,4 @@
-// The files of a gateway's certificate, or of the CA that makes it. gateway.ts opens them, gateway-check.ts looks at them.
+// The certificate files of a standalone gateway, or the CA that issues its certificate.
 
 import { existsSync, readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
@@ -65,7 +65,7 @@ export function openCertificates(first: GatewayConfig, file: string, now: () => 
 
 type Certificate = { readonly source: CertificateSource; readonly stamp: string }
 
-/** A CA of its own is made where it is missing. */
+/** Creates the gateway's own CA if it is missing. */
 function certificateOf(config: GatewayConfig, file: string, now: () => number): Certificate {
   const { tls = {} } = config
   const pair = pairOf(config, file)
@@ -85,7 +85,7 @@ function certificateOf(config: GatewayConfig, file: string, now: () => number): 
   }
 }
 
-/** The certificate that is shown, or the CA that signs it. undefined: one is to be made. Throws UsageError where they cannot be read or used, or one is not the other's. */
+/** The certificate, or the CA that issues it. undefined: the CA must be created. Throws UsageError for unreadable files and pairs that do not match. */
 export function pairOf({ tls = {} }: GatewayConfig, file: string): Pair | undefined {
   const own = tls.directory ? [join(tls.directory, 'ca.crt'), join(tls.directory, 'ca.key')] : undefined
   const paths = (own ?? [tls.certificate, tls.key]).map(path => resolve(dirname(file), path ?? ''))
@@ -100,8 +100,9 @@ export function pairOf({ tls = {} }: GatewayConfig, file: string): Pair | undefi
       return undefined
     }
   })
-  // Whoever changes both may be between the two; a new CA would be written over what they brought.
-  if (own && away.length === 1) problems.push('both ca.crt and ca.key are needed, or neither and they are made')
+  // Somebody may be replacing both files. A new CA would overwrite one of them.
+  if (own && away.length === 1)
+    problems.push('ca.crt and ca.key are both required; without both, the gateway creates them')
   const [certificatePath = '', keyPath = ''] = paths
   if (problems.length === 0)
     problems.push(...pairProblems({ certificate, key }, { certificate: certificatePath, key: keyPath }))

@@ -37,7 +37,7 @@ export type GatewayObservation = {
   readonly error: unknown
 }
 
-/** What may change while it runs. */
+/** The configuration that can change while it runs. */
 export type Setup = {
   readonly find: (place: Route['place']) => Found | undefined
   readonly prefixes: Prefixes
@@ -116,7 +116,8 @@ async function serve(options: GatewayOptions, exchange: Exchange, seen: Seen, on
   checkScope(exchange, route, principal)
   const { find, prefixes, timeouts } = options.setup()
   const found = find(route.place)
-  if (!found) throw new ApiError(404, 'NotFound', `this gateway leads to no ${placeName(route.place)}`, { details: {} })
+  if (!found)
+    throw new ApiError(404, 'NotFound', `${placeName(route.place)} is not configured on this gateway`, { details: {} })
   const { backend, namespace } = found
   if (namespace !== undefined) confine(route, namespace)
   options.used(principal.keyUid)
@@ -141,7 +142,7 @@ async function serve(options: GatewayOptions, exchange: Exchange, seen: Seen, on
   }
 }
 
-/** Whose token or key it is, and that it still counts. Unknown access keys are counted by where they come from; after many of them no more are asked about. */
+/** Authenticates a token or key. Unknown access keys are counted per address; after many of them no more are reviewed. */
 async function authenticate(options: GatewayOptions, exchange: Exchange, route: Route): Promise<Principal> {
   const { credentials, revocations, guard, audit } = options
   const { request } = exchange
@@ -152,7 +153,7 @@ async function authenticate(options: GatewayOptions, exchange: Exchange, route: 
     const found = credentials.principalOf(request, () => checkGuess(guard, guard.addressOf(request)))
     let principal = found instanceof Promise ? await found : found
     let revoked = revocations.whyNot(principal)
-    // What the service said of a key was overtaken by a revocation: it is asked again, and its word counts.
+    // A revocation arrived after the review of the key, so the key is reviewed again.
     for (let tries = 0; revoked !== undefined && principal.jti === undefined && tries < 2; tries++) {
       await setImmediate()
       principal = await credentials.principalOf(request)
@@ -178,7 +179,7 @@ async function authenticate(options: GatewayOptions, exchange: Exchange, route: 
   }
 }
 
-/** Judged before it is looked whether the place exists (D33). */
+/** The scope is checked before the existence of the target (D33). */
 function checkScope({ trail }: Exchange, { place, act }: Route, { caller }: Principal): void {
   const because = allows(caller.scope, { ...(place as Place), act })
   if (trail) {
@@ -196,10 +197,10 @@ function trafficOf({ isLong }: Route, { method, request }: Exchange): Traffic {
   return method === 'GET' ? 'read' : 'write'
 }
 
-/** Ends both halves: the answer's end ends what was asked of the cluster. Who was told nothing yet is told why. */
+/** Ends both sides: the end of the response aborts the upstream request. A client without a response gets the reason. */
 function cut(exchange: Exchange, why: ApiError, parting: Parting): void {
   const { response, request } = exchange
-  // A connection that was upgraded is no answer's any more.
+  // An upgraded connection no longer belongs to the response.
   if (!response.headersSent && response.socket) return void refuse(exchange, why)
   // Whole already: the connection may be the next request's by now.
   if (response.headersSent && response.writableEnded) return

@@ -1,4 +1,4 @@
-// What a gateway says of itself to probes: alive, and ready for tokens or why not. gateway.ts opens the pages with it.
+// The health checks of a gateway: liveness, readiness, and the reasons against it.
 
 import type { Checks } from '../serving/health.ts'
 import type { KeySet } from './auth/jwks.ts'
@@ -22,14 +22,14 @@ export function checksOf({ keySet, revocations, reloads, staleFeedReason, leavin
     about: () => heard(keySet.age()),
   }
   const feed = { name: 'revocations', failure: staleFeedReason, about: () => heard(revocations.age()) }
-  // Never a failure: what was there before serves as it did, and all gateways with the same file would be gone at once.
+  // Never a failure: the previous configuration still works, and otherwise all gateways with the same file would stop at once.
   const config = {
     name: 'config',
     failure: () => undefined,
     about: () => {
       const { failingSince, isBehind } = reloads
       if (failingSince !== undefined)
-        return `files have changed and cannot be used, for ${secondsOf(now() - failingSince)}; what was there before goes on`
+        return `changed files are unusable since ${secondsOf(now() - failingSince)}; keeping the previous configuration`
       return isBehind ? 'files have changed, and are used once they rest and can be' : 'as the file says'
     },
   }
@@ -39,5 +39,5 @@ export function checksOf({ keySet, revocations, reloads, staleFeedReason, leavin
 
 const secondsOf = (milliseconds: number) => `${Math.round(milliseconds / 1000)} s`
 
-/** How long ago the service was last heard about something (D33). */
+/** The age of the last contact with the management API (D33). */
 const heard = (age: number) => (age === Number.POSITIVE_INFINITY ? 'never heard' : `heard ${secondsOf(age)} ago`)

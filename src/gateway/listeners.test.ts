@@ -1,4 +1,4 @@
-// Where a gateway listens after a change of its file that was not used after all.
+// The listeners of a gateway after a configuration change that was rolled back.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -29,7 +29,7 @@ test('an address that was taken in use is left again where something else cannot
   await doors.close(0)
 })
 
-test('an address that is in use is told with its setting', async t => {
+test('an address that is in use is reported with its setting', async t => {
   const here = await listenHttp({ host: '127.0.0.1', port: 0 }, () => {})
   t.after(() => here.close(0))
   const port = Number(new URL(here.url).port)
@@ -46,7 +46,7 @@ test('an address that is in use is told with its setting', async t => {
   await assert.rejects(doors.prepare({ listen: 'a', status: address }), says('status'))
 })
 
-test('an address that the gateway itself has, under another name, is told as its own; others with why they cannot be had', async t => {
+test('an address that the gateway itself uses under another name is reported as such; others with the reason', async t => {
   const listen = (address: string) => listenHttp(addressOf(address), () => {})
   const options = { file: 'gateway.yaml', listen, listenStatus: listen, info: () => {} }
   const port = await freePort()

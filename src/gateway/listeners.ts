@@ -1,4 +1,4 @@
-// Where a gateway of its own listens: for clients, and for probes. Another address is listened on before the one before is left. gateway.ts opens it.
+// The listeners of a standalone gateway, for clients and for probes. A new address is opened before the old one is closed.
 
 import { UsageError } from '../host/command.ts'
 import { addressOf } from '../serving/address.ts'
@@ -8,7 +8,7 @@ import type { Change } from './config/reload-transaction.ts'
 import type { GatewayConfig } from './config/schema.ts'
 
 export interface Doors {
-  /** Where it listens now, in words. */
+  /** The current addresses, as text. */
   readonly urls: () => string
   /** Rejects with UsageError where an address cannot be listened on. undefined: they are the same. */
   prepare(config: GatewayConfig): Promise<Change | undefined>
@@ -25,7 +25,7 @@ export type DoorsOptions = {
   readonly info: (text: string) => void
 }
 
-/** What is open at an address that was left may go on for so long. */
+/** The time for requests at a closed address to finish. */
 const leaveWithin = 3600_000
 
 type Door = { readonly address: string; readonly listener: Listener }

@@ -1,4 +1,4 @@
-// What a gateway does, as metrics. gateway.ts and serve.ts open them.
+// Metrics of the gateway.
 
 import type { Logger } from 'pino'
 import { ApiError } from '../api/errors.ts'
@@ -18,12 +18,12 @@ type Gauged = {
   readonly reloads: Reloads
 }
 
-/** Answers who is told of every request. */
+/** Returns a function to call for every request. */
 export function observeGateway(metrics: Metrics, { revocations, streams, keysAge, reloads }: Gauged) {
   const requests = metrics.counter('gateway_requests_total', 'Requests by where they went and how they were answered.')
   const duration = metrics.histogram(
     'gateway_request_duration_seconds',
-    'Time for requests that are no streams.',
+    'Duration of requests other than streams.',
     buckets,
   )
   const seconds = (milliseconds: number) => Math.min(milliseconds / 1000, Number.MAX_SAFE_INTEGER)
@@ -32,7 +32,7 @@ export function observeGateway(metrics: Metrics, { revocations, streams, keysAge
     [{}, streams.cut],
   ])
   metrics.gauge('gateway_revocations', 'Revocations known.', () => [[{}, revocations.size]])
-  metrics.gauge('gateway_revocations_age_seconds', 'Time since the service was last heard about revocations.', () => [
+  metrics.gauge('gateway_revocations_age_seconds', 'Time since the last contact with the revocation feed.', () => [
     [{}, seconds(revocations.age())],
   ])
   metrics.gauge('gateway_key_set_age_seconds', 'Time since the keys of the issuer were last fetched.', () => [
@@ -42,7 +42,7 @@ export function observeGateway(metrics: Metrics, { revocations, streams, keysAge
     [{ result: 'used' }, reloads.used],
     [{ result: 'failed' }, reloads.failed],
   ])
-  metrics.gauge('gateway_reload_failing', 'Whether files have changed and cannot be used.', () => [
+  metrics.gauge('gateway_reload_failing', 'Whether changed files are unusable.', () => [
     [{}, reloads.failingSince === undefined ? 0 : 1],
   ])
   const known = new Map<string, (by: number) => void>()
@@ -81,7 +81,7 @@ export function recordGateway(
   else log.debug(line, 'request')
 }
 
-/** `cause`: what the client was not told. */
+/** `cause`: the part of the error that the client does not see. */
 function reasonOf(error: Error | undefined): object {
   const cause = error?.cause instanceof Error ? error.cause.message.slice(0, 1024) : undefined
   return { why: error?.message, ...(cause === undefined ? {} : { cause }) }
@@ -89,7 +89,7 @@ function reasonOf(error: Error | undefined): object {
 
 const sayEvery = 60_000
 
-/** Connections by HTTP/2 that were ended for what was sent over them: there was no request to answer, so they are told of here. */
+/** HTTP/2 connections that were closed because of a protocol error, before there was a request to answer. */
 export function observeBroken(metrics: Metrics, log: Pick<Logger, 'warn'>, now: () => number) {
   const broken = metrics.counter(
     'gateway_broken_connections_total',

@@ -33,7 +33,7 @@ import { openStreams } from './proxy/active-requests.ts'
 import { isGatewayPath, noPlace } from './proxy/routes.ts'
 
 const drainWithin = 7000
-/** After so long it is said that the service was not heard yet. */
+/** Milliseconds before the log says that the management API is unreachable. */
 const patience = 3000
 /** A body that is uploaded may take its time. */
 const requestWithin = 600_000
@@ -137,7 +137,7 @@ export async function runGateway({ file, io, log, setup }: Running): Promise<voi
   const first = await Promise.race([heard, setTimeout(patience, 'late', { ref: false }), told])
   if (first === 'late')
     log.warn(
-      `${doors.urls()} listens, and refuses everything until it has heard from the service: ${trust.service().url}`,
+      `listening at ${doors.urls()}; rejecting requests until the management API is reachable: ${trust.service().url}`,
     )
   if ((await Promise.race([heard, told])) === 'heard') {
     io.out(`platform gateway is ready: ${doors.urls()}\n`)
@@ -157,7 +157,7 @@ export async function runGateway({ file, io, log, setup }: Running): Promise<voi
   streams.close()
   trust.stop()
   const untold = await reports.close()
-  if (untold) log.warn(`the service did not answer: when ${untold} keys were last used here is not told`)
+  if (untold) log.warn(`the management API did not answer: the last use of ${untold} keys was not reported`)
   await doors.closeStatus()
   await audit.close()
   trust.close()
@@ -177,7 +177,7 @@ const atAddress = (address: string, entrance: Gateway, broken: Address['broken']
   upgrades: { wanted: ({ url }) => isGatewayPath(url), take: entrance.upgrade },
 })
 
-/** What leads to no cluster is about the gateway itself. */
+/** Paths outside of clusters belong to the gateway itself. */
 function pathsOf(entrance: Gateway, checks: Checks): Handle {
   const pages = healthPages(checks)
   const other: Handle = (request, response) => {
@@ -191,8 +191,8 @@ function pathsOf(entrance: Gateway, checks: Checks): Handle {
 function staleness(age: number, serveWithout: number): string | undefined {
   if (age <= serveWithout) return undefined
   return age === Number.POSITIVE_INFINITY
-    ? 'the gateway has not heard yet from the service which tokens are revoked'
-    : `the gateway has not heard for ${Math.round(age / 1000)} s from the service which tokens are revoked`
+    ? 'the gateway has not received the list of revoked tokens yet'
+    : `the gateway has not received news about revoked tokens for ${Math.round(age / 1000)} s`
 }
 
 const missing = () => {

@@ -133,7 +133,7 @@ test('limits.unknownKeys sets how many, and 0 any number', async () => {
   }
 })
 
-test('two Authorization headers are refused: which of them counts is not guessed', async () => {
+test('a request with two Authorization headers is refused', async () => {
   const server = await startServer({ storage: 'memory' })
   const wire = openWire(server)
   const headers = { authorization: [`Bearer ${server.adminKey}`, `Bearer ${unknown()}`] }

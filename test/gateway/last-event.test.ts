@@ -1,4 +1,4 @@
-// What a watch is told that is cut because its token counts no more: a last event, as Kubernetes has it, where that can be said.
+// A watch whose token is no longer valid ends with an ERROR event, as in Kubernetes, if the stream allows it.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -35,7 +35,7 @@ function checkLast(text: string, before: string): void {
   assert.ok(text.startsWith(before) && text.endsWith('\n'), text)
   const { type, object } = JSON.parse(text.slice(before.length))
   assert.deepEqual([type, object.kind, object.code, object.reason], ['ERROR', 'Status', 401, 'Unauthorized'])
-  assert.equal(object.message, 'the token counts no more: left')
+  assert.equal(object.message, 'the token is no longer valid: left')
 }
 
 /** What a client has read, up to its end or the breaking off. */

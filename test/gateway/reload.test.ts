@@ -160,7 +160,7 @@ describe('a gateway whose files change', { timeout: 120_000, concurrency: true }
     await isStuck(gateway)
     assert.equal(await shownAt(gateway.url, 'h2'), before)
     await says(gateway, /tls: .*tls\.crt.* and .*tls\.key.* do not belong together/)
-    await says(gateway, /what was there before goes on/)
+    await says(gateway, /keeping the previous configuration/)
     const ready = await fetch(`${gateway.status}/readyz?verbose`)
     assert.equal(ready.status, 200, 'what was there before serves')
     assert.match(await ready.text(), /^\[\+\]config ok: .*cannot be used/m)
@@ -245,7 +245,7 @@ describe('a gateway whose files change', { timeout: 120_000, concurrency: true }
 
     gateway.write({ ...moved, issuer: { url: other.https, ca: 'service-ca.crt' } })
     await isStuck(gateway)
-    await says(gateway, /was not heard within .*certificate is not trusted/)
+    await says(gateway, /did not answer within .*certificate is not trusted/)
     assert.equal(await statusOf(gateway, old), 200)
     assert.equal(await next(), 'MODIFIED')
 

@@ -70,7 +70,7 @@ describe('platform gateway', () => {
       assert.equal(code, 2, stderr)
       for (const words of [
         /gateway\.yaml:1:\d+: listen must be HOST:PORT/,
-        /lisen is no known key/,
+        /lisen is not a known key/,
         /service\.keyFile: .*empty\.key is empty/,
         /issuer\.ca must be a text/,
         /tls: .*missing\.crt/,

@@ -120,7 +120,7 @@ describe('what a gateway tells', { timeout: 120_000 }, () => {
     gateway.write({ clusters: [half], issuer: { url: called, ca: 'service-ca.crt' } })
     await says(
       gateway,
-      /cannot be used; what was there before goes on: .*issuer\.url: the issuer at https:\/\/localhost:\d+ calls itself/,
+      /cannot be used, keeping the previous configuration: .*issuer\.url: the issuer at https:\/\/localhost:\d+ calls itself/,
     )
     await gateway.stop()
     const misled = await startGateway(service, { issuer: { url: called, ca: 'service-ca.crt' } })

@@ -1,4 +1,4 @@
-// Who are you, at the gateway: a direct-cluster token, checked here, or an access key, which the service is asked about. gateway.ts calls it.
+// Authenticates requests at the gateway: verifies direct-cluster tokens, and has access keys reviewed by the management API.
 
 import { hash } from 'node:crypto'
 import { ApiError, unauthorized, unavailable } from '../../api/errors.ts'
@@ -10,9 +10,9 @@ import type { Principal } from './principal.ts'
 import { keep, openReviews, type ReviewsOptions } from './token-review-cache.ts'
 
 export interface Credentials {
-  /** At once where it is known already. `checkGuess`: throws 429 where the service is not to be asked about a key that nobody knows here. Throws 401 for what does not count, 429 and 503 where the service cannot be asked. */
+  /** Returns at once if the credential is cached. `checkGuess` throws 429 if the address may not ask about an unknown key. Throws 401 for an invalid credential, 429 and 503 if the management API is unavailable. */
   principalOf(request: Request, checkGuess?: () => void): Principal | Promise<Principal>
-  /** Whether those that are believed now have judged them: otherwise they are judged anew. */
+  /** Whether the current issuer and management API verified the principal. Otherwise it must be verified again. */
   isCurrent(principal: Principal): boolean
   readonly known: number
 }
@@ -20,7 +20,7 @@ export interface Credentials {
 export type CredentialsOptions = ReviewsOptions & {
   readonly issuer: () => string
   readonly keySet: Pick<KeySet, 'keyOf' | 'losses'>
-  /** What questions about access keys are counted under. */
+  /** The key that reviews of access keys are counted under. */
   readonly addressOf: (request: Request) => string
 }
 
@@ -34,7 +34,7 @@ export function openCredentials(options: CredentialsOptions): Credentials {
     const from = issuer()
     const checks = { issuer: from, audience: gatewayAudience, keyOf: keySet.keyOf, now }
     const claims = await verifyToken(token, checks).catch(error => {
-      // It was looked for among keys that are asked for no more: those of now may have it.
+      // The lookup used a key set that was replaced meanwhile; the current one may contain the key.
       if (keySet.losses === losses || isAgain) throw error
       return undefined
     })

@@ -14,8 +14,7 @@ export function bearerOf({ headers, rawHeaders, httpVersionMajor }: Request): st
     throw unauthorized(
       'no token was sent: send Authorization: Bearer <TOKEN>, with a direct-cluster token or an access key',
     )
-  if (isDoubled(rawHeaders))
-    throw unauthorized('more than one Authorization header: which of them counts is not guessed')
+  if (isDoubled(rawHeaders)) throw unauthorized('request has more than one Authorization header')
   const secret = secretIn(authorization)
   if (secret === undefined || authorization.length > longest)
     throw unauthorized(
@@ -36,7 +35,7 @@ export const headTooLarge = unauthorized(
   'the headers of the request are larger than 16 KiB, so that no token was read: one of ours is shorter than that',
 )
 
-/** Whether it is to be read as a token; access keys look otherwise. */
+/** Whether the credential has the form of a token; access keys look different. */
 export const isToken = (secret: string): boolean => secret.startsWith('eyJ') || secret.split('.').length === 3
 
 function sizeOf(rawHeaders: readonly string[]): number {

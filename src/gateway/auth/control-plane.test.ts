@@ -1,4 +1,4 @@
-// What a gateway of its own hears from the service: no more of it than it would take.
+// The answers of the management API that a standalone gateway accepts: their size is limited.
 
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'

@@ -1,4 +1,4 @@
-// What a gateway of its own asks the service: its keys, its revocations, whose access key that is; and what it tells: which were used.
+// The client of a standalone gateway for the management API: signing keys, revocations, reviews of access keys, usage reports.
 
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -21,13 +21,13 @@ export type Service = {
   readonly url: string
   readonly resources: Resources
   readonly fetchKeys: () => Promise<Json>
-  /** What the issuer says of itself. */
+  /** The issuer's OpenID metadata. */
   readonly fetchMetadata: () => Promise<Json>
   readonly review: Review
-  /** What the service says of the gateway's own key. Rejects as the service answers. */
+  /** A review of the gateway's own key. Rejects with the error of the management API. */
   readonly reviewSelf: () => ReturnType<Review>
   readonly report: ReportsOptions['send']
-  /** Where it is a refusal of the gateway's own key, it says so, and where that is. */
+  /** Adds the file of the gateway's own key to an error about that key. */
   readonly ofOwnKey: (error: unknown) => unknown
   close(): void
 }
@@ -42,7 +42,7 @@ const pathsOf = ({ issuer = {}, service = {} }: GatewayConfig, file: string) => 
   return { issuerCa: at(issuer.ca), serviceCa: at(service.ca ?? issuer.ca), keyFile: at(service.keyFile) }
 }
 
-/** What is wrong with the files that are named for it. */
+/** Problems with the configured files. */
 export function checkServiceFiles(config: GatewayConfig, file: string): string[] {
   const { issuerCa, serviceCa, keyFile } = pathsOf(config, file)
   return [
@@ -159,7 +159,7 @@ async function create(resources: Resources, key: string): Promise<JsonObject> {
     const why = isUnauthorized(error)
       ? `it does not take the gateway's own: its operator has to look after that`
       : (error as Error).message
-    throw unavailable(`the service could not be asked about the access key: ${why}`)
+    throw unavailable(`the management API cannot review the access key: ${why}`)
   }
 }
 

@@ -1,4 +1,4 @@
-// The issuer's keys, kept while it is away and fetched again when an unknown one is asked for, but not too often.
+// The issuer's keys: kept while it is unreachable, and fetched again for an unknown key id, but not too often.
 
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
@@ -54,7 +54,7 @@ test('many unknown keys are one question, and no more than one in a while', asyn
   set.stop()
 })
 
-test('while the issuer is away, or answers nonsense, what is known stays', async () => {
+test('the known keys stay while the issuer is unreachable or sends an invalid answer', async () => {
   let answer: () => Json = () => ({ keys: [jwk('a')] })
   const { set, failures } = open(() => answer())
   await set.ready
@@ -74,7 +74,7 @@ test('while the issuer is away, or answers nonsense, what is known stays', async
   set.stop()
 })
 
-test('another key with the id of one before is a key that is gone; the same one said anew is not', async () => {
+test('a different key with a known id replaces it; the same key sent again does not', async () => {
   const [one, other] = [jwk('a'), jwk('a')]
   let keys = [one]
   const { set } = open(() => ({ keys: keys.map(key => ({ ...key })) }))
@@ -103,7 +103,7 @@ test('keys of other kinds, for other things, or with a private half are passed o
   set.stop()
 })
 
-test('what was asked before the end fails unheard: another one has its place by then', async () => {
+test('a failure after the stop is ignored, because another key set is in use by then', async () => {
   const asked = Promise.withResolvers<void>()
   const answer = Promise.withResolvers<Json>()
   const failures: unknown[] = []

@@ -1,4 +1,4 @@
-// The issuer's public keys: fetched, kept, refreshed, and kept on when the issuer is away. credentials.ts asks for keys by their id.
+// The issuer's public keys: fetched, refreshed, and kept while the issuer is unreachable.
 
 import type { CryptoKey, JWK } from 'jose'
 import { importJWK } from 'jose/key/import'
@@ -13,7 +13,7 @@ export interface KeySet {
   readonly losses: number
   /** Milliseconds since it was last fetched; infinite before that. */
   age(): number
-  /** Nothing is asked any more, nor complained about. */
+  /** Ends all fetching and logging. */
   stop(): void
 }
 
@@ -81,7 +81,7 @@ export function openKeySet({ fetch, now, failed, heard, every = 300_000, atMostE
     async keyOf(id) {
       const known = keys.get(id)
       if (known) return known.key
-      // What was asked before may be answered without a key that is newer than the question.
+      // An earlier fetch may return a key set that is older than the requested key.
       if (isAsked) await asking
       if (!keys.has(id)) await refresh()
       return keys.get(id)?.key

@@ -1,4 +1,4 @@
-// Who is behind a request at the gateway: what a token or a review of an access key said, and for how long that counts.
+// The authenticated identity of a gateway request, from a token or from a review of an access key, and its expiry.
 
 import type { Caller } from '../../api/caller.ts'
 import { type ApiError, unauthorized } from '../../api/errors.ts'
@@ -7,20 +7,20 @@ export type Principal = {
   /** With the scope of the token or key. */
   readonly caller: Caller
   readonly keyUid: string
-  /** Whose word it is: the issuer of the token, or the service that was asked about the key. */
+  /** The issuer of the token, or the management API that reviewed the key. */
   readonly from: string
-  /** Which keys of the issuer it was verified with, or which way to the service it was asked about. With others it is judged anew. */
+  /** The generation of the issuer's keys, or of the connection to the management API. After a change, the identity is verified again. */
   readonly generation: number
   /** Of a token; a key has none. */
   readonly jti: string | undefined
-  /** Of a token: the second it was made in. Of a key: its place in the order of revocations when it was asked about. */
+  /** For a token: when it was issued, in seconds. For a key: the number of the last revocation at the time of its review. */
   readonly issued: number
-  /** Milliseconds: when it counts no more. Open streams end then, too. */
+  /** Milliseconds: when it expires. Open streams end then, too. */
   readonly expires: number
 }
 
 /** `why`: where somebody said. */
 export function countsNoMore({ jti }: Principal, why?: string): ApiError {
   const what = jti === undefined ? 'access key' : 'token'
-  return unauthorized(`the ${what} counts no more${why === undefined ? '' : `: ${why}`}`)
+  return unauthorized(`the ${what} is no longer valid${why === undefined ? '' : `: ${why}`}`)
 }

@@ -9,19 +9,19 @@ import type { Principal } from './principal.ts'
 export interface Revocations {
   /** Resolves once the first list is in. */
   readonly ready: Promise<void>
-  /** Why somebody's token or key counts no more; undefined: it does. */
+  /** Why a token or key is no longer valid; undefined: it is valid. */
   whyNot(principal: Principal): string | undefined
   /**
-   * Grows with every revocation, once it was told of. Whoever is asked about now is judged by those that come later: the
-   * service knew the others. Two machines' clocks have no part in it.
+   * Grows with every received revocation. Only revocations that arrive later affect a key that is reviewed now, because the
+   * management API knew the earlier ones. This needs no synchronised clocks.
    */
   readonly order: number
   /** The places in that order, for one that takes over. */
   readonly places: Places
-  /** Forgets the places of what is not there (any more): another one with the same places had heard of it, and has stopped. */
+  /** Forgets the numbers of deleted revocations. Call it after a replaced feed with the same numbers has stopped. */
   forget(): void
   readonly size: number
-  /** Milliseconds since the service was last heard; infinite before the first list. */
+  /** Milliseconds since the last contact with the management API; infinite before the first list. */
   age(): number
   stop(): void
 }
@@ -31,17 +31,17 @@ export type Places = { last: number; readonly known: Map<string, number> }
 
 export type RevocationsOptions = {
   readonly resources: Resources
-  /** TokenRevocation, which this room may not import. */
+  /** The kind TokenRevocation. */
   readonly kind: Kind
   readonly now: () => number
   /** Called after every change. */
   readonly changed: () => void
   readonly failed: (error: unknown) => void
-  /** Called whenever the service was heard. */
+  /** Called after every contact with the management API. */
   readonly heard?: () => void
-  /** In the service itself what is not heard has not happened. */
+  /** In the management API itself the feed is never behind. */
   readonly isNear?: boolean
-  /** Of one that it takes the place of: those known there keep theirs, and others come behind, so that principals are judged on. */
+  /** The feed that this one replaces: known revocations keep their numbers, new ones follow, so that principals stay comparable. */
   readonly places?: Places
 }
 
@@ -59,11 +59,11 @@ type Entry = {
   /** Seconds. */
   readonly notBefore: number
   readonly uid: string
-  /** Its place among all that were heard. */
+  /** Its number among all received revocations. */
   order: number
 }
 
-/** Of several about the same: the latest time counts for tokens, the one that was heard last for access keys. */
+/** Of several for the same subject, the latest time applies to tokens, and the last received one to access keys. */
 type About = {
   readonly forTokens: { readonly notBefore: number; readonly reason: string }
   readonly forKeys: { readonly order: number; readonly reason: string }
@@ -229,7 +229,7 @@ function read({ metadata, spec = {} }: Resource): Entry {
   }
 }
 
-/** Where nobody knows since when, all of them are meant. */
+/** Without a time, it applies to all of them. */
 function secondOf(time = ''): number {
   const second = Math.floor(Date.parse(time) / 1000)
   return Number.isNaN(second) ? Number.POSITIVE_INFINITY : second

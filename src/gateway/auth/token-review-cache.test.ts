@@ -1,4 +1,4 @@
-// What is remembered of access keys, and of those that are none.
+// The cache of access key reviews, for valid and for unknown keys.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -36,7 +36,7 @@ test('unknown keys are remembered for a while, only so many, and push out no key
   assert.equal(asked.length, 12_003)
 })
 
-test('a key is asked about anew once something was revoked, and when the service could not say', async () => {
+test('a key is reviewed again after a revocation, and after a failed review', async () => {
   let asked = 0
   let order = 0
   const reviews = openReviews({
@@ -69,7 +69,7 @@ test('what a service said, or was about to say, does not count once it is truste
   generation++
   answers[0]?.(ada)
   await turn()
-  assert.equal(answers.length, 2, 'it is asked again')
+  assert.equal(answers.length, 2, 'it is reviewed again')
   answers[1]?.(ada)
   assert.equal((await first).generation, 1)
   generation++
@@ -81,7 +81,7 @@ test('what a service said, or was about to say, does not count once it is truste
 
 const turn = () => new Promise(resolve => setImmediate(resolve))
 
-test('a key that has counted is asked about again while invented ones hold every place, and when the service was away', async () => {
+test('a previously valid key is reviewed while invented ones occupy every slot, and after the management API was unreachable', async () => {
   let time = 0
   let isAway = false
   const reviews = openReviews({
@@ -106,7 +106,7 @@ test('a key that has counted is asked about again while invented ones hold every
   assert.equal((await good()).keyUid, 'uid')
 })
 
-test('keys that have counted wait for a place, and one that counts no more is a stranger again', async () => {
+test('previously valid keys wait for a slot, and a key that becomes invalid is treated as unknown again', async () => {
   let time = 0
   let isSlow = false
   const answers: ((found: typeof ada | undefined) => void)[] = []

@@ -1,4 +1,4 @@
-// What the service says of access keys, kept for seconds: a question a key, and only so many at once. credentials.ts asks.
+// Caches reviews of access keys for seconds: one request per key, and a limited number at once.
 
 import type { Caller } from '../../api/caller.ts'
 import { ApiError, tooManyRequests } from '../../api/errors.ts'
@@ -7,7 +7,7 @@ import type { Principal } from './principal.ts'
 export interface Reviews {
   /** Rejects with UnknownAccessKey, 429 or 503. */
   of(key: string, digest: string, from: From): Promise<Principal>
-  /** Of those that are asked about now. */
+  /** Reviews in flight. */
   readonly generation: number
   readonly known: number
 }
@@ -15,11 +15,11 @@ export interface Reviews {
 export type From = {
   /** '' is not counted. */
   readonly address: string
-  /** Throws 429 where the service is not to be asked about a key from there that has not counted before. */
+  /** Throws 429 if this address may not ask about a key that was never valid here. */
   readonly checkGuess?: (() => void) | undefined
 }
 
-/** What the service says of an access key; undefined: it does not count. */
+/** The review of an access key; undefined: the key is invalid. */
 export type Review = (key: string) => Promise<ReviewedKey | undefined>
 export type ReviewedKey = {
   readonly caller: Caller
@@ -30,11 +30,11 @@ export type ReviewedKey = {
 
 export type ReviewsOptions = {
   readonly review: Review
-  /** What the service that is asked is called; default ''. What another one said does not count. */
+  /** The URL of the management API; default ''. Reviews of another one are not used. */
   readonly service?: () => string
-  /** Grows whenever another service is asked, or the same one is trusted otherwise; default 0. What was said before does not count. */
+  /** Grows with every change of the management API or of its CA; default 0. Earlier reviews are not used. */
   readonly generation?: () => number
-  /** Grows with every revocation that is heard. */
+  /** Grows with every received revocation. */
   readonly order: () => number
   readonly now: () => number
 }
@@ -51,7 +51,7 @@ type Kept = { readonly answer: Promise<Principal>; readonly generation: number; 
 const most = 10_000
 const keptFor = 10_000
 const refusedFor = 2_000
-/** Keys nobody knows that are asked about at the same time, in all and from one address. The next one is told to come again. */
+/** Concurrent reviews of unknown keys, in total and per address. Further ones get 429. */
 const atOnce = 64
 const atOnceFromOne = 16
 /** Keys that have counted before have as many places of their own, and wait for one: invented keys must not lock them out. */
@@ -113,7 +113,7 @@ export function openReviews(options: ReviewsOptions): Reviews {
   }
 }
 
-/** The oldest goes first; whoever still comes with it is asked about once more. */
+/** Evicts the oldest entry; its key is reviewed again when it is used. */
 export function keep<T>(map: Map<string, T>, digest: string, value: T): void {
   map.delete(digest)
   map.set(digest, value)
@@ -140,7 +140,7 @@ function openPlaces() {
   }
 }
 
-/** Whoever finds no place waits for one, in the order they came, but not for long. */
+/** Requests without a free slot wait in order, for a short time. */
 function openLine() {
   const line = new Set<() => void>()
   let taken = 0

@@ -1,4 +1,4 @@
-// Whom a gateway believes after a change of CA, keys or service: what others have judged is judged anew, whichever way the change goes.
+// Trust after a change of CA, keys or management API: credentials are verified again, also when the change is rolled back.
 
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
@@ -32,7 +32,7 @@ async function openService(t: TestContext) {
   return { url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`, authority }
 }
 
-test('another CA or key set of the same issuer is a new judgement, and so is the way back where it is not used', async t => {
+test('another CA or key set of the same issuer is a new generation, and so is the rollback', async t => {
   const { url, authority } = await openService(t)
   const directory = mkdtempSync(join(tmpdir(), 'platform-trust-'))
   const put = (name: string, text: string) => writeFileSync(join(directory, name), text)

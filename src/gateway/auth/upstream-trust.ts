@@ -1,4 +1,4 @@
-// Whom a gateway of its own believes: the issuer's keys and the service's revocations, and others in their place when the file names others.
+// The trust of a standalone gateway: the issuer's keys and the revocations of the management API. A changed configuration replaces them.
 
 import { setTimeout } from 'node:timers/promises'
 import { type Io, UsageError } from '../../host/command.ts'
@@ -16,13 +16,13 @@ export interface Trust {
   /** Those of now. */
   readonly issuer: () => string
   readonly service: () => Service
-  /** Grows with every change of them: what was judged before is judged anew. */
+  /** Grows with every change: earlier results are verified again. */
   readonly generation: () => number
-  /** Resolves once all of it was heard for the first time. */
+  /** Resolves after the first contact with all of them. */
   readonly ready: Promise<void>
   readonly keySet: Pick<KeySet, 'keyOf' | 'losses' | 'age'>
   readonly revocations: Pick<Revocations, 'whyNot' | 'order' | 'size' | 'age'>
-  /** Rejects where others were not heard in time. undefined: they are the same. */
+  /** Rejects if the new ones do not answer in time. undefined: nothing changed. */
   prepare(config: GatewayConfig): Promise<Change | undefined>
   stop(): void
   /** Ends its connections, at the very end. */
@@ -33,7 +33,7 @@ export type TrustOptions = {
   readonly file: string
   readonly io: Pick<Io, 'env' | 'now'>
   readonly failed: Complaints
-  /** Called when somebody may count no more. */
+  /** Called when credentials may have become invalid. */
   readonly changed: () => void
 }
 
@@ -45,7 +45,7 @@ type Held = {
   readonly revocations: Revocations
 }
 
-/** Until others than those of now must have been heard. */
+/** The time for new ones to answer. */
 const within = 10_000
 
 export function openTrust(first: GatewayConfig, { file, io, failed, changed }: TrustOptions): Trust {
@@ -126,7 +126,7 @@ export function openTrust(first: GatewayConfig, { file, io, failed, changed }: T
       }
       const next = open(config, told, held.revocations.places)
       const before = held
-      /** What the other has judged is judged anew. */
+      /** Results of the other generation are verified again. */
       const put = (one: Held) => {
         losses += held.keySet.losses + 1
         generation++
@@ -148,7 +148,7 @@ export function openTrust(first: GatewayConfig, { file, io, failed, changed }: T
         drop()
         const reason = why instanceof Error ? `: ${why.message}` : ''
         throw new UsageError([
-          `${file}: issuer, service: ${next.service.url} was not heard within ${within / 1000} s${reason}`,
+          `${file}: issuer, service: ${next.service.url} did not answer within ${within / 1000} s${reason}`,
         ])
       }
       const wrong = misnamed(config, await next.service.fetchMetadata().catch(() => undefined))
@@ -165,7 +165,7 @@ export function openTrust(first: GatewayConfig, { file, io, failed, changed }: T
           isReady()
           stop(before)
           held.revocations.forget()
-          // What it is being asked at this moment is still answered.
+          // Requests in flight still get their answer.
           left.add(before.service)
           void setTimeout(within, undefined, { ref: false }).then(() => leave(before.service))
           changed()
@@ -185,7 +185,7 @@ export function openTrust(first: GatewayConfig, { file, io, failed, changed }: T
 
 /** Whose word is not asked for any more cannot take it back either: so it does not count. */
 function issuerChanged({ issuer, service }: Held, { jti, from }: Principal): string | undefined {
-  if (jti === undefined) return from === service.url ? undefined : 'another service is asked about access keys now'
+  if (jti === undefined) return from === service.url ? undefined : 'another management API reviews access keys now'
   return from === issuer ? undefined : 'its issuer is not the one of this gateway any more'
 }
 

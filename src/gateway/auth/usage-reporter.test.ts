@@ -1,4 +1,4 @@
-// Uses of keys, told in batches: the newest of each, again when it failed, and what is left at the end.
+// Usage reports of keys: in batches, the newest use of each, retried after a failure and flushed at the end.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -6,7 +6,7 @@ import { openReports } from './usage-reporter.ts'
 
 type Uses = readonly { readonly uid: string; readonly time: number }[]
 
-test('a key that is used often is told once, with its newest use', async () => {
+test('a key that is used often is reported once, with its newest use', async () => {
   const told: Uses[] = []
   let time = 0
   const reports = openReports({ send: async uses => void told.push(uses), now: () => ++time, failed: () => {} })
@@ -21,7 +21,7 @@ test('a key that is used often is told once, with its newest use', async () => {
   ])
 })
 
-test('what could not be told is told the next time; many keys are told in several batches', async () => {
+test('a failed report is sent again with the next one; many keys take several batches', async () => {
   const told: Uses[] = []
   const failures: unknown[] = []
   let isAway = true
@@ -45,7 +45,7 @@ test('what could not be told is told the next time; many keys are told in severa
   assert.ok(told.every(uses => uses.length <= 500))
 })
 
-test('a service that does not answer holds up the end for a moment only; how much was not told is known', async () => {
+test('an unreachable management API delays the end only briefly, and the number of unreported keys is known', async () => {
   const never = new Promise<void>(() => {})
   const reports = openReports({
     send: () => never,

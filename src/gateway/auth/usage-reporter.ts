@@ -1,10 +1,10 @@
-// When keys were last used here, told to the service in batches: a use a key, however often it came (D19). gateway.ts notes them.
+// Reports the last use of keys to the management API, in batches, one time per key (D19).
 
 import { setTimeout } from 'node:timers/promises'
 
 export interface Reports {
   used(keyUid: string): void
-  /** Tells what is not told yet, as far as that goes in a moment, and stops. Answers how many keys are left. */
+  /** Sends pending reports within a short time, and stops. Returns how many keys were not reported. */
   close(): Promise<number>
 }
 
@@ -18,7 +18,7 @@ export type ReportsOptions = {
 }
 
 const atOnce = 500
-/** While the service is away the newest use of so many keys is remembered. */
+/** The number of keys to remember while the management API is unreachable. */
 const most = 10_000
 
 export function openReports(options: ReportsOptions): Reports {
@@ -32,7 +32,7 @@ export function openReports(options: ReportsOptions): Reports {
     try {
       await send(batch)
     } catch (error) {
-      return failed(error) // they are still there, and told the next time
+      return failed(error) // they stay queued for the next report
     }
     for (const { uid, time } of batch) if (uses.get(uid) === time) uses.delete(uid)
     if (batch.length === atOnce) await tell()
@@ -47,7 +47,7 @@ export function openReports(options: ReportsOptions): Reports {
     },
     async close() {
       clearInterval(timer)
-      // A service that is away would be waited for, question by question, for longer than whoever ends the program waits.
+      // Waiting for an unreachable management API, request by request, would take longer than a supervisor waits.
       const end = new AbortController()
       const late = setTimeout(closeWithin, undefined, { signal: end.signal }).catch(() => {})
       await Promise.race([telling.then(tell), late])

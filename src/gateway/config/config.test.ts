@@ -35,9 +35,9 @@ timeouts: {connect: 0, answer: soon}
       '1:1 issuer is missing',
       '1:1 service is missing',
       '1:13 apiVersion must be config.platform.sh/v1',
-      '3:1 lisen is no known key; did you mean listen?',
+      '3:1 lisen is not a known key; did you mean listen?',
       '5:11 clusters[0].name must be a text',
-      '6:5 clusters[0].kubeconfg is no known key; did you mean kubeconfig?',
+      '6:5 clusters[0].kubeconfg is not a known key; did you mean kubeconfig?',
       '7:9 spaces must be a list',
       '8:21 timeouts.connect must be at least 1',
       '8:32 timeouts.answer must be a whole number',
@@ -79,7 +79,7 @@ spaces: [{name: s, project: web, cluster: prd, namespace: a}]
   assert.equal(messages.length, 12)
 })
 
-test('what is of the wrong shape hides nothing of what the rest means, and is not judged itself', () => {
+test('a part of the wrong type does not hide problems of the rest, and is not checked further', () => {
   const problems = load(`${whole.replace('127.0.0.1:8444', 'here').replace('{keyFile: agent.key}', '{keyFile: 7}')}
 limts: {}
 limits: {share: 101, reads: many}
@@ -98,7 +98,7 @@ spaces:
     [
       '3 listen must be HOST:PORT',
       '6 service.keyFile must be a text',
-      '8 limts is no known key; did you mean limits?',
+      '8 limts is not a known key; did you mean limits?',
       '9 limits.share must be a percentage from 1 to 100',
       '9 limits.reads must be a whole number',
       '11 clusters[0] must be a map of keys and values',

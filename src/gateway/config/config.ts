@@ -7,7 +7,7 @@ import { type At, type ConfigText, ConfigTextError, type Problem, readConfigText
 import { checkRules, type Finding, type WithGaps } from './rules.ts'
 import { aloneSchema, type GatewayConfig, insideSchema } from './schema.ts'
 
-/** Where there are problems, `config` is what is of the right shape. */
+/** With problems, `config` contains the parts of the right type. */
 export type LoadedConfig = { readonly config: GatewayConfig; readonly problems: readonly Problem[] }
 
 /** `alone`: a gateway of its own; otherwise one that `platform serve` serves, which has its own listener, issuer and log. */
@@ -25,7 +25,7 @@ export function loadGatewayConfig(bytes: Uint8Array, alone: boolean): LoadedConf
     for (const [index, one] of findings.entries())
       if (one.key && one.at.length === 1 && Object.hasOwn((aloneSchema as Schema).properties ?? {}, String(one.at[0])))
         findings[index] = { ...one, message: `${one.at[0]} is for a gateway of its own; here the service has it` }
-  // The rules read what the shape promises; what depends on something of the wrong shape is not judged.
+  // The rules rely on the types; a rule that depends on a part of the wrong type is skipped.
   const isDoubtful = ({ at }: Finding) => findings.some(one => !one.missing && isWithin(one.at, at))
   findings.push(...checkRules((sound ?? {}) as WithGaps).filter(one => !isDoubtful(one)))
   const config = withoutGaps(sound ?? {}) as GatewayConfig
@@ -45,7 +45,7 @@ const expected: { readonly [type: string]: string } = {
 
 type Shaping = { readonly schema: Schema; readonly at: At; readonly findings: Finding[] }
 
-/** What of it is of the right shape; undefined: it is not. A list keeps the places of its items. */
+/** The part of the right type; undefined: none. A list keeps the indexes of its items. */
 function soundOf(value: Json, { schema, at, findings }: Shaping): unknown {
   const { type = '', minimum } = schema
   const name = nameOf(at)
@@ -71,7 +71,7 @@ function soundMembers(value: JsonObject, { schema, at, findings }: Shaping): obj
     if (inside) sound[key] = soundOf(member, { schema: inside, at: [...at, key], findings })
     else {
       const known = Object.keys(properties)
-      const message = `${nameOf([...at, key])} is no known key${didYouMean(key, known)} (known: ${known.join(', ')})`
+      const message = `${nameOf([...at, key])} is not a known key${didYouMean(key, known)} (known: ${known.join(', ')})`
       findings.push({ at: [...at, key], key: true, message })
     }
   }

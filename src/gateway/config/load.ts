@@ -1,4 +1,4 @@
-// From a gateway.yaml to what the gateway works with: reads the file and the kubeconfigs it names, and again when they change.
+// Loads a gateway.yaml and the kubeconfigs that it names, and loads them again when they change.
 
 import { readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
@@ -61,7 +61,7 @@ export function openSetupLoader(file: string, alone: boolean, world: World): Set
   }
 }
 
-/** What a file says that has to be looked at when it changes. */
+/** The content of a file that is watched for changes. */
 function namedIn({
   clusters = [],
   virtualClusters = [],
@@ -84,7 +84,7 @@ function read(file: string): Uint8Array {
   }
 }
 
-/** What is wrong behind it is told nonetheless. */
+/** Problems in the rest are still reported. */
 const nameless = '(without a name)'
 
 type Opened = {
@@ -102,7 +102,7 @@ function open(config: GatewayConfig, { file, world, before }: Opening): Opened {
   const accesses = new Map<string, Access>()
   const put = (place: Route['place'], reached: ReachedBy) => {
     const name = placeName(place)
-    if (!reached.kubeconfig && !reached.inCluster) return // told already
+    if (!reached.kubeconfig && !reached.inCluster) return // reported already
     try {
       const access = accessOf(reached, file, world)
       accesses.set(name, access)

@@ -1,4 +1,4 @@
-// What `platform gateway --check` asks: the issuer whether it is one, the service and the clusters whether they take the gateway's credentials. gateway-check.ts calls it.
+// The network checks of `platform gateway --check`: the issuer, the management API and the clusters, with the gateway's credentials.
 
 import { dirname, resolve } from 'node:path'
 import type { Scope } from '../../api/caller.ts'
@@ -14,7 +14,7 @@ import type { Service } from '../auth/control-plane.ts'
 import { isAboutCertificates } from '../proxy/backend.ts'
 import type { GatewayConfig } from './schema.ts'
 
-/** `away`: whoever cannot be reached now, and may be later. */
+/** `away`: targets that are unreachable now. */
 export type Told = { readonly problems: string[]; readonly warnings: string[]; readonly away: string[] }
 type About = { readonly config: GatewayConfig; readonly file: string }
 type Failure = Error & { readonly cause?: unknown }
@@ -34,7 +34,7 @@ export async function askIssuer(service: Service, { config, file }: About, { pro
     problems.push(`${file}: issuer.keySet: the issuer answers no keys: none of its tokens would count`)
 }
 
-/** What is wrong with the name of an issuer that says this of itself; undefined: nothing, or it said nothing. */
+/** The problem if the issuer's metadata has another issuer name; undefined: none, or no metadata. */
 export function misnamed({ issuer }: GatewayConfig, metadata: Json | undefined): string | undefined {
   if (metadata === undefined) return undefined
   const named = isObject(metadata) ? metadata['issuer'] : undefined
@@ -96,7 +96,7 @@ const extra = (name: string) => ({
   ...{ verb: 'impersonate', group: 'authentication.k8s.io' },
   ...{ resource: 'userextras', subresource: `authentication.platform.sh/${name}` },
 })
-/** What a request is presented with: headers.ts. */
+/** The permissions that forwarding needs. */
 const presents = [
   { verb: 'impersonate', resource: 'users' },
   { verb: 'impersonate', resource: 'groups' },

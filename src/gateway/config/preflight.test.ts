@@ -1,4 +1,4 @@
-// What is found wrong with an audit log before it is opened, and that looking changes nothing.
+// Checks of an audit log before it is opened; the check changes nothing.
 
 import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -14,7 +14,7 @@ function open(t: TestContext) {
   const world = { env: {}, now: Date.now } as Parameters<typeof checkFiles>[1]
   return {
     at: (name: string) => join(directory, name),
-    /** What is said of the audit log; the rest of the file is left out. */
+    /** The problems of the audit log only. */
     async problems(log: string): Promise<string[]> {
       writeFileSync(
         file,
@@ -27,7 +27,7 @@ function open(t: TestContext) {
   }
 }
 
-test('an audit log that cannot be opened is told, with its setting and its file', async t => {
+test('an audit log that cannot be opened is reported with its setting and file', async t => {
   const { at, problems } = open(t)
   mkdirSync(at('directory'))
   writeFileSync(at('plain'), '')

@@ -1,4 +1,4 @@
-// Everything that is wrong with a gateway's files, at once; and for `platform gateway --check` what issuer, service and clusters say to what is in them.
+// Checks all files of a gateway, and for `platform gateway --check` also the issuer, the management API and the clusters.
 
 import { readFileSync } from 'node:fs'
 import type { Logger } from 'pino'
@@ -23,7 +23,7 @@ export async function checkGateway(file: string, io: Io): Promise<number> {
   return told.away.length ? 1 : 0
 }
 
-/** What those say whom it will talk to. */
+/** The results of the network checks. */
 async function askAround({ config, accesses }: LoadedSetup, { file, io }: Ways, told: Told): Promise<void> {
   const service = openService(config, file, io)
   await Promise.all([
@@ -34,7 +34,7 @@ async function askAround({ config, accesses }: LoadedSetup, { file, io }: Ways, 
   service.close()
 }
 
-/** What `--check` would tell of them, for one that runs: of most of it clients would hear, and its operator not. */
+/** Logs the results of `--check` at startup: otherwise clients would see most problems first. */
 export async function logPreflight(file: string, io: Io, log: Pick<Logger, 'warn' | 'error'>): Promise<void> {
   const told: Told = { problems: [], warnings: [], away: [] }
   try {
@@ -74,7 +74,7 @@ async function lookAtFiles(file: string, io: Io): Promise<Looked> {
   return { problems: [...new Set(problems)], setup }
 }
 
-/** What of it can be read; what is wrong with it was told already. */
+/** The readable part; problems were reported already. */
 function configIn(file: string): GatewayConfig {
   try {
     return loadGatewayConfig(readFileSync(file), true).config

@@ -1,15 +1,15 @@
-// What takes the place of something while a gateway runs: made ready beside it, and used all at once or not at all. gateway-reload.ts uses it.
+// A configuration change in two phases: prepare everything, then use all of it or none.
 
 import { UsageError } from '../../host/command.ts'
 import type { GatewayConfig } from './schema.ts'
 
 /** Something that stands ready beside what it takes the place of. */
 export type Change = {
-  /** Puts it there. What was there before is kept until `done`. */
+  /** Activates the prepared part. The previous one is kept until `done`. */
   readonly use: () => void
-  /** It, or something else of the same file, cannot be used: it is let go, and what was there before is there again. */
+  /** Drops the prepared part and restores the previous one, because a part of the configuration is unusable. */
   readonly drop: () => void
-  /** All of the file is used: what was there before is let go. */
+  /** The whole configuration is active: releases the previous part. */
   readonly done: () => void
 }
 
@@ -61,7 +61,7 @@ function asOne(changes: readonly Change[]): Change {
   }
 }
 
-/** Whatever comes of the others; the first failure is told afterwards. */
+/** Runs all of them; the first failure is thrown afterwards. */
 function each(works: readonly (() => void)[]): void {
   const failures: unknown[] = []
   for (const work of works)

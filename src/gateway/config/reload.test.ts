@@ -99,18 +99,23 @@ test('the file that has changed is named, and until it is used the gateway does 
   put('one', 'nothing')
   put('two', kubeconfigOf('https://another.test'))
   await seconds(4)
-  assert.match(says() ?? '', /^files have changed and cannot be used, for \d+ s/)
+  assert.match(says() ?? '', /^changed files are unusable since \d+ s/)
   put('one', kubeconfigOf('https://other.test'))
   write(clusters('one', 'two'))
   await seconds(4)
   assert.equal(says(), 'as the file says')
   const [first, second, third] = told
   assert.deepEqual([first, told.length], [`${one} has changed and is used from now on`, 3])
-  assert.ok(second?.startsWith(`${one}, ${join(dirname(file), 'two')} have changed and cannot be used;`), second)
+  assert.ok(
+    second?.startsWith(
+      `${one}, ${join(dirname(file), 'two')} have changed and cannot be used, keeping the previous configuration:`,
+    ),
+    second,
+  )
   assert.equal(third, `${file}, ${one}, ${join(dirname(file), 'two')} have changed and are used from now on`)
 })
 
-test('a CA that is made while a file is taken in use is no change of it', async t => {
+test('a CA that is created while a configuration is activated is not a change of it', async t => {
   const { setup, file, write, follow, seconds } = open(t, alone, true)
   const certificates = openCertificates(setup.config, file, Date.now)
   t.after(certificates.stop)
@@ -123,7 +128,7 @@ test('a CA that is made while a file is taken in use is no change of it', async 
 const shown = (certificates: ReturnType<typeof openCertificates>) =>
   new X509Certificate(certificates.view().current.certificate).fingerprint256
 
-test('something that fails at the very moment of its use leaves everything as it was, and is told', async t => {
+test('a failure during activation leaves everything as it was, and is reported', async t => {
   const { setup, file, told, put, write, follow, seconds } = open(t, alone, true)
   const certificates = openCertificates(setup.config, file, Date.now)
   t.after(certificates.stop)
@@ -149,11 +154,11 @@ test('something that fails at the very moment of its use leaves everything as it
   write({ ...wanted, ...clusters('one') })
   await seconds(3)
   assert.equal(shown(certificates), before)
-  assert.equal(followed.at(-1), before, 'who follows it was told so')
+  assert.equal(followed.at(-1), before, 'followers received it')
   assert.equal(setup.current(), places)
   assert.deepEqual([setup.config.clusters, setup.config.tls], [undefined, alone.tls])
   assert.deepEqual([setup.reloads.used, setup.reloads.failed, counted.dropped], [0, 1, 1])
-  assert.match(told.join('\n'), /what was there before goes on: no room/)
+  assert.match(told.join('\n'), /keeping the previous configuration: no room/)
   isBroken = false
   write({ ...wanted, ...clusters('one', 'two') })
   await seconds(3)
@@ -187,7 +192,7 @@ test('a certificate that is renewed is shown though the file that names it is br
   assert.notEqual(setup.reloads.failingSince, undefined, 'the file still cannot be used')
 })
 
-test('a certificate in use that cannot be renewed is told once, though the file that names it says nothing of it', async t => {
+test('a certificate that cannot be renewed is reported once, even if the configuration did not change', async t => {
   const { setup, file, told, put, follow, seconds } = open(t, { ...alone, ...clusters('one') }, true)
   const certificates = openCertificates(setup.config, file, Date.now)
   t.after(certificates.stop)

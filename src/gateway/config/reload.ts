@@ -1,4 +1,4 @@
-// Keeps a gateway as its files say: files that cannot be used change nothing, and that is said and shown. gateway.ts and gateway-inside.ts start it.
+// Reloads the configuration of a gateway when its files change. An invalid configuration changes nothing and is reported.
 
 import { statSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
@@ -20,7 +20,7 @@ export type Following = {
 }
 
 export type FollowedSetup = {
-  /** What is used now. */
+  /** The active configuration. */
   readonly config: GatewayConfig
   readonly current: () => Setup
   readonly reloads: Reloads
@@ -39,7 +39,7 @@ export type Reloads = {
 }
 
 const lookEvery = 1000
-/** What failed is tried again by itself: an issuer may have been away, or a file be there by now that nobody looks at, such as a key's. */
+/** A failed reload is retried: an issuer may have been unreachable, or an unwatched file such as a key may exist by now. */
 const again = 10_000
 
 /** Throws UsageError where the files cannot be used now. */
@@ -95,7 +95,7 @@ export function openSetup(loader: SetupLoader, now: () => number): FollowedSetup
       tryAgain = performance.now() + again
       const why = error instanceof UsageError ? error.problems.join('; ') : (error as Error).message
       if (why !== told)
-        following.error(`${which} ${have} changed and cannot be used; what was there before goes on: ${why}`)
+        following.error(`${which} ${have} changed and cannot be used, keeping the previous configuration: ${why}`)
       told = why
       await renew(following)
     }
@@ -116,19 +116,19 @@ export function openSetup(loader: SetupLoader, now: () => number): FollowedSetup
     }
   }
 
-  /** What the file itself was told of is the same. */
+  /** The last reported problem is the same. */
   const tellOf = (following: Following, problems: readonly string[]) => {
     const news = problems.filter(one => !told.includes(one)).join('; ')
     if (news && news !== toldBefore && !stopped) following.error(`files that it named before cannot be used: ${news}`)
     toldBefore = news
   }
 
-  /** What is used is used, whatever comes of that. */
+  /** An activated configuration stays active, whatever follows. */
   const leave = (following: Following, work: () => void) => {
     try {
       work()
     } catch (error) {
-      following.error(`what was there before could not be let go of: ${(error as Error).message}`)
+      following.error(`cannot release the previous configuration: ${(error as Error).message}`)
     }
   }
 
@@ -136,7 +136,7 @@ export function openSetup(loader: SetupLoader, now: () => number): FollowedSetup
     if (isBusy) return
     const stamps = stampsOf(files)
     if (isDeepStrictEqual(stamps, seen) && performance.now() < tryAgain) return
-    // What is still being written is left alone until it rests.
+    // A file that is still being written is read after it stops changing.
     if (!isDeepStrictEqual(stamps, resting)) {
       resting = stamps
       return
@@ -176,7 +176,7 @@ const stampsOf = (files: readonly string[]): Stamps => new Map(files.map(file =>
 const changedSince = (stamps: Stamps): string[] =>
   [...stamps].filter(([file, stamp]) => stampOf(file) !== stamp).map(([file]) => file)
 
-/** Of the files that are used. What was missing and did not matter was made meanwhile, such as a CA of its own: that is no change. */
+/** The state of the used files. An optional file that was created meanwhile, such as the gateway's own CA, is not a change. */
 const rested = (stamps: Stamps, files: readonly string[]): Stamps =>
   new Map(
     files

@@ -1,4 +1,4 @@
-// What a gateway.yaml must mean besides being well-formed: names once, spaces in clusters that are there, one way in. Pure.
+// The rules of a gateway.yaml beyond its schema: unique names, spaces in known clusters, one route to each. Pure.
 
 import { didYouMean } from '../../api/did-you-mean.ts'
 import { isPlaceName } from '../../api/names.ts'
@@ -18,7 +18,7 @@ const https = /^https:\/\/[^/?#\s]+(\/[^?#\s]*[^/?#\s])?$/
 
 type Gaps<List> = List extends readonly (infer One)[] ? readonly (One | undefined)[] : never
 
-/** A file some of which is of the wrong shape: that is left out, and what is undefined here was told already. */
+/** A configuration without its parts of the wrong type. Missing parts were reported already. */
 export type WithGaps = {
   readonly [key in keyof GatewayConfig]: key extends 'clusters' | 'virtualClusters' | 'spaces'
     ? Gaps<GatewayConfig[key]>
@@ -100,7 +100,7 @@ function checkReached({ kubeconfig, context, inCluster }: ReachedBy, at: At): Fi
   return context && !kubeconfig ? [{ at, message: `${where}.context belongs to a kubeconfig` }] : []
 }
 
-/** What begins with system: is a cluster's own (D33). */
+/** Names with the prefix system: belong to the cluster (D33). */
 function checkIdentity({ identity = {} }: WithGaps): Finding[] {
   return (['userPrefix', 'groupPrefix'] as const)
     .filter(field => !/^[\w:.@/-]*$/.test(identity[field] ?? '') || identity[field]?.startsWith('system:'))

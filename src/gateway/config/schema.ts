@@ -1,4 +1,4 @@
-// What a gateway.yaml may say, as a schema; config.ts holds files against it.
+// The schema of a gateway.yaml.
 
 import { flag, integer, list, oneOf, type Static, struct, text } from '../../api/schema.ts'
 
@@ -8,16 +8,16 @@ const reached = {
   inCluster: flag('Instead: the cluster that the gateway runs in, by its service account.'),
 }
 
-const cluster = struct('A connected cluster.', { name: text('What paths and scopes call it.'), ...reached }, ['name'])
+const cluster = struct('A connected cluster.', { name: text('The name in paths and scopes.'), ...reached }, ['name'])
 const virtualCluster = struct(
   'A virtual cluster of a project.',
-  { name: text('What paths and scopes call it.'), project: text('The project it belongs to.'), ...reached },
+  { name: text('The name in paths and scopes.'), project: text('The project it belongs to.'), ...reached },
   ['name', 'project'],
 )
 const space = struct(
   'A space of a project: a namespace of a cluster.',
   {
-    name: text('What paths and scopes call it.'),
+    name: text('The name in paths and scopes.'),
     project: text('The project it belongs to.'),
     cluster: text('One of clusters.'),
     namespace: text('The namespace there.'),
@@ -25,7 +25,7 @@ const space = struct(
   ['name', 'project', 'cluster', 'namespace'],
 )
 
-/** Where it is served by `platform serve`, that is all there is to say. */
+/** The settings of the embedded gateway. */
 const places = {
   apiVersion: oneOf(['config.platform.sh/v1'], 'Always this.'),
   kind: oneOf(['GatewayConfig'], 'Always this.'),
@@ -50,7 +50,7 @@ const alone = {
     {
       certificate: text('PEM file.'),
       key: text('PEM file.'),
-      directory: text('Instead: where ca.crt and ca.key are, which are made when missing.'),
+      directory: text('Instead: the directory of ca.crt and ca.key, which the gateway creates if they are missing.'),
       names: list(text(''), 'Names and addresses for the certificate of that CA; localhost is always among them.'),
     },
   ),
@@ -64,7 +64,7 @@ const alone = {
     ['url'],
   ),
   service: struct(
-    'How the service is asked about revocations and access keys.',
+    'The connection to the management API, for revocations and access keys.',
     {
       url: text('Default: that of the issuer.'),
       ca: text('Default: that of the issuer.'),
@@ -72,8 +72,8 @@ const alone = {
     },
     ['keyFile'],
   ),
-  revocations: struct('What happens without news of revocations.', {
-    serveWithout: integer('Seconds to go on; then every token is refused. Default 900.', { minimum: 120 }),
+  revocations: struct('Behaviour without contact to the revocation feed.', {
+    serveWithout: integer('Seconds to continue; then the gateway refuses every token. Default 900.', { minimum: 120 }),
   }),
   limits: struct('Requests under way at once; one more is answered 429.', {
     reads: integer('Default 400.', { minimum: 1 }),
