@@ -1,13 +1,14 @@
 // Who asks and may they: once for a request, and again for as long as a watch is open (D18, D27).
 
 import type { Caller } from '../api/caller.ts'
-import { type ApiError, type Cause, conflict, forbidden, forbiddenPath, notFound, unauthorized } from '../api/errors.ts'
+import { type ApiError, type Cause, conflict, forbidden, forbiddenPath, notFound } from '../api/errors.ts'
 import type { Kind, Question } from '../api/kind.ts'
 import type { Selection, TargetCheck } from '../api/resources.ts'
 import { type Authenticate, missingKey, UnknownKey } from '../auth/authn/authenticate.ts'
 import { impersonate, isImpersonating } from '../auth/authn/impersonate.ts'
 import type { Authorizer, Verdict } from '../auth/authz/authorize.ts'
 import type { Audit } from '../serving/audit.ts'
+import { rejectDuplicateAuthorization } from '../serving/duplicate-authorization.ts'
 import type { Exchange, Request } from '../serving/exchange.ts'
 import { checkGuess, type UnknownKeyLimiter } from '../serving/unknown-key-limiter.ts'
 import type { KindFinder } from './request-info.ts'
@@ -68,8 +69,7 @@ function standingOf(
 function holderOf({ authenticate, guard, audit }: Access, exchange: Exchange, question: Question): Caller | undefined {
   const { request } = exchange
   try {
-    if (isDoubled(request))
-      throw unauthorized('more than one Authorization header: which of them counts is not guessed')
+    rejectDuplicateAuthorization(request)
     return authenticate(request.headers.authorization, false, connectionOf(request))
   } catch (error) {
     exchange.trail = audit.begin(exchange, question, undefined)
@@ -87,15 +87,6 @@ const connectionOf = (request: Request): object =>
   request.httpVersionMajor < 2
     ? request.socket
     : ((request as unknown as { stream?: { session?: object } }).stream?.session ?? request)
-
-/** Node keeps the first of several; whoever stands in front may go by the last. */
-function isDoubled({ headers, rawHeaders }: Request): boolean {
-  if (headers.authorization === undefined) return false
-  let found = 0
-  for (let index = 0; index < rawHeaders.length; index += 2)
-    if (rawHeaders[index]?.length === 13 && rawHeaders[index]?.toLowerCase() === 'authorization') found++
-  return found > 1
-}
 
 /** Impersonation is never ignored: acting as oneself where somebody else was meant would be a privilege bug. */
 function actingAs({ authorizer }: Access, { request }: Exchange, caller: Caller | undefined): Caller | undefined {

@@ -30,6 +30,7 @@ import { insert, withoutStatus } from './create.ts'
 import { receive } from './decode.ts'
 import { checkMetadata, newMetadata } from './metadata.ts'
 import { isPlain } from './object-codec.ts'
+import { checkNameOnPath } from './request-path.ts'
 import { fieldsOfConfiguration, maySee, secretFields, writtenBy } from './secret-fields.ts'
 import { rewrite } from './update.ts'
 
@@ -144,12 +145,7 @@ function checkConfiguration(kind: Kind, ref: Ref, body: Json): Resource {
   if (!isObject(metadata)) throw badRequest('metadata must be an object')
   if (metadata.managedFields !== undefined && metadata.managedFields !== null)
     throw badRequest('metadata.managedFields must be nil')
-  if (metadata.name && metadata.name !== ref.name)
-    throw badRequest(
-      `the name of the object (${wordOf(metadata.name)}) does not match the name on the URL (${ref.name})`,
-    )
-  if (kind.namespaced && metadata.namespace && metadata.namespace !== ref.namespace)
-    throw badRequest('the namespace of the provided object does not match the namespace sent on the request')
+  checkNameOnPath(kind, ref, metadata)
   return {
     ...body,
     metadata: { ...metadata, name: ref.name, ...(ref.namespace ? { namespace: ref.namespace } : {}) },

@@ -13,6 +13,7 @@ import { type Context, keyOf, spaceOf } from './context.ts'
 import { receive } from './decode.ts'
 import { newMetadata } from './metadata.ts'
 import { encodeWrite, presentStored, visible } from './object-codec.ts'
+import { checkNamespaceOnPath } from './request-path.ts'
 import { translate } from './store-errors.ts'
 
 export async function create(
@@ -107,8 +108,7 @@ async function commitNew(ctx: Context, kind: Kind, key: Key, value: Value): Prom
 }
 
 function checkSent(kind: Kind, metadata: Metadata, namespace: string): void {
-  if (kind.namespaced && metadata.namespace && metadata.namespace !== namespace)
-    throw badRequest('the namespace of the provided object does not match the namespace sent on the request')
+  checkNamespaceOnPath(kind, namespace, metadata)
   if (metadata.resourceVersion) throw badRequest('resourceVersion should not be set on objects to be created')
 }
 

@@ -1,6 +1,6 @@
 // PUT of an object or its status, and the read-modify-write that update, patch, apply and delete share.
 
-import { ApiError, badRequest, conflict, invalidValue, notFound } from '../api/errors.ts'
+import { ApiError, conflict, invalidValue, notFound } from '../api/errors.ts'
 import type { FieldPath } from '../api/field-path.ts'
 import { withoutFields } from '../api/field-path.ts'
 import type { Kind, Tools } from '../api/kind.ts'
@@ -23,6 +23,7 @@ import { type Context, keyOf, refOf } from './context.ts'
 import { type Received, receive } from './decode.ts'
 import { nextMetadata } from './metadata.ts'
 import { carryOver, encodeWrite, load, present, presentStored, visible } from './object-codec.ts'
+import { checkNamedByPath } from './request-path.ts'
 import { maySee, secretFields, writtenBy } from './secret-fields.ts'
 import { isConflict, translate } from './store-errors.ts'
 
@@ -35,7 +36,7 @@ export async function update(
 ): Promise<Document> {
   const received = receive(kind, sent, options)
   const ref = refOf(kind, at)
-  checkPlace(kind, ref, received.object)
+  checkNamedByPath(kind, ref, received.object.metadata)
   const written = writtenBy(await secretFields(ctx, kind, ref, options), received.object as unknown as Json)
   const isFeedStale = !(await maySee(ctx, kind, ref, options))
   return rewrite(ctx, kind, ref, options, old => {
@@ -57,16 +58,6 @@ function versionMissing(kind: Kind, name: string): ApiError {
   return new ApiError(422, 'Invalid', `${kind.id} "${name}" is invalid: ${error.field}: ${error.message}`, {
     details: { name, group: kind.group, kind: kind.plural, causes: [error] },
   })
-}
-
-export function checkPlace(kind: Kind, ref: Ref, object: Resource): void {
-  const { name, namespace } = object.metadata
-  if (!name)
-    throw badRequest(`the name of the object (${ref.name} based on URL) was undeterminable: name must be provided`)
-  if (name !== ref.name)
-    throw badRequest(`the name of the object (${name}) does not match the name on the URL (${ref.name})`)
-  if (kind.namespaced && namespace && namespace !== ref.namespace)
-    throw badRequest('the namespace of the provided object does not match the namespace sent on the request')
 }
 
 /** Given the object as it is, what was asked for. Its resourceVersion, if set, is a precondition. May be asked again after a conflict. */
