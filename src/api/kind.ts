@@ -199,17 +199,17 @@ type Names = {
   readonly subresources: { readonly [name: string]: Subresource }
   /** Whether `/status` is served (D9). */
   readonly statusSubresource: boolean
-  /** Whether a create without a name gets a generated one with this prefix (D24). */
-  readonly nameless: string | undefined
-  /** Whether only its owner and administrators of the kind (verb *) may see and change an object, and others find it missing (D15). */
-  readonly personal: boolean
-  /** Whether a part of its collection would mislead: who may not read it whole is refused, and not shown what they may get (D27). */
-  readonly whole: boolean
-  /** Whether every grant is checked on every write, whatever changed, as Kubernetes checks roles and bindings (D60). */
+  /** A create without a name gets a generated name with this prefix (D24). */
+  readonly generateNamePrefix: string | undefined
+  /** Only the owner and administrators of the kind (verb *) see and change an object. Others get a 404 (D15). */
+  readonly ownerOnly: boolean
+  /** A partial list would mislead: callers who may not list all objects get a 403, not the objects they may get (D27). */
+  readonly allOrNothing: boolean
+  /** The gate checks every grant on every write, as Kubernetes does for roles and bindings (D60). */
   readonly checkedWhole: boolean
   /** How names are checked: as DNS subdomains, or as any segment of a path, as the RBAC kinds allow. */
   readonly nameRule: 'subdomain' | 'segment'
-  /** Whether it is remembered when somebody last read an object with its data (D35). */
+  /** The server records when somebody last read an object with its data (D35). */
   readonly keepsLastRead: boolean
   readonly stored: boolean
   readonly served: boolean
@@ -243,10 +243,10 @@ type Optional =
   | 'sealed'
   | 'statusSubresource'
   | 'subresources'
-  | 'nameless'
+  | 'generateNamePrefix'
   | 'nameRule'
-  | 'personal'
-  | 'whole'
+  | 'ownerOnly'
+  | 'allOrNothing'
   | 'checkedWhole'
   | 'keepsLastRead'
   | 'stored'
@@ -274,10 +274,10 @@ export function defineKind<S extends TSchema, T extends TSchema>(definition: Def
     sealed: [],
     statusSubresource: false,
     subresources: {},
-    nameless: undefined,
+    generateNamePrefix: undefined,
     nameRule: 'subdomain',
-    personal: false,
-    whole: false,
+    ownerOnly: false,
+    allOrNothing: false,
     checkedWhole: false,
     keepsLastRead: false,
     stored: true,

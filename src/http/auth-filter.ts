@@ -105,7 +105,7 @@ function refusal({ ownKey }: Access, caller: Caller, question: Question, { reaso
     return forbiddenPath(`User "${username}" cannot ${question.verb} path "${question.path}"${because}`, causes)
   const { group, resource, subresource, namespace, name = '' } = question.target
   const kind = find(group, 'v1', resource)
-  if (kind?.personal && name !== '') return notFound(kind, name)
+  if (kind?.ownerOnly && name !== '') return notFound(kind, name)
   const what = subresource ? `${resource}/${subresource}` : resource
   const where = namespace ? `in the namespace "${namespace}"` : 'at the cluster scope'
   const why = `User "${username}" cannot ${question.verb} resource "${what}" in API group "${group}" ${where}${because}`

@@ -118,10 +118,10 @@ export const OwnedAccessKey: KindOf<Key> = defineKind({
   sealed: secrets,
   join: joinActivity,
   subresources: { rotate: rotation(() => OwnedAccessKey) },
-  personal: true,
+  ownerOnly: true,
   rights: ownRights,
   readers: ownReaders,
-  nameless: 'key-',
+  generateNamePrefix: 'key-',
   columns: [
     {
       name: 'Owner',

@@ -23,7 +23,7 @@ export const SigningKey: Kind = defineKind({
   }),
   hidden: ['spec.privateKey'],
   sealed: ['spec.privateKey'],
-  nameless: 'signing-',
+  generateNamePrefix: 'signing-',
   verbs: ['create', 'delete', 'get', 'list', 'watch'],
   served: false,
   admit: async (next, old, tools) => {

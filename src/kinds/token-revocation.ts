@@ -32,9 +32,9 @@ export const TokenRevocation: Kind = defineKind({
   namespaced: false,
   description: 'TokenRevocation makes direct-cluster tokens invalid before they expire.',
   spec,
-  nameless: 'revoked-',
+  generateNamePrefix: 'revoked-',
   // A gateway that lost its right to it would take an empty list for nobody being revoked.
-  whole: true,
+  allOrNothing: true,
   verbs: ['create', 'get', 'list', 'watch'],
   columns: [
     { name: 'Reason', type: 'string', description: 'Why.', value: o => o.spec?.reason as string },

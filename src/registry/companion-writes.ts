@@ -129,7 +129,7 @@ function complete(ctx: Context, kind: Kind, object: JsonObject, there?: Resource
     return { ...object, ...head, metadata } as unknown as Resource
   }
   const uid = ctx.uuid()
-  const sent = { name: `${kind.nameless ?? ''}${uid}`, ...given }
+  const sent = { name: `${kind.generateNamePrefix ?? ''}${uid}`, ...given }
   const namespace = kind.namespaced ? (sent.namespace ?? '') : ''
   const metadata = newMetadata(sent, { namespace, uid, now: timestamp(ctx.now()) })
   return { ...object, ...head, metadata } as unknown as Resource

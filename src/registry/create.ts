@@ -33,7 +33,7 @@ export async function create(
     return documentOf(kind.answer ? await kind.answer(admitted.object, tools) : admitted.object)
   }
   const fresh = newMetadata(object.metadata, { namespace: space, uid: ctx.uuid(), now: timestamp(ctx.now()) })
-  const prefix = fresh.name ? undefined : (fresh.generateName ?? kind.nameless)
+  const prefix = fresh.name ? undefined : (fresh.generateName ?? kind.generateNamePrefix)
   if (prefix === undefined) {
     const next = withoutStatus({ ...object, metadata: fresh })
     return insert(ctx, kind, await complete(ctx, kind, { next, errors, tools, options }), tools.dryRun)
