@@ -4,6 +4,7 @@ import { shortDuration } from '../api/duration.ts'
 import { forbidden, invalid, invalidValue } from '../api/errors.ts'
 import type { Kind, Tools } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
+import { digest } from './digest.ts'
 
 type Spec = {
   readonly user?: string | undefined
@@ -63,7 +64,7 @@ export function checkLifetime(write: KeyWrite, isStronger: boolean): void {
 
 /** A secret that has expired stays expired, whoever asks (D18). */
 function refuseRevival({ kind, next, old, tools }: KeyWrite): void {
-  if (!old || hasNewSecret(next, old, tools) || !isLifetimeChanged(next, old)) return
+  if (!old || hasNewSecret(next, old) || !isLifetimeChanged(next, old)) return
   const end = tools.endOfKey(old.metadata.uid ?? '')
   if (end === undefined || end > tools.now()) return
   const { name = '' } = next.metadata
@@ -76,7 +77,7 @@ function refuseRevival({ kind, next, old, tools }: KeyWrite): void {
   ])
 }
 
-const hasNewSecret = ({ spec, status }: Key, old: Key, { digest }: KeyWrite['tools']): boolean =>
+const hasNewSecret = ({ spec, status }: Key, old: Key): boolean =>
   (spec?.key ? digest(spec.key) : status?.digest) !== old.status?.digest
 
 /** Where keys may not live for ever, one has to say how long. The server's own first key is exempt, its end is not. */

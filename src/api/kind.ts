@@ -1,21 +1,10 @@
-// What a kind is: one record of data and rules. kinds/*.ts make them, every other room reads them.
+// What a kind is: one record of data and pure rules. src/kinds defines them. Rules that need more are in admission.ts.
 
-import type { Caller, Scope } from './caller.ts'
+import type { Caller } from './caller.ts'
 import type { FieldError } from './errors.ts'
 import type { Grant } from './grant.ts'
-import type { Json, JsonObject, Ref, Resource } from './object.ts'
-import type {
-  BoundRules,
-  Explained,
-  Judgement,
-  Question,
-  Right,
-  RuleLike,
-  Rules,
-  Shared,
-  TeamPermissions,
-  Who,
-} from './permissions.ts'
+import type { JsonObject, Ref, Resource } from './object.ts'
+import type { BoundRules, Judgement, Question, Right, RuleLike, Shared, Who } from './permissions.ts'
 import type { Schema, Static, TSchema } from './schema.ts'
 
 export type { Question, Right, Who } from './permissions.ts'
@@ -36,12 +25,8 @@ export type Column = {
 export type Tools = {
   readonly caller: Caller
   readonly now: () => number
-  readonly random: (bytes: number) => Uint8Array
-  /** SHA-256, in hex. */
-  readonly digest: (text: string) => string
   /** The request path's own evaluator, asked for the caller. */
   readonly judge: (question: Question) => Promise<Judgement>
-  readonly rules: (namespace: string) => Promise<Rules>
   /** What of these rules the caller does not hold, and so may not give away, printed (D27). */
   readonly missing: (rules: readonly RuleLike[], namespace: string) => readonly string[]
   /** The rules of a role that is there. */
@@ -56,37 +41,13 @@ export type Tools = {
   readonly isWithinScope: (scope: unknown) => boolean
   /** Whether one scope is no wider than another (D25). */
   readonly isNoWider: (inner: unknown, outer: unknown) => boolean
-  /** Most seconds a direct-cluster token may live (D31). */
-  readonly maxTokenTTL: number
-  /** A direct-cluster token of the caller. `ttl` in seconds; `expires` in milliseconds, earlier where the key ends earlier. */
-  readonly sign: (wanted: {
-    readonly ttl: number
-    readonly scope: Scope | undefined
-  }) => Promise<{ readonly token: string; readonly expires: number }>
-  /** Makes a new key sign tokens from now on; answers its id. */
-  readonly newSigningKey: () => Promise<string>
-  /** A new pair of keys for signing, the private half as JSON. */
-  readonly keyPair: () => { readonly publicKey: JsonObject; readonly privateKey: string }
   readonly read: (kind: Kind, ref: Ref) => Promise<Resource | undefined>
-  /** Objects as they lie there, what is sealed still sealed. */
-  readonly list: (kind: Kind, selection: Selection) => Promise<readonly Resource[]>
-  /** Whom a bearer key belongs to; throws where it does not count (TokenReview). */
-  readonly authenticate: (key: string) => Caller | undefined
-  /** When a bearer key that counts ends, as far as is known, in milliseconds; undefined: never. */
-  readonly keyEnds: (key: string) => number | undefined
   /** The same of the very secret that the caller came with. */
   readonly ownKeyEnds: () => number | undefined
   /** When the current secret of a stored key ends, in milliseconds; undefined: there is no such key. */
   readonly endOfKey: (uid: string) => number | undefined
   /** The same question as `judge`, about somebody else. */
   readonly judgeOther: (who: Caller, question: Question) => Judgement
-  /** How an answer to a question comes about, for the caller or somebody else (D27). */
-  readonly explain: (question: Question, who: Caller) => Explained
-  readonly whoCan: (question: Question) => readonly string[]
-  /** Who is in a team and through what, and what the team may do and through which binding. */
-  readonly permissionsOf: (team: string) => TeamPermissions
-  /** Groups and teams of a user without a request at hand (D17). */
-  readonly callerNamed: (user: string) => Caller
   /** Whoever owns something, as they would come; undefined: nobody, or a team that is not there. */
   readonly callerOf: (owner: {
     readonly user?: string | undefined
@@ -97,25 +58,14 @@ export type Tools = {
   readonly teamUid: (name: string) => string | undefined
   /** The uid of a stored object. */
   readonly uidOf: (kind: Kind, ref: Ref) => string | undefined
-  /** The team that has a username already. */
-  readonly teamWithUsername: (username: string) => string | undefined
-  /** Takes the digest of a key for the object with this uid, until it is stored; undefined when another has it (D12). */
-  readonly takeDigest: (digest: string, uid: string) => (() => void) | undefined
-  /** Notes that these access keys were used elsewhere; answers how many of them are there. */
-  readonly touchKeys: (uses: readonly { readonly uid: string; readonly time: number }[]) => number
-  /** The namespaces in which anything is. */
-  readonly namespaces: () => readonly string[]
   /** Fields that the caller may not see and that this write sets, whatever to: dotted paths. */
   readonly written: readonly string[]
   readonly warn: (text: string) => void
   readonly dryRun: boolean
 }
 
-type Selection = { readonly namespace: string; readonly labelSelector: string }
-/** Fields that only the answer to this very write shows (D13). */
-export type Shown = (object: Resource) => Resource
-
-type Hooks<O extends Resource> = {
+/** Pure functions of the object and the caller. */
+type PureRules<O extends Resource> = {
   /** Rights that come from the object itself, such as its owner's. Pure. */
   readonly rights?: (object: O, who: Who) => readonly Right[]
   /** Terms (candidates.ts) of everybody whom `rights` can give a right: filtered lists find objects by them. Pure. */
@@ -128,58 +78,20 @@ type Hooks<O extends Resource> = {
   readonly grants?: (object: O) => readonly Grant[]
   /** Rules beyond the schema. Pure; all errors, not the first. */
   readonly validate?: (next: O, old: O | undefined) => readonly FieldError[]
-  /** May refuse (throw), change the object before it is stored, and show something once. `abandon`: it was not stored after all. */
-  readonly admit?: (
-    next: O,
-    old: O | undefined,
-    tools: Tools,
-  ) => Promise<{ object: O; shown?: Shown; abandon?: () => void }>
   /** Joins in what is kept beside the object, such as last activity (D19), whenever it is shown. Pure. */
   readonly join?: (object: O, lastActivity: (id: string) => number | undefined) => O
-  /**
-   * What is stored in the same commit because of a change; `next` undefined: it is gone. At most one object of a kind,
-   * and none of this kind. Pure but for the tools.
-   */
-  readonly besides?: (old: O, next: O | undefined, tools: Tools) => readonly Beside[]
-  /** For kinds that are not stored but can be read: all there are. */
-  readonly collect?: (tools: Tools) => readonly O[]
-  /** For kinds that are not stored: the answer to a create. */
-  readonly answer?: (next: O, tools: Tools) => Promise<O>
 }
 
-/** An object of another kind that comes with a write. Its name, if it has none, is made of the kind's prefix. */
-export type Beside = {
-  readonly kind: Kind
-  readonly object: JsonObject
-  /**
-   * What to write where an object has the name already; undefined: nothing. With the uid of that object it is an update,
-   * without one it takes its place as a new object. Absent: the name must be free.
-   */
-  readonly merge?: (there: Resource) => JsonObject | undefined
-  /** Where `most` objects have this label, another object is written instead of a new one. */
-  readonly limit?: {
-    readonly label: string
-    readonly value: string
-    readonly most: number
-    readonly instead: Beside
-  }
-}
-
-/** What can be asked of one object beside the common verbs. `get` answers something about it, `create` may change it. */
+/** A subresource of one object. `get` returns something about it, `create` may change it. Its handler is in the admission of the kind. */
 export type Subresource = {
   readonly verb: 'get' | 'create'
-  /** Kind of the answer, for discovery. */
+  /** Kind of the response, for discovery. */
   readonly kind: string
   /** Whether a further segment of the path names a part of it, as in history/3. */
   readonly hasParts?: boolean
   /** Schema of `spec` in the body of a create. The audit log shows no other field of it. */
   readonly spec?: Schema
-  readonly run: (object: Resource, asked: Asked, tools: Tools) => Promise<Ran>
 }
-/** `body` of a create; `part` of a get, where one was named. */
-type Asked = { readonly body?: Json | undefined; readonly part?: string | undefined }
-/** `object`: what to store, if it changes. `answer`: what to say instead of the stored object. */
-export type Ran = { readonly object?: Resource; readonly shown?: Shown; readonly answer?: Resource }
 
 type Names = {
   readonly group: string
@@ -219,7 +131,7 @@ type Names = {
 }
 
 export type Kind = Names &
-  Hooks<Resource> & {
+  PureRules<Resource> & {
     readonly apiVersion: string
     /** `teams.management.platform.sh`: the word for the kind wherever one word is needed. */
     readonly id: string
@@ -231,6 +143,11 @@ export type Kind = Names &
 
 /** A kind that knows what its objects look like. Only the compiler sees `shape`: nothing is ever in it. */
 export type KindOf<O extends Resource<unknown, unknown>> = Kind & { readonly shape?: O }
+
+/** What the objects of a kind look like. */
+export type ObjectOf<K extends Kind> = K extends { readonly shape?: infer O extends Resource<unknown, unknown> }
+  ? O
+  : Resource
 
 type Optional =
   | 'group'
@@ -255,14 +172,16 @@ type Optional =
 
 export type Definition<S extends TSchema, T extends TSchema> = Omit<Names, Optional> &
   Partial<Pick<Names, Optional>> &
-  Hooks<Resource<Static<S>, Static<T>>> & {
+  PureRules<Resource<Static<S>, Static<T>>> & {
     readonly spec?: S
     readonly status?: T
     readonly fields?: { readonly [name: string]: TSchema }
   }
 
 /** The one way to make a kind. Everything that is not said has the value most kinds want. */
-export function defineKind<S extends TSchema, T extends TSchema>(definition: Definition<S, T>): Kind {
+export function defineKind<S extends TSchema, T extends TSchema>(
+  definition: Definition<S, T>,
+): KindOf<Resource<Static<S>, Static<T>>> {
   const group = definition.group ?? 'management.platform.sh'
   const version = definition.version ?? 'v1'
   return {

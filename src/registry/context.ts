@@ -1,5 +1,6 @@
 // What every verb is handed: the store, the sealer, the tools, and who asks. registry.ts makes it, one a caller.
 
+import type { Admissions } from '../api/admission.ts'
 import type { Caller } from '../api/caller.ts'
 import type { Kind, Tools } from '../api/kind.ts'
 import type { Ref } from '../api/object.ts'
@@ -27,14 +28,17 @@ export type Context = {
   readonly kinds: readonly Kind[]
   /** By which filtered lists and watches find their objects. */
   readonly visibility: VisibilityIndex
-  /** Decides about power, once for every write (D60). */
+  /** What kinds need beyond their own object. */
+  readonly admissions: Admissions
+  /** Checks what every write grants (D60). */
   readonly gate: Gate
   readonly caller: Caller
   /** Called with the stored object before each attempt to change it; throws where its caller may not. */
   readonly checkTarget?: TargetCheck
   readonly now: () => number
   readonly uuid: () => string
-  /** Keys whose commit is under way, by the label that limits their number (besides.ts). One for all callers. */
+  readonly random: (bytes: number) => Uint8Array
+  /** Keys whose commit is under way, by the label that limits their number (companion-writes.ts). One for all callers. */
   readonly reserved: Map<string, Set<Key>>
   /** Whether reads give objects as they lie there, hidden fields included and sealed ones unopened: for the house's own rooms alone. */
   readonly inside: boolean

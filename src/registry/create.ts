@@ -1,5 +1,6 @@
 // POST of a new object, in the order it happens. http/verbs.ts, controllers and tests call it through Resources.
 
+import type { Admitted } from '../api/admission.ts'
 import { ApiError, alreadyExists, badRequest, type FieldError, nameNotGenerated } from '../api/errors.ts'
 import type { Kind, Tools } from '../api/kind.ts'
 import { wholeSchema } from '../api/metadata-schema.ts'
@@ -8,7 +9,7 @@ import { parseStored } from '../api/parse-cache.ts'
 import { type Document, documentOf, type WriteOptions } from '../api/resources.ts'
 import { trackUpdate } from '../smd/update.ts'
 import type { Entry, Key, Value } from '../storage/store.ts'
-import { type Admitted, admit } from './admission.ts'
+import { admit } from './admission.ts'
 import { type Context, keyOf, spaceOf } from './context.ts'
 import { receive } from './decode.ts'
 import { newMetadata } from './metadata.ts'
@@ -30,7 +31,8 @@ export async function create(
   if (!kind.stored) {
     const next = withoutStatus(object)
     const admitted = await admit(ctx, { kind, next, old: undefined, errors, tools })
-    return documentOf(kind.answer ? await kind.answer(admitted.object, tools) : admitted.object)
+    const answer = ctx.admissions.get(kind)?.answer
+    return documentOf(answer ? await answer(admitted.object, tools) : admitted.object)
   }
   const fresh = newMetadata(object.metadata, { namespace: space, uid: ctx.uuid(), now: timestamp(ctx.now()) })
   const prefix = fresh.name ? undefined : (fresh.generateName ?? kind.generateNamePrefix)
@@ -40,7 +42,7 @@ export async function create(
   }
   // What follows from the name follows from the one it gets in the end: a name that is taken begins anew.
   for (let attempt = 0; ; attempt++) {
-    const name = generate(prefix, tools.random)
+    const name = generate(prefix, ctx.random)
     const isTaken = ctx.store.get(keyOf(kind, { namespace: space, name })) !== undefined
     if (isTaken && attempt >= 7) throw nameNotGenerated(kind, name)
     if (isTaken) continue

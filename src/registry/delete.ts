@@ -35,7 +35,7 @@ export async function remove(ctx: Context, kind: Kind, at: Ref, options: DeleteO
         const value = encode(ctx, kind, next, sealed)
         const expect = entry.revision
         const write: Op = gone ? { type: 'delete', key, expect } : { type: 'put', key, value, expect }
-        const revision = await commitChange(ctx, kind, write, { old, next: gone ? undefined : next, tools })
+        const revision = await commitChange(ctx, kind, write, { old, next: gone ? undefined : next })
         const stored = ctx.store.get(key)
         if (!gone && sealed && stored) return { document: presentAmong(ctx, kind, stored) }
         if (!gone) return { document: presentStored(ctx, kind, { object: next, value, revision }) }

@@ -1,8 +1,9 @@
 // The verbs, once, for every kind: implements Resources in process. bin/ opens it and hands `as(caller)` to the rooms above.
 
+import type { Admissions, Companion } from '../api/admission.ts'
 import { type Caller, systemCaller } from '../api/caller.ts'
 import type { Candidates } from '../api/candidates.ts'
-import type { Beside, Kind, Tools } from '../api/kind.ts'
+import type { Kind, Tools } from '../api/kind.ts'
 import type { Ref, Resource } from '../api/object.ts'
 import { parseStored } from '../api/parse-cache.ts'
 import type { Gate } from '../api/power-gate.ts'
@@ -19,7 +20,6 @@ import { patch } from './patch.ts'
 import { reachVersion } from './resource-version.ts'
 import { findSubresource, readSubresource, runSubresource } from './subresource.ts'
 import { update } from './update.ts'
-import { namespacesInUse } from './virtual-kinds.ts'
 import { openVisibilityIndex } from './visibility-index.ts'
 import { watch } from './watch.ts'
 
@@ -28,13 +28,13 @@ export type RegistryOptions = {
   readonly store: Store
   readonly sealer: Sealer
   readonly gate: Gate
+  readonly admissions: Admissions
   readonly now: () => number
   readonly uuid: () => string
+  readonly random: (bytes: number) => Uint8Array
   readonly lastActivity: (uid: string) => number | undefined
   /** What kinds may ask of the house; the registry adds who asks and how. */
-  readonly tools: (
-    caller: Caller,
-  ) => Omit<Tools, 'caller' | 'warn' | 'dryRun' | 'read' | 'list' | 'uidOf' | 'namespaces' | 'written'>
+  readonly tools: (caller: Caller) => Omit<Tools, 'caller' | 'warn' | 'dryRun' | 'read' | 'uidOf' | 'written'>
 }
 
 export interface Registry {
@@ -54,8 +54,8 @@ export interface Registry {
   indexed(): Promise<void> | undefined
   /** A stored object opened, its hidden fields included: for whoever signs with it. Never for a request. */
   open(kind: Kind, ref: Ref): Resource | undefined
-  /** Writes objects by the rules that count where a change brings them along: for controllers, never for a request. */
-  write(make: (tools: Tools) => readonly Beside[]): Promise<readonly Written[]>
+  /** Writes companions without a change that they belong to: for controllers, never for a request. */
+  write(make: () => readonly Companion[]): Promise<readonly Written[]>
 }
 
 export function openRegistry(given: RegistryOptions): Registry {
@@ -98,8 +98,6 @@ function contextOf(
 ): Context {
   const peek = openPeek(options.store)
   const read: Tools['read'] = (kind, ref) => get(ctx, kind, ref).then(document => document.object, notThere)
-  const all: Tools['list'] = async (kind, selection) =>
-    (await list({ ...ctx, inside: true }, kind, selection)).items.map(({ object }) => object)
   const ctx: Context = {
     ...options,
     caller,
@@ -111,9 +109,7 @@ function contextOf(
       warn,
       written: [],
       read,
-      list: all,
       uidOf: (kind, ref) => peek(kind, ref)?.metadata.uid,
-      namespaces: () => namespacesInUse(options),
     }),
   }
   return ctx

@@ -1,5 +1,6 @@
 // PUT of an object or its status, and the read-modify-write that update, patch, apply and delete share.
 
+import type { Admitted } from '../api/admission.ts'
 import { ApiError, conflict, invalidValue, notFound } from '../api/errors.ts'
 import type { FieldPath } from '../api/field-path.ts'
 import { withoutFields } from '../api/field-path.ts'
@@ -17,7 +18,7 @@ import { type Document, documentOf, type WriteOptions } from '../api/resources.t
 import { isEqual } from '../smd/compare.ts'
 import { isSameApartFromTimes, trackUpdate } from '../smd/update.ts'
 import type { Op } from '../storage/store.ts'
-import { type Admitted, admit } from './admission.ts'
+import { admit } from './admission.ts'
 import { commitChange } from './companion-writes.ts'
 import { type Context, keyOf, refOf } from './context.ts'
 import { type Received, receive } from './decode.ts'
@@ -98,7 +99,7 @@ export async function rewrite(
       const gone = isGone(next, ctx.now())
       const expect = entry.revision
       const write: Op = gone ? { type: 'delete', key, expect } : { type: 'put', key, value, expect }
-      const revision = await commitChange(ctx, kind, write, { old, next: gone ? undefined : next, tools })
+      const revision = await commitChange(ctx, kind, write, { old, next: gone ? undefined : next })
       return presentStored(ctx, kind, { object: next, value, revision }, shown)
     } catch (error) {
       abandon?.()

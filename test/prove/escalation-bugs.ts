@@ -35,7 +35,7 @@ export const escalationBugs: { readonly [name: string]: readonly Edit[] } = {
     edit('admission/access-key.ts', '  checkLifetime(write, stronger)\n', ''),
   ],
   'E8: tokens outlive the overlap of a rotation': [
-    edit('controllers/rotation-overlap.ts', 'await write(tools => revokedByOverlap(key, tools))', ''),
+    edit('controllers/rotation-overlap.ts', 'await write(() => revokedByOverlap(key, { now, digest }))', ''),
   ],
   'E8: mint for longer than the secret lives': [
     edit('auth/issuer.ts', 'keyEnds(caller) ?? Number.POSITIVE_INFINITY', 'Number.POSITIVE_INFINITY'),
