@@ -3,8 +3,8 @@
 import type { Caller } from './caller.ts'
 import type { FieldError } from './errors.ts'
 import type { Grant } from './grant.ts'
-import type { JsonObject, Ref, Resource } from './object.ts'
-import type { BoundRules, Judgement, Question, Right, RuleLike, Shared, Who } from './permissions.ts'
+import type { JsonObject, Resource } from './object.ts'
+import type { Right, Who } from './permissions.ts'
 import type { Schema, Static, TSchema } from './schema.ts'
 
 export type { Question, Right, Who } from './permissions.ts'
@@ -21,64 +21,21 @@ export type Column = {
   readonly value: (object: Resource) => string | number | boolean | undefined
 }
 
-/** What a kind's rules may ask of the house, bound to the caller of the request. */
-export type Tools = {
-  readonly caller: Caller
-  readonly now: () => number
-  /** The request path's own evaluator, asked for the caller. */
-  readonly judge: (question: Question) => Promise<Judgement>
-  /** What of these rules the caller does not hold, and so may not give away, printed (D27). */
-  readonly missing: (rules: readonly RuleLike[], namespace: string) => readonly string[]
-  /** The rules of a role that is there. */
-  readonly rulesOfRole: (kind: 'Role' | 'ClusterRole', ref: Ref) => readonly RuleLike[] | undefined
-  /** Everything bound to a group, with where it counts. */
-  readonly boundTo: (group: string) => readonly BoundRules[]
-  /** What objects give a team by themselves, whoever asks. Looks through all of them. */
-  readonly sharedWith: (team: string) => Promise<readonly Shared[]>
-  /** Most seconds an access key may live; undefined: any (D18). */
-  readonly maxKeyTTL: number | undefined
-  /** Whether a scope is no wider than that of the caller's key (D25). */
-  readonly isWithinScope: (scope: unknown) => boolean
-  /** Whether one scope is no wider than another (D25). */
-  readonly isNoWider: (inner: unknown, outer: unknown) => boolean
-  readonly read: (kind: Kind, ref: Ref) => Promise<Resource | undefined>
-  /** The same of the very secret that the caller came with. */
-  readonly ownKeyEnds: () => number | undefined
-  /** When the current secret of a stored key ends, in milliseconds; undefined: there is no such key. */
-  readonly endOfKey: (uid: string) => number | undefined
-  /** The same question as `judge`, about somebody else. */
-  readonly judgeOther: (who: Caller, question: Question) => Judgement
-  /** Whoever owns something, as they would come; undefined: nobody, or a team that is not there. */
-  readonly callerOf: (owner: {
-    readonly user?: string | undefined
-    readonly team?: string | undefined
-    readonly uid?: string | undefined
-  }) => Caller | undefined
-  /** The uid of a team that exists and is not being deleted. */
-  readonly teamUid: (name: string) => string | undefined
-  /** The uid of a stored object. */
-  readonly uidOf: (kind: Kind, ref: Ref) => string | undefined
-  /** Fields that the caller may not see and that this write sets, whatever to: dotted paths. */
-  readonly written: readonly string[]
-  readonly warn: (text: string) => void
-  readonly dryRun: boolean
-}
-
-/** Pure functions of the object and the caller. */
+/** Rules of a kind. All of them are pure. */
 type PureRules<O extends Resource> = {
-  /** Rights that come from the object itself, such as its owner's. Pure. */
+  /** Permissions that the object itself gives, such as those of its owner. */
   readonly rights?: (object: O, who: Who) => readonly Right[]
-  /** Terms (candidates.ts) of everybody whom `rights` can give a right: filtered lists find objects by them. Pure. */
+  /** Terms (candidates.ts) of everybody to whom `rights` can give a permission. Filtered lists find objects by them. */
   readonly readers?: (object: O) => readonly string[]
-  /** Fills in what follows from the object itself. Pure. */
+  /** Sets defaults that follow from the object itself. */
   readonly prepare?: (next: O, old: O | undefined) => O
-  /** Fills in what follows from who asks, such as the owner. Pure. */
+  /** Sets defaults that follow from the caller, such as the owner. */
   readonly assign?: (next: O, old: O | undefined, caller: Caller) => O
-  /** What the object gives to whom. The gate refuses a write that gives away what its caller does not hold (D60). Pure. */
+  /** What the object gives to whom. The gate rejects a write that grants what its caller does not hold (D60). */
   readonly grants?: (object: O) => readonly Grant[]
-  /** Rules beyond the schema. Pure; all errors, not the first. */
+  /** Checks beyond the schema. Returns all errors, not the first. */
   readonly validate?: (next: O, old: O | undefined) => readonly FieldError[]
-  /** Joins in what is kept beside the object, such as last activity (D19), whenever it is shown. Pure. */
+  /** Adds data that is stored separately, such as the last activity (D19), whenever the object is shown. */
   readonly join?: (object: O, lastActivity: (id: string) => number | undefined) => O
 }
 

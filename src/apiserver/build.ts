@@ -1,8 +1,8 @@
-// Wires the rooms of a server together over an open store: registry, authentication, authorization. serve and admin reset call it.
+// Wires the parts of a server together over an open store: registry, admission, authentication, authorization. serve and admin reset call it.
 
 import { generateKeyPairSync, hash, randomBytes, randomUUID } from 'node:crypto'
-import { admissionsFor } from '../admission/admissions.ts'
-import { gate } from '../admission/gate.ts'
+import { type AdmissionDependencies, admissionsFor } from '../admission/admissions.ts'
+import { type GateDependencies, openGate } from '../admission/gate.ts'
 import type { Companion } from '../api/admission.ts'
 import { type Caller, type Scope, systemCaller } from '../api/caller.ts'
 import type { Kind, Question } from '../api/kind.ts'
@@ -27,7 +27,9 @@ import { type Issuer, openIssuer } from '../auth/tokens/issuer.ts'
 import { openSigningKeys } from '../auth/tokens/signing-keys.ts'
 import { kinds } from '../kinds/index.ts'
 import { readId } from '../kinds/last-read.ts'
+import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
 import { SecretVersion } from '../kinds/secret-version.ts'
+import { SharedSecret } from '../kinds/shared-secret.ts'
 import { SigningKey } from '../kinds/signing-key.ts'
 import { Team } from '../kinds/team.ts'
 import { openRegistry, type Registry } from '../registry/registry.ts'
@@ -125,58 +127,53 @@ export function buildApiServer(options: BuildOptions): ApiServer {
   const lastActivity = (uid: string) => storage.activity.last(uid)
   const rights = openRights()
   const sealer = openSealer({ keys, random, ...(sealBroken ? { failed: sealBroken } : {}) })
+  // Admission needs parts that need the registry themselves, so each function looks its part up when it is called.
+  const dependencies: AdmissionDependencies & GateDependencies = {
+    now,
+    random,
+    isNoWider: isScopeNoWider,
+    maxKeyTTL: maxKeyTTL || undefined,
+    judge: (caller, question) => authorizer.judge(caller, question),
+    missingRules: (caller, wanted, namespace) => authorizer.missing(caller, wanted, namespace),
+    rulesFor: (caller, namespace) => authorizer.rules(caller, namespace),
+    rulesOfRole: (kind, ref) => rbac.rulesOf(kind, ref),
+    boundTo: group => [...rbac.boundTo(group)],
+    sharedWith: name => sharedWith(registry.inside, kinds, { name, uid: teams.uidOf(name) }),
+    explain: (caller, question) => explainer.explain(caller, question),
+    whoCan: question => explainer.whoCan(question),
+    permissionsOf: team => explainer.permissionsOf(team),
+    callerNamed: user => explainer.callerNamed(user),
+    callerOf: owner => explainer.callerOf(owner),
+    teamUid: name => teams.uidOf(name),
+    teamWithUsername: username => teams.withUsername(username),
+    authenticateKey: (caller, key) => accessKeys.authenticateKey(caller, key),
+    keyNamed: name => registry.peek(OwnedAccessKey, { namespace: '', name }),
+    keyEnds: key => keyEnds(key),
+    ownKeyEnds: caller => accessKeys.ownKeyEnds(caller),
+    endOfKey: uid => accessKeys.endOfKey(uid),
+    takeDigest: (caller, wanted, uid) => accessKeys.takeDigest(caller, wanted, uid),
+    touchKeys: uses => accessKeys.touchKeys(uses),
+    maxTokenTTL,
+    signToken: (caller, wanted) => issuer.sign(caller, wanted),
+    generateKeyPair,
+    createSigningKey: async () => (await inside.create(SigningKey, '', {})).ref.name,
+    sharedSecretUid: ref => registry.peek(SharedSecret, ref)?.metadata.uid,
+    openVersion: ref => registry.open(SecretVersion, ref),
+    listVersions: async selection =>
+      (await registry.inside.list(SecretVersion, selection)).items.map(({ object }) => object),
+    namespacesInUse: () => namespacesInUse({ store: storage.store, kinds }),
+  }
   const registry: Registry = openRegistry({
     kinds,
     store: storage.store,
     sealer,
-    gate,
+    gate: openGate(dependencies),
     now,
     uuid: randomUUID,
     lastActivity,
     random,
-    admissions: admissionsFor({
-      now,
-      random,
-      isNoWider: isScopeNoWider,
-      judge: (caller, question) => authorizer.judge(caller, question),
-      rulesFor: (caller, namespace) => authorizer.rules(caller, namespace),
-      rulesOfRole: (kind, ref) => rbac.rulesOf(kind, ref),
-      explain: (caller, question) => explainer.explain(caller, question),
-      whoCan: question => explainer.whoCan(question),
-      permissionsOf: team => explainer.permissionsOf(team),
-      callerNamed: user => explainer.callerNamed(user),
-      teamWithUsername: username => teams.withUsername(username),
-      authenticateKey: (caller, key) => accessKeys.authenticateKey(caller, key),
-      keyEnds: key => keyEnds(key),
-      ownKeyEnds: caller => accessKeys.ownKeyEnds(caller),
-      endOfKey: uid => accessKeys.endOfKey(uid),
-      takeDigest: (caller, wanted, uid) => accessKeys.takeDigest(caller, wanted, uid),
-      touchKeys: uses => accessKeys.touchKeys(uses),
-      maxTokenTTL,
-      signToken: (caller, wanted) => issuer.sign(caller, wanted),
-      generateKeyPair,
-      createSigningKey: async () => (await inside.create(SigningKey, '', {})).ref.name,
-      openVersion: ref => registry.open(SecretVersion, ref),
-      listVersions: async selection =>
-        (await registry.inside.list(SecretVersion, selection)).items.map(({ object }) => object),
-      namespacesInUse: () => namespacesInUse({ store: storage.store, kinds }),
-    }),
-    tools: caller => ({
-      now,
-      judge: async question => authorizer.judge(caller, question),
-      missing: (wanted, namespace) => authorizer.missing(caller, wanted, namespace),
-      rulesOfRole: (kind, ref) => rbac.rulesOf(kind, ref),
-      boundTo: group => [...rbac.boundTo(group)],
-      sharedWith: name => sharedWith(registry.inside, kinds, { name, uid: teams.uidOf(name) }),
-      teamUid: name => teams.uidOf(name),
-      maxKeyTTL: maxKeyTTL || undefined,
-      isWithinScope: scope => isScopeNoWider(scope, caller.scope),
-      isNoWider: isScopeNoWider,
-      ownKeyEnds: () => accessKeys.ownKeyEnds(caller),
-      endOfKey: uid => accessKeys.endOfKey(uid),
-      judgeOther: (who, question) => authorizer.judge(who, question),
-      callerOf: owner => explainer.callerOf(owner),
-    }),
+    admissions: admissionsFor(dependencies),
+    judge: dependencies.judge,
   })
   const inside = recorded?.(registry.inside) ?? registry.inside
   const following = (what: string) => (error: unknown) => failed(`following ${what}`, error)

@@ -1,11 +1,12 @@
-// The verbs, once, for every kind: implements Resources in process. bin/ opens it and hands `as(caller)` to the rooms above.
+// The verbs, once, for every kind: implements Resources in process. src/apiserver opens it and passes `as(caller)` on.
 
 import type { Admissions, Companion } from '../api/admission.ts'
 import { type Caller, systemCaller } from '../api/caller.ts'
 import type { Candidates } from '../api/candidates.ts'
-import type { Kind, Tools } from '../api/kind.ts'
+import type { Kind } from '../api/kind.ts'
 import type { Ref, Resource } from '../api/object.ts'
 import { parseStored } from '../api/parse-cache.ts'
+import type { Judgement, Question } from '../api/permissions.ts'
 import type { Gate } from '../api/power-gate.ts'
 import type { Resources, TargetCheck } from '../api/resources.ts'
 import type { Store } from '../storage/store.ts'
@@ -33,8 +34,8 @@ export type RegistryOptions = {
   readonly uuid: () => string
   readonly random: (bytes: number) => Uint8Array
   readonly lastActivity: (uid: string) => number | undefined
-  /** What kinds may ask of the house; the registry adds who asks and how. */
-  readonly tools: (caller: Caller) => Omit<Tools, 'caller' | 'warn' | 'dryRun' | 'read' | 'uidOf' | 'written'>
+  /** Whether a caller may do something. */
+  readonly judge: (caller: Caller, question: Question) => Judgement
 }
 
 export interface Registry {
@@ -44,7 +45,7 @@ export interface Registry {
   reachVersion(resourceVersion: string): Promise<void>
   /** The server's own view, hidden fields included and sealed ones unopened: for controllers and authentication, never for a request. */
   readonly inside: Resources
-  /** A stored object as it lies there, what is sealed still sealed: for those who judge by other fields. */
+  /** A stored object without decryption: for decisions that need no sealed field. */
   peek(kind: Kind, ref: Ref): Resource | undefined
   /** Stored objects among candidates, likewise. */
   among(kind: Kind, candidates: Candidates): readonly Resource[]
@@ -52,7 +53,7 @@ export interface Registry {
   startIndex(): void
   /** Resolves once that index is complete; undefined: it is. */
   indexed(): Promise<void> | undefined
-  /** A stored object opened, its hidden fields included: for whoever signs with it. Never for a request. */
+  /** A stored object, decrypted and with its hidden fields: for signing and admission. Never for a response as it is. */
   open(kind: Kind, ref: Ref): Resource | undefined
   /** Writes companions without a change that they belong to: for controllers, never for a request. */
   write(make: () => readonly Companion[]): Promise<readonly Written[]>
@@ -96,23 +97,7 @@ function contextOf(
   caller: Caller,
   inside: boolean,
 ): Context {
-  const peek = openPeek(options.store)
-  const read: Tools['read'] = (kind, ref) => get(ctx, kind, ref).then(document => document.object, notThere)
-  const ctx: Context = {
-    ...options,
-    caller,
-    inside,
-    tools: ({ dryRun, warn }) => ({
-      ...options.tools(caller),
-      caller,
-      dryRun,
-      warn,
-      written: [],
-      read,
-      uidOf: (kind, ref) => peek(kind, ref)?.metadata.uid,
-    }),
-  }
-  return ctx
+  return { ...options, caller, inside }
 }
 
 function resourcesOf(ctx: Context): Resources {
@@ -130,8 +115,4 @@ function resourcesOf(ctx: Context): Resources {
     delete: (kind, ref, how) => remove(ctx, kind, ref, how),
     deleteCollection: (kind, selection, how) => removeCollection(ctx, kind, selection, how),
   }
-}
-
-function notThere(error: { code?: number }): undefined {
-  if (error.code !== 404) throw error
 }

@@ -7,7 +7,7 @@ import type { Kind } from '../api/kind.ts'
 import type { Json, Ref, Resource } from '../api/object.ts'
 import { type Document, documentOf, type WriteOptions } from '../api/resources.ts'
 import { commitChange } from './companion-writes.ts'
-import { type Context, keyOf, refOf } from './context.ts'
+import { type Context, keyOf, refOf, requestOf } from './context.ts'
 import { encodeWrite, load, present, presentStored, visible } from './object-codec.ts'
 import { isConflict, translate } from './store-errors.ts'
 
@@ -30,8 +30,7 @@ export async function readSubresource(ctx: Context, kind: Kind, at: Ref, { name,
   const ref = refOf(kind, at)
   const entry = ctx.store.get(keyOf(kind, ref))
   if (!entry) throw notFound(kind, ref.name)
-  const tools = ctx.tools({ dryRun: false, warn: () => {} })
-  const { answer } = await handlerOf(ctx, kind, name)(load(ctx, kind, entry), { part }, tools)
+  const { answer } = await handlerOf(ctx, kind, name)(load(ctx, kind, entry), { part }, requestOf(ctx, {}))
   return answer ? documentOf(answer) : present(ctx, kind, entry)
 }
 
@@ -46,18 +45,18 @@ export async function runSubresource(
 ): Promise<Document> {
   const ref = refOf(kind, at)
   const key = keyOf(kind, ref)
-  const tools = ctx.tools({ dryRun: options.dryRun ?? false, warn: options.warn ?? (() => {}) })
+  const request = requestOf(ctx, options)
   for (let attempt = 0; ; attempt++) {
     const entry = ctx.store.get(key)
     const found = findSubresource(kind, path)
     if (!entry || !found) throw notFound(kind, ref.name)
     const old = load(ctx, kind, entry)
     ctx.checkTarget?.(old)
-    const { object: changed, shown, answer } = await handlerOf(ctx, kind, found.name)(old, { body }, tools)
+    const { object: changed, shown, answer } = await handlerOf(ctx, kind, found.name)(old, { body }, request)
     if (answer) return documentOf(answer)
-    const object = changed && (await ctx.gate.admit({ kind, next: changed, old, tools }))
+    const object = changed && (await ctx.gate.admit({ kind, next: changed, old, request }))
     if (!object || isUnchanged(object, old)) return present(ctx, kind, entry)
-    if (tools.dryRun) return documentOf(visible(ctx, kind, object))
+    if (request.dryRun) return documentOf(visible(ctx, kind, object))
     const value = encodeWrite(ctx, kind, object, old)
     try {
       const write = { type: 'put', key, value, expect: entry.revision } as const

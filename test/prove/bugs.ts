@@ -129,7 +129,7 @@ export const bugs: { readonly [name: string]: Bug } = {
   ),
   'a dry run that writes': inTraffic(
     'registry/update.ts',
-    'if (tools.dryRun) return documentOf(visible(ctx, kind, next))',
+    'if (request.dryRun) return documentOf(visible(ctx, kind, next))',
     '',
   ),
   'a no-op that takes a revision': inTraffic(

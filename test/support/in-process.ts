@@ -4,8 +4,8 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { admissionsFor } from '../../src/admission/admissions.ts'
-import { gate } from '../../src/admission/gate.ts'
+import { type AdmissionDependencies, admissionsFor } from '../../src/admission/admissions.ts'
+import { type GateDependencies, openGate } from '../../src/admission/gate.ts'
 import type { Caller } from '../../src/api/caller.ts'
 import { fieldPath, readAt, writeAt } from '../../src/api/field-path.ts'
 import type { Kind, Question } from '../../src/api/kind.ts'
@@ -18,7 +18,7 @@ import { connect } from '../../src/client/connect.ts'
 import { startGarbageCollector } from '../../src/controllers/garbage-collector.ts'
 import { openRoutes } from '../../src/http/non-resource-routes.ts'
 import { requestHandler, type ServerOptions } from '../../src/http/server.ts'
-import { kinds as ownKinds } from '../../src/kinds/index.ts'
+import { OwnedAccessKey, kinds as ownKinds, SharedSecret } from '../../src/kinds/index.ts'
 import { SecretVersion } from '../../src/kinds/secret-version.ts'
 import { openRegistry, type Registry } from '../../src/registry/registry.ts'
 import { unpackData } from '../../src/registry/sealed-data.ts'
@@ -100,58 +100,52 @@ export async function buildApiServer(
   const keys = [{ id: 'test', key: new Uint8Array(32).fill(7) }]
   const sealer = openSealer({ keys, random: size => randomBytes(size) })
   const unused: string[] = []
+  const dependencies: AdmissionDependencies & GateDependencies = {
+    now: clock.now,
+    random,
+    isNoWider: () => true,
+    judge,
+    maxKeyTTL: undefined,
+    missingRules: () => [],
+    rulesFor: () => ({ resourceRules: [], nonResourceRules: [] }),
+    rulesOfRole: () => undefined,
+    boundTo: () => [],
+    sharedWith: async () => [],
+    explain: (caller, question) => ({ ...judge(caller, question), steps: [], nearMisses: [], unknown: [] }),
+    whoCan: () => [],
+    permissionsOf: () => ({ members: [], permissions: [] }),
+    callerNamed: user => ({ username: user, groups: [] }),
+    callerOf: ({ user, team }) => ({ username: user ?? `platform:team:${team}`, groups: [] }),
+    teamUid: name => `uid-of-${name}`,
+    teamWithUsername: () => undefined,
+    authenticateKey: () => undefined,
+    keyNamed: name => registry.peek(OwnedAccessKey, { namespace: '', name }),
+    keyEnds: () => undefined,
+    ownKeyEnds: () => undefined,
+    endOfKey: () => undefined,
+    takeDigest: (_, wanted, uid) => book.take(wanted, uid),
+    touchKeys: uses => uses.length,
+    maxTokenTTL: options.maxTokenTTL ?? 86_400,
+    signToken: issuer.sign,
+    generateKeyPair: () => ({ publicKey: { kty: 'EC', crv: 'P-256', x: 'x', y: 'y' }, privateKey: '{}' }),
+    createSigningKey: async () => 'signing-a',
+    sharedSecretUid: ref => registry.peek(SharedSecret, ref)?.metadata.uid,
+    openVersion: ref => registry.open(SecretVersion, ref),
+    listVersions: async selection =>
+      (await registry.inside.list(SecretVersion, selection)).items.map(({ object }) => object),
+    namespacesInUse: () => namespacesInUse({ store, kinds }),
+  }
   const registry: Registry = openRegistry({
     kinds,
     store,
     sealer,
-    gate,
+    gate: openGate(dependencies),
     now: clock.now,
     uuid: randomUUID,
     lastActivity: () => undefined,
     random,
-    admissions: admissionsFor({
-      now: clock.now,
-      random,
-      isNoWider: () => true,
-      judge,
-      rulesFor: () => ({ resourceRules: [], nonResourceRules: [] }),
-      rulesOfRole: () => undefined,
-      explain: (caller, question) => ({ ...judge(caller, question), steps: [], nearMisses: [], unknown: [] }),
-      whoCan: () => [],
-      permissionsOf: () => ({ members: [], permissions: [] }),
-      callerNamed: user => ({ username: user, groups: [] }),
-      teamWithUsername: () => undefined,
-      authenticateKey: () => undefined,
-      keyEnds: () => undefined,
-      ownKeyEnds: () => undefined,
-      endOfKey: () => undefined,
-      takeDigest: (_, wanted, uid) => book.take(wanted, uid),
-      touchKeys: uses => uses.length,
-      maxTokenTTL: options.maxTokenTTL ?? 86_400,
-      signToken: issuer.sign,
-      generateKeyPair: () => ({ publicKey: { kty: 'EC', crv: 'P-256', x: 'x', y: 'y' }, privateKey: '{}' }),
-      createSigningKey: async () => 'signing-a',
-      openVersion: ref => registry.open(SecretVersion, ref),
-      listVersions: async selection =>
-        (await registry.inside.list(SecretVersion, selection)).items.map(({ object }) => object),
-      namespacesInUse: () => namespacesInUse({ store, kinds }),
-    }),
-    tools: caller => ({
-      now: clock.now,
-      judge: async question => judge(caller, question),
-      missing: () => [],
-      rulesOfRole: () => undefined,
-      boundTo: () => [],
-      sharedWith: async () => [],
-      maxKeyTTL: undefined,
-      isWithinScope: () => true,
-      isNoWider: () => true,
-      ownKeyEnds: () => undefined,
-      endOfKey: () => undefined,
-      judgeOther: (who, question) => judge(who, question),
-      teamUid: name => `uid-of-${name}`,
-      callerOf: ({ user, team }) => ({ username: user ?? `platform:team:${team}`, groups: [] }),
-    }),
+    admissions: admissionsFor(dependencies),
+    judge,
   })
   const book = openKeyBook({
     inside: registry.inside,
