@@ -23,7 +23,7 @@ export const escalationBugs: { readonly [name: string]: readonly Edit[] } = {
   'E5: let scoped keys share': [edit('admission/gate.ts', 'if (isScoped) refuseScoped(', 'if (false) refuseScoped(')],
   'E6: keys of a deleted team work for its successor': [
     edit(
-      'auth/authenticate.ts',
+      'auth/authn/authenticate.ts',
       'uid !== undefined && (teamUid === undefined || teamUid === uid)',
       'uid !== undefined',
     ),
@@ -38,7 +38,7 @@ export const escalationBugs: { readonly [name: string]: readonly Edit[] } = {
     edit('controllers/rotation-overlap.ts', 'await write(() => revokedByOverlap(key, { now, digest }))', ''),
   ],
   'E8: mint for longer than the secret lives': [
-    edit('auth/issuer.ts', 'keyEnds(caller) ?? Number.POSITIVE_INFINITY', 'Number.POSITIVE_INFINITY'),
+    edit('auth/tokens/issuer.ts', 'keyEnds(caller) ?? Number.POSITIVE_INFINITY', 'Number.POSITIVE_INFINITY'),
   ],
   'E9: follow a source that was replaced': [
     edit('controllers/project-secret.ts', 'if (source.uid && source.uid !== uid)', 'if (false)'),
@@ -52,7 +52,9 @@ export const escalationBugs: { readonly [name: string]: readonly Edit[] } = {
   ],
   'R3: revive an expired key': [edit('admission/key-lifetime.ts', '  refuseRevival(dependencies, write)\n', '')],
   'R3: a literal /* counts as every subresource': [
-    edit('auth/rules.ts', "if (subresource === '*') return lookUp('*', verb, target)", ''),
+    edit('auth/authz/rbac-rules.ts', "if (subresource === '*') return lookUp('*', verb, target)", ''),
   ],
-  'E11: drop fields that nobody knows': [edit('registry/validate.ts', "if (schema['x-closed'])", 'if (false)')],
+  'E11: drop fields that nobody knows': [
+    edit('registry/validate.ts', "if (schema['x-closed']) found.errors.push(", 'if (false) found.errors.push('),
+  ],
 }
