@@ -3,48 +3,59 @@
 import { isEnough } from '../api/errors.ts'
 import type { Grant } from '../api/grant.ts'
 import type { Kind, Question } from '../api/kind.ts'
-import type { Resource } from '../api/object.ts'
+import type { Ref, Resource } from '../api/object.ts'
 import type { RuleLike } from '../api/permissions.ts'
 import type { GatedWrite } from '../api/power-gate.ts'
-import { checkCopy } from './copied-source.ts'
-import { refusal, refuseMissing, roleTarget, shown } from './missing-permissions.ts'
+import { type CopyDependencies, checkCopy } from './copied-source.ts'
+import { type PermissionDependencies, refusal, refuseMissing, roleTarget, shown } from './missing-permissions.ts'
 import { isCreatorsOwn } from './new-grants.ts'
-import { checkTeamPower } from './team-escalation.ts'
+import { checkTeamPower, type TeamDependencies } from './team-escalation.ts'
 
-export type Check = GatedWrite
+export type GrantDependencies = PermissionDependencies &
+  TeamDependencies &
+  CopyDependencies & {
+    /** The rules of a role; undefined: no such role. */
+    readonly rulesOfRole: (kind: 'Role' | 'ClusterRole', ref: Ref) => readonly RuleLike[] | undefined
+  }
 
-export async function checkGrants(check: Check, added: readonly Grant[]): Promise<void> {
-  const isOwn = !check.old && check.kind.grants?.(check.next).some(grant => isCreatorsOwn(grant, check.tools))
+export async function checkGrants(
+  dependencies: GrantDependencies,
+  check: GatedWrite,
+  added: readonly Grant[],
+): Promise<void> {
+  const { caller } = check.request
+  const isOwn = !check.old && check.kind.grants?.(check.next).some(grant => isCreatorsOwn(grant, caller))
   const lacking = new Set<string>()
   const rulesSeen = new Set<string>()
   let isTeamChecked = false
   for (const grant of added)
     switch (grant.type) {
       case 'rules':
-        await checkRules(check, grant)
+        checkRules(dependencies, check, grant)
         break
       case 'role': {
         const role = JSON.stringify([grant.role, grant.namespace])
-        if (!rulesSeen.has(role)) await checkRole(check, grant)
+        if (!rulesSeen.has(role)) checkRole(dependencies, check, grant)
         rulesSeen.add(role)
         break
       }
       case 'owner':
-        if (!isOwn || !isCreatorsOwn(grant, check.tools)) await checkOwner(check, grant)
+        if (!isOwn || !isCreatorsOwn(grant, caller)) checkOwner(dependencies, check, grant)
         break
       case 'object':
         // The creator of an object owns it, and has every verb on it.
-        if (!isOwn && !isEnough([...lacking])) for (const one of await missingVerbs(check, grant)) lacking.add(one)
+        if (!isOwn && !isEnough([...lacking]))
+          for (const one of missingVerbs(dependencies, check, grant)) lacking.add(one)
         break
       case 'team':
-        if (!isTeamChecked) await checkTeamPower(check, grant.team)
+        if (!isTeamChecked) await checkTeamPower(dependencies, check, grant.team)
         isTeamChecked = true
         break
       case 'read':
-        await checkRead(check, grant)
+        checkRead(dependencies, check, grant)
         break
       case 'copy':
-        await checkCopy(check, grant)
+        checkCopy(dependencies, check, grant)
         break
     }
   if (lacking.size)
@@ -53,6 +64,8 @@ export async function checkGrants(check: Check, added: readonly Grant[]): Promis
       `access may give only what its author has on the object; missing: ${shown([...lacking]).join(', ')}`,
     )
 }
+
+type Judge = Pick<GrantDependencies, 'judge'>
 
 type Of<T extends Grant['type']> = Extract<Grant, { readonly type: T }>
 
@@ -68,19 +81,21 @@ const everything: readonly RuleLike[] = [
   { verbs: ['*'], nonResourceURLs: ['*'] },
 ]
 
-/** The verbs `escalate` and `bind` count only for a key without a scope. */
-async function mayAnyway({ tools }: Check, question: Question): Promise<boolean> {
-  return tools.isWithinScope(undefined) && (await tools.judge(question)).allowed
-}
+/** The verbs `escalate` and `bind` work only with a key that has no scope. */
+const mayAnyway = (
+  { isNoWider, judge }: Pick<GrantDependencies, 'isNoWider' | 'judge'>,
+  { request: { caller } }: GatedWrite,
+  question: Question,
+): boolean => isNoWider(undefined, caller.scope) && judge(caller, question).allowed
 
 /** A role holds only what its author holds, unless they may `escalate` it. A role that aggregates may come to hold anything. */
-async function checkRules(check: Check, { rules, aggregates }: Of<'rules'>): Promise<void> {
+function checkRules(dependencies: GrantDependencies, check: GatedWrite, { rules, aggregates }: Of<'rules'>): void {
   const { kind, next, old } = check
-  if (await mayAnyway(check, { verb: 'escalate', target: targetOf(kind, next) })) return
+  if (mayAnyway(dependencies, check, { verb: 'escalate', target: targetOf(kind, next) })) return
   const aggregated = aggregates || (old && kind.grants?.(old).some(one => one.type === 'rules' && one.aggregates))
   // A new role was sent whole. A change of one merges with rules that its author may not have read.
   const source = old && targetOf(kind, next)
-  await refuseMissing(check, {
+  refuseMissing(dependencies, check, {
     rules: aggregated ? everything : rules,
     namespace: next.metadata.namespace ?? '',
     source,
@@ -88,43 +103,47 @@ async function checkRules(check: Check, { rules, aggregates }: Of<'rules'>): Pro
 }
 
 /** Giving a role gives its rules: they must be held, or the verb `bind` on the role. */
-async function checkRole(check: Check, { role, namespace }: Of<'role'>): Promise<void> {
+function checkRole(dependencies: GrantDependencies, check: GatedWrite, { role, namespace }: Of<'role'>): void {
   const { kind, ...ref } = role
   const target = roleTarget(role)
-  if (await mayAnyway(check, { verb: 'bind', target })) return
-  // A role that is not there yet may become anything.
-  const rules = check.tools.rulesOfRole(kind, ref) ?? everything
-  await refuseMissing(check, { rules, namespace, source: target })
+  if (mayAnyway(dependencies, check, { verb: 'bind', target })) return
+  // A role that does not exist yet may become anything.
+  const rules = dependencies.rulesOfRole(kind, ref) ?? everything
+  refuseMissing(dependencies, check, { rules, namespace, source: target })
 }
 
 /**
  * Setting an owner needs what the owner has: every verb on the object and its subresources. For a team it also needs
  * permission to update that team (D23).
  */
-async function checkOwner(check: Check, { to }: Of<'owner'>): Promise<void> {
-  const { kind, next, tools } = check
+function checkOwner({ judge }: Judge, check: GatedWrite, { to }: Of<'owner'>): void {
+  const { kind, next, request } = check
   for (const subresource of [{}, { subresource: '*' }])
-    if (!(await tools.judge({ verb: '*', target: { ...targetOf(kind, next), ...subresource } })).allowed)
+    if (!judge(request.caller, { verb: '*', target: { ...targetOf(kind, next), ...subresource } }).allowed)
       throw refusal(check, 'setting spec.owner needs every verb on the object and its subresources')
   if (to?.kind !== 'team') return
   const target = { group: 'management.platform.sh', resource: 'teams', namespace: '', name: to.name }
-  if (!(await tools.judge({ verb: 'update', target })).allowed)
+  if (!judge(request.caller, { verb: 'update', target }).allowed)
     throw refusal(check, `making team "${to.name}" the owner needs permission to update that team`)
 }
 
-async function missingVerbs({ kind, next, tools }: Check, { verbs, subresources }: Of<'object'>): Promise<string[]> {
+function missingVerbs(
+  { judge }: Judge,
+  { kind, next, request }: GatedWrite,
+  { verbs, subresources }: Of<'object'>,
+): string[] {
   const target = targetOf(kind, next)
   const lacking: string[] = []
   for (const verb of verbs)
     for (const subresource of [undefined, ...subresources]) {
       const asked = { verb, target: subresource ? { ...target, subresource } : target }
-      if (!(await tools.judge(asked)).allowed) lacking.push(subresource ? `${verb} ${subresource}` : verb)
+      if (!judge(request.caller, asked).allowed) lacking.push(subresource ? `${verb} ${subresource}` : verb)
     }
   return lacking
 }
 
-async function checkRead(check: Check, { target, field }: Of<'read'>): Promise<void> {
-  if ((await check.tools.judge({ verb: 'get', target })).allowed) return
+function checkRead({ judge }: Judge, check: GatedWrite, { target, field }: Of<'read'>): void {
+  if (judge(check.request.caller, { verb: 'get', target }).allowed) return
   const { resource, name, namespace } = target
   throw refusal(check, `${field} needs permission to get ${resource} "${name}" in the namespace "${namespace}"`)
 }

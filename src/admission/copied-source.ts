@@ -1,21 +1,32 @@
-// A ProjectSecret that follows a SharedSecret shows its data to others: who may make it do so (D30), and which SharedSecret is meant (D61).
+// A ProjectSecret that follows a SharedSecret shows its data to others: who may set that up (D30), and which SharedSecret is meant (D61).
 
+import type { Caller } from '../api/caller.ts'
 import { forbidden, invalid, invalidValue } from '../api/errors.ts'
 import type { Grant } from '../api/grant.ts'
-import type { Kind, Tools } from '../api/kind.ts'
-import type { Resource } from '../api/object.ts'
+import type { Kind } from '../api/kind.ts'
+import type { Ref, Resource } from '../api/object.ts'
+import type { Judgement, Question } from '../api/permissions.ts'
 import type { GatedWrite } from '../api/power-gate.ts'
 import { pinnedOwner, printOwner, readSource, sourceOf, withSourceUid } from '../kinds/project-secret-source.ts'
-import { SharedSecret } from '../kinds/shared-secret.ts'
 import { teamUidsOf } from '../kinds/team-uids.ts'
 
-/** The reference with the uid of the secret it names. An unchanged one keeps what it has: the controller pins it. */
-export function pinSource(kind: Kind, next: Resource, old: Resource | undefined, tools: Tools): Resource {
+type PinDependencies = {
+  /** The uid of a SharedSecret. */
+  readonly sharedSecretUid: (ref: Ref) => string | undefined
+}
+
+/** Sets the uid of the secret that the reference names. An unchanged reference keeps its uid: the controller pins it. */
+export function pinSource(
+  { sharedSecretUid }: PinDependencies,
+  kind: Kind,
+  next: Resource,
+  old: Resource | undefined,
+): Resource {
   const [source, before] = [sourceOf(next), sourceOf(old)]
   if (!source) return next
   const isSameName = before?.name === source.name && before.namespace === source.namespace
   if (isSameName && before.uid === source.uid) return next
-  const uid = tools.uidOf(SharedSecret, source)
+  const uid = sharedSecretUid(source)
   // A patch of the name alone leaves the uid of the secret that was named before.
   const isUidSent = source.uid !== undefined && (isSameName || source.uid !== before?.uid)
   if (isUidSent && source.uid !== uid)
@@ -25,17 +36,30 @@ export function pinSource(kind: Kind, next: Resource, old: Resource | undefined,
   return withSourceUid(next, uid)
 }
 
-/** The caller, and whoever the secret belongs to, must be able to read what it follows. */
-export async function checkCopy(check: GatedWrite, { source, owner }: Extract<Grant, { type: 'copy' }>): Promise<void> {
-  const { kind, next, tools } = check
+export type CopyDependencies = {
+  readonly judge: (caller: Caller, question: Question) => Judgement
+  /** The owner of an object as a caller; undefined: nobody, or a team that does not exist. */
+  readonly callerOf: (owner: {
+    readonly user?: string | undefined
+    readonly team?: string | undefined
+    readonly uid?: string | undefined
+  }) => Caller | undefined
+}
+
+/** The caller and the owner of the secret must both be able to read its source. */
+export function checkCopy(
+  { judge, callerOf }: CopyDependencies,
+  { kind, next, request }: GatedWrite,
+  { source, owner }: Extract<Grant, { type: 'copy' }>,
+): void {
+  const { caller, warn } = request
   const question = readSource(source)
   const lacking: string[] = []
-  if (!(await tools.judge(question)).allowed) lacking.push(`user "${tools.caller.username}"`)
+  if (!judge(caller, question).allowed) lacking.push(`user "${caller.username}"`)
   if (owner.user || owner.team) {
-    const as = tools.callerOf(pinnedOwner(owner, teamUidsOf(next)))
-    if (!as || !tools.judgeOther(as, question).allowed) lacking.push(`the owner, ${printOwner(owner)}`)
-  } else
-    tools.warn('spec.owner: nobody owns this secret, so nothing is copied: the owner must be able to get the source')
+    const as = callerOf(pinnedOwner(owner, teamUidsOf(next)))
+    if (!as || !judge(as, question).allowed) lacking.push(`the owner, ${printOwner(owner)}`)
+  } else warn('spec.owner: nobody owns this secret, so nothing is copied: the owner must be able to get the source')
   if (lacking.length)
     throw forbidden(
       kind,

@@ -1,72 +1,88 @@
-// The one gate for power (D60): every write of an object that gives something to somebody passes it. Kinds declare what an
-// object gives (`grants`); this file compares what is there before and after, and refuses what the caller does not hold.
+// The gate for permissions (D60): every write of an object that gives something to somebody passes it. Kinds declare what an
+// object gives (`grants`); this file compares the grants before and after, and rejects those that the caller does not hold.
 
-import { systemCaller } from '../api/caller.ts'
+import { type Caller, systemCaller } from '../api/caller.ts'
 import { ApiError, forbidden } from '../api/errors.ts'
 import type { Grant } from '../api/grant.ts'
-import type { Kind, Tools } from '../api/kind.ts'
+import type { Kind } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
 import type { Gate, GatedWrite } from '../api/power-gate.ts'
 import { teamUidsOf, withTeamUids } from '../kinds/team-uids.ts'
-import { checkCredential, releaseKey } from './access-key.ts'
 import { refuseBuiltInChange, refuseBuiltInDeletion } from './built-in-roles.ts'
-import { type Check, checkGrants } from './check-grants.ts'
+import { checkCredential, checkKeyDelete } from './check-credential.ts'
+import { checkGrants, type GrantDependencies } from './check-grants.ts'
 import { pinSource } from './copied-source.ts'
 import { isOnlyForCollector } from './garbage-collection.ts'
 import { isCreatorsOwn, newGrants } from './new-grants.ts'
 import { keepReserved } from './reserved-metadata.ts'
 
-export const gate: Gate = { admit, release }
+export type GateDependencies = GrantDependencies &
+  Parameters<typeof checkCredential>[0] &
+  Parameters<typeof pinSource>[0] & {
+    /** The uid of a team that exists and is not being deleted. */
+    readonly teamUid: (name: string) => string | undefined
+  }
 
-async function admit({ kind, next: sent, old, tools }: GatedWrite): Promise<Resource> {
+export const openGate = (dependencies: GateDependencies): Gate => ({
+  admit: write => admit(dependencies, write),
+  checkDelete: (kind, old, caller) => checkDelete(dependencies, kind, old, caller),
+})
+
+async function admit(
+  dependencies: GateDependencies,
+  { kind, next: sent, old, request }: GatedWrite,
+): Promise<Resource> {
+  const { caller } = request
   // Controllers and the first start act as the server. They keep what is pinned.
-  if (tools.caller === systemCaller) return sent
+  if (caller === systemCaller) return sent
   const next = keepReserved(kind, sent, old)
   if (!kind.grants) return next
   refuseBuiltInChange(kind, next, old)
-  if (kind.checkedWhole && old && !isScoped(tools) && isOnlyForCollector(next, old)) return next
-  const source = pinSource(kind, next, old, tools)
+  const isScoped = !dependencies.isNoWider(undefined, caller.scope)
+  if (kind.checkedWhole && old && !isScoped && isOnlyForCollector(next, old)) return next
+  const source = pinSource(dependencies, kind, next, old)
   const [before, after] = [old ? kind.grants(old) : [], kind.grants(source)]
-  if (isScoped(tools)) refuseScoped(kind, source, { before, after }, tools)
-  if (after.some(({ type }) => type === 'credential')) return checkCredential({ kind, next: source, old, tools })
-  const check: Check = { kind, next: source, old, tools }
-  const uids = uidsFor(after, before, old, tools)
-  const known = { grants: before, uids: effectiveUids(before, old, tools) }
+  if (isScoped) refuseScoped(kind, source, { before, after }, caller)
+  const check: GatedWrite = { kind, next: source, old, request }
+  if (after.some(({ type }) => type === 'credential')) return checkCredential(dependencies, check)
+  const uids = uidsFor(dependencies, after, before, old)
+  const known = { grants: before, uids: effectiveUids(dependencies, before, old) }
   const added = kind.checkedWhole ? after : newGrants({ grants: after, uids: uids.kept }, known)
-  await checkGrants(check, added)
-  return withTeamUids(source, isScoped(tools) ? uids.kept : await pinAgain(check, after, uids, known))
+  await checkGrants(dependencies, check, added)
+  return withTeamUids(source, isScoped ? uids.kept : await pinAgain(dependencies, check, { after, uids, known }))
 }
 
-/** Built-in roles stay; with a scoped key one may delete only keys whose scope is no wider than one's own (D14). */
-function release(kind: Kind, old: Resource, tools: Tools): void {
-  if (tools.caller === systemCaller) return
+/** Nobody deletes built-in roles. A scoped key may delete only keys whose scope is no wider than its own (D14). */
+function checkDelete(dependencies: Scopes, kind: Kind, old: Resource, caller: Caller): void {
+  if (caller === systemCaller) return
   refuseBuiltInDeletion(kind, old)
-  if (kind.grants?.(old).some(({ type }) => type === 'credential')) releaseKey(kind, old, tools)
+  if (kind.grants?.(old).some(({ type }) => type === 'credential')) checkKeyDelete(dependencies, kind, old, caller)
 }
 
-const isScoped = (tools: Tools) => !tools.isWithinScope(undefined)
+type Scopes = Pick<GateDependencies, 'isNoWider'>
+type Teams = Pick<GateDependencies, 'teamUid'>
 
-/** What a scoped key gave away would not be confined by its scope any more (D25). Creating an object of one's own is fine. */
+/** The scope of a key would not confine what the key gives away (D25). Creating an object of one's own is fine. */
 function refuseScoped(
   kind: Kind,
   next: Resource,
   { before, after }: { readonly before: readonly Grant[]; readonly after: readonly Grant[] },
-  tools: Tools,
+  caller: Caller,
 ): void {
   if (after.some(({ type }) => type === 'credential')) return
   const isNew = before.length === 0
   const lasting = (grants: readonly Grant[]) =>
-    grants.filter(one => givesPower(one) && one.field !== 'metadata.name' && !(isNew && isCreatorsOwn(one, tools)))
+    grants.filter(one => givesPower(one) && one.field !== 'metadata.name' && !(isNew && isCreatorsOwn(one, caller)))
   const isSame = JSON.stringify(lasting(before)) === JSON.stringify(lasting(after))
   if (isSame && !kind.checkedWhole) return
   throw forbidden(
     kind,
     next.metadata.name ?? '',
-    `the scope of access key "${tools.caller.key}" does not allow changes of owner, access, members, roles or bindings; use a key without a scope`,
+    `the scope of access key "${caller.key}" does not allow changes of owner, access, members, roles or bindings; use a key without a scope`,
   )
 }
 
-/** Reading and copying are asked about by themselves, within the scope. */
+/** Reading and copying are checked separately, within the scope. */
 const givesPower = ({ type }: Grant) => type !== 'read' && type !== 'copy'
 
 type Uids = { readonly [team: string]: string }
@@ -74,24 +90,24 @@ type Uids = { readonly [team: string]: string }
 const teamsIn = (grants: readonly Grant[]): Set<string> =>
   new Set(grants.flatMap(({ to }) => (to?.kind === 'team' ? [to.name] : [])))
 
-/** The teams that the stored object means: what it kept, or the team that has the name by now. */
-function effectiveUids(grants: readonly Grant[], old: Resource | undefined, tools: Tools): Uids {
+/** The teams that the stored object means: the pinned ones, or else the teams that have the names now. */
+function effectiveUids({ teamUid }: Teams, grants: readonly Grant[], old: Resource | undefined): Uids {
   const kept = old ? teamUidsOf(old) : {}
   const found: { [team: string]: string } = {}
   for (const team of teamsIn(grants)) {
-    const uid = Object.hasOwn(kept, team) ? kept[team] : tools.teamUid(team)
+    const uid = Object.hasOwn(kept, team) ? kept[team] : teamUid(team)
     if (uid !== undefined) found[team] = uid
   }
   return found
 }
 
 /** `kept`: which team each name means if nothing is pinned again. `stale`: names of teams that were created again since. */
-function uidsFor(after: readonly Grant[], before: readonly Grant[], old: Resource | undefined, tools: Tools) {
-  const known = effectiveUids(before, old, tools)
+function uidsFor(dependencies: Teams, after: readonly Grant[], before: readonly Grant[], old: Resource | undefined) {
+  const known = effectiveUids(dependencies, before, old)
   const kept: { [team: string]: string } = {}
   const stale: { [team: string]: string } = {}
   for (const team of teamsIn(after)) {
-    const now = tools.teamUid(team)
+    const now = dependencies.teamUid(team)
     const uid = known[team] ?? now
     if (uid !== undefined) kept[team] = uid
     if (now !== undefined && uid !== now) stale[team] = now
@@ -99,18 +115,24 @@ function uidsFor(after: readonly Grant[], before: readonly Grant[], old: Resourc
   return { kept, stale }
 }
 
-/** Unchanged words mean the new team only if the caller may give that team what they say; otherwise the old pin stays (D61). */
+type Repin = {
+  readonly after: readonly Grant[]
+  readonly uids: ReturnType<typeof uidsFor>
+  readonly known: { readonly grants: readonly Grant[]; readonly uids: Uids }
+}
+
+/** An unchanged name means the new team only if the caller may grant that to the new team; otherwise the old pin stays (D61). */
 async function pinAgain(
-  check: Check,
-  after: readonly Grant[],
-  { kept, stale }: ReturnType<typeof uidsFor>,
-  known: { readonly grants: readonly Grant[]; readonly uids: Uids },
+  dependencies: GrantDependencies,
+  check: GatedWrite,
+  { after, uids: { kept, stale }, known }: Repin,
 ): Promise<Uids> {
   let uids: Uids = kept
   for (const [team, uid] of Object.entries(stale)) {
     const tried = { ...uids, [team]: uid }
     try {
-      if (!check.kind.checkedWhole) await checkGrants(check, newGrants({ grants: after, uids: tried }, known))
+      if (!check.kind.checkedWhole)
+        await checkGrants(dependencies, check, newGrants({ grants: after, uids: tried }, known))
       uids = tried
     } catch (error) {
       if (!(error instanceof ApiError) || error.code !== 403) throw error

@@ -1,9 +1,12 @@
-// How long an access key may live: at most as the setting says (D18), and no longer than the credential it is made with (D62).
+// How long an access key may live: at most as long as the setting allows (D18), and no longer than the credential that made it (D62).
 
+import type { RequestContext } from '../api/admission.ts'
+import type { Caller } from '../api/caller.ts'
 import { shortDuration } from '../api/duration.ts'
 import { forbidden, invalid, invalidValue } from '../api/errors.ts'
-import type { Kind, Tools } from '../api/kind.ts'
+import type { Kind } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
+import { digest } from './digest.ts'
 
 type Spec = {
   readonly user?: string | undefined
@@ -24,7 +27,7 @@ export type KeyWrite = {
   readonly kind: Kind
   readonly next: Key
   readonly old: Key | undefined
-  readonly tools: Tools
+  readonly request: RequestContext
   /** A new secret is given out or set: whoever has it gets all that the key grants. */
   readonly isIssued: boolean
   /** Whether the caller administers access keys: such a caller may make a key for anybody (D14). */
@@ -35,15 +38,28 @@ export const isLifetimeChanged = (next: Key, old: Key): boolean =>
   (next.spec?.ttl || 0) !== (old.spec?.ttl || 0) ||
   (next.spec?.ttlAfterLastActivity ?? false) !== (old.spec?.ttlAfterLastActivity ?? false)
 
-/** A write that makes a key stronger in any way is bounded: the holder of its secret would keep what was added. */
-export function checkLifetime(write: KeyWrite, isStronger: boolean): void {
-  checkSetting(write)
-  refuseRevival(write)
-  const { next, old, tools, isIssued, administers } = write
-  // A scoped key does not administer: what it makes is bounded as it is itself.
-  const isExempt = administers && tools.isWithinScope(undefined)
+export type LifetimeDependencies = {
+  readonly now: () => number
+  /** Most seconds an access key may live; undefined: no limit (D18). */
+  readonly maxKeyTTL: number | undefined
+  /** Whether one scope is no wider than another (D25). */
+  readonly isNoWider: (inner: unknown, outer: unknown) => boolean
+  /** When the secret of the caller ends, in milliseconds; undefined: never. */
+  readonly ownKeyEnds: (caller: Caller) => number | undefined
+  /** When the current secret of a key ends, in milliseconds; undefined: no such key. */
+  readonly endOfKey: (uid: string) => number | undefined
+}
+
+/** Bounds every write that makes a key stronger in any way: the holder of its secret would keep what was added. */
+export function checkLifetime(dependencies: LifetimeDependencies, write: KeyWrite, isStronger: boolean): void {
+  checkSetting(dependencies, write)
+  refuseRevival(dependencies, write)
+  const { now, isNoWider, ownKeyEnds } = dependencies
+  const { next, old, request, isIssued, administers } = write
+  // A scoped key does not administer: the keys it makes are bounded as it is itself.
+  const isExempt = administers && isNoWider(undefined, request.caller.scope)
   if (isExempt || !isStronger) return
-  const ownEnd = tools.ownKeyEnds()
+  const ownEnd = ownKeyEnds(request.caller)
   if (ownEnd === undefined) return
   const { ttl, ttlAfterLastActivity } = next.spec ?? {}
   const refuse = (why: string) =>
@@ -53,7 +69,7 @@ export function checkLifetime(write: KeyWrite, isStronger: boolean): void {
       `${why}: a key does not outlive the credential that creates or strengthens it, which ends at ${new Date(ownEnd).toISOString()}`,
     )
   if (ttlAfterLastActivity) throw refuse('spec.ttlAfterLastActivity: its end would move with every use')
-  const start = isIssued ? tools.now() : Date.parse(old?.status?.rotatedAt ?? old?.metadata.creationTimestamp ?? '')
+  const start = isIssued ? now() : Date.parse(old?.status?.rotatedAt ?? old?.metadata.creationTimestamp ?? '')
   // Times are kept in whole seconds.
   const from = Math.floor(start / 1000)
   if (ttl && from + ttl <= ownEnd / 1000) return
@@ -61,11 +77,14 @@ export function checkLifetime(write: KeyWrite, isStronger: boolean): void {
   throw refuse(most > 0 ? `spec.ttl must be from 1 to ${most}` : 'spec.ttl: there is no time left')
 }
 
-/** A secret that has expired stays expired, whoever asks (D18). */
-function refuseRevival({ kind, next, old, tools }: KeyWrite): void {
-  if (!old || hasNewSecret(next, old, tools) || !isLifetimeChanged(next, old)) return
-  const end = tools.endOfKey(old.metadata.uid ?? '')
-  if (end === undefined || end > tools.now()) return
+/** An expired secret stays expired, for administrators as well (D18). */
+function refuseRevival(
+  { now, endOfKey }: Pick<LifetimeDependencies, 'now' | 'endOfKey'>,
+  { kind, next, old }: KeyWrite,
+): void {
+  if (!old || hasNewSecret(next, old) || !isLifetimeChanged(next, old)) return
+  const end = endOfKey(old.metadata.uid ?? '')
+  if (end === undefined || end > now()) return
   const { name = '' } = next.metadata
   throw invalid(kind, name, [
     invalidValue(
@@ -76,11 +95,14 @@ function refuseRevival({ kind, next, old, tools }: KeyWrite): void {
   ])
 }
 
-const hasNewSecret = ({ spec, status }: Key, old: Key, { digest }: KeyWrite['tools']): boolean =>
+const hasNewSecret = ({ spec, status }: Key, old: Key): boolean =>
   (spec?.key ? digest(spec.key) : status?.digest) !== old.status?.digest
 
-/** Where keys may not live for ever, one has to say how long. The server's own first key is exempt, its end is not. */
-function checkSetting({ kind, next, tools: { maxKeyTTL, caller } }: KeyWrite): void {
+/** With a limit, a key needs a ttl. The first key of the server is exempt from that, but it ends at the limit. */
+function checkSetting(
+  { maxKeyTTL }: Pick<LifetimeDependencies, 'maxKeyTTL'>,
+  { kind, next, request: { caller } }: KeyWrite,
+): void {
   const ttl = next.spec?.ttl
   if (maxKeyTTL === undefined || caller.groups.includes('system:masters') || (ttl && ttl <= maxKeyTTL)) return
   throw invalid(kind, next.metadata.name ?? '', [

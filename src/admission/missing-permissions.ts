@@ -1,7 +1,8 @@
 // Refuses a write that grants permissions its caller does not hold, and names what is missing.
 
+import type { Caller } from '../api/caller.ts'
 import { cut, forbidden, isEnough, mostErrors } from '../api/errors.ts'
-import type { BoundRules, RuleLike, Target } from '../api/permissions.ts'
+import type { BoundRules, Judgement, Question, RuleLike, Target } from '../api/permissions.ts'
 import type { GatedWrite } from '../api/power-gate.ts'
 
 export const refusal = ({ kind, next }: GatedWrite, why: string) => forbidden(kind, next.metadata.name ?? '', why)
@@ -18,6 +19,13 @@ export const roleTarget = ({ kind, ...ref }: BoundRules['role']): Target => ({
   ...ref,
 })
 
+export type PermissionDependencies = {
+  /** Whether a caller may do something. */
+  readonly judge: (caller: Caller, question: Question) => Judgement
+  /** Which of these rules the caller does not hold in a namespace, printed (D27). */
+  readonly missingRules: (caller: Caller, rules: readonly RuleLike[], namespace: string) => readonly string[]
+}
+
 type Wanted = {
   readonly rules: readonly RuleLike[]
   readonly namespace: string
@@ -26,13 +34,17 @@ type Wanted = {
 }
 
 /** 403 with the missing permissions as Kubernetes prints them, if the caller may know them. */
-export async function refuseMissing(check: GatedWrite, { rules, namespace, source }: Wanted): Promise<void> {
-  const { tools } = check
-  const lacking = tools.missing(rules, namespace)
+export function refuseMissing(
+  { judge, missingRules }: PermissionDependencies,
+  check: GatedWrite,
+  { rules, namespace, source }: Wanted,
+): void {
+  const { caller } = check.request
+  const lacking = missingRules(caller, rules, namespace)
   if (lacking.length === 0) return
-  const isKnown = source === undefined || (await tools.judge({ verb: 'get', target: source })).allowed
+  const isKnown = source === undefined || judge(caller, { verb: 'get', target: source }).allowed
   const what = isKnown ? `\n${shown(lacking).join('\n')}` : ' a role holds permissions that the user does not hold'
-  const { username, groups } = tools.caller
+  const { username, groups } = caller
   throw refusal(
     check,
     `user "${username}" (groups=[${groups.map(group => JSON.stringify(group)).join(' ')}]) is attempting to grant RBAC permissions not currently held:${what}`,

@@ -1,7 +1,7 @@
 // Which rights exist after a write and did not exist before (D60). Pure.
 
+import type { Caller } from '../api/caller.ts'
 import type { Grant, Recipient } from '../api/grant.ts'
-import type { Tools } from '../api/kind.ts'
 import { callerAsOwner } from '../kinds/shared-schema.ts'
 
 /** Grants of an object, with the teams that its names mean. */
@@ -64,8 +64,8 @@ function newVerbs(grant: ObjectGrant, id: string, rights: Rights): Grant[] {
   })
 }
 
-/** Whether a grant of a new object is just its creator's ownership. */
-export function isCreatorsOwn(grant: Grant, { caller }: Pick<Tools, 'caller'>): boolean {
+/** Whether a grant of a new object is only the ownership of its creator. */
+export function isCreatorsOwn(grant: Grant, caller: Caller): boolean {
   const { user, team } = callerAsOwner(caller)
   if (grant.type !== 'owner' || !grant.to) return false
   return grant.to.kind === 'user' ? grant.to.name === user : grant.to.kind === 'team' && grant.to.name === team

@@ -1,19 +1,21 @@
-// The seam between the registry and the gate for power (D60): the registry calls it for every write, src/admission implements it.
+// The seam between the registry and the gate for permissions (D60): the registry calls it for every write, src/admission implements it.
 
-import type { Kind, Tools } from './kind.ts'
+import type { RequestContext } from './admission.ts'
+import type { Caller } from './caller.ts'
+import type { Kind } from './kind.ts'
 import type { Resource } from './object.ts'
 
-/** A write to be judged. `old` is undefined for a create. */
+/** A write to check. `old` is undefined for a create. */
 export type GatedWrite = {
   readonly kind: Kind
   readonly next: Resource
   readonly old: Resource | undefined
-  readonly tools: Tools
+  readonly request: RequestContext
 }
 
 export interface Gate {
-  /** Throws where the write gives away what its caller does not hold. Answers the object with its references pinned (D61). */
+  /** Throws if the write grants permissions that its caller does not hold. Returns the object with its references pinned (D61). */
   admit(write: GatedWrite): Promise<Resource>
-  /** Throws where the caller may not delete the object. */
-  release(kind: Kind, old: Resource, tools: Tools): void
+  /** Throws if the caller may not delete the object. */
+  checkDelete(kind: Kind, old: Resource, caller: Caller): void
 }

@@ -1,20 +1,19 @@
-// Wires the rooms of a server together over an open store: registry, authentication, authorization. serve and admin reset call it.
+// Wires the parts of a server together over an open store: registry, admission, authentication, authorization. serve and admin reset call it.
 
 import { generateKeyPairSync, hash, randomBytes, randomUUID } from 'node:crypto'
-import { gate } from '../admission/gate.ts'
+import { type AdmissionDependencies, admissionsFor } from '../admission/admissions.ts'
+import { type GateDependencies, openGate } from '../admission/gate.ts'
+import type { Companion } from '../api/admission.ts'
 import { type Caller, type Scope, systemCaller } from '../api/caller.ts'
-import type { Beside, Kind, Question, Tools } from '../api/kind.ts'
-import type { JsonObject } from '../api/object.ts'
+import type { Kind, Question } from '../api/kind.ts'
 import type { Document, Resources } from '../api/resources.ts'
 import { openKeyBook } from '../auth/authn/access-key-index.ts'
 import {
   type Authenticate,
   authenticateWith,
-  endOf,
   expiryWarnings,
   isLiveWith,
   keyEndsWith,
-  UnknownKey,
 } from '../auth/authn/authenticate.ts'
 import { ownKeyWith } from '../auth/authn/denied-key-details.ts'
 import { openTeams, type Teams } from '../auth/authn/team-index.ts'
@@ -28,14 +27,19 @@ import { type Issuer, openIssuer } from '../auth/tokens/issuer.ts'
 import { openSigningKeys } from '../auth/tokens/signing-keys.ts'
 import { kinds } from '../kinds/index.ts'
 import { readId } from '../kinds/last-read.ts'
+import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
+import { SecretVersion } from '../kinds/secret-version.ts'
+import { SharedSecret } from '../kinds/shared-secret.ts'
 import { SigningKey } from '../kinds/signing-key.ts'
 import { Team } from '../kinds/team.ts'
 import { openRegistry, type Registry } from '../registry/registry.ts'
+import { namespacesInUse } from '../registry/virtual-kinds.ts'
 import type { OwnWrite } from '../serving/audit-internal.ts'
-import { checkGuess, type UnknownKeyLimiter } from '../serving/unknown-key-limiter.ts'
+import type { UnknownKeyLimiter } from '../serving/unknown-key-limiter.ts'
 import { openSealer, type Place, type SealError, type Sealer } from '../storage/encryption.ts'
 import type { Storage } from '../storage/index.ts'
 import type { RingKey } from '../storage/key-ring.ts'
+import { accessKeyLookups } from './access-key-lookups.ts'
 import { openRights } from './permission-changes.ts'
 
 export type ApiServer = {
@@ -44,7 +48,7 @@ export type ApiServer = {
   /** The server's own view, whose writes are recorded. */
   readonly inside: Resources
   /** Writes objects that merge with what is there; recorded likewise. */
-  readonly write: (make: (tools: Tools) => readonly Beside[]) => Promise<void>
+  readonly write: (make: () => readonly Companion[]) => Promise<void>
   /** Likewise, with what is sealed opened: for whoever copies it. */
   readonly opened: Resources
   /** Whether whoever owns something may do something else. */
@@ -93,14 +97,14 @@ export type BuildOptions = {
 
 const random = (size: number) => randomBytes(size)
 const digest = (text: string) => hash('sha256', text, 'hex')
-/** As many addresses may guess through one at the same time before the others hear of it. */
-const clientsOfGateway = 50
+const isScopeNoWider = (inner: unknown, outer: unknown) =>
+  isNoWider(inner as Scope | undefined, outer as Scope | undefined)
 
-/** ES256: the private half as JSON, to be sealed. */
-function keyPair() {
+/** ES256; the private key as JSON, to be encrypted. */
+function generateKeyPair() {
   const pair = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   return {
-    publicKey: pair.publicKey.export({ format: 'jwk' }) as JsonObject,
+    publicKey: pair.publicKey.export({ format: 'jwk' }) as { [field: string]: string },
     privateKey: JSON.stringify(pair.privateKey.export({ format: 'jwk' })),
   }
 }
@@ -123,57 +127,53 @@ export function buildApiServer(options: BuildOptions): ApiServer {
   const lastActivity = (uid: string) => storage.activity.last(uid)
   const rights = openRights()
   const sealer = openSealer({ keys, random, ...(sealBroken ? { failed: sealBroken } : {}) })
+  // Admission needs parts that need the registry themselves, so each function looks its part up when it is called.
+  const dependencies: AdmissionDependencies & GateDependencies = {
+    now,
+    random,
+    isNoWider: isScopeNoWider,
+    maxKeyTTL: maxKeyTTL || undefined,
+    judge: (caller, question) => authorizer.judge(caller, question),
+    missingRules: (caller, wanted, namespace) => authorizer.missing(caller, wanted, namespace),
+    rulesFor: (caller, namespace) => authorizer.rules(caller, namespace),
+    rulesOfRole: (kind, ref) => rbac.rulesOf(kind, ref),
+    boundTo: group => [...rbac.boundTo(group)],
+    sharedWith: name => sharedWith(registry.inside, kinds, { name, uid: teams.uidOf(name) }),
+    explain: (caller, question) => explainer.explain(caller, question),
+    whoCan: question => explainer.whoCan(question),
+    permissionsOf: team => explainer.permissionsOf(team),
+    callerNamed: user => explainer.callerNamed(user),
+    callerOf: owner => explainer.callerOf(owner),
+    teamUid: name => teams.uidOf(name),
+    teamWithUsername: username => teams.withUsername(username),
+    authenticateKey: (caller, key) => accessKeys.authenticateKey(caller, key),
+    keyNamed: name => registry.peek(OwnedAccessKey, { namespace: '', name }),
+    keyEnds: key => keyEnds(key),
+    ownKeyEnds: caller => accessKeys.ownKeyEnds(caller),
+    endOfKey: uid => accessKeys.endOfKey(uid),
+    takeDigest: (caller, wanted, uid) => accessKeys.takeDigest(caller, wanted, uid),
+    touchKeys: uses => accessKeys.touchKeys(uses),
+    maxTokenTTL,
+    signToken: (caller, wanted) => issuer.sign(caller, wanted),
+    generateKeyPair,
+    createSigningKey: async () => (await inside.create(SigningKey, '', {})).ref.name,
+    sharedSecretUid: ref => registry.peek(SharedSecret, ref)?.metadata.uid,
+    openVersion: ref => registry.open(SecretVersion, ref),
+    listVersions: async selection =>
+      (await registry.inside.list(SecretVersion, selection)).items.map(({ object }) => object),
+    namespacesInUse: () => namespacesInUse({ store: storage.store, kinds }),
+  }
   const registry: Registry = openRegistry({
     kinds,
     store: storage.store,
     sealer,
-    gate,
+    gate: openGate(dependencies),
     now,
     uuid: randomUUID,
     lastActivity,
-    tools: caller => ({
-      now,
-      random,
-      digest,
-      judge: async question => authorizer.judge(caller, question),
-      rules: async namespace => authorizer.rules(caller, namespace),
-      missing: (wanted, namespace) => authorizer.missing(caller, wanted, namespace),
-      rulesOfRole: (kind, ref) => rbac.rulesOf(kind, ref),
-      boundTo: group => [...rbac.boundTo(group)],
-      sharedWith: name => sharedWith(registry.inside, kinds, { name, uid: teams.uidOf(name) }),
-      teamUid: name => teams.uidOf(name),
-      maxKeyTTL: maxKeyTTL || undefined,
-      isWithinScope: scope => isNoWider(scope as Scope | undefined, caller.scope),
-      isNoWider: (inner, outer) => isNoWider(inner as Scope | undefined, outer as Scope | undefined),
-      maxTokenTTL,
-      sign: wanted => issuer.sign(caller, wanted),
-      newSigningKey: async () => (await inside.create(SigningKey, '', {})).ref.name,
-      keyPair,
-      authenticate: key => lookUp(caller, key),
-      keyEnds: key => keyEnds(key),
-      ownKeyEnds: () => ownEnds(caller),
-      endOfKey: uid => {
-        const key = book.withUid(uid)
-        return key && endOf(key, lastActivity)
-      },
-      judgeOther: (who, question) => authorizer.judge(who, question),
-      explain: (question, who) => explainer.explain(who, question),
-      whoCan: question => explainer.whoCan(question),
-      permissionsOf: team => explainer.permissionsOf(team),
-      callerNamed: user => explainer.callerNamed(user),
-      callerOf: owner => explainer.callerOf(owner),
-      teamWithUsername: username => teams.withUsername(username),
-      takeDigest: (wanted, uid) => takeDigest(caller, wanted, uid),
-      touchKeys: uses => {
-        // A report comes late, or from a gateway in wrong hands: it does not revive a key that has ended.
-        const known = uses.filter(({ uid, time }) => {
-          const key = book.withUid(uid)
-          return key !== undefined && isLive(key) && time < endOf(key, lastActivity)
-        })
-        for (const { uid, time } of known) touch(uid, time)
-        return known.length
-      },
-    }),
+    random,
+    admissions: admissionsFor(dependencies),
+    judge: dependencies.judge,
   })
   const inside = recorded?.(registry.inside) ?? registry.inside
   const following = (what: string) => (error: unknown) => failed(`following ${what}`, error)
@@ -211,45 +211,17 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     now,
     failed: following('signing keys'),
   })
-  /** Of the very secret that was used. A key that is gone by now has ended, whatever has its name. */
-  const ownEnds = ({ keyUid, keyUntil = Number.POSITIVE_INFINITY }: Caller) => {
-    if (keyUid === undefined) return undefined
-    const key = book.withUid(keyUid)
-    const end = Math.min(key ? endOf(key, lastActivity) : now(), keyUntil)
-    return end === Number.POSITIVE_INFINITY ? undefined : end
-  }
-  const issuer = openIssuer({
-    url: baseUrl,
-    keys: signingKeys,
-    keyEnds: ownEnds,
-    now,
-    uuid: randomUUID,
-  })
   const touch = (uid: string, time: number) => storage.activity.touch(uid, time)
   const authenticate = authenticateWith({ book, teams, now, digest, lastActivity, touch })
   const keyEnds = keyEndsWith({ book, digest, lastActivity })
-  /** Guessing through somebody else's question is guessing all the same. A known key is never refused. */
-  const lookUp = ({ username, impersonator, scope }: Caller, key: string) => {
-    try {
-      return authenticate(`Bearer ${key}`, true)
-    } catch (error) {
-      if (!(error instanceof UnknownKey) || !guard) throw error
-      // A gateway asks for all of its clients, and makes each address of theirs wait by itself. This bounds who has its key.
-      const isGateway = scope?.roles?.some(({ role }) => role === 'agent')
-      const source = `${isGateway ? 'gateway ' : ''}reviews by ${impersonator ?? username}`
-      checkGuess(guard, source)
-      guard.failed(source, isGateway ? clientsOfGateway : 1)
-      throw error
-    }
-  }
-  /** A refusal says that a key is in use: it counts as a guess (D62). */
-  const takeDigest = ({ username }: Caller, wanted: string, uid: string) => {
-    const source = `keys brought by ${username}`
-    if (guard) checkGuess(guard, source)
-    const taken = book.take(wanted, uid)
-    if (!taken) guard?.failed(source)
-    return taken
-  }
+  const accessKeys = accessKeyLookups({ book, authenticate, isLive, lastActivity, touch, now, guard })
+  const issuer = openIssuer({
+    url: baseUrl,
+    keys: signingKeys,
+    keyEnds: accessKeys.ownKeyEnds,
+    now,
+    uuid: randomUUID,
+  })
   const ready = Promise.all([book.ready, teams.ready, rbac.ready, signingKeys.ready])
     .then(() => first?.(inside))
     .then(() => repairBuiltIns(inside))
@@ -277,7 +249,7 @@ export function buildApiServer(options: BuildOptions): ApiServer {
       if (storage.store.get({ bucket: kind.id, ...ref })) touch(readId(object.metadata.uid ?? ''), now())
     },
     warningFor: expiryWarnings({ book, now, lastActivity }),
-    ownKey: ownKeyWith({ ends: ownEnds, now }),
+    ownKey: ownKeyWith({ ends: accessKeys.ownKeyEnds, now }),
     ready,
     stop: () => {
       for (const one of [book, teams, rbac, signingKeys]) one.stop()

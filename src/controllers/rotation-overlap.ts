@@ -1,6 +1,7 @@
 // Revokes the tokens that the old secret of a rotated access key made, once the overlap is over (D22).
 
-import type { Beside, Tools } from '../api/kind.ts'
+import { hash } from 'node:crypto'
+import type { Companion } from '../api/admission.ts'
 import type { Resource } from '../api/object.ts'
 import type { Resources } from '../api/resources.ts'
 import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
@@ -10,11 +11,13 @@ import { startLoop } from '../reconcile/work-queue.ts'
 
 export type RotationOverlapOptions = {
   readonly resources: Resources
-  /** Writes revocations; one that is there already stays as it is. */
-  readonly write: (make: (tools: Tools) => readonly Beside[]) => Promise<unknown>
+  /** Writes revocations. */
+  readonly write: (make: () => readonly Companion[]) => Promise<unknown>
   readonly now: () => number
   readonly failed: (what: string, error: unknown) => void
 }
+
+const digest = (text: string) => hash('sha256', text, 'hex')
 
 export function startRotationOverlap({ resources, write, now, failed }: RotationOverlapOptions): {
   readonly ready: Promise<void>
@@ -29,7 +32,7 @@ export function startRotationOverlap({ resources, write, now, failed }: Rotation
       if (!key || until === undefined) return undefined
       const left = until - now()
       if (left > 0) return left
-      await write(tools => revokedByOverlap(key, tools))
+      await write(() => revokedByOverlap(key, { now, digest }))
       return undefined
     },
     failed: (name, error) => failed(`revoking tokens of the old secret of access key ${name}`, error),

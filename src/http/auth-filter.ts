@@ -1,13 +1,14 @@
 // Authenticates and authorizes each request, and authorizes open watches again (D18, D27).
 
 import type { Caller } from '../api/caller.ts'
-import { type ApiError, type Cause, conflict, forbidden, forbiddenPath, notFound, unauthorized } from '../api/errors.ts'
+import { type ApiError, type Cause, conflict, forbidden, forbiddenPath, notFound } from '../api/errors.ts'
 import type { Kind, Question } from '../api/kind.ts'
 import type { Selection, TargetCheck } from '../api/resources.ts'
 import { type Authenticate, missingKey, UnknownKey } from '../auth/authn/authenticate.ts'
 import { impersonate, isImpersonating } from '../auth/authn/impersonate.ts'
 import type { Authorizer, Verdict } from '../auth/authz/authorize.ts'
 import type { Audit } from '../serving/audit.ts'
+import { rejectDuplicateAuthorization } from '../serving/duplicate-authorization.ts'
 import type { Exchange, Request } from '../serving/exchange.ts'
 import { checkGuess, type UnknownKeyLimiter } from '../serving/unknown-key-limiter.ts'
 import type { KindFinder } from './request-info.ts'
@@ -68,7 +69,7 @@ function standingOf(
 function holderOf({ authenticate, guard, audit }: Access, exchange: Exchange, question: Question): Caller | undefined {
   const { request } = exchange
   try {
-    if (isDoubled(request)) throw unauthorized('request has more than one Authorization header')
+    rejectDuplicateAuthorization(request)
     return authenticate(request.headers.authorization, false, connectionOf(request))
   } catch (error) {
     exchange.trail = audit.begin(exchange, question, undefined)
@@ -87,15 +88,6 @@ const connectionOf = (request: Request): object =>
     ? request.socket
     : ((request as unknown as { stream?: { session?: object } }).stream?.session ?? request)
 
-/** Node keeps the first of several headers; a proxy in front may use the last one. */
-function isDoubled({ headers, rawHeaders }: Request): boolean {
-  if (headers.authorization === undefined) return false
-  let found = 0
-  for (let index = 0; index < rawHeaders.length; index += 2)
-    if (rawHeaders[index]?.length === 13 && rawHeaders[index]?.toLowerCase() === 'authorization') found++
-  return found > 1
-}
-
 /** Impersonation is never ignored: acting as oneself where somebody else was meant would be a privilege bug. */
 function actingAs({ authorizer }: Access, { request }: Exchange, caller: Caller | undefined): Caller | undefined {
   if (!isImpersonating(request.headers)) return caller
@@ -113,7 +105,7 @@ function refusal({ ownKey }: Access, caller: Caller, question: Question, { reaso
     return forbiddenPath(`User "${username}" cannot ${question.verb} path "${question.path}"${because}`, causes)
   const { group, resource, subresource, namespace, name = '' } = question.target
   const kind = find(group, 'v1', resource)
-  if (kind?.personal && name !== '') return notFound(kind, name)
+  if (kind?.ownerOnly && name !== '') return notFound(kind, name)
   const what = subresource ? `${resource}/${subresource}` : resource
   const where = namespace ? `in the namespace "${namespace}"` : 'at the cluster scope'
   const why = `User "${username}" cannot ${question.verb} resource "${what}" in API group "${group}" ${where}${because}`

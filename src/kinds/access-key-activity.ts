@@ -1,7 +1,7 @@
 // AccessKeyActivity: gateways tell with it when keys were last used there, themselves or by their tokens (D19, D33). Nothing is stored.
 
 import { type FieldError, invalidValue, required } from '../api/errors.ts'
-import { defineKind, type Kind, type Tools } from '../api/kind.ts'
+import { defineKind, type KindOf } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
 import { integer, list, type Static, struct, text, time } from '../api/schema.ts'
 
@@ -18,7 +18,7 @@ type Activity = Resource<Static<typeof spec>, Static<typeof status>>
 
 const most = 1000
 
-export const AccessKeyActivity: Kind = defineKind({
+export const AccessKeyActivity: KindOf<Activity> = defineKind({
   kind: 'AccessKeyActivity',
   plural: 'accesskeyactivities',
   singular: 'accesskeyactivity',
@@ -29,7 +29,6 @@ export const AccessKeyActivity: Kind = defineKind({
   verbs: ['create'],
   stored: false,
   validate: check,
-  answer,
   sample: {
     apiVersion: 'management.platform.sh/v1',
     kind: 'AccessKeyActivity',
@@ -41,13 +40,4 @@ function check({ spec = {} }: Activity): FieldError[] {
   const { keys = [] } = spec
   if (keys.length === 0) return [required('spec.keys', 'say which keys were used')]
   return keys.length > most ? [invalidValue('spec.keys', keys.length, `tell of at most ${most} keys at once`)] : []
-}
-
-/** Nobody was active in the future: a clock that is ahead must not keep a key alive. */
-async function answer(next: Activity, tools: Tools): Promise<Activity> {
-  const uses = (next.spec?.keys ?? []).map(({ uid = '', lastActivity = '' }) => ({
-    uid,
-    time: Math.min(Date.parse(lastActivity), tools.now()),
-  }))
-  return { ...next, status: { recorded: tools.dryRun ? 0 : tools.touchKeys(uses) } }
 }

@@ -1,7 +1,7 @@
 // The TokenRevocations that the server writes: one per access key, per owner of keys and per team (D33). A later one is
 // merged into the object that is there, so that their number does not grow with the number of changes.
 
-import type { Beside, Tools } from '../api/kind.ts'
+import type { Companion } from '../api/admission.ts'
 import { type JsonObject, type Resource, timestamp } from '../api/object.ts'
 import { type RevocationSpec, type Times, TokenRevocation, timesOf, tokenLifetime } from './token-revocation.ts'
 
@@ -31,10 +31,16 @@ type Lost = {
   readonly tokensOnly?: boolean | undefined
 }
 
-export function keyRevocation(key: OwnedKey, { reason, notBefore, tokensOnly }: Lost, tools: Tools): Beside {
+export type KeyRevocationDependencies = { readonly now: () => number; readonly digest: (text: string) => string }
+
+export function keyRevocation(
+  key: OwnedKey,
+  { reason, notBefore, tokensOnly }: Lost,
+  { now, digest }: KeyRevocationDependencies,
+): Companion {
   const [kind, username, name] = ownerOf(key)
-  const value = tools.digest(`${kind}:${username}`).slice(0, 40)
-  const times = timesOf(tools, { notBefore })
+  const value = digest(`${kind}:${username}`).slice(0, 40)
+  const times = timesOf(now(), { notBefore })
   const whole = {
     metadata: { name: ownerRevocationName(value) },
     spec: { ...times, users: [username], reason: `many access keys of ${name} were changed or deleted` },
@@ -91,13 +97,13 @@ export type Members = { readonly users: readonly string[]; readonly groups: read
 export function teamRevocation(
   { uid = '', name = '' }: Resource['metadata'],
   left: Members & { readonly reason: string },
-  tools: Tools,
-): Beside {
+  { now }: { readonly now: () => number },
+): Companion {
   const carrying = teamGroup(name)
   const write = (there?: Resource): JsonObject => {
     const before = there?.spec as RevocationSpec | undefined
-    const times = latestTimes(before, timesOf(tools))
-    const { users, groups, since } = joined(before, left, { group: carrying, times, now: tools.now() })
+    const times = latestTimes(before, timesOf(now()))
+    const { users, groups, since } = joined(before, left, { group: carrying, times, now: now() })
     return {
       metadata: { name: `revoked-team-${uid}` },
       spec: {

@@ -16,12 +16,5 @@ export const Namespace = defineKind({
   verbs: ['get', 'list'],
   stored: false,
   columns: [{ name: 'Status', type: 'string', description: 'Always Active.', value: o => o.status?.phase as string }],
-  collect: tools =>
-    [...new Set(['default', ...tools.namespaces()])].sort().map(name => ({
-      apiVersion: 'v1',
-      kind: 'Namespace',
-      metadata: { name, labels: { 'kubernetes.io/metadata.name': name } },
-      status: { phase: 'Active' },
-    })),
   sample: { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'default' } },
 })

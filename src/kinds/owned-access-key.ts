@@ -2,14 +2,12 @@
 
 import type { Caller, Scope } from '../api/caller.ts'
 import { editorTerm, userTerm } from '../api/candidates.ts'
-import { type FieldError, fieldForbidden, invalid, invalidSecret, invalidValue, isEnough } from '../api/errors.ts'
+import { type FieldError, fieldForbidden, invalidValue, isEnough } from '../api/errors.ts'
 import type { Grant } from '../api/grant.ts'
-import { defineKind, type KindOf, type Right, type Tools, type Who } from '../api/kind.ts'
+import { defineKind, type KindOf, type Right, type Who } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
 import { closed, flag, integer, list, mapOf, oneOf, type Static, struct, text, time } from '../api/schema.ts'
-import { isMistyped, makeKey } from './key-format.ts'
 import { joinActivity, rotation } from './key-rotation.ts'
-import { revokedByKey } from './revocation-triggers.ts'
 import { checkScope } from './scope-validation.ts'
 import { callerAsOwner, scope } from './shared-schema.ts'
 import { meansTeam } from './team-uids.ts'
@@ -117,11 +115,11 @@ export const OwnedAccessKey: KindOf<Key> = defineKind({
   hidden: ['status.digest', 'status.previous', ...secrets],
   sealed: secrets,
   join: joinActivity,
-  subresources: { rotate: rotation(() => OwnedAccessKey) },
-  personal: true,
+  subresources: { rotate: rotation },
+  ownerOnly: true,
   rights: ownRights,
   readers: ownReaders,
-  nameless: 'key-',
+  generateNamePrefix: 'key-',
   columns: [
     {
       name: 'Owner',
@@ -159,8 +157,6 @@ export const OwnedAccessKey: KindOf<Key> = defineKind({
   ],
   assign: assignOwner,
   grants: keyGrants,
-  admit,
-  besides: revokedByKey,
   sample: {
     apiVersion: 'management.platform.sh/v1',
     kind: 'OwnedAccessKey',
@@ -243,43 +239,4 @@ function assignOwner(next: Key, _old: Key | undefined, caller: Caller): Key {
 function keyGrants({ spec = {} }: Key): Grant[] {
   const { team } = spec
   return [{ type: 'credential', field: 'spec', ...(team ? { to: { kind: 'team', name: team } } : {}) }]
-}
-
-/** Keeps nothing but the digest of the key, and shows it once, in the answer to its creation (D12, D13). */
-async function admit(next: Key, old: Key | undefined, tools: Tools) {
-  const { key: given, ...rest } = next.spec ?? {}
-  if (!given && old) return { object: { ...next, spec: rest } }
-  if (given) refuse(next.metadata.name ?? '', checkKey(given))
-  const key = given ?? makeKey(tools.random)
-  const digest = tools.digest(key)
-  // Another secret replaces all that there are: an overlap ends, too (D22).
-  const { previous, ...status } = next.status ?? {}
-  const kept = digest === old?.status?.digest && previous ? { previous } : {}
-  const object: Key = { ...next, spec: rest, status: { ...status, ...kept, digest } }
-  // A dry run does not say whether a key is taken: that would be a way to guess keys (D62).
-  if (tools.dryRun) return { object }
-  // Two writes that bring the same key at the same time: one of them gets it, until its write failed.
-  const abandon = tools.takeDigest(digest, next.metadata.uid ?? '')
-  if (!abandon)
-    throw invalid(OwnedAccessKey, next.metadata.name ?? '', [invalidSecret('spec.key', 'the key is in use already')])
-  const admitted = { object, abandon }
-  if (old) return admitted
-  if (!given)
-    tools.warn(
-      "the key is in spec.key of this answer and is never shown again: kubectl create -o jsonpath='{.spec.key}' prints it",
-    )
-  return { ...admitted, shown: (stored: Resource) => ({ ...stored, spec: { ...stored.spec, key } }) }
-}
-
-function checkKey(key: string): FieldError[] {
-  if (isMistyped(key))
-    return [invalidSecret('spec.key', 'it begins with plat_ but its checksum is wrong; leave it out to have one made')]
-  // A longer one would not fit into the header it is sent in.
-  return /^[\x21-\x7e]{32,4000}$/.test(key)
-    ? []
-    : [invalidSecret('spec.key', 'a key of your own is 32 to 4000 characters of visible ASCII')]
-}
-
-function refuse(name: string, errors: readonly FieldError[]): void {
-  if (errors.length) throw invalid(OwnedAccessKey, name, errors)
 }

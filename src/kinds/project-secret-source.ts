@@ -1,10 +1,7 @@
 // A ProjectSecret that follows a SharedSecret: where its data comes from, and what a client may send (D30).
 
-import { systemCaller } from '../api/caller.ts'
-import { canonical } from '../api/encode.ts'
-import { fieldForbidden, invalid } from '../api/errors.ts'
-import type { Kind, Question, Tools } from '../api/kind.ts'
-import type { Json, Ref, Resource } from '../api/object.ts'
+import type { Question } from '../api/kind.ts'
+import type { Ref, Resource } from '../api/object.ts'
 import { teamOfGroup } from './team-uids.ts'
 
 /** Who keeps the copy: the controller, under this name. */
@@ -47,26 +44,6 @@ export const readSource = ({ namespace, name }: Ref): Question => ({
   verb: 'get',
   target: { group: 'management.platform.sh', resource: 'sharedsecrets', namespace, name },
 })
-
-const isSame = (one: unknown, other: unknown) => canonical((one ?? null) as Json) === canonical((other ?? null) as Json)
-
-/** The copy is the server's to write: whoever sends none, or the one that is there, leaves it; anything else is refused. */
-export function keepCopy<T extends Secret>(kind: Kind, next: T, old: T | undefined, tools: Tools): T {
-  const source = sourceOf(next)
-  if (!source || tools.caller === systemCaller) return next
-  const { data: sent, ...spec } = next.spec as Spec
-  const kept = old?.spec?.data
-  // Whoever may not see the copy must not find out by guessing what is in it.
-  const isGuess = tools.written.some(path => path === 'spec.data' || path.startsWith('spec.data.'))
-  if (isGuess || (sent !== undefined && !isSame(sent, kept ?? {})))
-    throw invalid(kind, next.metadata.name ?? '', [
-      fieldForbidden(
-        'spec.data',
-        `is the copy of SharedSecret ${source.namespace}/${source.name} that ${syncManager} keeps; leave it out, or change the SharedSecret`,
-      ),
-    ])
-  return { ...next, spec: kept === undefined ? spec : { ...spec, data: kept } }
-}
 
 /** The owner of a secret with the uid of the team that is meant, also where the team's username stands for it (D16, D61). */
 export function pinnedOwner(

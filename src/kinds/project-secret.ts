@@ -6,10 +6,10 @@ import { defineKind, type KindOf } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
 import { type Static, struct, text, time } from '../api/schema.ts'
 import { joinLastRead, lastRead, lastReadColumn } from './last-read.ts'
-import { keepCopy, keepSourceUid, sourceOf } from './project-secret-source.ts'
+import { keepSourceUid, sourceOf } from './project-secret-source.ts'
 import { checkData, data, lastApplied } from './secret-data.ts'
 import { history } from './secret-history.ts'
-import { countVersion, previousVersion, version } from './secret-version.ts'
+import { version } from './secret-version.ts'
 import {
   access,
   checkAccess,
@@ -57,7 +57,7 @@ export const ProjectSecret: KindOf<Resource<Static<typeof spec>, Static<typeof s
   spec,
   status,
   statusSubresource: true,
-  subresources: { history: history(() => ProjectSecret) },
+  subresources: { history },
   sealed: ['spec.data', lastApplied],
   columns: [
     {
@@ -92,12 +92,8 @@ export const ProjectSecret: KindOf<Resource<Static<typeof spec>, Static<typeof s
   readers: sharedReaders,
   assign: (next, old, caller) => keepSourceUid(keepOwner(next, old, caller), old),
   grants: object => [...sharedGrants(object), ...copyGrant(object)],
-  admit: async (next, old, tools) => ({
-    object: countVersion(keepCopy(ProjectSecret, next, old, tools), old, tools),
-  }),
   keepsLastRead: true,
   join: joinLastRead,
-  besides: (old, next) => previousVersion(ProjectSecret, old, next),
   validate: (next, old) => [
     ...checkNamespace(next.metadata.namespace ?? ''),
     ...(next.spec?.sharedSecretRef && !next.spec.sharedSecretRef.name

@@ -1,10 +1,16 @@
-// Which changes of keys and teams revoke direct-cluster tokens (D22, D33). The kinds write the revocation in the same commit.
+// Which changes of keys and teams revoke direct-cluster tokens (D22, D33). src/admission writes the revocation in the same commit.
 
-import type { Beside, Tools } from '../api/kind.ts'
+import type { Companion } from '../api/admission.ts'
 import { isReservedName } from '../api/names.ts'
 import type { Resource } from '../api/object.ts'
 import { longestTokenTTL } from './direct-cluster-endpoint-token.ts'
-import { keyRevocation, type OwnedKey, teamGroup, teamRevocation } from './merged-revocation.ts'
+import {
+  type KeyRevocationDependencies,
+  keyRevocation,
+  type OwnedKey,
+  teamGroup,
+  teamRevocation,
+} from './merged-revocation.ts'
 import { tokenLifetime } from './token-revocation.ts'
 
 type KeySpec = Omit<OwnedKey, 'uid'> & {
@@ -21,24 +27,29 @@ type KeyStatus = {
 }
 type Key = Resource<KeySpec, KeyStatus>
 
-export function revokedByKey(old: Key, next: Key | undefined, tools: Tools): readonly Beside[] {
-  if (hasEnded(old, tools.now())) return []
-  const reason = whyKey(old, next, tools)
-  if (reason !== undefined) return [keyRevocation(ownedKey(old), { reason }, tools)]
+type KeyDependencies = KeyRevocationDependencies & {
+  /** Whether one scope is no wider than another (D25). */
+  readonly isNoWider: (inner: unknown, outer: unknown) => boolean
+}
+
+export function revokedByKey(old: Key, next: Key | undefined, dependencies: KeyDependencies): readonly Companion[] {
+  if (hasEnded(old, dependencies.now())) return []
+  const reason = whyKey(old, next, dependencies)
+  if (reason !== undefined) return [keyRevocation(ownedKey(old), { reason }, dependencies)]
   const { rotatedAt, previous } = next?.status ?? {}
   const isSameOverlap = rotatedAt === old.status?.rotatedAt && previous?.digest === old.status?.previous?.digest
   // After this write nobody would know of the overlap that is over.
-  return isSameOverlap ? [] : revokedByOverlap(old, tools)
+  return isSameOverlap ? [] : revokedByOverlap(old, dependencies)
 }
 
 /** Once the overlap of a rotation is over, the tokens from before the rotation, all of which the old secret made, end (D22). */
-export function revokedByOverlap(key: Key, tools: Tools): readonly Beside[] {
+export function revokedByOverlap(key: Key, dependencies: KeyRevocationDependencies): readonly Companion[] {
   const { rotatedAt, previous } = key.status ?? {}
-  const now = tools.now()
+  const now = dependencies.now()
   if (!rotatedAt || !previous?.until || Date.parse(previous.until) > now || hasEnded(key, now)) return []
   if (Date.parse(rotatedAt) + tokenLifetime <= now) return []
   const reason = `access key ${key.metadata.name} was rotated`
-  return [keyRevocation(ownedKey(key), { reason, notBefore: rotatedAt, tokensOnly: true }, tools)]
+  return [keyRevocation(ownedKey(key), { reason, notBefore: rotatedAt, tokensOnly: true }, dependencies)]
 }
 
 const ownedKey = ({ metadata: { uid = '' }, spec = {} }: Key): OwnedKey => ({
@@ -48,13 +59,13 @@ const ownedKey = ({ metadata: { uid = '' }, spec = {} }: Key): OwnedKey => ({
   subject: spec.subject,
 })
 
-function whyKey(old: Key, next: Key | undefined, tools: Tools): string | undefined {
+function whyKey(old: Key, next: Key | undefined, { now: clock, isNoWider }: KeyDependencies): string | undefined {
   const name = `access key ${old.metadata.name}`
-  const now = tools.now()
+  const now = clock()
   if (!next || isGoing(next)) return `${name} was deleted`
   const [before, after] = [old.spec ?? {}, next.spec ?? {}]
   if (after.disabled) return `${name} was disabled`
-  if (!tools.isNoWider(before.scope, after.scope)) return `the scope of ${name} was narrowed`
+  if (!isNoWider(before.scope, after.scope)) return `the scope of ${name} was narrowed`
   if (without(before.groups, after.groups).length) return `${name} lost groups`
   if (endsEarlier(old, next, now)) return `${name} ends earlier`
   return isReplaced(old.status, next.status, now) ? `${name} was replaced` : undefined
@@ -104,17 +115,23 @@ function secretsOf({ digest, previous }: KeyStatus, now: number): Map<string, nu
 type TeamSpec = { readonly users?: readonly string[] | undefined; readonly groups?: readonly string[] | undefined }
 type Team = Resource<TeamSpec, unknown>
 
-export function revokedByTeam(old: Team, next: Team | undefined, tools: Tools): readonly Beside[] {
+export function revokedByTeam(
+  old: Team,
+  next: Team | undefined,
+  dependencies: { readonly now: () => number },
+): readonly Companion[] {
   const { name = '' } = old.metadata
   const own = teamGroup(name)
   if (isGoing(old)) return []
   if (!next || isGoing(next))
-    return [teamRevocation(old.metadata, { users: [], groups: [own], reason: `team ${name} was deleted` }, tools)]
+    return [
+      teamRevocation(old.metadata, { users: [], groups: [own], reason: `team ${name} was deleted` }, dependencies),
+    ]
   const users = without(old.spec?.users, next.spec?.users)
   // Every token may carry a reserved group, so the group of the team says more (D61).
   const groups = without(old.spec?.groups, next.spec?.groups).map(group => (isReservedName(group) ? own : group))
   if (users.length + groups.length === 0) return []
-  return [teamRevocation(old.metadata, { users, groups, reason: `they left team ${name}` }, tools)]
+  return [teamRevocation(old.metadata, { users, groups, reason: `they left team ${name}` }, dependencies)]
 }
 
 const isGoing = ({ metadata }: { readonly metadata: Resource['metadata'] }) => metadata.deletionTimestamp !== undefined

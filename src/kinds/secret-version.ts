@@ -1,6 +1,8 @@
 // SecretVersion: what a secret's data was before a change (D35); internal (D2). Stored in the same commit as the change, sealed, and gone with its secret.
 
-import { type Beside, defineKind, type Kind, type Tools } from '../api/kind.ts'
+import type { Companion } from '../api/admission.ts'
+import type { Caller } from '../api/caller.ts'
+import { defineKind, type Kind } from '../api/kind.ts'
 import { type JsonObject, type Ref, type Resource, timestamp } from '../api/object.ts'
 import { integer, list, type Static, struct, text, time } from '../api/schema.ts'
 import { sourceOf } from './project-secret-source.ts'
@@ -65,9 +67,9 @@ export function versionOf({ metadata, spec, status }: Secret): Version & { reado
 }
 
 /** status.version counts changes of data, whatever is sent for it; a copy of another secret has no versions of its own. */
-export function countVersion<T extends Secret>(next: T, old: T | undefined, tools: Tools): T {
+export function countVersion<T extends Secret>(next: T, old: T | undefined, author: Author): T {
   const { version: _, lastRead: __, ...status } = next.status ?? {}
-  const counted = sourceOf(next) ? lastOwn(old) : versionAfter(next, old, tools)
+  const counted = sourceOf(next) ? lastOwn(old) : versionAfter(next, old, author)
   const whole = { ...status, ...(counted ? { version: counted } : {}) }
   if (Object.keys(whole).length) return { ...next, status: whole }
   const { status: ___, ...bare } = next
@@ -80,20 +82,22 @@ function lastOwn(old: Secret | undefined): Version | undefined {
   return Object.keys(old.spec?.data ?? {}).length ? versionOf(old) : undefined
 }
 
-function versionAfter(next: Secret, old: Secret | undefined, { caller, now }: Tools): Version | undefined {
+type Author = { readonly caller: Caller; readonly now: number }
+
+function versionAfter(next: Secret, old: Secret | undefined, { caller, now }: Author): Version | undefined {
   const changed = changedKeys(old?.spec?.data, next.spec?.data)
   if (old && !sourceOf(old) && changed.length === 0) return old.status?.version
   return {
     number: old ? (sourceOf(old) && !old.status?.version ? 1 : versionOf(old).number + 1) : 1,
     author: caller.username,
     ...(caller.key === undefined ? {} : { key: caller.key }),
-    time: timestamp(now()),
+    time: timestamp(now),
     changed: changed.slice(0, mostNamed),
   }
 }
 
 /** What a change of data keeps of what was there. A secret that begins to follow another keeps what was its own. */
-export function previousVersion(kind: Kind, old: Secret, next: Secret | undefined): readonly Beside[] {
+export function previousVersion(kind: Kind, old: Secret, next: Secret | undefined): readonly Companion[] {
   if (!next || sourceOf(old)) return []
   const isKept = sourceOf(next)
     ? Object.keys(old.spec?.data ?? {}).length > 0

@@ -1,9 +1,8 @@
 // The reviews about oneself: who am I, may I, what may I. Nothing is stored; the answer is the created object (D2, D3).
 
 import type { Caller } from '../api/caller.ts'
-import { badRequest, type FieldError, invalidValue } from '../api/errors.ts'
-import { defineKind, type Kind, type Question } from '../api/kind.ts'
-import type { Rules } from '../api/permissions.ts'
+import { type FieldError, invalidValue } from '../api/errors.ts'
+import { defineKind, type Question } from '../api/kind.ts'
 import { flag, list, mapOf, type Static, struct, text } from '../api/schema.ts'
 
 export const review = {
@@ -31,7 +30,7 @@ type Extra = { readonly [key: string]: readonly string[] }
 export const extraOf = (extra: Extra) =>
   Object.fromEntries(Object.entries(extra).map(([key, values]) => [key, [...values]]))
 
-export const SelfSubjectReview: Kind = defineKind({
+export const SelfSubjectReview = defineKind({
   ...review,
   group: 'authentication.k8s.io',
   kind: 'SelfSubjectReview',
@@ -39,17 +38,6 @@ export const SelfSubjectReview: Kind = defineKind({
   singular: 'selfsubjectreview',
   description: 'SelfSubjectReview tells who the caller is to the server.',
   status: struct('Who the caller is.', { userInfo }),
-  answer: async (next, { caller, ownKeyEnds, now }) => ({
-    ...next,
-    status: {
-      userInfo: {
-        username: caller.username,
-        groups: [...caller.groups],
-        ...(caller.uid ? { uid: caller.uid } : {}),
-        ...(caller.extra ? { extra: extraOf({ ...caller.extra, ...confinesOf(caller, ownKeyEnds(), now()) }) } : {}),
-      },
-    },
-  }),
   sample: { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' },
 })
 
@@ -69,7 +57,7 @@ export const attributes = {
 }
 const accessSpec = struct('The question; one of the two attributes.', attributes)
 
-export const SelfSubjectAccessReview: Kind = defineKind({
+export const SelfSubjectAccessReview = defineKind({
   ...review,
   group: 'authorization.k8s.io',
   kind: 'SelfSubjectAccessReview',
@@ -84,10 +72,6 @@ export const SelfSubjectAccessReview: Kind = defineKind({
     evaluationError: text('What went wrong while judging.'),
   }),
   validate: next => checkAttributes(next.spec),
-  answer: async (next, tools) => {
-    const { allowed, reason } = await tools.judge(question(next.spec ?? {}))
-    return { ...next, status: { allowed, ...(reason ? { reason } : {}) } }
-  },
   sample: {
     apiVersion: 'authorization.k8s.io/v1',
     kind: 'SelfSubjectAccessReview',
@@ -141,7 +125,7 @@ const nonResourceRule = struct('What may be done with paths.', {
   nonResourceURLs: words.nonResourceURLs,
 })
 
-export const SelfSubjectRulesReview: Kind = defineKind({
+export const SelfSubjectRulesReview = defineKind({
   ...review,
   group: 'authorization.k8s.io',
   kind: 'SelfSubjectRulesReview',
@@ -155,13 +139,5 @@ export const SelfSubjectRulesReview: Kind = defineKind({
     incomplete: flag('Whether the list may lack rules.'),
     evaluationError: text('What went wrong while listing.'),
   }),
-  answer: async (next, tools) => {
-    if (!next.spec?.namespace) throw badRequest('no namespace on request')
-    const { confinedBy, ...rules } = await tools.rules(next.spec.namespace)
-    const told = confinedBy ? { incomplete: true, evaluationError: confinedBy } : { incomplete: false }
-    return { ...next, status: { ...mutable(rules), ...told } }
-  },
   sample: { apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectRulesReview', spec: { namespace: 'default' } },
 })
-
-const mutable = (rules: Omit<Rules, 'confinedBy'>) => structuredClone(rules) as { [K in keyof typeof rules]: never[] }

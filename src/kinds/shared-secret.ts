@@ -6,7 +6,7 @@ import { type Static, struct, text } from '../api/schema.ts'
 import { joinLastRead, lastRead, lastReadColumn } from './last-read.ts'
 import { checkData, data, lastApplied } from './secret-data.ts'
 import { history } from './secret-history.ts'
-import { countVersion, previousVersion, version } from './secret-version.ts'
+import { version } from './secret-version.ts'
 import {
   access,
   checkAccess,
@@ -39,7 +39,7 @@ export const SharedSecret: KindOf<Resource<Static<typeof spec>, Static<typeof st
   spec,
   status,
   statusSubresource: true,
-  subresources: { history: history(() => SharedSecret) },
+  subresources: { history },
   sealed: ['spec.data', lastApplied],
   columns: [
     {
@@ -62,10 +62,8 @@ export const SharedSecret: KindOf<Resource<Static<typeof spec>, Static<typeof st
   readers: sharedReaders,
   assign: keepOwner,
   grants: sharedGrants,
-  admit: async (next, old, tools) => ({ object: countVersion(next, old, tools) }),
   keepsLastRead: true,
   join: joinLastRead,
-  besides: (old, next) => previousVersion(SharedSecret, old, next),
   validate: (next, old) => [
     ...checkData(next.spec?.data, old?.spec?.data),
     ...checkOwner(next.spec?.owner),

@@ -1,10 +1,9 @@
 // SigningKey: what direct-cluster tokens are signed with (D31); internal (D2). SigningKeyRotation is how an administrator makes the next one.
 
-import { defineKind, type Kind } from '../api/kind.ts'
-import { timestamp } from '../api/object.ts'
+import { defineKind } from '../api/kind.ts'
 import { struct, text, time } from '../api/schema.ts'
 
-export const SigningKey: Kind = defineKind({
+export const SigningKey = defineKind({
   kind: 'SigningKey',
   plural: 'signingkeys',
   singular: 'signingkey',
@@ -23,18 +22,13 @@ export const SigningKey: Kind = defineKind({
   }),
   hidden: ['spec.privateKey'],
   sealed: ['spec.privateKey'],
-  nameless: 'signing-',
+  generateNamePrefix: 'signing-',
   verbs: ['create', 'delete', 'get', 'list', 'watch'],
   served: false,
-  admit: async (next, old, tools) => {
-    if (old) return { object: next }
-    const { signsFrom = timestamp(tools.now()) } = next.spec ?? {}
-    return { object: { ...next, spec: { signsFrom, ...tools.keyPair() } } }
-  },
   sample: { apiVersion: 'management.platform.sh/v1', kind: 'SigningKey', metadata: { name: 'signing-a' } },
 })
 
-export const SigningKeyRotation: Kind = defineKind({
+export const SigningKeyRotation = defineKind({
   kind: 'SigningKeyRotation',
   plural: 'signingkeyrotations',
   singular: 'signingkeyrotation',
@@ -44,6 +38,5 @@ export const SigningKeyRotation: Kind = defineKind({
   status: struct('What signs now.', { key: text('Id of the new key, as in the key set of the issuer.') }),
   verbs: ['create'],
   stored: false,
-  answer: async (next, tools) => (tools.dryRun ? next : { ...next, status: { key: await tools.newSigningKey() } }),
   sample: { apiVersion: 'management.platform.sh/v1', kind: 'SigningKeyRotation' },
 })

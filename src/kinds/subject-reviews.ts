@@ -1,12 +1,11 @@
 // The reviews about somebody else: who is behind a key, may they, and why (D2, D27). Nothing is stored.
 
-import type { Caller } from '../api/caller.ts'
-import { forbidden, required } from '../api/errors.ts'
-import { defineKind, type Kind, type Tools } from '../api/kind.ts'
+import { required } from '../api/errors.ts'
+import { defineKind } from '../api/kind.ts'
 import { flag, list, mapOf, struct, text } from '../api/schema.ts'
-import { attributes, checkAttributes, confinesOf, extraOf, question, review, userInfo } from './self-reviews.ts'
+import { attributes, checkAttributes, review, userInfo } from './self-reviews.ts'
 
-export const TokenReview: Kind = defineKind({
+export const TokenReview = defineKind({
   ...review,
   group: 'authentication.k8s.io',
   kind: 'TokenReview',
@@ -25,31 +24,8 @@ export const TokenReview: Kind = defineKind({
     error: text('Why it does not count.'),
   }),
   validate: next => (next.spec?.token ? [] : [required('spec.token', 'the key to look at')]),
-  answer: async (next, tools) => {
-    // The key itself is not sent back.
-    const { token = '', ...spec } = next.spec ?? {}
-    return { ...next, spec, status: authenticated(token, tools) }
-  },
   sample: { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenReview', spec: { token: 'plat_none' } },
 })
-
-function authenticated(token: string, tools: Tools) {
-  try {
-    const caller = tools.authenticate(token)
-    if (!caller) return { authenticated: false }
-    // Whoever takes the key's word takes its confines along (D25): a gateway judges by this scope, as the server does. And
-    // its end: what is opened with it must not last longer.
-    const extra = extraOf({
-      ...caller.extra,
-      ...confinesOf(caller, tools.keyEnds(token), tools.now()),
-      ...(caller.keyUid ? { 'authentication.platform.sh/key-uid': [caller.keyUid] } : {}),
-    })
-    return { authenticated: true, user: { username: caller.username, groups: [...caller.groups], extra } }
-  } catch (error) {
-    if ((error as { code?: number }).code !== 401) throw error
-    return { authenticated: false, error: (error as Error).message }
-  }
-}
 
 const about = {
   user: text('The user that is asked about.'),
@@ -58,18 +34,7 @@ const about = {
   extra: mapOf(list(text(''), ''), 'What else is known of the user.'),
 }
 
-const other = ({
-  user,
-  groups = [],
-}: {
-  user?: string | undefined
-  groups?: readonly string[] | undefined
-}): Caller => ({
-  username: user ?? '',
-  groups: [...new Set([...groups, 'system:authenticated'])].filter(group => group !== 'system:masters'),
-})
-
-export const SubjectAccessReview: Kind = defineKind({
+export const SubjectAccessReview = defineKind({
   ...review,
   group: 'authorization.k8s.io',
   kind: 'SubjectAccessReview',
@@ -89,10 +54,6 @@ export const SubjectAccessReview: Kind = defineKind({
       ? []
       : [required('spec.user', 'at least one of user or group must be specified')]),
   ],
-  answer: async (next, tools) => {
-    const { allowed, reason } = tools.judgeOther(other(next.spec ?? {}), question(next.spec ?? {}))
-    return { ...next, status: { allowed, ...(reason ? { reason } : {}) } }
-  },
   sample: {
     apiVersion: 'authorization.k8s.io/v1',
     kind: 'SubjectAccessReview',
@@ -100,7 +61,7 @@ export const SubjectAccessReview: Kind = defineKind({
   },
 })
 
-export const AccessExplanation: Kind = defineKind({
+export const AccessExplanation = defineKind({
   ...review,
   group: 'management.platform.sh',
   kind: 'AccessExplanation',
@@ -120,38 +81,9 @@ export const AccessExplanation: Kind = defineKind({
     who: list(text(''), 'Who may do it.'),
   }),
   validate: next => checkAttributes(next.spec),
-  answer: async (next, tools) => {
-    const { user, whoCan } = next.spec ?? {}
-    const asked = question(next.spec ?? {})
-    if (whoCan || (user && user !== tools.caller.username)) await mustDelegate(tools)
-    const who = user && user !== tools.caller.username ? tools.callerNamed(user) : tools.caller
-    const { allowed, reason, steps, nearMisses, unknown } = tools.explain(asked, who)
-    for (const text of unknown) tools.warn(text)
-    if (whoCan) return { ...next, status: { who: [...tools.whoCan(asked)] } }
-    return {
-      ...next,
-      status: { allowed, ...(reason ? { reason } : {}), steps: [...unknown, ...steps], nearMisses: [...nearMisses] },
-    }
-  },
   sample: {
     apiVersion: 'management.platform.sh/v1',
     kind: 'AccessExplanation',
     spec: { resourceAttributes: { verb: 'update', group: 'management.platform.sh', resource: 'teams', name: 'web' } },
   },
 })
-
-/** Questions about others are for those who may ask them (D27). */
-async function mustDelegate(tools: Tools): Promise<void> {
-  const target = {
-    group: 'management.platform.sh',
-    resource: 'accessexplanations',
-    subresource: 'others',
-    namespace: '',
-  }
-  if (!(await tools.judge({ verb: 'create', target })).allowed)
-    throw forbidden(
-      AccessExplanation,
-      '',
-      `User "${tools.caller.username}" may ask about themselves only; others need create on accessexplanations/others`,
-    )
-}

@@ -1,13 +1,12 @@
 // Team: groups users, and may own things and keys of its own (SPEC §2.4).
 
 import { memberTerm } from '../api/candidates.ts'
-import { duplicateValue, type FieldError, invalid, invalidValue, isEnough, required } from '../api/errors.ts'
+import { type FieldError, invalidValue, isEnough, required } from '../api/errors.ts'
 import type { Grant, Recipient } from '../api/grant.ts'
-import { defineKind, type KindOf, type Tools, type Who } from '../api/kind.ts'
+import { defineKind, type KindOf, type Who } from '../api/kind.ts'
 import { dnsLabel, isReservedName } from '../api/names.ts'
-import type { JsonObject, Resource } from '../api/object.ts'
+import type { Resource } from '../api/object.ts'
 import { list, mapList, type Static, setOf, struct, text } from '../api/schema.ts'
-import { revokedByTeam } from './revocation-triggers.ts'
 import {
   access,
   checkAccess,
@@ -63,13 +62,6 @@ export const Team: KindOf<Resource<Static<typeof spec>, Static<typeof status>>> 
     permissions: {
       verb: 'get',
       kind: 'TeamPermissions',
-      run: async (team, _asked, tools) => {
-        const { name = '' } = team.metadata
-        const status = tools.permissionsOf(name) as unknown as JsonObject
-        return {
-          answer: { apiVersion: 'management.platform.sh/v1', kind: 'TeamPermissions', metadata: { name }, status },
-        }
-      },
     },
   },
   columns: [
@@ -105,15 +97,8 @@ export const Team: KindOf<Resource<Static<typeof spec>, Static<typeof status>>> 
       : []),
   ],
   readers: team => [...sharedReaders(team), memberTerm(team.metadata.name ?? '')],
-  besides: revokedByTeam,
   assign: keepOwner,
   grants: teamGrants,
-  admit: async (next, old, tools) => {
-    for (const { name = '' } of next.spec?.clusterRoles ?? [])
-      if (!old?.spec?.clusterRoles?.some(one => one.name === name)) warnOfMissingRole(name, tools)
-    if (next.spec?.username !== old?.spec?.username) checkTaken(next, tools)
-    return { object: next }
-  },
   validate: (next, old) => [
     ...checkUsername(next.spec?.username),
     ...(next.spec?.clusterRoles ?? []).flatMap((one, index) =>
@@ -174,22 +159,6 @@ const pullTarget = ({ apiGroup, kind, secretName, secretNamespace }: Static<type
   namespace: secretNamespace || 'default',
   name: secretName ?? '',
 })
-
-function warnOfMissingRole(name: string, tools: Tools): void {
-  if (!tools.rulesOfRole('ClusterRole', { namespace: '', name }))
-    tools.warn(`spec.clusterRoles: cluster role "${name}" does not exist yet; the team gets its rules once it does`)
-}
-
-/** A username belongs to one team (D23). */
-function checkTaken(
-  next: { readonly metadata: { readonly name?: string }; readonly spec?: { readonly username?: string | undefined } },
-  tools: Tools,
-): void {
-  const { name = '' } = next.metadata
-  const username = next.spec?.username
-  const other = username === undefined ? undefined : tools.teamWithUsername(username)
-  if (other !== undefined && other !== name) throw invalid(Team, name, [duplicateValue('spec.username', username)])
-}
 
 /** Nobody has an empty name. */
 const checkNames = (path: string, names: readonly string[] = []): FieldError[] =>

@@ -1,7 +1,7 @@
 // TokenRevocation: tokens issued before a moment are no longer valid (D33). Gateways follow it; merged-revocation.ts makes those that the server writes.
 
 import { type FieldError, invalidValue, required } from '../api/errors.ts'
-import { defineKind, type Kind, type Tools } from '../api/kind.ts'
+import { defineKind, type KindOf } from '../api/kind.ts'
 import { type Resource, timestamp } from '../api/object.ts'
 import { flag, list, mapOf, type Static, struct, text, time } from '../api/schema.ts'
 import { longestTokenTTL } from './direct-cluster-endpoint-token.ts'
@@ -23,18 +23,18 @@ const spec = struct('Which tokens count no more.', {
 })
 
 export type RevocationSpec = Static<typeof spec>
-type Revocation = Resource<RevocationSpec>
+type Revocation = Resource<RevocationSpec, unknown>
 
-export const TokenRevocation: Kind = defineKind({
+export const TokenRevocation: KindOf<Revocation> = defineKind({
   kind: 'TokenRevocation',
   plural: 'tokenrevocations',
   singular: 'tokenrevocation',
   namespaced: false,
   description: 'TokenRevocation makes direct-cluster tokens invalid before they expire.',
   spec,
-  nameless: 'revoked-',
+  generateNamePrefix: 'revoked-',
   // A gateway that lost its right to it would take an empty list for nobody being revoked.
-  whole: true,
+  allOrNothing: true,
   verbs: ['create', 'get', 'list', 'watch'],
   columns: [
     { name: 'Reason', type: 'string', description: 'Why.', value: o => o.spec?.reason as string },
@@ -42,9 +42,6 @@ export const TokenRevocation: Kind = defineKind({
     { name: 'Until', type: 'string', description: 'When it goes.', priority: 1, value: o => o.spec?.until as string },
   ],
   validate: (next, old) => [...check(next as Revocation), ...(old ? [] : checkName(next.metadata.name))],
-  admit: async (next, old, tools) => ({
-    object: old ? next : { ...next, spec: { ...next.spec, ...timesOf(tools, next.spec as Partial<Times>) } },
-  }),
   sample: {
     apiVersion: 'management.platform.sh/v1',
     kind: 'TokenRevocation',
@@ -88,11 +85,8 @@ export const tokenLifetime = (longestTokenTTL + slack) * 1000
 export type Times = { readonly notBefore: string; readonly until: string }
 
 /** A token that was made at the last moment is the last one that may be concerned. */
-export function timesOf(
-  { now }: Pick<Tools, 'now'>,
-  given: { readonly [T in keyof Times]?: string | undefined } = {},
-): Times {
-  const { notBefore = timestamp(now()), until } = given
+export function timesOf(now: number, given: { readonly [T in keyof Times]?: string | undefined } = {}): Times {
+  const { notBefore = timestamp(now), until } = given
   const least = Date.parse(notBefore) + tokenLifetime
   return { notBefore, until: timestamp(Math.max(least, until === undefined ? 0 : Date.parse(until))) }
 }

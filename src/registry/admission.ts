@@ -1,7 +1,8 @@
-// What every write passes, whatever its verb: the kind's prepare, all checks at once, the gate for power, the kind's admit.
+// What every write passes, whatever its verb: defaults of the kind, validation, the gate for permissions, admission of the kind.
 
+import type { Admitted, RequestContext } from '../api/admission.ts'
 import { type FieldError, invalid, isEnough } from '../api/errors.ts'
-import type { Kind, Shown, Tools } from '../api/kind.ts'
+import type { Kind } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
 import type { Context } from './context.ts'
 import { checkMetadata, checkMetadataChange, uniqueOwners } from './metadata.ts'
@@ -12,34 +13,28 @@ type Input = {
   readonly kind: Kind
   readonly next: Resource
   readonly old: Resource | undefined
-  /** Field errors that receiving found; told together with the rest. */
+  /** Field errors found while decoding; reported together with the others. */
   readonly errors: readonly FieldError[]
-  readonly tools: Tools
+  readonly request: RequestContext
 }
 
-/** What may be stored. `abandon` is called if it is not stored after all. */
-export type Admitted = {
-  readonly object: Resource
-  readonly shown?: Shown | undefined
-  readonly abandon?: (() => void) | undefined
-}
-
-export async function admit(ctx: Context, { kind, next, old, errors, tools }: Input): Promise<Admitted> {
+export async function admit(ctx: Context, { kind, next, old, errors, request }: Input): Promise<Admitted> {
   if (isEnough(errors)) throw invalid(kind, next.metadata.name ?? '', errors)
   // Rules of the kind assume a value of the schema's shape.
   const shaped = errors.length === 0
-  const tidy = { ...next, metadata: uniqueOwners(next.metadata, tools.warn) }
+  const tidy = { ...next, metadata: uniqueOwners(next.metadata, request.warn) }
   const prepared = shaped && kind.prepare ? kind.prepare(tidy, old) : tidy
   const all = [
     ...errors,
-    ...(kind.stored ? checkMetadata(kind, prepared.metadata, tools.warn) : []),
+    ...(kind.stored ? checkMetadata(kind, prepared.metadata, request.warn) : []),
     ...(old ? checkMetadataChange(prepared.metadata, old.metadata) : []),
     ...(shaped ? (kind.validate?.(prepared, old) ?? []) : []),
   ]
-  if (all.length === 0) all.push(...(await checkOwnerChange(ctx, kind, prepared, old, tools)))
+  if (all.length === 0) all.push(...checkOwnerChange(ctx, kind, prepared, old))
   if (all.length) throw invalid(kind, prepared.metadata.name ?? '', all)
-  const assigned = kind.assign ? kind.assign(prepared, old, tools.caller) : prepared
-  const gated = await ctx.gate.admit({ kind, next: assigned, old, tools })
-  const admitted: Admitted = kind.admit ? await kind.admit(gated, old, tools) : { object: gated }
+  const assigned = kind.assign ? kind.assign(prepared, old, request.caller) : prepared
+  const gated = await ctx.gate.admit({ kind, next: assigned, old, request })
+  const own = ctx.admissions.get(kind)?.admit
+  const admitted: Admitted = own ? await own(gated, old, request) : { object: gated }
   return { ...admitted, object: redactLastApplied(kind, admitted.object) }
 }

@@ -10,7 +10,7 @@ import {
   isEnough,
   required,
 } from '../api/errors.ts'
-import type { Kind, Tools } from '../api/kind.ts'
+import type { Kind } from '../api/kind.ts'
 import { wholeSchema } from '../api/metadata-schema.ts'
 import {
   isObject,
@@ -25,11 +25,12 @@ import type { Document, PatchBody, WriteOptions } from '../api/resources.ts'
 import { ApplyConflict, type ApplyRequest, applyConfiguration, applyConflictStatus } from '../smd/apply.ts'
 import { TypedError } from '../smd/typed.ts'
 import { admit } from './admission.ts'
-import { type Context, keyOf } from './context.ts'
+import { type Context, keyOf, requestOf } from './context.ts'
 import { insert, withoutStatus } from './create.ts'
 import { receive } from './decode.ts'
 import { checkMetadata, newMetadata } from './metadata.ts'
 import { isPlain } from './object-codec.ts'
+import { checkNameOnPath } from './request-path.ts'
 import { fieldsOfConfiguration, maySee, secretFields, writtenBy } from './secret-fields.ts'
 import { rewrite } from './update.ts'
 
@@ -68,8 +69,8 @@ async function mergeInto(
   force: boolean,
   options: WriteOptions,
 ): Promise<Document> {
-  const written = writtenBy(await secretFields(ctx, kind, ref, options), config as unknown as Json)
-  const isFeedStale = !(await maySee(ctx, kind, ref, options))
+  const written = writtenBy(secretFields(ctx, kind, ref), config as unknown as Json)
+  const isFeedStale = !maySee(ctx, kind, ref)
   const { apiVersion: _, kind: __, metadata: ___, ...fields } = config as unknown as JsonObject
   const guessed = isFeedStale ? fieldsOfConfiguration(wholeSchema(kind), fields) : []
   return rewrite(ctx, kind, ref, options, old => {
@@ -100,21 +101,21 @@ async function createBy(
       ref.name,
       `uid mismatch: the provided object specified uid ${config.metadata.uid}, and no existing object was found`,
     )
-  const tools = ctx.tools({ dryRun: options.dryRun ?? false, warn: options.warn ?? (() => {}) })
-  await mustCreate(kind, ref, tools)
+  const request = requestOf(ctx, options)
+  mustCreate(ctx, kind, ref)
   const merged = merge(ctx, kind, { live: undefined, config, force, written: [] }, options)
   const { object, errors } = receive(kind, merged as unknown as Json, { ...options, fieldValidation: 'Ignore' })
   const fresh = newMetadata(object.metadata, { namespace: ref.namespace, uid: ctx.uuid(), now: timestamp(ctx.now()) })
   const next = withoutStatus({ ...object, metadata: { ...fresh, name: ref.name } })
-  const admitted = await admit(ctx, { kind, next, old: undefined, errors, tools })
+  const admitted = await admit(ctx, { kind, next, old: undefined, errors, request })
   const { managedFields = [] } = merged.metadata
   const metadata = { ...admitted.object.metadata, ...(managedFields.length ? { managedFields } : {}) }
-  return insert(ctx, kind, { ...admitted, object: { ...admitted.object, metadata } }, tools.dryRun)
+  return insert(ctx, kind, { ...admitted, object: { ...admitted.object, metadata } }, request.dryRun)
 }
 
-/** An apply that creates needs to be allowed that as well. */
-async function mustCreate(kind: Kind, { namespace }: Ref, tools: Tools): Promise<void> {
-  const { allowed } = await tools.judge({
+/** An apply that creates also needs permission to create. */
+function mustCreate({ judge, caller }: Context, kind: Kind, { namespace }: Ref): void {
+  const { allowed } = judge(caller, {
     verb: 'create',
     target: { group: kind.group, resource: kind.plural, namespace },
   })
@@ -123,7 +124,7 @@ async function mustCreate(kind: Kind, { namespace }: Ref, tools: Tools): Promise
   throw forbidden(
     kind,
     '',
-    `User "${tools.caller.username}" cannot create resource "${kind.plural}" in API group "${kind.group}" ${where}`,
+    `User "${caller.username}" cannot create resource "${kind.plural}" in API group "${kind.group}" ${where}`,
   )
 }
 
@@ -144,12 +145,7 @@ function checkConfiguration(kind: Kind, ref: Ref, body: Json): Resource {
   if (!isObject(metadata)) throw badRequest('metadata must be an object')
   if (metadata.managedFields !== undefined && metadata.managedFields !== null)
     throw badRequest('metadata.managedFields must be nil')
-  if (metadata.name && metadata.name !== ref.name)
-    throw badRequest(
-      `the name of the object (${wordOf(metadata.name)}) does not match the name on the URL (${ref.name})`,
-    )
-  if (kind.namespaced && metadata.namespace && metadata.namespace !== ref.namespace)
-    throw badRequest('the namespace of the provided object does not match the namespace sent on the request')
+  checkNameOnPath(kind, ref, metadata)
   return {
     ...body,
     metadata: { ...metadata, name: ref.name, ...(ref.namespace ? { namespace: ref.namespace } : {}) },

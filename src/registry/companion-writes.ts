@@ -1,7 +1,8 @@
 // Objects that a change writes in its own commit, such as a token revocation (D33). update, delete, subresources and controllers commit through it.
 
+import type { Companion } from '../api/admission.ts'
 import { unavailable } from '../api/errors.ts'
-import type { Beside, Kind, Tools } from '../api/kind.ts'
+import type { Kind } from '../api/kind.ts'
 import { type JsonObject, type Metadata, type Resource, timestamp } from '../api/object.ts'
 import type { Document } from '../api/resources.ts'
 import { type Key, type Op, StoreError } from '../storage/store.ts'
@@ -9,23 +10,20 @@ import { type Context, keyOf } from './context.ts'
 import { newMetadata } from './metadata.ts'
 import { encode, load, presentStored } from './object-codec.ts'
 
-type Change = { readonly old: Resource; readonly next: Resource | undefined; readonly tools: Tools }
+type Change = { readonly old: Resource; readonly next: Resource | undefined }
 
-/** Commits a write together with the objects that it brings along. Rejects as the store does, about the write's own key. */
-export async function commitChange(ctx: Context, kind: Kind, write: Op, { old, next, tools }: Change): Promise<number> {
-  return (await commitAll(ctx, [write], () => kind.besides?.(old, next, tools) ?? [])).revision
+/** Commits a write together with its companions. Rejects as the store does, about the key of the write. */
+export async function commitChange(ctx: Context, kind: Kind, write: Op, { old, next }: Change): Promise<number> {
+  const companions = () => ctx.admissions.get(kind)?.companions?.(old, next) ?? []
+  return (await commitAll(ctx, [write], companions)).revision
 }
 
-/** An object that was written without a change that brought it along. */
+/** An object that was written by itself. */
 export type Written = { readonly verb: 'create' | 'update'; readonly kind: Kind; readonly document: Document }
 
-/** Writes objects by the same rules. */
-export async function commitAlone(
-  ctx: Context,
-  make: (tools: Tools) => readonly Beside[],
-): Promise<readonly Written[]> {
-  const tools = ctx.tools({ dryRun: false, warn: () => {} })
-  const { revision, planned } = await commitAll(ctx, [], () => make(tools))
+/** Writes companions without a change that they belong to. */
+export async function commitAlone(ctx: Context, make: () => readonly Companion[]): Promise<readonly Written[]> {
+  const { revision, planned } = await commitAll(ctx, [], make)
   return planned.map(({ op: { value, expect }, kind, object }) => ({
     verb: expect === 0 ? 'create' : 'update',
     kind,
@@ -37,9 +35,9 @@ export async function commitAlone(
  * A merged object may change between read and commit. That race is not the client's, so it is retried here, whatever
  * version the client named. Every retry means that another commit succeeded, so the limit is far beyond real load.
  */
-async function commitAll(ctx: Context, writes: readonly Op[], make: () => readonly Beside[]): Promise<Committed> {
+async function commitAll(ctx: Context, writes: readonly Op[], make: () => readonly Companion[]): Promise<Committed> {
   for (let attempt = 0; attempt < mostAttempts; attempt++) {
-    const planned = make().flatMap(beside => plan(ctx, beside) ?? [])
+    const planned = make().flatMap(companion => plan(ctx, companion) ?? [])
     const ops = [...writes, ...planned.map(({ op }) => op)]
     if (ops.length === 0) return { revision: ctx.store.revision, planned }
     const release = reserve(ctx, planned)
@@ -70,9 +68,9 @@ type Planned = {
   readonly counted?: string | undefined
 }
 
-function plan(ctx: Context, beside: Beside): Planned | undefined {
-  const { kind, merge, limit } = beside
-  const fresh = complete(ctx, kind, beside.object)
+function plan(ctx: Context, companion: Companion): Planned | undefined {
+  const { kind, merge, limit } = companion
+  const fresh = complete(ctx, kind, companion.object)
   const { namespace = '', name = '' } = fresh.metadata
   const key = keyOf(kind, { namespace, name })
   const entry = merge && ctx.store.get(key)
@@ -89,7 +87,7 @@ function plan(ctx: Context, beside: Beside): Planned | undefined {
   return { kind, object, op, isMerged: true }
 }
 
-type Limit = NonNullable<Beside['limit']>
+type Limit = NonNullable<Companion['limit']>
 
 const termOf = ({ bucket }: Key, { label, value }: Limit) => `${bucket} ${label}=${value}`
 
@@ -129,7 +127,7 @@ function complete(ctx: Context, kind: Kind, object: JsonObject, there?: Resource
     return { ...object, ...head, metadata } as unknown as Resource
   }
   const uid = ctx.uuid()
-  const sent = { name: `${kind.nameless ?? ''}${uid}`, ...given }
+  const sent = { name: `${kind.generateNamePrefix ?? ''}${uid}`, ...given }
   const namespace = kind.namespaced ? (sent.namespace ?? '') : ''
   const metadata = newMetadata(sent, { namespace, uid, now: timestamp(ctx.now()) })
   return { ...object, ...head, metadata } as unknown as Resource

@@ -1,14 +1,16 @@
-// What every verb is handed: the store, the sealer, the tools, and who asks. registry.ts makes it, one a caller.
+// What every verb works with: the store, the sealer, admission, and the caller. registry.ts makes one for each caller.
 
+import type { Admissions, RequestContext } from '../api/admission.ts'
 import type { Caller } from '../api/caller.ts'
-import type { Kind, Tools } from '../api/kind.ts'
+import type { Kind } from '../api/kind.ts'
 import type { Ref } from '../api/object.ts'
+import type { Judgement, Question } from '../api/permissions.ts'
 import type { Gate } from '../api/power-gate.ts'
-import type { TargetCheck } from '../api/resources.ts'
+import type { TargetCheck, WriteOptions } from '../api/resources.ts'
 import type { Key, Store } from '../storage/store.ts'
 import type { VisibilityIndex } from './visibility-index.ts'
 
-/** What of `sealed.ts` the registry needs. */
+/** Encrypts and decrypts sealed fields. */
 export type Sealer = {
   readonly seal: (place: Place, plaintext: string | Uint8Array) => string
   readonly open: (place: Place, sealed: string) => Buffer
@@ -25,23 +27,34 @@ export type Context = {
   readonly store: Store
   readonly sealer: Sealer
   readonly kinds: readonly Kind[]
-  /** By which filtered lists and watches find their objects. */
+  /** Filtered lists and watches find objects by it. */
   readonly visibility: VisibilityIndex
-  /** Decides about power, once for every write (D60). */
+  /** What kinds need beyond their own object. */
+  readonly admissions: Admissions
+  /** Checks what every write grants (D60). */
   readonly gate: Gate
   readonly caller: Caller
-  /** Called with the stored object before each attempt to change it; throws where its caller may not. */
+  /** Called with the stored object before each attempt to change it. Throws if the caller may not change it. */
   readonly checkTarget?: TargetCheck
   readonly now: () => number
   readonly uuid: () => string
-  /** Keys whose commit is under way, by the label that limits their number (besides.ts). One for all callers. */
+  readonly random: (bytes: number) => Uint8Array
+  /** Keys of running commits, by the label that limits their number (companion-writes.ts). Shared by all callers. */
   readonly reserved: Map<string, Set<Key>>
-  /** Whether reads give objects as they lie there, hidden fields included and sealed ones unopened: for the house's own rooms alone. */
+  /** Whether reads return stored objects with hidden fields and without decryption: for the server itself only. */
   readonly inside: boolean
   /** Last activity of an object, in milliseconds (D19). */
   readonly lastActivity: (uid: string) => number | undefined
-  readonly tools: (options: { readonly dryRun: boolean; readonly warn: (text: string) => void }) => Tools
+  /** Whether a caller may do something. */
+  readonly judge: (caller: Caller, question: Question) => Judgement
 }
+
+export const requestOf = ({ caller }: Context, { dryRun = false, warn = () => {} }: WriteOptions): RequestContext => ({
+  caller,
+  dryRun,
+  warn,
+  written: [],
+})
 
 export const keyOf = (kind: Kind, ref: Ref): Key => ({ bucket: kind.id, namespace: ref.namespace, name: ref.name })
 

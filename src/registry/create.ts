@@ -1,18 +1,20 @@
 // POST of a new object, in the order it happens. http/verbs.ts, controllers and tests call it through Resources.
 
+import type { Admitted, RequestContext } from '../api/admission.ts'
 import { ApiError, alreadyExists, badRequest, type FieldError, nameNotGenerated } from '../api/errors.ts'
-import type { Kind, Tools } from '../api/kind.ts'
+import type { Kind } from '../api/kind.ts'
 import { wholeSchema } from '../api/metadata-schema.ts'
 import { type Json, type Metadata, type Resource, timestamp } from '../api/object.ts'
 import { parseStored } from '../api/parse-cache.ts'
 import { type Document, documentOf, type WriteOptions } from '../api/resources.ts'
 import { trackUpdate } from '../smd/update.ts'
 import type { Entry, Key, Value } from '../storage/store.ts'
-import { type Admitted, admit } from './admission.ts'
-import { type Context, keyOf, spaceOf } from './context.ts'
+import { admit } from './admission.ts'
+import { type Context, keyOf, requestOf, spaceOf } from './context.ts'
 import { receive } from './decode.ts'
 import { newMetadata } from './metadata.ts'
 import { encodeWrite, presentStored, visible } from './object-codec.ts'
+import { checkNamespaceOnPath } from './request-path.ts'
 import { translate } from './store-errors.ts'
 
 export async function create(
@@ -23,29 +25,30 @@ export async function create(
   options: WriteOptions = {},
 ): Promise<Document> {
   const { object, errors } = receive(kind, sent, options)
-  const tools = ctx.tools({ dryRun: options.dryRun ?? false, warn: options.warn ?? (() => {}) })
+  const request = requestOf(ctx, options)
   const space = spaceOf(kind, namespace)
   checkSent(kind, object.metadata, space)
   if (!kind.stored) {
     const next = withoutStatus(object)
-    const admitted = await admit(ctx, { kind, next, old: undefined, errors, tools })
-    return documentOf(kind.answer ? await kind.answer(admitted.object, tools) : admitted.object)
+    const admitted = await admit(ctx, { kind, next, old: undefined, errors, request })
+    const answer = ctx.admissions.get(kind)?.answer
+    return documentOf(answer ? await answer(admitted.object, request) : admitted.object)
   }
   const fresh = newMetadata(object.metadata, { namespace: space, uid: ctx.uuid(), now: timestamp(ctx.now()) })
-  const prefix = fresh.name ? undefined : (fresh.generateName ?? kind.nameless)
+  const prefix = fresh.name ? undefined : (fresh.generateName ?? kind.generateNamePrefix)
   if (prefix === undefined) {
     const next = withoutStatus({ ...object, metadata: fresh })
-    return insert(ctx, kind, await complete(ctx, kind, { next, errors, tools, options }), tools.dryRun)
+    return insert(ctx, kind, await complete(ctx, kind, { next, errors, request, options }), request.dryRun)
   }
-  // What follows from the name follows from the one it gets in the end: a name that is taken begins anew.
+  // Defaults may depend on the name, so a name that is taken starts over with a new one.
   for (let attempt = 0; ; attempt++) {
-    const name = generate(prefix, tools.random)
+    const name = generate(prefix, ctx.random)
     const isTaken = ctx.store.get(keyOf(kind, { namespace: space, name })) !== undefined
     if (isTaken && attempt >= 7) throw nameNotGenerated(kind, name)
     if (isTaken) continue
     const next = withoutStatus({ ...object, metadata: { ...fresh, generateName: prefix, name } })
     try {
-      return await insert(ctx, kind, await complete(ctx, kind, { next, errors, tools, options }), tools.dryRun)
+      return await insert(ctx, kind, await complete(ctx, kind, { next, errors, request, options }), request.dryRun)
     } catch (error) {
       if (!(error instanceof ApiError) || error.status.reason !== 'AlreadyExists') throw error
       if (attempt >= 7) throw nameNotGenerated(kind, name)
@@ -56,13 +59,13 @@ export async function create(
 type New = {
   readonly next: Resource
   readonly errors: readonly FieldError[]
-  readonly tools: Tools
+  readonly request: RequestContext
   readonly options: WriteOptions
 }
 
 /** The whole object as it will be stored. */
-async function complete(ctx: Context, kind: Kind, { next, errors, tools, options }: New): Promise<Admitted> {
-  const admitted = await admit(ctx, { kind, next, old: undefined, errors, tools })
+async function complete(ctx: Context, kind: Kind, { next, errors, request, options }: New): Promise<Admitted> {
+  const admitted = await admit(ctx, { kind, next, old: undefined, errors, request })
   const managedFields = trackUpdate({
     schema: wholeSchema(kind),
     before: undefined,
@@ -107,8 +110,7 @@ async function commitNew(ctx: Context, kind: Kind, key: Key, value: Value): Prom
 }
 
 function checkSent(kind: Kind, metadata: Metadata, namespace: string): void {
-  if (kind.namespaced && metadata.namespace && metadata.namespace !== namespace)
-    throw badRequest('the namespace of the provided object does not match the namespace sent on the request')
+  checkNamespaceOnPath(kind, namespace, metadata)
   if (metadata.resourceVersion) throw badRequest('resourceVersion should not be set on objects to be created')
 }
 

@@ -25,8 +25,7 @@ export async function remove(ctx: Context, kind: Kind, at: Ref, options: DeleteO
     const { old, sealed } = loadToRemove(ctx, kind, entry)
     ctx.checkTarget?.(old)
     checkPreconditions(kind, ref.name, old, options)
-    const tools = ctx.tools({ dryRun: options.dryRun ?? false, warn: () => {} })
-    ctx.gate.release(kind, old, tools)
+    ctx.gate.checkDelete(kind, old, ctx.caller)
     const next = marked(old, options, ctx.now())
     const gone = isGone(next, ctx.now())
     const unchanged = next.metadata === old.metadata
@@ -35,7 +34,7 @@ export async function remove(ctx: Context, kind: Kind, at: Ref, options: DeleteO
         const value = encode(ctx, kind, next, sealed)
         const expect = entry.revision
         const write: Op = gone ? { type: 'delete', key, expect } : { type: 'put', key, value, expect }
-        const revision = await commitChange(ctx, kind, write, { old, next: gone ? undefined : next, tools })
+        const revision = await commitChange(ctx, kind, write, { old, next: gone ? undefined : next })
         const stored = ctx.store.get(key)
         if (!gone && sealed && stored) return { document: presentAmong(ctx, kind, stored) }
         if (!gone) return { document: presentStored(ctx, kind, { object: next, value, revision }) }
@@ -57,9 +56,8 @@ export async function removeCollection(
 ): Promise<List> {
   checkGrace(options)
   const found = await list(ctx, kind, selection)
-  // All or nothing, as far as permission goes: one that may not be deleted keeps the others.
-  const tools = ctx.tools({ dryRun: options.dryRun ?? false, warn: () => {} })
-  for (const { object } of found.items) ctx.gate.release(kind, object, tools)
+  // All or nothing: if the caller may not delete one of them, nothing is deleted.
+  for (const { object } of found.items) ctx.gate.checkDelete(kind, object, ctx.caller)
   const waiting = [...found.items].reverse()
   const work = async () => {
     for (let one = waiting.pop(); one; one = waiting.pop()) {

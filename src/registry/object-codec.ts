@@ -1,9 +1,10 @@
 // What is kept and what is shown: sealing before storage, opening for an answer, and taking out what never leaves (D13, D21, D28).
 
+import type { Shown } from '../api/admission.ts'
 import { canonical } from '../api/codec.ts'
 import { sealBroken, tooLarge } from '../api/errors.ts'
 import { type FieldPath, fieldPath, readAt, writeAt } from '../api/field-path.ts'
-import type { Kind, Shown } from '../api/kind.ts'
+import type { Kind } from '../api/kind.ts'
 import { isObject, type Json, type JsonObject, type Resource } from '../api/object.ts'
 import { parseStored } from '../api/parse-cache.ts'
 import { type Document, documentFrom, documentOf, storedDocument } from '../api/resources.ts'

@@ -1,36 +1,37 @@
 // Who may point at an owner: changing ownerReferences, and blockOwnerDeletion (D11, SPEC §7).
 
 import { type FieldError, fieldForbidden, forbidden, invalidValue } from '../api/errors.ts'
-import type { Kind, Tools } from '../api/kind.ts'
+import type { Kind } from '../api/kind.ts'
 import type { Metadata, OwnerReference, Resource } from '../api/object.ts'
 import { parseStored } from '../api/parse-cache.ts'
 import { type Context, keyOf } from './context.ts'
 
+type OwnerContext = Pick<Context, 'kinds' | 'store' | 'judge' | 'caller'>
+
 /** Field errors of newly set blockOwnerDeletion; throws 403 when the references of an existing object may not be changed. */
-export async function checkOwnerChange(
-  ctx: Pick<Context, 'kinds' | 'store'>,
+export function checkOwnerChange(
+  ctx: OwnerContext,
   kind: Kind,
   next: Resource,
   old: Resource | undefined,
-  tools: Tools,
-): Promise<FieldError[]> {
+): FieldError[] {
   const before = old?.metadata.ownerReferences ?? []
   const after = next.metadata.ownerReferences ?? []
   if (before.length === 0 && after.length === 0) return []
   if (JSON.stringify(before) === JSON.stringify(after)) return []
-  if (old) await mustDelete(kind, next.metadata, tools)
+  if (old) mustDelete(ctx, kind, next.metadata)
   const errors: FieldError[] = []
   for (const [index, reference] of after.entries()) {
     if (!reference.blockOwnerDeletion || before.some(one => blocksSame(one, reference))) continue
-    const error = await blockError(ctx, reference, next.metadata, tools)
+    const error = blockError(ctx, reference, next.metadata)
     if (error) errors.push({ ...error, field: `metadata.ownerReferences[${index}].${error.field}` })
   }
   return errors
 }
 
-async function mustDelete(kind: Kind, metadata: Metadata, tools: Tools): Promise<void> {
+function mustDelete({ judge, caller }: OwnerContext, kind: Kind, metadata: Metadata): void {
   const { name = '', namespace = '' } = metadata
-  const { allowed } = await tools.judge({
+  const { allowed } = judge(caller, {
     verb: 'delete',
     target: { group: kind.group, resource: kind.plural, namespace, name },
   })
@@ -46,12 +47,11 @@ const blocksSame = (one: OwnerReference, other: OwnerReference): boolean =>
   one.apiVersion === other.apiVersion
 
 /** `field` is relative to the reference. */
-async function blockError(
-  { kinds, store }: Pick<Context, 'kinds' | 'store'>,
+function blockError(
+  { kinds, store, judge, caller }: OwnerContext,
   reference: OwnerReference,
   metadata: Metadata,
-  tools: Tools,
-): Promise<FieldError | undefined> {
+): FieldError | undefined {
   const { name, uid } = reference
   const owner = kinds.find(one => one.kind === reference.kind && one.apiVersion === reference.apiVersion && one.stored)
   if (!owner)
@@ -60,7 +60,7 @@ async function blockError(
       `${reference.apiVersion} ${reference.kind} is not served here, so its deletion cannot be blocked`,
     )
   const namespace = owner.namespaced ? (metadata.namespace ?? '') : ''
-  const { allowed } = await tools.judge({
+  const { allowed } = judge(caller, {
     verb: 'delete',
     target: { group: owner.group, resource: owner.plural, namespace, name },
   })

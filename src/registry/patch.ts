@@ -12,8 +12,9 @@ import { apply } from './apply.ts'
 import { type Context, refOf } from './context.ts'
 import { receive, strictPatchError } from './decode.ts'
 import { visible } from './object-codec.ts'
+import { checkNamedByPath } from './request-path.ts'
 import { maySee, secretFields, setsFields, writtenByPatch } from './secret-fields.ts'
-import { checkPlace, rewrite } from './update.ts'
+import { rewrite } from './update.ts'
 
 export async function patch(
   ctx: Context,
@@ -25,15 +26,15 @@ export async function patch(
   const ref = refOf(kind, at)
   if (body.type === 'apply') return apply(ctx, kind, ref, body, options)
   checkBody(kind, ref, body, options)
-  const secret = await secretFields(ctx, kind, ref, options)
-  const seen = await maySee(ctx, kind, ref, options)
+  const secret = secretFields(ctx, kind, ref)
+  const seen = maySee(ctx, kind, ref)
   const guard = guardOf(seen ? secret : [everything])
   const isFeedStale = !seen && setsFields(body)
   const written = writtenByPatch(secret, body)
   return rewrite(ctx, kind, ref, options, old => {
     const patched = run(visible(ctx, kind, old) as unknown as Json, body, guard)
     const received = receive(kind, patched, options, 'patch')
-    checkPlace(kind, ref, received.object)
+    checkNamedByPath(kind, ref, received.object.metadata)
     // A version that was not touched by the patch is no precondition; another one is.
     const isPinned = received.object.metadata.resourceVersion !== old.metadata.resourceVersion
     return { ...received, isPinned, written, isFeedStale }

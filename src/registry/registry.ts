@@ -1,10 +1,12 @@
-// The verbs, once, for every kind: implements Resources in process. bin/ opens it and hands `as(caller)` to the rooms above.
+// The verbs, once, for every kind: implements Resources in process. src/apiserver opens it and passes `as(caller)` on.
 
+import type { Admissions, Companion } from '../api/admission.ts'
 import { type Caller, systemCaller } from '../api/caller.ts'
 import type { Candidates } from '../api/candidates.ts'
-import type { Beside, Kind, Tools } from '../api/kind.ts'
+import type { Kind } from '../api/kind.ts'
 import type { Ref, Resource } from '../api/object.ts'
 import { parseStored } from '../api/parse-cache.ts'
+import type { Judgement, Question } from '../api/permissions.ts'
 import type { Gate } from '../api/power-gate.ts'
 import type { Resources, TargetCheck } from '../api/resources.ts'
 import type { Store } from '../storage/store.ts'
@@ -19,7 +21,6 @@ import { patch } from './patch.ts'
 import { reachVersion } from './resource-version.ts'
 import { findSubresource, readSubresource, runSubresource } from './subresource.ts'
 import { update } from './update.ts'
-import { namespacesInUse } from './virtual-kinds.ts'
 import { openVisibilityIndex } from './visibility-index.ts'
 import { watch } from './watch.ts'
 
@@ -28,13 +29,13 @@ export type RegistryOptions = {
   readonly store: Store
   readonly sealer: Sealer
   readonly gate: Gate
+  readonly admissions: Admissions
   readonly now: () => number
   readonly uuid: () => string
+  readonly random: (bytes: number) => Uint8Array
   readonly lastActivity: (uid: string) => number | undefined
-  /** What kinds may ask of the house; the registry adds who asks and how. */
-  readonly tools: (
-    caller: Caller,
-  ) => Omit<Tools, 'caller' | 'warn' | 'dryRun' | 'read' | 'list' | 'uidOf' | 'namespaces' | 'written'>
+  /** Whether a caller may do something. */
+  readonly judge: (caller: Caller, question: Question) => Judgement
 }
 
 export interface Registry {
@@ -44,7 +45,7 @@ export interface Registry {
   reachVersion(resourceVersion: string): Promise<void>
   /** The server's own view, hidden fields included and sealed ones unopened: for controllers and authentication, never for a request. */
   readonly inside: Resources
-  /** A stored object as it lies there, what is sealed still sealed: for those who judge by other fields. */
+  /** A stored object without decryption: for decisions that need no sealed field. */
   peek(kind: Kind, ref: Ref): Resource | undefined
   /** Stored objects among candidates, likewise. */
   among(kind: Kind, candidates: Candidates): readonly Resource[]
@@ -52,10 +53,10 @@ export interface Registry {
   startIndex(): void
   /** Resolves once that index is complete; undefined: it is. */
   indexed(): Promise<void> | undefined
-  /** A stored object opened, its hidden fields included: for whoever signs with it. Never for a request. */
+  /** A stored object, decrypted and with its hidden fields: for signing and admission. Never for a response as it is. */
   open(kind: Kind, ref: Ref): Resource | undefined
-  /** Writes objects by the rules that count where a change brings them along: for controllers, never for a request. */
-  write(make: (tools: Tools) => readonly Beside[]): Promise<readonly Written[]>
+  /** Writes companions without a change that they belong to: for controllers, never for a request. */
+  write(make: () => readonly Companion[]): Promise<readonly Written[]>
 }
 
 export function openRegistry(given: RegistryOptions): Registry {
@@ -96,27 +97,7 @@ function contextOf(
   caller: Caller,
   inside: boolean,
 ): Context {
-  const peek = openPeek(options.store)
-  const read: Tools['read'] = (kind, ref) => get(ctx, kind, ref).then(document => document.object, notThere)
-  const all: Tools['list'] = async (kind, selection) =>
-    (await list({ ...ctx, inside: true }, kind, selection)).items.map(({ object }) => object)
-  const ctx: Context = {
-    ...options,
-    caller,
-    inside,
-    tools: ({ dryRun, warn }) => ({
-      ...options.tools(caller),
-      caller,
-      dryRun,
-      warn,
-      written: [],
-      read,
-      list: all,
-      uidOf: (kind, ref) => peek(kind, ref)?.metadata.uid,
-      namespaces: () => namespacesInUse(options),
-    }),
-  }
-  return ctx
+  return { ...options, caller, inside }
 }
 
 function resourcesOf(ctx: Context): Resources {
@@ -134,8 +115,4 @@ function resourcesOf(ctx: Context): Resources {
     delete: (kind, ref, how) => remove(ctx, kind, ref, how),
     deleteCollection: (kind, selection, how) => removeCollection(ctx, kind, selection, how),
   }
-}
-
-function notThere(error: { code?: number }): undefined {
-  if (error.code !== 404) throw error
 }

@@ -4,28 +4,23 @@ import { type FieldPath, fieldPath, readAt, touches } from '../api/field-path.ts
 import { parsePointer } from '../api/json-pointer.ts'
 import type { Kind } from '../api/kind.ts'
 import { isObject, type Json, type JsonObject, type Ref } from '../api/object.ts'
-import type { PatchBody, WriteOptions } from '../api/resources.ts'
+import type { PatchBody } from '../api/resources.ts'
 import type { Schema } from '../api/schema.ts'
 import type { Context } from './context.ts'
 
 /** What is never shown, and what is sealed where the caller may not get the object. The server itself sees everything. */
-export async function secretFields(
-  ctx: Context,
-  kind: Kind,
-  ref: Ref,
-  options: WriteOptions,
-): Promise<readonly FieldPath[]> {
+export function secretFields(ctx: Context, kind: Kind, ref: Ref): readonly FieldPath[] {
   if (ctx.inside) return []
   const secret = [...kind.hidden, ...kind.writeOnly]
-  if (kind.sealed.length && !(await maySee(ctx, kind, ref, options))) secret.push(...kind.sealed)
+  if (kind.sealed.length && !maySee(ctx, kind, ref)) secret.push(...kind.sealed)
   return secret.map(fieldPath)
 }
 
 /** Whether the caller may get the object. */
-export async function maySee(ctx: Context, kind: Kind, ref: Ref, options: WriteOptions): Promise<boolean> {
+export function maySee(ctx: Context, kind: Kind, ref: Ref): boolean {
   if (ctx.inside) return true
-  const tools = ctx.tools({ dryRun: options.dryRun ?? false, warn: () => {} })
-  return (await tools.judge({ verb: 'get', target: { group: kind.group, resource: kind.plural, ...ref } })).allowed
+  const target = { group: kind.group, resource: kind.plural, ...ref }
+  return ctx.judge(ctx.caller, { verb: 'get', target }).allowed
 }
 
 const outside = ['apiVersion', 'kind', 'metadata']

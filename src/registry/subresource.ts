@@ -1,64 +1,66 @@
-// Subresources that a kind defines itself: read ones answer something about an object, the others may change it.
+// Subresources that a kind declares: a get returns something about an object, a create may change it.
 
+import type { SubresourceHandler } from '../api/admission.ts'
 import { canonical } from '../api/codec.ts'
 import { notFound } from '../api/errors.ts'
-import type { Kind, Subresource } from '../api/kind.ts'
+import type { Kind } from '../api/kind.ts'
 import type { Json, Ref, Resource } from '../api/object.ts'
 import { type Document, documentOf, type WriteOptions } from '../api/resources.ts'
 import { commitChange } from './companion-writes.ts'
-import { type Context, keyOf, refOf } from './context.ts'
+import { type Context, keyOf, refOf, requestOf } from './context.ts'
 import { encodeWrite, load, present, presentStored, visible } from './object-codec.ts'
 import { isConflict, translate } from './store-errors.ts'
 
-/** The subresource that a kind has under this name, and the part of it that is meant: `history/3` is part 3 of history. */
-export function findSubresource(
-  kind: Kind,
-  path = '',
-): { readonly own: Subresource; readonly part?: string } | undefined {
-  if (path === '') return undefined
+type Found = { readonly name: string; readonly part?: string }
+
+/** The declared subresource that a path names, and the part of it: `history/3` is part 3 of history. */
+export function findSubresource(kind: Kind, path = ''): Found | undefined {
   const [name = '', part] = path.split('/', 2)
-  const own = Object.hasOwn(kind.subresources, name) ? kind.subresources[name] : undefined
-  return own && { own, ...(part === undefined ? {} : { part }) }
+  if (!Object.hasOwn(kind.subresources, name)) return undefined
+  return { name, ...(part === undefined ? {} : { part }) }
 }
 
-type Found = NonNullable<ReturnType<typeof findSubresource>>
+function handlerOf({ admissions }: Context, kind: Kind, name: string): SubresourceHandler {
+  const handler = admissions.get(kind)?.subresources?.[name]
+  if (!handler) throw new Error(`${kind.kind} declares the subresource ${name}, but its admission does not handle it`)
+  return handler
+}
 
-export async function readSubresource(ctx: Context, kind: Kind, at: Ref, { own, part }: Found): Promise<Document> {
+export async function readSubresource(ctx: Context, kind: Kind, at: Ref, { name, part }: Found): Promise<Document> {
   const ref = refOf(kind, at)
   const entry = ctx.store.get(keyOf(kind, ref))
   if (!entry) throw notFound(kind, ref.name)
-  const tools = ctx.tools({ dryRun: false, warn: () => {} })
-  const { answer } = await own.run(load(ctx, kind, entry), { part }, tools)
+  const { answer } = await handlerOf(ctx, kind, name)(load(ctx, kind, entry), { part }, requestOf(ctx, {}))
   return answer ? documentOf(answer) : present(ctx, kind, entry)
 }
 
-/** Runs, stores what changed, and answers; a lost race is run again. */
+/** Runs the handler, stores what it changed, and responds. After a conflict it runs again. */
 export async function runSubresource(
   ctx: Context,
   kind: Kind,
   at: Ref,
-  name: string,
+  path: string,
   body: Json | undefined,
   options: WriteOptions = {},
 ): Promise<Document> {
   const ref = refOf(kind, at)
   const key = keyOf(kind, ref)
-  const tools = ctx.tools({ dryRun: options.dryRun ?? false, warn: options.warn ?? (() => {}) })
+  const request = requestOf(ctx, options)
   for (let attempt = 0; ; attempt++) {
     const entry = ctx.store.get(key)
-    const found = findSubresource(kind, name)
+    const found = findSubresource(kind, path)
     if (!entry || !found) throw notFound(kind, ref.name)
     const old = load(ctx, kind, entry)
     ctx.checkTarget?.(old)
-    const { object: changed, shown, answer } = await found.own.run(old, { body }, tools)
+    const { object: changed, shown, answer } = await handlerOf(ctx, kind, found.name)(old, { body }, request)
     if (answer) return documentOf(answer)
-    const object = changed && (await ctx.gate.admit({ kind, next: changed, old, tools }))
+    const object = changed && (await ctx.gate.admit({ kind, next: changed, old, request }))
     if (!object || isUnchanged(object, old)) return present(ctx, kind, entry)
-    if (tools.dryRun) return documentOf(visible(ctx, kind, object))
+    if (request.dryRun) return documentOf(visible(ctx, kind, object))
     const value = encodeWrite(ctx, kind, object, old)
     try {
       const write = { type: 'put', key, value, expect: entry.revision } as const
-      const revision = await commitChange(ctx, kind, write, { old, next: object, tools })
+      const revision = await commitChange(ctx, kind, write, { old, next: object })
       return presentStored(ctx, kind, { object, value, revision }, shown)
     } catch (error) {
       if (!isConflict(error) || attempt >= 5) throw translate(error, kind, ref.name)

@@ -1,9 +1,10 @@
 // PUT of an object or its status, and the read-modify-write that update, patch, apply and delete share.
 
-import { ApiError, badRequest, conflict, invalidValue, notFound } from '../api/errors.ts'
+import type { Admitted, RequestContext } from '../api/admission.ts'
+import { ApiError, conflict, invalidValue, notFound } from '../api/errors.ts'
 import type { FieldPath } from '../api/field-path.ts'
 import { withoutFields } from '../api/field-path.ts'
-import type { Kind, Tools } from '../api/kind.ts'
+import type { Kind } from '../api/kind.ts'
 import { wholeSchema } from '../api/metadata-schema.ts'
 import {
   type Json,
@@ -17,12 +18,13 @@ import { type Document, documentOf, type WriteOptions } from '../api/resources.t
 import { isEqual } from '../smd/compare.ts'
 import { isSameApartFromTimes, trackUpdate } from '../smd/update.ts'
 import type { Op } from '../storage/store.ts'
-import { type Admitted, admit } from './admission.ts'
+import { admit } from './admission.ts'
 import { commitChange } from './companion-writes.ts'
-import { type Context, keyOf, refOf } from './context.ts'
+import { type Context, keyOf, refOf, requestOf } from './context.ts'
 import { type Received, receive } from './decode.ts'
 import { nextMetadata } from './metadata.ts'
 import { carryOver, encodeWrite, load, present, presentStored, visible } from './object-codec.ts'
+import { checkNamedByPath } from './request-path.ts'
 import { maySee, secretFields, writtenBy } from './secret-fields.ts'
 import { isConflict, translate } from './store-errors.ts'
 
@@ -35,9 +37,9 @@ export async function update(
 ): Promise<Document> {
   const received = receive(kind, sent, options)
   const ref = refOf(kind, at)
-  checkPlace(kind, ref, received.object)
-  const written = writtenBy(await secretFields(ctx, kind, ref, options), received.object as unknown as Json)
-  const isFeedStale = !(await maySee(ctx, kind, ref, options))
+  checkNamedByPath(kind, ref, received.object.metadata)
+  const written = writtenBy(secretFields(ctx, kind, ref), received.object as unknown as Json)
+  const isFeedStale = !maySee(ctx, kind, ref)
   return rewrite(ctx, kind, ref, options, old => {
     const { resourceVersion, uid } = received.object.metadata
     if (!resourceVersion || resourceVersion === '0') throw versionMissing(kind, ref.name)
@@ -59,16 +61,6 @@ function versionMissing(kind: Kind, name: string): ApiError {
   })
 }
 
-export function checkPlace(kind: Kind, ref: Ref, object: Resource): void {
-  const { name, namespace } = object.metadata
-  if (!name)
-    throw badRequest(`the name of the object (${ref.name} based on URL) was undeterminable: name must be provided`)
-  if (name !== ref.name)
-    throw badRequest(`the name of the object (${name}) does not match the name on the URL (${ref.name})`)
-  if (kind.namespaced && namespace && namespace !== ref.namespace)
-    throw badRequest('the namespace of the provided object does not match the namespace sent on the request')
-}
-
 /** Given the object as it is, what was asked for. Its resourceVersion, if set, is a precondition. May be asked again after a conflict. */
 export type Change = (old: Resource) => Received & {
   readonly managedFields?: readonly ManagedFieldsEntry[]
@@ -88,7 +80,7 @@ export async function rewrite(
   options: WriteOptions,
   change: Change,
 ): Promise<Document> {
-  const tools = ctx.tools({ dryRun: options.dryRun ?? false, warn: options.warn ?? (() => {}) })
+  const request = requestOf(ctx, options)
   const key = keyOf(kind, ref)
   for (let attempt = 0; ; attempt++) {
     const entry = ctx.store.get(key)
@@ -98,16 +90,16 @@ export async function rewrite(
     const asked = change(old)
     const pinned = asked.isPinned === false ? undefined : asked.object.metadata.resourceVersion
     if (pinned && pinned !== String(entry.revision)) throw conflict(kind, ref.name)
-    const { object: next, shown, abandon } = await settle(ctx, kind, old, asked, tools, options)
+    const { object: next, shown, abandon } = await settle(ctx, kind, old, asked, request, options)
     if (isSameApartFromTimes(old, next))
       return shown ? documentOf(shown(visible(ctx, kind, old))) : present(ctx, kind, entry)
     try {
       const value = encodeWrite(ctx, kind, next, old)
-      if (tools.dryRun) return documentOf(visible(ctx, kind, next))
+      if (request.dryRun) return documentOf(visible(ctx, kind, next))
       const gone = isGone(next, ctx.now())
       const expect = entry.revision
       const write: Op = gone ? { type: 'delete', key, expect } : { type: 'put', key, value, expect }
-      const revision = await commitChange(ctx, kind, write, { old, next: gone ? undefined : next, tools })
+      const revision = await commitChange(ctx, kind, write, { old, next: gone ? undefined : next })
       return presentStored(ctx, kind, { object: next, value, revision }, shown)
     } catch (error) {
       abandon?.()
@@ -122,7 +114,7 @@ async function settle(
   kind: Kind,
   old: Resource,
   asked: ReturnType<Change>,
-  tools: Tools,
+  request: RequestContext,
   options: WriteOptions,
 ): Promise<Admitted> {
   const ofStatus = options.subresource === 'status'
@@ -134,8 +126,13 @@ async function settle(
         old,
       )
   const written = ofStatus ? [] : asked.written
-  const told = { ...tools, written: written.map(path => path.join('.')) }
-  const admitted = await admit(ctx, { kind, next: merged, old, errors: asked.errors, tools: told })
+  const admitted = await admit(ctx, {
+    kind,
+    next: merged,
+    old,
+    errors: asked.errors,
+    request: { ...request, written: written.map(path => path.join('.')) },
+  })
   const managedFields =
     asked.managedFields ??
     trackUpdate({

@@ -7,8 +7,7 @@ import { type Document, documentOf, type List, type ListOptions } from '../api/r
 import type { Context } from './context.ts'
 import { select } from './selection.ts'
 
-const all = (ctx: Context, kind: Kind): readonly Resource[] =>
-  kind.collect?.(ctx.tools({ dryRun: false, warn: () => {} })) ?? []
+const all = (ctx: Context, kind: Kind): readonly Resource[] => ctx.admissions.get(kind)?.collect?.() ?? []
 
 export function getCollected(ctx: Context, kind: Kind, { name }: Ref): Document {
   const found = all(ctx, kind).find(object => object.metadata.name === name)

@@ -113,9 +113,9 @@ describe('every route has an authorization decision:', () => {
         verb === 'list' &&
         status === 200 &&
         body.items.every((item: { spec?: { user?: string } }) => item.spec?.user === 'stranger')
-      const isSilentWatch = verb === 'watch' && status === 200 && (text === '' || kind.personal)
+      const isSilentWatch = verb === 'watch' && status === 200 && (text === '' || kind.ownerOnly)
       assert.ok(
-        status === 403 || (kind.personal && status === 404) || isEmptyList || isSilentWatch,
+        status === 403 || (kind.ownerOnly && status === 404) || isEmptyList || isSilentWatch,
         `${method} ${path}: ${status} ${text.slice(0, 200)}`,
       )
     }

@@ -22,27 +22,27 @@ const getEntry = 'ctx.store.get({ bucket: kind.id, namespace: spaceOf(kind, ref.
 export const bugs: { readonly [name: string]: Bug } = {
   'drop the fsync': bug(
     'failing disk',
-    'storage/sqlite-table.ts',
+    'storage/sqlite/table.ts',
     'PRAGMA synchronous = FULL',
     'PRAGMA synchronous = OFF',
   ),
   'acknowledge before the commit': inCrashes(
-    'storage/sqlite.ts',
+    'storage/sqlite/store.ts',
     'await thread.call(append, [slab.buffer])',
     'void thread.call(append, [slab.buffer]).catch(() => {})',
   ),
   'leave a row out of a batch': inCrashes(
-    'storage/sqlite-table.ts',
+    'storage/sqlite/table.ts',
     'insert.run(id, bucket,',
     `${now(0.95)} && insert.run(id, bucket,`,
   ),
   'forget the end of the log': inCrashes(
-    'storage/sqlite-load.ts',
+    'storage/sqlite/load.ts',
     'if (rows.length === 0) break',
     'if (rows.length < 64) break',
   ),
   'compact what is still there': inCrashes(
-    'storage/sqlite-table.ts',
+    'storage/sqlite/table.ts',
     'if (gap === 0) deleteRow.run(id)',
     'deleteRow.run(id)',
   ),
@@ -97,7 +97,7 @@ export const bugs: { readonly [name: string]: Bug } = {
     'bookmarkAt(kind, start + 1, true)',
   ),
   'skip the version check in the store': inTraffic(
-    'storage/judge.ts',
+    'storage/compare-and-swap.ts',
     'if (expect === undefined || expect === entry.revision)',
     'if (expect !== 0)',
   ),
@@ -107,7 +107,7 @@ export const bugs: { readonly [name: string]: Bug } = {
     '',
   ),
   'reuse a revision': inTraffic(
-    'storage/judge.ts',
+    'storage/compare-and-swap.ts',
     'revision++\n',
     `if (events.length === 0 || ${now(0.9)}) revision++\n`,
   ),
@@ -129,7 +129,7 @@ export const bugs: { readonly [name: string]: Bug } = {
   ),
   'a dry run that writes': inTraffic(
     'registry/update.ts',
-    'if (tools.dryRun) return documentOf(visible(ctx, kind, next))',
+    'if (request.dryRun) return documentOf(visible(ctx, kind, next))',
     '',
   ),
   'a no-op that takes a revision': inTraffic(
@@ -145,12 +145,12 @@ export const bugs: { readonly [name: string]: Bug } = {
      const entry = kept.get(ref.name)`,
   ),
   'serve a stale list': inTraffic(
-    'registry/recent-lists.ts',
+    'registry/list-cache.ts',
     'if (kept.revision !== store.revision) kept.lists.clear()',
     `if (kept.revision !== store.revision && ${now(0.5)}) kept.lists.clear()`,
   ),
   'a list of two revisions': inTraffic(
-    'storage/replica.ts',
+    'storage/watch-cache.ts',
     'revision === log.revision ? undefined : overlayAt(query.bucket, revision)',
     'undefined',
   ),
@@ -160,7 +160,7 @@ export const bugs: { readonly [name: string]: Bug } = {
     'undefined',
   ),
   'half of a batch to be seen': inTraffic(
-    'storage/replica.ts',
+    'storage/watch-cache.ts',
     `for (const { type, key, entry } of events) {
         if (type === 'deleted') cache.remove(key)
         else cache.put(entry)

@@ -11,26 +11,22 @@ const edit = (file: string, from: string, to: string): Edit => ({ file, from, to
 const withoutLimits: readonly Edit[] = [
   edit('api/schema.ts', 'const usualMost = 250', 'const usualMost = 1_000_000'),
   edit('http/body.ts', 'const maxValues = 50_000', 'const maxValues = 10_000_000'),
-  edit('registry/redact.ts', 'if (size > most && ', 'if (false && '),
+  edit('registry/object-codec.ts', 'if (size > most && ', 'if (false && '),
 ]
 const comparingScopes: readonly Edit[] = [
-  edit('auth/scope.ts', 'if (inner === outer || !restricts(outer))', 'if (!restricts(outer))'),
-  edit('auth/scope.ts', 'known.has(JSON.stringify(one)) || isCovered(one)', 'isCovered(one)'),
+  edit('auth/authz/scope.ts', 'if (inner === outer || !restricts(outer))', 'if (!restricts(outer))'),
+  edit('auth/authz/scope.ts', 'known.has(JSON.stringify(one)) || isCovered(one)', 'isCovered(one)'),
 ]
 const comparingLabels: readonly Edit[] = [
-  edit(
-    'storage/cache.ts',
-    '[new Set(termsOf(previous)), new Set(termsOf(next))]',
-    '[[...termsOf(previous)], [...termsOf(next)]]',
-  ),
-  edit('storage/cache.ts', 'after.has(term)', 'after.includes(term)'),
-  edit('storage/cache.ts', 'before.has(term)', 'before.includes(term)'),
+  edit('storage/term-index.ts', '[new Set(previous), new Set(next)]', '[[...previous], [...next]]'),
+  edit('storage/term-index.ts', 'after.has(term)', 'after.includes(term)'),
+  edit('storage/term-index.ts', 'before.has(term)', 'before.includes(term)'),
 ]
 const decryptingFilters: readonly Edit[] = [
   edit(
     'registry/selection.ts',
-    "import { openPart } from './open-part.ts'",
-    "import { presentAmong } from './broken-seal.ts'",
+    "import { openPart } from './unencrypted-part.ts'",
+    "import { presentAmong } from './undecryptable.ts'",
   ),
   edit('registry/selection.ts', 'only(openPart(kind, entry))', 'only(presentAmong(ctx, kind, entry).object)'),
 ]

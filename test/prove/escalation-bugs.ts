@@ -12,18 +12,18 @@ export const escalationBugs: { readonly [name: string]: readonly Edit[] } = {
     edit('admission/gate.ts', 'const added = kind.checkedWhole ? after : newGrants({', 'const added = newGrants({'),
   ],
   'E2: create keys while impersonating': [
-    edit('admission/access-key.ts', 'if (tools.caller.impersonator !== undefined)', 'if (false)'),
+    edit('admission/check-credential.ts', 'if (caller.impersonator !== undefined)', 'if (false)'),
   ],
-  'E3: rotate a key with groups of others': [edit('admission/access-key.ts', 'if (foreign.length)', 'if (false)')],
+  'E3: rotate a key with groups of others': [
+    edit('admission/check-credential.ts', 'if (foreign.length)', 'if (false)'),
+  ],
   'E4: let users write reserved labels': [
     edit('admission/gate.ts', 'const next = keepReserved(kind, sent, old)', 'const next = sent'),
   ],
-  'E5: let scoped keys share': [
-    edit('admission/gate.ts', 'if (isScoped(tools)) refuseScoped(', 'if (false) refuseScoped('),
-  ],
+  'E5: let scoped keys share': [edit('admission/gate.ts', 'if (isScoped) refuseScoped(', 'if (false) refuseScoped(')],
   'E6: keys of a deleted team work for its successor': [
     edit(
-      'auth/authenticate.ts',
+      'auth/authn/authenticate.ts',
       'uid !== undefined && (teamUid === undefined || teamUid === uid)',
       'uid !== undefined',
     ),
@@ -32,13 +32,13 @@ export const escalationBugs: { readonly [name: string]: readonly Edit[] } = {
     edit('kinds/team-uids.ts', '!Object.hasOwn(uids, team) || uids[team] === uid', 'true'),
   ],
   'E7: forget the lifetime of the credential': [
-    edit('admission/access-key.ts', '  checkLifetime(write, stronger)\n', ''),
+    edit('admission/check-credential.ts', '  checkLifetime(dependencies, write, stronger)\n', ''),
   ],
   'E8: tokens outlive the overlap of a rotation': [
-    edit('controllers/rotation-overlap.ts', 'await write(tools => revokedByOverlap(key, tools))', ''),
+    edit('controllers/rotation-overlap.ts', 'await write(() => revokedByOverlap(key, { now, digest }))', ''),
   ],
   'E8: mint for longer than the secret lives': [
-    edit('auth/issuer.ts', 'keyEnds(caller) ?? Number.POSITIVE_INFINITY', 'Number.POSITIVE_INFINITY'),
+    edit('auth/tokens/issuer.ts', 'keyEnds(caller) ?? Number.POSITIVE_INFINITY', 'Number.POSITIVE_INFINITY'),
   ],
   'E9: follow a source that was replaced': [
     edit('controllers/project-secret.ts', 'if (source.uid && source.uid !== uid)', 'if (false)'),
@@ -50,9 +50,11 @@ export const escalationBugs: { readonly [name: string]: readonly Edit[] } = {
       'if (isExempt || (old && !isIssued && !isLifetimeChanged(next, old))) return',
     ),
   ],
-  'R3: revive an expired key': [edit('admission/key-lifetime.ts', '  refuseRevival(write)\n', '')],
+  'R3: revive an expired key': [edit('admission/key-lifetime.ts', '  refuseRevival(dependencies, write)\n', '')],
   'R3: a literal /* counts as every subresource': [
-    edit('auth/rules.ts', "if (subresource === '*') return lookUp('*', verb, target)", ''),
+    edit('auth/authz/rbac-rules.ts', "if (subresource === '*') return lookUp('*', verb, target)", ''),
   ],
-  'E11: drop fields that nobody knows': [edit('registry/validate.ts', "if (schema['x-closed'])", 'if (false)')],
+  'E11: drop fields that nobody knows': [
+    edit('registry/validate.ts', "if (schema['x-closed']) found.errors.push(", 'if (false) found.errors.push('),
+  ],
 }

@@ -1,10 +1,11 @@
 // A house without a program: registry, authentication and, if wanted, the HTTP front, in this process, with a clock that tests move.
 
-import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { gate } from '../../src/admission/gate.ts'
+import { type AdmissionDependencies, admissionsFor } from '../../src/admission/admissions.ts'
+import { type GateDependencies, openGate } from '../../src/admission/gate.ts'
 import type { Caller } from '../../src/api/caller.ts'
 import { fieldPath, readAt, writeAt } from '../../src/api/field-path.ts'
 import type { Kind, Question } from '../../src/api/kind.ts'
@@ -17,9 +18,11 @@ import { connect } from '../../src/client/connect.ts'
 import { startGarbageCollector } from '../../src/controllers/garbage-collector.ts'
 import { openRoutes } from '../../src/http/non-resource-routes.ts'
 import { requestHandler, type ServerOptions } from '../../src/http/server.ts'
-import { kinds as ownKinds } from '../../src/kinds/index.ts'
+import { OwnedAccessKey, kinds as ownKinds, SharedSecret } from '../../src/kinds/index.ts'
+import { SecretVersion } from '../../src/kinds/secret-version.ts'
 import { openRegistry, type Registry } from '../../src/registry/registry.ts'
 import { unpackData } from '../../src/registry/sealed-data.ts'
+import { namespacesInUse } from '../../src/registry/virtual-kinds.ts'
 import { openAudit } from '../../src/serving/audit.ts'
 import { type InflightLimits, openInflightLimits } from '../../src/serving/inflight-limits.ts'
 import { listenHttp } from '../../src/serving/listener.ts'
@@ -94,50 +97,55 @@ export async function buildApiServer(
   const { store, forget } = await openStore(options.engine ?? 'memory', clock, options.directory)
   const random = options.random ?? ((size: number) => randomBytes(size))
   const judge = options.judge ?? (() => ({ allowed: true, reason: '' }))
-  const digest = (text: string) => createHash('sha256').update(text).digest('hex')
   const keys = [{ id: 'test', key: new Uint8Array(32).fill(7) }]
   const sealer = openSealer({ keys, random: size => randomBytes(size) })
   const unused: string[] = []
-  const registry = openRegistry({
+  const dependencies: AdmissionDependencies & GateDependencies = {
+    now: clock.now,
+    random,
+    isNoWider: () => true,
+    judge,
+    maxKeyTTL: undefined,
+    missingRules: () => [],
+    rulesFor: () => ({ resourceRules: [], nonResourceRules: [] }),
+    rulesOfRole: () => undefined,
+    boundTo: () => [],
+    sharedWith: async () => [],
+    explain: (caller, question) => ({ ...judge(caller, question), steps: [], nearMisses: [], unknown: [] }),
+    whoCan: () => [],
+    permissionsOf: () => ({ members: [], permissions: [] }),
+    callerNamed: user => ({ username: user, groups: [] }),
+    callerOf: ({ user, team }) => ({ username: user ?? `platform:team:${team}`, groups: [] }),
+    teamUid: name => `uid-of-${name}`,
+    teamWithUsername: () => undefined,
+    authenticateKey: () => undefined,
+    keyNamed: name => registry.peek(OwnedAccessKey, { namespace: '', name }),
+    keyEnds: () => undefined,
+    ownKeyEnds: () => undefined,
+    endOfKey: () => undefined,
+    takeDigest: (_, wanted, uid) => book.take(wanted, uid),
+    touchKeys: uses => uses.length,
+    maxTokenTTL: options.maxTokenTTL ?? 86_400,
+    signToken: issuer.sign,
+    generateKeyPair: () => ({ publicKey: { kty: 'EC', crv: 'P-256', x: 'x', y: 'y' }, privateKey: '{}' }),
+    createSigningKey: async () => 'signing-a',
+    sharedSecretUid: ref => registry.peek(SharedSecret, ref)?.metadata.uid,
+    openVersion: ref => registry.open(SecretVersion, ref),
+    listVersions: async selection =>
+      (await registry.inside.list(SecretVersion, selection)).items.map(({ object }) => object),
+    namespacesInUse: () => namespacesInUse({ store, kinds }),
+  }
+  const registry: Registry = openRegistry({
     kinds,
     store,
     sealer,
-    gate,
+    gate: openGate(dependencies),
     now: clock.now,
     uuid: randomUUID,
     lastActivity: () => undefined,
-    tools: caller => ({
-      now: clock.now,
-      random,
-      digest,
-      judge: async question => judge(caller, question),
-      rules: async () => ({ resourceRules: [], nonResourceRules: [] }),
-      missing: () => [],
-      rulesOfRole: () => undefined,
-      boundTo: () => [],
-      sharedWith: async () => [],
-      maxKeyTTL: undefined,
-      isWithinScope: () => true,
-      isNoWider: () => true,
-      maxTokenTTL: options.maxTokenTTL ?? 86_400,
-      sign: wanted => issuer.sign(caller, wanted),
-      newSigningKey: async () => 'signing-a',
-      keyPair: () => ({ publicKey: { kty: 'EC', crv: 'P-256', x: 'x', y: 'y' }, privateKey: '{}' }),
-      authenticate: () => undefined,
-      keyEnds: () => undefined,
-      ownKeyEnds: () => undefined,
-      endOfKey: () => undefined,
-      judgeOther: (who, question) => judge(who, question),
-      explain: (question, who) => ({ ...judge(who, question), steps: [], nearMisses: [], unknown: [] }),
-      whoCan: () => [],
-      permissionsOf: () => ({ members: [], permissions: [] }),
-      teamWithUsername: () => undefined,
-      teamUid: name => `uid-of-${name}`,
-      callerNamed: user => ({ username: user, groups: [] }),
-      callerOf: ({ user, team }) => ({ username: user ?? `platform:team:${team}`, groups: [] }),
-      takeDigest: (wanted, uid) => book.take(wanted, uid),
-      touchKeys: uses => uses.length,
-    }),
+    random,
+    admissions: admissionsFor(dependencies),
+    judge,
   })
   const book = openKeyBook({
     inside: registry.inside,

@@ -63,7 +63,7 @@ export function openAuthorizer({ kinds, rbac, peek, among, teamUid }: Authorizer
 
   /** By role, or where the kind is a personal one, by a role that is all of it (D15). */
   const byRole = (caller: Caller, question: Question, kind: Kind | undefined): string | undefined =>
-    rbac.find(caller, question, kind?.personal && !isNew(question) ? '*' : question.verb)?.because
+    rbac.find(caller, question, kind?.ownerOnly && !isNew(question) ? '*' : question.verb)?.because
 
   const objectOf = (question: Question, kind: Kind | undefined): Resource | undefined => {
     if ('path' in question || !kind?.stored || !kind.rights) return undefined
@@ -167,7 +167,7 @@ function isFiltered(question: Question, kind: Kind | undefined): boolean {
   return (
     (question.verb === 'list' || question.verb === 'watch') &&
     kind?.stored === true &&
-    !kind.whole &&
+    !kind.allOrNothing &&
     'target' in question &&
     !question.target.subresource
   )

@@ -15,7 +15,7 @@ export async function sharedWith(inside: Resources, kinds: readonly Kind[], team
   // As a user, the team has the name of its group (D16).
   const candidates = { terms: [memberTerm(team.name), userTerm(teamGroup(team.name))], namespaces: [], refs: [] }
   for (const kind of kinds) {
-    if (!kind.stored || !kind.rights || kind.personal) continue
+    if (!kind.stored || !kind.rights || kind.ownerOnly) continue
     const { items } = await inside.list(kind, {
       only: object => givenTo(kind, object, team).length > 0,
       among: () => (kind.readers ? candidates : undefined),

@@ -25,14 +25,14 @@ export function openVisible({ rbac, among, judge }: VisibleOptions): Visible {
     // A kind that does not say whom its objects are for cannot be indexed.
     if (caller.groups.includes('system:masters') || (kind.rights && !kind.readers)) return undefined
     // The same verbs as the authorizer asks its roles for: of a personal kind, all of them (D15).
-    const asked = kind.personal ? ['*'] : verbs
+    const asked = kind.ownerOnly ? ['*'] : verbs
     const { all, namespaces, names, refs } = rbac.reach(caller, { group: kind.group, resource: kind.plural }, asked)
     if (all) return undefined
     const named = kind.namespaced ? [] : names.map(name => ({ namespace: '', name }))
     return {
       terms: [
         ...(kind.readers ? ownTerms(caller) : []),
-        ...(kind.personal ? editorTerms(caller) : []),
+        ...(kind.ownerOnly ? editorTerms(caller) : []),
         ...(kind.namespaced ? names.map(nameTerm) : []),
       ],
       namespaces,

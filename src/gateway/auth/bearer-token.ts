@@ -1,12 +1,14 @@
 // The one secret a request brings: its Authorization header, once, and nothing else. credentials.ts calls it.
 
 import { unauthorized } from '../../api/errors.ts'
+import { rejectDuplicateAuthorization } from '../../serving/duplicate-authorization.ts'
 import type { Request } from '../../serving/exchange.ts'
 
 const longest = 16 * 1024
 
 /** Throws 401. */
-export function bearerOf({ headers, rawHeaders, httpVersionMajor }: Request): string {
+export function bearerOf(request: Request): string {
+  const { headers, rawHeaders, httpVersionMajor } = request
   const { authorization } = headers
   // Of HTTP/1.1 the listener reads no more; both are answered alike, and no cluster is shown what it would not read either.
   if (httpVersionMajor === 2 && sizeOf(rawHeaders) > longest) throw headTooLarge
@@ -14,7 +16,7 @@ export function bearerOf({ headers, rawHeaders, httpVersionMajor }: Request): st
     throw unauthorized(
       'no token was sent: send Authorization: Bearer <TOKEN>, with a direct-cluster token or an access key',
     )
-  if (isDoubled(rawHeaders)) throw unauthorized('request has more than one Authorization header')
+  rejectDuplicateAuthorization(request)
   const secret = secretIn(authorization)
   if (secret === undefined || authorization.length > longest)
     throw unauthorized(
@@ -42,11 +44,4 @@ function sizeOf(rawHeaders: readonly string[]): number {
   let size = 0
   for (const text of rawHeaders) size += text.length
   return size
-}
-
-function isDoubled(rawHeaders: readonly string[]): boolean {
-  let found = 0
-  for (let index = 0; index < rawHeaders.length; index += 2)
-    if (rawHeaders[index]?.length === 13 && rawHeaders[index]?.toLowerCase() === 'authorization') found++
-  return found > 1
 }

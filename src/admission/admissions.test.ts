@@ -1,0 +1,27 @@
+// Every kind has the admission that its data promises: nothing else checks that a declared subresource has a handler.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { kinds } from '../kinds/index.ts'
+import { type AdmissionDependencies, admissionsFor } from './admissions.ts'
+
+// Admissions call their dependencies per request, so these tests need none.
+const admissions = admissionsFor({} as AdmissionDependencies)
+
+for (const kind of kinds) {
+  const { answer, collect, admit, companions, subresources = {} } = admissions.get(kind) ?? {}
+
+  test(`${kind.kind}: every declared subresource has a handler, and every handler is declared`, () => {
+    assert.deepEqual(Object.keys(subresources), Object.keys(kind.subresources))
+  })
+
+  test(`${kind.kind}: ${kind.stored ? 'is stored and read from the store' : 'answers the verbs that it serves'}`, () => {
+    assert.equal(answer !== undefined, !kind.stored && kind.verbs.includes('create'))
+    assert.equal(collect !== undefined, !kind.stored && kind.verbs.includes('list'))
+    if (!kind.stored) assert.deepEqual([admit, companions], [undefined, undefined])
+  })
+}
+
+test('every admission belongs to a kind of the server', () => {
+  for (const kind of admissions.keys()) assert.ok(kinds.includes(kind), kind.kind)
+})

@@ -1,0 +1,65 @@
+// OwnedAccessKey: the secret is stored as a digest and shown once, and changes that weaken a key revoke its tokens (D12, D13, D33).
+
+import type { Admission } from '../api/admission.ts'
+import type { Caller } from '../api/caller.ts'
+import { type FieldError, invalid, invalidSecret } from '../api/errors.ts'
+import type { ObjectOf } from '../api/kind.ts'
+import type { Resource } from '../api/object.ts'
+import { isMistyped, makeKey } from '../kinds/key-format.ts'
+import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
+import { revokedByKey } from '../kinds/revocation-triggers.ts'
+import { digest } from './digest.ts'
+import { type RotationDependencies, rotateKey } from './key-rotation.ts'
+
+type Key = ObjectOf<typeof OwnedAccessKey>
+
+type Dependencies = RotationDependencies & {
+  /** Whether one scope is no wider than another (D25). */
+  readonly isNoWider: (inner: unknown, outer: unknown) => boolean
+  /** Reserves the digest of a key for the object with this uid; undefined: another key has it (D12). The result frees it again. */
+  readonly takeDigest: (caller: Caller, digest: string, uid: string) => (() => void) | undefined
+}
+
+export const ownedAccessKeyAdmission = (dependencies: Dependencies): Admission<Key> => {
+  const { now, random, isNoWider, takeDigest } = dependencies
+  return {
+    admit: async (next, old, { caller, dryRun, warn }) => {
+      const { key: given, ...rest } = next.spec ?? {}
+      if (!given && old) return { object: { ...next, spec: rest } }
+      const errors = given ? checkKey(given) : []
+      if (errors.length) throw invalid(OwnedAccessKey, next.metadata.name ?? '', errors)
+      const key = given ?? makeKey(random)
+      const taken = digest(key)
+      // A new secret replaces all others, so a running overlap ends (D22).
+      const { previous, ...status } = next.status ?? {}
+      const kept = taken === old?.status?.digest && previous ? { previous } : {}
+      const object: Key = { ...next, spec: rest, status: { ...status, ...kept, digest: taken } }
+      // A dry run does not say whether a key is in use: that would be a way to guess keys (D62).
+      if (dryRun) return { object }
+      // Of two concurrent writes with the same key, one gets it until its commit fails.
+      const abandon = takeDigest(caller, taken, next.metadata.uid ?? '')
+      if (!abandon)
+        throw invalid(OwnedAccessKey, next.metadata.name ?? '', [
+          invalidSecret('spec.key', 'the key is in use already'),
+        ])
+      const admitted = { object, abandon }
+      if (old) return admitted
+      if (!given)
+        warn(
+          "the key is in spec.key of this answer and is never shown again: kubectl create -o jsonpath='{.spec.key}' prints it",
+        )
+      return { ...admitted, shown: (stored: Resource) => ({ ...stored, spec: { ...stored.spec, key } }) }
+    },
+    companions: (old, next) => revokedByKey(old, next, { now, digest, isNoWider }),
+    subresources: { rotate: rotateKey(dependencies) },
+  }
+}
+
+function checkKey(key: string): FieldError[] {
+  if (isMistyped(key))
+    return [invalidSecret('spec.key', 'it begins with plat_ but its checksum is wrong; leave it out to have one made')]
+  // A longer key would not fit into the Authorization header.
+  return /^[\x21-\x7e]{32,4000}$/.test(key)
+    ? []
+    : [invalidSecret('spec.key', 'a key of your own is 32 to 4000 characters of visible ASCII')]
+}

@@ -1,0 +1,44 @@
+// ProjectSecret: versions of its data (D35), and the copy of the SharedSecret that it follows (D30).
+
+import type { Admission, RequestContext } from '../api/admission.ts'
+import { systemCaller } from '../api/caller.ts'
+import { canonical } from '../api/encode.ts'
+import { fieldForbidden, invalid } from '../api/errors.ts'
+import type { ObjectOf } from '../api/kind.ts'
+import type { Json } from '../api/object.ts'
+import { ProjectSecret } from '../kinds/project-secret.ts'
+import { sourceOf, syncManager } from '../kinds/project-secret-source.ts'
+import { countVersion, previousVersion } from '../kinds/secret-version.ts'
+import { type HistoryDependencies, secretHistory } from './secret-history.ts'
+
+type Dependencies = HistoryDependencies & { readonly now: () => number }
+
+export const projectSecretAdmission = (dependencies: Dependencies): Admission<ObjectOf<typeof ProjectSecret>> => ({
+  admit: async (next, old, request) => ({
+    object: countVersion(keepCopy(next, old, request), old, { caller: request.caller, now: dependencies.now() }),
+  }),
+  companions: (old, next) => previousVersion(ProjectSecret, old, next),
+  subresources: { history: secretHistory(ProjectSecret, dependencies) },
+})
+
+type Secret = ObjectOf<typeof ProjectSecret>
+
+const isSame = (one: unknown, other: unknown) => canonical((one ?? null) as Json) === canonical((other ?? null) as Json)
+
+/** The server writes the copy. A client may leave it out or send it unchanged; anything else is rejected. */
+function keepCopy(next: Secret, old: Secret | undefined, { caller, written }: RequestContext): Secret {
+  const source = sourceOf(next)
+  if (!source || caller === systemCaller) return next
+  const { data: sent, ...spec } = next.spec ?? {}
+  const kept = old?.spec?.data
+  // A caller who may not see the copy must not find out its values by guessing.
+  const isGuess = written.some(path => path === 'spec.data' || path.startsWith('spec.data.'))
+  if (isGuess || (sent !== undefined && !isSame(sent, kept ?? {})))
+    throw invalid(ProjectSecret, next.metadata.name ?? '', [
+      fieldForbidden(
+        'spec.data',
+        `is the copy of SharedSecret ${source.namespace}/${source.name} that ${syncManager} keeps; leave it out, or change the SharedSecret`,
+      ),
+    ])
+  return { ...next, spec: kept === undefined ? spec : { ...spec, data: kept } }
+}

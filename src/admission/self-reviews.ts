@@ -1,0 +1,69 @@
+// Answers of the reviews about the caller: who am I, may I, what may I (D2, D3).
+
+import type { Admission } from '../api/admission.ts'
+import type { Caller } from '../api/caller.ts'
+import { badRequest } from '../api/errors.ts'
+import type { ObjectOf, Question } from '../api/kind.ts'
+import type { Judgement, Rules } from '../api/permissions.ts'
+import {
+  confinesOf,
+  extraOf,
+  question,
+  type SelfSubjectAccessReview,
+  type SelfSubjectReview,
+  type SelfSubjectRulesReview,
+} from '../kinds/self-reviews.ts'
+
+type ReviewDependencies = {
+  readonly now: () => number
+  /** When the secret of the caller ends, in milliseconds; undefined: never. */
+  readonly ownKeyEnds: (caller: Caller) => number | undefined
+}
+
+export const selfSubjectReviewAdmission = ({
+  now,
+  ownKeyEnds,
+}: ReviewDependencies): Admission<ObjectOf<typeof SelfSubjectReview>> => ({
+  answer: async (next, { caller }) => ({
+    ...next,
+    status: {
+      userInfo: {
+        username: caller.username,
+        groups: [...caller.groups],
+        ...(caller.uid ? { uid: caller.uid } : {}),
+        ...(caller.extra
+          ? { extra: extraOf({ ...caller.extra, ...confinesOf(caller, ownKeyEnds(caller), now()) }) }
+          : {}),
+      },
+    },
+  }),
+})
+
+type AccessDependencies = { readonly judge: (caller: Caller, question: Question) => Judgement }
+
+export const selfSubjectAccessReviewAdmission = ({
+  judge,
+}: AccessDependencies): Admission<ObjectOf<typeof SelfSubjectAccessReview>> => ({
+  answer: async (next, { caller }) => {
+    const { allowed, reason } = judge(caller, question(next.spec ?? {}))
+    return { ...next, status: { allowed, ...(reason ? { reason } : {}) } }
+  },
+})
+
+type RulesDependencies = {
+  /** What a caller may do in a namespace. */
+  readonly rulesFor: (caller: Caller, namespace: string) => Rules
+}
+
+export const selfSubjectRulesReviewAdmission = ({
+  rulesFor,
+}: RulesDependencies): Admission<ObjectOf<typeof SelfSubjectRulesReview>> => ({
+  answer: async (next, { caller }) => {
+    if (!next.spec?.namespace) throw badRequest('no namespace on request')
+    const { confinedBy, ...rules } = rulesFor(caller, next.spec.namespace)
+    const completeness = confinedBy ? { incomplete: true, evaluationError: confinedBy } : { incomplete: false }
+    return { ...next, status: { ...mutable(rules), ...completeness } }
+  },
+})
+
+const mutable = (rules: Omit<Rules, 'confinedBy'>) => structuredClone(rules) as { [K in keyof typeof rules]: never[] }

@@ -1,0 +1,15 @@
+// SharedSecret: counts the versions of its data and keeps earlier ones (D35).
+
+import type { Admission } from '../api/admission.ts'
+import type { ObjectOf } from '../api/kind.ts'
+import { countVersion, previousVersion } from '../kinds/secret-version.ts'
+import { SharedSecret } from '../kinds/shared-secret.ts'
+import { type HistoryDependencies, secretHistory } from './secret-history.ts'
+
+type Dependencies = HistoryDependencies & { readonly now: () => number }
+
+export const sharedSecretAdmission = (dependencies: Dependencies): Admission<ObjectOf<typeof SharedSecret>> => ({
+  admit: async (next, old, { caller }) => ({ object: countVersion(next, old, { caller, now: dependencies.now() }) }),
+  companions: (old, next) => previousVersion(SharedSecret, old, next),
+  subresources: { history: secretHistory(SharedSecret, dependencies) },
+})

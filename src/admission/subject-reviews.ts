@@ -1,0 +1,99 @@
+// Answers of the reviews about somebody else: whose key is it, may they, and why (D2, D27).
+
+import type { Admission } from '../api/admission.ts'
+import type { Caller } from '../api/caller.ts'
+import { forbidden } from '../api/errors.ts'
+import type { ObjectOf, Question } from '../api/kind.ts'
+import type { Explained, Judgement } from '../api/permissions.ts'
+import { confinesOf, extraOf, question } from '../kinds/self-reviews.ts'
+import { AccessExplanation, type SubjectAccessReview, type TokenReview } from '../kinds/subject-reviews.ts'
+
+type TokenDependencies = {
+  readonly now: () => number
+  /** The owner of a key that `caller` asks about. Throws 401 if the key is not valid. */
+  readonly authenticateKey: (caller: Caller, key: string) => Caller | undefined
+  /** When a valid key ends, in milliseconds; undefined: never. */
+  readonly keyEnds: (key: string) => number | undefined
+}
+
+export const tokenReviewAdmission = (dependencies: TokenDependencies): Admission<ObjectOf<typeof TokenReview>> => ({
+  answer: async (next, { caller }) => {
+    // The response does not repeat the key.
+    const { token = '', ...spec } = next.spec ?? {}
+    return { ...next, spec, status: authenticate(caller, token, dependencies) }
+  },
+})
+
+function authenticate(caller: Caller, token: string, { authenticateKey, keyEnds, now }: TokenDependencies) {
+  try {
+    const owner = authenticateKey(caller, token)
+    if (!owner) return { authenticated: false }
+    // A gateway applies the scope of the key as the server does (D25), and closes streams when the key ends.
+    const extra = extraOf({
+      ...owner.extra,
+      ...confinesOf(owner, keyEnds(token), now()),
+      ...(owner.keyUid ? { 'authentication.platform.sh/key-uid': [owner.keyUid] } : {}),
+    })
+    return { authenticated: true, user: { username: owner.username, groups: [...owner.groups], extra } }
+  } catch (error) {
+    if ((error as { code?: number }).code !== 401) throw error
+    return { authenticated: false, error: (error as Error).message }
+  }
+}
+
+type Judge = { readonly judge: (caller: Caller, question: Question) => Judgement }
+
+export const subjectAccessReviewAdmission = ({ judge }: Judge): Admission<ObjectOf<typeof SubjectAccessReview>> => ({
+  answer: async next => {
+    const { user = '', groups = [] } = next.spec ?? {}
+    const subject: Caller = {
+      username: user,
+      groups: [...new Set([...groups, 'system:authenticated'])].filter(group => group !== 'system:masters'),
+    }
+    const { allowed, reason } = judge(subject, question(next.spec ?? {}))
+    return { ...next, status: { allowed, ...(reason ? { reason } : {}) } }
+  },
+})
+
+type ExplanationDependencies = Judge & {
+  /** How the answer to a question comes about (D27). */
+  readonly explain: (caller: Caller, question: Question) => Explained
+  readonly whoCan: (question: Question) => readonly string[]
+  /** A user with their groups and teams, without a request (D17). */
+  readonly callerNamed: (user: string) => Caller
+}
+
+export const accessExplanationAdmission = (
+  dependencies: ExplanationDependencies,
+): Admission<ObjectOf<typeof AccessExplanation>> => ({
+  answer: async (next, { caller, warn }) => {
+    const { explain, whoCan, callerNamed } = dependencies
+    const { user, whoCan: wantsWho } = next.spec ?? {}
+    const asked = question(next.spec ?? {})
+    const isOther = user !== undefined && user !== '' && user !== caller.username
+    if (wantsWho || isOther) mustDelegate(caller, dependencies)
+    const { allowed, reason, steps, nearMisses, unknown } = explain(isOther ? callerNamed(user) : caller, asked)
+    for (const text of unknown) warn(text)
+    if (wantsWho) return { ...next, status: { who: [...whoCan(asked)] } }
+    return {
+      ...next,
+      status: { allowed, ...(reason ? { reason } : {}), steps: [...unknown, ...steps], nearMisses: [...nearMisses] },
+    }
+  },
+})
+
+/** Questions about others need a permission of their own (D27). */
+function mustDelegate(caller: Caller, { judge }: Judge): void {
+  const target = {
+    group: 'management.platform.sh',
+    resource: 'accessexplanations',
+    subresource: 'others',
+    namespace: '',
+  }
+  if (!judge(caller, { verb: 'create', target }).allowed)
+    throw forbidden(
+      AccessExplanation,
+      '',
+      `User "${caller.username}" may ask about themselves only; others need create on accessexplanations/others`,
+    )
+}

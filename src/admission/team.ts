@@ -1,0 +1,49 @@
+// Team: unique usernames, warnings about missing roles, revoked tokens of former members, and who may do what through the team.
+
+import type { Admission } from '../api/admission.ts'
+import { duplicateValue, invalid } from '../api/errors.ts'
+import type { ObjectOf } from '../api/kind.ts'
+import type { JsonObject, Ref } from '../api/object.ts'
+import type { RuleLike, TeamPermissions } from '../api/permissions.ts'
+import { revokedByTeam } from '../kinds/revocation-triggers.ts'
+import { Team } from '../kinds/team.ts'
+
+type Dependencies = {
+  readonly now: () => number
+  /** The rules of a role; undefined: no such role. */
+  readonly rulesOfRole: (kind: 'ClusterRole', ref: Ref) => readonly RuleLike[] | undefined
+  /** Name of the team that has this username. */
+  readonly teamWithUsername: (username: string) => string | undefined
+  /** Members of a team with the reason for each, and its permissions with the binding of each. */
+  readonly permissionsOf: (team: string) => TeamPermissions
+}
+
+export const teamAdmission = (dependencies: Dependencies): Admission<ObjectOf<typeof Team>> => {
+  const { now, rulesOfRole, teamWithUsername, permissionsOf } = dependencies
+  return {
+    admit: async (next, old, { warn }) => {
+      for (const { name = '' } of next.spec?.clusterRoles ?? [])
+        if (!old?.spec?.clusterRoles?.some(one => one.name === name) && !rulesOfRole('ClusterRole', inCluster(name)))
+          warn(`spec.clusterRoles: cluster role "${name}" does not exist yet; the team gets its rules once it does`)
+      const { name = '' } = next.metadata
+      const username = next.spec?.username
+      // A username belongs to one team (D23).
+      const other = username === old?.spec?.username || username === undefined ? undefined : teamWithUsername(username)
+      if (other !== undefined && other !== name) throw invalid(Team, name, [duplicateValue('spec.username', username)])
+      return { object: next }
+    },
+    companions: (old, next) => revokedByTeam(old, next, { now }),
+    subresources: {
+      permissions: async ({ metadata: { name = '' } }) => ({
+        answer: {
+          apiVersion: 'management.platform.sh/v1',
+          kind: 'TeamPermissions',
+          metadata: { name },
+          status: permissionsOf(name) as unknown as JsonObject,
+        },
+      }),
+    },
+  }
+}
+
+const inCluster = (name: string): Ref => ({ namespace: '', name })

@@ -1,0 +1,13 @@
+// TokenRevocation: fills in from when until when tokens are revoked (D33).
+
+import type { Admission } from '../api/admission.ts'
+import type { ObjectOf } from '../api/kind.ts'
+import { type TokenRevocation, timesOf } from '../kinds/token-revocation.ts'
+
+type Dependencies = { readonly now: () => number }
+
+export const tokenRevocationAdmission = ({ now }: Dependencies): Admission<ObjectOf<typeof TokenRevocation>> => ({
+  admit: async (next, old) => ({
+    object: old ? next : { ...next, spec: { ...next.spec, ...timesOf(now(), next.spec) } },
+  }),
+})

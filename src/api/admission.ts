@@ -1,0 +1,78 @@
+// What a kind needs beyond its own object. src/admission has one file per such kind; the registry calls it for every request.
+
+import type { Caller } from './caller.ts'
+import type { Kind, KindOf } from './kind.ts'
+import type { Json, JsonObject, Resource } from './object.ts'
+
+/** The request that a write belongs to. */
+export type RequestContext = {
+  readonly caller: Caller
+  readonly dryRun: boolean
+  /** Sends a warning with the response. */
+  readonly warn: (text: string) => void
+  /** Dotted paths of fields that the caller may not see and that this write sets, to whatever value (D5). */
+  readonly written: readonly string[]
+}
+
+/** Adds fields that only the response to this write shows (D13). */
+export type Shown = (object: Resource) => Resource
+
+/** `abandon` runs if the object is not stored after all. */
+export type Admitted<O = Resource> = {
+  readonly object: O
+  readonly shown?: Shown | undefined
+  readonly abandon?: (() => void) | undefined
+}
+
+export type Admission<O = Resource> = {
+  /** Rejects the write by throwing, or returns the object to store. Runs after validation and the gate. */
+  readonly admit?: (next: O, old: O | undefined, request: RequestContext) => Promise<Admitted<O>>
+  /** Objects to store in the same commit because of a change. At most one of each kind, none of this kind. `next` is undefined after a deletion. */
+  readonly companions?: (old: O, next: O | undefined) => readonly Companion[]
+  /** For kinds that are not stored: the response to a create. */
+  readonly answer?: (next: O, request: RequestContext) => Promise<O>
+  /** For kinds that are not stored but can be read: all objects. */
+  readonly collect?: () => readonly O[]
+  /** Handlers of the subresources that the kind declares, by name. */
+  readonly subresources?: { readonly [name: string]: SubresourceHandler<O> }
+}
+
+/** The admissions of a server. A kind without an entry needs none. */
+export type Admissions = ReadonlyMap<Kind, Admission>
+
+/** Ties an admission to its kind. The compiler checks that both are about the same objects. */
+export const forKind = <O extends Resource<unknown, unknown>>(
+  kind: KindOf<O>,
+  admission: Admission<O>,
+): readonly [Kind, Admission] => [kind, admission as unknown as Admission]
+
+/** An object of another kind to store with a change. An object without a name gets one with the prefix of its kind. */
+export type Companion = {
+  readonly kind: Kind
+  readonly object: JsonObject
+  /**
+   * What to write if an object has the name already; undefined: nothing. With the uid of that object it is an update,
+   * without one it replaces it by a new object. Absent: the name must be free.
+   */
+  readonly merge?: (there: Resource) => JsonObject | undefined
+  /** If `most` objects have this label, `instead` is written in place of a new object. */
+  readonly limit?: {
+    readonly label: string
+    readonly value: string
+    readonly most: number
+    readonly instead: Companion
+  }
+}
+
+/** A `get` returns something about the object; a `create` may change it. */
+export type SubresourceHandler<O = Resource> = (
+  object: O,
+  input: SubresourceInput,
+  request: RequestContext,
+) => Promise<SubresourceResult>
+
+/** `body` of a create; `part` of a get, if the path names one. */
+type SubresourceInput = { readonly body?: Json | undefined; readonly part?: string | undefined }
+
+/** `object`: what to store, if it changes. `answer`: the response, in place of the stored object. */
+export type SubresourceResult = { readonly object?: Resource; readonly shown?: Shown; readonly answer?: Resource }

@@ -1,0 +1,72 @@
+// Questions of admissions about access keys: whose key is it, when does it end, is its digest free. Wrong guesses are counted by who asks.
+
+import type { Caller } from '../api/caller.ts'
+import type { AccessKey, KeyBook } from '../auth/authn/access-key-index.ts'
+import { type Authenticate, endOf, UnknownKey } from '../auth/authn/authenticate.ts'
+import { checkGuess, type UnknownKeyLimiter } from '../serving/unknown-key-limiter.ts'
+
+type Options = {
+  readonly book: KeyBook
+  readonly authenticate: Authenticate
+  readonly isLive: (key: AccessKey) => boolean
+  readonly lastActivity: (id: string) => number | undefined
+  readonly touch: (uid: string, time: number) => void
+  readonly now: () => number
+  readonly guard: Pick<UnknownKeyLimiter, 'mayTry' | 'secondsLeft' | 'failed'> | undefined
+}
+
+/** A gateway asks for all of its clients: only this many guessing clients at a time make the others wait. */
+const clientsOfGateway = 50
+
+export function accessKeyLookups({ book, authenticate, isLive, lastActivity, touch, now, guard }: Options) {
+  const endOfKey = (uid: string) => {
+    const key = book.withUid(uid)
+    return key && endOf(key, lastActivity)
+  }
+  return {
+    /** When the current secret of a key ends, in milliseconds; undefined: no such key. */
+    endOfKey,
+
+    /** When the secret that the caller used ends. A deleted key has ended, even if another key has its name. */
+    ownKeyEnds({ keyUid, keyUntil = Number.POSITIVE_INFINITY }: Caller): number | undefined {
+      if (keyUid === undefined) return undefined
+      const end = Math.min(endOfKey(keyUid) ?? now(), keyUntil)
+      return end === Number.POSITIVE_INFINITY ? undefined : end
+    },
+
+    /** Records uses of keys; returns how many of the keys are valid. */
+    touchKeys(uses: readonly { readonly uid: string; readonly time: number }[]): number {
+      // Reports arrive late, or come from a compromised gateway: they do not revive an expired key.
+      const valid = uses.filter(({ uid, time }) => {
+        const key = book.withUid(uid)
+        return key !== undefined && isLive(key) && time < endOf(key, lastActivity)
+      })
+      for (const { uid, time } of valid) touch(uid, time)
+      return valid.length
+    },
+
+    /** The owner of a key that somebody asks about. An unknown key counts as a guess; a known key is never rejected. */
+    authenticateKey({ username, impersonator, scope }: Caller, key: string): Caller | undefined {
+      try {
+        return authenticate(`Bearer ${key}`, true)
+      } catch (error) {
+        if (!(error instanceof UnknownKey) || !guard) throw error
+        // The gateway limits each address of its clients. This limits the holder of the gateway's own key.
+        const isGateway = scope?.roles?.some(({ role }) => role === 'agent')
+        const source = `${isGateway ? 'gateway ' : ''}reviews by ${impersonator ?? username}`
+        checkGuess(guard, source)
+        guard.failed(source, isGateway ? clientsOfGateway : 1)
+        throw error
+      }
+    },
+
+    /** Reserves the digest of a key. A rejection tells that a key is in use, so it counts as a guess (D62). */
+    takeDigest({ username }: Caller, digest: string, uid: string): (() => void) | undefined {
+      const source = `keys brought by ${username}`
+      if (guard) checkGuess(guard, source)
+      const taken = book.take(digest, uid)
+      if (!taken) guard?.failed(source)
+      return taken
+    },
+  }
+}
