@@ -1,5 +1,5 @@
-// `npm run prove`: everything that is promised, held against a running server; prints one table and writes it to docs/PROOF.md.
-// `-- --long` takes hours, `-- --share 0.1` a tenth of the time; `-- --seed S` repeats a run; `-- --only WORD` proves what has the word in its name, and writes nothing.
+// `npm run prove`: tests the documented promises against a running server, prints a table and writes it to docs/PROOF.md.
+// `-- --long` takes hours, `-- --share 0.1` a tenth of the time; `-- --seed S` repeats a run; `-- --only WORD` runs the proofs with that word in their name, and writes no page.
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { arch, cpus, loadavg, platform, release, totalmem } from 'node:os'
@@ -115,22 +115,23 @@ function pageOf(): string {
   })
   return `# Proof
 
-Written by \`npm run prove${asked}\`: every figure was measured by that run.
+Results of \`npm run prove${asked}\`, which crashes, overloads and attacks a running server and compares the outcome with the documented promises. One run
+measured every figure on this page.
 
 - ${new Date().toISOString().slice(0, 16).replace('T', ' ')} UTC, version ${version}, ${minutes.toFixed(1)} minutes
-- ${machine}; load average ${busy.toFixed(1)} when it began
-- seed \`${seed}\`: \`--seed ${seed}\` asks the same again
+- ${machine}; load average ${busy.toFixed(1)} at the start
+- seed \`${seed}\`: \`--seed ${seed}\` repeats the run
 - ${rows.filter(row => row.kept).length} of ${rows.length} promises kept
 
-How it is done: \`test/prove/\`. A slice of it is in every \`npm test\`. What took how long is told of all that was proven together.
+The code is in \`test/prove/\`. A small part runs in every \`npm test\`. The time in a row is that of all rows measured together.
 
-- **Crashes**: processes are killed at random and at named places, disks fail or lose what was not yet safe; then what is there is held against what was acknowledged.
-- **Consistency**: every request and answer is recorded, and one order of all writes must explain them.
-- **Seeded bugs**: each is put into the sources on their way into memory, one at a time, and must be found by the checks above.
-- **Escalation**: people with small rights try to get more, step by step, against a server in one process. After each step a model that shares no code with the server says who may reach what.
-- **Malice**: requests, texts and programs made by chance from right ones. *Reached new code*: so many of them led where none before had been.
-- **Cost**: every field of every kind at its limit and beyond, in every way to write it, and bodies that are costly by their shape. CPU time of the main thread is measured, in all and between two turns of the event loop.
-- **Load**: measured with nothing else of the proof running. A machine that has other work to do shows here first.
+- **Crashes**: kills processes at random and at named points, and makes disks fail or lose unsynced data. Then compares the stored data with the acknowledged writes.
+- **Consistency**: records every request and response. One order of all writes must explain them.
+- **Seeded bugs**: patches one bug at a time into the loaded sources. The checks above must find it.
+- **Escalation**: users with few permissions try to gain more, step by step. After each step a model that shares no code with the server states who may reach what.
+- **Malice**: mutates valid requests, texts and programs at random. *Reached new code* is the number of inputs that covered new code.
+- **Cost**: stretches every field of every kind to its limit and beyond, and sends bodies that are costly by their shape. It measures the CPU time of the main thread.
+- **Load**: runs alone. Other work on the machine affects these figures first.
 
 ${parts.join('\n')}`
 }
