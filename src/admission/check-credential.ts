@@ -76,7 +76,7 @@ async function checkStrength(dependencies: TeamDependencies, write: KeyWrite): P
   const { next, old, request, administers } = write
   const { caller } = request
   const { spec = {} } = next
-  // It would outlive the right to impersonate.
+  // The key would outlive the permission to impersonate.
   if (caller.impersonator !== undefined)
     throw refusal(write, 'no access key is created, rotated or extended while impersonating')
   if (administers) return

@@ -88,12 +88,12 @@ const mayAnyway = (
   question: Question,
 ): boolean => isNoWider(undefined, caller.scope) && judge(caller, question).allowed
 
-/** A role holds only what its author holds, unless they may `escalate` it. A role that aggregates may come to hold anything. */
+/** A role holds only what its author holds, unless they may `escalate` it. A role that aggregates may later hold anything. */
 function checkRules(dependencies: GrantDependencies, check: GatedWrite, { rules, aggregates }: Of<'rules'>): void {
   const { kind, next, old } = check
   if (mayAnyway(dependencies, check, { verb: 'escalate', target: targetOf(kind, next) })) return
   const aggregated = aggregates || (old && kind.grants?.(old).some(one => one.type === 'rules' && one.aggregates))
-  // A new role was sent whole. A change of one merges with rules that its author may not have read.
+  // The author sent all rules of a new role. A change merges with rules that its author may not have read.
   const source = old && targetOf(kind, next)
   refuseMissing(dependencies, check, {
     rules: aggregated ? everything : rules,
@@ -102,7 +102,7 @@ function checkRules(dependencies: GrantDependencies, check: GatedWrite, { rules,
   })
 }
 
-/** Giving a role gives its rules: they must be held, or the verb `bind` on the role. */
+/** Granting a role grants its rules. The caller must hold them, or the verb `bind` on the role. */
 function checkRole(dependencies: GrantDependencies, check: GatedWrite, { role, namespace }: Of<'role'>): void {
   const { kind, ...ref } = role
   const target = roleTarget(role)

@@ -22,13 +22,13 @@ type Spec = {
   readonly parent?: string | undefined
 }
 export type Key = Resource<Spec, { readonly digest?: string | undefined; readonly rotatedAt?: string | undefined }>
-/** A write of a key, and what it comes to. */
+/** A write of a key, and what follows from it. */
 export type KeyWrite = {
   readonly kind: Kind
   readonly next: Key
   readonly old: Key | undefined
   readonly request: RequestContext
-  /** A new secret is given out or set: whoever has it gets all that the key grants. */
+  /** The write creates or sets a secret. Its holder gets all that the key grants. */
   readonly isIssued: boolean
   /** Whether the caller administers access keys: such a caller may make a key for anybody (D14). */
   readonly administers: boolean
@@ -70,7 +70,7 @@ export function checkLifetime(dependencies: LifetimeDependencies, write: KeyWrit
     )
   if (ttlAfterLastActivity) throw refuse('spec.ttlAfterLastActivity: its end would move with every use')
   const start = isIssued ? now() : Date.parse(old?.status?.rotatedAt ?? old?.metadata.creationTimestamp ?? '')
-  // Times are kept in whole seconds.
+  // Stored times have whole seconds.
   const from = Math.floor(start / 1000)
   if (ttl && from + ttl <= ownEnd / 1000) return
   const most = Math.floor(ownEnd / 1000 - from)

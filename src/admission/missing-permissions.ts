@@ -1,4 +1,4 @@
-// Refuses a write that grants permissions its caller does not hold, and names what is missing.
+// Rejects a write that grants permissions its caller does not hold, and names the missing ones.
 
 import type { Caller } from '../api/caller.ts'
 import { cut, forbidden, isEnough, mostErrors } from '../api/errors.ts'
@@ -7,7 +7,7 @@ import type { GatedWrite } from '../api/power-gate.ts'
 
 export const refusal = ({ kind, next }: GatedWrite, why: string) => forbidden(kind, next.metadata.name ?? '', why)
 
-/** As many as a person reads. */
+/** Limits a list to what a person reads. */
 export const shown = (lacking: readonly string[]) => [
   ...lacking.slice(0, mostErrors).map(cut),
   ...(isEnough(lacking) ? [`and more than these ${mostErrors}`] : []),

@@ -3,17 +3,17 @@
 import type { Ref } from './object.ts'
 import type { RuleLike, Target } from './permissions.ts'
 
-/** Who receives something. `*` as the name of a user is everyone who is signed in. */
+/** Who receives a grant. The user `*` stands for all authenticated users. */
 export type Recipient = { readonly kind: 'user' | 'group' | 'team'; readonly name: string }
 
-/** `field`: where in the object it stands. `to`: absent where it is for whoever comes to hold the object's name. */
+/** `field`: the field of the object that grants it. `to`: absent if the grant is for any later holder of the object's name. */
 export type Grant = { readonly field: string; readonly to?: Recipient } & (
-  | /** The rules of a role, for everybody it is bound to. `aggregates`: it takes in the rules of other roles, whatever they are. */ {
+  | /** The rules of a role, for everybody it is bound to. `aggregates`: it includes the rules of other roles, whatever they are. */ {
       readonly type: 'rules'
       readonly rules: readonly RuleLike[]
       readonly aggregates: boolean
     }
-  | /** A role, in a namespace or, where that is empty, everywhere. */ {
+  | /** A role in a namespace; empty: in all namespaces. */ {
       readonly type: 'role'
       readonly role: { readonly kind: 'Role' | 'ClusterRole' } & Ref
       readonly namespace: string
@@ -31,5 +31,5 @@ export type Grant = { readonly field: string; readonly to?: Recipient } & (
       readonly source: Ref & { readonly uid?: string | undefined }
       readonly owner: { readonly user?: string | undefined; readonly team?: string | undefined }
     }
-  | /** A bearer credential that acts as the team, where it is a team's. */ { readonly type: 'credential' }
+  | /** A bearer credential. One of a team acts as the team. */ { readonly type: 'credential' }
 )

@@ -12,7 +12,7 @@ export type { Question, Right, Who } from './permissions.ts'
 export type Verb = 'create' | 'get' | 'list' | 'watch' | 'update' | 'patch' | 'delete' | 'deletecollection'
 const allVerbs: readonly Verb[] = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch']
 
-/** A column of `kubectl get`; priority > 0 shows with -o wide only. Name and Age are added by the server. */
+/** A column of `kubectl get`. The server adds Name and Age. A priority above 0 shows with -o wide only. */
 export type Column = {
   readonly name: string
   readonly type: 'string' | 'integer' | 'boolean' | 'date'
@@ -61,7 +61,7 @@ type Names = {
   readonly namespaced: boolean
   readonly description: string
   readonly verbs: readonly Verb[]
-  /** Dotted paths. Hidden ones never leave; write-only ones are taken out before storing; sealed ones are encrypted at rest. */
+  /** Dotted paths. Responses never contain hidden fields, the store never contains write-only fields, and sealed fields are encrypted at rest. */
   readonly hidden: readonly string[]
   readonly writeOnly: readonly string[]
   readonly sealed: readonly string[]
@@ -83,25 +83,25 @@ type Names = {
   readonly stored: boolean
   readonly served: boolean
   readonly columns: readonly Column[]
-  /** A valid object of the kind: documentation, and the conformance suite's starting point. */
+  /** A valid object of the kind, for the documentation and the conformance suite. */
   readonly sample: JsonObject
 }
 
 export type Kind = Names &
   PureRules<Resource> & {
     readonly apiVersion: string
-    /** `teams.management.platform.sh`: the word for the kind wherever one word is needed. */
+    /** Identifies the kind, such as `teams.management.platform.sh`. */
     readonly id: string
     readonly spec: Schema | undefined
     readonly status: Schema | undefined
-    /** Everything beside metadata, spec and status included. */
+    /** All fields except metadata; spec and status included. */
     readonly fields: { readonly [name: string]: Schema }
   }
 
-/** A kind that knows what its objects look like. Only the compiler sees `shape`: nothing is ever in it. */
+/** A kind with the type of its objects. `shape` is for the compiler only and never set. */
 export type KindOf<O extends Resource<unknown, unknown>> = Kind & { readonly shape?: O }
 
-/** What the objects of a kind look like. */
+/** The type of the objects of a kind. */
 export type ObjectOf<K extends Kind> = K extends { readonly shape?: infer O extends Resource<unknown, unknown> }
   ? O
   : Resource
@@ -135,7 +135,7 @@ export type Definition<S extends TSchema, T extends TSchema> = Omit<Names, Optio
     readonly fields?: { readonly [name: string]: TSchema }
   }
 
-/** The one way to make a kind. Everything that is not said has the value most kinds want. */
+/** Defines a kind. The defaults are what most kinds want. */
 export function defineKind<S extends TSchema, T extends TSchema>(
   definition: Definition<S, T>,
 ): KindOf<Resource<Static<S>, Static<T>>> {

@@ -1,4 +1,4 @@
-// Words for permissions: what a question is about, and what answers to it are made of. The evaluator answers with them, kinds ask with them.
+// Types for permissions: questions to the authorizer, and its answers.
 
 /** What a permission question is about. */
 export type Target = {
@@ -13,10 +13,10 @@ export type Question =
   | { readonly verb: string; readonly target: Target }
   | { readonly verb: string; readonly path: string }
 
-/** `reason` is for people. `byScope`: the access key's scope excludes it, whatever its owner may do. */
+/** `reason` is for people. `byScope`: the scope of the access key excludes it, even if its owner may do it. */
 export type Judgement = { readonly allowed: boolean; readonly reason: string; readonly byScope?: true }
 
-/** Rights on one object. */
+/** Permissions on one object. */
 export type Shared = {
   readonly verbs: readonly string[]
   readonly subresources: readonly string[]
@@ -24,8 +24,8 @@ export type Shared = {
 }
 
 /**
- * Steps from the key to the rule, or to where it ended; near misses say what would have allowed something like it;
- * unknown says what of the question this server has not.
+ * `steps` lead from the key to the rule that allowed or denied. `nearMisses` are rules that allow something similar.
+ * `unknown` names parts of the question that this server does not have.
  */
 export type Explained = Judgement & {
   readonly steps: readonly string[]
@@ -56,7 +56,7 @@ export type BoundRules = {
 
 /** What a caller may do in a namespace, as rules. */
 export type Rules = {
-  /** Why it may be less than that. */
+  /** Why the rules may be incomplete. */
   readonly confinedBy?: string
   readonly resourceRules: readonly {
     readonly verbs: readonly string[]
@@ -69,7 +69,7 @@ export type Rules = {
   }[]
 }
 
-/** What an object itself allows somebody, and why. */
+/** Permissions that an object itself gives somebody, with the reason. */
 export type Right = {
   readonly verbs: readonly string[]
   readonly subresources: readonly string[]

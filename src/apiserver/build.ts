@@ -45,27 +45,27 @@ import { openRights } from './permission-changes.ts'
 export type ApiServer = {
   readonly registry: Registry
   readonly sealer: Sealer
-  /** The server's own view, whose writes are recorded. */
+  /** Resources as the server itself. The audit log records its writes. */
   readonly inside: Resources
-  /** Writes objects that merge with what is there; recorded likewise. */
+  /** Writes companions, recorded as well. */
   readonly write: (make: () => readonly Companion[]) => Promise<void>
-  /** Likewise, with what is sealed opened: for whoever copies it. */
+  /** Like `inside`, with sealed fields decrypted: for controllers that copy them. */
   readonly opened: Resources
-  /** Whether whoever owns something may do something else. */
+  /** Whether the owner of an object may do something. */
   readonly ownerMay: (owner: Owner, question: Question) => boolean
   readonly authorizer: Authorizer
   readonly authenticate: Authenticate
-  /** When an access key ends, as far as is known. */
+  /** When an access key ends, in milliseconds; undefined: never. */
   readonly keyEnds: (key: string) => number | undefined
   readonly issuer: Issuer
-  /** Somebody has read an object with its data. */
+  /** Records that somebody read an object with its data. */
   readonly noteRead: (kind: Kind, document: Document) => void
   readonly warningFor: (caller: Caller) => string | undefined
   readonly ownKey: ReturnType<typeof ownKeyWith>
   /** The uid of a team that exists. */
   readonly teamUid: (name: string) => string | undefined
   readonly rightsChanged: (callback: () => void) => () => void
-  /** Everything is followed and the built-in roles are in place. */
+  /** All indexes are complete and the built-in roles exist. */
   readonly ready: Promise<void>
   stop(): void
 }
@@ -76,22 +76,22 @@ export type BuildOptions = {
   readonly storage: Storage
   readonly keys: readonly RingKey[]
   readonly now: () => number
-  /** Most seconds an access key may live; absent: any. */
+  /** Most seconds an access key may live; absent: no limit. */
   readonly maxKeyTTL?: number
   /** Most seconds a direct-cluster token may live. */
   readonly maxTokenTTL?: number
   /** The public base URL: the issuer of tokens. */
   readonly baseUrl?: () => string
   readonly failed: (what: string, error: unknown) => void
-  /** Counts unknown keys that are asked about, by who asks. */
+  /** Counts unknown keys in reviews, by caller. */
   readonly guard?: Pick<UnknownKeyLimiter, 'mayTry' | 'secondsLeft' | 'failed'>
-  /** Told of every sealed value that did not open. */
+  /** Called for every sealed value that cannot be decrypted. */
   readonly sealBroken?: (place: Place, error: SealError) => void
-  /** Records what the server writes of its own accord. */
+  /** Records the writes of the server itself. */
   readonly recorded?: (inside: Resources) => Resources
   /** Records one such write. */
   readonly record?: (write: OwnWrite) => void
-  /** What is stored before anything else is, the built-in roles included. */
+  /** Runs before anything else is stored, the built-in roles included. */
   readonly first?: (inside: Resources) => Promise<void>
 }
 
@@ -245,7 +245,7 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     teamUid: name => teams.uidOf(name),
     rightsChanged: rights.follow,
     noteRead: (kind, { ref, object }) => {
-      // What is gone by now was forgotten already, and would never be forgotten again.
+      // The activity of a deleted object was removed with it. Recording it again would keep it forever.
       if (storage.store.get({ bucket: kind.id, ...ref })) touch(readId(object.metadata.uid ?? ''), now())
     },
     warningFor: expiryWarnings({ book, now, lastActivity }),

@@ -1,4 +1,4 @@
-// Revokes the tokens that the old secret of a rotated access key made, once the overlap is over (D22).
+// Revokes tokens made with the old secret of a rotated access key when the overlap ends (D22).
 
 import { hash } from 'node:crypto'
 import type { Companion } from '../api/admission.ts'
@@ -21,7 +21,7 @@ const digest = (text: string) => hash('sha256', text, 'hex')
 
 export function startRotationOverlap({ resources, write, now, failed }: RotationOverlapOptions): {
   readonly ready: Promise<void>
-  /** Resolves when every key was looked at. */
+  /** Resolves when all keys are processed. */
   idle(): Promise<void>
   stop(): Promise<void>
 } {

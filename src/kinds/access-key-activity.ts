@@ -1,4 +1,4 @@
-// AccessKeyActivity: gateways tell with it when keys were last used there, themselves or by their tokens (D19, D33). Nothing is stored.
+// AccessKeyActivity: gateways report with it when keys and their tokens were last used (D19, D33). It is not stored.
 
 import { type FieldError, invalidValue, required } from '../api/errors.ts'
 import { defineKind, type KindOf } from '../api/kind.ts'

@@ -20,7 +20,7 @@ const status = struct('The token.', {
 
 type Token = Resource<Static<typeof spec>, Static<typeof status>>
 
-/** No setting allows a token to live longer, in seconds (D31). What has to outlive every token counts with this. */
+/** Most seconds that any setting allows a token to live (D31). Revocations and signing keys live longer than this. */
 export const longestTokenTTL = 86_400
 
 export const DirectClusterEndpointToken: KindOf<Token> = defineKind({

@@ -4,7 +4,7 @@ import type { Subresource } from '../api/kind.ts'
 import { type JsonObject, type Resource, timestamp } from '../api/object.ts'
 import { flag, integer, type Schema, struct } from '../api/schema.ts'
 
-/** Short enough to tell keys of one object apart, too short to find the digest by. */
+/** Tells the secrets of one object apart, and is too short to reveal the digest. */
 export const keyId = (digest: string) => digest.slice(0, 12)
 
 const spec = struct('', {
@@ -15,7 +15,7 @@ const spec = struct('', {
 /** Its handler is src/admission/key-rotation.ts. */
 export const rotation: Subresource = { verb: 'create', kind: 'KeyRotation', spec }
 
-/** The reason of the cause where a rotation needs `spec.force`. */
+/** Reason of the cause if a rotation needs `spec.force`. */
 export const overlapReason = 'OverlapRunning'
 
 type Status = {
@@ -24,7 +24,7 @@ type Status = {
   readonly previous?: { readonly digest?: string | undefined; readonly until?: string | undefined } | undefined
 }
 
-/** status.lastActivity, and while two keys work, status.keys with the last use of each (D19, D22). */
+/** Adds status.lastActivity and, during an overlap, status.keys with the last use of each secret (D19, D22). */
 export function joinActivity<S, T>(
   object: Resource<S, T>,
   lastActivity: (id: string) => number | undefined,

@@ -5,15 +5,15 @@ import type { Companion } from '../api/admission.ts'
 import { type JsonObject, type Resource, timestamp } from '../api/object.ts'
 import { type RevocationSpec, type Times, TokenRevocation, timesOf, tokenLifetime } from './token-revocation.ts'
 
-/** Objects about one access key carry it: whose key that is, as a digest. It limits their number. */
+/** A digest of the owner, on objects about one access key. Their number per owner is limited. */
 export const ownerLabel = 'platform.sh/revocation-owner'
-/** Beyond so many objects about keys of one owner, one object revokes all tokens of the owner. */
+/** Above this number of objects about keys of one owner, one object revokes all tokens of the owner. */
 const mostKeys = 100
-/** Beyond so many names, or bytes of names, of one team, all tokens that carry the group of the team are revoked. */
+/** Above this number of names or bytes, all tokens that carry the group of the team are revoked. */
 const mostNames = 500
 const mostBytes = 64 * 1024
 
-/** The object about all keys of an owner, by the value of the label. */
+/** Name of the object about all keys of an owner, from the value of the label. */
 export const ownerRevocationName = (owner: string) => `revoked-owner-${owner}`
 
 export type OwnedKey = {
@@ -27,7 +27,7 @@ type Lost = {
   readonly reason: string
   /** Tokens issued until then; default now. */
   readonly notBefore?: string | undefined
-  /** What uses the access key itself goes on. */
+  /** Requests that use the access key itself continue. */
   readonly tokensOnly?: boolean | undefined
 }
 
@@ -58,7 +58,7 @@ export function keyRevocation(
   }
 }
 
-/** What the owner is, the username in its tokens, and both in words. */
+/** The kind of owner, the username in its tokens, and a printable name. */
 function ownerOf({ user, team, subject = '' }: OwnedKey): readonly [kind: string, username: string, words: string] {
   if (user) return ['user', user, `user ${user}`]
   return team ? ['team', teamGroup(team), `team ${team}`] : ['subject', subject, `subject ${subject}`]
@@ -74,7 +74,7 @@ function latest(there: Resource, { metadata, spec }: Written): JsonObject | unde
   const times = latestTimes(before, spec)
   if (!spec.tokensOnly) return { metadata, spec: { ...spec, ...times } }
   if (times.notBefore === before.notBefore && times.until === before.until) return undefined
-  // With the same uid gateways do not take it for a new revocation, which would end what access keys have opened.
+  // The same uid tells gateways that it is not a new revocation, which would close the streams of access keys.
   const { uid = '' } = there.metadata
   const { tokensOnly: _, ...rest } = spec
   return {
@@ -93,7 +93,7 @@ const latestTimes = (before: RevocationSpec | undefined, { notBefore, until }: T
 
 export type Members = { readonly users: readonly string[]; readonly groups: readonly string[] }
 
-/** Concerns tokens of these members that carry the group of the team. The group itself among `groups`: all such tokens. */
+/** Revokes tokens of these members that carry the group of the team. If `groups` has that group itself, all such tokens. */
 export function teamRevocation(
   { uid = '', name = '' }: Resource['metadata'],
   left: Members & { readonly reason: string },
@@ -122,7 +122,7 @@ export function teamRevocation(
 type Joining = { readonly group: string; readonly times: Times; readonly now: number }
 type Joined = { readonly users: string[]; readonly groups: string[]; readonly since: { [name: string]: string } }
 
-/** The names of both with the time of each. A name goes when no token from before its time can be alive. */
+/** The names of both, each with its time. A name is dropped when all tokens from before its time have expired. */
 function joined(before: RevocationSpec = {}, left: Members, { group, times, now }: Joining): Joined {
   const newest = Date.parse(times.notBefore)
   const [users, groups] = [new Set(left.users), new Set(left.groups)]

@@ -1,4 +1,4 @@
-// Namespace: not stored and never created; those in use, and `default`, can be read (D2, D8).
+// Namespace: neither stored nor created. Clients can read `default` and the namespaces in use (D2, D8).
 
 import { defineKind } from '../api/kind.ts'
 import { struct, text } from '../api/schema.ts'

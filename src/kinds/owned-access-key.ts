@@ -165,7 +165,7 @@ export const OwnedAccessKey: KindOf<Key> = defineKind({
   },
 })
 
-/** One's own keys, and those of teams one may update (D15). A key of a deleted team is for administrators alone (D61). */
+/** Users manage their own keys and those of teams they may update (D15). Only administrators manage keys of a deleted team (D61). */
 function ownRights(key: Key, { username, may, teamUid }: Who): Right[] {
   const { spec = {} } = key
   if (spec.user !== undefined && spec.user === username)
@@ -178,7 +178,7 @@ function ownRights(key: Key, { username, may, teamUid }: Who): Right[] {
     : []
 }
 
-/** Everybody whom `ownRights` can give a right. */
+/** Terms of everybody to whom `ownRights` can give a permission. */
 function ownReaders({ spec: { user, team } = {} }: Key): string[] {
   return [...(user ? [userTerm(user)] : []), ...(team ? [editorTerm(team), editorTerm('*')] : [])]
 }
@@ -189,7 +189,7 @@ function ownerOf(key: Key): string | undefined {
   return key.spec?.user ?? (key.spec?.team ? `team ${key.spec.team}` : key.spec?.subject)
 }
 
-/** Only the server gives out names of its own (D14). */
+/** Only the server assigns reserved names (D14). */
 function checkNames({ spec = {} }: Key): FieldError[] {
   const errors: FieldError[] = []
   const check = (field: string, names: readonly (string | undefined)[], isList = true) => {
@@ -211,7 +211,7 @@ function checkNames({ spec = {} }: Key): FieldError[] {
   return errors
 }
 
-/** Whose key it is: one of three, and for ever (D14). */
+/** A key has exactly one owner, which never changes (D14). */
 function checkSubject(next: Key, old: Key | undefined): FieldError[] {
   const set = subjects.filter(field => next.spec?.[field])
   if (set.length > 1)
@@ -228,7 +228,7 @@ function checkSubject(next: Key, old: Key | undefined): FieldError[] {
   )
 }
 
-/** None of the three given: the caller's own identity (D14). */
+/** A key without an owner belongs to the caller (D14). */
 function assignOwner(next: Key, _old: Key | undefined, caller: Caller): Key {
   if (subjects.some(field => next.spec?.[field])) return next
   const own = caller.identity === 'Subject' ? { subject: caller.username } : callerAsOwner(caller)

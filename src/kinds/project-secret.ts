@@ -1,4 +1,4 @@
-// ProjectSecret: a secret of one project, its own or a copy kept of a SharedSecret (D30).
+// ProjectSecret: a secret of one project, with its own data or a copy of a SharedSecret (D30).
 
 import { type FieldError, invalidValue, required } from '../api/errors.ts'
 import type { Grant } from '../api/grant.ts'
@@ -111,7 +111,7 @@ export const ProjectSecret: KindOf<Resource<Static<typeof spec>, Static<typeof s
   },
 })
 
-/** Whoever reads this secret reads the one it follows. */
+/** Readers of this secret also read the SharedSecret that it follows. */
 function copyGrant(object: Resource<Static<typeof spec>, unknown>): Grant[] {
   const source = sourceOf(object)
   return source ? [{ type: 'copy', field: 'spec.sharedSecretRef', source, owner: object.spec?.owner ?? {} }] : []

@@ -38,11 +38,11 @@ export function revokedByKey(old: Key, next: Key | undefined, dependencies: KeyD
   if (reason !== undefined) return [keyRevocation(ownedKey(old), { reason }, dependencies)]
   const { rotatedAt, previous } = next?.status ?? {}
   const isSameOverlap = rotatedAt === old.status?.rotatedAt && previous?.digest === old.status?.previous?.digest
-  // After this write nobody would know of the overlap that is over.
+  // This write removes the last trace of an overlap that has ended.
   return isSameOverlap ? [] : revokedByOverlap(old, dependencies)
 }
 
-/** Once the overlap of a rotation is over, the tokens from before the rotation, all of which the old secret made, end (D22). */
+/** When the overlap ends, tokens from before the rotation are revoked: the old secret made all of them (D22). */
 export function revokedByOverlap(key: Key, dependencies: KeyRevocationDependencies): readonly Companion[] {
   const { rotatedAt, previous } = key.status ?? {}
   const now = dependencies.now()
@@ -71,21 +71,21 @@ function whyKey(old: Key, next: Key | undefined, { now: clock, isNoWider }: KeyD
   return isReplaced(old.status, next.status, now) ? `${name} was replaced` : undefined
 }
 
-/** What ended the key has revoked its tokens, and no token outlives the end of its key by itself (D31). */
+/** The change that ended the key revoked its tokens, and no token outlives the ttl of its key (D31). */
 function hasEnded(key: Key, now: number): boolean {
   const { disabled, ttl, ttlAfterLastActivity } = key.spec ?? {}
   if (isGoing(key) || disabled) return true
   return Boolean(ttl && !ttlAfterLastActivity) && earliestEnd(key) + skew <= now
 }
 
-/** Milliseconds: gateways grant a token a minute after its end, and their clocks may be behind. */
+/** Milliseconds. Gateways accept a token for a minute after its end, and their clocks may be behind. */
 const skew = 300_000
 
-/** A key whose end slides ends later than this, once it was used. */
+/** With ttlAfterLastActivity, every use of the key moves its end to later than this. */
 const earliestEnd = ({ metadata, spec, status }: Key) =>
   Date.parse(status?.rotatedAt ?? metadata.creationTimestamp ?? '') + (spec?.ttl ?? 0) * 1000
 
-/** Only an end that comes before that of the youngest token takes something away. */
+/** An earlier end matters only if it is before the end of the youngest token. */
 function endsEarlier({ spec: before = {} }: Key, next: Key, now: number): boolean {
   const after = next.spec ?? {}
   if (!after.ttl || earliestEnd(next) >= now + longestTokenTTL * 1000) return false
@@ -93,7 +93,7 @@ function endsEarlier({ spec: before = {} }: Key, next: Key, now: number): boolea
   return !before.ttl || after.ttl < before.ttl || slidesNoMore
 }
 
-/** Whether a secret that works ends earlier than it did. One that an overlap follows was promised no longer life (D22). */
+/** Whether a valid secret now ends earlier. The old secret in an overlap does not count: a rotation sets its end (D22). */
 function isReplaced(before: KeyStatus = {}, after: KeyStatus = {}, now: number): boolean {
   const left = secretsOf(after, now)
   for (const [digest, end] of secretsOf(before, now)) {
@@ -103,7 +103,7 @@ function isReplaced(before: KeyStatus = {}, after: KeyStatus = {}, now: number):
   return false
 }
 
-/** Digests of the secrets that work, and when they end. */
+/** Digests of the valid secrets, and when they end. */
 function secretsOf({ digest, previous }: KeyStatus, now: number): Map<string, number> {
   const secrets = new Map<string, number>()
   const until = Date.parse(previous?.until ?? '')
@@ -128,7 +128,7 @@ export function revokedByTeam(
       teamRevocation(old.metadata, { users: [], groups: [own], reason: `team ${name} was deleted` }, dependencies),
     ]
   const users = without(old.spec?.users, next.spec?.users)
-  // Every token may carry a reserved group, so the group of the team says more (D61).
+  // Any token may carry a reserved group, so the group of the team is more precise (D61).
   const groups = without(old.spec?.groups, next.spec?.groups).map(group => (isReservedName(group) ? own : group))
   if (users.length + groups.length === 0) return []
   return [teamRevocation(old.metadata, { users, groups, reason: `they left team ${name}` }, dependencies)]

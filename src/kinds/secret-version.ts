@@ -1,4 +1,4 @@
-// SecretVersion: what a secret's data was before a change (D35); internal (D2). Stored in the same commit as the change, sealed, and gone with its secret.
+// SecretVersion: the data of a secret before a change (D35); internal (D2). Stored encrypted in the commit of the change, deleted with its secret.
 
 import type { Companion } from '../api/admission.ts'
 import type { Caller } from '../api/caller.ts'
@@ -8,7 +8,7 @@ import { integer, list, type Static, struct, text, time } from '../api/schema.ts
 import { sourceOf } from './project-secret-source.ts'
 import { data } from './secret-data.ts'
 
-/** More keys than these are not named: a version says what changed, it is no copy of it. */
+/** A version names at most this many changed keys. */
 const mostNamed = 1000
 
 export const version = struct('Which version of the data this is, and where it comes from.', {
@@ -42,7 +42,7 @@ export const SecretVersion: Kind = defineKind({
   },
 })
 
-/** The uid of the secret, by which its versions are found. */
+/** Label with the uid of the secret. */
 export const versionLabel = 'platform.sh/secret'
 
 type Data = { readonly [key: string]: string }
@@ -57,7 +57,7 @@ export const versionPlace = ({ metadata }: Resource<unknown, unknown>, wanted: n
   name: `${metadata.uid}.${wanted}`,
 })
 
-/** The version an object is at; one that was stored before versions were counted is at its first. */
+/** The version of an object. An object from before versions were counted is at version 1. */
 export function versionOf({ metadata, spec, status }: Secret): Version & { readonly number: number } {
   const { number = 1, ...known } = status?.version ?? {
     time: metadata.creationTimestamp,
@@ -66,7 +66,7 @@ export function versionOf({ metadata, spec, status }: Secret): Version & { reado
   return { number, ...known }
 }
 
-/** status.version counts changes of data, whatever is sent for it; a copy of another secret has no versions of its own. */
+/** Sets status.version, which counts changes of data. Clients cannot set it. A copy of another secret has no versions. */
 export function countVersion<T extends Secret>(next: T, old: T | undefined, author: Author): T {
   const { version: _, lastRead: __, ...status } = next.status ?? {}
   const counted = sourceOf(next) ? lastOwn(old) : versionAfter(next, old, author)
@@ -76,7 +76,7 @@ export function countVersion<T extends Secret>(next: T, old: T | undefined, auth
   return bare as T
 }
 
-/** While it follows another, the number of what was its own stays: the next version of its own counts on from it. */
+/** A secret that follows another keeps its last number. Its next own version continues from there. */
 function lastOwn(old: Secret | undefined): Version | undefined {
   if (!old || sourceOf(old) || old.status?.version) return old?.status?.version
   return Object.keys(old.spec?.data ?? {}).length ? versionOf(old) : undefined
@@ -96,7 +96,7 @@ function versionAfter(next: Secret, old: Secret | undefined, { caller, now }: Au
   }
 }
 
-/** What a change of data keeps of what was there. A secret that begins to follow another keeps what was its own. */
+/** The earlier version that a change of data stores. A secret that starts to follow another stores its own data. */
 export function previousVersion(kind: Kind, old: Secret, next: Secret | undefined): readonly Companion[] {
   if (!next || sourceOf(old)) return []
   const isKept = sourceOf(next)

@@ -1,4 +1,4 @@
-// The reviews about oneself: who am I, may I, what may I. Nothing is stored; the answer is the created object (D2, D3).
+// The reviews about the caller: who am I, may I, what may I. They are not stored; the response is the created object (D2, D3).
 
 import type { Caller } from '../api/caller.ts'
 import { type FieldError, invalidValue } from '../api/errors.ts'
@@ -19,7 +19,7 @@ export const userInfo = struct('Attributes of the caller.', {
   extra: mapOf(list(text(''), ''), 'What else the authenticator said.'),
 })
 
-/** What a key confines its holder to (D25), and when it ends: in seconds from now, for clocks are apart. */
+/** The scope of a key (D25) and its end, in seconds from now because clocks differ. */
 export const confinesOf = ({ scope }: Caller, ends: number | undefined, now: number): Extra => ({
   ...(ends === undefined ? {} : { 'authentication.platform.sh/key-ends-in': [String((ends - now) / 1000)] }),
   ...(scope ? { 'authentication.platform.sh/scope': [JSON.stringify(scope)] } : {}),
@@ -81,7 +81,7 @@ export const SelfSubjectAccessReview = defineKind({
 
 export type Attributes = Static<typeof accessSpec>
 
-/** One of the two, and not both. */
+/** Exactly one of the two attributes must be set. */
 export function checkAttributes(spec: Attributes | undefined): FieldError[] {
   const both = spec?.resourceAttributes && spec.nonResourceAttributes
   if (!both && (spec?.resourceAttributes || spec?.nonResourceAttributes)) return []

@@ -1,4 +1,4 @@
-// SigningKey: what direct-cluster tokens are signed with (D31); internal (D2). SigningKeyRotation is how an administrator makes the next one.
+// SigningKey: signs direct-cluster tokens (D31); internal (D2). Administrators create the next one with a SigningKeyRotation.
 
 import { defineKind } from '../api/kind.ts'
 import { struct, text, time } from '../api/schema.ts'

@@ -1,4 +1,4 @@
-// The reviews about somebody else: who is behind a key, may they, and why (D2, D27). Nothing is stored.
+// The reviews about somebody else: whose key is it, may they, and why (D2, D27). They are not stored.
 
 import { required } from '../api/errors.ts'
 import { defineKind } from '../api/kind.ts'

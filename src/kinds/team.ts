@@ -1,4 +1,4 @@
-// Team: groups users, and may own things and keys of its own (SPEC §2.4).
+// Team: groups users, owns objects and has access keys (SPEC §2.4).
 
 import { memberTerm } from '../api/candidates.ts'
 import { type FieldError, invalidValue, isEnough, required } from '../api/errors.ts'
@@ -124,7 +124,7 @@ function isMember({ metadata: { name = '', uid } }: Pick<Resource, 'metadata'>, 
 
 type TeamObject = Resource<Static<typeof spec>, unknown>
 
-/** A team that comes to be has at once what others gave to its name; its members have what the team has. */
+/** A new team gets what others granted to its name. Its members get what the team has. */
 function teamGrants(team: TeamObject): Grant[] {
   const { name = '' } = team.metadata
   const { users = [], groups = [], clusterRoles = [], imagePullSecrets = [] } = team.spec ?? {}
@@ -160,11 +160,11 @@ const pullTarget = ({ apiGroup, kind, secretName, secretNamespace }: Static<type
   name: secretName ?? '',
 })
 
-/** Nobody has an empty name. */
+/** Names must not be empty. */
 const checkNames = (path: string, names: readonly string[] = []): FieldError[] =>
   names.flatMap((name, index) => (name === '' ? [required(`${path}[${index}]`, 'a name')] : []))
 
-/** A reserved group would make everybody or a whole team members (D61). One that is stored makes nobody a member, and may stay. */
+/** A reserved group would make everybody or a whole team members (D61). A stored one may stay: it is ignored. */
 function checkGroups(groups: readonly string[] = [], before: readonly string[] = []): FieldError[] {
   const errors: FieldError[] = []
   const known = new Set(before)

@@ -1,4 +1,4 @@
-// TokenRevocation: tokens issued before a moment are no longer valid (D33). Gateways follow it; merged-revocation.ts makes those that the server writes.
+// TokenRevocation: revokes tokens issued before a given time (D33). Gateways watch it. merged-revocation.ts makes those that the server writes.
 
 import { type FieldError, invalidValue, required } from '../api/errors.ts'
 import { defineKind, type KindOf } from '../api/kind.ts'
@@ -33,7 +33,7 @@ export const TokenRevocation: KindOf<Revocation> = defineKind({
   description: 'TokenRevocation makes direct-cluster tokens invalid before they expire.',
   spec,
   generateNamePrefix: 'revoked-',
-  // A gateway that lost its right to it would take an empty list for nobody being revoked.
+  // A gateway without permission would otherwise read an empty list as "nothing is revoked".
   allOrNothing: true,
   verbs: ['create', 'get', 'list', 'watch'],
   columns: [
@@ -59,7 +59,7 @@ function check({ spec = {} }: Revocation): FieldError[] {
   return []
 }
 
-/** Only the server uses these names: it merges what has one with what it revokes later. */
+/** Only the server uses these names: it merges later revocations into such an object. */
 const serverName = /^revoked-(key|owner|team)-/
 
 const checkName = (name = ''): FieldError[] =>
@@ -73,18 +73,18 @@ const checkName = (name = ''): FieldError[] =>
       ]
     : []
 
-/** Seconds: the leeway that gateways grant a token after its end, and clocks that differ. */
+/** Seconds. Covers the leeway of gateways after the end of a token, and clock skew. */
 const slack = 300
 
 /**
- * Milliseconds after which no token from before can be alive. It counts with the longest life that any setting allows:
+ * Milliseconds after which all earlier tokens have expired. It uses the longest lifetime that any setting allows, because
  * the setting may have been lowered since the token was made.
  */
 export const tokenLifetime = (longestTokenTTL + slack) * 1000
 
 export type Times = { readonly notBefore: string; readonly until: string }
 
-/** A token that was made at the last moment is the last one that may be concerned. */
+/** The revocation lives until the last token it applies to has expired. */
 export function timesOf(now: number, given: { readonly [T in keyof Times]?: string | undefined } = {}): Times {
   const { notBefore = timestamp(now), until } = given
   const least = Date.parse(notBefore) + tokenLifetime

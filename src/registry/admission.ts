@@ -20,7 +20,7 @@ type Input = {
 
 export async function admit(ctx: Context, { kind, next, old, errors, request }: Input): Promise<Admitted> {
   if (isEnough(errors)) throw invalid(kind, next.metadata.name ?? '', errors)
-  // Rules of the kind assume a value of the schema's shape.
+  // The rules of the kind assume that the object matches the schema.
   const shaped = errors.length === 0
   const tidy = { ...next, metadata: uniqueOwners(next.metadata, request.warn) }
   const prepared = shaped && kind.prepare ? kind.prepare(tidy, old) : tidy

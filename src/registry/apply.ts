@@ -1,4 +1,4 @@
-// Server-side apply: checks the configuration, merges it with what is there, and stores it as any write is stored.
+// Server-side apply: checks the configuration, merges it with the stored object, and commits it like any other write.
 
 import {
   ApiError,
@@ -54,7 +54,7 @@ export async function apply(
       ctx.checkTarget?.(undefined)
       return Object.assign(await createBy(ctx, kind, ref, config, body.force, options), { created: true })
     } catch (error) {
-      // Made or deleted by somebody else in between: then the other way is the right one.
+      // Somebody else created or deleted the object in between: try the other way.
       const lost = error instanceof ApiError && error.status.reason === (isThere ? 'NotFound' : 'AlreadyExists')
       if (!lost || attempt >= 5) throw error
     }
@@ -129,10 +129,10 @@ function mustCreate({ judge, caller }: Context, kind: Kind, { namespace }: Ref):
 }
 
 const envelope = ['apiVersion', 'kind', 'metadata']
-/** Whatever stands where a word should. */
+/** Prints a value that should be a string. */
 const wordOf = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value))
 
-/** What is not a configuration of this object is refused before anything is merged. */
+/** Rejects a body that is not a configuration of this object, before the merge. */
 function checkConfiguration(kind: Kind, ref: Ref, body: Json): Resource {
   if (!isObject(body)) throw badRequest('error decoding YAML: an apply configuration is an object')
   const { apiVersion = '', kind: word = '' } = body
@@ -152,10 +152,10 @@ function checkConfiguration(kind: Kind, ref: Ref, body: Json): Resource {
   } as unknown as Resource
 }
 
-/** Merging a body of 3 MiB costs a hundred times what reading it does: one that is wrong all over never gets there. */
+/** Merging a body of 3 MiB costs a hundred times as much as reading it, so a body with many errors is rejected first. */
 function refuseHopeless(kind: Kind, config: Resource): void {
   const { object, errors } = receive(kind, config as unknown as Json, { fieldValidation: 'Ignore' })
-  // Merging would answer 400 to a field that is not in the schema; where it lifts a restriction, it is 422 (D25).
+  // The merge would reject a field that is not in the schema with 400. If the field could lift a restriction, it is 422 (D25).
   if (errors.some(({ reason }) => reason === 'FieldValueForbidden'))
     throw invalid(kind, config.metadata.name ?? '', errors)
   const all = errors.length
@@ -196,7 +196,7 @@ function merge(
   }
 }
 
-/** Managers, fields and their number are for callers who may get the object. */
+/** Only callers who may get the object see managers, fields and their number. */
 const blindConflict = () =>
   new ApiError(409, 'Conflict', 'Apply failed with conflicts: other managers own fields of this configuration')
 
@@ -206,7 +206,7 @@ function refusal(kind: Kind, config: Resource, error: unknown): unknown {
     return new ApiError(409, 'Conflict', message, { details: { causes } })
   }
   if (error instanceof TypedError) {
-    // Upstream prints the value it cannot use; where it may be a secret, ours does not.
+    // Kubernetes prints the invalid value. This server does not if it may be a secret.
     const said = isPlain(kind)
       ? error.message
       : error.problems.map(one => one.replace(/, got .*$/s, ', got <hidden>')).join('\n')

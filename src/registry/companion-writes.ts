@@ -1,4 +1,4 @@
-// Objects that a change writes in its own commit, such as a token revocation (D33). update, delete, subresources and controllers commit through it.
+// Companions: objects that are stored in the commit of a change, such as a token revocation (D33). update, delete, subresources and controllers use it.
 
 import type { Companion } from '../api/admission.ts'
 import { unavailable } from '../api/errors.ts'
@@ -32,8 +32,8 @@ export async function commitAlone(ctx: Context, make: () => readonly Companion[]
 }
 
 /**
- * A merged object may change between read and commit. That race is not the client's, so it is retried here, whatever
- * version the client named. Every retry means that another commit succeeded, so the limit is far beyond real load.
+ * A merged object may change between read and commit. The client is not responsible for that conflict, so it is retried
+ * here. Every retry means that another commit succeeded, so the limit is far beyond real load.
  */
 async function commitAll(ctx: Context, writes: readonly Op[], make: () => readonly Companion[]): Promise<Committed> {
   for (let attempt = 0; attempt < mostAttempts; attempt++) {
@@ -62,7 +62,7 @@ type Planned = {
   readonly kind: Kind
   readonly object: Resource
   readonly op: Put
-  /** Whether a lost race is retried. */
+  /** Whether a conflict is retried. */
   readonly isMerged: boolean
   /** Set for a new object whose number is limited. */
   readonly counted?: string | undefined
@@ -91,7 +91,7 @@ type Limit = NonNullable<Companion['limit']>
 
 const termOf = ({ bucket }: Key, { label, value }: Limit) => `${bucket} ${label}=${value}`
 
-/** Objects with the label that are stored, and those whose commit is under way. The store's label index answers; nothing is scanned. */
+/** The number of objects with the label, those in running commits included. It uses the label index of the store. */
 function countOf(ctx: Context, key: Key, limit: Limit): number {
   const { label, value, most } = limit
   const { entries } = ctx.store.list({ bucket: key.bucket, labels: [{ key: label, values: [value] }], limit: most })
@@ -118,7 +118,7 @@ const isAbout = (error: unknown, { bucket, namespace, name }: Key): boolean =>
   error.key.namespace === namespace &&
   error.key.name === name
 
-/** A merged object is a new one under the same name, unless it has the uid of the one that is there. */
+/** A merged object replaces the stored one, unless it has the same uid: then it updates it. */
 function complete(ctx: Context, kind: Kind, object: JsonObject, there?: Resource): Resource {
   const head = { apiVersion: kind.apiVersion, kind: kind.kind }
   const given = object.metadata as Metadata | undefined

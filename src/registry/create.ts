@@ -1,4 +1,4 @@
-// POST of a new object, in the order it happens. http/verbs.ts, controllers and tests call it through Resources.
+// POST of a new object, step by step. http/verbs.ts, controllers and tests call it through Resources.
 
 import type { Admitted, RequestContext } from '../api/admission.ts'
 import { ApiError, alreadyExists, badRequest, type FieldError, nameNotGenerated } from '../api/errors.ts'
@@ -80,7 +80,7 @@ async function complete(ctx: Context, kind: Kind, { next, errors, request, optio
   return { ...admitted, object: { ...admitted.object, metadata } }
 }
 
-/** Puts a new object into the store; also where an apply creates. Answers it as its creator sees it. */
+/** Stores a new object, also for an apply that creates. Returns it as its creator sees it. */
 export async function insert(
   ctx: Context,
   kind: Kind,
@@ -114,7 +114,7 @@ function checkSent(kind: Kind, metadata: Metadata, namespace: string): void {
   if (metadata.resourceVersion) throw badRequest('resourceVersion should not be set on objects to be created')
 }
 
-/** Status is the server's to write (D9). */
+/** Clients do not set status (D9). */
 export function withoutStatus(object: Resource): Resource {
   const { status: _, ...rest } = object
   return rest
@@ -124,7 +124,7 @@ const isTerminating = (entry: Entry) => parseStored(entry.text).metadata.deletio
 
 const letters = 'bcdfghjklmnpqrstvwxz2456789'
 
-/** The prefix, cut to leave room, and five characters that spell nothing. */
+/** The prefix, shortened if necessary, and five characters that cannot form words. */
 function generate(prefix: string, random: (bytes: number) => Uint8Array): string {
   const suffix = Array.from(random(5), byte => letters[byte % letters.length]).join('')
   return prefix.slice(0, 58) + suffix

@@ -69,7 +69,7 @@ export async function removeCollection(
       })
     }
   }
-  // Commits that wait together share one fsync. What is under way when one fails is finished, no other is begun.
+  // Concurrent commits share one fsync. After a failure, running deletions finish and no other starts.
   const ended = await Promise.allSettled(Array.from({ length: together }, work))
   const failed = ended.find(one => one.status === 'rejected')
   if (failed) throw failed.reason
@@ -78,7 +78,7 @@ export async function removeCollection(
 
 const together = 32
 
-/** As far as Kubernetes' own numbers of seconds usually go: 68 years; beyond the year 275760 there is no date at all. */
+/** 68 years, the usual limit of seconds in Kubernetes. JavaScript dates end in the year 275760. */
 const longestGrace = 2 ** 31 - 1
 
 function checkGrace({ gracePeriodSeconds = 0 }: DeleteOptions): void {
@@ -104,7 +104,7 @@ function checkPreconditions(kind: Kind, name: string, old: Resource, { precondit
     )
 }
 
-/** The object with its deletion under way; the same metadata where this request changes nothing about it. */
+/** The object marked for deletion, or with the same metadata if this request changes nothing. */
 function marked(old: Resource, options: DeleteOptions, now: number): Resource {
   const finalizers = nextFinalizers(old.metadata.finalizers ?? [], options)
   const asked = Math.max(
@@ -128,7 +128,7 @@ function marked(old: Resource, options: DeleteOptions, now: number): Resource {
   }
 }
 
-/** One policy at a time: asking again with another swaps its finalizer. */
+/** Only one policy applies. Another delete with a different policy replaces its finalizer. */
 function nextFinalizers(finalizers: readonly string[], { propagationPolicy }: DeleteOptions): readonly string[] {
   if (propagationPolicy === undefined) return finalizers
   const wanted = policyFinalizer[propagationPolicy]

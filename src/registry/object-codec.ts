@@ -1,4 +1,4 @@
-// What is kept and what is shown: sealing before storage, opening for an answer, and taking out what never leaves (D13, D21, D28).
+// Objects to and from the store: encrypts sealed fields, decrypts them for responses, and removes hidden fields (D13, D21, D28).
 
 import type { Shown } from '../api/admission.ts'
 import { canonical } from '../api/codec.ts'
@@ -16,10 +16,10 @@ import { packData, unpackData } from './sealed-data.ts'
 const lastApplied = fieldPath('metadata.annotations["kubectl.kubernetes.io/last-applied-configuration"]')
 const redacted = '<redacted>'
 
-/** Whether stored bytes are the answer as they are. */
+/** Whether the stored bytes are the response. */
 export const isPlain = (kind: Kind): boolean => kind.hidden.length === 0 && kind.sealed.length === 0 && !kind.join
 
-/** The stored object, opened, with its hidden fields: for the verbs' own eyes. */
+/** The stored object, decrypted and with its hidden fields, for the verbs. */
 export function load(ctx: Pick<Context, 'sealer'>, kind: Kind, entry: Entry): Resource {
   let object = parseStored(entry.text) as unknown as JsonObject
   for (const text of kind.sealed) {
@@ -30,7 +30,7 @@ export function load(ctx: Pick<Context, 'sealer'>, kind: Kind, entry: Entry): Re
   return object as unknown as Resource
 }
 
-/** What is not sealed did not come from here: it is refused as what was changed is. */
+/** The server did not write a value that is not sealed, so it is rejected like a modified one. */
 function openAt({ sealer }: Pick<Context, 'sealer'>, kind: Kind, at: Place, sealed: Json): Json {
   try {
     return parsed(at, sealer.open(at, typeof sealed === 'string' ? sealed : ''))
@@ -39,7 +39,7 @@ function openAt({ sealer }: Pick<Context, 'sealer'>, kind: Kind, at: Place, seal
   }
 }
 
-/** The parser's own words would quote what was sealed. */
+/** The message of the parser would quote the decrypted value. */
 function parsed(at: Place, plaintext: Buffer): Json {
   try {
     return unpackData(plaintext)
@@ -51,12 +51,12 @@ function parsed(at: Place, plaintext: Buffer): Json {
 const atTheGap = new Set(['resourceVersion', 'uid'])
 const inTheHead = new Set(['apiVersion', 'kind', 'metadata'])
 
-/** The bytes to store: sealed, canonical, with a gap for the revision. `isSealed`: it is sealed already. */
+/** The bytes to store: encrypted, canonical, with a gap for the revision. `isSealed`: the fields are encrypted already. */
 export function encode(ctx: Pick<Context, 'sealer'>, kind: Kind, object: Resource, isSealed = false): Value {
   return encodeSized(ctx, kind, object, isSealed).value
 }
 
-/** The bytes of a write, which may not be too large (D72). One that is stored and larger may stay, and be made smaller. */
+/** The bytes of a write, within the size limit (D72). A stored object above the limit may stay or become smaller. */
 export function encodeWrite(ctx: Context, kind: Kind, object: Resource, old?: Resource): Value {
   const { value, size } = encodeSized(ctx, kind, object)
   const most = kind.sealed.includes(data) ? 320 * 1024 : 1024 * 1024
@@ -69,7 +69,7 @@ export function encodeWrite(ctx: Context, kind: Kind, object: Resource, old?: Re
 
 const data = 'spec.data'
 
-/** `size`: in bytes. Of a secret, its data does not count: it has a limit of its own. */
+/** `size` in bytes, without the data of secrets, which has its own limit. */
 function encodeSized(
   ctx: Pick<Context, 'sealer'>,
   kind: Kind,
@@ -87,7 +87,7 @@ function encodeSized(
     kept = writeAt(kept, path, sealed)
   }
   const metadata = kept['metadata'] as JsonObject
-  // uid is the last key of canonical metadata, so the revision's place is right before it.
+  // uid is the last key of canonical metadata, so the revision goes right before it.
   const others = canonical(metadata, atTheGap).slice(0, -1)
   const head = `{"apiVersion":${JSON.stringify(kept['apiVersion'])},"kind":${JSON.stringify(kept['kind'])},"metadata":${others},"resourceVersion":"`
   const tail = canonical(kept, inTheHead)
@@ -102,7 +102,7 @@ function place(kind: Kind, object: JsonObject, path: string): Place {
   return { kind: kind.id, namespace, name, uid, path }
 }
 
-/** A stored object as anyone may see it who may get it. */
+/** A stored object as callers who may get it see it. */
 export function present(ctx: Context, kind: Kind, entry: Entry): Document {
   return ctx.inside || isPlain(kind)
     ? storedDocument(entry.text, entry.key)
@@ -127,7 +127,7 @@ export function presentStored(
   return documentOf(shown ? shown(whole) : whole)
 }
 
-/** Without hidden fields, with what is kept beside it joined in. */
+/** Removes hidden fields and adds data that is stored separately. */
 export function visible(ctx: Context, kind: Kind, object: Resource): Resource {
   if (ctx.inside) return object
   let shown = (kind.join ? kind.join(object, ctx.lastActivity) : object) as unknown as JsonObject
@@ -136,7 +136,7 @@ export function visible(ctx: Context, kind: Kind, object: Resource): Resource {
   return shown as unknown as Resource
 }
 
-/** What the caller could not see stays as it was, unless sent anew or its container is gone (D5). */
+/** Keeps fields that the caller could not see, unless the write sets them or removes their container (D5). */
 export function carryOver(kind: Kind, next: Resource, old: Resource): Resource {
   let object = next as unknown as JsonObject
   for (const text of kind.hidden) {
@@ -147,7 +147,7 @@ export function carryOver(kind: Kind, next: Resource, old: Resource): Resource {
   return object as unknown as Resource
 }
 
-/** kubectl copies whole manifests into an annotation: values that are never shown are struck out of it, keys kept (D28). */
+/** kubectl copies manifests into an annotation. Values that are never shown are redacted there; keys stay (D28). */
 export function redactLastApplied(kind: Kind, object: Resource): Resource {
   const secret = [...kind.writeOnly, ...kind.hidden]
   const text = secret.length ? readAt(object as unknown as JsonObject, lastApplied) : undefined
@@ -156,7 +156,7 @@ export function redactLastApplied(kind: Kind, object: Resource): Resource {
   return writeAt(object as unknown as JsonObject, lastApplied, next) as unknown as Resource
 }
 
-/** What is not shaped like an object of the kind may have its secrets anywhere: that goes as a whole. */
+/** Text that is not an object of the kind may contain secrets anywhere, so all of it is redacted. */
 function strike(text: string, paths: readonly FieldPath[]): string {
   try {
     let manifest: JsonObject = JSON.parse(text)

@@ -1,4 +1,4 @@
-// Who may point at an owner: changing ownerReferences, and blockOwnerDeletion (D11, SPEC §7).
+// Permission checks for changes of ownerReferences and for blockOwnerDeletion (D11, SPEC §7).
 
 import { type FieldError, fieldForbidden, forbidden, invalidValue } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
@@ -8,7 +8,7 @@ import { type Context, keyOf } from './context.ts'
 
 type OwnerContext = Pick<Context, 'kinds' | 'store' | 'judge' | 'caller'>
 
-/** Field errors of newly set blockOwnerDeletion; throws 403 when the references of an existing object may not be changed. */
+/** Returns field errors of new blockOwnerDeletion. Throws 403 if the caller may not change the references of an existing object. */
 export function checkOwnerChange(
   ctx: OwnerContext,
   kind: Kind,
@@ -38,7 +38,7 @@ function mustDelete({ judge, caller }: OwnerContext, kind: Kind, metadata: Metad
   if (!allowed) throw forbidden(kind, name, 'changing ownerReferences needs permission to delete the object')
 }
 
-/** Permission goes by the name, garbage collection by the uid: a change of either needs the check again. */
+/** Permissions are by name and garbage collection by uid, so a change of either is checked again. */
 const blocksSame = (one: OwnerReference, other: OwnerReference): boolean =>
   one.blockOwnerDeletion === true &&
   one.uid === other.uid &&
@@ -64,7 +64,7 @@ function blockError(
     verb: 'delete',
     target: { group: owner.group, resource: owner.plural, namespace, name },
   })
-  // Permission first: without it, the answer must not depend on what exists.
+  // The permission comes first: without it, the response must not reveal which objects exist.
   if (!allowed)
     return fieldForbidden(
       'blockOwnerDeletion',

@@ -1,4 +1,4 @@
-// PATCH: JSON Patch and merge patch over what the caller sees; apply is handed on (D5).
+// PATCH: JSON Patch and merge patch of the object as the caller sees it. apply.ts handles apply (D5).
 
 import { badRequest, patchFailed } from '../api/errors.ts'
 import { type FieldPath, touches } from '../api/field-path.ts'
@@ -35,7 +35,7 @@ export async function patch(
     const patched = run(visible(ctx, kind, old) as unknown as Json, body, guard)
     const received = receive(kind, patched, options, 'patch')
     checkNamedByPath(kind, ref, received.object.metadata)
-    // A version that was not touched by the patch is no precondition; another one is.
+    // The resourceVersion is a precondition only if the patch changed it.
     const isPinned = received.object.metadata.resourceVersion !== old.metadata.resourceVersion
     return { ...received, isPinned, written, isFeedStale }
   })
@@ -56,7 +56,7 @@ type UnknownKeyLimiter = NonNullable<PatchOptions['guard']>
 /** The path of the whole object. */
 const everything: FieldPath = []
 
-/** copy, move and test could read out what a caller may not see (D5). */
+/** copy, move and test could reveal fields that a caller may not see (D5). */
 function guardOf(secret: readonly FieldPath[]): UnknownKeyLimiter | undefined {
   if (secret.length === 0) return undefined
   return (op, pointer, refuse) => {

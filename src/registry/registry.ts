@@ -43,15 +43,15 @@ export interface Registry {
   as(caller: Caller, check?: TargetCheck): Resources
   /** Waits for a resourceVersion that the store has not reached. */
   reachVersion(resourceVersion: string): Promise<void>
-  /** The server's own view, hidden fields included and sealed ones unopened: for controllers and authentication, never for a request. */
+  /** Resources as the server itself, with hidden fields and without decryption: for controllers and authentication, never for a request. */
   readonly inside: Resources
   /** A stored object without decryption: for decisions that need no sealed field. */
   peek(kind: Kind, ref: Ref): Resource | undefined
-  /** Stored objects among candidates, likewise. */
+  /** Stored objects among candidates, without decryption. */
   among(kind: Kind, candidates: Candidates): readonly Resource[]
-  /** Builds the index of filtered lists and watches in the background. The first of them would wait for it. */
+  /** Builds the index of filtered lists and watches in the background. Without it, the first of them would wait. */
   startIndex(): void
-  /** Resolves once that index is complete; undefined: it is. */
+  /** Resolves when that index is complete; undefined: it is complete already. */
   indexed(): Promise<void> | undefined
   /** A stored object, decrypted and with its hidden fields: for signing and admission. Never for a response as it is. */
   open(kind: Kind, ref: Ref): Resource | undefined
@@ -61,7 +61,7 @@ export interface Registry {
 
 export function openRegistry(given: RegistryOptions): Registry {
   const options = { ...given, reserved: new Map(), visibility: openVisibilityIndex(given.store, given.kinds) }
-  /** A caller is the same object for as long as nothing about it changes, so its verbs are bound once. */
+  /** A caller stays the same object until something about it changes, so its verbs are bound once. */
   const bound = new WeakMap<Caller, Resources>()
   const inside = contextOf(options, systemCaller, true)
   return {

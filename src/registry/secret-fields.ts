@@ -1,4 +1,4 @@
-// Fields whose values a caller may not learn, not even by guessing (D5): a write that names one is a change, whatever its value.
+// Fields whose values a caller must not learn, not even by guessing (D5). A write that sets one counts as a change, even to the same value.
 
 import { type FieldPath, fieldPath, readAt, touches } from '../api/field-path.ts'
 import { parsePointer } from '../api/json-pointer.ts'
@@ -8,7 +8,7 @@ import type { PatchBody } from '../api/resources.ts'
 import type { Schema } from '../api/schema.ts'
 import type { Context } from './context.ts'
 
-/** What is never shown, and what is sealed where the caller may not get the object. The server itself sees everything. */
+/** Hidden and write-only fields, and sealed ones if the caller may not get the object. The server itself sees everything. */
 export function secretFields(ctx: Context, kind: Kind, ref: Ref): readonly FieldPath[] {
   if (ctx.inside) return []
   const secret = [...kind.hidden, ...kind.writeOnly]
@@ -25,7 +25,7 @@ export function maySee(ctx: Context, kind: Kind, ref: Ref): boolean {
 
 const outside = ['apiVersion', 'kind', 'metadata']
 
-/** Whether a write sets more than metadata. By a caller who may not get the object, it is a change whatever is there. */
+/** Whether a write sets more than metadata. If the caller may not get the object, such a write always counts as a change. */
 export function setsFields({ type, body }: PatchBody): boolean {
   if (type !== 'json') return isObject(body) && Object.keys(body).some(key => !outside.includes(key))
   return (body as readonly Json[]).some(operation => {
@@ -51,13 +51,13 @@ export function fieldsOfConfiguration(schema: Schema, config: JsonObject): Field
   })
 }
 
-/** Each path costs a copy of the map it is in: a larger map counts as one field. */
+/** Each path costs a copy of its map, so a larger map counts as one field. */
 const mostMembers = 100
 
 const additional = ({ additionalProperties }: Schema): Schema | undefined =>
   typeof additionalProperties === 'object' ? additionalProperties : undefined
 
-/** Which of them an object or a merge patch sets; of a map, which of its members. */
+/** The secret fields that an object or a merge patch sets; for a map, its members. */
 export const writtenBy = (secret: readonly FieldPath[], body: Json): readonly FieldPath[] =>
   secret.flatMap(path => membersAt(path, isObject(body) ? readAt(body, path) : undefined))
 

@@ -53,7 +53,7 @@ export async function update(
   })
 }
 
-/** Upstream reports this one with the plural where a Kind would stand. */
+/** Kubernetes prints the plural here instead of the kind. */
 function versionMissing(kind: Kind, name: string): ApiError {
   const error = invalidValue('metadata.resourceVersion', 0, 'must be specified for an update')
   return new ApiError(422, 'Invalid', `${kind.id} "${name}" is invalid: ${error.field}: ${error.message}`, {
@@ -61,18 +61,18 @@ function versionMissing(kind: Kind, name: string): ApiError {
   })
 }
 
-/** Given the object as it is, what was asked for. Its resourceVersion, if set, is a precondition. May be asked again after a conflict. */
+/** Computes the new object from the stored one. A resourceVersion in it is a precondition. Runs again after a conflict. */
 export type Change = (old: Resource) => Received & {
   readonly managedFields?: readonly ManagedFieldsEntry[]
-  /** False: its resourceVersion is just the one it was made from. */
+  /** False: its resourceVersion is not a precondition. */
   readonly isPinned?: boolean
   /** Secret fields that it sets. */
   readonly written: readonly FieldPath[]
-  /** The caller may not get the object: whether anything changed does not show in the answer (D6). */
+  /** The caller may not get the object, so the response must not reveal whether anything changed (D6). */
   readonly isFeedStale?: boolean
 }
 
-/** Reads, changes, checks and commits; a lost race is run again unless the client named a version. */
+/** Reads, changes, checks and commits. Retries after a conflict, unless the client set a resourceVersion. */
 export async function rewrite(
   ctx: Context,
   kind: Kind,
@@ -108,7 +108,7 @@ export async function rewrite(
   }
 }
 
-/** From what was asked to what will be stored: the main resource keeps its status, /status changes nothing else. */
+/** The object to store. A write of the main resource keeps the status; a write of /status changes nothing else. */
 async function settle(
   ctx: Context,
   kind: Kind,
@@ -156,7 +156,7 @@ function withStatusOf(object: Resource, from: Resource): Resource {
   return from.status === undefined ? rest : { ...rest, status: from.status }
 }
 
-/** Tracking goes by the entries as sent: an empty list is an order to forget, none at all is no order. */
+/** Tracking uses the entries as sent: an empty list clears them, an absent one keeps them. */
 function withSentFields(object: Resource, { metadata: { managedFields } }: Resource): Resource {
   const { managedFields: _, ...metadata } = object.metadata
   return { ...object, metadata: managedFields ? { ...metadata, managedFields } : metadata }
@@ -173,7 +173,7 @@ function isSameIntent(next: Resource, old: Resource): boolean {
   return isEqual(intent(next), intent(old))
 }
 
-/** Deletion was asked for, its time has come and no finalizer holds it (SPEC §3). */
+/** Whether the object is marked for deletion, its grace period is over, and it has no finalizers (SPEC §3). */
 export function isGone(object: Resource, now: number): boolean {
   const { deletionTimestamp, finalizers } = object.metadata
   return deletionTimestamp !== undefined && !finalizers?.length && Date.parse(deletionTimestamp) <= now

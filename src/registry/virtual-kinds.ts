@@ -1,4 +1,4 @@
-// Reading kinds that are not stored: everything there is, narrowed down as a stored kind would be.
+// Get and list of kinds that are not stored, with the same selectors as stored kinds.
 
 import { notFound } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
@@ -15,7 +15,7 @@ export function getCollected(ctx: Context, kind: Kind, { name }: Ref): Document 
   return documentOf(found)
 }
 
-/** In one page: such kinds are small. */
+/** In one page, because such kinds are small. */
 export function listCollected(ctx: Context, kind: Kind, options: ListOptions): List {
   const { matches } = select(ctx, kind, options)
   const revision = ctx.store.revision
@@ -29,7 +29,7 @@ export function listCollected(ctx: Context, kind: Kind, options: ListOptions): L
   return { items: items.map(object => documentOf(object)), resourceVersion: String(revision) }
 }
 
-/** Every namespace in which something is stored, found by skipping from one to the next. */
+/** All namespaces that hold objects. Skips from one namespace to the next instead of scanning all objects. */
 export function namespacesInUse(ctx: Pick<Context, 'store' | 'kinds'>): readonly string[] {
   const found = new Set<string>()
   for (const kind of ctx.kinds) {
