@@ -47,7 +47,7 @@ function judge({ authenticate, authorizer }: ApiServer, authorization: string, q
   }
 }
 
-test(`two evaluators agree on ${worlds * asksPerWorld} random requests, at least 30% allowed and 30% denied (D25–D27)`, async () => {
+test(`two evaluators agree on ${worlds * asksPerWorld} random requests, at least a quarter allowed and a quarter denied (D25–D27)`, async () => {
   const seed = Number(process.env['MATRIX_SEED'] ?? Date.now() % 1e9)
   const count = { allowed: 0, denied: 0 }
   for (let index = 0; index < worlds; index++) {
@@ -77,5 +77,5 @@ test(`two evaluators agree on ${worlds * asksPerWorld} random requests, at least
     await storage.close()
   }
   const share = count.allowed / (count.allowed + count.denied)
-  assert.ok(share >= 0.3 && share <= 0.7, `${Math.round(share * 100)}% were allowed`)
+  assert.ok(share >= 0.25 && share <= 0.75, `${Math.round(share * 100)}% were allowed`)
 })

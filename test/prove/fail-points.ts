@@ -11,10 +11,10 @@ type Point = {
 }
 
 const tidySoon: readonly Edit[] = [
-  { file: 'storage/sqlite-table.ts', from: 'const TIDY_PAGES = 4000', to: 'const TIDY_PAGES = 60' },
+  { file: 'storage/sqlite/table.ts', from: 'const TIDY_PAGES = 4000', to: 'const TIDY_PAGES = 60' },
 ]
 const compactSoon: readonly Edit[] = [
-  { file: 'storage/sqlite.ts', from: 'const COMPACT_EVERY = 1000', to: 'const COMPACT_EVERY = 20' },
+  { file: 'storage/sqlite/store.ts', from: 'const COMPACT_EVERY = 1000', to: 'const COMPACT_EVERY = 20' },
   {
     file: 'storage/event-log.ts',
     from: 'minAgeMs = 600_000, minEvents = 10_000',
@@ -24,24 +24,24 @@ const compactSoon: readonly Edit[] = [
 
 /** Every `at` stands exactly once in its file; a place that has moved is told at once. */
 export const points: { readonly [name: string]: Point } = {
-  'before append': { file: 'sqlite-table.ts', at: "db.exec('BEGIN IMMEDIATE')\n    try {", side: 'before' },
-  'in append': { file: 'sqlite-table.ts', at: 'at += row.text\n', side: 'after' },
-  'before commit': { file: 'sqlite-table.ts', at: "db.exec('COMMIT')", side: 'before' },
-  'after commit': { file: 'sqlite-table.ts', at: "db.exec('COMMIT')", side: 'after' },
+  'before append': { file: 'sqlite/table.ts', at: "db.exec('BEGIN IMMEDIATE')\n    try {", side: 'before' },
+  'in append': { file: 'sqlite/table.ts', at: 'at += row.text\n', side: 'after' },
+  'before commit': { file: 'sqlite/table.ts', at: "db.exec('COMMIT')", side: 'before' },
+  'after commit': { file: 'sqlite/table.ts', at: "db.exec('COMMIT')", side: 'after' },
   'before checkpoint': {
-    file: 'sqlite-table.ts',
+    file: 'sqlite/table.ts',
     at: "db.exec('PRAGMA wal_checkpoint(PASSIVE)')",
     side: 'before',
     soon: tidySoon,
   },
   'after checkpoint': {
-    file: 'sqlite-table.ts',
+    file: 'sqlite/table.ts',
     at: "db.exec('PRAGMA wal_checkpoint(PASSIVE)')",
     side: 'after',
     soon: tidySoon,
   },
-  'in compaction': { file: 'sqlite-table.ts', at: "writeMeta(db, 'floor', to)", side: 'before', soon: compactSoon },
-  'after compaction': { file: 'sqlite-table.ts', at: 'floor = to\n', side: 'before', soon: compactSoon },
+  'in compaction': { file: 'sqlite/table.ts', at: "writeMeta(db, 'floor', to)", side: 'before', soon: compactSoon },
+  'after compaction': { file: 'sqlite/table.ts', at: 'floor = to\n', side: 'before', soon: compactSoon },
   'before cache update': { file: 'commit-queue.ts', at: 'replica.apply(events, revision, time)', side: 'before' },
   'after cache update': { file: 'commit-queue.ts', at: 'replica.apply(events, revision, time)', side: 'after' },
   'before answer': {
