@@ -5,8 +5,8 @@ import { type IncomingMessage, request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { dirname, resolve } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import { openDial } from '../src/transport/dial.ts'
 import { readKubeconfig } from '../src/transport/kubeconfig.ts'
-import { openDial } from '../src/transport/transport.ts'
 
 export type Answer = { readonly status: number; readonly text: string }
 export type Way = {

@@ -8,7 +8,7 @@ import { createServer as createHttps } from 'node:https'
 import { type AddressInfo, createServer as createTcp } from 'node:net'
 import { after, afterEach, before, describe, test } from 'node:test'
 import { issueCertificate, makeAuthority } from '../../src/serving/certificate.ts'
-import { openDial } from '../../src/transport/transport.ts'
+import { openDial } from '../../src/transport/dial.ts'
 import { freePort } from '../support/ports.ts'
 import { eventually } from '../support/wire.ts'
 import {

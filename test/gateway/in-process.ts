@@ -23,7 +23,7 @@ import { openInflightLimits } from '../../src/serving/inflight-limits.ts'
 import { type Listener, listenHttp, listenHttps } from '../../src/serving/listener.ts'
 import type { CertificateSource } from '../../src/serving/tls.ts'
 import { openUnknownKeyLimiter } from '../../src/serving/unknown-key-limiter.ts'
-import type { Dial } from '../../src/transport/transport.ts'
+import type { Dial } from '../../src/transport/dial.ts'
 import { buildApiServer } from '../support/in-process.ts'
 
 const issuer = 'https://issuer.test'

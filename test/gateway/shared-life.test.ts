@@ -9,7 +9,7 @@ import { createServer as createTls } from 'node:tls'
 import type { Connect } from '../../src/gateway/proxy/connections.ts'
 import { acquireStream, type Place } from '../../src/gateway/proxy/http2-pool.ts'
 import { issueCertificate, makeAuthority } from '../../src/serving/certificate.ts'
-import { openDial } from '../../src/transport/transport.ts'
+import { openDial } from '../../src/transport/dial.ts'
 import { eventually } from '../support/wire.ts'
 
 const authority = makeAuthority(Date.now())
