@@ -256,7 +256,7 @@ test('requests one after the other share a connection', async () => {
   assert.equal(sockets.size, 1)
 })
 
-test('a dial connects as the kubeconfig says, in the same way until the certificate is another, and leaves proxies to the agent', async () => {
+test('a dial keeps its upstream until the certificate is another, and shares no connection behind a proxy', async () => {
   const seen: string[] = []
   const server = await listen(
     (request, response) => {
@@ -275,15 +275,26 @@ test('a dial connects as the kubeconfig says, in the same way until the certific
   let time = now
   const access: Access = { ...usual, server, certificate: { file: certificate }, key: { file: key }, token: 't' }
   const dial = openDial(access, { env: {}, now: () => time })
+  closing.push(dial.retire)
   const ask = async () => {
-    const { connect, authorization } = await dial.now()
+    const { upstream, authorization } = await dial.now()
     assert.equal(authorization, 'Bearer t')
-    const socket = connect?.()
-    socket?.write('GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
-    let text = ''
-    for await (const chunk of socket ?? []) text += chunk
-    assert.match(text, /^HTTP\/1.1 200 OK[\s\S]*ok/)
-    return connect
+    const text = await new Promise<string>((resolve, reject) => {
+      let body = ''
+      upstream.send(
+        { method: 'GET', path: '/', headers: ['Host', 'x'], connectWithin: 10_000 },
+        {
+          head: ({ status }) => assert.equal(status, 200),
+          data: chunk => {
+            body += chunk
+          },
+          end: () => resolve(body),
+          failed: reject,
+        },
+      )
+    })
+    assert.equal(text, 'ok')
+    return upstream
   }
   const first = await ask()
   time += 5000
@@ -296,9 +307,9 @@ test('a dial connects as the kubeconfig says, in the same way until the certific
     [one, one, two].map(({ certificate }) => new X509Certificate(certificate).serialNumber),
   )
   const behind = openDial({ ...usual, server, proxy: 'http://127.0.0.1:1' }, { env: {}, now: () => time })
-  assert.equal((await behind.now()).connect, undefined)
+  assert.equal((await behind.now()).share, undefined)
   const inProxyLand = openDial({ ...usual, server }, { env: { https_proxy: 'http://127.0.0.1:1' }, now: () => time })
-  assert.equal((await inProxyLand.now()).connect, undefined)
+  assert.equal((await inProxyLand.now()).share, undefined)
 })
 
 test('a question that is aborted while its answer is read was aborted; the server is not away', async () => {
