@@ -1,12 +1,11 @@
 // One of the two servers that compare.ts compares: how it is asked, what is made there, and how it goes again.
 
 import { readFileSync } from 'node:fs'
-import { type IncomingMessage, request as requestHttp } from 'node:http'
-import { request as requestHttps } from 'node:https'
 import { dirname, resolve } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import { openDial } from '../src/transport/dial.ts'
 import { readKubeconfig } from '../src/transport/kubeconfig.ts'
-import { openDial } from '../src/transport/transport.ts'
+import type { Call } from '../src/transport/upstream.ts'
 
 export type Answer = { readonly status: number; readonly text: string }
 export type Way = {
@@ -32,26 +31,52 @@ export const typeOf = (method: string) => (method === 'PATCH' ? 'application/mer
 const answerWithin = 30_000
 const goneWithin = 60_000
 
+type Asked = {
+  readonly method: string
+  readonly path: string
+  readonly body?: string | undefined
+  readonly take: (chunk: Buffer) => void
+  readonly end?: () => void
+  readonly failed?: (error: Error) => void
+}
+
 /** By token or client certificate, as the kubeconfig says. */
 export function openWay(file: string, context?: string): Way {
   const access = readKubeconfig(readFileSync(file), { file, directory: dirname(resolve(file)), context })
   const dial = openDial(access, { env: process.env, now: Date.now })
-  const request = access.server.startsWith('https:') ? requestHttps : requestHttp
-  const open = async (method: string, path: string, body?: string): Promise<IncomingMessage> => {
-    const { agent, authorization } = await dial.now()
-    const headers = {
-      ...(authorization ? { Authorization: authorization } : {}),
-      ...(body ? { 'Content-Type': typeOf(method), 'Content-Length': Buffer.byteLength(body) } : {}),
-    }
+  const { host, pathname } = new URL(access.server)
+  /** Resolves with the status once the response has begun. */
+  const open = async (asked: Asked): Promise<{ readonly status: number; readonly call: Call }> => {
+    const { method, path, body, take, end, failed } = asked
+    const { upstream, authorization } = await dial.now()
+    const headers = [
+      ...['Host', host],
+      ...(authorization ? ['Authorization', authorization] : []),
+      ...(body ? ['Content-Type', typeOf(method)] : []),
+    ]
     return new Promise((resolve, reject) => {
-      const sent = request(access.server + path, { method, agent, headers }, resolve)
-      const late = new Error(`no answer within ${answerWithin / 1000} s`)
-      const fail = (error: Error) => {
-        const why = error === late ? late.message : dial.why(error)
-        reject(new Error(`${access.server}: ${why}`, { cause: error }))
+      const fail = (why: string, cause?: Error) => {
+        clearTimeout(timer)
+        const error = new Error(`${access.server}: ${why}`, { cause })
+        reject(error)
+        failed?.(error)
       }
-      sent.setTimeout(answerWithin, () => sent.destroy(late))
-      sent.on('error', fail).end(body)
+      const timer = setTimeout(() => {
+        call.drop()
+        fail(`no answer within ${answerWithin / 1000} s`)
+      }, answerWithin)
+      const call: Call = upstream.send(
+        { method, path: `${pathname.replace(/\/$/, '')}${path}`, headers, body, connectWithin: answerWithin },
+        {
+          head({ status }) {
+            clearTimeout(timer)
+            resolve({ status, call })
+          },
+          data: take,
+          end: () => end?.(),
+          failed: error => fail(dial.why(error), error),
+        },
+      )
     })
   }
   return {
@@ -62,18 +87,19 @@ export function openWay(file: string, context?: string): Way {
       return isNear && !access.certificate ? token : undefined
     },
     async send(method, path, body) {
-      const response = await open(method, path, body)
       const chunks: Buffer[] = []
-      for await (const chunk of response) chunks.push(chunk as Buffer)
-      return { status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString() }
+      const { promise, resolve, reject } = Promise.withResolvers<void>()
+      const take = (chunk: Buffer) => void chunks.push(chunk)
+      const [{ status }] = await Promise.all([
+        open({ method, path, body, take, end: resolve, failed: reject }),
+        promise,
+      ])
+      return { status, text: Buffer.concat(chunks).toString() }
     },
     async watch(path, take) {
-      const response = await open('GET', path)
-      if (response.statusCode !== 200) throw new Error(`${access.server}: a watch was answered ${response.statusCode}`)
-      response.socket.setTimeout(0)
-      response.setEncoding('latin1').on('data', take)
-      response.on('error', () => {})
-      return () => response.destroy()
+      const { status, call } = await open({ method: 'GET', path, take: chunk => take(chunk.toString('latin1')) })
+      if (status !== 200) throw new Error(`${access.server}: a watch was answered ${status}`)
+      return call.drop.bind(call)
     },
   }
 }

@@ -19,7 +19,7 @@ const rounds = 3
 const caIn = (directory: string) => readFileSync(join(directory, 'ca.crt'), 'utf8')
 
 export async function measureGateway(seconds: number): Promise<Measured> {
-  const [built, server] = [build(['jose', 'pino', 'typebox', 'yaml']), await startServer()]
+  const [built, server] = [build(['jose', 'pino', 'typebox', 'undici', 'yaml']), await startServer()]
   const { token } = (await send(server, `${ours}/directclusterendpointtokens`, { spec: {} })).status
   await send(server, `${ours}/teams`, { metadata: { name: 'one' }, spec: { description: 'x'.repeat(500) } })
   const direct = {
@@ -61,10 +61,10 @@ export async function measureGateway(seconds: number): Promise<Measured> {
   for (const one of [directory, server.directory, built]) remove(one)
   const whole = (values: readonly number[]) => Math.round(median(values)).toString()
   const text = [
-    `gateway get      ${whole(rates.through).padStart(7)}/s   direct ${whole(rates.direct).padStart(7)}/s   ratio ${median(rates.ratio).toFixed(2)} (wanted 0.5)${errors ? `   ${errors} errors` : ''}`,
+    `gateway get      ${whole(rates.through).padStart(7)}/s   direct ${whole(rates.direct).padStart(7)}/s   ratio ${median(rates.ratio).toFixed(2)} (wanted 0.4)${errors ? `   ${errors} errors` : ''}`,
     `gateway cpu      ${whole(cpu.gateway)} µs a get, the server behind it ${whole(cpu.server)} µs`,
     `gateway delay    p99 added at 500/s ${delays.added.toFixed(2)} ms (direct ${delays.direct.toFixed(2)}, through ${delays.through.toFixed(2)}; wanted 3)`,
-    `gateway watches  1,000 held in ${Math.round(watches.alone)} MB, in ${Math.round(watches.together)} MB by clients of HTTP/2 (${Math.round(watches.before)} before them; wanted 150)`,
+    `gateway watches  1,000 held in ${Math.round(watches.alone)} MB, in ${Math.round(watches.together)} MB by clients of HTTP/2 (${Math.round(watches.before)} before them; wanted 250)`,
     `gateway token    one that is known costs ${median(known).toFixed(2)} µs (wanted 5)`,
   ].join('\n')
   const get = `${whole(rates.through)}/s, direct ${whole(rates.direct)}/s${errors ? `, ${errors} errors` : ''}`
@@ -80,11 +80,11 @@ export async function measureGateway(seconds: number): Promise<Measured> {
       {
         name: 'gateway: get',
         ...{ value: median(rates.ratio), unit: 'of direct', bare: { name: 'direct', value: 1 } },
-        ...{ wanted: 0.5, direction: 'at-least', note: get },
+        ...{ wanted: 0.4, direction: 'at-least', note: get },
       },
       { ...most('cpu', median(cpu.gateway), 'µs a get'), bare: { name: 'server', value: median(cpu.server) } },
       { ...most('delay', delays.added, 'ms added, p99', delayed), wanted: 3 },
-      { ...most('watches', watches.alone, 'MB', held), wanted: 150 },
+      { ...most('watches', watches.alone, 'MB', held), wanted: 250 },
       { ...most('token', median(known), 'µs'), wanted: 5 },
     ],
   }

@@ -5,6 +5,7 @@ import { existsSync } from 'node:fs'
 import module, { createRequire } from 'node:module'
 import { constants } from 'node:os'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import v8 from 'node:v8'
 
 const sources = fileURLToPath(new URL('../src/cmd/platform.ts', import.meta.url))
 const built = fileURLToPath(new URL('../dist/cmd/platform.js', import.meta.url))
@@ -33,6 +34,9 @@ if (major > 24 || (major === 24 && minor >= 12)) {
       ...env,
     })
   process.argv[1] = program
+  // Other commands are short. V8 would optimise the HTTP parser of undici, which is WebAssembly, and a process ends only after that: 60 ms.
+  // Set before the compile cache, which belongs to one set of flags.
+  if (!programFor(process.argv.slice(2))) v8.setFlagsFromString('--wasm-tiering-budget=1000000000')
   // Our own modules are where the importing one says. Node would ask the disk about every one again, which is a fifth of a server's start.
   const own = new URL('../', pathToFileURL(program)).href
   const format = program === sources ? 'module-typescript' : 'module'
@@ -79,11 +83,15 @@ function forward(child, signal) {
 
 /** Empty for other commands, and where the user has set the young generation or malloc. */
 function settingsFor(args) {
-  const found = programs.find(({ words }) => words.every((word, index) => args[index] === word))
+  const found = programFor(args)
   const isSet = [...process.execArgv, process.env.NODE_OPTIONS ?? ''].some(one => one.includes('semi-space'))
   if (!found || isSet || Object.keys(found.env).some(name => process.env[name] !== undefined))
     return { flags: [], env: {} }
   return found
+}
+
+function programFor(args) {
+  return programs.find(({ words }) => words.every((word, index) => args[index] === word))
 }
 
 function pinnedNode() {

@@ -83,6 +83,14 @@ test('only vcluster/patch/sandbox-worker.ts runs foreign code, in a thread of it
   holds(programs.map(({ path, code }) => path !== runsForeignCode && runs.test(code) && `${path}: runs foreign code`))
 })
 
+test('outbound HTTP/1.1 goes through undici, which transport/undici.ts alone loads', () => {
+  const sends = /\b(?:request|get|Agent|globalAgent)\b[^\n]*(?:from 'node:https?'|getBuiltinModule\('node:https?'\))/
+  const loads = /(?:^import (?!type\b)[^\n]*|require\(|import\()'undici/m
+  const isLoader = (path: string) => path === 'src/transport/undici.ts'
+  holds(programs.map(({ path, code }) => sends.test(code) && `${path}: sends requests with Node's HTTP client`))
+  holds(programs.map(({ path, code }) => loads.test(code) !== isLoader(path) && `${path}: loads undici`))
+})
+
 /** Where a library reports a problem by nothing but its message. */
 const messageReaders: { readonly [path: string]: string } = {
   'src/api/yaml-reader.ts': 'the YAML library uses one code for several problems',

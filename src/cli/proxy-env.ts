@@ -1,6 +1,7 @@
 // The proxies of the environment, read as people write them. Whatever talks to a server goes by it.
 
 import { UsageError } from '../host/command.ts'
+import { bypassesProxy } from '../transport/proxy.ts'
 
 type Env = { readonly [name: string]: string | undefined }
 
@@ -29,7 +30,7 @@ export function proxyNote(env: Env, server: string): string {
 
 function isFor(env: Env, server: string, name: string): boolean {
   const { protocol, hostname } = new URL(server)
-  return name.toLowerCase() === `${protocol.slice(0, -1)}_proxy` && !isWithout(env, hostname)
+  return name.toLowerCase() === `${protocol.slice(0, -1)}_proxy` && !bypassesProxy(env, hostname)
 }
 
 function isProxy(text: string): boolean {
@@ -39,11 +40,3 @@ function isProxy(text: string): boolean {
 }
 
 const portIn = (text: string) => /:\d+(?=\/*$)/.exec(text)?.[0] ?? ''
-
-/** Whether NO_PROXY names the server: by its name, by the end of it, or by a star. */
-function isWithout(env: Env, hostname: string): boolean {
-  const names = (env['NO_PROXY'] ?? env['no_proxy'] ?? '').split(/[\s,]+/).map(one => one.replace(/:\d+$/, ''))
-  return names.some(
-    one => one === '*' || one === hostname || (one && hostname.endsWith(`.${one.replace(/^\*?\./, '')}`)),
-  )
-}

@@ -1,21 +1,32 @@
 // Why a server cannot be reached, in words that name what to look at: the server, its certificate, or the proxy on the way. transport.ts and the sign-in ask.
 
+/** The code of a proxy that does not open a tunnel. */
+export const proxyRefused = 'ERR_PROXY_REFUSED'
+
 type Failure = Error & {
   readonly code?: string
   /** Where it was tried: a proxy's place where there is one on the way. */
   readonly port?: number
   readonly address?: string
   readonly hostname?: string
+  /** Of a proxy that refused. */
+  readonly status?: number
 }
 
 /** What the setting with the CA is called where nobody says otherwise. */
 export const usualCa = 'certificate-authority-data'
 const notTrusted = (caIs: string) => `its certificate is not trusted: ${caIs} must hold the CA that signed it`
 
+/** The code of a reset on a connection that carries a request. upstream.ts sets it. */
+export const brokenConnection = 'ERR_CONNECTION_RESET'
+const brokenOff = ['ECONNRESET', 'EPIPE', brokenConnection, 'UND_ERR_SOCKET']
+
 const causes: { readonly [code: string]: string | ((caIs: string) => string) } = {
   ECONNREFUSED: 'nobody listens there',
   ECONNRESET: 'the connection was broken off',
   EPIPE: 'the connection was broken off',
+  [brokenConnection]: 'the connection was broken off',
+  UND_ERR_SOCKET: 'the connection was broken off',
   ENOTFOUND: 'the name is not known',
   EAI_AGAIN: 'the name could not be looked up',
   ETIMEDOUT: 'it did not answer in time',
@@ -43,13 +54,17 @@ const noAnswer = 'ERR_NO_ANSWER'
 export const noAnswerWithin = (milliseconds: number): Error =>
   Object.assign(new Error(`no answer within ${milliseconds / 1000} s`), { code: noAnswer })
 
+/** The error of a request that its caller aborted. */
+export const abortedRequest = (reason: unknown): Error =>
+  Object.assign(new Error('the request was aborted', { cause: reason }), { name: 'AbortError', code: 'ABORT_ERR' })
+
 /** Of an error of Node's, or of one that has such an error as its cause. */
 export function connectionProblem(error: unknown): ConnectionProblem {
   const { code = '', cause } = (error ?? {}) as { readonly code?: unknown; readonly cause?: unknown }
   if (typeof code !== 'string' || !(code in causes || code === noAnswer || code.startsWith('HPE_')))
     return cause === undefined ? 'other' : connectionProblem(cause)
   if (code === 'ETIMEDOUT' || code === noAnswer) return 'timeout'
-  if (code === 'ECONNRESET' || code === 'EPIPE' || code.startsWith('HPE_')) return 'aborted'
+  if (brokenOff.includes(code) || code.startsWith('HPE_')) return 'aborted'
   if (['CERT_HAS_EXPIRED', 'CERT_NOT_YET_VALID', 'ERR_TLS_CERT_ALTNAME_INVALID'].includes(code))
     return 'wrong-certificate'
   return causes[code] === notTrusted || code === 'CERT_SIGNATURE_FAILURE' ? 'untrusted-ca' : 'other'
@@ -63,10 +78,8 @@ export function causeOf({ code = '' }: { readonly code?: string }, caIs = usualC
 
 /** Begins with `: `, or with the proxy that was in between. */
 export function whyNot(error: Failure, server: string, caIs = usualCa): string {
-  const [, refusal] = /^Failed to establish tunnel .*?: (?:HTTP\/1\.\d )?(.+)$/s.exec(error.message) ?? []
-  // The message has the proxy's URL, and that may have a password in it.
-  if (refusal !== undefined)
-    return `: the proxy refused to pass on: ${refusal.trim()}${refusal.startsWith('407') ? hint : ''}`
+  if (error.code === proxyRefused)
+    return `: the proxy refused to pass on: ${error.status}${error.status === 407 ? ` Proxy Authentication Required${hint}` : ''}`
   const why = /wrong version number|packet length too long|record overflow/.test(error.message)
     ? 'what listens there does not speak TLS; it may be the port for http://'
     : (causeOf(error, caIs) ?? ofTls(error) ?? error.message)

@@ -6,7 +6,7 @@ import { channel } from 'node:diagnostics_channel'
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type RequestListener } from 'node:http'
 import { createServer as createTls, type ServerOptions } from 'node:https'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect as connectTcp, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
@@ -14,7 +14,8 @@ import type { TLSSocket } from 'node:tls'
 import { ApiError } from '../api/errors.ts'
 import { issueCertificate, makeAuthority } from '../serving/certificate.ts'
 import type { Access } from './cluster-config.ts'
-import { openDial, openTransport, type TransportOptions } from './transport.ts'
+import { openDial } from './dial.ts'
+import { openTransport, type TransportOptions } from './transport.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'platform-kubeconfig-'))
 const closing: (() => void)[] = [() => rmSync(directory, { recursive: true })]
@@ -179,7 +180,83 @@ test('requests go through the proxy that the kubeconfig names', async () => {
   assert.equal(await (await fetch('/api')).text(), 'through: http://cluster.example/api')
 })
 
-test('a dial connects as the kubeconfig says, in the same way until the certificate is another, and leaves proxies to the agent', async () => {
+/** A proxy that opens tunnels with the right password and relays plain HTTP. */
+async function openProxy(password: string) {
+  const asked: string[] = []
+  const proxy = createServer((request, response) => {
+    asked.push(`${request.url} ${request.headers['proxy-authorization']}`)
+    response.end('relayed')
+  })
+  const wanted = `Basic ${Buffer.from(`me:${password}`).toString('base64')}`
+  proxy.on('connect', (request, client: Socket) => {
+    asked.push(String(request.url))
+    if (request.headers['proxy-authorization'] !== wanted) return void client.end('HTTP/1.1 407 No\r\n\r\n')
+    const [host, port] = String(request.url).split(':')
+    const server = connectTcp(Number(port), host, () => client.write('HTTP/1.1 200 OK\r\n\r\n'))
+    server.pipe(client).pipe(server)
+    for (const socket of [client, server]) socket.on('error', () => {})
+    closing.push(() => server.destroy())
+  })
+  await new Promise<void>(resolve => proxy.listen(0, '127.0.0.1', resolve))
+  closing.push(() => {
+    proxy.closeAllConnections()
+    proxy.close()
+  })
+  return { asked, at: `127.0.0.1:${(proxy.address() as AddressInfo).port}`, wanted }
+}
+
+test('HTTPS goes through a tunnel of the proxy that the environment names, unless NO_PROXY names the server', async () => {
+  const { asked, at } = await openProxy('horse')
+  const server = await listen((_, response) => response.end('from the server'), tls)
+  const host = new URL(server).host
+  const HTTPS_PROXY = `http://me:horse@${at}`
+  const fetch = open({ ...usual, server }, { env: { HTTPS_PROXY } })
+  for (let round = 0; round < 2; round++) assert.equal(await (await fetch()).text(), 'from the server')
+  assert.deepEqual(asked, [host])
+  for (const NO_PROXY of ['127.0.0.1', '*'])
+    assert.equal((await open({ ...usual, server }, { env: { HTTPS_PROXY, NO_PROXY } })()).status, 200)
+  assert.deepEqual(asked, [host])
+  const message = /: the proxy refused to pass on: 407 .*HTTPS_PROXY=http:\/\/USER:PASSWORD@/
+  await assert.rejects(open({ ...usual, server }, { env: { https_proxy: at } })(), refused(503, message))
+  await assert.rejects(
+    open({ ...usual, server, ca: { text: makeAuthority(now).certificate } }, { env: { HTTPS_PROXY } })(),
+    refused(503, /certificate is not/),
+  )
+})
+
+test('plain HTTP goes to the proxy as a whole URL, with the password of the proxy', async () => {
+  const { asked, at, wanted } = await openProxy('horse')
+  const fetch = open({ ...usual, server: 'http://cluster.example' }, { env: { http_proxy: `http://me:horse@${at}` } })
+  assert.equal(await (await fetch('/api')).text(), 'relayed')
+  assert.deepEqual(asked, [`http://cluster.example/api ${wanted}`])
+})
+
+test('a URL at another server goes there, with the same CA', async () => {
+  const [server, other] = [
+    await listen((_, response) => response.end('one'), tls),
+    await listen((_, response) => response.end('two'), tls),
+  ]
+  const transport = openTransport({ ...usual, server }, { env: {}, now: Date.now })
+  closing.push(transport.close)
+  for (const [at, text] of [
+    [server, 'one'],
+    [other, 'two'],
+  ] as const)
+    assert.equal(await (await transport.fetch(`${at}/x`, {})).text(), text)
+})
+
+test('requests one after the other share a connection', async () => {
+  const sockets = new Set<unknown>()
+  const server = await listen((request, response) => {
+    sockets.add(request.socket)
+    response.end('x')
+  }, tls)
+  const fetch = open({ ...usual, server })
+  for (let round = 0; round < 4; round++) assert.equal(await (await fetch()).text(), 'x')
+  assert.equal(sockets.size, 1)
+})
+
+test('a dial keeps its upstream until the certificate is another, and shares no connection behind a proxy', async () => {
   const seen: string[] = []
   const server = await listen(
     (request, response) => {
@@ -198,15 +275,26 @@ test('a dial connects as the kubeconfig says, in the same way until the certific
   let time = now
   const access: Access = { ...usual, server, certificate: { file: certificate }, key: { file: key }, token: 't' }
   const dial = openDial(access, { env: {}, now: () => time })
+  closing.push(dial.retire)
   const ask = async () => {
-    const { connect, authorization } = await dial.now()
+    const { upstream, authorization } = await dial.now()
     assert.equal(authorization, 'Bearer t')
-    const socket = connect?.()
-    socket?.write('GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
-    let text = ''
-    for await (const chunk of socket ?? []) text += chunk
-    assert.match(text, /^HTTP\/1.1 200 OK[\s\S]*ok/)
-    return connect
+    const text = await new Promise<string>((resolve, reject) => {
+      let body = ''
+      upstream.send(
+        { method: 'GET', path: '/', headers: ['Host', 'x'], connectWithin: 10_000 },
+        {
+          head: ({ status }) => assert.equal(status, 200),
+          data: chunk => {
+            body += chunk
+          },
+          end: () => resolve(body),
+          failed: reject,
+        },
+      )
+    })
+    assert.equal(text, 'ok')
+    return upstream
   }
   const first = await ask()
   time += 5000
@@ -219,9 +307,9 @@ test('a dial connects as the kubeconfig says, in the same way until the certific
     [one, one, two].map(({ certificate }) => new X509Certificate(certificate).serialNumber),
   )
   const behind = openDial({ ...usual, server, proxy: 'http://127.0.0.1:1' }, { env: {}, now: () => time })
-  assert.equal((await behind.now()).connect, undefined)
+  assert.equal((await behind.now()).share, undefined)
   const inProxyLand = openDial({ ...usual, server }, { env: { https_proxy: 'http://127.0.0.1:1' }, now: () => time })
-  assert.equal((await inProxyLand.now()).connect, undefined)
+  assert.equal((await inProxyLand.now()).share, undefined)
 })
 
 test('a question that is aborted while its answer is read was aborted; the server is not away', async () => {
@@ -229,7 +317,7 @@ test('a question that is aborted while its answer is read was aborted; the serve
     response.writeHead(200, { 'Content-Length': '100' }).write('some of it')
   })
   const ending = new AbortController()
-  const begun = channel('http.client.response.finish') // published when its head is there
+  const begun = channel('undici:request:headers')
   const abort = () => void setImmediate(() => ending.abort())
   begun.subscribe(abort)
   const pending = open({ ...usual, server })('/', { signal: ending.signal })

@@ -32,7 +32,11 @@ test('a command loads what it needs: no YAML, no other kinds, and nothing of wha
     assert.doesNotMatch(version, /src\/(kinds|client|kubeconfig|http)\/|node_modules|internal\/deps\/undici|_tls_wrap/)
     for (const args of [['whoami'], ['get', 'secret', 'db.a'], ['run', '-s', 'db', '--', 'true']]) {
       const loaded = await loadedBy(home, ...args)
-      assert.doesNotMatch(loaded, /node_modules|src\/kinds\/index|internal\/deps\/undici\/undici/, args.join(' '))
+      const tooMuch =
+        /node_modules\/(?!undici\/)|undici\/(index|lib\/(web|api|mock|cache|interceptor))|src\/kinds\/index/
+      assert.doesNotMatch(loaded, tooMuch, args.join(' '))
+      assert.doesNotMatch(loaded, /internal\/deps\/undici\/undici/, args.join(' '))
+      assert.match(loaded, /node_modules\/undici\/lib\/dispatcher\/pool\.js/, args.join(' '))
     }
   } finally {
     await home.close()

@@ -2,13 +2,13 @@
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { Agent, type IncomingMessage, request, type ServerResponse } from 'node:http'
+import { type IncomingMessage, request, type ServerResponse } from 'node:http'
 import { connect as connectHttp2 } from 'node:http2'
 import { createServer as createHttps } from 'node:https'
 import { type AddressInfo, createServer as createTcp } from 'node:net'
 import { after, afterEach, before, describe, test } from 'node:test'
 import { issueCertificate, makeAuthority } from '../../src/serving/certificate.ts'
-import { openDial } from '../../src/transport/transport.ts'
+import { openDial } from '../../src/transport/dial.ts'
 import { freePort } from '../support/ports.ts'
 import { eventually } from '../support/wire.ts'
 import {
@@ -18,7 +18,6 @@ import {
   openTestGateway,
   type TestBackend,
   type TestGateway,
-  trusting,
 } from './in-process.ts'
 
 type Reply = (request: IncomingMessage, response: ServerResponse) => void
@@ -295,14 +294,11 @@ test('nobody there is 503 with Retry-After, a certificate that is not trusted 50
   const dial = (server: string, ca: string) => ({
     dial: openDial({ server, namespace: '', insecure: false, ca: { text: ca } }, { env: {}, now: Date.now }),
   })
-  const cases: [Pick<Options, 'server' | 'agent' | 'dial'>, number, RegExp][] = [
+  const cases: [Pick<Options, 'server' | 'dial'>, number, RegExp][] = [
     [dial(`http://127.0.0.1:${port}`, ''), 503, /cluster prod cannot be reached: nobody listens there/],
     [dial(at, other.certificate), 502, /cluster prod cannot be trusted: its certificate is not trusted/],
     [dial(at.replace('127.0.0.1', 'localhost'), mine.certificate), 502, /cannot be trusted: .*for another name/],
     [dial(at, mine.certificate), 200, /{}/],
-    [{ server: `http://127.0.0.1:${port}`, agent: new Agent() }, 503, /cluster prod cannot be reached/],
-    [{ server: at, agent: trusting(other.certificate) }, 502, /cluster prod cannot be trusted/],
-    [{ server: at, agent: trusting(mine.certificate) }, 200, /{}/],
   ]
   for (const [over, code, words] of cases) {
     const gateway = await openTestGateway({ backend: await openBackend(), ...over })
@@ -390,31 +386,59 @@ test('HTTP/2 clients are served too: reads, bodies of unknown length, and stream
   await gateway.close()
 })
 
-for (const [name, agent] of [
-  ['its own', undefined],
-  ["Node's", new Agent({ keepAlive: true })],
-] as const)
-  test(`when all kept connections have died unseen, a question is asked once more on a new one (${name})`, async () => {
-    const held: ServerResponse[] = []
-    const used = new Set<unknown>()
-    const backend = await openBackend((request, response) => {
-      if (used.has(request.socket)) return void request.socket.destroy()
-      used.add(request.socket)
-      if (used.size > 3) return void response.end('{}')
-      held.push(response)
-      if (held.length === 3) for (const one of held) one.end('{}')
-    })
-    const gateway = await openTestGateway({ backend, ...(agent ? { agent } : {}) })
-    const headers = { Authorization: `Bearer ${await gateway.sign()}` }
-    const get = async () => {
-      const answer = await fetch(`${gateway.url}${prod}/api`, { headers })
-      return [answer.status, await answer.text()]
-    }
-    try {
-      assert.deepEqual(await Promise.all([get(), get(), get()]), Array(3).fill([200, '{}']))
-      assert.deepEqual(await get(), [200, '{}'])
-      assert.equal(backend.got.length, 5)
-    } finally {
-      await gateway.close()
-    }
+test('when all kept connections have died unseen, a question is asked once more on a new one', async () => {
+  const held: ServerResponse[] = []
+  const used = new Set<unknown>()
+  const backend = await openBackend((request, response) => {
+    if (used.has(request.socket)) return void request.socket.destroy()
+    used.add(request.socket)
+    if (used.size > 3) return void response.end('{}')
+    held.push(response)
+    if (held.length === 3) for (const one of held) one.end('{}')
   })
+  const gateway = await openTestGateway({ backend })
+  const headers = { Authorization: `Bearer ${await gateway.sign()}` }
+  const get = async () => {
+    const answer = await fetch(`${gateway.url}${prod}/api`, { headers })
+    return [answer.status, await answer.text()]
+  }
+  try {
+    assert.deepEqual(await Promise.all([get(), get(), get()]), Array(3).fill([200, '{}']))
+    assert.deepEqual(await get(), [200, '{}'])
+    assert.equal(backend.got.length, 5)
+  } finally {
+    await gateway.close()
+  }
+})
+
+test('a cluster behind a proxy gets every header and the body, and a watch gets a connection of its own', async () => {
+  const bodies: string[] = []
+  const backend = await openBackend(async (request, response) => {
+    let body = ''
+    for await (const part of request) body += part
+    bodies.push(body)
+    response.end('{}')
+  })
+  const server = 'http://cluster.example'
+  const access = { server, namespace: '', insecure: false, proxy: backend.url }
+  const gateway = await openTestGateway({ backend, server, dial: openDial(access, { env: {}, now: Date.now }) })
+  const headers = { Authorization: `Bearer ${await gateway.sign()}` }
+  try {
+    for (const [path, init] of [
+      ['/api/v1/pods', { method: 'POST', body: 'a body' }],
+      ['/api/v1/pods?watch=true', {}],
+    ] as const)
+      assert.equal((await fetch(`${gateway.url}${prod}${path}`, { headers, ...init })).status, 200)
+    assert.deepEqual(bodies, ['a body', ''])
+    assert.deepEqual(
+      backend.got.map(({ url }) => url),
+      [`${server}/api/v1/pods`, `${server}/api/v1/pods?watch=true`],
+    )
+    for (const { headersDistinct } of backend.got) {
+      assert.deepEqual(headersDistinct.host, ['cluster.example'])
+      assert.ok((headersDistinct['impersonate-group']?.length ?? 0) > 1, 'every group is there')
+    }
+  } finally {
+    await gateway.close()
+  }
+})

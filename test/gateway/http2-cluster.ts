@@ -12,7 +12,7 @@ import {
 import type { AddressInfo } from 'node:net'
 import { afterEach } from 'node:test'
 import { issueCertificate, makeAuthority } from '../../src/serving/certificate.ts'
-import { openDial } from '../../src/transport/transport.ts'
+import { openDial } from '../../src/transport/dial.ts'
 import { eventually } from '../support/wire.ts'
 import { claimsFor, type Options, openBackend, openTestGateway, type TestGateway } from './in-process.ts'
 

@@ -1,9 +1,8 @@
 // A gateway in this process, before a backend that a test makes by hand: real sockets, its own signing key, a clock that can be moved.
 
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
-import { createServer, Agent as HttpAgent, type IncomingMessage, type RequestListener, type Server } from 'node:http'
-import { Agent as HttpsAgent } from 'node:https'
-import { type AddressInfo, connect } from 'node:net'
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { type CryptoKey, importJWK, type JWK, SignJWT } from 'jose'
 import type { Scope } from '../../src/api/caller.ts'
@@ -23,7 +22,9 @@ import { openInflightLimits } from '../../src/serving/inflight-limits.ts'
 import { type Listener, listenHttp, listenHttps } from '../../src/serving/listener.ts'
 import type { CertificateSource } from '../../src/serving/tls.ts'
 import { openUnknownKeyLimiter } from '../../src/serving/unknown-key-limiter.ts'
-import type { Dial } from '../../src/transport/transport.ts'
+import { connectorTo } from '../../src/transport/connector.ts'
+import type { Dial } from '../../src/transport/dial.ts'
+import { openUpstream } from '../../src/transport/upstream.ts'
 import { buildApiServer } from '../support/in-process.ts'
 
 const issuer = 'https://issuer.test'
@@ -54,7 +55,6 @@ export type Options = {
   readonly backend: TestBackend
   /** Default: the backend's. */
   readonly server?: string
-  readonly agent?: HttpAgent
   /** The whole way to the cluster, instead of one made by hand. */
   readonly dial?: Dial
   readonly timeouts?: Partial<Timeouts>
@@ -152,13 +152,12 @@ export async function openTestGateway(options: Options): Promise<TestGateway> {
     close: async () => {},
   }
   const policy = { rules: [{ level: 'Metadata' as const }], omitStages: ['RequestReceived' as const] }
-  const agent = options.agent ?? new HttpAgent({ keepAlive: true })
-  const { hostname, port } = new URL(options.server ?? backend.url)
-  const dial = () => connect(Number(port), hostname)
+  const server = options.server ?? backend.url
+  const upstream = openUpstream({ server, connect: connectorTo({ server, insecure: false }, undefined) })
   const there: Backend = {
     name: 'cluster prod',
-    server: options.server ?? backend.url,
-    now: async () => ({ agent, authorization: 'Bearer of-the-gateway', connect: options.agent ? undefined : dial }),
+    server,
+    now: async () => ({ upstream, authorization: 'Bearer of-the-gateway' }),
     refuse: options.refuse ?? (() => false),
     why: error => error.message,
     ...options.dial,
@@ -219,7 +218,7 @@ export async function openTestGateway(options: Options): Promise<TestGateway> {
       revocations.stop()
       keySet.stop()
       await listener.close(0)
-      agent.destroy()
+      upstream.destroy()
       await backend.close()
       await apiServer.close()
     },
@@ -263,5 +262,3 @@ export async function openBackend(
     },
   }
 }
-
-export const trusting = (ca: string) => new HttpsAgent({ keepAlive: true, ca })

@@ -6,10 +6,10 @@ import { constants, createSecureServer, type ServerHttp2Session, type ServerHttp
 import { type AddressInfo, connect as connectTcp, createServer as createTcp, type Server, type Socket } from 'node:net'
 import { afterEach, describe, test } from 'node:test'
 import { createServer as createTls } from 'node:tls'
-import type { Connect } from '../../src/gateway/proxy/connections.ts'
+import type { Share } from '../../src/gateway/proxy/http2-connect.ts'
 import { acquireStream, type Place } from '../../src/gateway/proxy/http2-pool.ts'
 import { issueCertificate, makeAuthority } from '../../src/serving/certificate.ts'
-import { openDial } from '../../src/transport/transport.ts'
+import { openDial } from '../../src/transport/dial.ts'
 import { eventually } from '../support/wire.ts'
 
 const authority = makeAuthority(Date.now())
@@ -71,8 +71,8 @@ async function wayTo(cluster: Server) {
   const dial = openDial(access, { env: {}, now: Date.now })
   const { share, retired } = await dial.now()
   const sockets: Socket[] = []
-  const tapped: Connect = () => {
-    const socket = (share as Connect)()
+  const tapped: Share = () => {
+    const socket = (share as Share)()
     sockets.push(socket)
     return socket
   }

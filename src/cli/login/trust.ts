@@ -1,11 +1,12 @@
 // Whether a server is the one that is meant, before any key goes to it: looks at its certificates and at nothing else. login.ts and session.ts ask.
 
 import { X509Certificate } from 'node:crypto'
-import { Agent, request } from 'node:https'
 import type { DetailedPeerCertificate, TLSSocket } from 'node:tls'
 import { ApiError } from '../../api/errors.ts'
 import { UsageError } from '../../host/command.ts'
-import { noAnswerWithin, whyNot } from '../../transport/connection-error.ts'
+import { whyNot } from '../../transport/connection-error.ts'
+import { connectorTo } from '../../transport/connector.ts'
+import { proxyFor } from '../../transport/proxy.ts'
 import { proxyEnv, proxyNote } from '../proxy-env.ts'
 
 type Env = { readonly [name: string]: string | undefined }
@@ -40,24 +41,20 @@ const tooMuchIn = ({ username, password, pathname, search, hash }: URL): string[
   ...(hash ? ['a fragment'] : []),
 ]
 
-/** One request without a key, whose answer does not matter: proxies are used as later, and the handshake is what is looked at. */
+/** Connects without sending a request, through the proxy that requests will use, and looks at the certificates of the handshake. */
 export async function lookAt(server: string, env: Env): Promise<Seen> {
-  const agent = new Agent({ rejectUnauthorized: false, proxyEnv: proxyEnv(env, server) as NodeJS.ProcessEnv })
-  return new Promise<Seen>((resolve, reject) => {
-    const sent = request(`${server}/livez`, { agent, method: 'HEAD', timeout: within })
-    sent.on('timeout', () => sent.destroy(noAnswerWithin(within)))
-    sent.on('error', error => {
-      const message = `cannot reach ${server}${whyNot(error, server)}${proxyNote(env, server)}`
-      const failed = isNoTls(error) ? untrusted(message) : new ApiError(503, 'ServiceUnavailable', message)
-      reject(Object.assign(failed, { cause: error }))
-    })
-    sent.on('response', answer => {
-      const socket = answer.socket as TLSSocket
-      resolve({ isTrusted: socket.authorized, chain: chainOf(socket.getPeerCertificate(true)) })
-      answer.destroy()
-    })
-    sent.end()
-  }).finally(() => agent.destroy())
+  try {
+    const proxy = proxyFor({ server }, proxyEnv(env, server))
+    const socket = (await connectorTo({ server, insecure: true }, proxy)(within)) as TLSSocket
+    const seen = { isTrusted: socket.authorized, chain: chainOf(socket.getPeerCertificate(true)) }
+    socket.destroy()
+    return seen
+  } catch (error) {
+    if (error instanceof UsageError) throw error
+    const message = `cannot reach ${server}${whyNot(error as Error, server)}${proxyNote(env, server)}`
+    const failed = isNoTls(error) ? untrusted(message) : new ApiError(503, 'ServiceUnavailable', message)
+    throw Object.assign(failed, { cause: error })
+  }
 }
 
 function chainOf(first: DetailedPeerCertificate): X509Certificate[] {

@@ -1,8 +1,8 @@
 // A cluster as the gateway reaches it, and what its failures are called: every error says which hop it was. bin opens backends.
 
-import type { Agent } from 'node:http'
 import { ApiError } from '../../api/errors.ts'
-import type { Connect } from './connections.ts'
+import type { Upstream } from '../../transport/upstream.ts'
+import type { Share } from './http2-connect.ts'
 
 export type Backend = {
   /** In words: cluster prod. */
@@ -19,12 +19,11 @@ export type Backend = {
 
 /** What the gateway is to a cluster at a moment. */
 export type Ready = {
-  readonly agent: Agent
+  /** Sends requests over HTTP/1.1. */
+  readonly upstream: Pick<Upstream, 'send' | 'renew'>
   readonly authorization: string | undefined
-  /** Opens a connection; the same one for as long as the gateway is the same to it. Absent where only the agent knows the way. */
-  readonly connect?: Connect | undefined
-  /** The same, offering HTTP/2 first; absent where it makes no sense. */
-  readonly share?: Connect | undefined
+  /** Begins a connection that offers HTTP/2 first. Absent without TLS and behind a proxy. */
+  readonly share?: Share | undefined
   /** Aborted when the gateway reaches the cluster so no more. */
   readonly retired?: AbortSignal | undefined
 }

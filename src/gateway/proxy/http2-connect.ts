@@ -1,8 +1,11 @@
 // A connection by HTTP/2 to a cluster: how it is opened, and how it is noticed that nobody is there any more. shared.ts keeps them.
 
 import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2'
+import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
-import type { Connect } from './connections.ts'
+
+/** Begins a connection. It stays the same function for as long as the gateway has the same certificates for the cluster. */
+export type Share = () => Socket
 
 const settings = { enablePush: false }
 
@@ -11,7 +14,7 @@ export type Opened = { readonly session: ClientHttp2Session; readonly socket: TL
 type Where = { readonly server: string; readonly connectWithin: number }
 
 /** Resolves once the cluster has said how many streams it takes; undefined: it speaks HTTP/1.1 alone. */
-export function open(share: Connect, { server, connectWithin }: Where): Promise<Opened | undefined> {
+export function open(share: Share, { server, connectWithin }: Where): Promise<Opened | undefined> {
   const socket = share() as TLSSocket
   socket.setNoDelay(true)
   socket.setKeepAlive(true, 30_000)

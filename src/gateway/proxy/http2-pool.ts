@@ -1,14 +1,14 @@
-// Connections that the streams of one cluster share, by HTTP/2 where it speaks it: a watch is a stream and no connection. forward.ts takes places.
+// Connections that the streams of one cluster share, by HTTP/2 where it speaks it: a watch is a stream and no connection. proxy.ts takes places.
 
 import { type ClientHttp2Session, type ClientHttp2Stream, constants, type OutgoingHttpHeaders } from 'node:http2'
-import type { Call, Connect, Listening } from './connections.ts'
-import { listenForLife, type Opened, open } from './http2-connect.ts'
+import type { Call, ResponseHandler } from '../../transport/upstream.ts'
+import { listenForLife, type Opened, open, type Share } from './http2-connect.ts'
 import { listenTo } from './http2-stream.ts'
 
 /** For one stream, on a connection that is open. */
 export interface Place {
   /** Throws where the headers cannot be said in HTTP/2; the place is given back then. */
-  ask(headers: OutgoingHttpHeaders, listening: Listening): Call
+  ask(headers: OutgoingHttpHeaders, listening: ResponseHandler): Call
   /** Not needed after all. */
   leave(): void
 }
@@ -48,10 +48,10 @@ type Pool = {
 }
 
 /** By how connections are made: who is somebody else to the cluster has connections of its own. */
-const pools = new WeakMap<Connect, Pool>()
+const pools = new WeakMap<Share, Pool>()
 
 /** undefined: the cluster does not speak HTTP/2, or ends what it is asked by it. Rejects where it cannot be reached. */
-export async function acquireStream(share: Connect, wanted: Wanted): Promise<Place | undefined> {
+export async function acquireStream(share: Share, wanted: Wanted): Promise<Place | undefined> {
   const pool = poolOf(share, wanted.retired)
   let mayUse = !wanted.isFresh
   for (let inVain = 0; inVain < mostInVain; ) {
@@ -69,7 +69,7 @@ export async function acquireStream(share: Connect, wanted: Wanted): Promise<Pla
   return undefined
 }
 
-function poolOf(share: Connect, retired: AbortSignal | undefined): Pool {
+function poolOf(share: Share, retired: AbortSignal | undefined): Pool {
   const known = pools.get(share)
   if (known) return known
   const isRetired = retired?.aborted === true
@@ -82,7 +82,7 @@ function poolOf(share: Connect, retired: AbortSignal | undefined): Pool {
   return pool
 }
 
-async function add(pool: Pool, share: Connect, wanted: Wanted): Promise<Shared | undefined> {
+async function add(pool: Pool, share: Share, wanted: Wanted): Promise<Shared | undefined> {
   const opened = await open(share, wanted)
   if (!opened) pool.isPlain = true
   else if (opened.session.closed || opened.session.destroyed) opened.socket.destroy()
@@ -152,7 +152,7 @@ class Shared {
     if (this.taken === 0) this.session.close()
   }
 
-  ask(headers: OutgoingHttpHeaders, listening: Listening): Call {
+  ask(headers: OutgoingHttpHeaders, listening: ResponseHandler): Call {
     const isReused = this.isUsed
     this.isUsed = true
     let stream: ClientHttp2Stream

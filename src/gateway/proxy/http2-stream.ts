@@ -1,8 +1,7 @@
 // The answer on one stream of a shared connection, told as one on a connection of its own would be. shared.ts asks.
 
 import { type ClientHttp2Stream, constants } from 'node:http2'
-import { BadAnswer } from './answer-reader.ts'
-import type { Listening } from './connections.ts'
+import type { ResponseHandler } from '../../transport/upstream.ts'
 import { failed } from './http2-connect.ts'
 
 type Carrier = {
@@ -14,7 +13,11 @@ type Carrier = {
 /** It did not look at the request: it has no room, or wants it by HTTP/1.1, which is tried in the end. */
 const refusals = [constants.NGHTTP2_REFUSED_STREAM, constants.NGHTTP2_HTTP_1_1_REQUIRED]
 
-export function listenTo(stream: ClientHttp2Stream, listening: Listening, carrier: Carrier): { isWanted: boolean } {
+export function listenTo(
+  stream: ClientHttp2Stream,
+  listening: ResponseHandler,
+  carrier: Carrier,
+): { isWanted: boolean } {
   const answer = { isWanted: true }
   let hasAnswered = false
   let left: number | undefined
@@ -42,7 +45,7 @@ export function listenTo(stream: ClientHttp2Stream, listening: Listening, carrie
     // One that is reset is told of when it closes.
     if (!answer.isWanted || !hasAnswered || !isWhole || stream.rstCode !== constants.NGHTTP2_NO_ERROR) return
     if (left) {
-      error = new BadAnswer('it is shorter than it says')
+      error = failed('it is shorter than it says', 'BAD_ANSWER')
       return
     }
     answer.isWanted = false

@@ -1,23 +1,12 @@
 // Hands a request on to a cluster and its answer back, as they come: nothing is gathered, and nobody is sent more than they take.
 
-import type { IncomingMessage } from 'node:http'
-import { breakOff } from '../../serving/abort-response.ts'
+import type { Call, ResponseHandler } from '../../transport/upstream.ts'
 import { type Ready, redirected, refusedUs, tooLate } from './backend.ts'
-import { ask, type Call, type Connect, type Listening } from './connections.ts'
 import { acquireStream } from './http2-pool.ts'
-import { begin, openPassing, type Passing, type Sent } from './response-relay.ts'
-import { countStream, openPace } from './slow-client-timeout.ts'
+import { openPassing, type Passing, type Sent } from './response-relay.ts'
+import { countStream } from './slow-client-timeout.ts'
 import { Failed, failure } from './upstream-error.ts'
-import {
-  type Forwarding,
-  hasBody,
-  onTheWay,
-  openRequest,
-  passUp,
-  readyOf,
-  streamHeadersOf,
-  textOf,
-} from './upstream-request.ts'
+import { bodyOf, type Forwarding, hasBody, readyOf, requestOf, streamHeadersOf } from './upstream-request.ts'
 
 /** Resolves when the answer is out, or the client is gone. Rejects with an ApiError before anything was sent. */
 export async function forward(forwarding: Forwarding): Promise<void> {
@@ -78,22 +67,23 @@ async function send(forwarding: Forwarding, { isFresh, isAlone }: Sending): Prom
   const ready = await readyOf(forwarding)
   const { exchange, route } = forwarding
   if (exchange.closed) return 'gone'
-  if (!ready.connect || hasBody(exchange.request)) return sendRequest(forwarding, ready, isFresh)
-  const mayShare = route.isLong && !isAlone && exchange.request.method === 'GET'
+  const mayShare = route.isLong && !isAlone && exchange.request.method === 'GET' && !hasBody(exchange.request)
   const shared = mayShare ? await share(forwarding, ready, isFresh) : undefined
   if (shared === 'gone') return shared
-  return sendAlone(forwarding, shared ?? sendText(forwarding, ready, isFresh))
+  return receive(forwarding, shared ?? overHttp1(forwarding, ready, isFresh))
 }
 
-type Begin = (listening: Listening) => Call
+type Begin = (handler: ResponseHandler) => Call
 
-/** Most requests have no body. They go out on connections of our own: Node's client takes three times as long for them. */
-function sendText(forwarding: Forwarding, ready: Ready, isFresh: boolean): Begin {
-  const { exchange, route, timeouts } = forwarding
-  const text = textOf(forwarding, ready)
-  const { method = 'GET' } = exchange.request
-  const asked = { method, text, connectWithin: timeouts.connect, isFresh, isLong: route.isLong }
-  return listening => ask(ready.connect as Connect, { ...asked, retired: ready.retired }, listening)
+/** A stream gets a new connection, which shows that the cluster is there: the kernel retries on a dead one for a quarter of an hour. */
+function overHttp1(forwarding: Forwarding, ready: Ready, isFresh: boolean): Begin {
+  const { exchange, route } = forwarding
+  const request = requestOf(forwarding, ready)
+  return handler => {
+    if (isFresh && !route.isLong) ready.upstream.renew()
+    const body = hasBody(exchange.request) ? bodyOf(exchange.request) : undefined
+    return ready.upstream.send({ ...request, body, isAlone: route.isLong }, handler)
+  }
 }
 
 /** What may go on for hours shares a connection where it can: two of its own are most of what it costs. undefined: it cannot. */
@@ -112,17 +102,17 @@ async function share(forwarding: Forwarding, ready: Ready, isFresh: boolean): Pr
     return 'gone'
   }
   if (!place) return undefined
-  return listening => {
+  return handler => {
     try {
-      return place.ask(headers, listening)
+      return place.ask(headers, handler)
     } catch {
       // HTTP/2 says some headers once that a client may say twice.
-      return sendText(forwarding, ready, isFresh)(listening)
+      return overHttp1(forwarding, ready, isFresh)(handler)
     }
   }
 }
 
-function sendAlone(forwarding: Forwarding, begin: Begin): Promise<Sent | 'gone'> {
+function receive(forwarding: Forwarding, begin: Begin): Promise<Sent | 'gone'> {
   const { exchange, backend, route, timeouts } = forwarding
   return new Promise((resolve, reject) => {
     let timer: NodeJS.Timeout | undefined
@@ -152,51 +142,5 @@ function sendAlone(forwarding: Forwarding, begin: Begin): Promise<Sent | 'gone'>
       if (passing) passing.broken()
       else resolve('gone')
     })
-  })
-}
-
-/** With a body, or through a proxy. */
-function sendRequest(forwarding: Forwarding, ready: Ready, isFresh: boolean): Promise<Sent | 'gone'> {
-  const { exchange, backend, route, timeouts } = forwarding
-  if (isFresh)
-    for (const sockets of Object.values(ready.agent.freeSockets)) for (const one of sockets ?? []) one.destroy()
-  const outgoing = openRequest(forwarding, ready)
-  return new Promise((resolve, reject) => {
-    const answered = onTheWay(outgoing, forwarding, {
-      within: route.isLong ? undefined : timeouts.answer,
-      late: () => reject(new Failed(tooLate(backend, timeouts.answer))),
-      gone: () => resolve('gone'),
-      failed(error, isConnected) {
-        reject(failure(forwarding, error, { isStale: outgoing.reusedSocket, isConnected }))
-      },
-    })
-    outgoing.on('response', (answer: IncomingMessage) => {
-      answered()
-      const drop = () => void outgoing.destroy()
-      outgoing.on('error', () => breakOff(exchange.response))
-      resolve({ status: answer.statusCode ?? 502, drop, pass: () => passOn(forwarding, answer, drop) })
-    })
-    if (hasBody(exchange.request)) passUp(exchange.request, outgoing)
-    else outgoing.end()
-  })
-}
-
-function passOn(forwarding: Forwarding, answer: IncomingMessage, drop: () => void): Promise<void> {
-  const { exchange } = forwarding
-  const { statusCode = 502, rawHeaders, headers } = answer
-  begin(forwarding, { status: statusCode, rawHeaders, connection: headers.connection })
-  return new Promise(resolve => {
-    const pace = openPace(forwarding, () => {
-      breakOff(exchange.response)
-      drop()
-      resolve()
-    })
-    exchange.onClosed(() => {
-      if (!answer.readableEnded) drop()
-      resolve()
-    })
-    answer.on('error', () => breakOff(exchange.response))
-    answer.on('pause', pace.waits).on('resume', pace.took).on('end', pace.waits)
-    answer.pipe(exchange.response)
   })
 }

@@ -1,9 +1,8 @@
-// The answer of a cluster on its way to the client, piece by piece and no faster than it is taken. forward.ts opens it.
+// The answer of a cluster on its way to the client, piece by piece and no faster than it is taken. proxy.ts opens it.
 
 import { breakOff } from '../../serving/abort-response.ts'
 import type { Response } from '../../serving/exchange.ts'
-import type { Head } from './answer-reader.ts'
-import type { Call } from './connections.ts'
+import type { Call, ResponseHead } from '../../transport/upstream.ts'
 import { answerHeaders } from './headers.ts'
 import { openPace } from './slow-client-timeout.ts'
 import type { Forwarding } from './upstream-request.ts'
@@ -24,7 +23,7 @@ const short = 16 * 1024
 export type Passing = Sent & { data(chunk: Buffer): void; end(): void; broken(): void }
 
 /** What a cluster breaks off is broken off for the client, too: half an answer must not look like a whole one. */
-export function openPassing(forwarding: Forwarding, head: Head, call: Call): Passing {
+export function openPassing(forwarding: Forwarding, head: ResponseHead, call: Call): Passing {
   const { response } = forwarding.exchange
   let isPassing = false
   let isHeldBack = false
@@ -64,7 +63,7 @@ export function openPassing(forwarding: Forwarding, head: Head, call: Call): Pas
     }
   return {
     status: head.status,
-    drop: call.drop,
+    drop: () => call.drop(),
     data,
     end() {
       state = 'whole'
@@ -100,7 +99,7 @@ function endWith(response: Response, body: Buffer | undefined): void {
   else response.end(body)
 }
 
-export function begin({ exchange, route, started }: Forwarding, { status, rawHeaders, connection }: Head): void {
+function begin({ exchange, route, started }: Forwarding, { status, rawHeaders, connection }: ResponseHead): void {
   const { response, auditId } = exchange
   response.writeHead(status, answerHeaders(auditId, rawHeaders, connection))
   if (!route.isLong) return

@@ -1,4 +1,4 @@
-// How long a client may take for a piece of an answer. Who takes nothing would hold a place among those under way for ever. passing.ts and forward.ts ask.
+// How long a client may take for a piece of an answer. Who takes nothing would hold a place among those under way for ever. response-relay.ts and proxy.ts ask.
 
 import type { Socket } from 'node:net'
 import type { Exchange } from '../../serving/exchange.ts'

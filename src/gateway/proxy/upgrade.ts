@@ -1,12 +1,12 @@
 // Exec, attach and port-forward: a connection that becomes another protocol, once the cluster has agreed to it and not before.
 
-import type { ClientRequest, IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { badRequest } from '../../api/errors.ts'
 import type { Request } from '../../serving/exchange.ts'
-import { brokenOff, notAgreed, notReached, redirected, refusedUs, tooLate } from './backend.ts'
+import type { ResponseHead } from '../../transport/upstream.ts'
+import { brokenOff, notAgreed, notReached, type Ready, redirected, refusedUs, tooLate } from './backend.ts'
 import { answerHeaders } from './headers.ts'
-import { type Forwarding, onTheWay, openRequest, readyOf } from './upstream-request.ts'
+import { type Forwarding, readyOf, requestOf } from './upstream-request.ts'
 
 export type Upgrading = Forwarding & {
   readonly socket: Duplex
@@ -28,34 +28,32 @@ export function protocolOf({ headers, method }: Request): string {
 
 /** Resolves when both sides are done. Rejects with an ApiError where the cluster did not agree; its connection is gone then. */
 export async function upgrade(upgrading: Upgrading): Promise<number> {
-  const { exchange, backend, timeouts, socket } = upgrading
+  const { exchange, backend, socket } = upgrading
   const wanted = protocolOf(exchange.request)
   const ready = await readyOf(upgrading)
   if (exchange.closed) return 499
   const letGo = holdEarly(socket)
-  const outgoing = openRequest(upgrading, ready, ['Connection', 'Upgrade', 'Upgrade', wanted])
-  const agreed = await agreement(outgoing, upgrading)
-  if (agreed === 'gone') return 499
+  const answer = await agreement(upgrading, ready, wanted)
+  if (answer === 'gone') return 499
+  const { head } = answer
+  const { status } = head
   if (exchange.response.headersSent) {
-    agreed.connection.destroy() // it was cut meanwhile, and told why
+    answer.socket?.destroy() // it was cut meanwhile, and told why
     return exchange.response.statusCode
   }
-  const { answer } = agreed
-  const { statusCode = 502 } = answer
-  const other = agreed.socket
-  if (!other || statusCode !== 101 || answer.headers.upgrade?.toLowerCase() !== wanted.toLowerCase()) {
+  if (!answer.socket || protocolIn(head)?.toLowerCase() !== wanted.toLowerCase()) {
     // Whatever the client sends now must not reach the cluster as if it were ours (CVE-2018-1002105).
-    const body = await refusal(answer, timeouts.answer).finally(() => agreed.connection.destroy())
-    if (statusCode === 401) {
+    answer.socket?.destroy()
+    if (status === 401) {
       backend.refuse()
       throw refusedUs(backend)
     }
-    if (statusCode >= 300 && statusCode < 400) throw redirected(backend)
-    if (statusCode < 400) throw notAgreed(backend)
-    return relay(upgrading, answer, body)
+    if (status >= 300 && status < 400) throw redirected(backend)
+    if (status < 400) throw notAgreed(backend)
+    return relay(upgrading, head, answer.body)
   }
   upgrading.started(101)
-  return join(socket, other, { ...upgrading, head: Buffer.concat([upgrading.head, ...letGo()]) }, agreed)
+  return join(socket, answer.socket, { ...upgrading, head: Buffer.concat([upgrading.head, ...letGo()]) }, head)
 }
 
 /** How long a client may take to read why it was refused. Closing at once, with bytes of it unread, would take the answer back. */
@@ -90,78 +88,86 @@ function holdEarly(socket: Duplex): () => readonly Buffer[] {
   }
 }
 
-type Agreed = {
-  readonly answer: IncomingMessage
-  /** To the cluster. Held here, for when an answer is read to its end it would go back to the pool. */
-  readonly connection: Duplex
+type Answer = {
+  readonly head: ResponseHead
+  /** To the cluster, if it agreed. */
   readonly socket?: Duplex
-  readonly head?: Buffer
-}
-
-function agreement(outgoing: ClientRequest, upgrading: Upgrading): Promise<Agreed | 'gone'> {
-  const { backend, timeouts } = upgrading
-  return new Promise((resolve, reject) => {
-    const answered = onTheWay(outgoing, upgrading, {
-      within: timeouts.answer,
-      late: () => reject(tooLate(backend, timeouts.answer)),
-      gone: () => resolve('gone'),
-      failed: (error, isConnected) => reject(isConnected ? brokenOff(backend, error) : notReached(backend, error)),
-    })
-    outgoing.on('response', answer => {
-      answered()
-      resolve({ answer, connection: answer.socket })
-    })
-    outgoing.on('upgrade', (answer, socket, head) => {
-      answered()
-      resolve({ answer, connection: socket, socket, head })
-    })
-    outgoing.end()
-  })
+  /** Why it did not agree. */
+  readonly body: Buffer
 }
 
 const mostRefusal = 64 * 1024
+const slowestRefusal = 5000
 
-/** Why the cluster did not agree; short, and not waited for long. */
-function refusal(answer: IncomingMessage, within: number): Promise<Buffer> {
-  return new Promise(resolve => {
+/** Resolves with the answer of the cluster. That of one that refuses is short, and not waited for long. Its connection is closed then. */
+function agreement(upgrading: Upgrading, ready: Ready, wanted: string): Promise<Answer | 'gone'> {
+  const { exchange, backend, timeouts } = upgrading
+  const request = { ...requestOf(upgrading, ready), upgrade: wanted }
+  return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let size = 0
-    const done = () => {
+    let head: ResponseHead | undefined
+    const refused = () => {
       clearTimeout(timer)
-      resolve(Buffer.concat(chunks).subarray(0, mostRefusal))
+      call.drop()
+      if (head) resolve({ head, body: Buffer.concat(chunks).subarray(0, mostRefusal) })
     }
-    const timer = setTimeout(done, Math.min(within, 5000))
-    answer.on('data', (chunk: Buffer) => {
-      chunks.push(chunk)
-      size += chunk.length
-      if (size >= mostRefusal) done()
+    const late = () => {
+      call.drop()
+      reject(tooLate(backend, timeouts.answer))
+    }
+    let timer = setTimeout(late, timeouts.answer)
+    const call = ready.upstream.send(request, {
+      head(answer) {
+        head = answer
+        clearTimeout(timer)
+        timer = setTimeout(refused, Math.min(timeouts.answer, slowestRefusal))
+      },
+      data(chunk) {
+        chunks.push(chunk)
+        size += chunk.length
+        if (size >= mostRefusal) refused()
+      },
+      end: refused,
+      failed(error, { isConnected }) {
+        if (head) return refused()
+        clearTimeout(timer)
+        reject(isConnected ? brokenOff(backend, error) : notReached(backend, error))
+      },
+      upgraded(answer, socket) {
+        clearTimeout(timer)
+        resolve({ head: answer, socket, body: Buffer.alloc(0) })
+      },
     })
-    for (const event of ['end', 'error', 'close']) answer.on(event, done)
+    exchange.onClosed(() => {
+      clearTimeout(timer)
+      call.drop()
+      resolve('gone')
+    })
   })
 }
 
-function relay(
-  { exchange }: Upgrading,
-  { statusCode = 502, headers, rawHeaders }: IncomingMessage,
-  body: Buffer,
-): number {
+function protocolIn({ rawHeaders }: ResponseHead): string | undefined {
+  const all = rawHeaders.filter((_, index) => index % 2 === 1 && rawHeaders[index - 1]?.toLowerCase() === 'upgrade')
+  return all.length ? all.join(', ') : undefined
+}
+
+function relay({ exchange }: Upgrading, { status, rawHeaders, connection }: ResponseHead, body: Buffer): number {
   const { response, auditId } = exchange
-  const kept = answerHeaders(auditId, rawHeaders, headers.connection)
+  const kept = answerHeaders(auditId, rawHeaders, connection)
   const without = kept.filter((_, index) => kept[index - (index % 2)]?.toLowerCase() !== 'content-length')
-  response.writeHead(statusCode, [...without, 'Content-Length', String(body.length), 'Connection', 'close'])
+  response.writeHead(status, [...without, 'Content-Length', String(body.length), 'Connection', 'close'])
   response.end(body)
-  return statusCode
+  return status
 }
 
 /** Both directions, each at the pace of who reads; when one side is gone, so is the other. */
-function join(client: Duplex, cluster: Duplex, { exchange, head }: Upgrading, agreed: Agreed): Promise<number> {
-  const { rawHeaders, headers } = agreed.answer
+function join(client: Duplex, cluster: Duplex, { exchange, head }: Upgrading, agreed: ResponseHead): Promise<number> {
   exchange.response.detachSocket(client as never)
-  const lines = ['HTTP/1.1 101 Switching Protocols', 'Connection: Upgrade', `Upgrade: ${headers.upgrade}`]
-  const kept = answerHeaders(exchange.auditId, rawHeaders, headers.connection)
+  const lines = ['HTTP/1.1 101 Switching Protocols', 'Connection: Upgrade', `Upgrade: ${protocolIn(agreed)}`]
+  const kept = answerHeaders(exchange.auditId, agreed.rawHeaders, agreed.connection)
   for (let index = 0; index < kept.length; index += 2) lines.push(`${kept[index]}: ${kept[index + 1]}`)
   client.write(Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'))
-  if (agreed.head?.length) client.write(agreed.head)
   if (head.length) cluster.write(head)
   return new Promise(resolve => {
     const end = () => {

@@ -1,7 +1,7 @@
-// A request that a cluster did not answer: what the client is told, and whether it may be asked once more. forward.ts decides.
+// A request that a cluster did not answer: what the client is told, and whether it may be asked once more. proxy.ts decides.
 
+import type { FailureInfo } from '../../transport/upstream.ts'
 import { brokenOff, notReached, refusedUnread } from './backend.ts'
-import type { How } from './connections.ts'
 import type { Forwarding } from './upstream-request.ts'
 
 export class Failed extends Error {
@@ -9,7 +9,7 @@ export class Failed extends Error {
   /** The connection had been used before, and nothing came of this request. */
   readonly isStale: boolean
   readonly isRefused: boolean
-  constructor(told: Error, { isStale = false, isRefused = false }: Partial<How> = {}) {
+  constructor(told: Error, { isStale = false, isRefused = false }: Partial<FailureInfo> = {}) {
     super(told.message)
     this.told = told
     this.isStale = isStale
@@ -18,7 +18,7 @@ export class Failed extends Error {
 }
 
 /** A connection that had ended takes no request; but who broke it off in that moment may have heard a write. */
-export function failure({ exchange, backend }: Forwarding, error: Error, how: How): Failed {
+export function failure({ exchange, backend }: Forwarding, error: Error, how: FailureInfo): Failed {
   if (how.isRefused) return new Failed(refusedUnread(backend, error), how)
   const isHarmless = !how.isConnected || (how.isStale && exchange.method === 'GET')
   return new Failed(isHarmless ? notReached(backend, error) : brokenOff(backend, error), how)

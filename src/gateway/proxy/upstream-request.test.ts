@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Ready } from './backend.ts'
-import { type Forwarding, streamHeadersOf, textOf } from './upstream-request.ts'
+import { type Forwarding, requestOf, streamHeadersOf } from './upstream-request.ts'
 
 const ready = { authorization: 'Bearer of-the-gateway' } as Ready
 
@@ -16,6 +16,7 @@ function asking({ path = '/api/v1/pods', headers = [] as string[] }): Forwarding
     principal: { caller },
     prefixes: { userPrefix: '', groupPrefix: '' },
     backend: { server: 'https://cluster.example/base' },
+    timeouts: { connect: 1 },
   } as unknown as Forwarding
 }
 
@@ -36,8 +37,8 @@ for (const [what, asked] of [
   ['a value with half a line end', { headers: ['X-A', 'b\rX-C: d'] }],
   ['a value with a zero', { headers: ['X-A', '\0'] }],
 ] as const)
-  test(`${what} does not go by HTTP/2, and is refused as text`, () => {
+  test(`${what} does not go by HTTP/2, and is refused over HTTP/1.1`, () => {
     const forwarding = asking(asked as { path?: string; headers?: string[] })
     assert.equal(streamHeadersOf(forwarding, ready), undefined)
-    assert.throws(() => textOf(forwarding, ready), { code: 400 })
+    assert.throws(() => requestOf(forwarding, ready), { code: 400 })
   })

@@ -1,18 +1,15 @@
-// A request as a cluster gets it: its address, its headers and its frame, and what can happen to it on its way. forward.ts and upgrade.ts send it.
+// A request as a cluster gets it: its address, its headers and its body. proxy.ts and upgrade.ts send it.
 
-import type { ClientRequest, RequestOptions } from 'node:http'
 import { type OutgoingHttpHeaders, sensitiveHeaders } from 'node:http2'
-import { request as requestHttps } from 'node:https'
+import { PassThrough, type Readable } from 'node:stream'
 import { badRequest } from '../../api/errors.ts'
 import type { Exchange, Request } from '../../serving/exchange.ts'
+import type { UpstreamRequest } from '../../transport/upstream.ts'
 import type { Principal } from '../auth/principal.ts'
 import { type Backend, noCredentials, type Ready, type Timeouts } from './backend.ts'
 import { type Prefixes, requestHeaders } from './headers.ts'
 import type { Route } from './routes.ts'
 import type { Parting } from './watch-error-event.ts'
-
-// Not imported: see kubeconfig/transport.ts.
-const { request: requestHttp } = process.getBuiltinModule('node:http')
 
 export type Forwarding = {
   readonly exchange: Exchange
@@ -44,16 +41,17 @@ function headersOf({ exchange, principal, prefixes, backend }: Forwarding, { aut
 
 const pathOf = ({ backend, route }: Forwarding) => `${addressOf(backend.server).pathname}${route.path}${route.query}`
 
-/** A request without a body, as text. Node checks what it sends; here it is done by hand. */
-export function textOf(forwarding: Forwarding, ready: Ready): string {
+/** The request over HTTP/1.1. Throws 400 where a character could end a line early. */
+export function requestOf(forwarding: Forwarding, ready: Ready): Omit<UpstreamRequest, 'body'> {
   const headers = headersOf(forwarding, ready)
-  const { method = 'GET' } = forwarding.exchange.request
-  if (method === 'POST' || method === 'PUT' || method === 'PATCH') headers.push('Content-Length', '0')
-  let text = `${method} ${pathOf(forwarding)} HTTP/1.1\r\n`
-  for (let index = 0; index < headers.length; index += 2) text += `${headers[index]}: ${headers[index + 1]}\r\n`
-  if (unspeakable.test(text) || text.split('\r\n').length !== headers.length / 2 + 2)
+  const path = pathOf(forwarding)
+  if (offTheLine.test(path) || headers.some(text => offTheLine.test(text)))
     throw badRequest('a header has characters that no header has')
-  return `${text}\r\n`
+  const { request } = forwarding.exchange
+  const size = request.headers['content-length']
+  // undici frames the body by what is sent. It checks a length, and sends a body without one in chunks.
+  if (size !== undefined && hasBody(request)) headers.push('Content-Length', size)
+  return { method: request.method ?? 'GET', path, headers, connectWithin: forwarding.timeouts.connect }
 }
 
 /** The same in HTTP/2. HEAD and what has a body go otherwise. undefined: as text it would be refused, so it goes there. */
@@ -61,7 +59,7 @@ export function streamHeadersOf(forwarding: Forwarding, ready: Ready): OutgoingH
   const headers = headersOf(forwarding, ready)
   const { host, protocol } = addressOf(forwarding.backend.server)
   const path = pathOf(forwarding)
-  // Nobody else looks: HTTP/2 carries what would be the end of a line elsewhere.
+  // Node does not check: HTTP/2 carries what would be the end of a line elsewhere.
   if (offTheLine.test(path) || headers.some(text => offTheLine.test(text))) return undefined
   const sent: { [name: string]: string | string[] } = {
     ':method': forwarding.exchange.request.method ?? 'GET',
@@ -77,81 +75,17 @@ export function streamHeadersOf(forwarding: Forwarding, ready: Ready): OutgoingH
   return { ...sent, [sensitiveHeaders]: ['authorization'] }
 }
 
-/** Everything but tabs, line ends and what can be printed. */
-const unspeakable = /[^\t\r\n\x20-\x7e\x80-\xff]|\r(?!\n)|(?<!\r)\n/
-
-/** The same, and line ends. */
+/** Everything but tabs and what can be printed. */
 const offTheLine = /[^\t\x20-\x7e\x80-\xff]/
 
-/** The request, not sent yet. `more`: further headers. */
-export function openRequest(forwarding: Forwarding, ready: Ready, more: readonly string[] = []): ClientRequest {
-  const { request } = forwarding.exchange
-  const { hostname, port, protocol } = addressOf(forwarding.backend.server)
-  const headers = headersOf(forwarding, ready)
-  // By what is sent, never by what was named: a body without a frame would be read as the next request.
-  const size = request.headers['content-length']
-  if (hasBody(request))
-    headers.push(...(size === undefined ? ['Transfer-Encoding', 'chunked'] : ['Content-Length', size]))
-  headers.push(...more)
-  const options: RequestOptions = {
-    agent: ready.agent,
-    hostname,
-    port,
-    method: request.method ?? 'GET',
-    path: pathOf(forwarding),
-    headers,
-  }
-  const outgoing = (protocol === 'https:' ? requestHttps : requestHttp)(options)
-  // A client may be gone before anybody waits for this one; its failure is nobody's then, and must not be the process's.
-  return outgoing.on('error', () => {})
-}
-
-export type OnTheWay = {
-  /** Milliseconds until an answer begins; undefined: any. */
-  readonly within: number | undefined
-  readonly late: () => void
-  /** The client is gone. */
-  readonly gone: () => void
-  readonly failed: (error: Error, isConnected: boolean) => void
-}
-
-/** What can happen before an answer: too late, client gone, broken. Answers what is called when one has come. */
-export function onTheWay(outgoing: ClientRequest, { exchange, timeouts }: Forwarding, on: OnTheWay): () => void {
-  let isConnected = false
-  const late = () => {
-    on.late()
-    outgoing.destroy()
-  }
-  const timer = on.within === undefined ? undefined : setTimeout(late, on.within)
-  exchange.onClosed(() => {
-    clearTimeout(timer)
-    outgoing.destroy()
-    on.gone()
-  })
-  whenConnected(outgoing, timeouts.connect, () => {
-    isConnected = true
-  })
-  outgoing.on('error', error => {
-    clearTimeout(timer)
-    on.failed(error, isConnected)
-  })
-  return () => clearTimeout(timer)
-}
-
-type Address = { readonly [part in 'hostname' | 'port' | 'pathname' | 'protocol' | 'host']: string }
+type Address = { readonly [part in 'pathname' | 'protocol' | 'host']: string }
 const addresses = new Map<string, Address>()
 
 function addressOf(server: string): Address {
   const known = addresses.get(server)
   if (known) return known
-  const { hostname, port, pathname, protocol, host } = new URL(server)
-  const address = {
-    hostname: hostname.replace(/^\[|\]$/g, ''),
-    port: port || (protocol === 'https:' ? '443' : '80'),
-    pathname: pathname.replace(/\/$/, ''),
-    protocol,
-    host,
-  }
+  const { pathname, protocol, host } = new URL(server)
+  const address = { pathname: pathname.replace(/\/$/, ''), protocol, host }
   addresses.set(server, address)
   return address
 }
@@ -165,30 +99,18 @@ export function hasBody(request: Request): boolean {
   return request.httpVersionMajor === 2 && stream?.endAfterHeaders === false
 }
 
-/** A body on its way up, at the pace of the cluster. HTTP/2 tells of one whose stream was reset without an error as if it had ended. */
-export function passUp(request: Request, outgoing: ClientRequest): void {
+/**
+ * A stream of its own: undici destroys the body of a request that fails, and the client's connection has to stay.
+ * Node ends an HTTP/2 request whose stream was reset as if it were whole.
+ */
+export function bodyOf(request: Request): Readable {
   const { stream } = request as { stream?: { readonly closed: boolean } }
-  request.pipe(outgoing, { end: false })
+  const body = new PassThrough()
+  body.on('error', () => {})
+  request.pipe(body, { end: false })
   request.on('end', () => {
-    if (stream?.closed) outgoing.destroy()
-    else outgoing.end()
+    if (stream?.closed) body.destroy(new Error('the client reset its request'))
+    else body.end()
   })
-}
-
-/** A connection that does not come about is given up; its failure is the request's. */
-function whenConnected(outgoing: ClientRequest, within: number, connected: () => void): void {
-  outgoing.on('socket', socket => {
-    if (!socket.connecting) return connected()
-    socket.setNoDelay(true)
-    socket.setKeepAlive(true, 30_000)
-    const timer = setTimeout(
-      () => outgoing.destroy(Object.assign(new Error('it did not answer in time'), { code: 'ETIMEDOUT' })),
-      within,
-    )
-    socket.once('encrypted' in socket ? 'secureConnect' : 'connect', () => {
-      clearTimeout(timer)
-      connected()
-    })
-    socket.once('close', () => clearTimeout(timer))
-  })
+  return body
 }

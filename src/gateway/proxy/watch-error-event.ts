@@ -4,7 +4,7 @@ import type { ApiError } from '../../api/errors.ts'
 import { breakOff } from '../../serving/abort-response.ts'
 import type { Exchange } from '../../serving/exchange.ts'
 import { statusOf } from '../../serving/respond.ts'
-import type { Head } from './answer-reader.ts'
+import type { ResponseHead } from '../../transport/upstream.ts'
 import type { Route } from './routes.ts'
 
 export type Parting = {
@@ -25,7 +25,7 @@ export function tellWhy({ say }: Parting, exchange: Exchange, why: ApiError): bo
 }
 
 /** Whether it is a watch in lines of JSON. */
-export function isInLines({ act }: Route, { status, rawHeaders }: Head): boolean {
+export function isInLines({ act }: Route, { status, rawHeaders }: ResponseHead): boolean {
   if (act.verb !== 'watch' || status !== 200) return false
   const headers = new Map<string, string>()
   for (let index = 0; index < rawHeaders.length; index += 2)

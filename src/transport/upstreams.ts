@@ -1,0 +1,84 @@
+// The upstreams of a cluster for the certificates of the moment: a connection stays with the certificate it was made with.
+
+import type { Socket } from 'node:net'
+import { createSecureContext } from 'node:tls'
+import type { Access } from './cluster-config.ts'
+import { connectorTo, directly } from './connector.ts'
+import type { Identity } from './credentials.ts'
+import { proxyFor } from './proxy.ts'
+import { openUpstream, type Upstream } from './upstream.ts'
+
+export type Reach = {
+  readonly upstream: Upstream
+  /** Begins a connection that offers HTTP/2 before HTTP/1.1. Absent without TLS and behind a proxy. */
+  readonly share: (() => Socket) | undefined
+  /** Aborted once other certificates apply: keep no connection longer than its request. */
+  readonly retired: AbortSignal
+}
+
+export type Upstreams = {
+  at(identity: Identity): Reach
+  /** For a URL that may be at another server. An issuer's keys may be elsewhere than the issuer, for instance. */
+  to(url: string, identity: Identity): Upstream
+  /** Closes idle connections now and the others after their request. */
+  retire(): void
+  /** Closes every connection. */
+  destroy(): void
+}
+
+type Env = { readonly [name: string]: string | undefined }
+
+export function openUpstreams(access: Access, env: Env, connections?: number): Upstreams {
+  let current: (ReturnType<typeof openSet> & { readonly stamp: string }) | undefined
+  const at = (identity: Identity) => {
+    const stamp = [identity.ca, identity.certificate, identity.key].join('\n')
+    if (current?.stamp !== stamp) {
+      current?.retire()
+      current = { stamp, ...openSet({ access, env, connections }, identity) }
+    }
+    return current
+  }
+  return {
+    at: identity => at(identity).reach,
+    to: (url, identity) => at(identity).to(new URL(url).origin),
+    retire: () => current?.retire(),
+    destroy: () => current?.destroy(),
+  }
+}
+
+type SetOptions = { readonly access: Access; readonly env: Env; readonly connections: number | undefined }
+
+/** Upstreams by origin, all with the same certificates. */
+function openSet({ access, env, connections }: SetOptions, { ca, certificate, key }: Identity) {
+  const end = new AbortController()
+  const secureContext = createSecureContext({
+    ...(ca ? { ca } : {}),
+    ...(certificate && key ? { cert: certificate, key } : {}),
+  })
+  const open = new Map<string, Upstream>()
+  const to = (server: string): Upstream => {
+    const known = open.get(server)
+    if (known) return known
+    const proxy = proxyFor({ ...access, server }, env)
+    const connect = connectorTo({ ...access, server, secureContext }, proxy)
+    const upstream = openUpstream({ server, proxy, connect, ...(connections ? { connections } : {}) })
+    open.set(server, upstream)
+    return upstream
+  }
+  const mayShare = access.server.startsWith('https:') && !proxyFor(access, env)
+  return {
+    to,
+    reach: {
+      upstream: to(new URL(access.server).origin),
+      share: mayShare ? directly({ ...access, secureContext }, ['h2', 'http/1.1']) : undefined,
+      retired: end.signal,
+    },
+    retire() {
+      for (const upstream of open.values()) upstream.retire()
+      end.abort()
+    },
+    destroy() {
+      for (const upstream of open.values()) upstream.destroy()
+    },
+  }
+}
