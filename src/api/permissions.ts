@@ -14,7 +14,7 @@ export type Question =
   | { readonly verb: string; readonly path: string }
 
 /** `reason` is for people. `byScope`: the access key's scope excludes it, whatever its owner may do. */
-export type Judgement = { readonly allowed: boolean; readonly reason: string; readonly byScope?: true }
+export type Decision = { readonly allowed: boolean; readonly reason: string; readonly byScope?: true }
 
 /** Rights on one object. */
 export type Shared = {
@@ -27,7 +27,7 @@ export type Shared = {
  * Steps from the key to the rule, or to where it ended; near misses say what would have allowed something like it;
  * unknown says what of the question this server has not.
  */
-export type Explained = Judgement & {
+export type Explained = Decision & {
   readonly steps: readonly string[]
   readonly nearMisses: readonly string[]
   readonly unknown: readonly string[]
