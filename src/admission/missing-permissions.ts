@@ -10,7 +10,7 @@ export const refusal = ({ kind, next }: GatedWrite, why: string) => forbidden(ki
 /** As many as a person reads. */
 export const shown = (lacking: readonly string[]) => [
   ...lacking.slice(0, mostErrors).map(cut),
-  ...(isEnough(lacking) ? [`and more than these ${mostErrors}`] : []),
+  ...(isEnough(lacking) ? [`and more`] : []),
 ]
 
 export const roleTarget = ({ kind, ...ref }: BoundRules['role']): Target => ({

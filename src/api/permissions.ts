@@ -1,6 +1,6 @@
-// Words for permissions: what a question is about, and what answers to it are made of. The evaluator answers with them, kinds ask with them.
+// Defines the types of authorization: requests, decisions and rules.
 
-/** What a permission question is about. */
+/** The resource of an authorization request. */
 export type Target = {
   readonly group: string
   readonly resource: string
@@ -13,10 +13,10 @@ export type Question =
   | { readonly verb: string; readonly target: Target }
   | { readonly verb: string; readonly path: string }
 
-/** `reason` is for people. `byScope`: the access key's scope excludes it, whatever its owner may do. */
+/** `reason` is for people. `byScope`: the scope of the access key excludes the request, whatever its owner may do. */
 export type Decision = { readonly allowed: boolean; readonly reason: string; readonly byScope?: true }
 
-/** Rights on one object. */
+/** Access to one object. */
 export type Shared = {
   readonly verbs: readonly string[]
   readonly subresources: readonly string[]
@@ -24,8 +24,8 @@ export type Shared = {
 }
 
 /**
- * Steps from the key to the rule, or to where it ended; near misses say what would have allowed something like it;
- * unknown says what of the question this server has not.
+ * `steps` lead from the key to the rule, or to the denial. `nearMisses` are rules that allow something similar.
+ * `unknown` lists parts of the request that this server does not know.
  */
 export type Explained = Decision & {
   readonly steps: readonly string[]
@@ -47,16 +47,16 @@ export type RuleLike = {
   readonly nonResourceURLs?: readonly string[] | undefined
 }
 
-/** The rules of a role that is bound in a namespace; '': everywhere. */
+/** The rules of a role that is bound in a namespace; '' means everywhere. */
 export type BoundRules = {
   readonly rules: readonly RuleLike[]
   readonly namespace: string
   readonly role: { readonly kind: string; readonly namespace: string; readonly name: string }
 }
 
-/** What a caller may do in a namespace, as rules. */
+/** The permissions of a caller in a namespace, as rules. */
 export type Rules = {
-  /** Why it may be less than that. */
+  /** Why the caller may have fewer permissions than the rules. */
   readonly confinedBy?: string
   readonly resourceRules: readonly {
     readonly verbs: readonly string[]
@@ -69,17 +69,17 @@ export type Rules = {
   }[]
 }
 
-/** What an object itself allows somebody, and why. */
+/** Permissions that an object itself grants, with the reason. */
 export type Right = {
   readonly verbs: readonly string[]
   readonly subresources: readonly string[]
   readonly because: string
 }
-/** `teams`: uids, by name, of the teams they are in, or of the team whose key they use. */
+/** `teams`: uids of the user's teams, or of the team of the key, by name. */
 export type Who = {
   readonly username: string
   readonly teams: ReadonlyMap<string, string | undefined>
   readonly may: (question: Question) => boolean
-  /** The uid of a team that exists. */
+  /** The uid of an existing team. */
   readonly teamUid: (name: string) => string | undefined
 }

@@ -1,6 +1,6 @@
 // Shares one WatchEvent, and its serialization, between all watches.
 
-import { openNewest } from '../api/fifo-cache.ts'
+import { openFifoCache } from '../api/fifo-cache.ts'
 import type { Kind } from '../api/kind.ts'
 import { type WatchEvent, watchEvent } from '../api/resources.ts'
 import type { Entry, StoreEvent } from '../storage/store.ts'
@@ -9,7 +9,7 @@ import { isPlain, present } from './object-codec.ts'
 import { presentAmong } from './undecryptable.ts'
 
 /** Caches only the newest events. A slow watch creates its events again, so memory stays bounded. */
-const cache = openNewest<StoreEvent, WatchEvent[]>(8 * 1024 * 1024, ({ entry }) => entry.text.length)
+const cache = openFifoCache<StoreEvent, WatchEvent[]>(8 * 1024 * 1024, ({ entry }) => entry.text.length)
 
 /** Events of kinds with secrets are decrypted for each watch and not cached. */
 export function eventOf(
