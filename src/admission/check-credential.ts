@@ -43,7 +43,7 @@ async function checkKey(
 ): Promise<Resource> {
   const [next, old] = [object as Key, stored as Key | undefined]
   const target = { group: kind.group, resource: kind.plural, namespace: '' }
-  const administers = dependencies.judge(request.caller, { verb: '*', target }).allowed
+  const administers = dependencies.authorize(request.caller, { verb: '*', target }).allowed
   const isIssued = !old || Boolean(next.spec?.key) || next.status?.digest !== old.status?.digest
   const write: KeyWrite = { kind, next, old, request, isIssued, administers }
   checkScope(dependencies, write)
@@ -118,7 +118,7 @@ const serverOnly = ['identity', 'identityRefresh', 'oidcLogin', 'oidcProvider', 
 const ownTypes = ['User', 'Other']
 
 /** Callers who do not administer keys make keys for themselves or for a team they may update, and do not set fields of the server. */
-function checkOwn(dependencies: Pick<KeyDependencies, 'judge'>, write: KeyWrite): void {
+function checkOwn(dependencies: Pick<KeyDependencies, 'authorize'>, write: KeyWrite): void {
   const { next, old, request } = write
   const { spec = {} } = next
   if (!isOwn(dependencies, spec, request.caller))
@@ -141,12 +141,16 @@ function checkOwn(dependencies: Pick<KeyDependencies, 'judge'>, write: KeyWrite)
     )
 }
 
-function isOwn({ judge }: Pick<KeyDependencies, 'judge'>, spec: NonNullable<Key['spec']>, caller: Caller): boolean {
+function isOwn(
+  { authorize }: Pick<KeyDependencies, 'authorize'>,
+  spec: NonNullable<Key['spec']>,
+  caller: Caller,
+): boolean {
   if (spec.user) return caller.identity === 'User' && spec.user === caller.username
   if (spec.subject) return caller.identity === 'Subject' && spec.subject === caller.username
   if (caller.identity === 'Team' && caller.username === teamGroup(spec.team ?? '')) return true
   const target = { group: 'management.platform.sh', resource: 'teams', namespace: '', name: spec.team ?? '' }
-  return judge(caller, { verb: 'update', target }).allowed
+  return authorize(caller, { verb: 'update', target }).allowed
 }
 
 function checkParent({ keyNamed }: Pick<KeyDependencies, 'keyNamed'>, { kind, next, old }: KeyWrite): void {

@@ -65,7 +65,7 @@ export async function checkGrants(
     )
 }
 
-type Judge = Pick<GrantDependencies, 'judge'>
+type Authorize = Pick<GrantDependencies, 'authorize'>
 
 type Of<T extends Grant['type']> = Extract<Grant, { readonly type: T }>
 
@@ -83,10 +83,10 @@ const everything: readonly RuleLike[] = [
 
 /** The verbs `escalate` and `bind` work only with a key that has no scope. */
 const mayAnyway = (
-  { isNoWider, judge }: Pick<GrantDependencies, 'isNoWider' | 'judge'>,
+  { isNoWider, authorize }: Pick<GrantDependencies, 'isNoWider' | 'authorize'>,
   { request: { caller } }: GatedWrite,
   question: Question,
-): boolean => isNoWider(undefined, caller.scope) && judge(caller, question).allowed
+): boolean => isNoWider(undefined, caller.scope) && authorize(caller, question).allowed
 
 /** A role holds only what its author holds, unless they may `escalate` it. A role that aggregates may later hold anything. */
 function checkRules(dependencies: GrantDependencies, check: GatedWrite, { rules, aggregates }: Of<'rules'>): void {
@@ -116,19 +116,19 @@ function checkRole(dependencies: GrantDependencies, check: GatedWrite, { role, n
  * Setting an owner needs what the owner has: every verb on the object and its subresources. For a team it also needs
  * permission to update that team (D23).
  */
-function checkOwner({ judge }: Judge, check: GatedWrite, { to }: Of<'owner'>): void {
+function checkOwner({ authorize }: Authorize, check: GatedWrite, { to }: Of<'owner'>): void {
   const { kind, next, request } = check
   for (const subresource of [{}, { subresource: '*' }])
-    if (!judge(request.caller, { verb: '*', target: { ...targetOf(kind, next), ...subresource } }).allowed)
+    if (!authorize(request.caller, { verb: '*', target: { ...targetOf(kind, next), ...subresource } }).allowed)
       throw refusal(check, 'setting spec.owner needs every verb on the object and its subresources')
   if (to?.kind !== 'team') return
   const target = { group: 'management.platform.sh', resource: 'teams', namespace: '', name: to.name }
-  if (!judge(request.caller, { verb: 'update', target }).allowed)
+  if (!authorize(request.caller, { verb: 'update', target }).allowed)
     throw refusal(check, `making team "${to.name}" the owner needs permission to update that team`)
 }
 
 function missingVerbs(
-  { judge }: Judge,
+  { authorize }: Authorize,
   { kind, next, request }: GatedWrite,
   { verbs, subresources }: Of<'object'>,
 ): string[] {
@@ -137,13 +137,13 @@ function missingVerbs(
   for (const verb of verbs)
     for (const subresource of [undefined, ...subresources]) {
       const asked = { verb, target: subresource ? { ...target, subresource } : target }
-      if (!judge(request.caller, asked).allowed) lacking.push(subresource ? `${verb} ${subresource}` : verb)
+      if (!authorize(request.caller, asked).allowed) lacking.push(subresource ? `${verb} ${subresource}` : verb)
     }
   return lacking
 }
 
-function checkRead({ judge }: Judge, check: GatedWrite, { target, field }: Of<'read'>): void {
-  if (judge(check.request.caller, { verb: 'get', target }).allowed) return
+function checkRead({ authorize }: Authorize, check: GatedWrite, { target, field }: Of<'read'>): void {
+  if (authorize(check.request.caller, { verb: 'get', target }).allowed) return
   const { resource, name, namespace } = target
   throw refusal(check, `${field} needs permission to get ${resource} "${name}" in the namespace "${namespace}"`)
 }

@@ -5,7 +5,7 @@ import { forbidden, invalid, invalidValue } from '../api/errors.ts'
 import type { Grant } from '../api/grant.ts'
 import type { Kind } from '../api/kind.ts'
 import type { Ref, Resource } from '../api/object.ts'
-import type { Judgement, Question } from '../api/permissions.ts'
+import type { Decision, Question } from '../api/permissions.ts'
 import type { GatedWrite } from '../api/power-gate.ts'
 import { pinnedOwner, printOwner, readSource, sourceOf, withSourceUid } from '../kinds/project-secret-source.ts'
 import { teamUidsOf } from '../kinds/team-uids.ts'
@@ -37,7 +37,7 @@ export function pinSource(
 }
 
 export type CopyDependencies = {
-  readonly judge: (caller: Caller, question: Question) => Judgement
+  readonly authorize: (caller: Caller, question: Question) => Decision
   /** The owner of an object as a caller; undefined: nobody, or a team that does not exist. */
   readonly callerOf: (owner: {
     readonly user?: string | undefined
@@ -48,17 +48,17 @@ export type CopyDependencies = {
 
 /** The caller and the owner of the secret must both be able to read its source. */
 export function checkCopy(
-  { judge, callerOf }: CopyDependencies,
+  { authorize, callerOf }: CopyDependencies,
   { kind, next, request }: GatedWrite,
   { source, owner }: Extract<Grant, { type: 'copy' }>,
 ): void {
   const { caller, warn } = request
   const question = readSource(source)
   const lacking: string[] = []
-  if (!judge(caller, question).allowed) lacking.push(`user "${caller.username}"`)
+  if (!authorize(caller, question).allowed) lacking.push(`user "${caller.username}"`)
   if (owner.user || owner.team) {
     const as = callerOf(pinnedOwner(owner, teamUidsOf(next)))
-    if (!as || !judge(as, question).allowed) lacking.push(`the owner, ${printOwner(owner)}`)
+    if (!as || !authorize(as, question).allowed) lacking.push(`the owner, ${printOwner(owner)}`)
   } else warn('spec.owner: nobody owns this secret, so nothing is copied: the owner must be able to get the source')
   if (lacking.length)
     throw forbidden(

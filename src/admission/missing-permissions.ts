@@ -2,7 +2,7 @@
 
 import type { Caller } from '../api/caller.ts'
 import { cut, forbidden, isEnough, mostErrors } from '../api/errors.ts'
-import type { BoundRules, Judgement, Question, RuleLike, Target } from '../api/permissions.ts'
+import type { BoundRules, Decision, Question, RuleLike, Target } from '../api/permissions.ts'
 import type { GatedWrite } from '../api/power-gate.ts'
 
 export const refusal = ({ kind, next }: GatedWrite, why: string) => forbidden(kind, next.metadata.name ?? '', why)
@@ -10,7 +10,7 @@ export const refusal = ({ kind, next }: GatedWrite, why: string) => forbidden(ki
 /** Limits a list to what a person reads. */
 export const shown = (lacking: readonly string[]) => [
   ...lacking.slice(0, mostErrors).map(cut),
-  ...(isEnough(lacking) ? [`and more than these ${mostErrors}`] : []),
+  ...(isEnough(lacking) ? [`and more`] : []),
 ]
 
 export const roleTarget = ({ kind, ...ref }: BoundRules['role']): Target => ({
@@ -21,7 +21,7 @@ export const roleTarget = ({ kind, ...ref }: BoundRules['role']): Target => ({
 
 export type PermissionDependencies = {
   /** Whether a caller may do something. */
-  readonly judge: (caller: Caller, question: Question) => Judgement
+  readonly authorize: (caller: Caller, question: Question) => Decision
   /** Which of these rules the caller does not hold in a namespace, printed (D27). */
   readonly missingRules: (caller: Caller, rules: readonly RuleLike[], namespace: string) => readonly string[]
 }
@@ -35,14 +35,14 @@ type Wanted = {
 
 /** 403 with the missing permissions as Kubernetes prints them, if the caller may know them. */
 export function refuseMissing(
-  { judge, missingRules }: PermissionDependencies,
+  { authorize, missingRules }: PermissionDependencies,
   check: GatedWrite,
   { rules, namespace, source }: Wanted,
 ): void {
   const { caller } = check.request
   const lacking = missingRules(caller, rules, namespace)
   if (lacking.length === 0) return
-  const isKnown = source === undefined || judge(caller, { verb: 'get', target: source }).allowed
+  const isKnown = source === undefined || authorize(caller, { verb: 'get', target: source }).allowed
   const what = isKnown ? `\n${shown(lacking).join('\n')}` : ' a role holds permissions that the user does not hold'
   const { username, groups } = caller
   throw refusal(

@@ -5,7 +5,7 @@ import { ApiError } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
 import type { JsonObject, Ref, Resource } from '../api/object.ts'
 import { sourceOf } from '../kinds/project-secret-source.ts'
-import { type Secret, type Version, versionLabel, versionOf, versionPlace } from '../kinds/secret-version.ts'
+import { type Secret, type Version, versionLabel, versionOf, versionRef } from '../kinds/secret-version.ts'
 
 export type HistoryDependencies = {
   /** A SecretVersion with its data decrypted. */
@@ -43,7 +43,7 @@ async function showVersion(
   const isNumber = /^[1-9]\d{0,8}$/.test(part)
   if (isNumber && !sourceOf(secret) && versionOf(secret).number === Number(part))
     return show(secret, versionOf(secret), secret.spec?.data)
-  const found = isNumber ? openVersion(versionPlace(secret, part)) : undefined
+  const found = isNumber ? openVersion(versionRef(secret, part)) : undefined
   if (!found) {
     const { name = '' } = secret.metadata
     const what = isNumber ? `there is no version ${part} of` : 'a version is a whole number, such as 3; this is none of'

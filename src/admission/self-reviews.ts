@@ -4,7 +4,7 @@ import type { Admission } from '../api/admission.ts'
 import type { Caller } from '../api/caller.ts'
 import { badRequest } from '../api/errors.ts'
 import type { ObjectOf, Question } from '../api/kind.ts'
-import type { Judgement, Rules } from '../api/permissions.ts'
+import type { Decision, Rules } from '../api/permissions.ts'
 import {
   confinesOf,
   extraOf,
@@ -39,13 +39,13 @@ export const selfSubjectReviewAdmission = ({
   }),
 })
 
-type AccessDependencies = { readonly judge: (caller: Caller, question: Question) => Judgement }
+type AccessDependencies = { readonly authorize: (caller: Caller, question: Question) => Decision }
 
 export const selfSubjectAccessReviewAdmission = ({
-  judge,
+  authorize,
 }: AccessDependencies): Admission<ObjectOf<typeof SelfSubjectAccessReview>> => ({
   answer: async (next, { caller }) => {
-    const { allowed, reason } = judge(caller, question(next.spec ?? {}))
+    const { allowed, reason } = authorize(caller, question(next.spec ?? {}))
     return { ...next, status: { allowed, ...(reason ? { reason } : {}) } }
   },
 })

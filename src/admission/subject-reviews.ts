@@ -4,7 +4,7 @@ import type { Admission } from '../api/admission.ts'
 import type { Caller } from '../api/caller.ts'
 import { forbidden } from '../api/errors.ts'
 import type { ObjectOf, Question } from '../api/kind.ts'
-import type { Explained, Judgement } from '../api/permissions.ts'
+import type { Decision, Explained } from '../api/permissions.ts'
 import { confinesOf, extraOf, question } from '../kinds/self-reviews.ts'
 import { AccessExplanation, type SubjectAccessReview, type TokenReview } from '../kinds/subject-reviews.ts'
 
@@ -41,21 +41,23 @@ function authenticate(caller: Caller, token: string, { authenticateKey, keyEnds,
   }
 }
 
-type Judge = { readonly judge: (caller: Caller, question: Question) => Judgement }
+type Authorize = { readonly authorize: (caller: Caller, question: Question) => Decision }
 
-export const subjectAccessReviewAdmission = ({ judge }: Judge): Admission<ObjectOf<typeof SubjectAccessReview>> => ({
+export const subjectAccessReviewAdmission = ({
+  authorize,
+}: Authorize): Admission<ObjectOf<typeof SubjectAccessReview>> => ({
   answer: async next => {
     const { user = '', groups = [] } = next.spec ?? {}
     const subject: Caller = {
       username: user,
       groups: [...new Set([...groups, 'system:authenticated'])].filter(group => group !== 'system:masters'),
     }
-    const { allowed, reason } = judge(subject, question(next.spec ?? {}))
+    const { allowed, reason } = authorize(subject, question(next.spec ?? {}))
     return { ...next, status: { allowed, ...(reason ? { reason } : {}) } }
   },
 })
 
-type ExplanationDependencies = Judge & {
+type ExplanationDependencies = Authorize & {
   /** How the answer to a question comes about (D27). */
   readonly explain: (caller: Caller, question: Question) => Explained
   readonly whoCan: (question: Question) => readonly string[]
@@ -83,14 +85,14 @@ export const accessExplanationAdmission = (
 })
 
 /** Questions about others need a permission of their own (D27). */
-function mustDelegate(caller: Caller, { judge }: Judge): void {
+function mustDelegate(caller: Caller, { authorize }: Authorize): void {
   const target = {
     group: 'management.platform.sh',
     resource: 'accessexplanations',
     subresource: 'others',
     namespace: '',
   }
-  if (!judge(caller, { verb: 'create', target }).allowed)
+  if (!authorize(caller, { verb: 'create', target }).allowed)
     throw forbidden(
       AccessExplanation,
       '',

@@ -19,7 +19,7 @@ export type TeamDependencies = PermissionDependencies & {
 
 /** For a write of the team itself, or of a key of it. */
 export async function checkTeamPower(dependencies: TeamDependencies, check: GatedWrite, team: string): Promise<void> {
-  const { judge, missingRules, isNoWider, boundTo, sharedWith } = dependencies
+  const { authorize, missingRules, isNoWider, boundTo, sharedWith } = dependencies
   const { kind, next, request } = check
   const { caller } = request
   const group = teamGroup(team)
@@ -33,10 +33,10 @@ export async function checkTeamPower(dependencies: TeamDependencies, check: Gate
     for (const verb of verbs)
       for (const subresource of [undefined, ...subresources]) {
         const asked = subresource ? { ...target, subresource } : target
-        if (judge(caller, { verb, target: asked }).allowed) continue
+        if (authorize(caller, { verb, target: asked }).allowed) continue
         const where = target.namespace ? ` in the namespace "${target.namespace}"` : ''
         // The object is named only to a caller who may see it.
-        const isSeen = judge(caller, { verb: 'get', target }).allowed
+        const isSeen = authorize(caller, { verb: 'get', target }).allowed
         const what = isSeen ? `${verb} ${target.resource} "${target.name}"${where}` : `${verb} ${target.resource}`
         throw forbidden(
           kind,

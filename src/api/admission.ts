@@ -1,4 +1,4 @@
-// What a kind needs beyond its own object. src/admission has one file per such kind; the registry calls it for every request.
+// Defines the admission of a kind: the checks and side effects of its writes that need more than the object itself.
 
 import type { Caller } from './caller.ts'
 import type { Kind, KindOf } from './kind.ts'
@@ -10,14 +10,14 @@ export type RequestContext = {
   readonly dryRun: boolean
   /** Sends a warning with the response. */
   readonly warn: (text: string) => void
-  /** Dotted paths of fields that the caller may not see and that this write sets, to whatever value (D5). */
+  /** Dotted paths of fields that the caller may not see and that this write sets (D5). */
   readonly written: readonly string[]
 }
 
 /** Adds fields that only the response to this write shows (D13). */
 export type Shown = (object: Resource) => Resource
 
-/** `abandon` runs if the object is not stored after all. */
+/** `abandon` runs if the object is not stored in the end. */
 export type Admitted<O = Resource> = {
   readonly object: O
   readonly shown?: Shown | undefined
@@ -51,10 +51,10 @@ export type Companion = {
   readonly kind: Kind
   readonly object: JsonObject
   /**
-   * What to write if an object has the name already; undefined: nothing. With the uid of that object it is an update,
-   * without one it replaces it by a new object. Absent: the name must be free.
+   * The object to write if the name is taken; undefined: none. With the uid of the stored object it is an update,
+   * without one it replaces that object. Absent: the name must be free.
    */
-  readonly merge?: (there: Resource) => JsonObject | undefined
+  readonly merge?: (stored: Resource) => JsonObject | undefined
   /** If `most` objects have this label, `instead` is written in place of a new object. */
   readonly limit?: {
     readonly label: string

@@ -1,25 +1,25 @@
-// Who asks: the identity that authentication found and every verb is bound to.
+// Defines the caller: the authenticated identity of a request.
 
 export type Caller = {
   readonly username: string
   readonly uid?: string
   readonly groups: readonly string[]
-  /** What the name is the name of (D16). */
+  /** The type of the identity that the username refers to (D16). */
   readonly identity?: 'User' | 'Team' | 'Subject'
   readonly extra?: { readonly [key: string]: readonly string[] }
-  /** Name of the access key that was used, if one was. */
+  /** Name of the access key of the request, if any. */
   readonly key?: string
-  /** The uid of that key: what tokens made with it are known by (D31). */
+  /** The uid of that key, which tokens issued with it carry (D31). */
   readonly keyUid?: string
-  /** When the secret that was used ends, where its key was rotated meanwhile: the key itself lives on (D22). */
+  /** Expiry of the secret that the request used, if the key was rotated since. The key itself stays valid (D22). */
   readonly keyUntil?: number
-  /** Who really asks, where they act as somebody else. */
+  /** The authenticated user of an impersonated request. */
   readonly impersonator?: string
-  /** What that key is confined to; absent: nothing. */
+  /** The scope of that key; absent: unrestricted. */
   readonly scope?: Scope
 }
 
-/** SPEC §2.8. Every list may be absent, which is the same as empty. */
+/** SPEC §2.8. An absent list is the same as an empty one. */
 export type Scope = {
   readonly roles?: readonly ScopeRole[]
   readonly projects?: readonly { readonly project?: string }[]
@@ -50,5 +50,5 @@ export type ScopeRule = {
   readonly virtualClusters?: readonly { readonly name?: string; readonly namespace?: string }[]
 }
 
-/** The server itself: controllers and first-start wiring act as this caller. It is never given to a request. */
+/** The server itself, used by controllers and at first start. No request ever gets it. */
 export const systemCaller: Caller = { username: 'system:platform', groups: ['system:masters'] }

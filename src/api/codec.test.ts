@@ -1,4 +1,4 @@
-// Bodies in and out: JSON and YAML decoded, canonical JSON and kubectl's YAML written (D4).
+// Bodies are decoded from JSON and YAML, and encoded as canonical JSON or as kubectl's YAML (D4).
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
@@ -12,12 +12,12 @@ import { readYaml } from './yaml-reader.ts'
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
 const plain = (value: Json): unknown => JSON.parse(JSON.stringify(value))
 
-test('duplicates are the warnings Kubernetes sends', () => {
+test('duplicate keys have the warnings of Kubernetes', () => {
   assert.deepEqual(decode(bytes('{"spec":{"a":1,"a":2}}')).duplicates, ['duplicate field "spec.a"'])
   assert.deepEqual(decodeYaml(bytes('spec:\n  a: 1\n  a: 2\n')).duplicates, ['line 3: key "a" already set in map'])
 })
 
-test('a byte order mark is tolerated, bytes that are not UTF-8 are refused with their place', () => {
+test('accepts a byte order mark, rejects invalid UTF-8 with its position', () => {
   for (const read of [decode, decodeYaml]) {
     assert.deepEqual(plain(read(bytes('\ufeff{"a":1}')).value), { a: 1 })
     const broken = new Uint8Array([...bytes('{"a":\n"é'), 0xff, 0x22, 0x7d])
@@ -26,7 +26,7 @@ test('a byte order mark is tolerated, bytes that are not UTF-8 are refused with 
   }
 })
 
-test('YAML sent as JSON is refused', () => {
+test('rejects YAML sent as JSON', () => {
   assert.throws(() => decode(bytes('a: 1')), DecodeError)
   assert.throws(() => decode(bytes('')), DecodeError)
 })
@@ -162,7 +162,7 @@ const { tree } = fc.letrec<{ tree: Json }>(tie => ({
   ),
 }))
 
-test('canonical JSON means the same, and equal values give equal text', () => {
+test('canonical JSON keeps the value, and equal values give equal text', () => {
   const shuffle = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(shuffle)
     if (typeof value !== 'object' || value === null) return value
@@ -226,14 +226,14 @@ test('YAML is written as kubectl prints it', () => {
   assert.equal(writeYaml({ a: undefined, b: { c: undefined } } as unknown as Json), 'b: {}\n')
 })
 
-test('what is written as YAML is read back, by us and by readers of YAML 1.1 and 1.2', () => {
+test('YAML output survives a round trip, also with readers of YAML 1.1 and 1.2', () => {
   fc.assert(
     fc.property(tree, value => {
       const written = writeYaml(value)
       const expected = plain(value)
       assert.deepEqual(plain(readYaml(written).value), expected, written)
       for (const version of ['1.1', '1.2'] as const) {
-        // Only their maps may differ: a bare reader has no place for __proto__.
+        // Only their maps may differ, because other readers cannot store __proto__.
         const read = parse(written, {
           version,
           schema: version === '1.1' ? 'yaml-1.1' : 'core',
@@ -252,7 +252,7 @@ function fromMaps(value: unknown): Json {
   return Array.isArray(value) ? value.map(fromMaps) : (value as Json)
 }
 
-test('three megabytes of one string are written at once', () => {
+test('encodes a string of three megabytes quickly', () => {
   const start = process.cpuUsage()
   for (const piece of ['1', '-', 'a', ' ', '\n', 'a\n', ':', '"', '1:', '0x', '.']) {
     const value = { a: piece.repeat((3 * 1024 * 1024) / piece.length) }

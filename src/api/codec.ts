@@ -1,8 +1,8 @@
-// Bytes to JSON values and back; everybody who reads or writes a body calls it. yaml-codec.ts reads YAML.
+// Decodes request bodies and files to JSON values. yaml-codec.ts reads YAML.
 import { DecodeError, type ReadOptions, readJson } from './json-reader.ts'
 import type { Json } from './object.ts'
 
-/** `duplicates` are warnings as they go to the client. */
+/** `duplicates`: warnings for the client. */
 export type Decoded = { readonly value: Json; readonly duplicates: readonly string[] }
 
 /** Throws DecodeError. */
@@ -16,7 +16,7 @@ export function decodeText(bytes: Uint8Array): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch {
-    // Everything before the first mistake decodes; its length tells where that is.
+    // Everything before the first invalid byte decodes, so its length is the position.
     const fine = new TextDecoder().decode(bytes).split('\uFFFD', 1)[0] ?? ''
     const lines = fine.split('\n')
     throw new DecodeError('the text is not valid UTF-8', lines.length, (lines.at(-1)?.length ?? 0) + 1)

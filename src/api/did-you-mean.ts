@@ -1,15 +1,15 @@
-// "Did you mean": the known word that is nearest to one that is not known. Commands, flags and configuration keys ask it.
+// Suggests the closest known word for an unknown command, flag or configuration key.
 
-/** Longer words are nobody's typing mistake, and comparing them costs the product of their lengths. */
+/** Longer words are not typing mistakes, and the comparison costs the product of their lengths. */
 const longest = 64
 
-/** undefined where nothing is near enough to be meant. */
+/** undefined if no word is close enough. */
 function nearest(word: string, known: Iterable<string>): string | undefined {
   if (word.length > longest) return undefined
   let best: string | undefined
   let least = Math.max(1, Math.floor(word.length / 3)) + 1
   for (const one of known) {
-    if (one === word) continue // who said it did not mean it
+    if (one === word) continue
     const isBeginning = word.length > 2 && one.toLowerCase().startsWith(word.toLowerCase())
     const distance = isBeginning ? 1 : distanceOf(word.toLowerCase(), one.toLowerCase(), least)
     if (distance < least) [best, least] = [one, distance]
@@ -17,17 +17,17 @@ function nearest(word: string, known: Iterable<string>): string | undefined {
   return best
 }
 
-/** `; did you mean …?`, or nothing. */
+/** Returns `; did you mean …?`, or an empty string. */
 export function didYouMean(word: string, known: Iterable<string>, write = (one: string) => one): string {
   const one = nearest(word, known)
   return one === undefined ? '' : `; did you mean ${write(one)}?`
 }
 
-/** The same behind a list of all choices: of one alone it was just said that it has to be that. */
+/** For messages that list all choices. With a single choice, the suggestion would repeat the message. */
 export const amongSaid = (word: string, said: readonly string[]): string =>
   said.length > 1 ? didYouMean(word, said) : ''
 
-/** Steps from one word to the other: a letter more, less, other, or two swapped. From `limit` on it does not count on. */
+/** Edit distance with swaps of adjacent letters. Stops at `limit`. */
 function distanceOf(a: string, b: string, limit: number): number {
   if (a === b) return 0
   if (a.length > longest || b.length > longest || Math.abs(a.length - b.length) >= limit) return limit

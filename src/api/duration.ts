@@ -1,4 +1,4 @@
-// Durations in messages: seconds as a number with a unit, such as 1d.
+// Formats durations for messages, such as 1d.
 
 const units = [
   ['w', 604_800],
@@ -7,7 +7,7 @@ const units = [
   ['m', 60],
 ] as const
 
-/** In the largest unit that leaves no remainder. */
+/** Uses the largest unit without a remainder. */
 export function shortDuration(seconds: number): string {
   const [unit, size] = units.find(([, one]) => seconds >= one && seconds % one === 0) ?? ['s', 1]
   return `${seconds / size}${unit}`

@@ -1,8 +1,12 @@
-// JSON values to text: canonical JSON and YAML as kubectl prints it. Reads nothing, so that nobody loads a YAML reader to write.
+// Encodes JSON values as canonical JSON, and as YAML like kubectl.
+// A separate file, so that writers need not load a YAML reader.
 
 import { isObject, type Json, type JsonObject } from './object.ts'
 
-/** JSON text with sorted keys: equal values give equal text. Members that are undefined are left out, and those of the object itself in `without`. */
+/**
+ * JSON with sorted keys, so that equal values give equal text. Omits undefined members, and the members in `without` at
+ * the top level.
+ */
 export function canonical(value: Json, without?: ReadonlySet<string>): string {
   if (typeof value === 'string') return quote(value)
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'
@@ -19,14 +23,14 @@ export function canonical(value: Json, without?: ReadonlySet<string>): string {
   return `{${text}}`
 }
 
-/** What is stored was sorted before, and looking is much cheaper than sorting. */
+/** Stored objects are sorted already, and a check is much cheaper than sorting. */
 function sortedKeys(object: JsonObject): string[] {
   const keys = Object.keys(object)
   for (let at = 1; at < keys.length; at++) if ((keys[at - 1] as string) > (keys[at] as string)) return keys.sort()
   return keys
 }
 
-// The same few names come again with every object.
+// Caches quoted keys, because all objects share a few names.
 const quotedKeys = new Map<string, string>()
 
 function quoteKey(key: string): string {
@@ -38,7 +42,7 @@ function quoteKey(key: string): string {
 }
 
 function quote(text: string): string {
-  // For short plain strings this is faster than JSON.stringify.
+  // This loop is faster than JSON.stringify for short plain strings.
   if (text.length >= 64) return JSON.stringify(text)
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at)
@@ -47,7 +51,7 @@ function quote(text: string): string {
   return `"${text}"`
 }
 
-/** Block style as kubectl prints it, keys in the order given. */
+/** Block style like kubectl. Keeps the order of keys. */
 export function writeYaml(value: Json): string {
   if (isBlock(value)) return blockLines(value, '')
   return `${typeof value === 'string' ? yamlString(value) : inline(value)}\n`
@@ -66,7 +70,7 @@ function inline(value: Json): string {
 
 function blockLines(value: readonly Json[] | JsonObject, indent: string): string {
   if (!isObject(value)) {
-    // What follows the dash is a block of its own, whose first line starts two columns later.
+    // The content after the dash is a block whose first line starts two columns later.
     return value.map(element => `${indent}- ${afterDash(element, `${indent}  `)}`).join('')
   }
   let text = ''
@@ -74,7 +78,7 @@ function blockLines(value: readonly Json[] | JsonObject, indent: string): string
     const member = value[key]
     if (member === undefined) continue
     const name = yamlString(key)
-    // Readers look only so far for the colon of a key that is not announced.
+    // Readers search only 1024 characters for the colon of an implicit key.
     text += name.length > 128 ? `${indent}? ${name}\n${indent}:` : `${indent}${name}:`
     text += afterColon(member, indent)
   }
@@ -87,12 +91,12 @@ function afterDash(value: Json, indent: string): string {
 }
 
 function afterColon(value: Json, indent: string): string {
-  // Lists stand under their key without further indentation, as kubectl prints them.
+  // kubectl does not indent lists below their key.
   if (isBlock(value)) return `\n${blockLines(value, isObject(value) ? `${indent}  ` : indent)}`
   return typeof value === 'string' ? ` ${yamlText(value, `${indent}  `)}\n` : ` ${inline(value)}\n`
 }
 
-/** Several lines as a literal block, where that keeps every character. */
+/** Multiple lines as a literal block, if that keeps every character. */
 function yamlText(value: string, indent: string): string {
   if (!value.includes('\n') || UNPRINTABLE.test(value) || /^\s|[ \t]$/m.test(value)) return yamlString(value)
   const chomping = value.endsWith('\n\n') ? '+' : value.endsWith('\n') ? '' : '-'
@@ -103,12 +107,12 @@ function yamlText(value: string, indent: string): string {
 const UNPRINTABLE = /[^\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\u{10000}-\u{10ffff}]/u
 const ESCAPED = /[\x7f-\xa0\u2028\u2029\ufeff\ufffe\uffff]/g
 
-// What some reader of YAML 1.1 or 1.2 takes for something other than a string.
+// Words that a reader of YAML 1.1 or 1.2 may not read as a string.
 const WORD = /^(?:y|n|yes|no|on|off|true|false|null|~|<<|=|[-+]?\.inf|\.nan)?$/i
 const NUMBER =
   /^[-+]?(?:0b[01_]+|0o[0-7_]+|0x[\da-f_]+|\d[\d_]*(?::[0-5]?\d)*(?:\.[\d_]*)?(?:e[-+]?\d+)?|\.[\d_]*(?:e[-+]?\d+)?|e[-+]?\d+)$/i
 const TIME = /^\d{4}-\d\d?-\d\d?(?:$|[Tt \t])/
-// Would end or begin something else if it stood there without quotes.
+// Characters that would start or end another token without quotes.
 const SPECIAL = /^[^\p{L}\p{N}_./\\$()+^;<-]|^-(?:$|[ -])|^\.\.\.|: |:$| #| $/u
 
 function yamlString(value: string): string {

@@ -1,4 +1,4 @@
-// The catalogue of errors: every way a request can fail, as the Kubernetes Status it is answered with (D6).
+// Defines all API errors, as Kubernetes Status objects (D6).
 
 import type { JsonObject } from './object.ts'
 
@@ -24,7 +24,7 @@ export type Status = {
   readonly code?: number
 }
 
-/** Thrown anywhere, answered in one place. Anything else that is thrown is a bug and leaves as a bare 500. */
+/** An error with its response. The server treats any other thrown value as a bug and responds with a bare 500. */
 export class ApiError extends Error {
   readonly status: Status & { readonly code: number }
   constructor(
@@ -33,7 +33,7 @@ export class ApiError extends Error {
     message: string,
     extra: { details?: StatusDetails; continue?: string } = {},
   ) {
-    // It is an answer and no bug: where it was made nobody reads, and finding that out would cost more than all the rest of it.
+    // Skip the stack trace: nobody reads it, and it is the most expensive part of the error.
     const { stackTraceLimit } = Error
     Error.stackTraceLimit = 0
     super(message)
@@ -54,7 +54,7 @@ export class ApiError extends Error {
   }
 }
 
-/** What an error names: plural and group for most, Kind for Invalid. */
+/** Names in an error: plural and group for most, the kind for Invalid. */
 export type Named = { readonly group: string; readonly plural: string; readonly kind: string }
 
 const dotted = (group: string, word: string) => (group ? `${word}.${group}` : word)
@@ -88,7 +88,7 @@ export const internal = () =>
     'InternalError',
     'Internal error occurred; the server has logged it under the Audit-Id of this answer',
   )
-/** What is stored was changed by somebody, or by a disk: of all bugs this one says what it is (D28). */
+/** The stored data is damaged or was changed. Unlike other internal errors, the response contains the cause (D28). */
 export const sealBroken = (of: Named, name: string, message: string) =>
   new ApiError(500, 'InternalError', message, { details: about(of, name, { causes: [{ reason: broken, message }] }) })
 export const isSealBroken = (error: unknown): error is ApiError =>
@@ -102,13 +102,13 @@ export const tooManyRequests = () =>
   new ApiError(429, 'TooManyRequests', 'Too many requests, please try again later.', {
     details: { retryAfterSeconds: 1 },
   })
-/** `seconds`: until it may be tried again; coming sooner is in vain. */
+/** `seconds`: until the client may retry. */
 export const tooManyGuesses = (seconds: number) =>
-  new ApiError(429, 'TooManyRequests', `too many unknown keys came from there: come again in ${seconds} s`, {
+  new ApiError(429, 'TooManyRequests', `too many unknown keys from this address; retry in ${seconds} s`, {
     details: { retryAfterSeconds: seconds },
   })
-export const futureRevision = (asked: string, current: string) =>
-  new ApiError(504, 'Timeout', `Timeout: Too large resource version: ${asked}, current: ${current}`, {
+export const futureRevision = (requested: string, current: string) =>
+  new ApiError(504, 'Timeout', `Timeout: Too large resource version: ${requested}, current: ${current}`, {
     details: {
       causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],
       retryAfterSeconds: 1,
@@ -137,7 +137,7 @@ export const conflict = (of: Named, name: string, why = modified, causes?: reado
   new ApiError(409, 'Conflict', `Operation cannot be fulfilled on ${plural(of)} "${name}": ${why}`, {
     details: about(of, name, causes ? { causes } : {}),
   })
-/** A failed precondition of a delete names the Kind, as real servers do. */
+/** A failed delete precondition contains the kind, as in Kubernetes. */
 export const preconditionFailed = (of: Named, name: string, why: string) =>
   new ApiError(409, 'Conflict', `Operation cannot be fulfilled on ${dotted(of.group, of.kind)} "${name}": ${why}`, {
     details: { name, group: of.group, kind: of.kind },
@@ -161,7 +161,7 @@ const fieldError = (reason: string, text: string) => (field: string, message: st
   field,
   message: message ? `${text}: ${message}` : text,
 })
-/** A value as a message shows it; a long one is cut, or a large body would come back several times over. */
+/** Formats a value for a message. Cuts long values, which would otherwise repeat a large body several times. */
 function shown(value: unknown): string {
   return cut(value === undefined ? 'null' : JSON.stringify(value))
 }
@@ -174,7 +174,7 @@ export const invalidValue = (field: string, value: unknown, message: string): Fi
   field,
   message: `Invalid value: ${shown(value)}: ${message}`,
 })
-/** For values that may be secret: says what is wrong with a value and not what it is. */
+/** For values that may be secret: the message does not contain the value. */
 export const invalidSecret = (field: string, message: string): FieldError => ({
   reason: 'FieldValueInvalid',
   field,
@@ -208,32 +208,32 @@ export const duplicateValue = (field: string, value: unknown): FieldError => ({
   message: `Duplicate value: ${shown(value)}`,
 })
 
-/** A body of 3 MiB can be wrong in a million places. Whoever collects errors stops once there are more than these. */
+/** A 3 MiB body can have a million errors. Validation stops after this number. */
 export const mostErrors = 100
 export const isEnough = (errors: readonly unknown[]): boolean => errors.length > mostErrors
 
-/** 422 with every field error, up to a bound; the message says each once, the causes all. */
+/** A 422 with all field errors, up to a limit. The message has each text once, the causes have all errors. */
 export function invalid(
   of: { readonly group: string; readonly kind: string },
   name: string,
   errors: readonly FieldError[],
 ): ApiError {
-  const told = errors.slice(0, mostErrors)
-  const texts = [...new Set(told.map(error => `${error.field}: ${error.message}`))]
-  if (isEnough(errors)) texts.push(`and more than these ${mostErrors}`)
+  const listed = errors.slice(0, mostErrors)
+  const texts = [...new Set(listed.map(error => `${error.field}: ${error.message}`))]
+  if (isEnough(errors)) texts.push(`and more than ${mostErrors} errors`)
   const list = texts.length === 1 ? texts[0] : `[${texts.join(', ')}]`
   return new ApiError(422, 'Invalid', `${dotted(of.group, of.kind)} "${name.slice(0, 512)}" is invalid: ${list}`, {
-    details: { ...(name ? { name: name.slice(0, 512) } : {}), group: of.group, kind: of.kind, causes: told },
+    details: { ...(name ? { name: name.slice(0, 512) } : {}), group: of.group, kind: of.kind, causes: listed },
   })
 }
 
-/** Bad query options are reported on the options object, as Kubernetes does. */
+/** Kubernetes reports invalid query options on the options object. */
 export const invalidOptions = (
   options: 'CreateOptions' | 'UpdateOptions' | 'PatchOptions' | 'DeleteOptions' | 'ListOptions',
   errors: readonly FieldError[],
 ) => invalid({ group: 'meta.k8s.io', kind: options }, '', errors)
 
-/** Any JSON Patch operation that fails: upstream's words, with a cause that says which and where. */
+/** A failed JSON Patch operation: the message of upstream, with the operation and its path as a cause. */
 export const patchFailed = (causes: readonly Cause[]) =>
   new ApiError(422, 'Invalid', 'the server rejected our request due to an error in our request', {
     details: { causes },

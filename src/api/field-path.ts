@@ -1,4 +1,4 @@
-// Paths of protected fields, such as `spec.identity.connectorData` or `metadata.annotations["a.b/c"]`: read, take out, put in.
+// Reads and writes fields by their path, such as `spec.identity.connectorData` or `metadata.annotations["a.b/c"]`.
 
 import { emptyMap, isObject, type Json, type JsonObject } from './object.ts'
 
@@ -20,7 +20,7 @@ export function readAt(object: JsonObject, path: FieldPath): Json | undefined {
   return value
 }
 
-/** A copy with the value at the path set, or left out when undefined. Nothing changes where the container is missing. */
+/** A copy with the value at the path set, or removed if undefined. Unchanged if the parent is missing. */
 export function writeAt(object: JsonObject, path: FieldPath, value: Json | undefined): JsonObject {
   const [key, ...rest] = path as [string, ...string[]]
   if (rest.length === 0) {
@@ -36,7 +36,7 @@ export function writeAt(object: JsonObject, path: FieldPath, value: Json | undef
   return next === child ? object : Object.assign(emptyMap(), object, { [key]: next })
 }
 
-/** Whether one path contains the other: equal, above or below. */
+/** Whether one path contains the other. */
 export function touches(one: FieldPath, other: FieldPath): boolean {
   return one.every((key, index) => index >= other.length || other[index] === key)
 }

@@ -1,28 +1,28 @@
-// A map that keeps what came last, up to a size; the oldest goes first. For what is cheap to make again.
+// A bounded cache that evicts the oldest entries first.
 
-export interface Newest<K, V> {
+export interface FifoCache<K, V> {
   get(key: K): V | undefined
-  /** Of a key that is not there yet. */
+  /** The key must be new. */
   add(key: K, value: V): void
 }
 
-/** The newest is kept however large it is. */
-export function openNewest<K, V>(most: number, sizeOf: (key: K) => number): Newest<K, V> {
-  const known = new Map<K, V>()
-  /** Keys in the order they came: a map is slow to tell its first once many have left it. */
+/** Keeps the newest entry whatever its size. */
+export function openFifoCache<K, V>(most: number, sizeOf: (key: K) => number): FifoCache<K, V> {
+  const entries = new Map<K, V>()
+  /** Keys in insertion order. Finding the first key of a Map is slow after many deletions. */
   const order: (K | undefined)[] = []
   let first = 0
   let size = 0
   return {
-    get: key => known.get(key),
+    get: key => entries.get(key),
     add(key, value) {
-      known.set(key, value)
+      entries.set(key, value)
       order.push(key)
       size += sizeOf(key)
       while (size > most && first < order.length - 1) {
         const oldest = order[first] as K
         order[first++] = undefined
-        known.delete(oldest)
+        entries.delete(oldest)
         size -= sizeOf(oldest)
       }
       if (first > 1024 && first > order.length / 2) {

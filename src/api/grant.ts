@@ -1,19 +1,22 @@
-// What an object gives to somebody. Kinds declare grants; the gate in src/admission decides who may make them (D60).
+// Defines grants: the permissions that an object gives to others.
+// Kinds declare them, and the gate in src/admission checks them (D60).
 
 import type { Ref } from './object.ts'
 import type { RuleLike, Target } from './permissions.ts'
 
-/** Who receives a grant. The user `*` stands for all authenticated users. */
+/** The recipient of a grant. The user `*` is every authenticated user. */
 export type Recipient = { readonly kind: 'user' | 'group' | 'team'; readonly name: string }
 
-/** `field`: the field of the object that grants it. `to`: absent if the grant is for any later holder of the object's name. */
+/**
+ * `field`: the path of the grant in the object. `to`: absent if it goes to future subjects with the name of the object.
+ */
 export type Grant = { readonly field: string; readonly to?: Recipient } & (
-  | /** The rules of a role, for everybody it is bound to. `aggregates`: it includes the rules of other roles, whatever they are. */ {
+  | /** The rules of a role, for all of its subjects. `aggregates`: it also contains the rules of other roles. */ {
       readonly type: 'rules'
       readonly rules: readonly RuleLike[]
       readonly aggregates: boolean
     }
-  | /** A role in a namespace; empty: in all namespaces. */ {
+  | /** A role in a namespace, or everywhere if it is empty. */ {
       readonly type: 'role'
       readonly role: { readonly kind: 'Role' | 'ClusterRole' } & Ref
       readonly namespace: string
@@ -23,13 +26,13 @@ export type Grant = { readonly field: string; readonly to?: Recipient } & (
       readonly verbs: readonly string[]
       readonly subresources: readonly string[]
     }
-  | /** Ownership of the object: every verb on it and the right to give it away. */ { readonly type: 'owner' }
-  | /** All that a team has. */ { readonly type: 'team'; readonly team: string }
+  | /** Ownership of the object: every verb on it, and changing the owner. */ { readonly type: 'owner' }
+  | /** The permissions of a team. */ { readonly type: 'team'; readonly team: string }
   | /** Reading another object. */ { readonly type: 'read'; readonly target: Target }
-  | /** The data of another secret, copied for as long as the owner may read it. */ {
+  | /** The data of another secret, copied as long as the owner may read it. */ {
       readonly type: 'copy'
       readonly source: Ref & { readonly uid?: string | undefined }
       readonly owner: { readonly user?: string | undefined; readonly team?: string | undefined }
     }
-  | /** A bearer credential. One of a team acts as the team. */ { readonly type: 'credential' }
+  | /** A bearer credential that acts as its owner. */ { readonly type: 'credential' }
 )

@@ -1,19 +1,19 @@
-// JSON Patch, strictly RFC 6902 (D5): `registry/patch.ts` applies these to objects it must not change.
+// Applies JSON Patch (RFC 6902) without changing the document (D5).
 import { parsePointer } from './json-pointer.ts'
 import { type Draft, emptyMap, isObject, type Json } from './object.ts'
 
 export type PatchOp = 'add' | 'remove' | 'replace' | 'move' | 'copy' | 'test'
 
 export type PatchOptions = {
-  /** How much `copy` may make in all, in bytes of JSON. */
+  /** The maximum size of all copies, in bytes of JSON. */
   readonly maxCopiedBytes?: number
-  /** How deep the result may nest (D7). */
+  /** The maximum depth of the result (D7). */
   readonly maxDepth?: number
-  /** Asked before each operation, for `from` too. To refuse, call `refuse`, which throws a PatchError naming the operation. */
+  /** Called before each operation, also for `from`. `refuse` throws a PatchError with the operation. */
   readonly guard?: (op: PatchOp, pointer: readonly string[], refuse: (problem: string) => never) => void
 }
 
-/** `malformed`: this is no patch at all. `failed`: operation `index` could not be applied. */
+/** `malformed`: not a valid patch. `failed`: operation `index` could not be applied. */
 export class PatchError extends Error {
   override readonly name = 'PatchError'
   readonly kind: 'malformed' | 'failed'
@@ -35,7 +35,7 @@ type Container = Draft | Json[]
 type Operation = { op: PatchOp; path: string[]; from: string[]; value: Json | undefined; pointer: string }
 type Run = {
   root: Json
-  /** Containers made here belong to nobody else and may be changed in place: each is copied at most once. */
+  /** Containers created by this patch, which it may change in place. So each container is copied at most once. */
   readonly own: Set<Container>
   bytesLeft: number
   workLeft: number
@@ -48,17 +48,17 @@ const OPS: readonly string[] = ['add', 'remove', 'replace', 'move', 'copy', 'tes
 const MEMBERS: readonly string[] = ['op', 'path', 'from', 'value']
 const NO_PARENT = 'the parent is neither a map nor a list'
 const MAX_COPIED = 3 * 1024 * 1024
-/** What a value counts for besides its text: many small copies cost more than their bytes of JSON. */
+/** The fixed cost of a value, because many small copies cost more than their bytes of JSON. */
 const NODE = 64
-/** Some tens of milliseconds: shifting long lists and counting wide maps would let a small patch ask for minutes. */
+/** Allows some tens of milliseconds. Without it, long lists and wide maps would let a small patch run for minutes. */
 const MAX_WORK = 4_000_000
 
-/** How many operations there are, so that too many can be refused unread (D7). */
+/** Counts the operations, so that the server can reject too many before it applies them (D7). */
 export function patchOperations(patch: Json): number {
   return Array.isArray(patch) ? patch.length : 0
 }
 
-/** Members RFC 6902 does not know, as strict field validation lists them: `[0].foo`. At most 100. */
+/** Members unknown to RFC 6902, formatted for strict field validation: `[0].foo`. At most 100. */
 export function unknownMembers(patch: Json): string[] {
   const unknown: string[] = []
   if (!Array.isArray(patch)) return unknown
@@ -70,7 +70,7 @@ export function unknownMembers(patch: Json): string[] {
   return unknown
 }
 
-/** A new document; neither argument changes, and untouched parts are shared with them. Throws PatchError. */
+/** Returns a new document that shares unchanged parts with the arguments. Throws PatchError. */
 export function applyJsonPatch(document: Json, patch: Json, options: PatchOptions = {}): Json {
   if (!Array.isArray(patch)) throw new PatchError('malformed', -1, '', 'a JSON Patch is an array of operations')
   const run: Run = {
@@ -102,7 +102,7 @@ const perform: { readonly [op in PatchOp]: (run: Run, operation: Operation) => v
   move: (run, { path, from }) => move(run, from, path),
   copy: (run, { path, from }) => add(run, path, clone(run, find(run, from), 0)),
   test: (run, { path, value }) => {
-    if (!isEqual(run, find(run, path), wanted(run, value))) fail(run, 'the value there is a different one')
+    if (!isEqual(run, find(run, path), wanted(run, value))) fail(run, 'the value is different')
   },
 }
 
@@ -116,7 +116,7 @@ function wanted(run: Run, value: Json | undefined): Json {
 
 function spend(run: Run, units: number): void {
   run.workLeft -= units
-  if (run.workLeft < 0) fail(run, 'the patch asks for too much work: replace the whole list or map instead')
+  if (run.workLeft < 0) fail(run, 'the patch is too expensive: replace the whole list or map instead')
 }
 
 function find(run: Run, steps: readonly string[]): Json {
@@ -126,7 +126,7 @@ function find(run: Run, steps: readonly string[]): Json {
 function child(run: Run, parent: Json, step: string): Json {
   if (Array.isArray(parent)) return (parent as readonly Json[])[position(run, parent.length - 1, step)] as Json
   if (!isObject(parent)) return fail(run, NO_PARENT)
-  return Object.hasOwn(parent, step) ? (parent[step] as Json) : fail(run, 'there is nothing at that pointer')
+  return Object.hasOwn(parent, step) ? (parent[step] as Json) : fail(run, 'the path does not exist')
 }
 
 function position(run: Run, last: number, step: string): number {
@@ -137,7 +137,7 @@ function position(run: Run, last: number, step: string): number {
   return index <= last ? index : fail(run, 'the index is beyond the end of the list')
 }
 
-/** This container if it is our own, else a copy that is. */
+/** Returns the container if the patch created it, else a copy. */
 function owned(run: Run, value: Json): Container {
   if (typeof value !== 'object' || value === null) return fail(run, NO_PARENT)
   if (run.own.has(value as Container)) return value as Container
@@ -149,7 +149,7 @@ function claim<T extends Container>(run: Run, container: T): T {
   return container
 }
 
-/** The container holding the last step, made our own together with everything above it. */
+/** The parent of the last step. Copies it and its ancestors if needed. */
 function ownedParent(run: Run, steps: readonly string[]): Container {
   let container = owned(run, run.root)
   run.root = container
@@ -209,10 +209,10 @@ function move(run: Run, from: readonly string[], to: readonly string[]): void {
   add(run, to, value)
 }
 
-/** Copies are deep, so that what is our own stays in one place; the byte budget bounds the work. */
+/** Copies are deep, so that every owned container has one parent. The byte budget limits the work. */
 function clone(run: Run, value: Json, depth: number): Json {
   run.bytesLeft -= typeof value === 'string' ? utf8Length(value) + NODE : NODE
-  if (run.bytesLeft < 0) fail(run, 'the copies grow too large')
+  if (run.bytesLeft < 0) fail(run, 'the copies are too large')
   if (typeof value !== 'object' || value === null) return value
   if (depth >= run.maxDepth) fail(run, `nested deeper than ${run.maxDepth}`)
   if (!isObject(value))
@@ -274,7 +274,7 @@ function utf8Length(text: string): number {
   let length = text.length
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at)
-    // The halves of a surrogate pair make four bytes together.
+    // A surrogate pair has four bytes in total.
     if (code > 0x7f) length += code > 0x7ff && (code < 0xd800 || code > 0xdfff) ? 2 : 1
   }
   return length

@@ -1,8 +1,8 @@
-// JSON Pointers (RFC 6901), and how many segments the pointers of a JSON Patch have. json-patch.ts and the server's limits use it.
+// Parses JSON Pointers (RFC 6901), and counts the segments of the pointers in a JSON Patch.
 
 import { isObject, type Json } from './object.ts'
 
-/** The steps of a JSON Pointer (RFC 6901); undefined if it is not one. */
+/** The segments of a JSON Pointer (RFC 6901); undefined if invalid. */
 export function parsePointer(text: string): string[] | undefined {
   if (text === '') return []
   if (!text.startsWith('/') || /~(?![01])/.test(text)) return undefined
@@ -14,7 +14,7 @@ export function formatPointer(steps: readonly string[]): string {
   return steps.map(step => `/${step.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
 }
 
-/** Whether all pointers together have more segments and escapes than `most`: these cost more than their bytes. */
+/** Whether all pointers together have more than `most` segments and escapes, which cost more than their bytes. */
 export function hasMoreSegments(patch: Json, most: number): boolean {
   let left = most
   for (const operation of Array.isArray(patch) ? (patch as readonly Json[]) : [])

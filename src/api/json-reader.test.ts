@@ -1,4 +1,4 @@
-// Reading JSON strictly: the same as JSON.parse but for what D4 refuses, with places instead of values in its errors.
+// The strict JSON reader accepts what JSON.parse accepts, except for D4, and its errors have positions instead of values.
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
@@ -17,7 +17,7 @@ function problemOf(text: string): string {
   return assert.fail(`expected an error: ${text.slice(0, 50)}`)
 }
 
-test('duplicate keys are reported by their path, once, and the last one wins', () => {
+test('reports each duplicate key once by its path, and the last one wins', () => {
   const text =
     '{"spec":{"displayName":"a","displayName":"b","users":[{"name":1,"name":2,"name":3}]},"kind":"a","kind":"b"}'
   const { value, duplicates } = readJson(text)
@@ -33,7 +33,7 @@ test('at most 100 duplicates are kept, however many and however long', () => {
   assert.ok(readJson(`{"${'x'.repeat(1_000_000)}":{${many}}}`).duplicates.join().length < 100_000)
 })
 
-test('__proto__ and its kin are ordinary keys of maps that inherit nothing', () => {
+test('__proto__ and similar names are ordinary keys of maps without a prototype', () => {
   const { value, duplicates } = readJson('{"__proto__":{"a":1},"constructor":1,"toString":2,"hasOwnProperty":3}')
   assert.equal(Object.getPrototypeOf(value), null)
   assert.deepEqual(Object.keys(value as object), ['__proto__', 'constructor', 'toString', 'hasOwnProperty'])
@@ -60,7 +60,7 @@ test('integers beyond 2^53 are refused, not rounded (D4)', () => {
   assert.ok(Object.is(readJson('-0').value, 0), 'minus zero would not survive being written')
 })
 
-test('an error tells line, column and what was expected, and never shows a value', () => {
+test('an error has line, column and expectation, and never a value', () => {
   const cases = {
     '': 'line 1, column 1: expected a JSON value, the text ends here',
     '{"a":1,}': "line 1, column 8: expected a key in double quotes, found '}'",
@@ -89,7 +89,7 @@ test('escapes, lone surrogates and NUL are read as written', () => {
   )
 })
 
-test('nesting may be 100 deep, and three megabytes of brackets fail at once', () => {
+test('accepts a depth of 100, and rejects three megabytes of brackets quickly', () => {
   assert.doesNotThrow(() => readJson('['.repeat(100) + ']'.repeat(100)))
   assert.match(problemOf('['.repeat(101) + ']'.repeat(101)), /column 101: nested deeper than 100/)
   assert.match(problemOf('{"a":'.repeat(101)), /nested deeper than 100/)
@@ -100,7 +100,7 @@ test('nesting may be 100 deep, and three megabytes of brackets fail at once', ()
   assert.ok((used.user + used.system) / 1000 < 600)
 })
 
-// Between 2^53 and 1e21 a number prints as an integer and is refused.
+// Numbers between 2^53 and 1e21 print as integers, so the reader rejects them.
 const isKept = (number: number): boolean => Math.abs(number) <= 2 ** 53 || Math.abs(number) >= 1e21
 const number = fc.double({ noNaN: true, noDefaultInfinity: true }).filter(isKept)
 const text = fc.string({
@@ -121,12 +121,12 @@ const { tree } = fc.letrec<{ tree: Json }>(tie => ({
   ),
 }))
 
-test('what JSON.stringify writes is read back', () => {
+test('reads the output of JSON.stringify', () => {
   fc.assert(
     fc.property(tree, fc.constantFrom('', ' ', '\t', '\r\n'), (value, space) => {
       const written = JSON.stringify(value, null, space).replaceAll('\n', space === '' ? '\n' : '\r\n')
       const { value: read, duplicates } = readJson(written)
-      // Keys stay in their order; JSON.parse itself does not always keep it next to __proto__.
+      // Keys keep their order. JSON.parse may change it next to __proto__.
       assert.equal(JSON.stringify(read), JSON.stringify(value))
       assert.deepEqual(plain(read), JSON.parse(written))
       assert.deepEqual(duplicates, [])
@@ -135,7 +135,7 @@ test('what JSON.stringify writes is read back', () => {
   )
 })
 
-/** Texts that are almost JSON: pieces of JSON cut, doubled and swapped. */
+/** Almost valid JSON: parts of JSON that are cut, repeated and swapped. */
 const piece = fc.constantFrom(
   '{',
   '}',
@@ -173,7 +173,7 @@ const mutated = fc
     return result
   })
 
-test('exactly what JSON.parse accepts is accepted, but for numbers that cannot be kept', () => {
+test('accepts what JSON.parse accepts, except for inexact numbers', () => {
   const soup = fc.array(piece, { maxLength: 8 }).map(pieces => pieces.join(''))
   let accepted = 0
   fc.assert(

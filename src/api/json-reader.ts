@@ -1,7 +1,7 @@
-// Reads JSON text strictly (RFC 8259), finding duplicate keys and refusing what cannot be kept exactly; `codec.ts` calls it.
+// Reads JSON strictly (RFC 8259): finds duplicate keys and rejects inexact numbers.
 import { type Draft, emptyMap, type Json, rememberKeys } from './object.ts'
 
-/** Text that is not what it claims to be. The message gives the place, never the text: it may hold a secret. */
+/** Invalid text. The message has the position and never the text, which may contain a secret. */
 export class DecodeError extends Error {
   override readonly name = 'DecodeError'
   readonly line: number
@@ -18,14 +18,14 @@ export class DecodeError extends Error {
 }
 
 export type Reading = { readonly value: Json; readonly duplicates: string[] }
-/** `maxValues`: how many values, at whatever depth, the text may hold. */
+/** `maxValues`: the maximum number of values at all depths. */
 export type ReadOptions = { readonly maxDepth?: number; readonly maxValues?: number }
 
-/** The text has more values than its reader takes. */
+/** The text has more than `maxValues` values. */
 export class TooManyValues extends DecodeError {}
 
 export const MAX_DEPTH = 100
-/** Upstream stops listing after 100 as well; without a bound a small body could ask for gigabytes of warnings. */
+/** Upstream stops after 100 too. Without a limit, a small body could cause gigabytes of warnings. */
 export const MAX_DUPLICATES = 100
 const MAX_DUPLICATE_TEXT = 16_384
 const long = 96
@@ -33,17 +33,18 @@ const plain = /[^"\\\u0000-\u001f]*/y
 const TWO_TO_53 = 9007199254740992
 
 /**
- * Why a number cannot be kept, or undefined if it can (D4). Everything accepted can be written by
- * `JSON.stringify`, which prints integers below 1e21 in full, and read again.
+ * Why a number cannot be stored exactly, or undefined if it can (D4). `JSON.stringify` prints integers below 1e21 in
+ * full, so every accepted number survives a round trip.
  */
 export function numberProblem(value: number, isInteger: boolean): string | undefined {
   if (!Number.isFinite(value)) return 'this number is too large'
   const size = Math.abs(value)
-  if (size > TWO_TO_53 && (isInteger || size < 1e21)) return 'integers beyond 2^53 cannot be kept exactly: use a string'
+  if (size > TWO_TO_53 && (isInteger || size < 1e21))
+    return 'integers beyond 2^53 cannot be stored exactly: use a string'
   return undefined
 }
 
-/** Throws DecodeError. Where a key is repeated the last one wins and `duplicates` has its path: `spec.users[0].name`. */
+/** Throws DecodeError. The last of several duplicate keys wins, and `duplicates` has its path: `spec.users[0].name`. */
 export function readJson(text: string, options: ReadOptions = {}): Reading {
   const { maxDepth = MAX_DEPTH, maxValues = Number.POSITIVE_INFINITY } = options
   let values = 0
@@ -60,11 +61,11 @@ export function readJson(text: string, options: ReadOptions = {}): Reading {
   function found(): string {
     if (at >= end) return 'the text ends here'
     const character = text.charAt(at)
-    // Only punctuation is shown: anything else may be part of a value.
+    // Show punctuation only, because anything else may be part of a value.
     return '{}[]:,"'.includes(character) ? `found '${character}'` : 'found something else'
   }
 
-  /** Moves to the next token and gives its first character; NaN at the end. */
+  /** Moves to the next token and returns its first character; NaN at the end. */
   function next(): number {
     let code = text.charCodeAt(at)
     while (code === 32 || code === 10 || code === 13 || code === 9) code = text.charCodeAt(++at)
@@ -150,14 +151,14 @@ export function readJson(text: string, options: ReadOptions = {}): Reading {
     fail('a control character in a string must be escaped', at)
   }
 
-  /** Of long strings a pattern finds the end several times as fast as the loop; of short ones it does not. */
+  /** A pattern finds the end of long strings several times faster than the loop, but not of short ones. */
   function skipPlain(): void {
     plain.lastIndex = at
     plain.test(text)
     at = plain.lastIndex
   }
 
-  /** Looks where the string ends and whether its escapes are right; what they come to is the engine's own work, which is faster. */
+  /** Finds the end of the string and validates its escapes. JSON.parse decodes them, which is faster. */
   function readEscapes(start: number): string {
     for (;;) {
       const code = text.charCodeAt(at)
@@ -194,7 +195,7 @@ export function readJson(text: string, options: ReadOptions = {}): Reading {
     if (leadingZero && length > 1) fail('a number may not begin with a zero', start)
     const isInteger = !readFraction()
     const value = Number(text.slice(start, at))
-    // 2^53 + 1 would be rounded to 2^53 and pass: the digits themselves tell.
+    // 2^53 + 1 would be rounded to 2^53 and pass, so compare the digits.
     const rounded = isInteger && length === 16 && text.slice(at - 16, at) > String(TWO_TO_53)
     const problem = numberProblem(rounded ? 2 * TWO_TO_53 : value, isInteger)
     if (problem !== undefined) fail(problem, start)
@@ -245,7 +246,7 @@ const isEscapable = (code: number) =>
   code === 114 ||
   code === 116
 
-/** An error that knows its line and column, both counted from 1. */
+/** An error with its line and column, both starting at 1. */
 export function decodeErrorAt(problem: string, text: string, where: number): DecodeError {
   let line = 1
   let lineStart = 0

@@ -1,4 +1,5 @@
-// What a kind is: one record of data and pure rules. src/kinds defines them. Rules that need more are in admission.ts.
+// Defines a kind: its schema, names and pure rules.
+// Rules with dependencies are in the admission of the kind.
 
 import type { Caller } from './caller.ts'
 import type { FieldError } from './errors.ts'
@@ -12,7 +13,7 @@ export type { Question, Right, Who } from './permissions.ts'
 export type Verb = 'create' | 'get' | 'list' | 'watch' | 'update' | 'patch' | 'delete' | 'deletecollection'
 const allVerbs: readonly Verb[] = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch']
 
-/** A column of `kubectl get`. The server adds Name and Age. A priority above 0 shows with -o wide only. */
+/** A column of `kubectl get`. The server adds Name and Age. priority > 0: shown with -o wide only. */
 export type Column = {
   readonly name: string
   readonly type: 'string' | 'integer' | 'boolean' | 'date'
@@ -23,28 +24,31 @@ export type Column = {
 
 /** Rules of a kind. All of them are pure. */
 type PureRules<O extends Resource> = {
-  /** Permissions that the object itself gives, such as those of its owner. */
+  /** Permissions that the object itself grants, such as those of its owner. */
   readonly rights?: (object: O, who: Who) => readonly Right[]
-  /** Terms (candidates.ts) of everybody to whom `rights` can give a permission. Filtered lists find objects by them. */
+  /** Terms (candidates.ts) of everyone who may get a permission from `rights`. Filtered lists find objects by them. */
   readonly readers?: (object: O) => readonly string[]
-  /** Sets defaults that follow from the object itself. */
+  /** Sets defaults that depend on the object only. */
   readonly prepare?: (next: O, old: O | undefined) => O
-  /** Sets defaults that follow from the caller, such as the owner. */
+  /** Sets defaults that depend on the caller, such as the owner. */
   readonly assign?: (next: O, old: O | undefined, caller: Caller) => O
-  /** What the object gives to whom. The gate rejects a write that grants what its caller does not hold (D60). */
+  /** The grants of the object. The gate rejects a write that grants permissions its caller does not have (D60). */
   readonly grants?: (object: O) => readonly Grant[]
-  /** Checks beyond the schema. Returns all errors, not the first. */
+  /** Validates beyond the schema. Returns all errors. */
   readonly validate?: (next: O, old: O | undefined) => readonly FieldError[]
-  /** Adds data that is stored separately, such as the last activity (D19), whenever the object is shown. */
+  /** Adds data that is stored separately, such as the last activity (D19), to every response. */
   readonly join?: (object: O, lastActivity: (id: string) => number | undefined) => O
 }
 
-/** A subresource of one object. `get` returns something about it, `create` may change it. Its handler is in the admission of the kind. */
+/**
+ * A subresource of one object. `get` reads about it, `create` may change it. The handler is in the admission of the
+ * kind.
+ */
 export type Subresource = {
   readonly verb: 'get' | 'create'
   /** Kind of the response, for discovery. */
   readonly kind: string
-  /** Whether a further segment of the path names a part of it, as in history/3. */
+  /** Whether a further path segment selects a part of it, as in history/3. */
   readonly hasParts?: boolean
   /** Schema of `spec` in the body of a create. The audit log shows no other field of it. */
   readonly spec?: Schema
@@ -61,7 +65,10 @@ type Names = {
   readonly namespaced: boolean
   readonly description: string
   readonly verbs: readonly Verb[]
-  /** Dotted paths. Responses never contain hidden fields, the store never contains write-only fields, and sealed fields are encrypted at rest. */
+  /**
+   * Dotted paths. Hidden fields are never returned. Write-only fields are removed before storing. Sealed fields are
+   * encrypted at rest.
+   */
   readonly hidden: readonly string[]
   readonly writeOnly: readonly string[]
   readonly sealed: readonly string[]
@@ -72,13 +79,16 @@ type Names = {
   readonly generateNamePrefix: string | undefined
   /** Only the owner and administrators of the kind (verb *) see and change an object. Others get a 404 (D15). */
   readonly ownerOnly: boolean
-  /** A partial list would mislead: callers who may not list all objects get a 403, not the objects they may get (D27). */
+  /**
+   * A partial list would be misleading: callers who may not list all objects get a 403, not the objects they may get
+   * (D27).
+   */
   readonly allOrNothing: boolean
   /** The gate checks every grant on every write, as Kubernetes does for roles and bindings (D60). */
   readonly checkedWhole: boolean
-  /** How names are checked: as DNS subdomains, or as any segment of a path, as the RBAC kinds allow. */
+  /** How to validate names: as DNS subdomains, or as path segments like the RBAC kinds. */
   readonly nameRule: 'subdomain' | 'segment'
-  /** The server records when somebody last read an object with its data (D35). */
+  /** The server records when somebody last read the data of an object (D35). */
   readonly keepsLastRead: boolean
   readonly stored: boolean
   readonly served: boolean
@@ -90,15 +100,15 @@ type Names = {
 export type Kind = Names &
   PureRules<Resource> & {
     readonly apiVersion: string
-    /** Identifies the kind, such as `teams.management.platform.sh`. */
+    /** `teams.management.platform.sh`: identifies the kind in the store and in messages. */
     readonly id: string
     readonly spec: Schema | undefined
     readonly status: Schema | undefined
-    /** All fields except metadata; spec and status included. */
+    /** All top-level fields except metadata, including spec and status. */
     readonly fields: { readonly [name: string]: Schema }
   }
 
-/** A kind with the type of its objects. `shape` is for the compiler only and never set. */
+/** A kind with the type of its objects. `shape` exists for the compiler only. */
 export type KindOf<O extends Resource<unknown, unknown>> = Kind & { readonly shape?: O }
 
 /** The type of the objects of a kind. */
@@ -135,7 +145,7 @@ export type Definition<S extends TSchema, T extends TSchema> = Omit<Names, Optio
     readonly fields?: { readonly [name: string]: TSchema }
   }
 
-/** Defines a kind. The defaults are what most kinds want. */
+/** Creates a kind. Fields that are not set get the default of most kinds. */
 export function defineKind<S extends TSchema, T extends TSchema>(
   definition: Definition<S, T>,
 ): KindOf<Resource<Static<S>, Static<T>>> {

@@ -1,4 +1,4 @@
-// JSON Merge Patch against the RFC's own examples and its pseudo-code.
+// JSON Merge Patch agrees with the examples and the pseudo-code of RFC 7396.
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
@@ -30,7 +30,7 @@ test('every example of RFC 7396, appendix A', () => {
   }
 })
 
-test('__proto__ is an ordinary key and nothing is found by inheritance', () => {
+test('__proto__ is an ordinary key, and inherited members are ignored', () => {
   const result = applyMergePatch({}, JSON.parse('{"__proto__":{"polluted":true},"constructor":{"a":1}}'))
   assert.equal(JSON.stringify(result), '{"__proto__":{"polluted":true},"constructor":{"a":1}}')
   assert.equal(({} as { polluted?: boolean }).polluted, undefined)
@@ -40,7 +40,7 @@ test('__proto__ is an ordinary key and nothing is found by inheritance', () => {
   )
 })
 
-/** RFC 7396 §2, word for word, on a deep copy. */
+/** RFC 7396 §2, literally, on a deep copy. */
 function naive(target: unknown, patch: unknown): unknown {
   if (typeof patch !== 'object' || patch === null || Array.isArray(patch)) return patch
   const isMap = typeof target === 'object' && target !== null && !Array.isArray(target)
@@ -70,7 +70,7 @@ test('merging agrees with the RFC and changes neither document nor patch', () =>
       const result = applyMergePatch(document, patch)
       assert.deepEqual(plain(result), plain(naive(document, patch) as Json))
       assert.deepEqual([JSON.stringify(document), JSON.stringify(patch)], before)
-      assert.deepEqual(plain(applyMergePatch(result, patch)), plain(result), 'applying it twice is applying it once')
+      assert.deepEqual(plain(applyMergePatch(result, patch)), plain(result), 'applying it twice has the same result')
     }),
     { numRuns: 3000 },
   )

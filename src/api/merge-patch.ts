@@ -1,9 +1,9 @@
-// JSON Merge Patch (RFC 7396): `registry/patch.ts` applies these to objects it must not change.
+// Applies JSON Merge Patch (RFC 7396) without changing the document.
 import { type Draft, emptyMap, isObject, type Json } from './object.ts'
 
-/** A new document; neither argument changes, and untouched parts are shared with them. `null` removes a member. */
+/** Returns a new document that shares unchanged parts with the arguments. `null` removes a member. */
 export function applyMergePatch(document: Json, patch: Json): Json {
-  // The recursion is bounded by the patch's depth, which its reader has limited (D7).
+  // The reader has limited the depth of the patch, and so of this recursion (D7).
   if (!isObject(patch)) return patch
   const result: Draft = emptyMap()
   if (isObject(document)) for (const key of Object.keys(document)) result[key] = document[key] as Json

@@ -1,4 +1,4 @@
-// The schema of metadata, the same for every kind (SPEC §2.2), and the whole schema of an object made from it.
+// Defines the schema of metadata (SPEC §2.2), and the full schema of an object.
 
 import type { Kind } from './kind.ts'
 import { flag, integer, list, mapList, mapOf, type Schema, setOf, struct, text, time } from './schema.ts'
@@ -18,11 +18,11 @@ const ownerReference = struct(
   ['apiVersion', 'kind', 'name', 'uid'],
 )
 
-const managedFieldsEntry = struct('Which fields a workflow manages.', {
-  manager: text('Identifier of the workflow.'),
+const managedFieldsEntry = struct('Fields that a manager owns.', {
+  manager: text('Identifier of the manager.'),
   operation: text('Apply or Update.'),
   apiVersion: text('Version of the resource that the field set applies to.'),
-  time: time('When a managed field was last added, changed or removed by this manager.'),
+  time: time('Last time this manager added, changed or removed a field.'),
   fieldsType: text('FieldsV1.'),
   fieldsV1: mapOf({ type: 'object', 'x-kubernetes-preserve-unknown-fields': true } as never, 'The field set.', {
     'x-kubernetes-preserve-unknown-fields': true,
@@ -36,30 +36,31 @@ export const metadataSchema = struct('Standard metadata of an object.', {
   deletionGracePeriodSeconds: integer(
     'Seconds granted before removal; set together with deletionTimestamp. Read-only; may only be shortened.',
   ),
-  deletionTimestamp: time('When the object is to be removed, once finalizers is empty. Set by the server; read-only.'),
+  deletionTimestamp: time(
+    'Time after which the object is removed, once finalizers is empty. Set by the server; read-only.',
+  ),
   finalizers: setOf(
     text(''),
-    'Must be empty before the object is removed. Entries can only be removed once deletion was requested.',
+    'Must be empty before the object is removed. After a delete request, entries can only be removed.',
   ),
-  generateName: text('Prefix for a unique name made by the server when name is absent.'),
+  generateName: text('Prefix for a unique name that the server generates if name is absent.'),
   generation: integer('Sequence number of the desired state. Read-only.'),
   labels: mapOf(text(''), 'Values that organise and select objects.'),
-  managedFields: list(managedFieldsEntry, 'Which workflow manages which fields; housekeeping of the server.'),
+  managedFields: list(managedFieldsEntry, 'Field ownership of each manager. Maintained by the server.'),
   name: text('Unique within a namespace; cannot be updated.'),
   namespace: text('Space within which names are unique; a DNS label. Empty means default; cannot be updated.'),
   ownerReferences: mapList(
     { ...ownerReference, 'x-kubernetes-map-type': 'atomic' },
     ['uid'],
-    'Objects this object depends on; when all are gone, it is collected.',
+    'Objects that this object depends on. When all are deleted, the server deletes this object.',
   ),
   resourceVersion: text('Opaque version for optimistic concurrency and watch. Pass it back unmodified.'),
   selfLink: text('No longer populated.', { deprecated: true }),
-  uid: text('Unique in time and space; made by the server. Read-only.'),
+  uid: text('Unique in time and space. Set by the server; read-only.'),
 }) as Schema
 
 const wholes = new WeakMap<Kind, Schema>()
 
-/** The schema of a whole object of a kind. */
 export function wholeSchema(kind: Kind): Schema {
   const known = wholes.get(kind)
   if (known) return known
@@ -68,7 +69,7 @@ export function wholeSchema(kind: Kind): Schema {
     description: kind.description,
     properties: {
       apiVersion: text('Versioned schema of this representation, <group>/<version>.') as Schema,
-      kind: text('The kind of this object; may be left out where the address tells it.') as Schema,
+      kind: text('The kind of this object. Optional if the URL determines it.') as Schema,
       metadata: metadataSchema,
       ...kind.fields,
     },

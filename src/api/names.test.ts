@@ -1,4 +1,4 @@
-// The rules for names, in upstream's words (kubernetes-wire §1.9, §1.10).
+// Names are valid or invalid as in Kubernetes, with its messages (kubernetes-wire §1.9, §1.10).
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
@@ -22,12 +22,12 @@ test('a name is a DNS subdomain of at most 253 bytes', () => {
   assert.deepEqual(dnsSubdomain('ä'.repeat(127)), ['must be no more than 253 bytes', SUBDOMAIN_PROBLEM])
 })
 
-test('a generateName may end in a dash, for characters follow', () => {
+test('a generateName may end in a dash', () => {
   for (const prefix of ['a', 'a-', 'a--', 'team.x-']) assert.deepEqual(dnsSubdomainPrefix(prefix), [], prefix)
   for (const prefix of ['', '-', '-a-', 'a.-', 'A-']) assert.deepEqual(dnsSubdomainPrefix(prefix), [SUBDOMAIN_PROBLEM])
 })
 
-test('a namespace is a DNS label, and dots are named as the mistake', () => {
+test('a namespace is a DNS label, and the message mentions dots', () => {
   assert.deepEqual(dnsLabel('a-1'), [])
   assert.deepEqual(dnsLabel('a.b'), ['must not contain dots'])
   assert.deepEqual(dnsLabel('A'), [LABEL_PROBLEM])
@@ -53,7 +53,7 @@ test('a label value may be empty and has at most 63 bytes', () => {
   assert.deepEqual(labelValue('x'.repeat(64)), ['must be no more than 63 bytes'])
 })
 
-test('names are judged as the patterns quoted in the messages judge them', () => {
+test('validation agrees with the patterns in the messages', () => {
   const label = '[a-z0-9]([-a-z0-9]*[a-z0-9])?'
   const subdomain = new RegExp(`^${label}(\\.${label})*$`)
   const qualified = /^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$/
@@ -69,11 +69,11 @@ test('names are judged as the patterns quoted in the messages judge them', () =>
   )
 })
 
-test('three megabytes are judged at once', () => {
+test('validates three megabytes quickly', () => {
   const start = process.cpuUsage()
   for (const piece of ['a', 'a.', 'a-', '-'])
-    for (const judge of [dnsSubdomain, dnsLabel, qualifiedName, labelValue]) {
-      assert.notEqual(judge(piece.repeat(3 * 1024 * 1024)).length, 0)
+    for (const validate of [dnsSubdomain, dnsLabel, qualifiedName, labelValue]) {
+      assert.notEqual(validate(piece.repeat(3 * 1024 * 1024)).length, 0)
     }
   const used = process.cpuUsage(start)
   assert.ok(used.user + used.system < 2_000_000)

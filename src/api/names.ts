@@ -1,11 +1,11 @@
-// What may be a name, a label or a finalizer, in upstream's words; validation and selectors call these.
+// Validates names, labels and finalizers, with the messages of Kubernetes.
 
 const LABEL = '[a-z0-9]([-a-z0-9]*[a-z0-9])?'
 const SUBDOMAIN = `${LABEL}(\\.${LABEL})*`
 const QUALIFIED = '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]'
 
-// The patterns above are only quoted in messages. Looking for one offending place instead of
-// matching the whole needs no backtracking, whatever the length.
+// The patterns above are for messages only. Searching for an invalid character needs no backtracking, whatever the
+// length.
 const NOT_LABEL = /[^-a-z0-9]|^-|-$|^$/
 const NOT_SUBDOMAIN = /[^-.a-z0-9]|^[-.]|[-.]$|\.[-.]|-\.|^$/
 const NOT_QUALIFIED = /[^-A-Za-z0-9_.]|^[-_.]|[-_.]$/
@@ -31,15 +31,15 @@ const VALUE_PROBLEM = explain(
   ['MyValue', 'my_value', '12345'],
 )
 
-/** Only the server gives users and groups such names (D14, D61). */
+/** Names of users and groups that only the server may set (D14, D61). */
 export const isReservedName = (name: string): boolean => /^(system|platform):/.test(name)
 
-/** Object names. Each of these functions answers with what is wrong; nothing means fine. */
+/** Validates an object name. Each function returns its errors, or an empty list. */
 export function dnsSubdomain(value: string): string[] {
   return subdomainProblems(value, value)
 }
 
-/** `generateName`: five characters will follow, so it may end in a dash. */
+/** `generateName`: may end in a dash, because the server appends five characters. */
 export function dnsSubdomainPrefix(value: string): string[] {
   return subdomainProblems(value, value.endsWith('-') ? `${value}a` : value)
 }
@@ -50,14 +50,14 @@ function subdomainProblems(value: string, completed: string): string[] {
   return problems
 }
 
-/** Namespace names. */
+/** Validates a namespace name. */
 export function dnsLabel(value: string): string[] {
   const problems = lengthProblems(value, 63)
   if (NOT_LABEL.test(value)) problems.push(NOT_SUBDOMAIN.test(value) ? LABEL_PROBLEM : 'must not contain dots')
   return problems
 }
 
-/** Label and annotation keys, finalizers: `name` or `example.com/name`. */
+/** Validates label keys, annotation keys and finalizers: `name` or `example.com/name`. */
 export function qualifiedName(value: string): string[] {
   const parts = value.split('/', 3)
   if (parts.length > 2) {
@@ -84,9 +84,9 @@ export function labelValue(value: string): string[] {
   return problems
 }
 
-/** In bytes of UTF-8, as upstream counts. */
+/** In bytes of UTF-8, like upstream. */
 function lengthProblems(value: string, limit: number): string[] {
-  // A UTF-16 unit is at most three bytes, so most names need no counting.
+  // A UTF-16 unit has at most three bytes, so most names need no encoding.
   const isFine = value.length * 3 <= limit || (value.length <= limit && new TextEncoder().encode(value).length <= limit)
   return isFine ? [] : [`must be no more than ${limit} bytes`]
 }
@@ -96,7 +96,7 @@ function explain(rule: string, pattern: string, examples: readonly string[]): st
   return `${rule} (e.g. ${shown}regex used for validation is '${pattern}')`
 }
 
-/** Names of the RBAC kinds: anything that can stand between two slashes. */
+/** Validates names of the RBAC kinds: any single path segment. */
 export function pathSegment(value: string): string[] {
   if (value === '.' || value === '..') return [`may not be '${value}'`]
   return ['/', '%'].filter(one => value.includes(one)).map(one => `may not contain '${one}'`)
@@ -104,5 +104,8 @@ export function pathSegment(value: string): string[] {
 
 const PLACE = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/
 
-/** Whether a cluster, project, space or virtual cluster can be called so: in scopes, in a gateway's file and in its paths. */
+/**
+ * Whether it is a valid name of a cluster, project, space or virtual cluster in scopes, gateway configurations and
+ * URLs.
+ */
 export const isPlaceName = (value: string): boolean => PLACE.test(value)

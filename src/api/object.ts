@@ -1,8 +1,8 @@
-// The envelope every object shares (SPEC §2.1, §2.2), and plain JSON values. Everybody speaks these words.
+// Defines the object envelope (SPEC §2.1, §2.2), and plain JSON values.
 
 export type Json = null | boolean | number | string | readonly Json[] | JsonObject
 export type JsonObject = { readonly [key: string]: Json }
-/** The same, while it is being built. Maps with foreign keys are made with `emptyMap()`. */
+/** The same, while it is being built. Create maps with arbitrary keys with `emptyMap()`. */
 export type Draft = { [key: string]: Json }
 
 export type OwnerReference = {
@@ -50,24 +50,27 @@ export type Resource<Spec = JsonObject, Status = JsonObject> = {
   readonly status?: Status
 }
 
-/** Where an object is. `namespace` is empty for kinds that are not namespaced. */
+/** The namespace and name of an object. `namespace` is empty for cluster-scoped kinds. */
 export type Ref = { readonly namespace: string; readonly name: string }
 
 const listed = new WeakMap<object, readonly string[]>()
 const many = 1000
 
-/** Of a map with hundreds of thousands of members, listing them is most of the work: it is done once. For values that no longer change. */
+/**
+ * Caches the keys of a map, because listing them is most of the work for very large maps. For values that no longer
+ * change.
+ */
 export function keysOf(map: object): readonly string[] {
   return listed.get(map) ?? rememberKeys(map, Object.keys(map))
 }
 
-/** For whoever has them at hand. */
+/** For callers that already have the keys. */
 export function rememberKeys(map: object, keys: readonly string[]): readonly string[] {
   if (keys.length > many) listed.set(map, keys)
   return keys
 }
 
-/** A map that inherits nothing, so that `__proto__` and its kin are ordinary keys (D4). */
+/** A map without a prototype, so that `__proto__` and similar names are ordinary keys (D4). */
 export function emptyMap<T = Json>(): { [key: string]: T } {
   return Object.create(null)
 }
@@ -79,7 +82,7 @@ export function isObject(value: unknown): value is JsonObject {
 let lastSecond = Number.NaN
 let lastText = ''
 
-/** RFC 3339 in whole seconds, as Kubernetes writes times. The newest is kept: every write asks for it several times. */
+/** RFC 3339 in whole seconds, like Kubernetes. Caches the newest, because every write needs it several times. */
 export function timestamp(milliseconds: number): string {
   const second = Math.floor(milliseconds / 1000)
   if (second !== lastSecond) {

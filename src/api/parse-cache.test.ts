@@ -1,4 +1,4 @@
-// What was parsed is not parsed again, as long as there is room for it.
+// Caches parsed objects up to a size.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -7,7 +7,7 @@ import { parseStored } from './parse-cache.ts'
 const stored = (name: string, size = 0) =>
   new TextEncoder().encode(`{"metadata":{"name":"${name}","annotations":{"x":"${'x'.repeat(size)}"}}}`)
 
-test('the same bytes are parsed once, others that say the same are parsed for themselves', () => {
+test('parses the same buffer once, and an equal buffer again', () => {
   const bytes = stored('a')
   const object = parseStored(bytes)
   assert.equal(object.metadata.name, 'a')
@@ -15,7 +15,7 @@ test('the same bytes are parsed once, others that say the same are parsed for th
   assert.notEqual(parseStored(stored('a')), object)
 })
 
-test('the oldest go when there is no room, and what is very large is not kept at all', () => {
+test('evicts the oldest objects, and does not cache very large ones', () => {
   const old = stored('old')
   const before = parseStored(old)
   const many = Array.from({ length: 5000 }, (_, index) => stored(`n${index}`, 1000))

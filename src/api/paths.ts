@@ -1,6 +1,6 @@
-// URL ↔ what is asked: verb-less address of a request, understood alike under /api/v1 and /apis/<group>/<version>.
+// Converts between URL paths and the addresses of objects, below /api/v1 and /apis/<group>/<version>.
 
-/** The address of something with a kind, or just a path. Names are decoded; nothing is looked up here. */
+/** The address of a resource, or a plain path. Names are decoded but not looked up. */
 export type Address =
   | {
       readonly type: 'resource'
@@ -10,17 +10,17 @@ export type Address =
       readonly namespace: string
       readonly name: string
       readonly subresource: string
-      /** Anything behind the subresource, e.g. a version of a history. */
+      /** Segments after the subresource, such as a version of a history. */
       readonly rest: readonly string[]
       /** The deprecated `/watch/` prefix. */
       readonly watch: boolean
     }
   | { readonly type: 'path'; readonly path: string }
 
-/** What comes before the Kubernetes-shaped paths (D1). */
+/** The prefix of the Kubernetes API paths (D1). */
 export const prefix = '/kubernetes/management'
 
-/** The path below the prefix; undefined when it is not below it. Whole segments are compared, never parts. */
+/** The path below the prefix, or undefined. Compares whole segments. */
 export function belowPrefix(path: string): string | undefined {
   if (!path.startsWith(prefix)) return undefined
   const rest = path.slice(prefix.length)
@@ -28,7 +28,7 @@ export function belowPrefix(path: string): string | undefined {
   return rest.startsWith('/') ? rest : undefined
 }
 
-/** Reads a path below the prefix. undefined: not decodable, an empty segment in the middle, or an encoded slash. */
+/** Parses a path below the prefix. undefined: invalid encoding, an empty segment in the middle, or an encoded slash. */
 export function parsePath(path: string): Address | undefined {
   const segments = split(path)
   if (!segments) return undefined
@@ -44,12 +44,12 @@ const plain = (path: string): Address => ({ type: 'path', path: path.length > 1 
 function split(path: string): string[] | undefined {
   const parts = path.split('/')
   if (parts.shift() !== '') return undefined
-  if (parts.at(-1) === '') parts.pop() // a trailing slash on a collection works
+  if (parts.at(-1) === '') parts.pop() // a trailing slash on a collection is valid
   if (!path.includes('%')) return parts.includes('') ? undefined : parts
   const decoded: string[] = []
   for (const part of parts) {
     const text = decode(part)
-    // An encoded slash splits the path on real servers, which never finds anything: refuse it as unknown.
+    // Kubernetes splits the path at an encoded slash and finds nothing, so it is an unknown path.
     if (!text || text.includes('/')) return undefined
     decoded.push(text)
   }
@@ -74,7 +74,7 @@ function resource(group: string, version: string, segments: readonly string[]): 
   return { type: 'resource', group, version, resource: plural, namespace, name, subresource, rest: more, watch }
 }
 
-/** The path of a collection or of an object, below the prefix. */
+/** The path of a collection or an object, below the prefix. */
 export function pathOf(
   kind: { readonly group: string; readonly version: string; readonly plural: string },
   at: { readonly namespace?: string; readonly name?: string; readonly subresource?: string },

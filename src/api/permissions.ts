@@ -1,6 +1,6 @@
-// Types for permissions: questions to the authorizer, and its answers.
+// Defines the types of authorization: requests, decisions and rules.
 
-/** What a permission question is about. */
+/** The resource of an authorization request. */
 export type Target = {
   readonly group: string
   readonly resource: string
@@ -13,10 +13,10 @@ export type Question =
   | { readonly verb: string; readonly target: Target }
   | { readonly verb: string; readonly path: string }
 
-/** `reason` is for people. `byScope`: the scope of the access key excludes it, even if its owner may do it. */
-export type Judgement = { readonly allowed: boolean; readonly reason: string; readonly byScope?: true }
+/** `reason` is for people. `byScope`: the scope of the access key excludes the request, whatever its owner may do. */
+export type Decision = { readonly allowed: boolean; readonly reason: string; readonly byScope?: true }
 
-/** Permissions on one object. */
+/** Access to one object. */
 export type Shared = {
   readonly verbs: readonly string[]
   readonly subresources: readonly string[]
@@ -24,10 +24,10 @@ export type Shared = {
 }
 
 /**
- * `steps` lead from the key to the rule that allowed or denied. `nearMisses` are rules that allow something similar.
- * `unknown` names parts of the question that this server does not have.
+ * `steps` lead from the key to the rule, or to the denial. `nearMisses` are rules that allow something similar.
+ * `unknown` lists parts of the request that this server does not know.
  */
-export type Explained = Judgement & {
+export type Explained = Decision & {
   readonly steps: readonly string[]
   readonly nearMisses: readonly string[]
   readonly unknown: readonly string[]
@@ -47,16 +47,16 @@ export type RuleLike = {
   readonly nonResourceURLs?: readonly string[] | undefined
 }
 
-/** The rules of a role that is bound in a namespace; '': everywhere. */
+/** The rules of a role that is bound in a namespace; '' means everywhere. */
 export type BoundRules = {
   readonly rules: readonly RuleLike[]
   readonly namespace: string
   readonly role: { readonly kind: string; readonly namespace: string; readonly name: string }
 }
 
-/** What a caller may do in a namespace, as rules. */
+/** The permissions of a caller in a namespace, as rules. */
 export type Rules = {
-  /** Why the rules may be incomplete. */
+  /** Why the caller may have fewer permissions than the rules. */
   readonly confinedBy?: string
   readonly resourceRules: readonly {
     readonly verbs: readonly string[]
@@ -69,17 +69,17 @@ export type Rules = {
   }[]
 }
 
-/** Permissions that an object itself gives somebody, with the reason. */
+/** Permissions that an object itself grants, with the reason. */
 export type Right = {
   readonly verbs: readonly string[]
   readonly subresources: readonly string[]
   readonly because: string
 }
-/** `teams`: uids, by name, of the teams they are in, or of the team whose key they use. */
+/** `teams`: uids of the user's teams, or of the team of the key, by name. */
 export type Who = {
   readonly username: string
   readonly teams: ReadonlyMap<string, string | undefined>
   readonly may: (question: Question) => boolean
-  /** The uid of a team that exists. */
+  /** The uid of an existing team. */
   readonly teamUid: (name: string) => string | undefined
 }

@@ -1,4 +1,4 @@
-// The seam between the registry and the gate for permissions (D60): the registry calls it for every write, src/admission implements it.
+// Defines the permission gate: the registry calls it for every write, and src/admission implements it (D60).
 
 import type { RequestContext } from './admission.ts'
 import type { Caller } from './caller.ts'
@@ -14,7 +14,10 @@ export type GatedWrite = {
 }
 
 export interface Gate {
-  /** Throws if the write grants permissions that its caller does not hold. Returns the object with its references pinned (D61). */
+  /**
+   * Throws if the write grants permissions that its caller does not have. Returns the object with pinned references
+   * (D61).
+   */
   admit(write: GatedWrite): Promise<Resource>
   /** Throws if the caller may not delete the object. */
   checkDelete(kind: Kind, old: Resource, caller: Caller): void

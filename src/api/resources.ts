@@ -1,5 +1,6 @@
-// The keystone: every verb on every kind, already bound to a caller. The registry implements it in process, the
-// client over HTTP; controllers, informer, command line and tests are written against it and never learn which they hold.
+// Defines Resources, the client interface of every verb on every kind.
+// The registry implements it in process and src/client over HTTP, so controllers, informers, commands and tests work
+// with both.
 
 import type { Candidates } from './candidates.ts'
 import { canonical } from './encode.ts'
@@ -8,12 +9,12 @@ import type { Kind } from './kind.ts'
 import type { Json, Metadata, Ref, Resource } from './object.ts'
 import { parseOnce, parseStored } from './parse-cache.ts'
 
-/** An object, its JSON and its place; what is not there yet is made when first asked for. None is ever written to. */
+/** An object with its JSON and reference. Missing parts are computed on first use. Immutable. */
 export type Document = {
   readonly json: Uint8Array
   readonly object: Resource
   readonly ref: Ref
-  /** Answers that are no objects, such as reviews, have none. */
+  /** Absent for responses that are not stored objects, such as reviews. */
   readonly uid: string | undefined
 }
 
@@ -22,9 +23,9 @@ export type WriteOptions = {
   readonly fieldManager?: string
   /** Default Warn. */
   readonly fieldValidation?: 'Ignore' | 'Warn' | 'Strict'
-  /** Duplicate keys that decoding found, as texts; treated as unknown fields are. */
+  /** Duplicate keys found while decoding. Handled like unknown fields. */
   readonly duplicates?: readonly string[]
-  /** Told of everything a person should know though the write goes through. */
+  /** Receives warnings for the client. The write succeeds. */
   readonly warn?: (text: string) => void
   readonly subresource?: string
 }
@@ -40,15 +41,15 @@ export type DeleteOptions = {
   readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string }
 }
 
-/** Gone at once, or still there with a deletionTimestamp (D10). */
+/** Deleted at once, or still stored with a deletionTimestamp (D10). */
 export type Deleted = { readonly status: Status } | { readonly document: Document }
 
-/** Keeps the objects a caller may see where not all may be seen (`only(filter)`, D27). */
+/** Selects the objects that a caller may see (`only(filter)`, D27). */
 export type Filter = (object: Resource) => boolean
 
 /**
- * Throws unless a request may change this stored object; undefined: it is gone. For requests whose right comes from the
- * object itself.
+ * Throws unless the request may change this stored object; undefined: it does not exist. For requests whose permission
+ * comes from the object itself.
  */
 export type TargetCheck = (stored: Resource | undefined) => void
 
@@ -58,9 +59,9 @@ export type Selection = {
   readonly labelSelector?: string
   readonly fieldSelector?: string
   readonly only?: Filter
-  /** The objects that `only` can keep now, found by an index; undefined: any. */
+  /** The objects that `only` may keep now, from an index; undefined: all. */
   readonly among?: () => Candidates | undefined
-  /** Calls back whenever `only` may answer differently; answers how to stop that. For watches. */
+  /** Calls back when the result of `only` may change, and returns a function to stop that. For watches. */
   readonly refilter?: (again: () => void) => () => void
 }
 
@@ -85,7 +86,7 @@ export type WatchOptions = Selection & {
   readonly sendInitialEvents?: boolean
 }
 
-/** `line` is the event as watch clients read it, made once however many watch. */
+/** `line`: the encoded event, shared by all watches. */
 export type WatchEvent = {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK' | 'ERROR'
   readonly document: Document
@@ -94,13 +95,13 @@ export type WatchEvent = {
 
 export interface Watch {
   /**
-   * The next events, in order, at least one; undefined once the watch has ended. A watch that cannot go on says so
-   * with one ERROR event, whose object is a Status, and ends.
+   * The next events in order, at least one; undefined after the end of the watch. A watch that cannot continue ends
+   * with an ERROR event whose object is a Status.
    */
   next(): Promise<readonly WatchEvent[] | undefined>
-  /** A bookmark with the revision up to which everything was handed out. */
+  /** A bookmark with the revision of the last returned event. */
   bookmark(): WatchEvent
-  /** Ends the watch; a pending `next` answers undefined. */
+  /** Ends the watch. A pending `next` resolves to undefined. */
   stop(): void
 }
 
@@ -112,26 +113,29 @@ export interface Resources {
     ref: Ref,
     options?: { readonly resourceVersion?: string; readonly subresource?: string },
   ): Promise<Document>
-  /** Items and resourceVersion are of one moment; pages of one list show one moment (`continue`). */
+  /** Items and resourceVersion belong to one revision. All pages of one list show that revision (`continue`). */
   list(kind: Kind, options?: ListOptions): Promise<List>
   watch(kind: Kind, options?: WatchOptions): Promise<Watch>
-  /** Replaces; the object carries the resourceVersion it was read at. No change: same resourceVersion, no event. */
+  /**
+   * Replaces the object. It must have the resourceVersion that the client read. Without a change, no new
+   * resourceVersion and no event.
+   */
   update(kind: Kind, ref: Ref, object: Json, options?: WriteOptions): Promise<Document>
-  /** An apply may create; `created` tells. */
+  /** An apply may create the object; then `created` is set. */
   patch(
     kind: Kind,
     ref: Ref,
     patch: PatchBody,
     options?: WriteOptions,
   ): Promise<Document & { readonly created?: boolean }>
-  /** POST to a subresource of an object, such as a key's rotation. */
+  /** POST to a subresource of an object, such as the rotation of a key. */
   act(kind: Kind, ref: Ref, subresource: string, body: Json | undefined, options?: WriteOptions): Promise<Document>
   delete(kind: Kind, ref: Ref, options?: DeleteOptions): Promise<Deleted>
-  /** Not atomic; answers the objects as they were. */
+  /** Not atomic. Returns the deleted objects. */
   deleteCollection(kind: Kind, selection: ListOptions, options?: DeleteOptions): Promise<List>
 }
 
-/** A review may come without metadata. */
+/** A review may lack metadata. */
 export const refOf = ({ metadata }: { readonly metadata?: Metadata }): Ref => ({
   namespace: metadata?.namespace ?? '',
   name: metadata?.name ?? '',
@@ -139,8 +143,8 @@ export const refOf = ({ metadata }: { readonly metadata?: Metadata }): Ref => ({
 
 const encoder = new TextEncoder()
 
-// Documents and events are made for every answer. They are classes, against the house's habit, because an object
-// literal with a getter costs a call into the engine each time, and a page has 500 of them.
+// Documents and events are classes, unlike most of this code, because the server creates them for every response. An
+// object literal with a getter is slower, and a page has 500 of them.
 
 class Made implements Document {
   readonly object: Resource
@@ -200,13 +204,13 @@ class Event implements WatchEvent {
   }
 }
 
-/** Written with sorted keys, as objects are stored, so that an object has the same bytes by whichever door it leaves. */
+/** Encodes with sorted keys like stored objects, so that every response has the same bytes. */
 export const documentOf = (object: Resource, write: (object: Json) => string = canonical): Document =>
   new Made(object, write)
-/** `ref`, `uid`: its place and identity, where they are known without parsing it. */
+/** `ref`, `uid`: pass them if known, which saves parsing. */
 export const documentFrom = (json: Uint8Array, ref?: Ref, uid?: string): Document =>
   new Stored(json, ref, uid, parseOnce)
-/** Of bytes that lie in a store and are read by many. */
+/** For stored bytes, which have many readers. */
 export const storedDocument = (json: Uint8Array, ref: Ref): Document => new Stored(json, ref, undefined, parseStored)
 export const watchEvent = (type: WatchEvent['type'], document: Document): WatchEvent => new Event(type, document)
 

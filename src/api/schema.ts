@@ -1,10 +1,11 @@
-// The words a kind's schema is written in. One schema gives types, validation, defaults, pruning, OpenAPI and explain.
+// Defines the schema builders of kinds.
+// One schema gives types, validation, defaults, pruning, OpenAPI and explain.
 
 import type { Static, TArray, TBoolean, TInteger, TProperties, TSchema, TString, TUnsafe } from 'typebox'
 
 export type { Static, TSchema }
 
-/** What a schema looks like to those who walk it: JSON Schema with Kubernetes' extensions. */
+/** The properties of a schema: JSON Schema with the extensions of Kubernetes. */
 export type Schema = {
   readonly type?: string
   readonly description?: string
@@ -18,14 +19,14 @@ export type Schema = {
   readonly required?: readonly string[]
   readonly additionalProperties?: Schema | boolean
   readonly items?: Schema
-  /** Most items of a list, and most members of a map (D72). */
+  /** The maximum number of items or members (D72). */
   readonly maxItems?: number
   readonly maxProperties?: number
   readonly 'x-kubernetes-list-type'?: 'atomic' | 'set' | 'map'
   readonly 'x-kubernetes-list-map-keys'?: readonly string[]
   readonly 'x-kubernetes-map-type'?: 'granular' | 'atomic'
   readonly 'x-kubernetes-preserve-unknown-fields'?: boolean
-  /** Kept for the server itself: absent from OpenAPI, unknown to clients. */
+  /** Only for the server: absent from OpenAPI and unknown to clients. */
   readonly 'x-internal'?: boolean
   /** An unknown field is an error in every write, because a dropped one would lift a restriction (D25). */
   readonly 'x-closed'?: boolean
@@ -33,7 +34,7 @@ export type Schema = {
 
 type Extra = Omit<Schema, 'type' | 'description' | 'properties' | 'items' | 'required'>
 
-/** A schema is plain data. The library is here for its types alone: to load it takes longer than a whole command should. */
+/** A schema is plain data. Only the types come from the library, because loading it takes too long for a command. */
 const Type = {
   String: (more: object) => ({ type: 'string', ...more }) as unknown as TString,
   Boolean: (more: object) => ({ type: 'boolean', ...more }) as unknown as TBoolean,
@@ -44,7 +45,7 @@ const Type = {
 
 export const text = (description: string, extra: Extra = {}) => Type.String({ description, ...extra })
 export const flag = (description: string, extra: Extra = {}) => Type.Boolean({ description, ...extra })
-/** A whole number of at most 2^53, written as Kubernetes' int64. */
+/** A whole number of at most 2^53, the int64 of Kubernetes. */
 export const integer = (description: string, extra: Extra = {}) =>
   Type.Integer({ description, format: 'int64', ...extra })
 export const time = (description: string, extra: Extra = {}) =>
@@ -52,10 +53,10 @@ export const time = (description: string, extra: Extra = {}) =>
 export const oneOf = <const V extends string[]>(values: [...V], description: string, extra: Extra = {}) =>
   Type.Unsafe<V[number]>({ type: 'string', enum: values, description, ...extra })
 
-/** How many a list or a map has at most, unless its field says otherwise: what one write costs is bounded (D72). */
+/** The default maximum of list items and map members, which limits the cost of a write (D72). */
 const usualMost = 250
 
-/** Lists are one value to server-side apply unless they say how their items are told apart (D23). */
+/** For server-side apply, a list is one value unless it declares the keys of its items (D23). */
 export const list = <T extends TSchema>(items: T, description: string, extra: Extra = {}) =>
   Type.Array(items, { description, 'x-kubernetes-list-type': 'atomic', maxItems: usualMost, ...extra })
 export const setOf = <T extends TSchema>(items: T, description: string, extra: Extra = {}) =>
@@ -77,10 +78,10 @@ export const mapOf = <T extends TSchema>(values: T, description: string, extra: 
     ...extra,
   })
 
-/** For structs in which the absence of a field means "unrestricted". */
+/** For structs in which an absent field means "unrestricted". */
 export const closed = { 'x-closed': true } as const
 
-/** An object whose fields may all be absent; `needs` names those that may not. */
+/** An object with optional fields; `needs` lists the required ones. */
 export const struct = <P extends TProperties>(
   description: string,
   properties: P,

@@ -1,4 +1,4 @@
-// Label and field selectors: grammar, messages and meaning (kubernetes-wire §1.11).
+// Label and field selectors: grammar, messages and matching (kubernetes-wire §1.11).
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
@@ -22,7 +22,7 @@ test('the empty selector matches everything', () => {
     assert.ok(parseLabelSelector(text).empty && matches(text) && matches(text, { a: 'b' }))
 })
 
-test('k=v and k==v want the label and the value', () => {
+test('k=v and k==v require the label and the value', () => {
   for (const op of ['=', '==', ' = ', ' == ']) {
     assert.ok(matches(`a${op}b`, { a: 'b' }))
     assert.ok(!matches(`a${op}b`, { a: 'c' }) && !matches(`a${op}b`, {}) && !matches(`a${op}b`))
@@ -34,16 +34,16 @@ test('k!=v also matches objects without k', () => {
   assert.ok(matches('a!=b', {}) && matches('a!=b') && matches('a!=b', { a: 'c' }) && !matches('a!=b', { a: 'b' }))
 })
 
-test('k in (…) wants one of the values, k notin (…) also matches objects without k', () => {
+test('k in (…) requires one of the values, k notin (…) also matches objects without k', () => {
   assert.ok(matches('a in (b,c)', { a: 'c' }) && !matches('a in (b, c)', { a: 'd' }) && !matches('a in (b)', {}))
   assert.ok(
     matches('a notin (b,c)', {}) && matches('a notin (b,c)', { a: 'd' }) && !matches('a notin (b,c)', { a: 'b' }),
   )
   assert.ok(matches('a in ()', { a: '' }) && !matches('a in ()', { a: 'x' }) && matches('a in (,b)', { a: '' }))
-  assert.ok(matches('in in (in,notin)', { in: 'notin' }), 'the words may also be keys and values')
+  assert.ok(matches('in in (in,notin)', { in: 'notin' }), 'the operators may also be keys and values')
 })
 
-test('k wants the label, !k its absence', () => {
+test('k requires the label, !k its absence', () => {
   assert.ok(matches('a', { a: '' }) && !matches('a', {}) && matches('!a', {}) && !matches('!a', { a: 'b' }))
 })
 
@@ -52,18 +52,18 @@ test('k>5 and k<5 compare 64-bit integers and match no other text', () => {
     matches('a>5', { a: '6' }) && !matches('a>5', { a: '5' }) && !matches('a>5', {}) && !matches('a>5', { a: 'x' }),
   )
   assert.ok(matches('a<9223372036854775807', { a: '9223372036854775806' }))
-  assert.ok(!matches('a>5', { a: '9223372036854775808' }), 'beyond 64 bits it is no integer')
+  assert.ok(!matches('a>5', { a: '9223372036854775808' }), 'not an integer beyond 64 bits')
 })
 
 test('commas mean and', () => {
   assert.ok(matches('a=b,!c,d in (e)', { a: 'b', d: 'e' }) && !matches('a=b,!c', { a: 'b', c: '' }))
 })
 
-test('labels are never found by inheritance', () => {
+test('inherited members are not labels', () => {
   assert.ok(!matches('constructor', {}) && !matches('toString', {}) && matches('!constructor', {}))
 })
 
-test('label selector mistakes are told in upstream words', () => {
+test('invalid label selectors have the messages of upstream', () => {
   const name =
     "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
   const value =
@@ -94,7 +94,7 @@ test('label selector mistakes are told in upstream words', () => {
     )
 })
 
-test('an index can use equality and sets, nothing else', () => {
+test('an index uses equality and sets only', () => {
   const { equalities } = parseLabelSelector('a=1,b==2,c in (y,x,x),d!=4,e,!f,g notin (h),i>3')
   assert.deepEqual(
     equalities.map(({ key, values }) => [key, values]),
@@ -154,7 +154,7 @@ function meets({ key, op, values }: Requirement, labels: Map<string, string>): b
   }
 }
 
-test('a selector matches what a naive reading of its requirements matches, and prints itself back', () => {
+test('a selector agrees with a naive implementation, and survives a round trip', () => {
   fc.assert(
     fc.property(fc.array(requirement, { maxLength: 4 }), fc.dictionary(name, value), blank, (list, labels, space) => {
       const requirements = list as Requirement[]
@@ -170,7 +170,7 @@ test('a selector matches what a naive reading of its requirements matches, and p
       assert.equal(again.matches(labels), selector.matches(labels))
       assert.equal(again.empty, requirements.length === 0)
       const usable = selector.equalities.every(({ key, values }) => values.includes(own.get(key) ?? '\0'))
-      assert.ok(usable || !selector.matches(labels), 'what an index leaves out cannot match')
+      assert.ok(usable || !selector.matches(labels), 'objects that the index skips cannot match')
     }),
     { numRuns: 4000 },
   )
@@ -197,7 +197,7 @@ test('any text is either a selector or a SelectorError', () => {
 
 const fields = ['metadata.name', 'metadata.namespace']
 
-test('a field selector compares with =, == and !=, and commas mean and', () => {
+test('a field selector supports =, == and !=, and a comma means and', () => {
   const get = (object: Labels) => (field: string) => object[field] ?? ''
   const selector = parseFieldSelector('metadata.namespace!=x,metadata.name==a,', fields)
   assert.deepEqual(selector.terms, [
@@ -209,7 +209,7 @@ test('a field selector compares with =, == and !=, and commas mean and', () => {
   assert.ok(parseFieldSelector('', fields).empty && parseFieldSelector(',,', fields).empty)
 })
 
-test('field selector mistakes are told in upstream words', () => {
+test('invalid field selectors have the messages of upstream', () => {
   const cases = {
     foo: "invalid selector: 'foo'; can't understand 'foo'",
     'spec.displayName=x': 'field label not supported: spec.displayName',
@@ -224,7 +224,7 @@ test('field selector mistakes are told in upstream words', () => {
     )
 })
 
-test('any value can be written in a field selector with \\, \\= and \\\\', () => {
+test('a field selector can escape any value with \\, \\= and \\\\', () => {
   const term = fc.record({
     field: fc.constantFrom(...fields),
     op: fc.constantFrom('=', '!='),

@@ -1,7 +1,7 @@
-// Label and field selectors (kubernetes-wire §1.11): parsed once per request, then asked about every object.
+// Parses label and field selectors, and matches objects (kubernetes-wire §1.11).
 import { labelValue, qualifiedName } from './names.ts'
 
-/** The message is the whole text for the client, as upstream words it. */
+/** The message of upstream, complete for the client. */
 export class SelectorError extends Error {
   override readonly name = 'SelectorError'
 }
@@ -9,7 +9,7 @@ export class SelectorError extends Error {
 export type LabelSelector = {
   readonly matches: (labels: { readonly [key: string]: string } | undefined) => boolean
   readonly empty: boolean
-  /** What an index can answer: the label is there and has one of these values. */
+  /** Requirements that an index supports: the label has one of these values. */
   readonly equalities: readonly { readonly key: string; readonly values: readonly string[] }[]
   readonly toString: () => string
 }
@@ -53,7 +53,7 @@ function isMet({ key, op, values }: Requirement, labels: { readonly [key: string
   return op === '>' ? actual > wanted : actual < wanted
 }
 
-/** A 64-bit integer, as upstream reads it; label values have no sign. */
+/** A 64-bit integer like upstream. Label values have no sign. */
 function toInteger(value: string): bigint | undefined {
   if (!/^\d{1,63}$/.test(value)) return undefined
   const integer = BigInt(value)
@@ -66,7 +66,7 @@ function print({ key, op, values }: Requirement): string {
   return op === 'in' || op === 'notin' ? `${key} ${op} (${values.join(',')})` : `${key}${op}${values[0]}`
 }
 
-/** The grammar of upstream's `labels.Parse`, error by error; a token that is '' is the end of the text. */
+/** The grammar of upstream's `labels.Parse`, with the same errors. The token '' is the end of the text. */
 function parseRequirements(text: string): Requirement[] {
   const tokens = text.match(/[=!]=|[=!(),<>]|[^ \t\r\n=!(),<>]+/g) ?? []
   const requirements: Requirement[] = []
@@ -113,7 +113,7 @@ function parseRequirements(text: string): Requirement[] {
     return values
   }
 
-  /** Up to the closing parenthesis. An empty place between commas stands for the empty value. */
+  /** Reads up to the closing parenthesis. Nothing between two commas is the empty value. */
   function parseList(): string[] {
     const values: string[] = []
     for (;;) {
@@ -172,7 +172,7 @@ function invalid(field: string, value: string, problems: readonly string[]): str
   return `${field}: Invalid value: ${JSON.stringify(value)}: ${problems.join('; ')}`
 }
 
-/** `supported` are the fields this kind can be selected by. */
+/** `supported`: the fields of the kind that selectors may use. */
 export function parseFieldSelector(text: string, supported: readonly string[]): FieldSelector {
   const parts = (text.match(/(?:\\[\s\S]|[^\\,]|\\$)+/g) ?? []).sort()
   const terms = parts.map(part => parseTerm(part, text))
@@ -201,7 +201,7 @@ function escapeValue(value: string): string {
 
 function unescapeValue(value: string): string {
   return value.replace(/\\([\s\S]?)|=/gu, (sequence, escaped?: string) => {
-    // Upstream prints the character's number, and 61 is '='. A bare ',' cannot get here: it ends the term.
+    // Upstream prints the character code, and 61 is '='. An unescaped ',' ends the term before.
     if (sequence === '=') throw new SelectorError('invalid field selector: unescaped character in value: 61')
     if (escaped === '\\' || escaped === ',' || escaped === '=') return escaped
     throw new SelectorError(`invalid field selector: invalid escape sequence: ${sequence}`)

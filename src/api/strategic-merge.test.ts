@@ -1,4 +1,4 @@
-// Strategic merge: the two lists that it merges item by item, its directives, and what a long list costs.
+// Strategic merge patch merges two lists by item, supports directives, and handles long lists.
 
 import assert from 'node:assert/strict'
 import test from 'node:test'
@@ -10,7 +10,7 @@ const merged = (metadata: Json, patch: Json) => {
   return JSON.parse(JSON.stringify(result)) as unknown
 }
 
-test('finalizers are a set: new ones are appended, known ones keep their place', () => {
+test('finalizers are a set: new ones are appended, existing ones keep their position', () => {
   assert.deepEqual(merged({ finalizers: ['a', 'b'] }, { finalizers: ['c', 'a', 'c'] }), { finalizers: ['a', 'b', 'c'] })
   assert.deepEqual(merged({ finalizers: ['a', 'b', 'c'] }, { '$deleteFromPrimitiveList/finalizers': ['b', 'x'] }), {
     finalizers: ['a', 'c'],

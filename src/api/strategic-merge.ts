@@ -1,9 +1,10 @@
-// Strategic merge patch, for the kinds kubectl treats as built in (D5): their lists are replaced whole, but for two in metadata.
+// Applies strategic merge patch for the kinds that kubectl treats as built in (D5).
+// Replaces lists, except for two in metadata.
 
 import { applyMergePatch } from './merge-patch.ts'
 import { emptyMap, isObject, type Json, type JsonObject } from './object.ts'
 
-/** Lists that are merged item by item: by a key, or as a set of words. */
+/** Lists that are merged by item: by a key, or as a set of strings. */
 const mergedLists: { readonly [path: string]: string | null } = {
   'metadata.ownerReferences': 'uid',
   'metadata.finalizers': null,
@@ -37,7 +38,7 @@ function mergeAt(current: Json | undefined, value: Json, path: string): Json {
     : merge(current ?? null, value, path)
 }
 
-/** The directives that take something away come first. */
+/** Directives that remove something come first. */
 function follow(out: { [key: string]: Json }, patch: JsonObject, keys: readonly string[]): void {
   const retained = patch['$retainKeys']
   if (Array.isArray(retained)) {
@@ -73,7 +74,7 @@ function mergeList(current: Json, items: readonly Json[], key: string | null): J
   return key === null ? [...new Set([...list, ...items])] : mergeByKey(list, items, key)
 }
 
-/** By an index: searching the list for every item would take quadratic time, before its limit is checked. */
+/** Uses an index, because searching the list for every item would take quadratic time before its limit is checked. */
 function mergeByKey(current: readonly Json[], items: readonly Json[], key: string): Json {
   const list: (Json | undefined)[] = [...current]
   const places = new Map<Json | undefined, number>()

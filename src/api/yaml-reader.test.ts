@@ -1,4 +1,4 @@
-// Reading YAML 1.2: one document, no surprises, and nothing a hostile text can blow up (D4, D7).
+// The YAML 1.2 reader reads one document, and limits the cost of hostile texts (D4, D7).
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
@@ -44,7 +44,7 @@ test('the core schema of YAML 1.2: yes, no, on and times stay strings', () => {
   })
 })
 
-test('duplicates name line and key, and the last one wins', () => {
+test('duplicates have line and key, and the last one wins', () => {
   const { value, duplicates } = readYaml(
     'kind: Team\nspec:\n  displayName: a\n  users:\n  - name: x\n    name: y\n  displayName: b\n',
   )
@@ -57,7 +57,7 @@ test('duplicates name line and key, and the last one wins', () => {
   assert.deepEqual(readYaml('1: a\n"1": b\n').duplicates, ['line 2: key "1" already set in map'])
 })
 
-test('each key that is there already has its own place, several of a line and of aliases too', () => {
+test('each duplicate key has its own position, also on one line and in aliases', () => {
   const { repeated } = readYaml('a: &a {x: 1, "x": 2, x: 3}\nb:\n  - *a\n  - ? y\n    : 1\n    y: 2\n')
   const message = 'key "x" already set in map'
   assert.deepEqual(repeated, [
@@ -73,7 +73,7 @@ test('each key that is there already has its own place, several of a line and of
   assert.equal(readYaml(`{${many}}`).repeated.length, 100)
 })
 
-test('keys that are numbers or booleans become strings as written, other keys are refused', () => {
+test('number and boolean keys become strings as written, other keys are rejected', () => {
   assert.deepEqual(read('1: a\n0x10: b\ntrue: c\n1.50: d\nyes: e\n'), {
     1: 'a',
     '0x10': 'b',
@@ -85,26 +85,26 @@ test('keys that are numbers or booleans become strings as written, other keys ar
     assert.match(problemOf(text), /expected a key that is a string/)
 })
 
-test('__proto__ and << are ordinary keys of maps that inherit nothing', () => {
+test('__proto__ and << are ordinary keys of maps without a prototype', () => {
   const { value } = readYaml('__proto__:\n  a: 1\nconstructor: 2\n<<: {x: 1}\n')
   assert.equal(Object.getPrototypeOf(value), null)
   assert.equal(JSON.stringify(value), '{"__proto__":{"a":1},"constructor":2,"<<":{"x":1}}')
 })
 
-test('exactly one document; empty ones around it do not count', () => {
+test('reads exactly one document and ignores empty ones', () => {
   assert.deepEqual(read('---\n---\na: 1\n...\n---\n'), { a: 1 })
   assert.equal(problemOf('a: 1\n---\nb: 2\n'), 'line 2, column 1: expected one document, found another')
   for (const text of ['', '# nothing', '---', 'null']) assert.equal(readYaml(text).value, null)
 })
 
-test('custom tags are refused, core tags are read', () => {
+test('rejects custom tags, accepts core tags', () => {
   for (const text of ['a: !foo 1', '!!set {a}', 'a: !!binary aGk=', '!!js/function x', 'a: !!timestamp 2024-01-01']) {
     assert.match(problemOf(text), /custom tags are not supported/)
   }
   assert.deepEqual(read('a: !!str 1\nb: !!int "2"\n'), { a: '1', b: 2 })
 })
 
-test('integers beyond 2^53, NaN and infinity are refused', () => {
+test('rejects integers beyond 2^53, NaN and infinity', () => {
   assert.deepEqual(read('[9007199254740992, -9007199254740992]'), [2 ** 53, -(2 ** 53)])
   for (const number of [
     '9007199254740993',
@@ -120,11 +120,11 @@ test('integers beyond 2^53, NaN and infinity are refused', () => {
   }
 })
 
-test('an error tells line and column and never shows a value', () => {
+test('an error has line and column, and never a value', () => {
   const cases = {
     'a: "secret': 'line 1, column 11: a closing quote or bracket, a comma, a colon or a space is missing',
     'a: 1\n\tb: secret': 'line 2, column 1: tabs may not be used for indentation',
-    'a: *secret': 'line 1, column 4: an alias must name an anchor that stands before it',
+    'a: *secret': 'line 1, column 4: an alias must refer to an anchor before it',
     'a: b: secret':
       "line 1, column 4: expected a value on a line of its own: two ':' on one line, or quotes are missing",
     'a: @secret': 'line 1, column 4: a plain value cannot begin with this character: put it in quotes',
@@ -148,13 +148,13 @@ test('an error tells line and column and never shows a value', () => {
   }
 })
 
-test('aliases repeat what they name, but never themselves', () => {
+test('aliases repeat their anchor, but never themselves', () => {
   assert.deepEqual(read('a: &x {k: [1]}\nb: *x\nc: &x 2\nd: *x\n'), { a: { k: [1] }, b: { k: [1] }, c: 2, d: 2 })
   for (const text of ['&a [*a]', 'a: &x\n  b: *x\n', '&a [&b [*a]]'])
     assert.match(problemOf(text), /inside what it repeats/)
 })
 
-test('an alias bomb fails at once, also one of long strings or deep nesting', () => {
+test('rejects alias bombs quickly, also with long strings or deep nesting', () => {
   let bomb = 'a0: &a0 [x,x,x,x,x,x,x,x,x]\n'
   for (let level = 1; level < 40; level++) bomb += `a${level}: &a${level} [${Array(9).fill(`*a${level - 1}`)}]\n`
   const long = `a: &a ${'x'.repeat(1000 * 1024)}\nb: [*a,*a,*a,*a]\n`
@@ -166,7 +166,7 @@ test('an alias bomb fails at once, also one of long strings or deep nesting', ()
   assert.ok(cpuMilliseconds(() => assert.match(problemOf(deep), /nested deeper than 100/)) < 300)
 })
 
-test('nesting may be 100 deep, and a megabyte of brackets fails at once', () => {
+test('accepts a depth of 100, and rejects a megabyte of brackets quickly', () => {
   assert.doesNotThrow(() => readYaml(`${'['.repeat(100)}a${']'.repeat(100)}`))
   assert.match(problemOf(`${'['.repeat(101)}a${']'.repeat(101)}`), /nested deeper than 100/)
   const block = (depth: number) => Array.from({ length: depth }, (_, level) => `${' '.repeat(level)}a:\n`).join('')
@@ -180,7 +180,7 @@ test('nesting may be 100 deep, and a megabyte of brackets fails at once', () => 
   }
 })
 
-test('three megabytes of anything small are refused early, with the way out', () => {
+test('rejects three megabytes of small tokens early, with an alternative', () => {
   for (const text of [
     'a: 1\n',
     '- a\n',
@@ -227,20 +227,20 @@ const { tree } = fc.letrec<{ tree: Json }>(tie => ({
   ),
 }))
 
-test('JSON is YAML: both readers give the same', () => {
+test('both readers give the same result for JSON', () => {
   fc.assert(
     fc.property(tree, value => {
       const written = JSON.stringify(value, null, 1)
       const expected = JSON.stringify(readJson(written).value)
       assert.equal(JSON.stringify(readYaml(written).value), expected)
-      // A comment keeps the fast way for JSON from being taken.
+      // The comment disables the fast path for JSON.
       assert.equal(JSON.stringify(readYaml(`# yaml\n${written}`).value), expected)
     }),
     { numRuns: 2000 },
   )
 })
 
-test('block style is read as the YAML library itself reads it', () => {
+test('reads block style like the YAML library', () => {
   fc.assert(
     fc.property(tree, value => {
       const written = stringify(value)
@@ -248,7 +248,7 @@ test('block style is read as the YAML library itself reads it', () => {
       try {
         expected = parse(written)
       } catch {
-        // The library cannot always read what it wrote, for example a line of blanks before others.
+        // The library cannot always read its own output, for example a line of blanks before others.
         problemOf(written)
         return
       }
@@ -258,7 +258,7 @@ test('block style is read as the YAML library itself reads it', () => {
   )
 })
 
-test('any text is either read or a DecodeError', () => {
+test('any text is either valid or a DecodeError', () => {
   const soup = fc.array(
     fc.constantFrom(
       'a',

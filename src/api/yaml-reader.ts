@@ -1,4 +1,4 @@
-// Reads one YAML 1.2 document (D4) as plain JSON values, bounded in depth, aliases and time; `yaml-codec.ts` calls it.
+// Reads one YAML 1.2 document as plain JSON values, with limits on depth, aliases and time (D4).
 import {
   type Alias,
   Composer,
@@ -24,22 +24,22 @@ import {
 } from './json-reader.ts'
 import { type Draft, emptyMap, type Json } from './object.ts'
 
-/** What all aliases together may expand to, in characters: as much as a body may have (D7). */
+/** The maximum size of all expanded aliases in characters, equal to the maximum body (D7). */
 const MAX_EXPANDED = 3 * 1024 * 1024
 const MAX_DOCUMENTS = 16
-// The YAML library needs up to 10 µs a token: without bounds, 3 MiB of short lines would cost half a minute, and
-// nobody else is served meanwhile. With these the worst document costs less than 50 ms (D36, D72).
+// The YAML library needs up to 10 µs per token. Without limits, 3 MiB of short lines would block the server for half a
+// minute. With these, the worst document takes less than 50 ms (D36, D72).
 const MAX_TOKENS = 10_000
 const MAX_LINES = 10_000
-/** Escapes in double quotes are read one by one. */
+/** The library decodes escapes in double quotes one by one. */
 const MAX_CHARACTERS = 1024 * 1024
 const MAX_DIRECTIVES = 16
 const MAX_SHOWN_KEY = 253
 const CORE_TAG = /^tag:yaml\.org,2002:(?:str|int|float|bool|null|map|seq)$/
 
-// The library's own messages may quote the text, which may be a secret; these say what was expected.
+// The messages of the library may quote the text, which may be a secret. These only contain the expectation.
 const PROBLEMS: { readonly [code: string]: string } = {
-  BAD_ALIAS: 'an alias must name an anchor that stands before it',
+  BAD_ALIAS: 'an alias must refer to an anchor before it',
   BAD_DQ_ESCAPE: 'this escape sequence is not known in double quotes',
   BAD_INDENT: 'the indentation does not fit the lines above',
   BAD_SCALAR_START: 'a plain value cannot begin with this character: put it in quotes',
@@ -60,14 +60,14 @@ function problemOf({ code, message }: YAMLError): string {
 
 type Anchor = { value: Json; node: unknown; measured?: { size: number; height: number } }
 
-/** Lines and columns count from 1. */
+/** Lines and columns start at 1. */
 export type Repeated = { readonly line: number; readonly column: number; readonly message: string }
 export type YamlReading = Reading & {
-  /** Keys that their map has already, each at its own place. */
+  /** Duplicate keys, each with its position. */
   readonly repeated: readonly Repeated[]
 }
 
-/** Throws DecodeError. `duplicates` are the same as whole sentences, in the words of Kubernetes; of a repeated key the last one wins. */
+/** Throws DecodeError. `duplicates` has the messages of Kubernetes. The last duplicate key wins. */
 export function readYaml(text: string, options: ReadOptions = {}): YamlReading {
   const maxDepth = options.maxDepth ?? MAX_DEPTH
   const json = tryJson(text, options)
@@ -89,7 +89,7 @@ export function readYaml(text: string, options: ReadOptions = {}): YamlReading {
     if (isAlias(node)) return resolve(node, depth)
     const anchor = (node as { anchor?: string } | null)?.anchor
     if (anchor === undefined) return build(node, depth)
-    // Known by its node before it has a value, so that an alias to its own container is caught.
+    // Registered before its value is known, to detect an alias inside its own anchor.
     anchors.set(anchor, { value: null, node })
     const value = build(node, depth)
     if (anchors.get(anchor)?.node === node) anchors.set(anchor, { value, node: undefined })
@@ -120,7 +120,7 @@ export function readYaml(text: string, options: ReadOptions = {}): YamlReading {
     return object
   }
 
-  /** Numbers and booleans become strings just as they are written. */
+  /** Numbers and booleans become strings as written. */
   function keyOf(key: unknown, depth: number): string {
     const value = convert(key, depth)
     if (typeof value === 'object') return fail('expected a key that is a string', key)
@@ -142,7 +142,7 @@ export function readYaml(text: string, options: ReadOptions = {}): YamlReading {
   function resolve(alias: Alias, depth: number): Json {
     const anchor = anchors.get(alias.source)
     if (anchor === undefined) return fail(PROBLEMS['BAD_ALIAS'] ?? '', alias)
-    if (anchor.node !== undefined) fail('an alias may not stand inside what it repeats', alias)
+    if (anchor.node !== undefined) fail('an alias may not be inside its own anchor', alias)
     anchor.measured ??= measure(anchor.value, MAX_EXPANDED)
     expanded += anchor.measured.size
     if (expanded > MAX_EXPANDED) fail('the aliases expand to more than 3 MiB', alias)
@@ -155,7 +155,7 @@ export function readYaml(text: string, options: ReadOptions = {}): YamlReading {
   return { value, duplicates: [...duplicates], repeated }
 }
 
-/** JSON is a part of YAML and much faster to read. Anything unusual is left to the YAML reader and its messages. */
+/** JSON is a subset of YAML and much faster to read. The YAML reader handles everything unusual, with its messages. */
 function tryJson(text: string, options: ReadOptions): Reading | undefined {
   if (!/^\s*[{[]/.test(text)) return undefined
   try {
@@ -170,7 +170,7 @@ function tryJson(text: string, options: ReadOptions): Reading | undefined {
 function composeOne(text: string, maxDepth: number): unknown {
   let content: unknown
   let documents = 0
-  // The composer recurses, the parser does not: the depth is checked between the two, token by token.
+  // The composer is recursive and the parser is not, so check the depth between the two, for each token.
   const composer = new Composer({
     version: '1.2',
     schema: 'core',
@@ -211,13 +211,13 @@ function* parseTokens(text: string, maxDepth: number) {
       }
       yield token
     }
-    // The stack also holds the document and the scalar at hand.
+    // The stack also contains the document and the current scalar.
     if (parser.stack.length > maxDepth + 3) throw decodeErrorAt(`nested deeper than ${maxDepth}`, text, parser.offset)
   }
   yield* parser.end()
 }
 
-/** How much would be written, and how deep it goes; stops counting above the limit, for aliases multiply. */
+/** The size and depth of the output. Stops above the limit, because aliases multiply. */
 function measure(value: Json, limit: number): { size: number; height: number } {
   if (typeof value === 'string') return { size: value.length + 3, height: 0 }
   if (typeof value !== 'object' || value === null) return { size: 8, height: 0 }
@@ -236,7 +236,7 @@ function startOf(node: unknown): number {
   return (node as { range?: readonly number[] } | null)?.range?.[0] ?? 0
 }
 
-/** Whether there are so many line breaks; of what comes after them nothing is read. */
+/** Whether there are this many line breaks. Stops after them. */
 function hasLines(text: string, count: number): boolean {
   let at = -1
   for (let seen = 0; seen < count; seen++) {
@@ -246,7 +246,7 @@ function hasLines(text: string, count: number): boolean {
   return true
 }
 
-/** Lines and columns for offsets that mostly grow. */
+/** Lines and columns of offsets that mostly increase. */
 function countLines(text: string): (offset: number) => Pick<Repeated, 'line' | 'column'> {
   let at = 0
   let line = 1

@@ -1,4 +1,4 @@
-// A configuration file as text with places: reads it within bounds, and says where in it a value, a key or a character is.
+// Reads a configuration file within limits, and finds the line and column of values and keys.
 
 import {
   isAlias,
@@ -18,18 +18,18 @@ import { isObject, type JsonObject } from './object.ts'
 import { readYaml, type YamlReading } from './yaml-reader.ts'
 
 export type At = readonly (string | number)[]
-export type Place = { readonly line: number; readonly column: number }
-export type Problem = Place & { readonly message: string }
+export type Position = { readonly line: number; readonly column: number }
+export type Problem = Position & { readonly message: string }
 
-/** Nobody writes more by hand, and reading costs time. */
+/** Larger than any file written by hand, and it limits the parsing time. */
 const mostBytes = 1024 * 1024
 
 export type ConfigText = {
   readonly value: JsonObject
-  /** Where a value stands, or the nearest thing around it that does; `offset` counts into a text. */
-  placeOf(at: At, offset?: number): Place
-  /** Where a key stands. */
-  placeOfKey(at: At): Place
+  /** The position of a value, or of its closest ancestor. `offset`: an index into a string value. */
+  placeOf(at: At, offset?: number): Position
+  /** The position of a key. */
+  placeOfKey(at: At): Position
 }
 
 /** Throws ConfigTextError. */
@@ -38,7 +38,7 @@ export function readConfigText(bytes: Uint8Array): ConfigText {
   const { value, repeated } = read(bytes)
   const text = new TextDecoder().decode(bytes)
   let found: { readonly counter: LineCounter; readonly root: unknown; readonly resolve: Resolve } | undefined
-  /** Places are wanted for problems alone, so they are looked for late; the bounds were checked by reading it. */
+  /** Parsed lazily, because only errors need positions. Reading the file has checked the limits. */
   const document = () => {
     if (found) return found
     const counter = new LineCounter()
@@ -47,7 +47,7 @@ export function readConfigText(bytes: Uint8Array): ConfigText {
     found = { counter, root: parsed.contents, resolve }
     return found
   }
-  const place = (position: number): Place => {
+  const place = (position: number): Position => {
     const { line, col } = document().counter.linePos(position)
     return { line: Math.max(1, line), column: Math.max(1, col) }
   }
@@ -70,7 +70,7 @@ export function readConfigText(bytes: Uint8Array): ConfigText {
   }
 }
 
-/** All that makes a file unreadable. */
+/** The reasons why a file is unreadable. */
 export class ConfigTextError extends Error {
   readonly problems: readonly Problem[]
   constructor(problems: readonly Problem[]) {
@@ -105,7 +105,7 @@ function walk(root: unknown, at: At, resolve: Resolve): { readonly node: unknown
   return { node, depth: at.length }
 }
 
-/** Of a key given twice the last one counts. */
+/** The last of several duplicate keys wins. */
 function pairOf(node: unknown, key: unknown): Pair | undefined {
   if (!isMap(node)) return undefined
   return node.items.findLast(item => isPair(item) && isScalar(item.key) && keyText(item.key) === String(key))
@@ -114,7 +114,7 @@ function pairOf(node: unknown, key: unknown): Pair | undefined {
 const keyText = (key: Scalar) => key.source ?? String(key.value)
 const startOf = (node: unknown): number => (node as Node | null)?.range?.[0] ?? 0
 
-/** From a place in the value to the place in the file; undefined where folding makes that a guess. */
+/** Converts an offset in the value to an offset in the file; undefined if folding makes it ambiguous. */
 function offsetIn(node: Scalar, text: string, offset: number): number | undefined {
   const [start, end] = node.range ?? [0, 0]
   const source = text.slice(start, end)
@@ -127,7 +127,7 @@ function offsetIn(node: Scalar, text: string, offset: number): number | undefine
 
 const doubleQuoted = /\\x[0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\U[0-9a-fA-F]{8}|\\[\s\S]|[\s\S]/y
 
-/** How many characters of the source make so many of the value. */
+/** The number of source characters for this many characters of the value. */
 function passed(source: string, one: RegExp, count: number): number {
   const unit = new RegExp(one)
   let at = 0
@@ -142,7 +142,7 @@ function inBlock(node: Scalar, source: string, start: number, offset: number): n
   if (first === -1) return undefined
   const indent = (lines[first] as string).search(/\S/)
   const before = value.slice(0, offset).split('\n')
-  // In a folded text lines of the value are not lines of the file, unless there is but one.
+  // Folded text has other line breaks than the file, unless it has a single line.
   if (node.type === 'BLOCK_FOLDED' && lines.slice(first).filter(line => line.trim()).length > 1) return undefined
   const skipped = lines.slice(0, before.length).reduce((sum, line) => sum + line.length + 1, 0)
   return start + skipped + indent + (before.at(-1) as string).length

@@ -133,7 +133,7 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     random,
     isNoWider: isScopeNoWider,
     maxKeyTTL: maxKeyTTL || undefined,
-    judge: (caller, question) => authorizer.judge(caller, question),
+    authorize: (caller, question) => authorizer.judge(caller, question),
     missingRules: (caller, wanted, namespace) => authorizer.missing(caller, wanted, namespace),
     rulesFor: (caller, namespace) => authorizer.rules(caller, namespace),
     rulesOfRole: (kind, ref) => rbac.rulesOf(kind, ref),
@@ -173,7 +173,7 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     lastActivity,
     random,
     admissions: admissionsFor(dependencies),
-    judge: dependencies.judge,
+    authorize: dependencies.authorize,
   })
   const inside = recorded?.(registry.inside) ?? registry.inside
   const following = (what: string) => (error: unknown) => failed(`following ${what}`, error)

@@ -100,9 +100,9 @@ const status: JsonObject = {
     code: { type: 'integer', format: 'int32', description: 'Suggested HTTP code.' },
     details: { type: 'object', description: 'Details about the result.', 'x-kubernetes-preserve-unknown-fields': true },
     kind: string('Status.'),
-    message: string('A sentence for a person.'),
+    message: string('Human-readable message.'),
     metadata: { type: 'object', description: 'Metadata of the answer.', 'x-kubernetes-preserve-unknown-fields': true },
-    reason: string('One word for why.'),
+    reason: string('Machine-readable reason.'),
     status: string('Success or Failure.'),
   },
 }

@@ -1,18 +1,22 @@
-// AccessKeyActivity: gateways report with it when keys and their tokens were last used (D19, D33). It is not stored.
+// AccessKeyActivity: gateways report when access keys, or their tokens, were last used (D19, D33).
+// Never stored.
 
 import { type FieldError, invalidValue, required } from '../api/errors.ts'
 import { defineKind, type KindOf } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
 import { integer, list, type Static, struct, text, time } from '../api/schema.ts'
 
-const spec = struct('Which keys, and when.', {
+const spec = struct('The report.', {
   keys: list(
-    struct('A key that was used.', { uid: text('Its uid.'), lastActivity: time('When.') }, ['uid', 'lastActivity']),
-    'The keys; one that is not there any more is passed over.',
+    struct('A used key.', { uid: text('uid of the key.'), lastActivity: time('Last use of the key.') }, [
+      'uid',
+      'lastActivity',
+    ]),
+    'The used keys. Deleted keys are ignored.',
     { maxItems: 1000 },
   ),
 })
-const status = struct('What came of it.', { recorded: integer('How many of the keys are there.') })
+const status = struct('Result of the report.', { recorded: integer('Number of keys that exist.') })
 
 type Activity = Resource<Static<typeof spec>, Static<typeof status>>
 
@@ -23,7 +27,8 @@ export const AccessKeyActivity: KindOf<Activity> = defineKind({
   plural: 'accesskeyactivities',
   singular: 'accesskeyactivity',
   namespaced: false,
-  description: 'AccessKeyActivity tells when access keys were last used elsewhere, so that lastActivity shows it.',
+  description:
+    'AccessKeyActivity reports when access keys were last used outside of the management API. It updates their lastActivity.',
   spec,
   status,
   verbs: ['create'],
@@ -38,6 +43,6 @@ export const AccessKeyActivity: KindOf<Activity> = defineKind({
 
 function check({ spec = {} }: Activity): FieldError[] {
   const { keys = [] } = spec
-  if (keys.length === 0) return [required('spec.keys', 'say which keys were used')]
-  return keys.length > most ? [invalidValue('spec.keys', keys.length, `tell of at most ${most} keys at once`)] : []
+  if (keys.length === 0) return [required('spec.keys', 'at least one key is required')]
+  return keys.length > most ? [invalidValue('spec.keys', keys.length, `must have at most ${most} items`)] : []
 }

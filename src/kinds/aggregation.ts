@@ -1,4 +1,4 @@
-// Aggregated cluster roles: which others one takes its rules from, and what they come to. The authorizer and a controller ask.
+// Computes the rules of aggregated cluster roles.
 
 import { type FieldError, fieldForbidden, isEnough, notSupported, required } from '../api/errors.ts'
 import { emptyMap } from '../api/object.ts'
@@ -20,8 +20,8 @@ type LabelledRole = {
 }
 
 /**
- * What an aggregated role holds: the rules of every role its selectors pick, each once, in the order of their names.
- * Its own do not count: they are what was written there the last time. A role that is itself aggregated is taken whole.
+ * The rules of all roles that the selectors match, without duplicates, ordered by role name. Ignores the role's own
+ * rules, which are the result of an earlier aggregation. Another aggregated role contributes all of its rules.
  */
 export function aggregatedRules(role: LabelledRole, all: Iterable<LabelledRole>): readonly PolicyRule[] {
   const others = [...all].sort((one, other) => ((one.metadata.name ?? '') < (other.metadata.name ?? '') ? -1 : 1))
@@ -41,7 +41,7 @@ export function aggregatedRules(role: LabelledRole, all: Iterable<LabelledRole>)
 
 const operators = ['In', 'NotIn', 'Exists', 'DoesNotExist']
 
-/** What is wrong with an aggregation rule, as Kubernetes sees it. */
+/** Validates an aggregation rule like Kubernetes does. */
 export function checkAggregation(rule: LabelledRole['aggregationRule']): FieldError[] {
   const at = 'aggregationRule.clusterRoleSelectors'
   if (!rule) return []
@@ -49,8 +49,8 @@ export function checkAggregation(rule: LabelledRole['aggregationRule']): FieldEr
     return [required(at, 'at least one clusterRoleSelector required if aggregationRule is non-nil')]
   const errors: FieldError[] = []
   for (const [index, { matchExpressions = [] }] of rule.clusterRoleSelectors.entries())
-    for (const [place, { operator = '', values = [] }] of matchExpressions.entries()) {
-      const field = `${at}[${index}].matchExpressions[${place}]`
+    for (const [position, { operator = '', values = [] }] of matchExpressions.entries()) {
+      const field = `${at}[${index}].matchExpressions[${position}]`
       if (isEnough(errors)) return errors
       if (!operators.includes(operator)) errors.push(notSupported(`${field}.operator`, operator, operators))
       else if (operator.endsWith('In') !== values.length > 0)
@@ -63,7 +63,7 @@ export function checkAggregation(rule: LabelledRole['aggregationRule']): FieldEr
   return errors
 }
 
-/** An empty selector picks everything, as everywhere in Kubernetes: whoever writes one has to hold everything. */
+/** An empty selector matches everything, as in Kubernetes, so the author of one needs all permissions. */
 function selects(
   { matchLabels = emptyMap<string>(), matchExpressions = [] }: Selector,
   labels: { readonly [key: string]: string },

@@ -1,4 +1,4 @@
-// The roles every server has, and who holds them from the start (D27). auth/built-in.ts repairs them; the gate keeps them as they are.
+// Defines the built-in roles and their default bindings (D27).
 
 import type { PolicyRule } from './policy-rule.ts'
 
@@ -30,7 +30,7 @@ export const builtInRoles: {
     users: ['admin'],
   },
   'platform-user': {
-    what: 'What everyone signed in may do: keys and tokens of their own, and questions about themselves.',
+    what: 'Permissions of every authenticated user: their own keys and tokens, and self reviews.',
     rules: [
       {
         verbs: ['create'],
@@ -42,7 +42,7 @@ export const builtInRoles: {
     groups: ['system:authenticated'],
   },
   'platform-discovery': {
-    what: 'Finding out what is served.',
+    what: 'API discovery.',
     rules: [{ verbs: ['get'], nonResourceURLs: ['/', '/api', '/api/*', '/apis', '/apis/*', '/openapi', '/openapi/*'] }],
     groups: ['system:authenticated'],
   },
@@ -66,7 +66,7 @@ export const builtInRoles: {
     groups: ['system:authenticated', 'system:unauthenticated'],
   },
   'platform-viewer': {
-    what: 'Reading everything that is not a secret or a key. Bound to nobody.',
+    what: 'Read access to everything except secrets and keys. Not bound by default.',
     rules: [
       {
         verbs: ['get', 'list', 'watch'],
@@ -78,7 +78,7 @@ export const builtInRoles: {
     ],
   },
   'platform-gateway': {
-    what: 'What a gateway needs: following revocations, asking about keys, telling of their use. Bound to nobody.',
+    what: 'Permissions of a gateway: watch revocations, review tokens, report key activity. Not bound by default.',
     rules: [
       { verbs: ['list', 'watch'], apiGroups: [ours], resources: ['tokenrevocations'] },
       { verbs: ['create'], apiGroups: [ours], resources: ['accesskeyactivities'] },
@@ -86,7 +86,7 @@ export const builtInRoles: {
     ],
   },
   'platform-auth-delegator': {
-    what: 'Asking about others: token and access reviews, explanations. Bound to nobody.',
+    what: 'Token reviews, access reviews and explanations for other users. Not bound by default.',
     rules: [
       { verbs: ['create'], apiGroups: ['authentication.k8s.io'], resources: ['tokenreviews'] },
       { verbs: ['create'], apiGroups: ['authorization.k8s.io'], resources: ['subjectaccessreviews'] },
@@ -95,5 +95,5 @@ export const builtInRoles: {
   },
 }
 
-/** Names of the cluster roles, and of the cluster role bindings that give them to somebody. */
+/** Names of the built-in cluster roles, and of their cluster role bindings. */
 export const isBuiltInName = (name: string): boolean => Object.hasOwn(builtInRoles, name)

@@ -1,4 +1,4 @@
-// DirectClusterEndpointToken: a short-lived token for a connected cluster (SPEC §2.5, D31, D32). Signed for the caller, never stored.
+// DirectClusterEndpointToken: a short-lived token for a connected cluster, signed for the caller and never stored (SPEC §2.5, D31, D32).
 
 import type { Scope } from '../api/caller.ts'
 import { defineKind, type KindOf } from '../api/kind.ts'
@@ -8,19 +8,19 @@ import { checkScope } from './scope-validation.ts'
 import { scope } from './shared-schema.ts'
 
 const spec = struct(
-  'What the token is to be.',
-  { ttl: integer('Seconds the token lives; absent or 0: an hour.', { minimum: 0 }), scope },
+  'Desired properties of the token.',
+  { ttl: integer('Lifetime of the token in seconds. Defaults to 3600.', { minimum: 0 }), scope },
   [],
   closed,
 )
 const status = struct('The token.', {
   token: text('The issued token, a signed JWT.'),
-  expirationTimestamp: time('When it ends.'),
+  expirationTimestamp: time('Expiry.'),
 })
 
 type Token = Resource<Static<typeof spec>, Static<typeof status>>
 
-/** Most seconds that any setting allows a token to live (D31). Revocations and signing keys live longer than this. */
+/** The maximum lifetime of any token in seconds, whatever the configuration (D31). Revocations must outlive it. */
 export const longestTokenTTL = 86_400
 
 export const DirectClusterEndpointToken: KindOf<Token> = defineKind({

@@ -1,4 +1,4 @@
-// The list of kinds this server knows. A new kind is its file and its line here.
+// Lists the kinds of this server.
 
 import type { Kind } from '../api/kind.ts'
 import { AccessKeyActivity } from './access-key-activity.ts'

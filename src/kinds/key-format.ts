@@ -1,4 +1,4 @@
-// How access keys look (D12): `plat_`, 256 random bits in base62, and a checksum that tells a mistyped key from an unknown one.
+// Defines the format of access keys: `plat_`, 256 random bits in base62, and a checksum that detects typos (D12).
 
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const pattern = /^plat_[0-9A-Za-z]{49}$/
@@ -11,7 +11,7 @@ export function makeKey(random: (bytes: number) => Uint8Array): string {
   return `${keyPrefix}${body}${checksum(body)}`
 }
 
-/** Whether a key that claims to be generated was typed right. Keys that callers bring have no checksum. */
+/** Whether a generated key has a wrong checksum. Keys chosen by the caller have none. */
 export function isMistyped(key: string): boolean {
   return key.startsWith(keyPrefix) && !(pattern.test(key) && checksum(key.slice(5, 48)) === key.slice(48))
 }
@@ -24,7 +24,7 @@ function base62(number: bigint, width: number): string {
   return text
 }
 
-/** CRC-32 as zip and Ethernet use it; by hand because this room runs in a browser too. */
+/** CRC-32 as in zip and Ethernet. Not from node:zlib, because this module also runs in browsers. */
 function crc32(text: string): number {
   let crc = 0xffffffff
   for (let index = 0; index < text.length; index++) {

@@ -1,10 +1,10 @@
-// Rotation of an access key (D22): the subresource as discovery shows it, and both secrets with their last use during an overlap.
+// Defines the rotation subresource of access keys, and shows the last use of both secrets during an overlap (D22).
 
 import type { Subresource } from '../api/kind.ts'
 import { type JsonObject, type Resource, timestamp } from '../api/object.ts'
 import { flag, integer, type Schema, struct } from '../api/schema.ts'
 
-/** Tells the secrets of one object apart, and is too short to reveal the digest. */
+/** Long enough to distinguish the keys of one object, too short to reveal the digest. */
 export const keyId = (digest: string) => digest.slice(0, 12)
 
 const spec = struct('', {
@@ -12,10 +12,10 @@ const spec = struct('', {
   force: flag('Whether a running overlap may be ended early.'),
 }) as Schema
 
-/** Its handler is src/admission/key-rotation.ts. */
+/** The handler is in src/admission/key-rotation.ts. */
 export const rotation: Subresource = { verb: 'create', kind: 'KeyRotation', spec }
 
-/** Reason of the cause if a rotation needs `spec.force`. */
+/** The cause reason of a rotation that needs `spec.force`. */
 export const overlapReason = 'OverlapRunning'
 
 type Status = {
@@ -24,7 +24,7 @@ type Status = {
   readonly previous?: { readonly digest?: string | undefined; readonly until?: string | undefined } | undefined
 }
 
-/** Adds status.lastActivity and, during an overlap, status.keys with the last use of each secret (D19, D22). */
+/** Adds status.lastActivity and, while two keys are valid, status.keys with the last use of each (D19, D22). */
 export function joinActivity<S, T>(
   object: Resource<S, T>,
   lastActivity: (id: string) => number | undefined,

@@ -1,4 +1,5 @@
-// Whether this version knows every field of a scope. One that it does not know may be a restriction, so such a scope grants nothing (D25).
+// Checks whether this version knows every field of a scope.
+// An unknown field may be a restriction, so a scope with one grants nothing (D25).
 
 import { isObject, type Json } from '../api/object.ts'
 import type { Schema } from '../api/schema.ts'

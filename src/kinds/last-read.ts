@@ -1,14 +1,14 @@
-// When somebody last read a secret (D19, D35): kept beside it, under an id of its own, and joined in when it is shown.
+// Stores when somebody last read a secret, under its own id, and adds it to the status (D19, D35).
 
 import type { Column } from '../api/kind.ts'
 import { type Resource, timestamp } from '../api/object.ts'
 import { time } from '../api/schema.ts'
 
 export const lastRead = time(
-  'When somebody last read it with its data. Metadata, tables and the server itself do not count.',
+  'Last time somebody read the data. Reads of metadata or tables, and reads by the server, are ignored.',
 )
 
-/** What the time is kept under. */
+/** The key of the stored time. */
 export const readId = (uid: string) => `${uid}/read`
 
 export function joinLastRead<S, T>(
@@ -19,11 +19,11 @@ export function joinLastRead<S, T>(
   return read === undefined ? object : { ...object, status: { ...(object.status as T), lastRead: timestamp(read) } }
 }
 
-/** As a time, not an age: this is how it is found out what nobody reads, without reading it. */
+/** A time and not an age, so that clients can find unused secrets without reading them. */
 export const lastReadColumn: Column = {
   name: 'Last-Read',
   type: 'string',
-  description: 'When somebody last read it.',
+  description: 'Last time somebody read the data.',
   priority: 1,
   value: ({ status }) => (status?.['lastRead'] as string | undefined) ?? 'never',
 }

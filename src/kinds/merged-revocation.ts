@@ -1,19 +1,21 @@
-// The TokenRevocations that the server writes: one per access key, per owner of keys and per team (D33). A later one is
-// merged into the object that is there, so that their number does not grow with the number of changes.
+// Builds the TokenRevocations of the server: one per access key, key owner and team (D33).
+// Later revocations are merged into the existing object, so their number does not grow with the number of changes.
 
 import type { Companion } from '../api/admission.ts'
 import { type JsonObject, type Resource, timestamp } from '../api/object.ts'
 import { type RevocationSpec, type Times, TokenRevocation, timesOf, tokenLifetime } from './token-revocation.ts'
 
-/** A digest of the owner, on objects about one access key. Their number per owner is limited. */
+/** Label of revocations of one access key: a digest of the key's owner. Limits their number per owner. */
 export const ownerLabel = 'platform.sh/revocation-owner'
-/** Above this number of objects about keys of one owner, one object revokes all tokens of the owner. */
+/** With more revocations than this for one owner, one object revokes all tokens of the owner. */
 const mostKeys = 100
-/** Above this number of names or bytes, all tokens that carry the group of the team are revoked. */
+/**
+ * With more names, or bytes of names, than this for one team, one object revokes all tokens with the group of the team.
+ */
 const mostNames = 500
 const mostBytes = 64 * 1024
 
-/** Name of the object about all keys of an owner, from the value of the label. */
+/** The revocation of all keys of an owner, by the value of the label. */
 export const ownerRevocationName = (owner: string) => `revoked-owner-${owner}`
 
 export type OwnedKey = {
@@ -25,9 +27,9 @@ export type OwnedKey = {
 
 type Lost = {
   readonly reason: string
-  /** Tokens issued until then; default now. */
+  /** Revokes tokens issued until then. Defaults to now. */
   readonly notBefore?: string | undefined
-  /** Requests that use the access key itself continue. */
+  /** Requests and streams that use the access key itself continue. */
   readonly tokensOnly?: boolean | undefined
 }
 
@@ -49,16 +51,16 @@ export function keyRevocation(
     metadata: { name: `revoked-key-${key.uid}`, labels: { [ownerLabel]: value } },
     spec: { ...times, keyUID: key.uid, reason, ...(tokensOnly ? { tokensOnly } : {}) },
   }
-  const instead = { kind: TokenRevocation, object: whole, merge: (there: Resource) => latest(there, whole) }
+  const instead = { kind: TokenRevocation, object: whole, merge: (stored: Resource) => latest(stored, whole) }
   return {
     kind: TokenRevocation,
     object: one,
-    merge: there => latest(there, one),
+    merge: stored => latest(stored, one),
     limit: { label: ownerLabel, value, most: mostKeys, instead },
   }
 }
 
-/** The kind of owner, the username in its tokens, and a printable name. */
+/** The type of the owner, the username in its tokens, and a printable name. */
 function ownerOf({ user, team, subject = '' }: OwnedKey): readonly [kind: string, username: string, words: string] {
   if (user) return ['user', user, `user ${user}`]
   return team ? ['team', teamGroup(team), `team ${team}`] : ['subject', subject, `subject ${subject}`]
@@ -68,14 +70,14 @@ export const teamGroup = (team: string) => `platform:team:${team}`
 
 type Written = { readonly metadata: JsonObject; readonly spec: JsonObject & Times }
 
-/** Both times only grow, so that everything the earlier one revoked stays revoked. */
-function latest(there: Resource, { metadata, spec }: Written): JsonObject | undefined {
-  const before = (there.spec ?? {}) as RevocationSpec
+/** Both times only increase, so that the merged object revokes everything that the earlier one did. */
+function latest(stored: Resource, { metadata, spec }: Written): JsonObject | undefined {
+  const before = (stored.spec ?? {}) as RevocationSpec
   const times = latestTimes(before, spec)
   if (!spec.tokensOnly) return { metadata, spec: { ...spec, ...times } }
   if (times.notBefore === before.notBefore && times.until === before.until) return undefined
-  // The same uid tells gateways that it is not a new revocation, which would close the streams of access keys.
-  const { uid = '' } = there.metadata
+  // With the same uid, gateways do not treat it as a new revocation, which would close streams of access keys.
+  const { uid = '' } = stored.metadata
   const { tokensOnly: _, ...rest } = spec
   return {
     metadata: { ...metadata, uid },
@@ -93,15 +95,18 @@ const latestTimes = (before: RevocationSpec | undefined, { notBefore, until }: T
 
 export type Members = { readonly users: readonly string[]; readonly groups: readonly string[] }
 
-/** Revokes tokens of these members that carry the group of the team. If `groups` has that group itself, all such tokens. */
+/**
+ * Revokes tokens of these members that carry the group of the team. If `groups` contains that group, revokes all such
+ * tokens.
+ */
 export function teamRevocation(
   { uid = '', name = '' }: Resource['metadata'],
   left: Members & { readonly reason: string },
   { now }: { readonly now: () => number },
 ): Companion {
   const carrying = teamGroup(name)
-  const write = (there?: Resource): JsonObject => {
-    const before = there?.spec as RevocationSpec | undefined
+  const write = (stored?: Resource): JsonObject => {
+    const before = stored?.spec as RevocationSpec | undefined
     const times = latestTimes(before, timesOf(now()))
     const { users, groups, since } = joined(before, left, { group: carrying, times, now: now() })
     return {
@@ -122,7 +127,7 @@ export function teamRevocation(
 type Joining = { readonly group: string; readonly times: Times; readonly now: number }
 type Joined = { readonly users: string[]; readonly groups: string[]; readonly since: { [name: string]: string } }
 
-/** The names of both, each with its time. A name is dropped when all tokens from before its time have expired. */
+/** Merges the names, each with its time. Drops a name when all tokens from before its time have expired. */
 function joined(before: RevocationSpec = {}, left: Members, { group, times, now }: Joining): Joined {
   const newest = Date.parse(times.notBefore)
   const [users, groups] = [new Set(left.users), new Set(left.groups)]
@@ -139,7 +144,7 @@ function joined(before: RevocationSpec = {}, left: Members, { group, times, now 
       const time = timeOf(name)
       if (time + tokenLifetime <= now || (name !== group && time <= ofAll)) continue
       kept.add(name)
-      // A user and a group of one name share the later time.
+      // A user and a group with the same name share the later time.
       if (!isNew.has(name) && time < newest) since.set(name, timestamp(time))
     }
   const names = [...users, ...groups]

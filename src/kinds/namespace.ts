@@ -1,4 +1,5 @@
-// Namespace: neither stored nor created. Clients can read `default` and the namespaces in use (D2, D8).
+// Namespace: a read-only kind that is not stored.
+// Shows the namespaces in use, and `default` (D2, D8).
 
 import { defineKind } from '../api/kind.ts'
 import { struct, text } from '../api/schema.ts'
@@ -11,7 +12,7 @@ export const Namespace = defineKind({
   shortNames: ['ns'],
   namespaced: false,
   description:
-    'Namespace is a space within which names are unique. Any DNS label is one; nothing has to be created first.',
+    'Namespace is a space within which names are unique. Any DNS label is a valid namespace and need not be created.',
   status: struct('Observed state of the namespace.', { phase: text('Always Active.') }),
   verbs: ['get', 'list'],
   stored: false,

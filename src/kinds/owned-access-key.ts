@@ -35,8 +35,8 @@ const oidcLogin = struct('Deprecated, use identity. OIDC login data.', {
 const oidcProvider = struct('If the token is a refresh token, information about it.', {
   clientId: text('Client of the provider.'),
   nonce: text('Nonce of the login.'),
-  redirectUri: text('Where the login returned to.'),
-  scopes: text('Scopes that were asked for.'),
+  redirectUri: text('Redirect URI of the login.'),
+  scopes: text('Requested scopes.'),
 })
 
 const spec = struct(
@@ -49,10 +49,10 @@ const spec = struct(
     subject: text('Generic subject usable instead of user or team.'),
     groups: list(text(''), 'Extra groups applied when using the key.'),
     key: text(
-      'The key itself, used as bearer token. Shown once, in the answer to its creation; generated when absent.',
+      'The key itself, used as bearer token. Shown once, in the response to its creation. Generated if absent.',
     ),
     disabled: flag('When true, the key continues to exist but does not grant access.'),
-    ttl: integer('Seconds the key lives; absent or 0: for ever.', { minimum: 0 }),
+    ttl: integer('Lifetime of the key in seconds. Absent or 0: it never expires.', { minimum: 0 }),
     ttlAfterLastActivity: flag('When true, ttl counts from the last activity instead of creation.'),
     scope,
     type: oneOf(
@@ -72,21 +72,21 @@ const spec = struct(
 
 const status = struct('Observed state of the access key.', {
   lastActivity: time('Last time the key was used.'),
-  rotatedAt: time('When the key was last rotated; its time to live counts from then.'),
+  rotatedAt: time('Last time the key was rotated. Its ttl starts then.'),
   keys: list(
-    struct('A key that works.', {
-      id: text('Tells the keys of this object apart.'),
-      since: time('When it was made.'),
-      until: time('When it ends.'),
+    struct('A valid key.', {
+      id: text('Distinguishes the keys of this object.'),
+      since: time('Creation time of the key.'),
+      until: time('Expiry.'),
       lastActivity: time('Last time it was used.'),
     }),
-    'Both keys while an overlap lasts.',
+    'Both keys during an overlap.',
   ),
-  digest: text('SHA-256 of the key, by which it is found (D13).', { 'x-internal': true }),
+  digest: text('SHA-256 of the key, used to look it up (D13).', { 'x-internal': true }),
   previous: {
-    ...struct('The key before the last rotation, while it still works.', {
-      digest: text('SHA-256 of it.'),
-      until: time('When it ends.'),
+    ...struct('The key before the last rotation, during the overlap.', {
+      digest: text('SHA-256 of the key.'),
+      until: time('Expiry.'),
     }),
     'x-internal': true,
   },
@@ -127,11 +127,11 @@ export const OwnedAccessKey: KindOf<Key> = defineKind({
       description: 'User, team or subject the key acts as.',
       value: o => ownerOf(o as Key),
     },
-    { name: 'Type', type: 'string', description: 'Who manages the key.', value: o => o.spec?.type as string },
+    { name: 'Type', type: 'string', description: 'Manager of the key.', value: o => o.spec?.type as string },
     {
       name: 'Disabled',
       type: 'boolean',
-      description: 'Whether it grants no access.',
+      description: 'Whether the key is disabled.',
       value: o => o.spec?.disabled === true,
     },
     {
@@ -140,7 +140,13 @@ export const OwnedAccessKey: KindOf<Key> = defineKind({
       description: 'Last time it was used.',
       value: o => o.status?.lastActivity as string,
     },
-    { name: 'Ttl', type: 'integer', description: 'Seconds it lives.', priority: 1, value: o => o.spec?.ttl as number },
+    {
+      name: 'Ttl',
+      type: 'integer',
+      description: 'Lifetime in seconds.',
+      priority: 1,
+      value: o => o.spec?.ttl as number,
+    },
     {
       name: 'Display-Name',
       type: 'string',
@@ -165,7 +171,10 @@ export const OwnedAccessKey: KindOf<Key> = defineKind({
   },
 })
 
-/** Users manage their own keys and those of teams they may update (D15). Only administrators manage keys of a deleted team (D61). */
+/**
+ * Users manage their own keys, and keys of teams that they may update (D15). Only administrators manage keys of deleted
+ * teams (D61).
+ */
 function ownRights(key: Key, { username, may, teamUid }: Who): Right[] {
   const { spec = {} } = key
   if (spec.user !== undefined && spec.user === username)
@@ -178,7 +187,7 @@ function ownRights(key: Key, { username, may, teamUid }: Who): Right[] {
     : []
 }
 
-/** Terms of everybody to whom `ownRights` can give a permission. */
+/** Everyone who may get a right from `ownRights`. */
 function ownReaders({ spec: { user, team } = {} }: Key): string[] {
   return [...(user ? [userTerm(user)] : []), ...(team ? [editorTerm(team), editorTerm('*')] : [])]
 }
@@ -189,7 +198,7 @@ function ownerOf(key: Key): string | undefined {
   return key.spec?.user ?? (key.spec?.team ? `team ${key.spec.team}` : key.spec?.subject)
 }
 
-/** Only the server assigns reserved names (D14). */
+/** Only the server issues reserved names (D14). */
 function checkNames({ spec = {} }: Key): FieldError[] {
   const errors: FieldError[] = []
   const check = (field: string, names: readonly (string | undefined)[], isList = true) => {
@@ -199,7 +208,7 @@ function checkNames({ spec = {} }: Key): FieldError[] {
           invalidValue(
             isList ? `${field}[${index}]` : field,
             name,
-            'names beginning with system: or platform: are given by the server alone',
+            'names with the prefix system: or platform: are reserved for the server',
           ),
         )
   }
@@ -211,7 +220,7 @@ function checkNames({ spec = {} }: Key): FieldError[] {
   return errors
 }
 
-/** A key has exactly one owner, which never changes (D14). */
+/** A key has exactly one owner, which is immutable (D14). */
 function checkSubject(next: Key, old: Key | undefined): FieldError[] {
   const set = subjects.filter(field => next.spec?.[field])
   if (set.length > 1)
@@ -228,14 +237,14 @@ function checkSubject(next: Key, old: Key | undefined): FieldError[] {
   )
 }
 
-/** A key without an owner belongs to the caller (D14). */
+/** Without an owner, the key belongs to the caller (D14). */
 function assignOwner(next: Key, _old: Key | undefined, caller: Caller): Key {
   if (subjects.some(field => next.spec?.[field])) return next
   const own = caller.identity === 'Subject' ? { subject: caller.username } : callerAsOwner(caller)
   return { ...next, spec: { ...next.spec, ...own } }
 }
 
-/** The holder of the secret acts as the key's owner. */
+/** A client with the secret acts as the owner of the key. */
 function keyGrants({ spec = {} }: Key): Grant[] {
   const { team } = spec
   return [{ type: 'credential', field: 'spec', ...(team ? { to: { kind: 'team', name: team } } : {}) }]

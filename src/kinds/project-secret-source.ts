@@ -1,10 +1,10 @@
-// A ProjectSecret that follows a SharedSecret: where its data comes from, and what a client may send (D30).
+// Defines the source of a ProjectSecret that follows a SharedSecret, and what a client may send (D30).
 
 import type { Question } from '../api/kind.ts'
 import type { Ref, Resource } from '../api/object.ts'
 import { teamOfGroup } from './team-uids.ts'
 
-/** Field manager of the controller that keeps the copy. */
+/** The field manager of the controller that updates the copies. */
 export const syncManager = 'project-secret-sync'
 
 type Named = {
@@ -22,13 +22,13 @@ type Secret = Resource<Spec, unknown>
 
 export type Source = Ref & { readonly uid?: string | undefined }
 
-/** The secret that this one copies; undefined: the data is its own. */
+/** The source of the data; undefined if the secret has its own data. */
 export function sourceOf(object: Pick<Secret, 'spec'> | undefined): Source | undefined {
   const { name, namespace, uid } = object?.spec?.sharedSecretRef ?? {}
   return name ? { namespace: namespace || 'default', name, ...(uid ? { uid } : {}) } : undefined
 }
 
-/** A reference without a uid that names the same secret as before keeps the uid (D61). */
+/** A reference without a uid and with the same name refers to the same secret as before (D61). */
 export function keepSourceUid<T extends Secret>(next: T, old: T | undefined): T {
   const [now, before] = [sourceOf(next), sourceOf(old)]
   const isSameName = now && before && now.name === before.name && now.namespace === before.namespace
@@ -45,7 +45,7 @@ export const readSource = ({ namespace, name }: Ref): Question => ({
   target: { group: 'management.platform.sh', resource: 'sharedsecrets', namespace, name },
 })
 
-/** The owner of a secret with the uid of its team, also if the owner is the username of a team (D16, D61). */
+/** The owner of a secret with the uid of its team. The username of a team also refers to the team (D16, D61). */
 export function pinnedOwner(
   owner: Owner,
   uids: { readonly [team: string]: string },

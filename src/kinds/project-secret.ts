@@ -8,8 +8,7 @@ import { type Static, struct, text, time } from '../api/schema.ts'
 import { joinLastRead, lastRead, lastReadColumn } from './last-read.ts'
 import { keepSourceUid, sourceOf } from './project-secret-source.ts'
 import { checkData, data, lastApplied } from './secret-data.ts'
-import { history } from './secret-history.ts'
-import { version } from './secret-version.ts'
+import { history, version } from './secret-version.ts'
 import {
   access,
   checkAccess,
@@ -27,7 +26,7 @@ const sharedSecretRef = struct('The SharedSecret whose data this secret follows.
   name: text('Name of the SharedSecret.'),
   namespace: text('Namespace of the SharedSecret; empty means default.'),
   uid: text(
-    'uid of the SharedSecret, filled in by the server. A SharedSecret that is created again under the same name is followed once somebody who may read it writes its uid here.',
+    'uid of the SharedSecret, set by the server. To follow a SharedSecret that was created again under the same name, a user who may read it has to set the new uid.',
   ),
 })
 
@@ -43,7 +42,7 @@ const status = struct('Observed state of the project secret.', {
   conditions,
   version,
   lastRead,
-  lastSynced: time('When its data was last brought in line with the SharedSecret it follows.'),
+  lastSynced: time('Last time the data was copied from the SharedSecret.'),
 })
 
 export const ProjectSecret: KindOf<Resource<Static<typeof spec>, Static<typeof status>>> = defineKind({
@@ -75,17 +74,23 @@ export const ProjectSecret: KindOf<Resource<Static<typeof spec>, Static<typeof s
     {
       name: 'Synced',
       type: 'string',
-      description: 'Whether its data is that of the SharedSecret it follows; empty where it follows none.',
+      description: 'Whether the data matches the SharedSecret. Empty without a SharedSecret.',
       value: o => syncedOf(o)?.status,
     },
     {
       name: 'Reason',
       type: 'string',
-      description: 'Why it is synced, or is not.',
+      description: 'Reason of the Synced condition.',
       priority: 1,
       value: o => syncedOf(o)?.reason,
     },
-    { name: 'Owner', type: 'string', description: 'Who owns it.', priority: 1, value: o => ownerName(o.spec?.owner) },
+    {
+      name: 'Owner',
+      type: 'string',
+      description: 'Owner of the object.',
+      priority: 1,
+      value: o => ownerName(o.spec?.owner),
+    },
     lastReadColumn,
   ],
   rights: sharedRights,
@@ -97,7 +102,7 @@ export const ProjectSecret: KindOf<Resource<Static<typeof spec>, Static<typeof s
   validate: (next, old) => [
     ...checkNamespace(next.metadata.namespace ?? ''),
     ...(next.spec?.sharedSecretRef && !next.spec.sharedSecretRef.name
-      ? [required('spec.sharedSecretRef.name', 'which SharedSecret to follow')]
+      ? [required('spec.sharedSecretRef.name', 'name of the SharedSecret to follow')]
       : []),
     ...checkData(next.spec?.data, old?.spec?.data),
     ...checkOwner(next.spec?.owner),
@@ -111,7 +116,7 @@ export const ProjectSecret: KindOf<Resource<Static<typeof spec>, Static<typeof s
   },
 })
 
-/** Readers of this secret also read the SharedSecret that it follows. */
+/** Readers of this secret can read the SharedSecret that it follows. */
 function copyGrant(object: Resource<Static<typeof spec>, unknown>): Grant[] {
   const source = sourceOf(object)
   return source ? [{ type: 'copy', field: 'spec.sharedSecretRef', source, owner: object.spec?.owner ?? {} }] : []
@@ -120,7 +125,11 @@ function copyGrant(object: Resource<Static<typeof spec>, unknown>): Grant[] {
 function checkNamespace(namespace: string): FieldError[] {
   if (/^p-.+/.test(namespace)) return []
   return [
-    invalidValue('metadata.namespace', namespace, "a project secret lives in its project's namespace, p-<project>"),
+    invalidValue(
+      'metadata.namespace',
+      namespace,
+      'a project secret must be in the namespace of its project, p-<project>',
+    ),
   ]
 }
 

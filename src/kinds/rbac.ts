@@ -1,4 +1,4 @@
-// Role, ClusterRole, RoleBinding, ClusterRoleBinding: Kubernetes' own kinds, with Kubernetes' rules (D2, D27).
+// Role, ClusterRole, RoleBinding, ClusterRoleBinding: the RBAC kinds of Kubernetes, with its validation (D2, D27).
 
 import { type FieldError, invalidValue, notSupported, required } from '../api/errors.ts'
 import type { Grant, Recipient } from '../api/grant.ts'
@@ -9,7 +9,7 @@ import { checkAggregation } from './aggregation.ts'
 import { type PolicyRule, policyRule } from './policy-rule.ts'
 import { userNamed } from './shared-schema.ts'
 
-const rules = list(policyRule, 'What the role allows; rules add up.', { maxItems: 1000 })
+const rules = list(policyRule, 'Permissions of the role. Rules are additive.', { maxItems: 1000 })
 
 const requirement = struct(
   'A requirement on a label.',
@@ -22,19 +22,19 @@ const requirement = struct(
   closed,
 )
 const aggregationRule = struct(
-  'Takes the rules from other cluster roles.',
+  'Combines the rules of other cluster roles.',
   {
     clusterRoleSelectors: list(
       struct(
         'Selects cluster roles by their labels.',
         {
           matchLabels: mapOf(text(''), 'Labels that must have these values.'),
-          matchExpressions: list(requirement, 'Requirements that must all hold.'),
+          matchExpressions: list(requirement, 'Requirements that must all match.'),
         },
         [],
         closed,
       ),
-      'Cluster roles that match any of these are taken.',
+      'Combines the cluster roles that match any of these selectors.',
     ),
   },
   [],
@@ -43,14 +43,14 @@ const aggregationRule = struct(
 
 const rbacGroup = 'rbac.authorization.k8s.io'
 const roleRef = struct(
-  'The role that is bound; cannot be changed.',
+  'The role to bind. Immutable.',
   { apiGroup: text(`${rbacGroup}.`), kind: text('Role or ClusterRole.'), name: text('Name of the role.') },
   ['kind', 'name'],
   { 'x-kubernetes-map-type': 'atomic' },
 )
 const subjects = list(
   struct(
-    'Who the role is given to.',
+    'A user, group or service account.',
     {
       apiGroup: text(`${rbacGroup} for users and groups.`),
       kind: text('User, Group or ServiceAccount.'),
@@ -59,11 +59,13 @@ const subjects = list(
     },
     ['kind', 'name'],
   ),
-  'Who the role is given to.',
+  'Subjects that get the role.',
   { maxItems: 1000 },
 )
 
-/** Marks what mirrors an object's own rights for people to see. It grants nothing: the object is judged itself (D26). */
+/**
+ * Marks bindings that only show the permissions of an object. They grant nothing, because the object itself does (D26).
+ */
 export const mirrorLabel = 'platform.sh/mirrors'
 
 export type RoleObject = {
@@ -113,26 +115,26 @@ function bindingKind(kind: 'RoleBinding' | 'ClusterRoleBinding', namespaced: boo
     plural: `${lower}s`,
     singular: lower,
     namespaced,
-    description: `${kind} gives a role to users and groups${namespaced ? ' in its namespace' : ' everywhere'}.`,
+    description: `${kind} grants a role to users and groups${namespaced ? ' in its namespace' : ' everywhere'}.`,
     fields: { roleRef, subjects },
     columns: [
       {
         name: 'Role',
         type: 'string',
-        description: 'The role that is bound.',
+        description: 'The bound role.',
         value: o => `${(o as BindingObject).roleRef?.kind}/${(o as BindingObject).roleRef?.name}`,
       },
       {
         name: 'Users',
         type: 'string',
-        description: 'Users it is given to.',
+        description: 'Users that get the role.',
         priority: 1,
         value: o => names(o as BindingObject, 'User'),
       },
       {
         name: 'Groups',
         type: 'string',
-        description: 'Groups it is given to.',
+        description: 'Groups that get the role.',
         priority: 1,
         value: o => names(o as BindingObject, 'Group'),
       },
@@ -155,7 +157,7 @@ export const ClusterRole: Kind = roleKind('ClusterRole', false)
 export const RoleBinding: Kind = bindingKind('RoleBinding', true)
 export const ClusterRoleBinding: Kind = bindingKind('ClusterRoleBinding', false)
 
-/** The role, to each subject. A binding without subjects still names the role: a later write adds them. */
+/** The role, for each subject. A binding without subjects counts too, because a later write can add them. */
 function bindingGrants(object: Resource<unknown, unknown>): Grant[] {
   const { roleRef: bound, subjects: all = [] } = object as BindingObject
   const { namespace = '' } = object.metadata
@@ -165,7 +167,7 @@ function bindingGrants(object: Resource<unknown, unknown>): Grant[] {
   return [grant, ...all.map((one, index) => ({ ...grant, field: `subjects[${index}]`, to: recipientOf(one) }))]
 }
 
-/** A team is meant by its group, or by the username that its keys have (D16). */
+/** A subject can refer to a team by its group, or by the username of its keys (D16). */
 function recipientOf({ kind, name = '' }: NonNullable<BindingObject['subjects']>[number]): Recipient {
   const user = userNamed(name)
   return kind === 'Group' && user.kind === 'user' ? { kind: 'group', name } : user
@@ -174,7 +176,7 @@ function recipientOf({ kind, name = '' }: NonNullable<BindingObject['subjects']>
 const names = ({ subjects: all = [] }: BindingObject, kind: string) =>
   all.flatMap(one => (one.kind === kind ? [one.name ?? ''] : [])).join(',')
 
-/** apiGroup may be left out where only one makes sense, as Kubernetes allows. */
+/** apiGroup is optional if there is only one valid value, as in Kubernetes. */
 function withDefaults<T extends BindingObject>(next: T): T {
   const grouped = <O extends { kind?: string | undefined; apiGroup?: string | undefined }>(one: O): O =>
     one.apiGroup || one.kind === 'ServiceAccount' ? one : { ...one, apiGroup: rbacGroup }
@@ -212,17 +214,17 @@ function checkPaths(rule: PolicyRule, at: string, namespaced: boolean): FieldErr
   return (rule.nonResourceURLs ?? []).flatMap(url =>
     isPathPattern(url)
       ? []
-      : [invalidValue(field, url, 'a wildcard stands only for the whole last step, as in /logs/*')],
+      : [invalidValue(field, url, 'a wildcard must be the whole last path segment, as in /logs/*')],
   )
 }
 
-/** `*` alone, or only as the whole last step. */
+/** `*` alone, or as the whole last segment. */
 export const isPathPattern = (url: string) => url === '*' || !url.replace(/\/\*$/, '').includes('*')
 
 function checkBinding(next: BindingObject, old: BindingObject | undefined, namespaced: boolean): FieldError[] {
   const allowed = namespaced ? ['Role', 'ClusterRole'] : ['ClusterRole']
   const errors: FieldError[] = []
-  if (!next.roleRef) errors.push(required('roleRef', 'the role to bind'))
+  if (!next.roleRef) errors.push(required('roleRef', 'role to bind'))
   else {
     if (next.roleRef.apiGroup !== rbacGroup)
       errors.push(notSupported('roleRef.apiGroup', next.roleRef.apiGroup, [rbacGroup]))

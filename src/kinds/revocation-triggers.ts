@@ -1,4 +1,4 @@
-// Which changes of keys and teams revoke direct-cluster tokens (D22, D33). src/admission writes the revocation in the same commit.
+// Decides which changes of keys and teams revoke direct-cluster tokens (D22, D33).
 
 import type { Companion } from '../api/admission.ts'
 import { isReservedName } from '../api/names.ts'
@@ -28,7 +28,7 @@ type KeyStatus = {
 type Key = Resource<KeySpec, KeyStatus>
 
 type KeyDependencies = KeyRevocationDependencies & {
-  /** Whether one scope is no wider than another (D25). */
+  /** Whether one scope is at most as wide as another (D25). */
   readonly isNoWider: (inner: unknown, outer: unknown) => boolean
 }
 
@@ -38,11 +38,14 @@ export function revokedByKey(old: Key, next: Key | undefined, dependencies: KeyD
   if (reason !== undefined) return [keyRevocation(ownedKey(old), { reason }, dependencies)]
   const { rotatedAt, previous } = next?.status ?? {}
   const isSameOverlap = rotatedAt === old.status?.rotatedAt && previous?.digest === old.status?.previous?.digest
-  // This write removes the last trace of an overlap that has ended.
+  // This write removes the last record of an expired overlap, so revoke its tokens now.
   return isSameOverlap ? [] : revokedByOverlap(old, dependencies)
 }
 
-/** When the overlap ends, tokens from before the rotation are revoked: the old secret made all of them (D22). */
+/**
+ * When the overlap of a rotation ends, revokes the tokens from before the rotation, which all come from the old secret
+ * (D22).
+ */
 export function revokedByOverlap(key: Key, dependencies: KeyRevocationDependencies): readonly Companion[] {
   const { rotatedAt, previous } = key.status ?? {}
   const now = dependencies.now()
@@ -71,21 +74,21 @@ function whyKey(old: Key, next: Key | undefined, { now: clock, isNoWider }: KeyD
   return isReplaced(old.status, next.status, now) ? `${name} was replaced` : undefined
 }
 
-/** The change that ended the key revoked its tokens, and no token outlives the ttl of its key (D31). */
+/** Ending a key revokes its tokens, and no token outlives the expiry of its key (D31). */
 function hasEnded(key: Key, now: number): boolean {
   const { disabled, ttl, ttlAfterLastActivity } = key.spec ?? {}
   if (isGoing(key) || disabled) return true
   return Boolean(ttl && !ttlAfterLastActivity) && earliestEnd(key) + skew <= now
 }
 
-/** Milliseconds. Gateways accept a token for a minute after its end, and their clocks may be behind. */
+/** Milliseconds. Gateways accept a token for a minute after its expiry, and their clocks may be slow. */
 const skew = 300_000
 
-/** With ttlAfterLastActivity, every use of the key moves its end to later than this. */
+/** A key with a sliding expiry ends later than this after every use. */
 const earliestEnd = ({ metadata, spec, status }: Key) =>
   Date.parse(status?.rotatedAt ?? metadata.creationTimestamp ?? '') + (spec?.ttl ?? 0) * 1000
 
-/** An earlier end matters only if it is before the end of the youngest token. */
+/** Only an end before the expiry of the youngest token revokes anything. */
 function endsEarlier({ spec: before = {} }: Key, next: Key, now: number): boolean {
   const after = next.spec ?? {}
   if (!after.ttl || earliestEnd(next) >= now + longestTokenTTL * 1000) return false
@@ -93,7 +96,10 @@ function endsEarlier({ spec: before = {} }: Key, next: Key, now: number): boolea
   return !before.ttl || after.ttl < before.ttl || slidesNoMore
 }
 
-/** Whether a valid secret now ends earlier. The old secret in an overlap does not count: a rotation sets its end (D22). */
+/**
+ * Whether a valid secret ends earlier than before. An overlap ends the old secret at the announced time, so it does not
+ * count (D22).
+ */
 function isReplaced(before: KeyStatus = {}, after: KeyStatus = {}, now: number): boolean {
   const left = secretsOf(after, now)
   for (const [digest, end] of secretsOf(before, now)) {
@@ -103,7 +109,7 @@ function isReplaced(before: KeyStatus = {}, after: KeyStatus = {}, now: number):
   return false
 }
 
-/** Digests of the valid secrets, and when they end. */
+/** Digests of the valid secrets, with their expiry. */
 function secretsOf({ digest, previous }: KeyStatus, now: number): Map<string, number> {
   const secrets = new Map<string, number>()
   const until = Date.parse(previous?.until ?? '')
@@ -128,7 +134,7 @@ export function revokedByTeam(
       teamRevocation(old.metadata, { users: [], groups: [own], reason: `team ${name} was deleted` }, dependencies),
     ]
   const users = without(old.spec?.users, next.spec?.users)
-  // Any token may carry a reserved group, so the group of the team is more precise (D61).
+  // Every token may carry a reserved group, so the group of the team is more specific (D61).
   const groups = without(old.spec?.groups, next.spec?.groups).map(group => (isReservedName(group) ? own : group))
   if (users.length + groups.length === 0) return []
   return [teamRevocation(old.metadata, { users, groups, reason: `they left team ${name}` }, dependencies)]

@@ -1,4 +1,4 @@
-// Names in a scope: those that nothing can have are refused, and what is stored already may stay (SPEC §2.8).
+// A scope with an impossible name is invalid, unless the stored scope has the name already (SPEC §2.8).
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -7,7 +7,7 @@ import { checkScope } from './scope-validation.ts'
 
 const right = /: must be a name of lower-case letters, digits, - and \., such as prod, or \* for all$/
 
-test('a name that nothing can have is refused wherever a scope has one, all at once', () => {
+test('reports impossible names in every field of a scope', () => {
   const scope: Scope = {
     clusters: [{ cluster: 'prod' }, { cluster: 'PROD!' }, { cluster: 'prod/x' }, { cluster: 'prod-*' }],
     projects: [{ project: 'Shop' }],
@@ -34,7 +34,7 @@ test('a name that nothing can have is refused wherever a scope has one, all at o
   for (const { message } of errors) assert.match(message, right)
 })
 
-test('what a gateway can be called, every one, and nothing at all are no mistakes', () => {
+test('accepts gateway names, wildcards and empty values', () => {
   const scope: Scope = {
     clusters: [{ cluster: 'p' }, { cluster: 'eu-1.prod' }, { cluster: '*' }, { cluster: '' }, {}],
     virtualClusters: [{ project: '*', virtualCluster: `v${'x'.repeat(252)}` }],
@@ -44,7 +44,7 @@ test('what a gateway can be called, every one, and nothing at all are no mistake
   assert.deepEqual(checkScope(undefined), [])
 })
 
-test('a name that is stored already is no reason to refuse another change; one that is added beside it is', () => {
+test('accepts stored impossible names, rejects new ones', () => {
   const old: Scope = { clusters: [{ cluster: 'PROD!' }] }
   assert.deepEqual(checkScope(old, old), [])
   const next: Scope = { clusters: [{ cluster: 'PROD!' }, { cluster: 'DEV' }], projects: [{ project: 'PROD!' }] }
@@ -54,7 +54,7 @@ test('a name that is stored already is no reason to refuse another change; one t
   )
 })
 
-test('no more mistakes are counted than are told', () => {
+test('stops at the maximum number of errors', () => {
   const clusters = Array.from({ length: 10_000 }, (_, at) => ({ cluster: `A${at}` }))
   assert.ok(checkScope({ clusters }).length < 200)
 })

@@ -1,11 +1,11 @@
-// What the schema cannot say of a scope: rules that contradict themselves (SPEC §2.8.1), and names that nothing can have.
+// Validates scopes beyond their schema: contradictory rules (SPEC §2.8.1) and impossible names.
 
 import type { Scope, ScopeRule } from '../api/caller.ts'
 import { type FieldError, invalidValue, isEnough, required } from '../api/errors.ts'
 import { isPlaceName } from '../api/names.ts'
 import { isPathPattern } from './rbac.ts'
 
-/** Names that `old` has in the same field may stay: what was taken once is no reason to refuse another change. */
+/** Accepts names that `old` has in the same field, so that a stored scope stays updatable. */
 export function checkScope(scope: Scope | undefined, old?: Scope): FieldError[] {
   const errors = checkNames(scope, old)
   for (const [index, rule] of (scope?.rules ?? []).entries()) {
@@ -14,10 +14,10 @@ export function checkScope(scope: Scope | undefined, old?: Scope): FieldError[] 
     for (const url of rule.nonResourceURLs ?? [])
       if (!isPathPattern(url) && !isEnough(errors))
         errors.push(
-          invalidValue(`${at}.nonResourceURLs`, url, 'a wildcard stands only for the whole last step, as in /logs/*'),
+          invalidValue(`${at}.nonResourceURLs`, url, 'a wildcard must be the whole last path segment, as in /logs/*'),
         )
-    for (const [place, one] of (rule.resources ?? []).entries())
-      if (!isEnough(errors)) errors.push(...checkResources(one, `${at}.resources[${place}]`))
+    for (const [position, one] of (rule.resources ?? []).entries())
+      if (!isEnough(errors)) errors.push(...checkResources(one, `${at}.resources[${position}]`))
   }
   return errors
 }
@@ -27,7 +27,7 @@ function checkNames(scope: Scope | undefined, old: Scope | undefined): FieldErro
   const errors: FieldError[] = []
   for (const { kind, at, value } of namesIn(scope)) {
     if (isEnough(errors)) break
-    // Nothing set selects nothing, and is the same as absent.
+    // An empty value is the same as an absent one.
     if (value === '' || value === '*' || isPlaceName(value) || kept.has(`${kind} ${value}`)) continue
     const right = 'must be a name of lower-case letters, digits, - and ., such as prod, or * for all'
     errors.push(invalidValue(`spec.scope.${at}`, value, right))
@@ -43,8 +43,8 @@ function* namesIn(scope: Scope = {}): Generator<Named> {
       for (const [key, value] of Object.entries(entry))
         yield { kind: `${field} ${key}`, at: `${field}[${index}].${key}`, value }
   for (const [index, { projects = [] }] of (scope.roles ?? []).entries())
-    for (const [place, value] of projects.entries())
-      yield { kind: 'roles', at: `roles[${index}].projects[${place}]`, value }
+    for (const [position, value] of projects.entries())
+      yield { kind: 'roles', at: `roles[${index}].projects[${position}]`, value }
   for (const [index, { cluster = '' }] of (scope.rules ?? []).entries())
     yield { kind: 'rules', at: `rules[${index}].cluster`, value: cluster }
 }
@@ -54,7 +54,7 @@ type Resources = NonNullable<ScopeRule['resources']>[number]
 function checkResources({ resources = [], resourceNames = [] }: Resources, at: string): FieldError[] {
   const errors: FieldError[] = []
   if (resourceNames.length && resources.length === 0)
-    errors.push(required(`${at}.resources`, 'resourceNames need resources to belong to'))
+    errors.push(required(`${at}.resources`, 'required with resourceNames'))
   const times = new Map<string, number>()
   for (const one of resources) times.set(patternOf(one), (times.get(patternOf(one)) ?? 0) + 1)
   for (const one of resources) {
@@ -70,7 +70,7 @@ function checkResources({ resources = [], resourceNames = [] }: Resources, at: s
 
 const patternOf = (one: string) => one.split('/', 2).join('/')
 
-/** The patterns with a wildcard that take in an entry; looked up, for there may be as many entries as a body holds. */
+/** The wildcard patterns that cover an entry. Uses a lookup, because a body may have very many entries. */
 function wildcardsOver(one: string): string[] {
   const [kind, sub] = one.split('/')
   return sub === undefined ? ['*'] : ['*', `*/${sub}`, `${kind}/*`, '*/*']

@@ -1,4 +1,4 @@
-// The rules of secret data, shared by SharedSecret and ProjectSecret (D7, D29).
+// Validates secret data of SharedSecret and ProjectSecret (D7, D29).
 
 import { type FieldError, invalidSecret, invalidValue, isEnough } from '../api/errors.ts'
 import { mapOf, text } from '../api/schema.ts'
@@ -10,12 +10,12 @@ export const data = mapOf(
 )
 
 const keyPattern = /^[-._a-zA-Z0-9]+$/
-/** Decoded. Larger data that is stored already may stay (D72). */
+/** In decoded bytes. Larger stored data may stay (D72). */
 const maxBytes = 512 * 1024
 
 type Data = { readonly [key: string]: string }
 
-/** All problems of a data map. Values are never repeated in a message. */
+/** All errors of a data map. Never repeats a value in a message. */
 export function checkData(map: Data | undefined, old?: Data): FieldError[] {
   const errors: FieldError[] = []
   for (const key of Object.keys(map ?? {})) {

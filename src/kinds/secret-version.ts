@@ -1,24 +1,28 @@
-// SecretVersion: the data of a secret before a change (D35); internal (D2). Stored encrypted in the commit of the change, deleted with its secret.
+// SecretVersion: an internal kind with the data of a secret before a change, encrypted (D2, D35).
+// Stored in the same commit as the change, and deleted with its secret.
 
 import type { Companion } from '../api/admission.ts'
 import type { Caller } from '../api/caller.ts'
-import { defineKind, type Kind } from '../api/kind.ts'
+import { defineKind, type Kind, type Subresource } from '../api/kind.ts'
 import { type JsonObject, type Ref, type Resource, timestamp } from '../api/object.ts'
 import { integer, list, type Static, struct, text, time } from '../api/schema.ts'
 import { sourceOf } from './project-secret-source.ts'
 import { data } from './secret-data.ts'
 
-/** A version names at most this many changed keys. */
+/** The maximum number of changed keys in a version. It describes the change and is not a copy. */
 const mostNamed = 1000
 
-export const version = struct('Which version of the data this is, and where it comes from.', {
-  number: integer('Counts from 1, one up with every change of data.'),
-  author: text('Who wrote it.'),
-  key: text('Name of the access key they used.'),
-  time: time('When.'),
-  changed: list(text(''), `Keys that differ from the version before, at most ${mostNamed} of them.`),
+export const version = struct('Version of the data and its author.', {
+  number: integer('Starts at 1 and increases with every change of the data.'),
+  author: text('User who wrote it.'),
+  key: text('Name of the access key that the author used.'),
+  time: time('Time of the change.'),
+  changed: list(text(''), `Keys that differ from the previous version, at most ${mostNamed}.`),
 })
 export type Version = Static<typeof version>
+
+/** The handler is in src/admission/secret-history.ts. */
+export const history: Subresource = { verb: 'get', kind: 'SecretHistory', hasParts: true }
 
 export const SecretVersion: Kind = defineKind({
   kind: 'SecretVersion',
@@ -27,7 +31,10 @@ export const SecretVersion: Kind = defineKind({
   namespaced: true,
   description: 'SecretVersion is an earlier version of the data of a SharedSecret or ProjectSecret.',
   spec: struct('The version.', {
-    secret: struct('The secret it is of.', { kind: text('Its kind.'), name: text('Its name.') }),
+    secret: struct('The secret of this version.', {
+      kind: text('Kind of the secret.'),
+      name: text('Name of the secret.'),
+    }),
     version,
     data,
   }),
@@ -42,7 +49,7 @@ export const SecretVersion: Kind = defineKind({
   },
 })
 
-/** Label with the uid of the secret. */
+/** Label with the uid of the secret, used to find its versions. */
 export const versionLabel = 'platform.sh/secret'
 
 type Data = { readonly [key: string]: string }
@@ -52,12 +59,12 @@ type Spec = {
 }
 export type Secret = Resource<Spec, { readonly version?: Version | undefined; readonly lastRead?: string | undefined }>
 
-export const versionPlace = ({ metadata }: Resource<unknown, unknown>, wanted: number | string): Ref => ({
+export const versionRef = ({ metadata }: Resource<unknown, unknown>, wanted: number | string): Ref => ({
   namespace: metadata.namespace ?? '',
   name: `${metadata.uid}.${wanted}`,
 })
 
-/** The version of an object. An object from before versions were counted is at version 1. */
+/** The version of an object. An object from before versions existed has version 1. */
 export function versionOf({ metadata, spec, status }: Secret): Version & { readonly number: number } {
   const { number = 1, ...known } = status?.version ?? {
     time: metadata.creationTimestamp,
@@ -66,7 +73,9 @@ export function versionOf({ metadata, spec, status }: Secret): Version & { reado
   return { number, ...known }
 }
 
-/** Sets status.version, which counts changes of data. Clients cannot set it. A copy of another secret has no versions. */
+/**
+ * The server sets status.version and ignores the client's value. A copy of another secret has no versions of its own.
+ */
 export function countVersion<T extends Secret>(next: T, old: T | undefined, author: Author): T {
   const { version: _, lastRead: __, ...status } = next.status ?? {}
   const counted = sourceOf(next) ? lastOwn(old) : versionAfter(next, old, author)
@@ -76,7 +85,7 @@ export function countVersion<T extends Secret>(next: T, old: T | undefined, auth
   return bare as T
 }
 
-/** A secret that follows another keeps its last number. Its next own version continues from there. */
+/** A secret that follows another keeps its last own number, from which its next own version continues. */
 function lastOwn(old: Secret | undefined): Version | undefined {
   if (!old || sourceOf(old) || old.status?.version) return old?.status?.version
   return Object.keys(old.spec?.data ?? {}).length ? versionOf(old) : undefined
@@ -96,7 +105,7 @@ function versionAfter(next: Secret, old: Secret | undefined, { caller, now }: Au
   }
 }
 
-/** The earlier version that a change of data stores. A secret that starts to follow another stores its own data. */
+/** The version to store for a change of data. A secret that starts to follow another keeps its own last data. */
 export function previousVersion(kind: Kind, old: Secret, next: Secret | undefined): readonly Companion[] {
   if (!next || sourceOf(old)) return []
   const isKept = sourceOf(next)
@@ -106,7 +115,7 @@ export function previousVersion(kind: Kind, old: Secret, next: Secret | undefine
   const { name = '', uid = '' } = old.metadata
   const was = versionOf(old)
   const metadata = {
-    ...versionPlace(old, was.number),
+    ...versionRef(old, was.number),
     labels: { [versionLabel]: uid },
     ownerReferences: [{ apiVersion: kind.apiVersion, kind: kind.kind, name, uid }],
   }

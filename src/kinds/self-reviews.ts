@@ -1,4 +1,5 @@
-// The reviews about the caller: who am I, may I, what may I. They are not stored; the response is the created object (D2, D3).
+// Reviews about the caller: identity, access and rules.
+// The response is the created object, which is not stored (D2, D3).
 
 import type { Caller } from '../api/caller.ts'
 import { type FieldError, invalidValue } from '../api/errors.ts'
@@ -14,12 +15,12 @@ export const review = {
 
 export const userInfo = struct('Attributes of the caller.', {
   username: text('The name of the user.'),
-  uid: text('Identifies the user over time.'),
+  uid: text('Unique identifier of the user.'),
   groups: list(text(''), 'Groups the user is in.'),
-  extra: mapOf(list(text(''), ''), 'What else the authenticator said.'),
+  extra: mapOf(list(text(''), ''), 'Additional attributes from the authenticator.'),
 })
 
-/** The scope of a key (D25) and its end, in seconds from now because clocks differ. */
+/** The scope of the key (D25), and its remaining lifetime in seconds, which does not depend on the client's clock. */
 export const confinesOf = ({ scope }: Caller, ends: number | undefined, now: number): Extra => ({
   ...(ends === undefined ? {} : { 'authentication.platform.sh/key-ends-in': [String((ends - now) / 1000)] }),
   ...(scope ? { 'authentication.platform.sh/scope': [JSON.stringify(scope)] } : {}),
@@ -36,26 +37,26 @@ export const SelfSubjectReview = defineKind({
   kind: 'SelfSubjectReview',
   plural: 'selfsubjectreviews',
   singular: 'selfsubjectreview',
-  description: 'SelfSubjectReview tells who the caller is to the server.',
-  status: struct('Who the caller is.', { userInfo }),
+  description: 'SelfSubjectReview shows the identity of the caller.',
+  status: struct('Identity of the caller.', { userInfo }),
   sample: { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' },
 })
 
 export const attributes = {
-  resourceAttributes: struct('A request on resources.', {
-    namespace: text('Namespace; empty means all, or none for what has none.'),
+  resourceAttributes: struct('A request for a resource.', {
+    namespace: text('Namespace. Empty means all, or none for cluster-scoped resources.'),
     verb: text('A verb; * means all.'),
     group: text('API group; * means all.'),
     version: text('API version.'),
     resource: text('Plural of the kind; * means all.'),
     subresource: text('Subresource, if any.'),
     name: text('Name; empty means all.'),
-    fieldSelector: struct('Confines to a field selector.', { rawSelector: text('The selector.') }),
-    labelSelector: struct('Confines to a label selector.', { rawSelector: text('The selector.') }),
+    fieldSelector: struct('Limits the request to a field selector.', { rawSelector: text('The selector.') }),
+    labelSelector: struct('Limits the request to a label selector.', { rawSelector: text('The selector.') }),
   }),
-  nonResourceAttributes: struct('A request on a path.', { path: text('The path.'), verb: text('The verb.') }),
+  nonResourceAttributes: struct('A request for a path.', { path: text('The path.'), verb: text('The verb.') }),
 }
-const accessSpec = struct('The question; one of the two attributes.', attributes)
+const accessSpec = struct('The request to check: one of the two attributes.', attributes)
 
 export const SelfSubjectAccessReview = defineKind({
   ...review,
@@ -63,13 +64,13 @@ export const SelfSubjectAccessReview = defineKind({
   kind: 'SelfSubjectAccessReview',
   plural: 'selfsubjectaccessreviews',
   singular: 'selfsubjectaccessreview',
-  description: 'SelfSubjectAccessReview asks whether the caller may do something.',
+  description: 'SelfSubjectAccessReview checks whether the caller may do something.',
   spec: accessSpec,
-  status: struct('The answer.', {
+  status: struct('Result of the review.', {
     allowed: flag('Whether it is allowed.'),
-    denied: flag('Whether it is denied whatever others say.'),
-    reason: text('Why.'),
-    evaluationError: text('What went wrong while judging.'),
+    denied: flag('Whether it is denied regardless of other authorizers.'),
+    reason: text('Reason of the decision.'),
+    evaluationError: text('Error during the evaluation.'),
   }),
   validate: next => checkAttributes(next.spec),
   sample: {
@@ -81,7 +82,6 @@ export const SelfSubjectAccessReview = defineKind({
 
 export type Attributes = Static<typeof accessSpec>
 
-/** Exactly one of the two attributes must be set. */
 export function checkAttributes(spec: Attributes | undefined): FieldError[] {
   const both = spec?.resourceAttributes && spec.nonResourceAttributes
   if (!both && (spec?.resourceAttributes || spec?.nonResourceAttributes)) return []
@@ -111,16 +111,16 @@ const words = {
   verbs: list(text(''), 'Verbs; * is every verb.'),
   apiGroups: list(text(''), 'API groups; * is every group.'),
   resources: list(text(''), 'Plural names; * is all.'),
-  resourceNames: list(text(''), 'Names the rule is confined to.'),
+  resourceNames: list(text(''), 'Names that the rule is limited to.'),
   nonResourceURLs: list(text(''), 'Paths; * is all.'),
 }
-const resourceRule = struct('What may be done with resources.', {
+const resourceRule = struct('Verbs that are allowed on resources.', {
   verbs: words.verbs,
   apiGroups: words.apiGroups,
   resources: words.resources,
   resourceNames: words.resourceNames,
 })
-const nonResourceRule = struct('What may be done with paths.', {
+const nonResourceRule = struct('Verbs that are allowed on paths.', {
   verbs: words.verbs,
   nonResourceURLs: words.nonResourceURLs,
 })
@@ -131,13 +131,13 @@ export const SelfSubjectRulesReview = defineKind({
   kind: 'SelfSubjectRulesReview',
   plural: 'selfsubjectrulesreviews',
   singular: 'selfsubjectrulesreview',
-  description: 'SelfSubjectRulesReview lists what the caller may do in a namespace.',
-  spec: struct('The question.', { namespace: text('The namespace to look at.') }),
-  status: struct('The answer.', {
-    resourceRules: list(resourceRule, 'What may be done with resources.'),
-    nonResourceRules: list(nonResourceRule, 'What may be done with paths.'),
+  description: 'SelfSubjectRulesReview lists the permissions of the caller in a namespace.',
+  spec: struct('The namespace to check.', { namespace: text('Name of the namespace.') }),
+  status: struct('Result of the review.', {
+    resourceRules: list(resourceRule, 'Rules about resources.'),
+    nonResourceRules: list(nonResourceRule, 'Rules about paths.'),
     incomplete: flag('Whether the list may lack rules.'),
-    evaluationError: text('What went wrong while listing.'),
+    evaluationError: text('Error during the evaluation.'),
   }),
   sample: { apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectRulesReview', spec: { namespace: 'default' } },
 })

@@ -1,4 +1,4 @@
-// Shapes that several kinds share: owner, access entries, scope, conditions (SPEC §2.7, §2.8; D23).
+// Defines schemas that several kinds share: owner, access entries, scope, conditions (SPEC §2.7, §2.8; D23).
 
 import type { Caller } from '../api/caller.ts'
 import { memberTerm, userTerm } from '../api/candidates.ts'
@@ -9,7 +9,7 @@ import type { Resource } from '../api/object.ts'
 import { closed, flag, list, mapList, oneOf, type Static, struct, text, time } from '../api/schema.ts'
 import { meansTeam, teamOfGroup } from './team-uids.ts'
 
-export const owner = struct('Who owns the object: a user or a team. Defaults to its creator.', {
+export const owner = struct('Owner of the object: a user or a team. Defaults to the creator.', {
   user: text('The user who owns it.'),
   team: text('The team that owns it.'),
 })
@@ -20,7 +20,7 @@ const accessEntry = struct(
     name: text('Optional name of the rule.'),
     verbs: list(text(''), 'Verbs granted on the object; * is every verb.'),
     subresources: list(text(''), 'Sub-resources the verbs extend to.'),
-    users: list(text(''), 'Users who get these verbs; * is everyone signed in.'),
+    users: list(text(''), 'Users who get these verbs; * is every authenticated user.'),
     teams: list(text(''), 'Teams who get these verbs.'),
   },
   ['verbs'],
@@ -43,8 +43,8 @@ const role = struct(
       ['agent', 'vcluster', 'network-peer', 'platform-cli', 'workspace', 'metrics-writer', 'metrics-reader'],
       'Name of the role.',
     ),
-    projects: list(text(''), 'Projects the role is confined to.'),
-    virtualClusters: list(text(''), 'Virtual clusters the role is confined to.'),
+    projects: list(text(''), 'Projects that the role is limited to.'),
+    virtualClusters: list(text(''), 'Virtual clusters that the role is limited to.'),
   },
   [],
   closed,
@@ -66,15 +66,23 @@ const rule = struct(
   {
     verbs: list(text(''), 'Verbs matched. Empty: every verb.'),
     resources: list(resourceRule, 'Resources matched. Empty: all.'),
-    namespaces: list(text(''), 'Namespaces matched; the empty string matches what has none. Empty: every namespace.'),
-    nonResourceURLs: list(text(''), 'URL paths; a trailing * only as the whole last step.'),
+    namespaces: list(
+      text(''),
+      'Matching namespaces; the empty string matches cluster-scoped resources. Empty list: every namespace.',
+    ),
+    nonResourceURLs: list(text(''), 'URL paths; * only as the whole last segment.'),
     requestTargets: list(
       oneOf(['Management', 'Cluster', 'ProjectSpace', 'ProjectVirtualCluster'], ''),
       'Allowed request targets. Empty: every request.',
     ),
     cluster: text('Cluster that the rule matches; when set, other requests are not allowed.'),
     virtualClusters: list(
-      struct('A virtual cluster.', { name: text('Name of it.'), namespace: text('Namespace of it.') }, [], closed),
+      struct(
+        'A virtual cluster.',
+        { name: text('Name of the virtual cluster.'), namespace: text('Namespace of the virtual cluster.') },
+        [],
+        closed,
+      ),
       'Virtual clusters that the rule matches. Empty: no restriction.',
     ),
   },
@@ -83,7 +91,7 @@ const rule = struct(
 )
 
 export const scope = struct(
-  'What the key or token may reach; nothing set restricts nothing.',
+  'Restrictions of the key or token. An empty scope restricts nothing.',
   {
     roles: list(role, 'Managed permissions to apply.'),
     projects: list(target('A project.', ['project']), 'Projects that may be accessed.'),
@@ -95,7 +103,7 @@ export const scope = struct(
     clusters: list(target('A cluster.', ['cluster']), 'Clusters that may be accessed.'),
     rules: list(rule, 'Deprecated: use projects, spaces and virtualClusters.', { deprecated: true }),
     allowPlatformCli: flag(
-      'Deprecated: use the role platform-cli. Allows the read-only requests the command line needs.',
+      'Deprecated: use the role platform-cli. Allows the read-only requests that the command line needs.',
       {
         deprecated: true,
       },
@@ -107,32 +115,35 @@ export const scope = struct(
 
 export const conditions = mapList(
   struct(
-    'A condition the object is in.',
+    'A condition of the object.',
     {
-      type: text('What the condition is about.'),
+      type: text('Type of the condition.'),
       status: text('True, False or Unknown.'),
-      severity: text('How grave it is when not True.'),
-      lastTransitionTime: time('When the status last changed.'),
-      reason: text('One word for why.'),
-      message: text('A sentence for a person.'),
+      severity: text('Severity if the status is not True.'),
+      lastTransitionTime: time('Last time the status changed.'),
+      reason: text('Machine-readable reason.'),
+      message: text('Human-readable message.'),
     },
     ['type', 'status'],
   ),
   ['type'],
-  'Conditions the object is in.',
+  'Conditions of the object.',
 )
 
 type Owner = { readonly user?: string | undefined; readonly team?: string | undefined }
 type Owned = { owner?: Static<typeof owner> | undefined }
 
-/** Whom an object belongs to by default: the user or the team that creates it. */
+/** The default owner of an object: the user or team that creates it. */
 export function callerAsOwner({ identity, username }: Caller): Owner {
   if (identity === 'User') return { user: username }
   const team = identity === 'Team' ? teamOfGroup(username) : undefined
   return team === undefined ? {} : { team }
 }
 
-/** Absent on create: the creator, or a team key's team. Absent later: the stored one stays (D23). */
+/**
+ * Without an owner, a new object belongs to its creator, or to the team of the creator's key. An update keeps the
+ * stored owner (D23).
+ */
 export function keepOwner<S extends Owned, T>(
   next: Resource<S, T>,
   old: Resource<S, T> | undefined,
@@ -145,7 +156,7 @@ export function keepOwner<S extends Owned, T>(
 
 type Shared = Owned & { access?: Static<typeof access> | undefined }
 
-/** The owner has every verb; access entries give theirs (D26). */
+/** The owner has every verb. Access entries grant theirs (D26). */
 export function sharedRights(object: Resource<Shared, unknown>, { username, teams }: Who): Right[] {
   const { owner: whose, access: entries = [] } = object.spec ?? {}
   const isIn = (team: string) => teams.has(team) && meansTeam(object, team, teams.get(team))
@@ -164,7 +175,7 @@ export function sharedRights(object: Resource<Shared, unknown>, { username, team
   return rights
 }
 
-/** Everybody whom `sharedRights` can give a right. */
+/** Everyone who may get a right from `sharedRights`. */
 export function sharedReaders({ spec }: Resource<Shared, unknown>): string[] {
   const { owner: whose, access: entries } = spec ?? {}
   const terms: string[] = []
@@ -177,13 +188,13 @@ export function sharedReaders({ spec }: Resource<Shared, unknown>): string[] {
   return terms
 }
 
-/** The username of a team's keys means that team (D16). */
+/** The username of a team's keys refers to the team (D16). */
 export function userNamed(name: string): Recipient {
   const team = teamOfGroup(name)
   return team === undefined ? { kind: 'user', name } : { kind: 'team', name: team }
 }
 
-/** What owner and access entries give (D60). */
+/** The permissions that the owner and access entries grant (D60). */
 export function sharedGrants({ spec }: Resource<Shared, unknown>): Grant[] {
   const { owner: whose, access: entries = [] } = spec ?? {}
   const grants: Grant[] = []
@@ -199,17 +210,17 @@ export function sharedGrants({ spec }: Resource<Shared, unknown>): Grant[] {
   return grants
 }
 
-/** owner names a user or a team, not both (D23). */
+/** An owner is a user or a team, not both (D23). */
 export function checkOwner(value: Static<typeof owner> | undefined, path = 'spec.owner'): FieldError[] {
   if (value?.user === '*')
-    return [invalidValue(`${path}.user`, '*', 'name one user; access entries share with everyone')]
+    return [invalidValue(`${path}.user`, '*', 'must be one user; use access entries to share with everyone')]
   return value?.user && value.team ? [fieldForbidden(path, 'user and team are both set; an object has one owner')] : []
 }
 
-/** Each verb for each recipient is a right that its author must hold: a write asks so many questions at most. */
+/** The author needs each verb for each recipient, so this limits the checks of one write. */
 const mostGrants = 20_000
 
-/** Rules on access entries that the schema cannot say (D26). */
+/** Validates access entries beyond their schema (D26). */
 export function checkAccess(entries: Static<typeof access> | undefined, path = 'spec.access'): FieldError[] {
   const errors: FieldError[] = []
   const grants = (entries ?? []).reduce(
@@ -222,11 +233,11 @@ export function checkAccess(entries: Static<typeof access> | undefined, path = '
   for (const [index, entry] of (entries ?? []).entries()) {
     if (isEnough(errors)) break
     if (entry.verbs?.includes('create'))
-      errors.push(
-        invalidValue(`${path}[${index}].verbs`, 'create', 'create names no object, so it cannot be granted on one'),
-      )
+      errors.push(invalidValue(`${path}[${index}].verbs`, 'create', 'create cannot be granted on a single object'))
     if (entry.teams?.includes('*'))
-      errors.push(invalidValue(`${path}[${index}].teams`, '*', 'name the teams; users: ["*"] is everyone signed in'))
+      errors.push(
+        invalidValue(`${path}[${index}].teams`, '*', 'must be team names; users: ["*"] means every authenticated user'),
+      )
   }
   return errors
 }

@@ -5,8 +5,7 @@ import type { Resource } from '../api/object.ts'
 import { type Static, struct, text } from '../api/schema.ts'
 import { joinLastRead, lastRead, lastReadColumn } from './last-read.ts'
 import { checkData, data, lastApplied } from './secret-data.ts'
-import { history } from './secret-history.ts'
-import { version } from './secret-version.ts'
+import { history, version } from './secret-version.ts'
 import {
   access,
   checkAccess,
@@ -55,7 +54,13 @@ export const SharedSecret: KindOf<Resource<Static<typeof spec>, Static<typeof st
       priority: 1,
       value: o => o.spec?.displayName as string,
     },
-    { name: 'Owner', type: 'string', description: 'Who owns it.', priority: 1, value: o => ownerName(o.spec?.owner) },
+    {
+      name: 'Owner',
+      type: 'string',
+      description: 'Owner of the object.',
+      priority: 1,
+      value: o => ownerName(o.spec?.owner),
+    },
     lastReadColumn,
   ],
   rights: sharedRights,

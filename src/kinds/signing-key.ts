@@ -1,4 +1,5 @@
-// SigningKey: signs direct-cluster tokens (D31); internal (D2). Administrators create the next one with a SigningKeyRotation.
+// SigningKey: an internal kind with a key that signs direct-cluster tokens (D2, D31).
+// Administrators create a new one with a SigningKeyRotation.
 
 import { defineKind } from '../api/kind.ts'
 import { struct, text, time } from '../api/schema.ts'
@@ -8,11 +9,10 @@ export const SigningKey = defineKind({
   plural: 'signingkeys',
   singular: 'signingkey',
   namespaced: false,
-  description:
-    'SigningKey signs direct-cluster tokens. The ones before the newest stay for as long as their tokens live.',
+  description: 'SigningKey signs direct-cluster tokens. Older keys stay until their tokens have expired.',
   spec: struct('The key.', {
-    signsFrom: time('When it begins to sign. Published from its creation on.'),
-    publicKey: struct('The public half, as in the key set of the issuer.', {
+    signsFrom: time('Start of its use. It is published as soon as it is created.'),
+    publicKey: struct('The public key, as in the JWKS of the issuer.', {
       kty: text('Always EC.'),
       crv: text('Always P-256.'),
       x: text('First coordinate.'),
@@ -33,9 +33,8 @@ export const SigningKeyRotation = defineKind({
   plural: 'signingkeyrotations',
   singular: 'signingkeyrotation',
   namespaced: false,
-  description:
-    'SigningKeyRotation makes a new key sign direct-cluster tokens from now on. Tokens that are out stay valid.',
-  status: struct('What signs now.', { key: text('Id of the new key, as in the key set of the issuer.') }),
+  description: 'SigningKeyRotation creates a new key for direct-cluster tokens. Existing tokens stay valid.',
+  status: struct('The current key.', { key: text('Id of the new key, as in the JWKS of the issuer.') }),
   verbs: ['create'],
   stored: false,
   sample: { apiVersion: 'management.platform.sh/v1', kind: 'SigningKeyRotation' },

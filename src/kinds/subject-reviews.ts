@@ -1,4 +1,5 @@
-// The reviews about somebody else: whose key is it, may they, and why (D2, D27). They are not stored.
+// Reviews about other users: token reviews, access reviews and explanations (D2, D27).
+// Never stored.
 
 import { required } from '../api/errors.ts'
 import { defineKind } from '../api/kind.ts'
@@ -12,26 +13,26 @@ export const TokenReview = defineKind({
   plural: 'tokenreviews',
   writeOnly: ['spec.token'],
   singular: 'tokenreview',
-  description: 'TokenReview tells whom a bearer key belongs to.',
-  spec: struct('The question.', {
+  description: 'TokenReview shows the owner of a bearer key.',
+  spec: struct('The request to review.', {
     token: text('The key.'),
-    audiences: list(text(''), 'Audiences that must be among the key’s.'),
+    audiences: list(text(''), 'Audiences that the key must have.'),
   }),
-  status: struct('The answer.', {
-    authenticated: flag('Whether the key counts.'),
+  status: struct('Result of the review.', {
+    authenticated: flag('Whether the key is valid.'),
     user: userInfo,
     audiences: list(text(''), 'Audiences of the key.'),
-    error: text('Why it does not count.'),
+    error: text('Why the key is not valid.'),
   }),
-  validate: next => (next.spec?.token ? [] : [required('spec.token', 'the key to look at')]),
+  validate: next => (next.spec?.token ? [] : [required('spec.token', 'key to review')]),
   sample: { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenReview', spec: { token: 'plat_none' } },
 })
 
 const about = {
-  user: text('The user that is asked about.'),
+  user: text('The user to check.'),
   groups: list(text(''), 'Groups of that user.'),
-  uid: text('Identifies the user over time.'),
-  extra: mapOf(list(text(''), ''), 'What else is known of the user.'),
+  uid: text('Unique identifier of the user.'),
+  extra: mapOf(list(text(''), ''), 'Additional attributes of the user.'),
 }
 
 export const SubjectAccessReview = defineKind({
@@ -40,13 +41,13 @@ export const SubjectAccessReview = defineKind({
   kind: 'SubjectAccessReview',
   plural: 'subjectaccessreviews',
   singular: 'subjectaccessreview',
-  description: 'SubjectAccessReview asks whether somebody may do something.',
-  spec: struct('The question.', { ...attributes, ...about }),
-  status: struct('The answer.', {
+  description: 'SubjectAccessReview checks whether a user may do something.',
+  spec: struct('The request to review.', { ...attributes, ...about }),
+  status: struct('Result of the review.', {
     allowed: flag('Whether it is allowed.'),
-    denied: flag('Whether it is denied whatever others say.'),
-    reason: text('Why.'),
-    evaluationError: text('What went wrong while judging.'),
+    denied: flag('Whether it is denied regardless of other authorizers.'),
+    reason: text('Reason of the decision.'),
+    evaluationError: text('Error during the evaluation.'),
   }),
   validate: next => [
     ...checkAttributes(next.spec),
@@ -67,18 +68,18 @@ export const AccessExplanation = defineKind({
   kind: 'AccessExplanation',
   plural: 'accessexplanations',
   singular: 'accessexplanation',
-  description: 'AccessExplanation says why a request is allowed or denied, or who may make it.',
-  spec: struct('The question.', {
+  description: 'AccessExplanation explains why a request is allowed or denied, or lists the users who may make it.',
+  spec: struct('The request to review.', {
     ...attributes,
-    user: text('The user that is asked about; absent: the caller.'),
-    whoCan: flag('Ask who may do it instead.'),
+    user: text('The user to check. Defaults to the caller.'),
+    whoCan: flag('List the users who may do it instead.'),
   }),
-  status: struct('The answer.', {
+  status: struct('Result of the review.', {
     allowed: flag('Whether it is allowed.'),
-    reason: text('Why.'),
-    steps: list(text(''), 'How the answer comes about, from the key to the rule.'),
-    nearMisses: list(text(''), 'What came near to allowing it.'),
-    who: list(text(''), 'Who may do it.'),
+    reason: text('Reason of the decision.'),
+    steps: list(text(''), 'Steps of the decision, from the key to the rule.'),
+    nearMisses: list(text(''), 'Rules that almost allow it.'),
+    who: list(text(''), 'Users who may do it.'),
   }),
   validate: next => checkAttributes(next.spec),
   sample: {

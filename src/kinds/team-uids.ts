@@ -1,21 +1,21 @@
-// Which team a name in an object means: the uid of the team is kept beside the name, so that a team that is created again
-// under the same name does not inherit what the old one had (D61).
+// Stores the uid of a team next to its name in an object (D61).
+// A team that is created again under the same name does not inherit the permissions of the old one.
 
 import { isObject, type Resource } from '../api/object.ts'
 
-/** A JSON object, team name to uid. Only the server writes it (D26). */
+/** A JSON object that maps team names to uids. Only the server writes it (D26). */
 export const teamUidsAnnotation = 'platform.sh/team-uids'
 
 type Uids = { readonly [team: string]: string }
 const none: Uids = {}
 
-/** The uids kept in an object. A name without one means the first team that is created under it. */
+/** The stored uids of an object. A name without one refers to the first team that is created with it. */
 export function teamUidsOf({ metadata }: Pick<Resource, 'metadata'>): Uids {
   const text = metadata.annotations?.[teamUidsAnnotation]
   return text === undefined ? none : read(text)
 }
 
-/** A user of an earlier version may have written the annotation: what is not of its form counts as absent. */
+/** A user of an earlier version may have set the annotation, so an invalid value counts as absent. */
 function read(text: string): Uids {
   try {
     const value: unknown = JSON.parse(text)
@@ -25,7 +25,7 @@ function read(text: string): Uids {
   }
 }
 
-/** The object with these uids; an empty map takes the annotation away. */
+/** Sets these uids. An empty map removes the annotation. */
 export function withTeamUids<T extends Resource>(object: T, uids: Uids): T {
   const { [teamUidsAnnotation]: before, ...others } = object.metadata.annotations ?? {}
   const names = Object.keys(uids).sort()
@@ -36,7 +36,7 @@ export function withTeamUids<T extends Resource>(object: T, uids: Uids): T {
   return { ...object, metadata: Object.keys(annotations).length ? { ...metadata, annotations } : metadata }
 }
 
-/** Whether a name in an object means the team with this uid. */
+/** Whether a name in an object refers to the team with this uid. */
 export function meansTeam(object: Pick<Resource, 'metadata'>, team: string, uid: string | undefined): boolean {
   const uids = teamUidsOf(object)
   return !Object.hasOwn(uids, team) || uids[team] === uid
@@ -44,9 +44,9 @@ export function meansTeam(object: Pick<Resource, 'metadata'>, team: string, uid:
 
 const prefix = 'platform:team:'
 
-/** The group that members of a team are in, and the username of its keys (D16). */
+/** The group of a team's members, which is also the username of its keys (D16). */
 export const teamGroup = (team: string): string => prefix + team
 
-/** The team that a group or username stands for. */
+/** The team of a group or username. */
 export const teamOfGroup = (name: string): string | undefined =>
   name.startsWith(prefix) ? name.slice(prefix.length) : undefined

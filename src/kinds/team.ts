@@ -1,4 +1,4 @@
-// Team: groups users, owns objects and has access keys (SPEC §2.4).
+// Team: groups users, and can own objects and access keys (SPEC §2.4).
 
 import { memberTerm } from '../api/candidates.ts'
 import { type FieldError, invalidValue, isEnough, required } from '../api/errors.ts'
@@ -20,7 +20,7 @@ import {
 } from './shared-schema.ts'
 import { ownerName } from './shared-secret.ts'
 
-const imagePullSecret = struct('A reference to an image pull secret; grants nothing by itself.', {
+const imagePullSecret = struct('A reference to an image pull secret. Grants nothing by itself.', {
   apiGroup: text('API group of the secret.'),
   kind: text('Kind of the secret.'),
   secretName: text('Name of the secret.'),
@@ -32,11 +32,13 @@ const spec = struct('Desired state of the team.', {
   displayName: text('Name shown to people.'),
   description: text('Description of the team.'),
   owner,
-  username: text('Name of the team for identification and as image-registry namespace; a DNS label, default the name.'),
+  username: text(
+    'Name of the team for identification and as image-registry namespace: a DNS label. Defaults to the object name.',
+  ),
   users: setOf(text(''), 'Users that belong to the team.', { maxItems: 2000 }),
   groups: setOf(
     text(''),
-    'Groups, as defined in a token, whose members belong to the team; none that begins with system: or platform:.',
+    'Groups in tokens whose members belong to the team. The prefixes system: and platform: are reserved.',
   ),
   imagePullSecrets: list(imagePullSecret, 'Image pull secrets the team can access.'),
   clusterRoles: mapList(
@@ -84,7 +86,13 @@ export const Team: KindOf<Resource<Static<typeof spec>, Static<typeof status>>> 
       priority: 1,
       value: o => (o.spec?.groups as string[] | undefined)?.length ?? 0,
     },
-    { name: 'Owner', type: 'string', description: 'Who owns it.', priority: 1, value: o => ownerName(o.spec?.owner) },
+    {
+      name: 'Owner',
+      type: 'string',
+      description: 'Owner of the object.',
+      priority: 1,
+      value: o => ownerName(o.spec?.owner),
+    },
   ],
   prepare: next =>
     next.spec?.username || dnsLabel(next.metadata.name ?? '').length
@@ -102,7 +110,7 @@ export const Team: KindOf<Resource<Static<typeof spec>, Static<typeof status>>> 
   validate: (next, old) => [
     ...checkUsername(next.spec?.username),
     ...(next.spec?.clusterRoles ?? []).flatMap((one, index) =>
-      one.name === '' ? [required(`spec.clusterRoles[${index}].name`, 'the cluster role to assign')] : [],
+      one.name === '' ? [required(`spec.clusterRoles[${index}].name`, 'cluster role to assign')] : [],
     ),
     ...checkNames('spec.users', next.spec?.users),
     ...checkNames('spec.groups', next.spec?.groups),
@@ -124,7 +132,7 @@ function isMember({ metadata: { name = '', uid } }: Pick<Resource, 'metadata'>, 
 
 type TeamObject = Resource<Static<typeof spec>, unknown>
 
-/** A new team gets what others granted to its name. Its members get what the team has. */
+/** A new team has every permission that others granted to its name. Its members have the permissions of the team. */
 function teamGrants(team: TeamObject): Grant[] {
   const { name = '' } = team.metadata
   const { users = [], groups = [], clusterRoles = [], imagePullSecrets = [] } = team.spec ?? {}
@@ -160,11 +168,11 @@ const pullTarget = ({ apiGroup, kind, secretName, secretNamespace }: Static<type
   name: secretName ?? '',
 })
 
-/** Names must not be empty. */
+/** Rejects empty names. */
 const checkNames = (path: string, names: readonly string[] = []): FieldError[] =>
   names.flatMap((name, index) => (name === '' ? [required(`${path}[${index}]`, 'a name')] : []))
 
-/** A reserved group would make everybody or a whole team members (D61). A stored one may stay: it is ignored. */
+/** A reserved group would make everyone, or a whole team, members (D61). A stored one has no effect and may stay. */
 function checkGroups(groups: readonly string[] = [], before: readonly string[] = []): FieldError[] {
   const errors: FieldError[] = []
   const known = new Set(before)
@@ -174,7 +182,7 @@ function checkGroups(groups: readonly string[] = [], before: readonly string[] =
         invalidValue(
           `spec.groups[${index}]`,
           name,
-          'names beginning with system: or platform: are given by the server alone',
+          'names with the prefix system: or platform: are reserved for the server',
         ),
       )
   return errors

@@ -1,4 +1,4 @@
-// TokenRevocation: revokes tokens issued before a given time (D33). Gateways watch it. merged-revocation.ts makes those that the server writes.
+// TokenRevocation: revokes tokens that were issued before a time (D33).
 
 import { type FieldError, invalidValue, required } from '../api/errors.ts'
 import { defineKind, type KindOf } from '../api/kind.ts'
@@ -6,20 +6,22 @@ import { type Resource, timestamp } from '../api/object.ts'
 import { flag, list, mapOf, type Static, struct, text, time } from '../api/schema.ts'
 import { longestTokenTTL } from './direct-cluster-endpoint-token.ts'
 
-const spec = struct('Which tokens count no more.', {
-  keyUID: text('Those of the access key with this uid.'),
-  jti: text('The one with this id.'),
-  users: list(text(''), 'Those of these users.'),
-  groups: list(text(''), 'Those that carry one of these groups.'),
-  carrying: text('Limits all of the above to tokens that also carry this group.'),
+const spec = struct('The revoked tokens.', {
+  keyUID: text('Revokes the tokens of the access key with this uid.'),
+  jti: text('Revokes the token with this id.'),
+  users: list(text(''), 'Revokes the tokens of these users.'),
+  groups: list(text(''), 'Revokes the tokens with one of these groups.'),
+  carrying: text('Limits the fields above to tokens that also have this group.'),
   since: mapOf(
     time(''),
-    'For single names in users and groups: a time before notBefore until which their tokens are revoked.',
+    'Times before notBefore for single names in users and groups. Their tokens are revoked until that time only.',
   ),
-  tokensOnly: flag('When true, it revokes tokens only: requests and streams that use the access key itself continue.'),
-  reason: text('Why, in words.'),
-  notBefore: time('Tokens issued until then are meant; default now.'),
-  until: time('When no such token can be alive any more, and this object goes; never set earlier than that.'),
+  tokensOnly: flag('When true, revokes tokens only. Requests and streams that use the access key itself continue.'),
+  reason: text('Human-readable reason.'),
+  notBefore: time('Revokes tokens issued until this time. Defaults to now.'),
+  until: time(
+    'Time when all revoked tokens have expired and the server deletes this object. The server replaces an earlier time.',
+  ),
 })
 
 export type RevocationSpec = Static<typeof spec>
@@ -33,13 +35,24 @@ export const TokenRevocation: KindOf<Revocation> = defineKind({
   description: 'TokenRevocation makes direct-cluster tokens invalid before they expire.',
   spec,
   generateNamePrefix: 'revoked-',
-  // A gateway without permission would otherwise read an empty list as "nothing is revoked".
+  // Without permission, an empty list would make a gateway accept revoked tokens.
   allOrNothing: true,
   verbs: ['create', 'get', 'list', 'watch'],
   columns: [
-    { name: 'Reason', type: 'string', description: 'Why.', value: o => o.spec?.reason as string },
-    { name: 'Not-Before', type: 'string', description: 'Issued until then.', value: o => o.spec?.notBefore as string },
-    { name: 'Until', type: 'string', description: 'When it goes.', priority: 1, value: o => o.spec?.until as string },
+    { name: 'Reason', type: 'string', description: 'Reason of the revocation.', value: o => o.spec?.reason as string },
+    {
+      name: 'Not-Before',
+      type: 'string',
+      description: 'Revokes tokens issued until this time.',
+      value: o => o.spec?.notBefore as string,
+    },
+    {
+      name: 'Until',
+      type: 'string',
+      description: 'Time when the server deletes it.',
+      priority: 1,
+      value: o => o.spec?.until as string,
+    },
   ],
   validate: (next, old) => [...check(next as Revocation), ...(old ? [] : checkName(next.metadata.name))],
   sample: {
@@ -53,13 +66,13 @@ export const TokenRevocation: KindOf<Revocation> = defineKind({
 function check({ spec = {} }: Revocation): FieldError[] {
   const { keyUID, jti, users = [], groups = [], notBefore, until } = spec
   if (!keyUID && !jti && users.length === 0 && groups.length === 0)
-    return [required('spec', 'one of keyUID, jti, users and groups says which tokens are meant')]
+    return [required('spec', 'at least one of keyUID, jti, users and groups is required')]
   if (notBefore && until && Date.parse(until) <= Date.parse(notBefore))
     return [invalidValue('spec.until', until, 'must be after notBefore')]
   return []
 }
 
-/** Only the server uses these names: it merges later revocations into such an object. */
+/** Reserved for the server, which merges later revocations into objects with these names. */
 const serverName = /^revoked-(key|owner|team)-/
 
 const checkName = (name = ''): FieldError[] =>
@@ -68,23 +81,23 @@ const checkName = (name = ''): FieldError[] =>
         invalidValue(
           'metadata.name',
           name,
-          'names beginning with revoked-key-, revoked-owner- or revoked-team- are given by the server alone',
+          'names with the prefix revoked-key-, revoked-owner- or revoked-team- are reserved for the server',
         ),
       ]
     : []
 
-/** Seconds. Covers the leeway of gateways after the end of a token, and clock skew. */
+/** Seconds. Covers the leeway of gateways and clock skew. */
 const slack = 300
 
 /**
- * Milliseconds after which all earlier tokens have expired. It uses the longest lifetime that any setting allows, because
- * the setting may have been lowered since the token was made.
+ * Milliseconds after which every older token has expired. Uses the longest lifetime that any configuration allows,
+ * because the configuration may have changed since the token was issued.
  */
 export const tokenLifetime = (longestTokenTTL + slack) * 1000
 
 export type Times = { readonly notBefore: string; readonly until: string }
 
-/** The revocation lives until the last token it applies to has expired. */
+/** A token issued at the last moment is the last one that can be affected. */
 export function timesOf(now: number, given: { readonly [T in keyof Times]?: string | undefined } = {}): Times {
   const { notBefore = timestamp(now), until } = given
   const least = Date.parse(notBefore) + tokenLifetime

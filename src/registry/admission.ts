@@ -1,4 +1,4 @@
-// What every write passes, whatever its verb: defaults of the kind, validation, the gate for permissions, admission of the kind.
+// Runs the checks of every write: defaults of the kind, validation, the permission gate, and the admission of the kind.
 
 import type { Admitted, RequestContext } from '../api/admission.ts'
 import { type FieldError, invalid, isEnough } from '../api/errors.ts'
@@ -13,14 +13,14 @@ type Input = {
   readonly kind: Kind
   readonly next: Resource
   readonly old: Resource | undefined
-  /** Field errors found while decoding; reported together with the others. */
+  /** Field errors from decoding, reported together with the others. */
   readonly errors: readonly FieldError[]
   readonly request: RequestContext
 }
 
 export async function admit(ctx: Context, { kind, next, old, errors, request }: Input): Promise<Admitted> {
   if (isEnough(errors)) throw invalid(kind, next.metadata.name ?? '', errors)
-  // The rules of the kind assume that the object matches the schema.
+  // Validation of the kind expects an object that matches the schema.
   const shaped = errors.length === 0
   const tidy = { ...next, metadata: uniqueOwners(next.metadata, request.warn) }
   const prepared = shaped && kind.prepare ? kind.prepare(tidy, old) : tidy

@@ -1,4 +1,4 @@
-// Server-side apply: checks the configuration, merges it with the stored object, and commits it like any other write.
+// Server-side apply: checks the configuration, merges it with the stored object, and stores the result.
 
 import {
   ApiError,
@@ -46,17 +46,17 @@ export async function apply(
   if (!options.fieldManager)
     throw invalidOptions('PatchOptions', [required('fieldManager', 'is required for apply patch')])
   const config = checkConfiguration(kind, ref, body.body)
-  refuseHopeless(kind, config)
+  rejectManyErrors(kind, config)
   for (let attempt = 0; ; attempt++) {
-    const isThere = ctx.store.get(keyOf(kind, ref)) !== undefined
+    const exists = ctx.store.get(keyOf(kind, ref)) !== undefined
     try {
-      if (isThere || options.subresource) return await mergeInto(ctx, kind, ref, config, body.force, options)
+      if (exists || options.subresource) return await mergeInto(ctx, kind, ref, config, body.force, options)
       ctx.checkTarget?.(undefined)
       return Object.assign(await createBy(ctx, kind, ref, config, body.force, options), { created: true })
     } catch (error) {
-      // Somebody else created or deleted the object in between: try the other way.
-      const lost = error instanceof ApiError && error.status.reason === (isThere ? 'NotFound' : 'AlreadyExists')
-      if (!lost || attempt >= 5) throw error
+      // Another request created or deleted the object in between, so retry with the other operation.
+      const isRace = error instanceof ApiError && error.status.reason === (exists ? 'NotFound' : 'AlreadyExists')
+      if (!isRace || attempt >= 5) throw error
     }
   }
 }
@@ -70,19 +70,19 @@ async function mergeInto(
   options: WriteOptions,
 ): Promise<Document> {
   const written = writtenBy(secretFields(ctx, kind, ref), config as unknown as Json)
-  const isFeedStale = !maySee(ctx, kind, ref)
+  const callerCannotGet = !maySee(ctx, kind, ref)
   const { apiVersion: _, kind: __, metadata: ___, ...fields } = config as unknown as JsonObject
-  const guessed = isFeedStale ? fieldsOfConfiguration(wholeSchema(kind), fields) : []
+  const guessable = callerCannotGet ? fieldsOfConfiguration(wholeSchema(kind), fields) : []
   return rewrite(ctx, kind, ref, options, old => {
     checkVersion(kind, ref, config.metadata, old)
-    const applied = { live: old, config, force, written: [...written, ...guessed] }
-    const merged = merge(ctx, kind, applied, { ...options, isFeedStale })
+    const applied = { live: old, config, force, written: [...written, ...guessable] }
+    const merged = merge(ctx, kind, applied, { ...options, callerCannotGet })
     const { resourceVersion: ____, managedFields = [], ...metadata } = merged.metadata
     return {
       ...receive(kind, { ...merged, metadata } as unknown as Json, { ...options, fieldValidation: 'Ignore' }),
       managedFields,
       written,
-      isFeedStale: isFeedStale && Object.keys(fields).length > 0,
+      callerCannotGet: callerCannotGet && Object.keys(fields).length > 0,
     }
   })
 }
@@ -102,7 +102,7 @@ async function createBy(
       `uid mismatch: the provided object specified uid ${config.metadata.uid}, and no existing object was found`,
     )
   const request = requestOf(ctx, options)
-  mustCreate(ctx, kind, ref)
+  checkCreatePermission(ctx, kind, ref)
   const merged = merge(ctx, kind, { live: undefined, config, force, written: [] }, options)
   const { object, errors } = receive(kind, merged as unknown as Json, { ...options, fieldValidation: 'Ignore' })
   const fresh = newMetadata(object.metadata, { namespace: ref.namespace, uid: ctx.uuid(), now: timestamp(ctx.now()) })
@@ -114,8 +114,8 @@ async function createBy(
 }
 
 /** An apply that creates also needs permission to create. */
-function mustCreate({ judge, caller }: Context, kind: Kind, { namespace }: Ref): void {
-  const { allowed } = judge(caller, {
+function checkCreatePermission({ authorize, caller }: Context, kind: Kind, { namespace }: Ref): void {
+  const { allowed } = authorize(caller, {
     verb: 'create',
     target: { group: kind.group, resource: kind.plural, namespace },
   })
@@ -129,10 +129,10 @@ function mustCreate({ judge, caller }: Context, kind: Kind, { namespace }: Ref):
 }
 
 const envelope = ['apiVersion', 'kind', 'metadata']
-/** Prints a value that should be a string. */
+/** Prints a value of any type where the message expects a string. */
 const wordOf = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value))
 
-/** Rejects a body that is not a configuration of this object, before the merge. */
+/** Rejects an invalid configuration before the merge. */
 function checkConfiguration(kind: Kind, ref: Ref, body: Json): Resource {
   if (!isObject(body)) throw badRequest('error decoding YAML: an apply configuration is an object')
   const { apiVersion = '', kind: word = '' } = body
@@ -152,10 +152,13 @@ function checkConfiguration(kind: Kind, ref: Ref, body: Json): Resource {
   } as unknown as Resource
 }
 
-/** Merging a body of 3 MiB costs a hundred times as much as reading it, so a body with many errors is rejected first. */
-function refuseHopeless(kind: Kind, config: Resource): void {
+/**
+ * Merging a 3 MiB body costs a hundred times more than decoding it. Reject a body with many errors before the merge.
+ */
+function rejectManyErrors(kind: Kind, config: Resource): void {
   const { object, errors } = receive(kind, config as unknown as Json, { fieldValidation: 'Ignore' })
-  // The merge would reject a field that is not in the schema with 400. If the field could lift a restriction, it is 422 (D25).
+  // The merge would respond with 400 to an unknown field. If the field could lift a restriction, respond with 422
+  // (D25).
   if (errors.some(({ reason }) => reason === 'FieldValueForbidden'))
     throw invalid(kind, config.metadata.name ?? '', errors)
   const all = errors.length
@@ -178,7 +181,7 @@ function merge(
   ctx: Context,
   kind: Kind,
   applied: Pick<ApplyRequest, 'live' | 'config' | 'force' | 'written'>,
-  options: WriteOptions & { readonly isFeedStale?: boolean },
+  options: WriteOptions & { readonly callerCannotGet?: boolean },
 ): Resource {
   try {
     return applyConfiguration({
@@ -191,27 +194,27 @@ function merge(
       resetStatus: true,
     }).object
   } catch (error) {
-    if (options.isFeedStale && error instanceof ApplyConflict) throw blindConflict()
-    throw refusal(kind, applied.config, error)
+    if (options.callerCannotGet && error instanceof ApplyConflict) throw redactedConflict()
+    throw toApiError(kind, applied.config, error)
   }
 }
 
-/** Only callers who may get the object see managers, fields and their number. */
-const blindConflict = () =>
+/** Hides the managers, fields and their number from callers without permission to get the object. */
+const redactedConflict = () =>
   new ApiError(409, 'Conflict', 'Apply failed with conflicts: other managers own fields of this configuration')
 
-function refusal(kind: Kind, config: Resource, error: unknown): unknown {
+function toApiError(kind: Kind, config: Resource, error: unknown): unknown {
   if (error instanceof ApplyConflict) {
     const { message, causes } = applyConflictStatus(error)
     return new ApiError(409, 'Conflict', message, { details: { causes } })
   }
   if (error instanceof TypedError) {
-    // Kubernetes prints the invalid value. This server does not if it may be a secret.
-    const said = isPlain(kind)
+    // Upstream prints the rejected value. Hide it, because it may be a secret.
+    const detail = isPlain(kind)
       ? error.message
       : error.problems.map(one => one.replace(/, got .*$/s, ', got <hidden>')).join('\n')
     return badRequest(
-      `failed to create typed ${error.subject === 'live' ? 'live' : 'patch'} object (${config.metadata.namespace ?? ''}/${config.metadata.name}; ${kind.apiVersion}, Kind=${kind.kind}): ${said}`,
+      `failed to create typed ${error.subject === 'live' ? 'live' : 'patch'} object (${config.metadata.namespace ?? ''}/${config.metadata.name}; ${kind.apiVersion}, Kind=${kind.kind}): ${detail}`,
     )
   }
   return error

@@ -1,4 +1,4 @@
-// A write asks about the object it is about to change, before each attempt: the object may be another one by then.
+// Every attempt of a write checks the stored object first, because another request may have replaced it.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -27,7 +27,7 @@ const writes: { readonly [verb: string]: (resources: Resources) => Promise<unkno
 }
 
 for (const [verb, write] of Object.entries(writes))
-  test(`${verb}: a retry after a conflict asks again`, async () => {
+  test(`${verb}: a retry after a conflict checks again`, async () => {
     const apiServer = await buildApiServer()
     await apiServer.inside.create(SharedSecret, 'default', {
       metadata: { name: ref.name },
@@ -38,7 +38,7 @@ for (const [verb, write] of Object.entries(writes))
     const check = (stored: Resource | undefined) => {
       versions.push(stored?.metadata.resourceVersion)
       if (change) throw forbidden(SharedSecret, ref.name, 'not any more')
-      // Committed first, so that the commit of this attempt conflicts. The object stays, with a finalizer.
+      // Commit this first, so that the commit of the attempt conflicts. A finalizer keeps the object.
       change = apiServer.inside.delete(SharedSecret, ref, { propagationPolicy: 'Foreground' })
     }
     await assert.rejects(write(apiServer.as(caller, check)), { code: 403 })

@@ -1,4 +1,4 @@
-// Companions: objects that are stored in the commit of a change, such as a token revocation (D33). update, delete, subresources and controllers use it.
+// Commits a change together with the objects that it writes, such as a token revocation (D33).
 
 import type { Companion } from '../api/admission.ts'
 import { unavailable } from '../api/errors.ts'
@@ -12,16 +12,16 @@ import { encode, load, presentStored } from './object-codec.ts'
 
 type Change = { readonly old: Resource; readonly next: Resource | undefined }
 
-/** Commits a write together with its companions. Rejects as the store does, about the key of the write. */
+/** Commits a write together with its companions. Store errors are about the key of the write. */
 export async function commitChange(ctx: Context, kind: Kind, write: Op, { old, next }: Change): Promise<number> {
   const companions = () => ctx.admissions.get(kind)?.companions?.(old, next) ?? []
   return (await commitAll(ctx, [write], companions)).revision
 }
 
-/** An object that was written by itself. */
+/** A companion that was committed without a change. */
 export type Written = { readonly verb: 'create' | 'update'; readonly kind: Kind; readonly document: Document }
 
-/** Writes companions without a change that they belong to. */
+/** Writes companions without a change. */
 export async function commitAlone(ctx: Context, make: () => readonly Companion[]): Promise<readonly Written[]> {
   const { revision, planned } = await commitAll(ctx, [], make)
   return planned.map(({ op: { value, expect }, kind, object }) => ({
@@ -32,11 +32,12 @@ export async function commitAlone(ctx: Context, make: () => readonly Companion[]
 }
 
 /**
- * A merged object may change between read and commit. The client is not responsible for that conflict, so it is retried
- * here. Every retry means that another commit succeeded, so the limit is far beyond real load.
+ * A merged object may change between read and commit. The client did not cause that race, so the server retries, even
+ * if the client set a resourceVersion. Every retry means that another commit succeeded, so real load never reaches the
+ * limit.
  */
 async function commitAll(ctx: Context, writes: readonly Op[], make: () => readonly Companion[]): Promise<Committed> {
-  for (let attempt = 0; attempt < mostAttempts; attempt++) {
+  for (let attempt = 0; attempt < maxAttempts; attempt++) {
     const planned = make().flatMap(companion => plan(ctx, companion) ?? [])
     const ops = [...writes, ...planned.map(({ op }) => op)]
     if (ops.length === 0) return { revision: ctx.store.revision, planned }
@@ -52,7 +53,7 @@ async function commitAll(ctx: Context, writes: readonly Op[], make: () => readon
   throw unavailable('too many concurrent changes; try again')
 }
 
-const mostAttempts = 1000
+const maxAttempts = 1000
 
 type Put = Extract<Op, { readonly type: 'put' }>
 
@@ -62,9 +63,9 @@ type Planned = {
   readonly kind: Kind
   readonly object: Resource
   readonly op: Put
-  /** Whether a conflict is retried. */
+  /** Whether to retry after a conflict. */
   readonly isMerged: boolean
-  /** Set for a new object whose number is limited. */
+  /** The label term whose number of objects is limited. Set for new objects only. */
   readonly counted?: string | undefined
 }
 
@@ -79,10 +80,10 @@ function plan(ctx: Context, companion: Companion): Planned | undefined {
     const op: Put = { type: 'put', key, value: encode(ctx, kind, fresh), expect: 0 }
     return { kind, object: fresh, op, isMerged: merge !== undefined, counted: limit && termOf(key, limit) }
   }
-  const there = load(ctx, kind, entry)
-  const merged = merge(there)
+  const stored = load(ctx, kind, entry)
+  const merged = merge(stored)
   if (!merged) return undefined
-  const object = complete(ctx, kind, merged, there)
+  const object = complete(ctx, kind, merged, stored)
   const op: Put = { type: 'put', key, value: encode(ctx, kind, object), expect: entry.revision }
   return { kind, object, op, isMerged: true }
 }
@@ -91,7 +92,10 @@ type Limit = NonNullable<Companion['limit']>
 
 const termOf = ({ bucket }: Key, { label, value }: Limit) => `${bucket} ${label}=${value}`
 
-/** The number of objects with the label, those in running commits included. It uses the label index of the store. */
+/**
+ * Counts stored objects with the label, and objects in pending commits. Uses the label index of the store, without a
+ * scan.
+ */
 function countOf(ctx: Context, key: Key, limit: Limit): number {
   const { label, value, most } = limit
   const { entries } = ctx.store.list({ bucket: key.bucket, labels: [{ key: label, values: [value] }], limit: most })
@@ -99,7 +103,7 @@ function countOf(ctx: Context, key: Key, limit: Limit): number {
   return entries.length + new Set(pending.map(({ name }) => name)).size
 }
 
-/** Counts new objects until their commit is done, so that concurrent commits do not exceed a limit together. */
+/** Counts new objects until their commit ends, so that concurrent commits cannot exceed the limit together. */
 function reserve({ reserved }: Context, planned: readonly Planned[]): () => void {
   const taken = planned.flatMap(({ op, counted }) => (counted === undefined ? [] : [{ counted, key: { ...op.key } }]))
   for (const { counted, key } of taken) reserved.set(counted, (reserved.get(counted) ?? new Set()).add(key))
@@ -118,12 +122,12 @@ const isAbout = (error: unknown, { bucket, namespace, name }: Key): boolean =>
   error.key.namespace === namespace &&
   error.key.name === name
 
-/** A merged object replaces the stored one, unless it has the same uid: then it updates it. */
-function complete(ctx: Context, kind: Kind, object: JsonObject, there?: Resource): Resource {
+/** A merged object is a new object with the same name, unless it has the uid of the stored one. */
+function complete(ctx: Context, kind: Kind, object: JsonObject, stored?: Resource): Resource {
   const head = { apiVersion: kind.apiVersion, kind: kind.kind }
   const given = object.metadata as Metadata | undefined
-  if (there && given?.uid === there.metadata.uid) {
-    const metadata = { ...there.metadata, ...given, generation: (there.metadata.generation ?? 0) + 1 }
+  if (stored && given?.uid === stored.metadata.uid) {
+    const metadata = { ...stored.metadata, ...given, generation: (stored.metadata.generation ?? 0) + 1 }
     return { ...object, ...head, metadata } as unknown as Resource
   }
   const uid = ctx.uuid()

@@ -1,10 +1,10 @@
-// What every verb works with: the store, the sealer, admission, and the caller. registry.ts makes one for each caller.
+// Defines the dependencies of every verb: the store, the sealer, admission, and the caller.
 
 import type { Admissions, RequestContext } from '../api/admission.ts'
 import type { Caller } from '../api/caller.ts'
 import type { Kind } from '../api/kind.ts'
 import type { Ref } from '../api/object.ts'
-import type { Judgement, Question } from '../api/permissions.ts'
+import type { Decision, Question } from '../api/permissions.ts'
 import type { Gate } from '../api/power-gate.ts'
 import type { TargetCheck, WriteOptions } from '../api/resources.ts'
 import type { Key, Store } from '../storage/store.ts'
@@ -12,10 +12,10 @@ import type { VisibilityIndex } from './visibility-index.ts'
 
 /** Encrypts and decrypts sealed fields. */
 export type Sealer = {
-  readonly seal: (place: Place, plaintext: string | Uint8Array) => string
-  readonly open: (place: Place, sealed: string) => Buffer
+  readonly seal: (location: FieldLocation, plaintext: string | Uint8Array) => string
+  readonly open: (location: FieldLocation, sealed: string) => Buffer
 }
-export type Place = {
+export type FieldLocation = {
   readonly kind: string
   readonly namespace: string
   readonly name: string
@@ -27,11 +27,11 @@ export type Context = {
   readonly store: Store
   readonly sealer: Sealer
   readonly kinds: readonly Kind[]
-  /** Filtered lists and watches find objects by it. */
+  /** Finds the objects for filtered lists and watches. */
   readonly visibility: VisibilityIndex
-  /** What kinds need beyond their own object. */
+  /** The admission of each kind. */
   readonly admissions: Admissions
-  /** Checks what every write grants (D60). */
+  /** Checks the permissions that a write grants (D60). */
   readonly gate: Gate
   readonly caller: Caller
   /** Called with the stored object before each attempt to change it. Throws if the caller may not change it. */
@@ -39,14 +39,13 @@ export type Context = {
   readonly now: () => number
   readonly uuid: () => string
   readonly random: (bytes: number) => Uint8Array
-  /** Keys of running commits, by the label that limits their number (companion-writes.ts). Shared by all callers. */
+  /** Keys of pending commits, by the label that limits their number (companion-writes.ts). Shared by all callers. */
   readonly reserved: Map<string, Set<Key>>
-  /** Whether reads return stored objects with hidden fields and without decryption: for the server itself only. */
-  readonly inside: boolean
+  /** Reads return stored objects with hidden fields and without decryption. For the server itself only. */
+  readonly isInternal: boolean
   /** Last activity of an object, in milliseconds (D19). */
   readonly lastActivity: (uid: string) => number | undefined
-  /** Whether a caller may do something. */
-  readonly judge: (caller: Caller, question: Question) => Judgement
+  readonly authorize: (caller: Caller, question: Question) => Decision
 }
 
 export const requestOf = ({ caller }: Context, { dryRun = false, warn = () => {} }: WriteOptions): RequestContext => ({
@@ -58,6 +57,6 @@ export const requestOf = ({ caller }: Context, { dryRun = false, warn = () => {}
 
 export const keyOf = (kind: Kind, ref: Ref): Key => ({ bucket: kind.id, namespace: ref.namespace, name: ref.name })
 
-/** SPEC §2.2: an empty namespace is `default`; kinds without namespaces have none. */
+/** An empty namespace means `default` (SPEC §2.2). Kinds without namespaces have none. */
 export const spaceOf = (kind: Kind, namespace: string) => (kind.namespaced ? namespace || 'default' : '')
 export const refOf = (kind: Kind, ref: Ref): Ref => ({ namespace: spaceOf(kind, ref.namespace), name: ref.name })

@@ -1,10 +1,11 @@
-// Continue tokens: which snapshot a list shows and after which object the next page begins. Opaque to clients.
+// Encodes continue tokens: the snapshot of a list, and the last object of the page.
+// Tokens are opaque to clients.
 
 import { badRequest } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
 import type { Ref } from '../api/object.ts'
 
-/** revision -1: the snapshot is gone, go on with whatever is there now. */
+/** Revision -1: the snapshot has expired, so continue with the current state. */
 export type Position = { readonly revision: number; readonly after: Ref }
 
 export function writeToken(kind: Kind, position: Position): string {
@@ -14,7 +15,7 @@ export function writeToken(kind: Kind, position: Position): string {
   ).toString('base64url')
 }
 
-/** Tokens of other kinds, other servers and pure invention are refused alike. */
+/** Rejects tokens of other kinds, tokens of other servers and malformed tokens with the same error. */
 export function readToken(kind: Kind, token: string): Position {
   const value = token.length <= 2048 ? decode(token) : undefined
   const [namespace, name] = Array.isArray(value?.start) ? value.start : []

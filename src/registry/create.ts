@@ -1,4 +1,4 @@
-// POST of a new object, step by step. http/verbs.ts, controllers and tests call it through Resources.
+// Creates an object (POST).
 
 import type { Admitted, RequestContext } from '../api/admission.ts'
 import { ApiError, alreadyExists, badRequest, type FieldError, nameNotGenerated } from '../api/errors.ts'
@@ -40,7 +40,7 @@ export async function create(
     const next = withoutStatus({ ...object, metadata: fresh })
     return insert(ctx, kind, await complete(ctx, kind, { next, errors, request, options }), request.dryRun)
   }
-  // Defaults may depend on the name, so a name that is taken starts over with a new one.
+  // Defaults may depend on the name, so a generated name that is taken needs new defaults too.
   for (let attempt = 0; ; attempt++) {
     const name = generate(prefix, ctx.random)
     const isTaken = ctx.store.get(keyOf(kind, { namespace: space, name })) !== undefined
@@ -63,7 +63,7 @@ type New = {
   readonly options: WriteOptions
 }
 
-/** The whole object as it will be stored. */
+/** Builds the complete object to store. */
 async function complete(ctx: Context, kind: Kind, { next, errors, request, options }: New): Promise<Admitted> {
   const admitted = await admit(ctx, { kind, next, old: undefined, errors, request })
   const managedFields = trackUpdate({
@@ -89,8 +89,8 @@ export async function insert(
 ): Promise<Document> {
   try {
     const key = keyOf(kind, { namespace: object.metadata.namespace ?? '', name: object.metadata.name as string })
-    const there = ctx.store.get(key)
-    if (there) throw alreadyExists(kind, key.name, isTerminating(there))
+    const stored = ctx.store.get(key)
+    if (stored) throw alreadyExists(kind, key.name, isTerminating(stored))
     const value = encodeWrite(ctx, kind, object)
     if (dryRun) return documentOf(visible(ctx, kind, object))
     const revision = await commitNew(ctx, kind, key, value)
@@ -114,7 +114,7 @@ function checkSent(kind: Kind, metadata: Metadata, namespace: string): void {
   if (metadata.resourceVersion) throw badRequest('resourceVersion should not be set on objects to be created')
 }
 
-/** Clients do not set status (D9). */
+/** Clients cannot set the status of a new object (D9). */
 export function withoutStatus(object: Resource): Resource {
   const { status: _, ...rest } = object
   return rest
@@ -124,7 +124,7 @@ const isTerminating = (entry: Entry) => parseStored(entry.text).metadata.deletio
 
 const letters = 'bcdfghjklmnpqrstvwxz2456789'
 
-/** The prefix, shortened if necessary, and five characters that cannot form words. */
+/** The prefix, shortened to the maximum length, and five random characters without vowels. */
 function generate(prefix: string, random: (bytes: number) => Uint8Array): string {
   const suffix = Array.from(random(5), byte => letters[byte % letters.length]).join('')
   return prefix.slice(0, 58) + suffix

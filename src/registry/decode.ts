@@ -1,4 +1,4 @@
-// Takes in what a client sent for a kind: the envelope's rules, unknown and duplicate fields (D24, wire §1.7, §1.8).
+// Decodes the body of a write: checks the envelope, and finds unknown and duplicate fields (D24, wire §1.7, §1.8).
 
 import {
   type ApiError,
@@ -16,7 +16,7 @@ import { emptyMap, isObject, type Json, type JsonObject, type Metadata, type Res
 import type { WriteOptions } from '../api/resources.ts'
 import { conform, type Findings, noFindings, noteUnknown, nothing, typeName } from './validate.ts'
 
-/** A well-formed object of the kind with all field errors found so far; what is not of the kind at all is refused here. */
+/** A well-formed object of the kind with all field errors so far. Bodies of another kind do not get this far. */
 export type Received = { readonly object: Resource; readonly errors: readonly FieldError[] }
 
 export function receive(
@@ -31,7 +31,8 @@ export function receive(
     )
   const errors = checkEnvelope(kind, sent)
   const found = noFindings()
-  // A restriction beside `spec`, in metadata, or given twice would be dropped like one that is mistyped in `spec` (D25).
+  // The server would drop an unknown restriction outside of `spec`, or a duplicate one, like a mistyped one in `spec`
+  // (D25).
   const isClosed = kind.spec?.['x-closed'] === true
   if (isClosed) refuseDuplicates(kind, options)
   const metadata = receiveMetadata(kind, sent, found)
@@ -50,7 +51,7 @@ export function receive(
     else if (!schema) noteUnknown(atRoot, '', key)
     else if (value !== null || schema['x-closed']) object[key] = conform(schema, value, key, found)
   }
-  // What exceeds a limit is not looked at any further: that would cost what the limit is there to save.
+  // Stop here if a value exceeds a limit, because the limit exists to avoid the cost of further checks.
   if (found.errors.some(({ reason }) => reason === tooManyReason || reason === tooLongReason))
     throw invalid(kind, metadata.name ?? '', found.errors)
   report(kind, (metadata.name ?? '') as string, found, atRoot.unknown, options, strictness)
@@ -61,7 +62,7 @@ function refuseDuplicates(kind: Kind, { duplicates = [] }: WriteOptions): void {
   if (duplicates.length) throw notHandled(kind, `strict decoding error: ${duplicates.slice(0, most).join(', ')}`)
 }
 
-/** kind and apiVersion may be left out; if there, they must be the address's own (D24). */
+/** kind and apiVersion are optional. If set, they must match the URL (D24). */
 function checkEnvelope(kind: Kind, sent: JsonObject): FieldError[] {
   const { apiVersion, kind: word } = sent
   if (apiVersion !== undefined && apiVersion !== null && apiVersion !== kind.apiVersion)
@@ -79,14 +80,14 @@ function receiveMetadata(kind: Kind, sent: JsonObject, found: Findings): Metadat
   found.unknown.push(...own.unknown)
   found.deprecated.push(...own.deprecated)
   found.errors.push(...own.errors.filter(error => error.reason === tooManyReason))
-  // Missing parts of ownerReferences are field errors; a wrong JSON type is not decodable at all.
+  // Missing fields of ownerReferences are field errors. A wrong JSON type is a decoding error.
   const [wrong] = own.wrongTypes
   if (wrong) {
     const { actual, expected } = wrong
     const field = wrong.field
       .replace(/^metadata\.?/, 'ObjectMeta.')
       .replace(/^(ObjectMeta\.(labels|annotations))\..*/, '$1')
-    const word = actual === 'integer' ? 'number' : actual === 'boolean' ? 'bool' : actual // Go's words
+    const word = actual === 'integer' ? 'number' : actual === 'boolean' ? 'bool' : actual // Go's type names
     throw notHandled(kind, `json: cannot unmarshal ${word} into Go struct field ${field} of type ${expected}`)
   }
   const out = emptyMap()
@@ -95,13 +96,13 @@ function receiveMetadata(kind: Kind, sent: JsonObject, found: Findings): Metadat
   return out as unknown as Metadata
 }
 
-/** Empty maps and lists in metadata are as good as absent; managedFields: [] is an order to forget. */
+/** Empty maps and lists in metadata are the same as absent ones. An empty managedFields list resets the field. */
 const isEmpty = (value: Json) => value === nothing || (Array.isArray(value) && value.length === 0)
 
 const notHandled = (kind: Kind, why: string) =>
   badRequest(`${kind.kind} in version "${kind.version}" cannot be handled as a ${kind.kind}: ${why}`)
 
-/** Upstream stops listing here as well: a body of unknown fields is not worth an answer of its size. */
+/** Upstream stops here as well, so that a body of unknown fields does not get a response of its size. */
 const most = 100
 
 function report(
@@ -142,7 +143,7 @@ function deprecation(kind: Kind, path: string): string {
 
 const article = (word: string) => (/^[aeio]/.test(word) ? `an ${word}` : `a ${word}`)
 
-/** A JSON Patch whose operations carry unknown members, under Strict. */
+/** The Strict error for a JSON Patch with unknown members in its operations. */
 export const strictPatchError = (kind: Kind, name: string, members: readonly string[]): ApiError =>
   invalid(kind, name, [
     {

@@ -1,4 +1,4 @@
-// DELETE of one object or a collection: preconditions, grace, finalizers, propagation (D10, SPEC §3).
+// Deletes one object or a collection: preconditions, grace period, finalizers, propagation (D10, SPEC §3).
 
 import { invalidOptions, invalidValue, notFound, preconditionFailed, success } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
@@ -56,29 +56,29 @@ export async function removeCollection(
 ): Promise<List> {
   checkGrace(options)
   const found = await list(ctx, kind, selection)
-  // All or nothing: if the caller may not delete one of them, nothing is deleted.
+  // Delete nothing if the caller may not delete one of the objects.
   for (const { object } of found.items) ctx.gate.checkDelete(kind, object, ctx.caller)
   const waiting = [...found.items].reverse()
   const work = async () => {
     for (let one = waiting.pop(); one; one = waiting.pop()) {
       const { namespace = '', name = '' } = one.object.metadata
       await remove(ctx, kind, { namespace, name }, options).catch(error => {
-        if (error?.code === 404) return // gone meanwhile is what was asked for
+        if (error?.code === 404) return // already deleted
         waiting.length = 0
         throw error
       })
     }
   }
-  // Concurrent commits share one fsync. After a failure, running deletions finish and no other starts.
-  const ended = await Promise.allSettled(Array.from({ length: together }, work))
+  // Concurrent commits share one fsync. After a failure, running deletes finish and no new one starts.
+  const ended = await Promise.allSettled(Array.from({ length: concurrency }, work))
   const failed = ended.find(one => one.status === 'rejected')
   if (failed) throw failed.reason
   return found
 }
 
-const together = 32
+const concurrency = 32
 
-/** 68 years, the usual limit of seconds in Kubernetes. JavaScript dates end in the year 275760. */
+/** The maximum of an int32: 68 years. JavaScript has no dates after the year 275760. */
 const longestGrace = 2 ** 31 - 1
 
 function checkGrace({ gracePeriodSeconds = 0 }: DeleteOptions): void {
@@ -104,16 +104,16 @@ function checkPreconditions(kind: Kind, name: string, old: Resource, { precondit
     )
 }
 
-/** The object marked for deletion, or with the same metadata if this request changes nothing. */
+/** Marks the object for deletion. Returns the same metadata if the request changes nothing. */
 function marked(old: Resource, options: DeleteOptions, now: number): Resource {
   const finalizers = nextFinalizers(old.metadata.finalizers ?? [], options)
-  const asked = Math.max(
+  const seconds = Math.max(
     0,
     options.gracePeriodSeconds ?? (old.metadata.deletionTimestamp ? Number.POSITIVE_INFINITY : 0),
   )
-  const until = now + asked * 1000
+  const until = now + seconds * 1000
   const set = old.metadata.deletionTimestamp === undefined ? undefined : Date.parse(old.metadata.deletionTimestamp)
-  const shorter = set === undefined || until < set // a later delete may only shorten it
+  const shorter = set === undefined || until < set // a later delete can only shorten it
   const sameFinalizers = JSON.stringify(finalizers) === JSON.stringify(old.metadata.finalizers ?? [])
   if (!shorter && sameFinalizers) return old
   const { finalizers: _, ...rest } = old.metadata
@@ -122,13 +122,13 @@ function marked(old: Resource, options: DeleteOptions, now: number): Resource {
     metadata: {
       ...rest,
       ...(finalizers.length ? { finalizers } : {}),
-      ...(shorter ? { deletionTimestamp: timestamp(until), deletionGracePeriodSeconds: asked } : {}),
+      ...(shorter ? { deletionTimestamp: timestamp(until), deletionGracePeriodSeconds: seconds } : {}),
       ...(set === undefined ? { generation: (old.metadata.generation ?? 0) + 1 } : {}),
     },
   }
 }
 
-/** Only one policy applies. Another delete with a different policy replaces its finalizer. */
+/** Another propagation policy replaces the finalizer of the previous one. */
 function nextFinalizers(finalizers: readonly string[], { propagationPolicy }: DeleteOptions): readonly string[] {
   if (propagationPolicy === undefined) return finalizers
   const wanted = policyFinalizer[propagationPolicy]

@@ -1,4 +1,4 @@
-// Finds out before anything is served whether a key ring fits what is stored (D28): a key that is missing, and one that opens nothing.
+// Checks at startup that a key ring fits the stored data: no key is missing, and every key decrypts (D28).
 
 import { Buffer } from 'node:buffer'
 import { isSealBroken } from '../api/errors.ts'
@@ -9,7 +9,7 @@ import { keyIdOf, printId, SEALED, type Sealer } from '../storage/encryption.ts'
 import type { Entry, Store } from '../storage/store.ts'
 import { load } from './object-codec.ts'
 
-/** The first such value, in words, with the id of its key; `ids`: the keys of the ring. */
+/** Describes the first value whose key is not in the ring. `ids`: the keys of the ring. */
 export function foreignSeal(store: Store, kinds: readonly Kind[], ids: readonly string[]): string | undefined {
   const known = new Set(ids)
   for (const kind of kinds) {
@@ -27,7 +27,7 @@ export function foreignSeal(store: Store, kinds: readonly Kind[], ids: readonly 
 
 const mark = Buffer.from(`"${SEALED}`)
 
-/** By the bytes alone, which is quick and may be wrong: clear text may look sealed. */
+/** A fast check on the bytes with false positives, because plain text may look encrypted. */
 function mayBeForeign(text: Buffer, known: ReadonlySet<string>): boolean {
   for (let at = text.indexOf(mark); at !== -1; at = text.indexOf(mark, at + 1)) {
     const end = text.indexOf(':', at + mark.length)
@@ -46,13 +46,13 @@ function foreignPath(kind: Kind, { text }: Entry, known: ReadonlySet<string>) {
   return undefined
 }
 
-/** So many failures without a success are no accident of single values. */
+/** Single damaged values do not cause this many failures without a success. */
 const enough = 3
 const mostTried = 8
 
 /**
- * Keys of the ring that open nothing of what they are said to have sealed. A value that was tampered with is no reason
- * to serve none of the others; a key that opens none of several is the wrong one.
+ * Keys of the ring that decrypt none of the values with their id. One damaged value must not stop the server, but a key
+ * that fails for several values is the wrong one.
  */
 export function wrongKeys(store: Store, kinds: readonly Kind[], sealer: Sealer): string[] {
   const tried = new Map<string, { failed: number; opened: boolean }>()

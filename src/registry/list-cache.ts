@@ -1,4 +1,4 @@
-// Lists of the newest revision, for as long as it is that: after a restart everyone who watches asks for the same pages. list.ts asks here first.
+// Caches lists of the newest revision, because after a restart all clients request the same pages.
 
 import type { Kind } from '../api/kind.ts'
 import type { List, ListOptions } from '../api/resources.ts'
@@ -11,10 +11,10 @@ const recent = new WeakMap<Store, Recent>()
 const mostLists = 16
 const mostBytes = 1024 * 1024
 
-/** What a list is kept under; undefined: not to be kept. What not everybody may see, or is opened for an answer, is made for each. */
+/** The cache key of a list. Lists that depend on the caller, or need decryption, have none. */
 export function slotOf(ctx: Context, kind: Kind, options: ListOptions): string | undefined {
   const { namespace = '', labelSelector = '', fieldSelector = '', limit = 0, continue: token = '' } = options
-  if (ctx.inside || !isPlain(kind) || options.only || !limit) return undefined
+  if (ctx.isInternal || !isPlain(kind) || options.only || !limit) return undefined
   if (options.resourceVersion || options.resourceVersionMatch) return undefined
   return JSON.stringify([kind.id, namespace, labelSelector, fieldSelector, limit, token])
 }
@@ -23,7 +23,7 @@ export function recentList(store: Store, slot: string): List | undefined {
   return listsOf(store).get(slot)
 }
 
-/** Answers the list. One that is large, or of an older revision, is not kept. */
+/** Returns the list. Caches it unless it is large or of an older revision. */
 export function keepList(store: Store, slot: string, list: List): List {
   const lists = listsOf(store)
   if (list.resourceVersion !== String(store.revision) || bytesOf(list) > mostBytes) return list

@@ -1,4 +1,5 @@
-// GET of a collection: items and resourceVersion of one moment, in pages that all show that moment.
+// Lists a collection.
+// All pages show the same revision.
 
 import { badRequest, expired, fieldForbidden, invalidOptions, notSupported } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
@@ -7,7 +8,7 @@ import { type ListResult, StoreError } from '../storage/store.ts'
 import type { Context } from './context.ts'
 import { type Position, readToken, writeToken } from './continue.ts'
 import { keepList, recentList, slotOf } from './list-cache.ts'
-import { mustReach, parseVersion } from './resource-version.ts'
+import { parseVersion, waitForRevision } from './resource-version.ts'
 import { type Selected, select, stateOf } from './selection.ts'
 import { translate } from './store-errors.ts'
 import { presentAmong } from './undecryptable.ts'
@@ -47,17 +48,17 @@ function continueFrom(kind: Kind, options: ListOptions, token: string): Position
   return readToken(kind, token)
 }
 
-/** Which snapshot the parameters ask for; undefined is the newest. */
+/** The revision that the parameters request; undefined means the newest. */
 async function snapshotOf(ctx: Context, options: ListOptions): Promise<number | undefined> {
   const { resourceVersionMatch: match } = options
   const version = parseVersion(options.resourceVersion)
   checkMatch(match, version)
   if (version === undefined) return undefined
-  if (version > ctx.store.revision) await mustReach(ctx.store, version)
+  if (version > ctx.store.revision) await waitForRevision(ctx.store, version)
   return match === 'Exact' ? version : undefined
 }
 
-/** The matrix of resourceVersion and resourceVersionMatch. */
+/** Checks which values of resourceVersion and resourceVersionMatch go together. */
 export function checkMatch(match: string | undefined, version: number | undefined): void {
   if (match === undefined || match === '') return
   const field = 'resourceVersionMatch'
@@ -81,7 +82,7 @@ type Page = {
 
 function page(ctx: Context, kind: Kind, selected: Selected, { limit, from, snapshot }: Page): ListResult {
   try {
-    if (selected.place && !from && snapshot === undefined) return stateOf(ctx, selected)
+    if (selected.single && !from && snapshot === undefined) return stateOf(ctx, selected)
     return ctx.store.list({
       ...selected.query,
       ...selected.among(),

@@ -1,4 +1,4 @@
-// The rules of metadata: what the server sets, what may be set, what may change (SPEC §2.2, wire §1.9, §1.10).
+// Sets and validates metadata (SPEC §2.2, wire §1.9, §1.10).
 
 import {
   cut,
@@ -16,7 +16,7 @@ import { keysOf, type Metadata, type OwnerReference } from '../api/object.ts'
 
 type Draft = { -readonly [K in keyof Metadata]: Metadata[K] }
 
-/** Metadata of a new object: what only the server sets is wiped and set anew. */
+/** Metadata of a new object. Replaces the fields that only the server sets. */
 export function newMetadata(sent: Metadata, set: { namespace: string; uid: string; now: string }): Metadata {
   const { selfLink: _, ...rest } = sent as Metadata & { selfLink?: string }
   const next: Draft = { ...rest, uid: set.uid, creationTimestamp: set.now, generation: 1 }
@@ -37,7 +37,7 @@ function restore(next: { [key: string]: unknown }, field: keyof Metadata, old: M
   else next[field] = old[field]
 }
 
-/** Metadata of a replaced object: what the client may not move is put back as it was. */
+/** Metadata of a replaced object. Keeps the stored values of immutable fields. */
 export function nextMetadata(sent: Metadata, old: Metadata): Metadata {
   const { selfLink: _, ...rest } = sent as Metadata & { selfLink?: string }
   const next: { [key: string]: unknown } = { ...rest }
@@ -131,7 +131,7 @@ function checkOwners(references: readonly OwnerReference[]): FieldError[] {
   return errors
 }
 
-/** What a change of metadata may not do. */
+/** Validates a change of metadata. */
 export function checkMetadataChange(next: Metadata, old: Metadata): FieldError[] {
   const errors: FieldError[] = []
   for (const field of immutable)
@@ -152,7 +152,7 @@ export function checkMetadataChange(next: Metadata, old: Metadata): FieldError[]
 const identityOf = ({ uid, name, kind, apiVersion, controller, blockOwnerDeletion }: OwnerReference) =>
   [uid, name, kind, apiVersion, controller, blockOwnerDeletion].join('\0')
 
-/** Exact duplicates go, with a word about it. */
+/** Removes exact duplicates, with a warning. */
 export function uniqueOwners(metadata: Metadata, warn: (text: string) => void): Metadata {
   const references = metadata.ownerReferences
   if (!references) return metadata

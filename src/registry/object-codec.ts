@@ -1,4 +1,4 @@
-// Objects to and from the store: encrypts sealed fields, decrypts them for responses, and removes hidden fields (D13, D21, D28).
+// Encodes objects for storage and decodes them for responses: encryption, decryption and hidden fields (D13, D21, D28).
 
 import type { Shown } from '../api/admission.ts'
 import { canonical } from '../api/codec.ts'
@@ -10,7 +10,7 @@ import { parseStored } from '../api/parse-cache.ts'
 import { type Document, documentFrom, documentOf, storedDocument } from '../api/resources.ts'
 import { nameOf, SealError } from '../storage/encryption.ts'
 import type { Entry, Value } from '../storage/store.ts'
-import type { Context, Place } from './context.ts'
+import type { Context, FieldLocation } from './context.ts'
 import { packData, unpackData } from './sealed-data.ts'
 
 const lastApplied = fieldPath('metadata.annotations["kubectl.kubernetes.io/last-applied-configuration"]')
@@ -19,19 +19,19 @@ const redacted = '<redacted>'
 /** Whether the stored bytes are the response. */
 export const isPlain = (kind: Kind): boolean => kind.hidden.length === 0 && kind.sealed.length === 0 && !kind.join
 
-/** The stored object, decrypted and with its hidden fields, for the verbs. */
+/** The stored object, decrypted and with hidden fields. Not for responses. */
 export function load(ctx: Pick<Context, 'sealer'>, kind: Kind, entry: Entry): Resource {
   let object = parseStored(entry.text) as unknown as JsonObject
   for (const text of kind.sealed) {
     const path = fieldPath(text)
     const sealed = readAt(object, path)
-    if (sealed !== undefined) object = writeAt(object, path, openAt(ctx, kind, place(kind, object, text), sealed))
+    if (sealed !== undefined) object = writeAt(object, path, openAt(ctx, kind, locationOf(kind, object, text), sealed))
   }
   return object as unknown as Resource
 }
 
-/** The server did not write a value that is not sealed, so it is rejected like a modified one. */
-function openAt({ sealer }: Pick<Context, 'sealer'>, kind: Kind, at: Place, sealed: Json): Json {
+/** The server never stores these fields unencrypted, so an unencrypted value is an error like a changed one. */
+function openAt({ sealer }: Pick<Context, 'sealer'>, kind: Kind, at: FieldLocation, sealed: Json): Json {
   try {
     return parsed(at, sealer.open(at, typeof sealed === 'string' ? sealed : ''))
   } catch (error) {
@@ -39,28 +39,30 @@ function openAt({ sealer }: Pick<Context, 'sealer'>, kind: Kind, at: Place, seal
   }
 }
 
-/** The message of the parser would quote the decrypted value. */
-function parsed(at: Place, plaintext: Buffer): Json {
+/** Replaces the error of the parser, which would quote the decrypted value. */
+function parsed(at: FieldLocation, plaintext: Buffer): Json {
   try {
     return unpackData(plaintext)
   } catch {
-    throw new SealError(`${nameOf(at)} does not open: what was sealed is no JSON`)
+    throw new SealError(`${nameOf(at)} does not open: the decrypted value is not JSON`)
   }
 }
 
 const atTheGap = new Set(['resourceVersion', 'uid'])
 const inTheHead = new Set(['apiVersion', 'kind', 'metadata'])
 
-/** The bytes to store: encrypted, canonical, with a gap for the revision. `isSealed`: the fields are encrypted already. */
+/**
+ * The bytes to store: encrypted, canonical, with a gap for the revision. `isSealed`: the fields are encrypted already.
+ */
 export function encode(ctx: Pick<Context, 'sealer'>, kind: Kind, object: Resource, isSealed = false): Value {
   return encodeSized(ctx, kind, object, isSealed).value
 }
 
-/** The bytes of a write, within the size limit (D72). A stored object above the limit may stay or become smaller. */
+/** The bytes of a write, limited in size (D72). A stored object above the limit may stay or shrink. */
 export function encodeWrite(ctx: Context, kind: Kind, object: Resource, old?: Resource): Value {
   const { value, size } = encodeSized(ctx, kind, object)
   const most = kind.sealed.includes(data) ? 320 * 1024 : 1024 * 1024
-  if (size > most && !ctx.inside && !(old && size <= encodeSized(ctx, kind, old).size))
+  if (size > most && !ctx.isInternal && !(old && size <= encodeSized(ctx, kind, old).size))
     throw tooLarge(
       `Request entity too large: the ${kind.kind} would be stored with ${size} bytes; at most ${most} are allowed${kind.sealed.includes(data) ? ', data not counted' : ''}`,
     )
@@ -69,47 +71,50 @@ export function encodeWrite(ctx: Context, kind: Kind, object: Resource, old?: Re
 
 const data = 'spec.data'
 
-/** `size` in bytes, without the data of secrets, which has its own limit. */
+/** `size` is in bytes, without the data of a secret, which has its own limit. */
 function encodeSized(
   ctx: Pick<Context, 'sealer'>,
   kind: Kind,
   object: Resource,
   isSealed = false,
 ): { readonly value: Value; readonly size: number } {
-  let kept = object as unknown as JsonObject
+  let sealedObject = object as unknown as JsonObject
   let dataSize = 0
   for (const text of isSealed ? [] : kind.sealed) {
     const path = fieldPath(text)
-    const value = readAt(kept, path)
+    const value = readAt(sealedObject, path)
     if (value === undefined) continue
-    const sealed = ctx.sealer.seal(place(kind, kept, text), text === data ? packData(value) : canonical(value))
+    const sealed = ctx.sealer.seal(
+      locationOf(kind, sealedObject, text),
+      text === data ? packData(value) : canonical(value),
+    )
     if (text === data) dataSize = sealed.length
-    kept = writeAt(kept, path, sealed)
+    sealedObject = writeAt(sealedObject, path, sealed)
   }
-  const metadata = kept['metadata'] as JsonObject
+  const metadata = sealedObject['metadata'] as JsonObject
   // uid is the last key of canonical metadata, so the revision goes right before it.
   const others = canonical(metadata, atTheGap).slice(0, -1)
-  const head = `{"apiVersion":${JSON.stringify(kept['apiVersion'])},"kind":${JSON.stringify(kept['kind'])},"metadata":${others},"resourceVersion":"`
-  const tail = canonical(kept, inTheHead)
+  const head = `{"apiVersion":${JSON.stringify(sealedObject['apiVersion'])},"kind":${JSON.stringify(sealedObject['kind'])},"metadata":${others},"resourceVersion":"`
+  const tail = canonical(sealedObject, inTheHead)
   const text = Buffer.from(
     `${head}","uid":${JSON.stringify(metadata['uid'])}}${tail === '{}' ? '}' : `,${tail.slice(1)}`}`,
   )
   return { value: { text, gap: Buffer.byteLength(head) }, size: text.length - dataSize }
 }
 
-function place(kind: Kind, object: JsonObject, path: string): Place {
+function locationOf(kind: Kind, object: JsonObject, path: string): FieldLocation {
   const { namespace = '', name = '', uid = '' } = object.metadata as { namespace?: string; name?: string; uid?: string }
   return { kind: kind.id, namespace, name, uid, path }
 }
 
-/** A stored object as callers who may get it see it. */
+/** A stored object as a caller with permission to get it sees it. */
 export function present(ctx: Context, kind: Kind, entry: Entry): Document {
-  return ctx.inside || isPlain(kind)
+  return ctx.isInternal || isPlain(kind)
     ? storedDocument(entry.text, entry.key)
     : documentOf(visible(ctx, kind, load(ctx, kind, entry)))
 }
 
-/** An object that was just stored, as its writer sees it. */
+/** A newly stored object as its writer sees it. */
 export function presentStored(
   ctx: Context,
   kind: Kind,
@@ -127,16 +132,16 @@ export function presentStored(
   return documentOf(shown ? shown(whole) : whole)
 }
 
-/** Removes hidden fields and adds data that is stored separately. */
+/** Removes hidden fields and adds the last activity. */
 export function visible(ctx: Context, kind: Kind, object: Resource): Resource {
-  if (ctx.inside) return object
+  if (ctx.isInternal) return object
   let shown = (kind.join ? kind.join(object, ctx.lastActivity) : object) as unknown as JsonObject
   for (const text of kind.hidden) shown = writeAt(shown, fieldPath(text), undefined)
   if (isObject(shown.status) && Object.keys(shown.status).length === 0) shown = writeAt(shown, ['status'], undefined)
   return shown as unknown as Resource
 }
 
-/** Keeps fields that the caller could not see, unless the write sets them or removes their container (D5). */
+/** Keeps the fields that the caller could not see, unless the request sets them or removes their parent (D5). */
 export function carryOver(kind: Kind, next: Resource, old: Resource): Resource {
   let object = next as unknown as JsonObject
   for (const text of kind.hidden) {
@@ -147,7 +152,7 @@ export function carryOver(kind: Kind, next: Resource, old: Resource): Resource {
   return object as unknown as Resource
 }
 
-/** kubectl copies manifests into an annotation. Values that are never shown are redacted there; keys stay (D28). */
+/** kubectl copies whole manifests into an annotation. Replaces secret values in it and keeps their keys (D28). */
 export function redactLastApplied(kind: Kind, object: Resource): Resource {
   const secret = [...kind.writeOnly, ...kind.hidden]
   const text = secret.length ? readAt(object as unknown as JsonObject, lastApplied) : undefined
@@ -156,7 +161,7 @@ export function redactLastApplied(kind: Kind, object: Resource): Resource {
   return writeAt(object as unknown as JsonObject, lastApplied, next) as unknown as Resource
 }
 
-/** Text that is not an object of the kind may contain secrets anywhere, so all of it is redacted. */
+/** An annotation with another structure may contain secrets anywhere, so it is replaced as a whole. */
 function strike(text: string, paths: readonly FieldPath[]): string {
   try {
     let manifest: JsonObject = JSON.parse(text)

@@ -1,4 +1,4 @@
-// Permission checks for changes of ownerReferences and for blockOwnerDeletion (D11, SPEC §7).
+// Checks permission to change ownerReferences and to set blockOwnerDeletion (D11, SPEC §7).
 
 import { type FieldError, fieldForbidden, forbidden, invalidValue } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
@@ -6,9 +6,9 @@ import type { Metadata, OwnerReference, Resource } from '../api/object.ts'
 import { parseStored } from '../api/parse-cache.ts'
 import { type Context, keyOf } from './context.ts'
 
-type OwnerContext = Pick<Context, 'kinds' | 'store' | 'judge' | 'caller'>
+type OwnerContext = Pick<Context, 'kinds' | 'store' | 'authorize' | 'caller'>
 
-/** Returns field errors of new blockOwnerDeletion. Throws 403 if the caller may not change the references of an existing object. */
+/** Returns field errors of new blockOwnerDeletion values. Throws 403 if the caller may not change the references. */
 export function checkOwnerChange(
   ctx: OwnerContext,
   kind: Kind,
@@ -29,16 +29,16 @@ export function checkOwnerChange(
   return errors
 }
 
-function mustDelete({ judge, caller }: OwnerContext, kind: Kind, metadata: Metadata): void {
+function mustDelete({ authorize, caller }: OwnerContext, kind: Kind, metadata: Metadata): void {
   const { name = '', namespace = '' } = metadata
-  const { allowed } = judge(caller, {
+  const { allowed } = authorize(caller, {
     verb: 'delete',
     target: { group: kind.group, resource: kind.plural, namespace, name },
   })
   if (!allowed) throw forbidden(kind, name, 'changing ownerReferences needs permission to delete the object')
 }
 
-/** Permissions are by name and garbage collection by uid, so a change of either is checked again. */
+/** Permission depends on the name and garbage collection on the uid, so a change of either needs a new check. */
 const blocksSame = (one: OwnerReference, other: OwnerReference): boolean =>
   one.blockOwnerDeletion === true &&
   one.uid === other.uid &&
@@ -48,7 +48,7 @@ const blocksSame = (one: OwnerReference, other: OwnerReference): boolean =>
 
 /** `field` is relative to the reference. */
 function blockError(
-  { kinds, store, judge, caller }: OwnerContext,
+  { kinds, store, authorize, caller }: OwnerContext,
   reference: OwnerReference,
   metadata: Metadata,
 ): FieldError | undefined {
@@ -60,11 +60,11 @@ function blockError(
       `${reference.apiVersion} ${reference.kind} is not served here, so its deletion cannot be blocked`,
     )
   const namespace = owner.namespaced ? (metadata.namespace ?? '') : ''
-  const { allowed } = judge(caller, {
+  const { allowed } = authorize(caller, {
     verb: 'delete',
     target: { group: owner.group, resource: owner.plural, namespace, name },
   })
-  // The permission comes first: without it, the response must not reveal which objects exist.
+  // Check permission first, so that the response does not reveal which objects exist.
   if (!allowed)
     return fieldForbidden(
       'blockOwnerDeletion',

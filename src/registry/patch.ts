@@ -1,4 +1,4 @@
-// PATCH: JSON Patch and merge patch of the object as the caller sees it. apply.ts handles apply (D5).
+// Patches an object with JSON Patch or merge patch, applied to the fields that the caller can see (D5).
 
 import { badRequest, patchFailed } from '../api/errors.ts'
 import { type FieldPath, touches } from '../api/field-path.ts'
@@ -29,15 +29,15 @@ export async function patch(
   const secret = secretFields(ctx, kind, ref)
   const seen = maySee(ctx, kind, ref)
   const guard = guardOf(seen ? secret : [everything])
-  const isFeedStale = !seen && setsFields(body)
+  const callerCannotGet = !seen && setsFields(body)
   const written = writtenByPatch(secret, body)
   return rewrite(ctx, kind, ref, options, old => {
     const patched = run(visible(ctx, kind, old) as unknown as Json, body, guard)
     const received = receive(kind, patched, options, 'patch')
     checkNamedByPath(kind, ref, received.object.metadata)
-    // The resourceVersion is a precondition only if the patch changed it.
+    // An unchanged resourceVersion is not a precondition; a changed one is.
     const isPinned = received.object.metadata.resourceVersion !== old.metadata.resourceVersion
-    return { ...received, isPinned, written, isFeedStale }
+    return { ...received, isPinned, written, callerCannotGet }
   })
 }
 
@@ -51,26 +51,26 @@ function checkBody(kind: Kind, ref: Ref, body: PatchBody, options: WriteOptions)
   for (const member of unknown) options.warn?.(`json patch unknown field "${member}"`)
 }
 
-type UnknownKeyLimiter = NonNullable<PatchOptions['guard']>
+type PatchGuard = NonNullable<PatchOptions['guard']>
 
 /** The path of the whole object. */
 const everything: FieldPath = []
 
-/** copy, move and test could reveal fields that a caller may not see (D5). */
-function guardOf(secret: readonly FieldPath[]): UnknownKeyLimiter | undefined {
+/** copy, move and test could reveal fields that the caller may not see (D5). */
+function guardOf(secret: readonly FieldPath[]): PatchGuard | undefined {
   if (secret.length === 0) return undefined
   return (op, pointer, refuse) => {
     if ((op === 'copy' || op === 'move' || op === 'test') && secret.some(path => touches(path, pointer)))
-      refuse(`${op} may not touch a field that is never shown, nor what contains it`)
+      refuse(`${op} may not touch a hidden field or a parent of one`)
   }
 }
 
-function run(document: Json, { type, body }: PatchBody, guard: UnknownKeyLimiter | undefined): Json {
+function run(document: Json, { type, body }: PatchBody, guard: PatchGuard | undefined): Json {
   if (type === 'json') return runJsonPatch(document, body, guard)
   return type === 'strategic' ? applyStrategicMerge(document, body) : applyMergePatch(document, body)
 }
 
-function runJsonPatch(document: Json, operations: Json, guard: UnknownKeyLimiter | undefined): Json {
+function runJsonPatch(document: Json, operations: Json, guard: PatchGuard | undefined): Json {
   try {
     return applyJsonPatch(document, operations, guard ? { guard } : {})
   } catch (error) {

@@ -1,4 +1,4 @@
-// Sealing anew goes on where it was interrupted, past what does not open, and never holds up a write (D28).
+// Re-encryption resumes after an interruption, skips undecryptable values, and never blocks a write (D28).
 
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
@@ -33,7 +33,7 @@ async function put(store: Store, sealer: ReturnType<typeof openSealer>, name: st
 const seals = (store: Store) => Object.fromEntries(countSeals(store, kinds))
 const fail = (what: string, error: unknown) => assert.fail(`${what}: ${error}`)
 
-test('everything is sealed anew, at its revision', async () => {
+test('re-encrypts every value at its revision', async () => {
   const { store, sealer } = await fill(200)
   const { revision } = store
   assert.deepEqual(seals(store), { old: 200 })
@@ -46,10 +46,10 @@ test('everything is sealed anew, at its revision', async () => {
   sealer.use([next])
   reseal.begin()
   await reseal.idle()
-  assert.equal(reseal.done, 200, 'what is done is not done again')
+  assert.equal(reseal.done, 200, 'finished values are not encrypted again')
 })
 
-test('a disk that fails is tried again, and nothing is done twice', async () => {
+test('retries after a disk failure, and encrypts nothing twice', async () => {
   const { store, sealer } = await fill(200)
   let calls = 0
   const failing = {
@@ -59,22 +59,22 @@ test('a disk that fails is tried again, and nothing is done twice', async () => 
       return store.replace(items)
     },
   }
-  const told: string[] = []
-  const failed = (_: string, error: unknown) => void told.push((error as Error).message)
+  const failures: string[] = []
+  const failed = (_: string, error: unknown) => void failures.push((error as Error).message)
   const reseal = startReseal({ store: failing, sealer, kinds, failed, wait: async () => {} })
   reseal.begin()
   await reseal.idle()
-  assert.deepEqual(told, ['the disk is full'])
+  assert.deepEqual(failures, ['the disk is full'])
   assert.deepEqual(seals(store), { next: 200 })
   assert.equal(reseal.done, 200)
 })
 
-test('whoever is stopped is followed by another that does the rest', async () => {
+test('another run finishes after a stop', async () => {
   const { store, sealer } = await fill(300)
   const first = startReseal({ store, sealer, kinds, failed: fail })
   first.begin()
   await first.stop()
-  assert.ok((seals(store)['old'] ?? 0) > 0, 'it was stopped on the way')
+  assert.ok((seals(store)['old'] ?? 0) > 0, 'stopped before the end')
   const second = startReseal({ store, sealer, kinds, failed: fail })
   second.begin()
   await second.idle()
@@ -82,7 +82,7 @@ test('whoever is stopped is followed by another that does the rest', async () =>
   assert.equal(first.done + second.done, 300)
 })
 
-test('what does not open is left as it is and counted, the rest is done', async () => {
+test('skips and counts undecryptable values', async () => {
   const { store, sealer } = await fill(3)
   const foreign = openSealer({ keys: [{ id: 'old', key: new Uint8Array(32) }], random: size => randomBytes(size) })
   await put(store, foreign, 'broken')
@@ -93,7 +93,7 @@ test('what does not open is left as it is and counted, the rest is done', async 
   assert.equal(reseal.broken, 1)
 })
 
-test('what is written meanwhile stays', async () => {
+test('keeps concurrent writes', async () => {
   const { store, sealer } = await fill(200)
   const reseal = startReseal({ store, sealer, kinds, failed: fail })
   reseal.begin()

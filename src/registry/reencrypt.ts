@@ -1,5 +1,6 @@
-// Seals anew what another key than the ring's first has sealed (D28): in the background, in small steps, at the same revision and without events.
-// What is left to do is found in what is stored, so whoever is interrupted just begins again.
+// Re-encrypts values that are not encrypted with the first key of the ring (D28).
+// Runs in the background, in small steps, at the same revision and without events. The stored data shows the remaining
+// work, so an interrupted run just starts again.
 
 import { Buffer } from 'node:buffer'
 import { isSealBroken } from '../api/errors.ts'
@@ -19,24 +20,24 @@ export type ResealOptions = {
 }
 
 export interface Reseal {
-  /** Sealed anew so far, and left as they are because they do not open. */
+  /** Re-encrypted values, and values that were skipped because they are undecryptable. */
   readonly done: number
   readonly broken: number
-  /** Looks through everything, again if it is under way: the ring has changed. */
+  /** Scans everything, again if a scan is running, because the ring has changed. */
   begin(): void
-  /** Resolves when nothing is under way. */
+  /** Resolves when no scan is running. */
   idle(): Promise<void>
   stop(): Promise<void>
 }
 
-const together = 64
+const batchSize = 64
 const tryAgainAfter = 1000
 const mark = Buffer.from(`"${SEALED}`)
 const sleep = (milliseconds: number) => new Promise<void>(resolve => setTimeout(resolve, milliseconds).unref())
 
 export function startReseal({ store, sealer, kinds, failed, wait = sleep }: ResealOptions): Reseal {
   const counts = { done: 0, broken: 0 }
-  let asked = 0
+  let requested = 0
   let stopped = false
   let running: Promise<void> | undefined
 
@@ -47,33 +48,33 @@ export function startReseal({ store, sealer, kinds, failed, wait = sleep }: Rese
       return [{ key: entry.key, revision: entry.revision, value }]
     } catch (error) {
       if (!isSealBroken(error)) throw error
-      counts.broken++ // it was told of when it did not open, and hinders nobody
+      counts.broken++ // the sealer already reported it
       return []
     }
   }
 
-  const walk = async (turn: number) => {
+  const scan = async (run: number) => {
     counts.broken = 0
     for (const kind of kinds.filter(one => one.stored && one.sealed.length)) {
       let after: Entry['key'] | undefined
       for (;;) {
-        if (stopped || turn !== asked) return
-        const { entries, more } = store.list({ bucket: kind.id, limit: together, ...(after ? { after } : {}) })
+        if (stopped || run !== requested) return
+        const { entries, more } = store.list({ bucket: kind.id, limit: batchSize, ...(after ? { after } : {}) })
         after = entries.at(-1)?.key
         const items = entries.flatMap(entry => again(entry, kind))
         if (items.length) counts.done += await store.replace(items)
-        await new Promise(setImmediate) // requests go first
+        await new Promise(setImmediate) // yield to requests
         if (!more) break
       }
     }
   }
 
   const run = async () => {
-    for (let turn = -1; turn !== asked && !stopped; ) {
-      const now = asked
+    for (let run = -1; run !== requested && !stopped; ) {
+      const now = requested
       try {
-        await walk(now)
-        turn = now
+        await scan(now)
+        run = now
       } catch (error) {
         failed('sealing anew', error)
         await wait(tryAgainAfter)
@@ -90,7 +91,7 @@ export function startReseal({ store, sealer, kinds, failed, wait = sleep }: Rese
       return counts.broken
     },
     begin() {
-      asked++
+      requested++
       if (!stopped) running ??= run()
     },
     idle: async () => running,
@@ -101,7 +102,7 @@ export function startReseal({ store, sealer, kinds, failed, wait = sleep }: Rese
   }
 }
 
-/** By the bytes first: nearly everything is, and need not be parsed to know it. */
+/** Checks the bytes first, because nearly every value is current and need not be parsed. */
 function isCurrent({ text }: Entry, kind: Kind, sealer: Sealer): boolean {
   if (!text.includes(mark)) return true
   const object = JSON.parse(text.toString()) as JsonObject
@@ -111,7 +112,7 @@ function isCurrent({ text }: Entry, kind: Kind, sealer: Sealer): boolean {
   })
 }
 
-/** How many sealed values there are, by the id of their key. */
+/** Counts sealed values by the id of their key. */
 export function countSeals(store: Pick<Store, 'list'>, kinds: readonly Kind[]): ReadonlyMap<string, number> {
   const found = new Map<string, number>()
   for (const kind of kinds.filter(one => one.stored && one.sealed.length))

@@ -1,4 +1,4 @@
-// The verbs, once, for every kind: implements Resources in process. src/apiserver opens it and passes `as(caller)` on.
+// Implements the verbs for every kind, in process.
 
 import type { Admissions, Companion } from '../api/admission.ts'
 import { type Caller, systemCaller } from '../api/caller.ts'
@@ -6,7 +6,7 @@ import type { Candidates } from '../api/candidates.ts'
 import type { Kind } from '../api/kind.ts'
 import type { Ref, Resource } from '../api/object.ts'
 import { parseStored } from '../api/parse-cache.ts'
-import type { Judgement, Question } from '../api/permissions.ts'
+import type { Decision, Question } from '../api/permissions.ts'
 import type { Gate } from '../api/power-gate.ts'
 import type { Resources, TargetCheck } from '../api/resources.ts'
 import type { Store } from '../storage/store.ts'
@@ -34,8 +34,7 @@ export type RegistryOptions = {
   readonly uuid: () => string
   readonly random: (bytes: number) => Uint8Array
   readonly lastActivity: (uid: string) => number | undefined
-  /** Whether a caller may do something. */
-  readonly judge: (caller: Caller, question: Question) => Judgement
+  readonly authorize: (caller: Caller, question: Question) => Decision
 }
 
 export interface Registry {
@@ -43,19 +42,19 @@ export interface Registry {
   as(caller: Caller, check?: TargetCheck): Resources
   /** Waits for a resourceVersion that the store has not reached. */
   reachVersion(resourceVersion: string): Promise<void>
-  /** Resources as the server itself, with hidden fields and without decryption: for controllers and authentication, never for a request. */
+  /** Reads with hidden fields and without decryption. For controllers and authentication, never for a request. */
   readonly inside: Resources
-  /** A stored object without decryption: for decisions that need no sealed field. */
+  /** A stored object without decryption, for decisions that need no encrypted field. */
   peek(kind: Kind, ref: Ref): Resource | undefined
   /** Stored objects among candidates, without decryption. */
   among(kind: Kind, candidates: Candidates): readonly Resource[]
-  /** Builds the index of filtered lists and watches in the background. Without it, the first of them would wait. */
+  /** Builds the index of filtered lists and watches in the background, so that the first of them need not wait. */
   startIndex(): void
-  /** Resolves when that index is complete; undefined: it is complete already. */
+  /** Resolves once the index is complete; undefined if it is. */
   indexed(): Promise<void> | undefined
-  /** A stored object, decrypted and with its hidden fields: for signing and admission. Never for a response as it is. */
+  /** A stored object, decrypted and with hidden fields, for signing and admission. Never return it in a response. */
   open(kind: Kind, ref: Ref): Resource | undefined
-  /** Writes companions without a change that they belong to: for controllers, never for a request. */
+  /** Writes companions without a change. For controllers, never for a request. */
   write(make: () => readonly Companion[]): Promise<readonly Written[]>
 }
 
@@ -63,17 +62,17 @@ export function openRegistry(given: RegistryOptions): Registry {
   const options = { ...given, reserved: new Map(), visibility: openVisibilityIndex(given.store, given.kinds) }
   /** A caller stays the same object until something about it changes, so its verbs are bound once. */
   const bound = new WeakMap<Caller, Resources>()
-  const inside = contextOf(options, systemCaller, true)
+  const internal = contextOf(options, systemCaller, true)
   return {
     as: (caller, check) => {
       if (check) return resourcesOf({ ...contextOf(options, caller, false), checkTarget: check })
-      const made = bound.get(caller) ?? resourcesOf(contextOf(options, caller, false))
-      bound.set(caller, made)
-      return made
+      const resources = bound.get(caller) ?? resourcesOf(contextOf(options, caller, false))
+      bound.set(caller, resources)
+      return resources
     },
     reachVersion: version => reachVersion(options.store, version),
-    inside: resourcesOf(inside),
-    write: make => commitAlone(inside, make),
+    inside: resourcesOf(internal),
+    write: make => commitAlone(internal, make),
     peek: openPeek(options.store),
     startIndex: options.visibility.start,
     indexed: options.visibility.ready,
@@ -95,9 +94,9 @@ const openPeek =
 function contextOf(
   options: RegistryOptions & Pick<Context, 'reserved' | 'visibility'>,
   caller: Caller,
-  inside: boolean,
+  isInternal: boolean,
 ): Context {
-  return { ...options, caller, inside }
+  return { ...options, caller, isInternal }
 }
 
 function resourcesOf(ctx: Context): Resources {

@@ -1,17 +1,17 @@
-// The name and namespace in a body must be those of the URL. create, update, patch and apply check it here.
+// Checks that the name and namespace in a body match the URL.
 
 import { badRequest } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
 import type { Metadata, Ref } from '../api/object.ts'
 
-/** For bodies that must have a name: those of update and the result of a patch. */
+/** For bodies that require a name: updates and the result of a patch. */
 export function checkNamedByPath(kind: Kind, ref: Ref, metadata: Metadata): void {
   if (!metadata.name)
     throw badRequest(`the name of the object (${ref.name} based on URL) was undeterminable: name must be provided`)
   checkNameOnPath(kind, ref, metadata)
 }
 
-/** For bodies that may leave the name out. An apply configuration is not validated yet, so its name may be any value. */
+/** For bodies with an optional name. An apply configuration is not validated yet, so its name may be any value. */
 export function checkNameOnPath(kind: Kind, ref: Ref, metadata: Metadata): void {
   const name: unknown = metadata.name
   if (name && name !== ref.name) {

@@ -1,9 +1,9 @@
-// How a resourceVersion in a query is read, and the wait for one that is not there yet (wire §1.11).
+// Parses the resourceVersion of a query, and waits for a future one (wire §1.11).
 
 import { badRequest, futureRevision } from '../api/errors.ts'
 import type { Store } from '../storage/store.ts'
 
-/** undefined: unset. Anything but a whole number is refused. */
+/** Returns undefined if unset. Throws unless it is a whole number. */
 export function parseVersion(text: string | undefined): number | undefined {
   if (text === undefined || text === '') return undefined
   if (!/^\d{1,16}$/.test(text) || !Number.isSafeInteger(Number(text)))
@@ -11,19 +11,22 @@ export function parseVersion(text: string | undefined): number | undefined {
   return Number(text)
 }
 
-/** Waits for the version that a query names, before the caller is authorized for what there is by then. */
+/**
+ * Waits for the version of a query before the server authorizes the caller, so that it uses the permissions of that
+ * version.
+ */
 export async function reachVersion(store: Store, text: string): Promise<void> {
   const version = parseVersion(text)
-  if (version !== undefined && version > store.revision) await mustReach(store, version)
+  if (version !== undefined && version > store.revision) await waitForRevision(store, version)
 }
 
-const patience = 3000
-const step = 50
+const timeoutMs = 3000
+const pollMs = 50
 
-/** Waits a little for a revision that another server may be about to show; then says it is too large. */
-export async function mustReach(store: Store, revision: number): Promise<void> {
-  for (let waited = 0; store.revision < revision; waited += step) {
-    if (waited >= patience) throw futureRevision(String(revision), String(store.revision))
-    await new Promise(resolve => setTimeout(resolve, step))
+/** Waits briefly for a revision that another server may have returned, then throws. */
+export async function waitForRevision(store: Store, revision: number): Promise<void> {
+  for (let waited = 0; store.revision < revision; waited += pollMs) {
+    if (waited >= timeoutMs) throw futureRevision(String(revision), String(store.revision))
+    await new Promise(resolve => setTimeout(resolve, pollMs))
   }
 }

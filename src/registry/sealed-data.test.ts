@@ -1,4 +1,5 @@
-// Secret data is sealed decoded, comes back as it was sent, and data that was sealed as JSON still opens (D72).
+// Secret data is decoded before encryption and encoded again after it.
+// Data that was encrypted as JSON is still readable (D72).
 
 import assert from 'node:assert/strict'
 import test from 'node:test'
@@ -8,7 +9,7 @@ import { packData, unpackData } from './sealed-data.ts'
 
 const again = (value: Json) => JSON.parse(JSON.stringify(unpackData(packData(value)))) as unknown
 
-test('maps of base64 come back as they were, in about as many bytes as they stand for', () => {
+test('maps of base64 survive a round trip in about their decoded size', () => {
   const bytes = fc.uint8Array({ maxLength: 40 }).map(one => Buffer.from(one).toString('base64'))
   fc.assert(
     fc.property(fc.dictionary(fc.string(), bytes), data => {
@@ -19,16 +20,16 @@ test('maps of base64 come back as they were, in about as many bytes as they stan
   assert.ok(packData({ key: Buffer.alloc(size).toString('base64') }).length < size + 100)
 })
 
-test('other values come back as well: text that is not canonical base64, lists, texts, nothing', () => {
+test('other values survive a round trip: non-canonical base64, lists, strings, empty maps', () => {
   for (const value of [{ a: 'aGl=' }, { a: 'not base64' }, { a: 1 }, { a: null }, [], 'text', null, {}])
     assert.deepEqual(again(value), value)
   assert.deepEqual(Object.keys(unpackData(packData(JSON.parse('{"__proto__":"aGk="}'))) as object), ['__proto__'])
 })
 
-test('data that an older version sealed as JSON opens', () => {
+test('reads data that an older version encrypted as JSON', () => {
   assert.deepEqual(unpackData(Buffer.from('{"a":"aGk="}')), { a: 'aGk=' })
 })
 
-test('lengths that do not fit are an error', () => {
+test('rejects lengths that do not match', () => {
   assert.throws(() => unpackData(packData({ a: 'aGk=' }).subarray(0, -1)))
 })

@@ -1,15 +1,18 @@
-// Secret data as it is sealed: decoded (D72). Base64 inside of the ciphertext, which is base64 itself, would take a third more room. redact.ts uses it.
+// Packs secret data for encryption (D72).
+// The data is base64, and so is the ciphertext: decoding it first saves a third of the size.
 
 import { Buffer } from 'node:buffer'
 import { canonical } from '../api/codec.ts'
 import { emptyMap, isObject, type Json } from '../api/object.ts'
 
-/** No JSON text begins with this byte. Until 0.1, data was sealed as JSON, and still opens. */
+/**
+ * Marks the format. JSON never starts with this byte. Up to 0.1, data was encrypted as JSON, which is still readable.
+ */
 const packed = 1
 
 /**
- * A byte that marks the format, four with the length of the head, the head, and the decoded values one after the other.
- * The head is JSON: keys, and how many bytes each value has. Other values than maps of base64 are sealed as JSON.
+ * One byte for the format, four for the length of the header, the header, and the decoded values. The header is JSON:
+ * each key with the size of its value in bytes. Values other than maps of base64 are encrypted as JSON.
  */
 export function packData(value: Json): Buffer {
   const parts: Buffer[] = []
@@ -17,7 +20,7 @@ export function packData(value: Json): Buffer {
   for (const key of isObject(value) ? Object.keys(value) : []) {
     const text = (value as { readonly [key: string]: Json })[key]
     const bytes = typeof text === 'string' ? Buffer.from(text, 'base64') : undefined
-    // What does not come back as it was sent is not decoded: the last character may have bits that stand for nothing.
+    // Non-canonical base64 would not survive a round trip, because the last character may have unused bits.
     if (bytes?.toString('base64') !== text || !bytes) return Buffer.from(canonical(value))
     parts.push(bytes)
     lengths[key] = bytes.length
@@ -29,7 +32,7 @@ export function packData(value: Json): Buffer {
   return Buffer.concat([start, head, ...parts])
 }
 
-/** Throws where it is neither of the two formats. */
+/** Throws if it is neither of the two formats. */
 export function unpackData(bytes: Buffer): Json {
   if (bytes[0] !== packed) return JSON.parse(bytes.toString()) as Json
   let at = 5 + bytes.readUInt32BE(1)
@@ -40,6 +43,6 @@ export function unpackData(bytes: Buffer): Json {
     data[key] = bytes.toString('base64', at, end)
     at = end
   }
-  if (at !== bytes.length) throw new Error('the lengths in the head do not fit')
+  if (at !== bytes.length) throw new Error('the lengths in the header do not match')
   return data
 }

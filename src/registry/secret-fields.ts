@@ -1,4 +1,5 @@
-// Fields whose values a caller must not learn, not even by guessing (D5). A write that sets one counts as a change, even to the same value.
+// Finds secret fields in a write, so that its response does not reveal their values (D5).
+// A write that sets a secret field counts as a change, even if the value is the same.
 
 import { type FieldPath, fieldPath, readAt, touches } from '../api/field-path.ts'
 import { parsePointer } from '../api/json-pointer.ts'
@@ -8,24 +9,26 @@ import type { PatchBody } from '../api/resources.ts'
 import type { Schema } from '../api/schema.ts'
 import type { Context } from './context.ts'
 
-/** Hidden and write-only fields, and sealed ones if the caller may not get the object. The server itself sees everything. */
+/**
+ * Hidden and write-only fields, and encrypted fields if the caller may not get the object. The server itself sees all
+ * fields.
+ */
 export function secretFields(ctx: Context, kind: Kind, ref: Ref): readonly FieldPath[] {
-  if (ctx.inside) return []
+  if (ctx.isInternal) return []
   const secret = [...kind.hidden, ...kind.writeOnly]
   if (kind.sealed.length && !maySee(ctx, kind, ref)) secret.push(...kind.sealed)
   return secret.map(fieldPath)
 }
 
-/** Whether the caller may get the object. */
 export function maySee(ctx: Context, kind: Kind, ref: Ref): boolean {
-  if (ctx.inside) return true
+  if (ctx.isInternal) return true
   const target = { group: kind.group, resource: kind.plural, ...ref }
-  return ctx.judge(ctx.caller, { verb: 'get', target }).allowed
+  return ctx.authorize(ctx.caller, { verb: 'get', target }).allowed
 }
 
 const outside = ['apiVersion', 'kind', 'metadata']
 
-/** Whether a write sets more than metadata. If the caller may not get the object, such a write always counts as a change. */
+/** Whether a write sets more than metadata. Such a write counts as a change if the caller may not get the object. */
 export function setsFields({ type, body }: PatchBody): boolean {
   if (type !== 'json') return isObject(body) && Object.keys(body).some(key => !outside.includes(key))
   return (body as readonly Json[]).some(operation => {
@@ -36,8 +39,8 @@ export function setsFields({ type, body }: PatchBody): boolean {
 }
 
 /**
- * The fields of an apply configuration whose values could be guessed from a conflict. Items of a set have no values: two
- * managers that apply the same one never conflict.
+ * Fields of an apply configuration whose values a conflict could reveal. Items of a set have no values, so managers
+ * that apply the same item never conflict.
  */
 export function fieldsOfConfiguration(schema: Schema, config: JsonObject): FieldPath[] {
   return Object.keys(config).flatMap(key => {
@@ -57,7 +60,7 @@ const mostMembers = 100
 const additional = ({ additionalProperties }: Schema): Schema | undefined =>
   typeof additionalProperties === 'object' ? additionalProperties : undefined
 
-/** The secret fields that an object or a merge patch sets; for a map, its members. */
+/** The secret fields that an object or a merge patch sets, or the members if the field is a map. */
 export const writtenBy = (secret: readonly FieldPath[], body: Json): readonly FieldPath[] =>
   secret.flatMap(path => membersAt(path, isObject(body) ? readAt(body, path) : undefined))
 

@@ -1,4 +1,4 @@
-// Which objects a list, a watch or a deletecollection is about: namespace, selectors, and what the caller may see.
+// Selects the objects of a list, a watch or a deletecollection by namespace, selectors and permissions.
 
 import type { Candidates } from '../api/candidates.ts'
 import { badRequest } from '../api/errors.ts'
@@ -13,21 +13,21 @@ type Test = (entry: Entry) => boolean
 
 export type Selected = {
   readonly query: Pick<ListQuery, 'bucket' | 'namespace' | 'labels' | 'filter'>
-  /** The entries that the caller can see now: for each read anew. Empty where these are all. */
+  /** The candidates that the caller can see now, computed for each read. Empty if all objects are candidates. */
   readonly among: () => Pick<ListQuery, 'among'>
-  /** undefined where everything is selected. */
+  /** undefined if everything is selected. */
   readonly matches: Test | undefined
-  /** Set where the caller may not see everything that the selectors select. */
+  /** Set if the caller may not see everything that the selectors match. */
   readonly access: EntryAccess | undefined
-  /** Set when the selection names one object: no list is needed to find it. */
-  readonly place: Key | undefined
+  /** Set if the selection names one object, which needs no list. */
+  readonly single: Key | undefined
 }
 
-/** Reading an old state needs both: the last state of the object may allow less than the state that is read (D71). */
+/** Reading an old state needs both, because the latest state of the object may allow less than the old one (D71). */
 export type EntryAccess = {
-  /** Selectors and permission, by the state that the entry shows. For entries of the selected namespace. */
+  /** Selectors and permission by the state of the entry, for entries of the selected namespace. */
   readonly matched: Test
-  /** Permission by the last state of the same object. Evaluates nothing if the entry is that state. */
+  /** Permission by the latest state of the object. Skipped if the entry is the latest state. */
   readonly stillAllowed: Test
 }
 
@@ -43,7 +43,7 @@ export function select(ctx: Context, kind: Kind, selection: Selection): Selected
   const matches = access ? all([access.matched, access.stillAllowed]) : tests.length ? all(tests) : undefined
   const named = (field: string) => fields.terms.find(term => term.field === field && term.op === '=')?.value
   const [name, space] = [named('metadata.name'), namespace || named('metadata.namespace')]
-  const place = name === undefined || (kind.namespaced && !space) ? undefined : { namespace: space ?? '', name }
+  const single = name === undefined || (kind.namespaced && !space) ? undefined : { namespace: space ?? '', name }
   return {
     query: {
       bucket: kind.id,
@@ -52,9 +52,9 @@ export function select(ctx: Context, kind: Kind, selection: Selection): Selected
       ...(matches ? { filter: matches } : {}),
     },
     matches: namespace ? entry => entry.key.namespace === namespace && (!matches || matches(entry)) : matches,
-    among: () => amongOf(place ? { terms: [], namespaces: [], refs: [place] } : selection.among?.()),
+    among: () => amongOf(single ? { terms: [], namespaces: [], refs: [single] } : selection.among?.()),
     access,
-    place: place && { bucket: kind.id, ...place },
+    single: single && { bucket: kind.id, ...single },
   }
 }
 
@@ -76,10 +76,10 @@ function accessOf(ctx: Context, kind: Kind, selectors: readonly Test[], only: Fi
   }
 }
 
-/** Everything selected as it is now. */
-export function stateOf({ store }: Context, { query, among, matches, place }: Selected): ListResult {
-  if (!place) return store.list({ ...query, ...among() })
-  const entry = store.get(place)
+/** The selected objects of the current revision. */
+export function stateOf({ store }: Context, { query, among, matches, single }: Selected): ListResult {
+  if (!single) return store.list({ ...query, ...among() })
+  const entry = store.get(single)
   const entries = entry && (matches?.(entry) ?? true) ? [entry] : []
   return { entries, revision: store.revision, more: false, remaining: 0 }
 }

@@ -1,4 +1,4 @@
-// The one table that turns the store's errors into answers.
+// Translates store errors to API errors.
 
 import { alreadyExists, badRequest, conflict, expired, notFound, unavailable } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
@@ -16,7 +16,7 @@ export function translate(error: unknown, kind: Kind, name: string): unknown {
     case 'compacted':
       return expired('The resourceVersion for the provided list is too old.')
     case 'future':
-      return badRequest('invalid continue token: it names a revision this server never gave out')
+      return badRequest('invalid continue token: this server never returned its revision')
     case 'unavailable':
       return unavailable(`the server cannot store changes now: ${error.message}`)
   }

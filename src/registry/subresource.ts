@@ -1,4 +1,4 @@
-// Subresources that a kind declares: a get returns something about an object, a create may change it.
+// Serves the subresources of kinds: a get reads about an object, a create may change it.
 
 import type { SubresourceHandler } from '../api/admission.ts'
 import { canonical } from '../api/codec.ts'
@@ -13,7 +13,7 @@ import { isConflict, translate } from './store-errors.ts'
 
 type Found = { readonly name: string; readonly part?: string }
 
-/** The declared subresource that a path names, and the part of it: `history/3` is part 3 of history. */
+/** Parses the subresource of a path and its optional part: `history/3` is part 3 of history. */
 export function findSubresource(kind: Kind, path = ''): Found | undefined {
   const [name = '', part] = path.split('/', 2)
   if (!Object.hasOwn(kind.subresources, name)) return undefined
@@ -34,7 +34,7 @@ export async function readSubresource(ctx: Context, kind: Kind, at: Ref, { name,
   return answer ? documentOf(answer) : present(ctx, kind, entry)
 }
 
-/** Runs the handler, stores what it changed, and responds. After a conflict it runs again. */
+/** Runs the handler, stores its changes, and responds. Runs it again after a conflict. */
 export async function runSubresource(
   ctx: Context,
   kind: Kind,

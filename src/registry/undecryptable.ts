@@ -1,4 +1,4 @@
-// What is said of an object whose sealed fields do not open (D28): by itself an error with its reason, among others without those fields.
+// Shows objects with undecryptable fields (D28): a get fails with the reason, a list leaves the fields out.
 
 import { type ApiError, isSealBroken } from '../api/errors.ts'
 import { fieldPath, writeAt } from '../api/field-path.ts'
@@ -9,7 +9,7 @@ import type { Entry } from '../storage/store.ts'
 import type { Context } from './context.ts'
 import { load, present, visible } from './object-codec.ts'
 
-/** As `present`, for an object among others: one that does not open must not hide the rest. */
+/** Like `present`, for lists and watches: one undecryptable object must not hide the others. */
 export function presentAmong(ctx: Context, kind: Kind, entry: Entry): Document {
   try {
     return present(ctx, kind, entry)
@@ -19,7 +19,7 @@ export function presentAmong(ctx: Context, kind: Kind, entry: Entry): Document {
   }
 }
 
-/** What can be told of it, and a condition that says what cannot. Nothing can be written that was read so. */
+/** The readable fields, and a condition with the reason. A client cannot write this object back. */
 function brokenView(ctx: Context, kind: Kind, stored: Resource, { message }: ApiError): Resource {
   const bare = kind.sealed.reduce(
     (object, path) => writeAt(object, fieldPath(path), undefined),
@@ -30,7 +30,7 @@ function brokenView(ctx: Context, kind: Kind, stored: Resource, { message }: Api
   return visible(ctx, kind, { ...bare, status: { ...status, conditions: [...conditions, broken] } })
 }
 
-/** An object that is to be removed: it goes whether it opens or not. `sealed`: its sealed fields are as they lie there. */
+/** Loads an object for deletion, even if it is undecryptable. `sealed`: its encrypted fields are still encrypted. */
 export function loadToRemove(
   ctx: Context,
   kind: Kind,

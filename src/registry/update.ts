@@ -1,4 +1,4 @@
-// PUT of an object or its status, and the read-modify-write that update, patch, apply and delete share.
+// Updates an object or its status (PUT), and implements the read-modify-write of update, patch and apply.
 
 import type { Admitted, RequestContext } from '../api/admission.ts'
 import { ApiError, conflict, invalidValue, notFound } from '../api/errors.ts'
@@ -39,7 +39,7 @@ export async function update(
   const ref = refOf(kind, at)
   checkNamedByPath(kind, ref, received.object.metadata)
   const written = writtenBy(secretFields(ctx, kind, ref), received.object as unknown as Json)
-  const isFeedStale = !maySee(ctx, kind, ref)
+  const callerCannotGet = !maySee(ctx, kind, ref)
   return rewrite(ctx, kind, ref, options, old => {
     const { resourceVersion, uid } = received.object.metadata
     if (!resourceVersion || resourceVersion === '0') throw versionMissing(kind, ref.name)
@@ -49,11 +49,11 @@ export async function update(
         ref.name,
         `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${old.metadata.uid}`,
       )
-    return { ...received, written, isFeedStale }
+    return { ...received, written, callerCannotGet }
   })
 }
 
-/** Kubernetes prints the plural here instead of the kind. */
+/** Upstream reports this error with the plural instead of the kind. */
 function versionMissing(kind: Kind, name: string): ApiError {
   const error = invalidValue('metadata.resourceVersion', 0, 'must be specified for an update')
   return new ApiError(422, 'Invalid', `${kind.id} "${name}" is invalid: ${error.field}: ${error.message}`, {
@@ -61,18 +61,21 @@ function versionMissing(kind: Kind, name: string): ApiError {
   })
 }
 
-/** Computes the new object from the stored one. A resourceVersion in it is a precondition. Runs again after a conflict. */
+/**
+ * Computes the requested object from the stored one. Its resourceVersion, if set, is a precondition. Runs again after a
+ * conflict.
+ */
 export type Change = (old: Resource) => Received & {
   readonly managedFields?: readonly ManagedFieldsEntry[]
-  /** False: its resourceVersion is not a precondition. */
+  /** False: the resourceVersion comes from the stored object and is not a precondition. */
   readonly isPinned?: boolean
-  /** Secret fields that it sets. */
+  /** Secret fields that the request sets. */
   readonly written: readonly FieldPath[]
   /** The caller may not get the object, so the response must not reveal whether anything changed (D6). */
-  readonly isFeedStale?: boolean
+  readonly callerCannotGet?: boolean
 }
 
-/** Reads, changes, checks and commits. Retries after a conflict, unless the client set a resourceVersion. */
+/** Reads, changes, checks and commits. Retries after a conflict unless the client set a resourceVersion. */
 export async function rewrite(
   ctx: Context,
   kind: Kind,
@@ -87,10 +90,10 @@ export async function rewrite(
     if (!entry) throw notFound(kind, ref.name)
     const old = load(ctx, kind, entry)
     ctx.checkTarget?.(old)
-    const asked = change(old)
-    const pinned = asked.isPinned === false ? undefined : asked.object.metadata.resourceVersion
+    const requested = change(old)
+    const pinned = requested.isPinned === false ? undefined : requested.object.metadata.resourceVersion
     if (pinned && pinned !== String(entry.revision)) throw conflict(kind, ref.name)
-    const { object: next, shown, abandon } = await settle(ctx, kind, old, asked, request, options)
+    const { object: next, shown, abandon } = await settle(ctx, kind, old, requested, request, options)
     if (isSameApartFromTimes(old, next))
       return shown ? documentOf(shown(visible(ctx, kind, old))) : present(ctx, kind, entry)
     try {
@@ -108,37 +111,37 @@ export async function rewrite(
   }
 }
 
-/** The object to store. A write of the main resource keeps the status; a write of /status changes nothing else. */
+/** Computes the object to store. The main resource keeps its status; /status changes nothing else. */
 async function settle(
   ctx: Context,
   kind: Kind,
   old: Resource,
-  asked: ReturnType<Change>,
+  requested: ReturnType<Change>,
   request: RequestContext,
   options: WriteOptions,
 ): Promise<Admitted> {
   const ofStatus = options.subresource === 'status'
   const merged = ofStatus
-    ? withStatusOf(old, asked.object)
+    ? withStatusOf(old, requested.object)
     : carryOver(
         kind,
-        withStatusOf({ ...asked.object, metadata: nextMetadata(asked.object.metadata, old.metadata) }, old),
+        withStatusOf({ ...requested.object, metadata: nextMetadata(requested.object.metadata, old.metadata) }, old),
         old,
       )
-  const written = ofStatus ? [] : asked.written
+  const written = ofStatus ? [] : requested.written
   const admitted = await admit(ctx, {
     kind,
     next: merged,
     old,
-    errors: asked.errors,
+    errors: requested.errors,
     request: { ...request, written: written.map(path => path.join('.')) },
   })
   const managedFields =
-    asked.managedFields ??
+    requested.managedFields ??
     trackUpdate({
       schema: wholeSchema(kind),
       before: withoutFields(old as unknown as JsonObject, written) as unknown as Resource,
-      after: withSentFields(admitted.object, asked.object),
+      after: withSentFields(admitted.object, requested.object),
       manager: options.fieldManager ?? 'unknown',
       subresource: options.subresource ?? '',
       apiVersion: kind.apiVersion,
@@ -146,7 +149,7 @@ async function settle(
       resetStatus: true,
     })
   const next = withFields(admitted.object, managedFields)
-  const isSame = written.length === 0 && !(asked.isFeedStale && !ofStatus) && isSameIntent(next, old)
+  const isSame = written.length === 0 && !(requested.callerCannotGet && !ofStatus) && isSameIntent(next, old)
   const generation = (old.metadata.generation ?? 0) + (isSame ? 0 : 1)
   return { ...admitted, object: { ...next, metadata: { ...next.metadata, generation } } }
 }
@@ -156,7 +159,7 @@ function withStatusOf(object: Resource, from: Resource): Resource {
   return from.status === undefined ? rest : { ...rest, status: from.status }
 }
 
-/** Tracking uses the entries as sent: an empty list clears them, an absent one keeps them. */
+/** Tracking uses the entries as sent. An empty list resets them; an absent one keeps them. */
 function withSentFields(object: Resource, { metadata: { managedFields } }: Resource): Resource {
   const { managedFields: _, ...metadata } = object.metadata
   return { ...object, metadata: managedFields ? { ...metadata, managedFields } : metadata }
@@ -167,13 +170,13 @@ function withFields(object: Resource, managedFields: readonly ManagedFieldsEntry
   return { ...object, metadata: managedFields?.length ? { ...metadata, managedFields } : metadata }
 }
 
-/** Everything but metadata and status is desired state. */
+/** Everything except metadata and status is desired state. */
 function isSameIntent(next: Resource, old: Resource): boolean {
   const intent = ({ metadata: _, status: __, ...rest }: Resource) => rest as unknown as Json
   return isEqual(intent(next), intent(old))
 }
 
-/** Whether the object is marked for deletion, its grace period is over, and it has no finalizers (SPEC §3). */
+/** Whether a deleted object can go: the grace period is over and no finalizer is left (SPEC §3). */
 export function isGone(object: Resource, now: number): boolean {
   const { deletionTimestamp, finalizers } = object.metadata
   return deletionTimestamp !== undefined && !finalizers?.length && Date.parse(deletionTimestamp) <= now

@@ -1,4 +1,4 @@
-// Holds an object against its schema: prunes, defaults and collects every error. The verbs call it on all that comes in.
+// Validates an object against its schema: prunes unknown fields, sets defaults and collects all errors.
 
 import {
   duplicateValue,
@@ -19,14 +19,14 @@ import type { Schema } from '../api/schema.ts'
 
 export type Findings = {
   readonly errors: FieldError[]
-  /** Values of the wrong JSON type; each has an error, too. */
+  /** Values of the wrong JSON type. Each is also in `errors`. */
   readonly wrongTypes: { readonly field: string; readonly expected: string; readonly actual: string }[]
   readonly unknown: string[]
   readonly deprecated: string[]
 }
 export const noFindings = (): Findings => ({ errors: [], wrongTypes: [], unknown: [], deprecated: [] })
 
-/** The value as the schema knows it: unknown fields and nulls left out, defaults filled in. Once errors are enough, as it is. */
+/** Returns the value without unknown fields and nulls, with defaults. After too many errors, returns it unchanged. */
 export function conform(schema: Schema, value: Json, path: string, found: Findings): Json {
   if (isEnough(found.errors)) return value
   if (schema.deprecated && found.deprecated.length < mostErrors) found.deprecated.push(path)
@@ -56,7 +56,7 @@ function conformStruct(schema: Schema, value: { readonly [key: string]: Json }, 
     }
     const item = value[key] as Json
     if (item !== null) out[key] = conform(property, item, join(path, key), found)
-    // Elsewhere null is as good as absent. Here an absent field may be a restriction that was meant (D25).
+    // Elsewhere null means absent. Here an absent field may be an intended restriction (D25).
     else if (schema['x-closed']) mismatch(property, item, join(path, key), found)
   }
   for (const [key, missing] of defaultsOf(schema)) if (out[key] === undefined) out[key] = missing
@@ -66,14 +66,14 @@ function conformStruct(schema: Schema, value: { readonly [key: string]: Json }, 
 
 const defaults = new WeakMap<Schema, readonly (readonly [string, Json])[]>()
 
-/** Of all properties only the few that have one, looked for once. */
+/** Caches the few properties that have a default. */
 function defaultsOf(schema: Schema): readonly (readonly [string, Json])[] {
-  const known = defaults.get(schema)
-  if (known) return known
+  const cached = defaults.get(schema)
+  if (cached) return cached
   const all = Object.entries(schema.properties ?? {})
-  const made = all.flatMap(([key, { default: value }]) => (value === undefined ? [] : [[key, value as Json] as const]))
-  defaults.set(schema, made)
-  return made
+  const found = all.flatMap(([key, { default: value }]) => (value === undefined ? [] : [[key, value as Json] as const]))
+  defaults.set(schema, found)
+  return found
 }
 
 export function noteUnknown({ unknown }: Pick<Findings, 'unknown'>, path: string, key: string): void {
@@ -99,16 +99,16 @@ function conformMap(
   return keys.some(key => out[key] !== undefined) ? out : nothing
 }
 
-/** Nothing of it is looked at: that is what the limit is for. */
+/** Does not check the items, because the limit exists to avoid that cost. */
 function exceeding(value: Json, path: string, actual: number, most: number, found: Findings): Json {
   found.errors.push(tooMany(path, actual, most))
   return value
 }
 
-/** A map without members, known without being looked into. */
+/** An empty map, compared by identity. */
 export const nothing: Json = Object.freeze(emptyMap())
 
-/** Whether a plain value needs no closer look: of a million, not even the path is worth writing. */
+/** A fast path for plain values, which avoids building paths for a million of them. */
 const fits = (schema: Schema, value: Json) =>
   typeof value === schema.type &&
   (schema.type === 'string' || schema.type === 'boolean') &&
@@ -149,7 +149,7 @@ function checkUnique(schema: Schema, items: readonly Json[], path: string, found
   }
 }
 
-/** What tells an item of a set or map list from the others, as something that === compares. */
+/** The identity of an item in a set or map list, comparable with ===. */
 function identityOf(keys: readonly string[], item: Json): Json {
   if (typeof item !== 'object' || item === null) return item
   const [key] = keys
@@ -170,7 +170,7 @@ function conformScalar(schema: Schema, value: null | boolean | number | string, 
   if (schema.minimum !== undefined && (value as number) < schema.minimum)
     found.errors.push(invalidValue(path, value, `${path} in body should be greater than or equal to ${schema.minimum}`))
   if (schema.format === 'byte' && !base64.test(value as string))
-    // The value may be a secret somebody forgot to encode: it is not repeated.
+    // Do not repeat the value: it may be a secret that is not encoded.
     found.errors.push(
       invalidSecret(path, `${path} in body must be of type byte: base64 with padding (RFC 4648 section 4)`),
     )

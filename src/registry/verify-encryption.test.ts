@@ -1,4 +1,4 @@
-// What is said of a seal that opens and holds what nobody here sealed: where it is, and nothing of what is in it.
+// Errors about decrypted values name the field and never quote the value.
 
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
@@ -13,7 +13,7 @@ import { brokenSealOf } from './verify-encryption.ts'
 const random = (size: number) => randomBytes(size)
 const sealer = openSealer({ keys: readKeyRing(makeKeyRing(random)), random })
 
-test('a seal that holds no JSON is broken, in words that quote nothing of it', () => {
+test('a decrypted value that is not JSON is an error, which does not quote it', () => {
   const metadata = { name: 'db', namespace: 'default', uid: 'u', resourceVersion: '7' }
   const place = { kind: SharedSecret.id, namespace: 'default', name: 'db', uid: 'u', path: 'spec.data' }
   for (const plaintext of ['canary-in-a-seal', '{"password":"canary-in-a-seal"', '']) {
@@ -21,12 +21,12 @@ test('a seal that holds no JSON is broken, in words that quote nothing of it', (
     const key = { bucket: SharedSecret.id, namespace: 'default', name: 'db' }
     const entry = { key, revision: 7, text: Buffer.from(JSON.stringify(object)), labels: undefined }
     assert.deepEqual(brokenSealOf(kinds, sealer)(entry as never), [
-      `spec.data of ${SharedSecret.id} default/db does not open: what was sealed is no JSON`,
+      `spec.data of ${SharedSecret.id} default/db does not open: the decrypted value is not JSON`,
     ])
   }
 })
 
-test('nor is a record of a backup quoted whose fields are not JSON', () => {
+test('a backup record that is not JSON is an error, which does not quote it', () => {
   const fields = Buffer.from('canary: a key')
   const sizes = Buffer.alloc(8)
   sizes.writeUInt32BE(fields.length, 0)

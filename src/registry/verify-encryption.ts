@@ -1,4 +1,4 @@
-// Opens every sealed value that is stored, to see whether it opens (D28). `platform verify` calls it.
+// Decrypts every stored value, to find undecryptable ones (D28).
 
 import { isSealBroken } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
@@ -6,7 +6,7 @@ import type { Sealer } from '../storage/encryption.ts'
 import type { Entry, Store } from '../storage/store.ts'
 import { load } from './object-codec.ts'
 
-/** What does not open, each in words. */
+/** Describes each undecryptable value. */
 export function brokenSeals(store: Pick<Store, 'list'>, kinds: readonly Kind[], sealer: Sealer): string[] {
   const isBroken = brokenSealOf(kinds, sealer)
   return kinds

@@ -1,4 +1,4 @@
-// Get and list of kinds that are not stored, with the same selectors as stored kinds.
+// Reads kinds that are not stored, with the selectors of stored kinds.
 
 import { notFound } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
@@ -15,7 +15,7 @@ export function getCollected(ctx: Context, kind: Kind, { name }: Ref): Document 
   return documentOf(found)
 }
 
-/** In one page, because such kinds are small. */
+/** Always one page, because such kinds are small. */
 export function listCollected(ctx: Context, kind: Kind, options: ListOptions): List {
   const { matches } = select(ctx, kind, options)
   const revision = ctx.store.revision
@@ -29,7 +29,7 @@ export function listCollected(ctx: Context, kind: Kind, options: ListOptions): L
   return { items: items.map(object => documentOf(object)), resourceVersion: String(revision) }
 }
 
-/** All namespaces that hold objects. Skips from one namespace to the next instead of scanning all objects. */
+/** Every namespace with a stored object, found by skipping from one to the next. */
 export function namespacesInUse(ctx: Pick<Context, 'store' | 'kinds'>): readonly string[] {
   const found = new Set<string>()
   for (const kind of ctx.kinds) {
@@ -39,7 +39,7 @@ export function namespacesInUse(ctx: Pick<Context, 'store' | 'kinds'>): readonly
       const [entry] = ctx.store.list({ bucket: kind.id, limit: 1, ...(after ? { after } : {}) }).entries
       if (!entry) break
       found.add(entry.key.namespace)
-      after = { namespace: entry.key.namespace, name: '~' } // behind every DNS name of that namespace
+      after = { namespace: entry.key.namespace, name: '~' } // after every DNS name of that namespace
     }
   }
   return [...found]

@@ -6,9 +6,9 @@ import { parseStored } from '../api/parse-cache.ts'
 import type { Entry, Store } from '../storage/store.ts'
 
 export type VisibilityIndex = {
-  /** Builds it slowly, so that requests are hardly delayed. */
+  /** Builds the index slowly, so that requests are hardly delayed. */
   start(): void
-  /** Resolves once it is complete, and builds it without delay; undefined: it is complete. */
+  /** Resolves once the index is complete, and builds it without delay; undefined if it is complete. */
   ready(): Promise<void> | undefined
 }
 
@@ -48,7 +48,7 @@ function termsOf(kind: Kind, { key, text }: Entry): readonly string[] {
   try {
     return [...terms, ...kind.readers(parseStored(text))]
   } catch {
-    // An object that cannot be read is a candidate for everybody: the filter decides, as about every other.
+    // An unreadable object is a candidate for every user. The filter decides.
     return [...terms, userTerm('*')]
   }
 }

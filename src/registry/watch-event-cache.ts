@@ -1,6 +1,6 @@
-// One WatchEvent, and so one serialisation, for all who watch. watch.ts makes its events here.
+// Shares one WatchEvent, and its serialization, between all watches.
 
-import { openNewest } from '../api/fifo-cache.ts'
+import { openFifoCache } from '../api/fifo-cache.ts'
 import type { Kind } from '../api/kind.ts'
 import { type WatchEvent, watchEvent } from '../api/resources.ts'
 import type { Entry, StoreEvent } from '../storage/store.ts'
@@ -8,10 +8,10 @@ import type { Context } from './context.ts'
 import { isPlain, present } from './object-codec.ts'
 import { presentAmong } from './undecryptable.ts'
 
-/** Of the newest events alone: who falls behind has theirs made again, and nobody pays for ten minutes of lines. */
-const made = openNewest<StoreEvent, WatchEvent[]>(8 * 1024 * 1024, ({ entry }) => entry.text.length)
+/** Caches only the newest events. A slow watch creates its events again, so memory stays bounded. */
+const cache = openFifoCache<StoreEvent, WatchEvent[]>(8 * 1024 * 1024, ({ entry }) => entry.text.length)
 
-/** Kinds with secrets are opened for each and not kept. */
+/** Events of kinds with secrets are decrypted for each watch and not cached. */
 export function eventOf(
   ctx: Context,
   kind: Kind,
@@ -20,8 +20,8 @@ export function eventOf(
   entry: Entry,
 ): WatchEvent {
   if (!isPlain(kind)) return watchEvent(type, presentAmong(ctx, kind, entry))
-  const all = made.get(event) ?? begin(event)
-  // Nearly all events are the same to everybody who sees them.
+  const all = cache.get(event) ?? begin(event)
+  // Nearly all events have the same type for every watch.
   for (const one of all) if (one.type === type) return one
   const one = watchEvent(type, present(ctx, kind, entry))
   all.push(one)
@@ -30,6 +30,6 @@ export function eventOf(
 
 function begin(event: StoreEvent): WatchEvent[] {
   const all: WatchEvent[] = []
-  made.add(event, all)
+  cache.add(event, all)
   return all
 }

@@ -1,16 +1,16 @@
-// The objects of a kind that a watch may show: a fixed selection, or one that follows the caller's permissions (D27, D71).
+// Tracks the objects that a watch may show: a fixed selection, or one that follows the caller's permissions (D27, D71).
 
 import type { Kind } from '../api/kind.ts'
 import type { Entry, StoreEvent } from '../storage/store.ts'
 import type { Context } from './context.ts'
 import type { EntryAccess, Selected } from './selection.ts'
 
-/** Whether an object is in view after an event, and was before it. */
+/** Whether an object is visible after an event, and was before it. */
 export type Move = { readonly isIn: boolean; readonly wasIn: boolean }
 
 export interface View {
   moved(event: StoreEvent): Move
-  /** Objects that came into view or went out of it since last asked, without an event of their own. */
+  /** Objects that became visible or invisible since the last call, without an event of their own. */
   changes(): readonly { readonly entry: Entry; readonly isIn: boolean }[]
   /** Calls back when there may be changes. */
   wait(wake: () => void): void
@@ -32,8 +32,8 @@ export function fixedView({ matches }: Selected): View {
 const slotOf = ({ key }: Entry) => `${key.namespace}/${key.name}`
 
 /**
- * The objects in view of a caller who resumes a watch at a revision. undefined: access to some of them was removed
- * since. No event may show these objects, not even as DELETED, so the watch cannot resume (D71).
+ * The objects that were visible to a caller who resumes a watch at a revision. undefined: the caller has lost access to
+ * some of them since. No event may show these objects, not even as DELETED, so the watch cannot resume (D71).
  */
 export function viewedAt(
   { store }: Context,
@@ -45,7 +45,9 @@ export function viewedAt(
   return entries.every(stillAllowed) ? entries : undefined
 }
 
-/** Remembers which objects are in view: permissions can change while an object does not. `viewed`: those at the start. */
+/**
+ * Tracks visible objects, because permissions can change while an object does not. `viewed`: the objects at the start.
+ */
 export function movingView(
   ctx: Context,
   kind: Kind,
@@ -61,7 +63,7 @@ export function movingView(
     stale = true
     wake()
   })
-  const turn = (entry: Entry, isIn: boolean): boolean => {
+  const track = (entry: Entry, isIn: boolean): boolean => {
     const slot = slotOf(entry)
     const wasIn = shown.has(slot)
     if (isIn) shown.set(slot, entry.key)
@@ -72,18 +74,18 @@ export function movingView(
   return {
     moved: event => {
       const isIn = event.type !== 'deleted' && sees(event.entry)
-      return { isIn, wasIn: turn(event.entry, isIn) }
+      return { isIn, wasIn: track(event.entry, isIn) }
     },
     changes: () => {
       if (!stale) return []
       stale = false
       const { among } = selected.among()
-      // The objects in view, too: what the caller lost is not among the candidates any more.
+      // Include visible objects: after a loss of access they are no longer candidates.
       const changed = among && { among: { ...among, refs: [...among.refs, ...shown.values()] } }
       return ctx.store
         .list({ ...whole, bucket: kind.id, ...changed })
         .entries.map(entry => ({ entry, isIn: sees(entry) }))
-        .filter(({ entry, isIn }) => turn(entry, isIn) !== isIn)
+        .filter(({ entry, isIn }) => track(entry, isIn) !== isIn)
     },
     wait: callback => {
       wake = callback

@@ -1,4 +1,4 @@
-// A watch: from which revision, through which selector, and what each event looks like from there (wire §1.12).
+// Watches a collection: the start revision, the selection, and the events (wire §1.12).
 
 import { expired, fieldForbidden, invalidOptions } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
@@ -14,13 +14,13 @@ import {
 import { type Cursor, type Entry, StoreError, type StoreEvent } from '../storage/store.ts'
 import type { Context } from './context.ts'
 import { checkMatch } from './list.ts'
-import { mustReach, parseVersion } from './resource-version.ts'
+import { parseVersion, waitForRevision } from './resource-version.ts'
 import { select, stateOf } from './selection.ts'
 import { presentAmong } from './undecryptable.ts'
 import { eventOf } from './watch-event-cache.ts'
 import { fixedView, type Move, movingView, type View, viewedAt } from './watch-filter.ts'
 
-/** What one `next` hands out at most: the last event may go beyond the bytes. */
+/** The maximum that one `next` returns. The last event may exceed the bytes. */
 const mostEvents = 256
 const mostBytes = 1024 * 1024
 
@@ -30,18 +30,18 @@ export async function watch(ctx: Context, kind: Kind, options: WatchOptions = {}
   const version = parseVersion(options.resourceVersion)
   checkInitial(options, version)
   const fromState = options.sendInitialEvents ?? (version === undefined || version === 0)
-  // A state that is not older than a version has to wait for it.
-  if (fromState && version !== undefined && version > ctx.store.revision) await mustReach(ctx.store, version)
+  // The initial state must not be older than the requested version.
+  if (fromState && version !== undefined && version > ctx.store.revision) await waitForRevision(ctx.store, version)
   const state = fromState ? stateOf(ctx, selected) : undefined
   const start = state ? state.revision : version && version > 0 ? version : ctx.store.revision
-  const told: Told = {
-    turns: (state?.entries ?? []).map(entry => ({ entry, isIn: true })),
+  const backlog: Backlog = {
+    changes: (state?.entries ?? []).map(entry => ({ entry, isIn: true })),
     end: options.sendInitialEvents && options.allowWatchBookmarks ? bookmarkAt(kind, start, true) : undefined,
   }
   try {
-    // A version that is still to come: silent until then.
+    // If the version is in the future, send nothing until then.
     const cursor = ctx.store.watch(kind.id, Math.min(start, ctx.store.revision))
-    const begin = (view: View) => follow(ctx, kind, { cursor, view, from: start, asked: version ?? 0, told })
+    const begin = (view: View) => follow(ctx, kind, { cursor, view, from: start, requested: version ?? 0, backlog })
     if (!selected.access) return begin(fixedView(selected))
     const viewed = state?.entries ?? viewedAt(ctx, selected, selected.access, Math.min(start, ctx.store.revision))
     if (!viewed) return ended(tooOld(start, ctx.store.revision))
@@ -70,23 +70,26 @@ function checkInitial(options: WatchOptions, version: number | undefined): void 
   if (version !== undefined) checkMatch(options.resourceVersionMatch, version)
 }
 
-const tooOld = (asked: number, oldest: number): WatchEvent =>
-  watchEvent('ERROR', statusDocument(expired(`too old resource version: ${asked} (${oldest})`).status))
+const tooOld = (requested: number, oldest: number): WatchEvent =>
+  watchEvent('ERROR', statusDocument(expired(`too old resource version: ${requested} (${oldest})`).status))
 
-/** Objects to be told of as they are, then perhaps a bookmark. Kept as entries: their events are made when they are asked for. */
-type Told = { readonly turns: readonly Turn[]; readonly end?: WatchEvent | undefined }
-type Turn = { readonly entry: Entry; readonly isIn: boolean }
+/**
+ * Objects to send in their current state, then an optional bookmark. Kept as entries, so that their events are created
+ * one by one.
+ */
+type Backlog = { readonly changes: readonly VisibilityChange[]; readonly end?: WatchEvent | undefined }
+type VisibilityChange = { readonly entry: Entry; readonly isIn: boolean }
 
 type Start = {
   readonly cursor: Cursor
   readonly view: View
   readonly from: number
-  readonly asked: number
-  readonly told: Told
+  readonly requested: number
+  readonly backlog: Backlog
 }
 
-function follow(ctx: Context, kind: Kind, { cursor, view, from, asked, told }: Start): Watch {
-  let rest: Iterator<WatchEvent> | undefined = eventsOf(ctx, kind, told)
+function follow(ctx: Context, kind: Kind, { cursor, view, from, requested, backlog }: Start): Watch {
+  let rest: Iterator<WatchEvent> | undefined = eventsOf(ctx, kind, backlog)
   let isInitial = true
   let stopped = false
   let wake: (() => void) | undefined
@@ -96,7 +99,7 @@ function follow(ctx: Context, kind: Kind, { cursor, view, from, asked, told }: S
     view.close()
     wake?.()
   }
-  /** The next events of what is to be told first; none once it is. */
+  /** The next events of the current state; empty at its end. */
   const takeRest = (): WatchEvent[] => {
     const events: WatchEvent[] = []
     for (let bytes = 0; rest && events.length < mostEvents && bytes < mostBytes; ) {
@@ -111,7 +114,7 @@ function follow(ctx: Context, kind: Kind, { cursor, view, from, asked, told }: S
     }
     return events
   }
-  /** The next events that happened; undefined once everything that happened was looked at. */
+  /** The next events of the log; undefined at its end. */
   const take = (): WatchEvent[] | undefined => {
     const events: WatchEvent[] = []
     try {
@@ -139,13 +142,13 @@ function follow(ctx: Context, kind: Kind, { cursor, view, from, asked, told }: S
         if (happened?.length) return happened
         if (stopped) return undefined
         if (happened) {
-          await new Promise(setImmediate) // others get their turn while much happens that is not for this one
+          await new Promise(setImmediate) // let others run while the watch skips many events
           continue
         }
-        // Only once everything that happened was told does it count what may be seen now.
-        const turns = view.changes()
-        if (turns.length) {
-          rest = eventsOf(ctx, kind, { turns })
+        // Send all logged events before changes of visibility.
+        const changes = view.changes()
+        if (changes.length) {
+          rest = eventsOf(ctx, kind, { changes })
           continue
         }
         await new Promise<void>(resolve => {
@@ -155,15 +158,15 @@ function follow(ctx: Context, kind: Kind, { cursor, view, from, asked, told }: S
         })
       }
     },
-    // While the state is being told, whoever comes back needs it from its beginning.
-    bookmark: () => bookmarkAt(kind, isInitial && rest ? asked : cursor.revision, false),
+    // A client that reconnects before the end of the initial state needs it from the start.
+    bookmark: () => bookmarkAt(kind, isInitial && rest ? requested : cursor.revision, false),
     stop,
   }
 }
 
-function* eventsOf(ctx: Context, kind: Kind, { turns, end }: Told): Generator<WatchEvent> {
-  // An object may have come into view, or gone out of it, without changing itself (D27).
-  for (const { entry, isIn } of turns) yield watchEvent(isIn ? 'ADDED' : 'DELETED', presentAmong(ctx, kind, entry))
+function* eventsOf(ctx: Context, kind: Kind, { changes, end }: Backlog): Generator<WatchEvent> {
+  // An object may become visible or invisible without a change of its own (D27).
+  for (const { entry, isIn } of changes) yield watchEvent(isIn ? 'ADDED' : 'DELETED', presentAmong(ctx, kind, entry))
   if (end) yield end
 }
 
@@ -182,7 +185,7 @@ function ended(last: WatchEvent): Watch {
   }
 }
 
-/** What an event is to this selection: entering is ADDED, leaving is DELETED with what was last seen. */
+/** The event for this selection: entering is ADDED, leaving is DELETED with the last visible state. */
 function translate(ctx: Context, kind: Kind, { isIn, wasIn }: Move, event: StoreEvent): WatchEvent | undefined {
   if (isIn) return eventOf(ctx, kind, event, wasIn ? 'MODIFIED' : 'ADDED', event.entry)
   if (!wasIn) return undefined

@@ -48,7 +48,7 @@ function check(shape: Shape, value: Json, path: PathElement[], to: Check): void 
 function report(path: readonly PathElement[], problem: string, to: Check): void {
   if (isEnough(to.problems)) return
   const text = cut(path.length === 0 ? problem : `${printPath(path)}: ${problem}`)
-  to.problems.push(to.problems.length === mostErrors ? `and more than these ${mostErrors}` : text)
+  to.problems.push(to.problems.length === mostErrors ? `and more than ${mostErrors} errors` : text)
 }
 
 function problemOfScalar(scalar: Scalar, value: Json): string | undefined {

@@ -20,13 +20,13 @@ export type Verdict = {
   readonly withinBatch: boolean
 }
 
-export type Judgement = {
+export type Decision = {
   readonly events: readonly HeldEvent[]
   readonly revision: number
   readonly verdicts: readonly Verdict[]
 }
 
-export function judge(commits: readonly Pending[], replica: Replica): Judgement {
+export function judge(commits: readonly Pending[], replica: Replica): Decision {
   const events: HeldEvent[] = []
   const verdicts: Verdict[] = []
   const changed = new Map<string, Held | undefined>()

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ApiError } from '../../src/api/errors.ts'
 import type { Question } from '../../src/api/kind.ts'
-import type { Judgement } from '../../src/api/permissions.ts'
+import type { Decision } from '../../src/api/permissions.ts'
 import type { ApiServer } from '../../src/apiserver/build.ts'
 import { type Ask, mayDo } from './evaluator.ts'
 import { build, type Dice, dice, makeWorld, ours, spaces, teamNames, verbs } from './worlds.ts'
@@ -38,7 +38,7 @@ function makeAsk(die: Dice): Ask {
 }
 
 /** As a request is judged: a key that is not let in may do nothing. */
-function judge({ authenticate, authorizer }: ApiServer, authorization: string, question: Question): Judgement {
+function judge({ authenticate, authorizer }: ApiServer, authorization: string, question: Question): Decision {
   try {
     return authorizer.judge(authenticate(authorization), question)
   } catch (error) {

@@ -126,7 +126,7 @@ describe('bad input', { timeout: 60_000 }, () => {
       ['a: [', 'line \\d+, column \\d+: '],
       ['a:\n\tb: 1', 'line 2, column \\d+: '],
       ['a: b: c', 'line 1, column \\d+: '],
-      ['a: *none', 'an alias must name an anchor'],
+      ['a: *none', 'an alias must refer to an anchor'],
       ['a: !!js/function "x"', 'custom tags are not supported'],
       ['a: 1\n---\nb: 2', 'expected one document'],
       ['? [a]\n: b', 'expected a key that is a string'],
@@ -144,7 +144,7 @@ describe('bad input', { timeout: 60_000 }, () => {
     await refuses(teams, post(laughs, asYaml), bad(unrecognized('the aliases expand to more than 3 MiB')))
     const many = `a: &a ${'x'.repeat(10_000)}\nb: [${Array(2000).fill('*a').join(', ')}]\n`
     await refuses(teams, post(many, asYaml), bad(unrecognized('the aliases expand to more than 3 MiB')))
-    await refuses(teams, post('a: &a [*a]', asYaml), bad(unrecognized('an alias may not stand inside what it repeats')))
+    await refuses(teams, post('a: &a [*a]', asYaml), bad(unrecognized('an alias may not be inside its own anchor')))
     await refuses(`${teams}/there?fieldManager=a`, patch(laughs, asApply), { code: 400 })
   })
 

@@ -10,7 +10,7 @@ import type { Caller } from '../../src/api/caller.ts'
 import { fieldPath, readAt, writeAt } from '../../src/api/field-path.ts'
 import type { Kind, Question } from '../../src/api/kind.ts'
 import type { JsonObject, Metadata, Ref, Resource } from '../../src/api/object.ts'
-import type { Judgement } from '../../src/api/permissions.ts'
+import type { Decision } from '../../src/api/permissions.ts'
 import type { Resources } from '../../src/api/resources.ts'
 import { openKeyBook } from '../../src/auth/authn/access-key-index.ts'
 import type { Issuer } from '../../src/auth/tokens/issuer.ts'
@@ -40,7 +40,7 @@ export type BuildOptions = {
   /** Instead of the server's own kinds. */
   readonly onlyKinds?: readonly Kind[]
   /** Answers permission questions that the verbs ask; default: yes. */
-  readonly judge?: (caller: Caller, question: Question) => Judgement
+  readonly authorize?: (caller: Caller, question: Question) => Decision
   readonly random?: (size: number) => Uint8Array
   readonly collect?: boolean
   /** Of an sqlite store that outlives the house; default: one of its own. */
@@ -96,7 +96,7 @@ export async function buildApiServer(
   const clock = options.clock ?? movableClock()
   const { store, forget } = await openStore(options.engine ?? 'memory', clock, options.directory)
   const random = options.random ?? ((size: number) => randomBytes(size))
-  const judge = options.judge ?? (() => ({ allowed: true, reason: '' }))
+  const authorize = options.authorize ?? (() => ({ allowed: true, reason: '' }))
   const keys = [{ id: 'test', key: new Uint8Array(32).fill(7) }]
   const sealer = openSealer({ keys, random: size => randomBytes(size) })
   const unused: string[] = []
@@ -104,14 +104,14 @@ export async function buildApiServer(
     now: clock.now,
     random,
     isNoWider: () => true,
-    judge,
+    authorize,
     maxKeyTTL: undefined,
     missingRules: () => [],
     rulesFor: () => ({ resourceRules: [], nonResourceRules: [] }),
     rulesOfRole: () => undefined,
     boundTo: () => [],
     sharedWith: async () => [],
-    explain: (caller, question) => ({ ...judge(caller, question), steps: [], nearMisses: [], unknown: [] }),
+    explain: (caller, question) => ({ ...authorize(caller, question), steps: [], nearMisses: [], unknown: [] }),
     whoCan: () => [],
     permissionsOf: () => ({ members: [], permissions: [] }),
     callerNamed: user => ({ username: user, groups: [] }),
@@ -145,7 +145,7 @@ export async function buildApiServer(
     lastActivity: () => undefined,
     random,
     admissions: admissionsFor(dependencies),
-    judge,
+    authorize,
   })
   const book = openKeyBook({
     inside: registry.inside,

@@ -3,7 +3,7 @@
 import type { Caller } from '../../api/caller.ts'
 import { badRequest, forbidden } from '../../api/errors.ts'
 import type { Question } from '../../api/kind.ts'
-import type { Judgement } from '../../api/permissions.ts'
+import type { Decision } from '../../api/permissions.ts'
 
 type Headers = { readonly [name: string]: string | readonly string[] | undefined }
 
@@ -13,7 +13,7 @@ export function isImpersonating(headers: Headers): boolean {
 }
 
 /** The caller to act as. The scope of the key stays: nobody gets out of it by another name. */
-export function impersonate(caller: Caller, headers: Headers, judge: (question: Question) => Judgement): Caller {
+export function impersonate(caller: Caller, headers: Headers, judge: (question: Question) => Decision): Caller {
   const user = one(headers['impersonate-user'])
   const groups = many(headers['impersonate-group'])
   const uid = one(headers['impersonate-uid'])

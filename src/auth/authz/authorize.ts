@@ -5,7 +5,7 @@ import type { Caller } from '../../api/caller.ts'
 import type { Candidates } from '../../api/candidates.ts'
 import type { Kind, Question } from '../../api/kind.ts'
 import type { Ref, Resource } from '../../api/object.ts'
-import type { Judgement, RuleLike, Rules, Target } from '../../api/permissions.ts'
+import type { Decision, RuleLike, Rules, Target } from '../../api/permissions.ts'
 import type { Filter } from '../../api/resources.ts'
 import { objectRight } from './object-permissions.ts'
 import type { Rbac } from './rbac.ts'
@@ -34,7 +34,7 @@ export interface Authorizer {
   /** The request path's question. */
   authorize(caller: Caller | undefined, question: Question): Verdict
   /** The same question for reviews and rules of kinds; `object` where it is at hand already. */
-  judge(caller: Caller | undefined, question: Question, object?: Resource | (() => Resource)): Judgement
+  judge(caller: Caller | undefined, question: Question, object?: Resource | (() => Resource)): Decision
   rules(caller: Caller, namespace: string): Rules
   /** Which parts of these rules the caller does not hold itself, and so may not give away. */
   missing(caller: Caller, wanted: readonly RuleLike[], namespace: string): readonly string[]
@@ -52,8 +52,8 @@ export type AuthorizerOptions = {
 }
 
 const anonymous = { username: 'system:anonymous', groups: ['system:unauthenticated'] }
-const no = (reason = ''): Judgement => ({ allowed: false, reason })
-const yes = (reason: string): Judgement => ({ allowed: true, reason })
+const no = (reason = ''): Decision => ({ allowed: false, reason })
+const yes = (reason: string): Decision => ({ allowed: true, reason })
 
 export function openAuthorizer({ kinds, rbac, peek, among, teamUid }: AuthorizerOptions): Authorizer {
   const byPlural = new Map<string, Map<string, Kind>>()

@@ -4,7 +4,7 @@ import type { Caller } from '../../api/caller.ts'
 import { type Candidates, editorTerm, memberTerm, nameTerm, userTerm } from '../../api/candidates.ts'
 import type { Kind, Question } from '../../api/kind.ts'
 import type { Resource } from '../../api/object.ts'
-import type { Judgement } from '../../api/permissions.ts'
+import type { Decision } from '../../api/permissions.ts'
 import { Team } from '../../kinds/team.ts'
 import { teamOfGroup } from '../../kinds/team-uids.ts'
 import type { Rbac } from './rbac.ts'
@@ -14,7 +14,7 @@ export type VisibleOptions = {
   readonly rbac: Pick<Rbac, 'reach'>
   /** Stored objects that are among candidates. */
   readonly among: (kind: Kind, candidates: Candidates) => readonly Resource[]
-  readonly judge: (caller: Caller, question: Question, object: Resource) => Judgement
+  readonly judge: (caller: Caller, question: Question, object: Resource) => Decision
 }
 
 /** Answers the candidates of a list or watch; undefined: every object of the kind. */

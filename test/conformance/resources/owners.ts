@@ -181,7 +181,7 @@ export function ownersSuite(open: OpenHouse): void {
 
   describe('who may point at an owner', () => {
     const apiServer = useHouse(open, {
-      judge: (_, { verb, ...question }) => {
+      authorize: (_, { verb, ...question }) => {
         const name = 'target' in question ? (question.target.name ?? '') : ''
         return { allowed: !(verb === 'delete' && name.startsWith('kept')), reason: '' }
       },

@@ -523,7 +523,7 @@ export function secretsSuite(open: OpenHouse): void {
   })
 
   describe('sealed data in patches', () => {
-    const apiServer = useHouse(open, { judge: (_, { verb }) => ({ allowed: verb !== 'get', reason: '' }) })
+    const apiServer = useHouse(open, { authorize: (_, { verb }) => ({ allowed: verb !== 'get', reason: '' }) })
 
     test('cannot be read out by those who may not get it (D5)', async () => {
       const name = fresh('s')

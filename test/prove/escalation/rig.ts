@@ -3,7 +3,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { mock } from 'node:test'
 import type { Question } from '../../../src/api/kind.ts'
-import type { Judgement } from '../../../src/api/permissions.ts'
+import type { Decision } from '../../../src/api/permissions.ts'
 import { startBackgroundLoops } from '../../../src/apiserver/background-loops.ts'
 import { type ApiServer, buildApiServer } from '../../../src/apiserver/build.ts'
 import { readSettings } from '../../../src/apiserver/settings.ts'
@@ -26,7 +26,7 @@ export type Rig = {
   now(): number
   ask(request: HttpRequest): Promise<HttpAnswer>
   /** What the server allows the holder of a secret now, as a request meets it; undefined: it does not let the secret in. */
-  judge(secret: string): ((question: Question) => Judgement) | undefined
+  judge(secret: string): ((question: Question) => Decision) | undefined
   /** Resolves when controllers and indexes have caught up with every write. */
   settle(): Promise<void>
   /** Moves the clock, and with it every timer of the server. */
