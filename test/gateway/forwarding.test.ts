@@ -413,11 +413,15 @@ test('when all kept connections have died unseen, a question is asked once more 
 
 test('a cluster behind a proxy gets every header and the body, and a watch gets a connection of its own', async () => {
   const bodies: string[] = []
-  const backend = await openBackend(async (request, response) => {
+  const backend = await openBackend((request, response) => {
     let body = ''
-    for await (const part of request) body += part
-    bodies.push(body)
-    response.end('{}')
+    request.on('data', part => {
+      body += part
+    })
+    request.on('end', () => {
+      bodies.push(body)
+      response.end('{}')
+    })
   })
   const server = 'http://cluster.example'
   const access = { server, namespace: '', insecure: false, proxy: backend.url }
