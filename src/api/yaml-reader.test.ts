@@ -151,7 +151,7 @@ test('an error has line and column, and never a value', () => {
 test('aliases repeat their anchor, but never themselves', () => {
   assert.deepEqual(read('a: &x {k: [1]}\nb: *x\nc: &x 2\nd: *x\n'), { a: { k: [1] }, b: { k: [1] }, c: 2, d: 2 })
   for (const text of ['&a [*a]', 'a: &x\n  b: *x\n', '&a [&b [*a]]'])
-    assert.match(problemOf(text), /inside what it repeats/)
+    assert.match(problemOf(text), /inside its own anchor/)
 })
 
 test('rejects alias bombs quickly, also with long strings or deep nesting', () => {
