@@ -1,4 +1,4 @@
-// AccessKeyActivity: records when gateways saw access keys (D19, D33).
+// AccessKeyActivity: records the uses of access keys that gateways report (D19, D33).
 
 import type { Admission } from '../api/admission.ts'
 import type { ObjectOf } from '../api/kind.ts'
@@ -6,7 +6,7 @@ import type { AccessKeyActivity } from '../kinds/access-key-activity.ts'
 
 type Dependencies = {
   readonly now: () => number
-  /** Records uses of access keys; returns how many of the keys are valid. */
+  /** Records uses of access keys. Returns the number of valid keys. */
   readonly touchKeys: (uses: readonly { readonly uid: string; readonly time: number }[]) => number
 }
 
@@ -15,7 +15,7 @@ export const accessKeyActivityAdmission = ({
   touchKeys,
 }: Dependencies): Admission<ObjectOf<typeof AccessKeyActivity>> => ({
   answer: async (next, { dryRun }) => {
-    // A clock that is ahead must not keep a key alive.
+    // A fast clock must not keep a key alive.
     const uses = (next.spec?.keys ?? []).map(({ uid = '', lastActivity = '' }) => ({
       uid,
       time: Math.min(Date.parse(lastActivity), now()),

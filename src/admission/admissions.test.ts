@@ -1,4 +1,5 @@
-// Every kind has the admission that its data promises: nothing else checks that a declared subresource has a handler.
+// Every kind has the admission that it needs.
+// Nothing else checks that a declared subresource has a handler.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -15,7 +16,7 @@ for (const kind of kinds) {
     assert.deepEqual(Object.keys(subresources), Object.keys(kind.subresources))
   })
 
-  test(`${kind.kind}: ${kind.stored ? 'is stored and read from the store' : 'answers the verbs that it serves'}`, () => {
+  test(`${kind.kind}: ${kind.stored ? 'is stored and read from the store' : 'responds to the verbs that it serves'}`, () => {
     assert.equal(answer !== undefined, !kind.stored && kind.verbs.includes('create'))
     assert.equal(collect !== undefined, !kind.stored && kind.verbs.includes('list'))
     if (!kind.stored) assert.deepEqual([admit, companions], [undefined, undefined])

@@ -1,4 +1,4 @@
-// The admissions of a server, by kind. A kind that needs more than its own object has a line here.
+// Lists the admissions of the server by kind.
 
 import { type Admissions, forKind } from '../api/admission.ts'
 import { AccessKeyActivity } from '../kinds/access-key-activity.ts'
@@ -30,7 +30,7 @@ import { tokenRevocationAdmission } from './token-revocation.ts'
 
 type Needs<F extends (dependencies: never) => unknown> = Parameters<F>[0]
 
-/** Everything that the admissions need together. Each of them sees only what it declares. */
+/** The dependencies of all admissions. Each admission sees only those that it declares. */
 export type AdmissionDependencies = Needs<typeof accessExplanationAdmission> &
   Needs<typeof accessKeyActivityAdmission> &
   Needs<typeof directClusterEndpointTokenAdmission> &

@@ -1,4 +1,4 @@
-// Built-in roles and their bindings stay what they are: every server relies on them (D27).
+// Protects built-in roles and their bindings from changes, because every server relies on them (D27).
 
 import { canonical } from '../api/encode.ts'
 import { forbidden } from '../api/errors.ts'
@@ -13,7 +13,7 @@ export function refuseBuiltInDeletion(kind: Kind, old: Resource): void {
   if (isBuiltIn(kind, old)) throw forbidden(kind, old.metadata.name ?? '', 'it is built-in and cannot be deleted')
 }
 
-/** 403 where a write creates one, or changes its labels, owners, rules, role or subjects. */
+/** Throws 403 if a write creates a built-in role or binding, or changes its labels, owners, rules, role or subjects. */
 export function refuseBuiltInChange(kind: Kind, next: Resource, old: Resource | undefined): void {
   const { name = '' } = next.metadata
   if (!isBuiltIn(kind, next)) return

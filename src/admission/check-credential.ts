@@ -1,4 +1,4 @@
-// Credentials at the gate: who may make an access key or a token, make it stronger, or make it live longer (D14, D22, D25, D62).
+// Checks permission to create, strengthen or extend access keys and tokens (D14, D22, D25, D62).
 
 import type { Caller } from '../api/caller.ts'
 import { forbidden, invalid, invalidValue } from '../api/errors.ts'
@@ -17,7 +17,7 @@ type KeyDependencies = TeamDependencies &
   LifetimeDependencies & {
     /** The uid of a team that exists and is not being deleted. */
     readonly teamUid: (name: string) => string | undefined
-    /** The access key with this name, as it is stored. */
+    /** The stored access key with this name. */
     readonly keyNamed: (name: string) => Resource | undefined
   }
 
@@ -29,11 +29,11 @@ type Scopes = Pick<KeyDependencies, 'isNoWider'>
 
 /** A token acts as its caller, within the scope of their key (D32). */
 function checkToken({ isNoWider }: Scopes, { kind, next, request: { caller } }: GatedWrite): Resource {
-  const asked = next.spec?.['scope'] as object | undefined
-  if (asked && Object.keys(asked).length && !isNoWider(asked, caller.scope))
-    throw forbidden(kind, '', 'the scope of a token is no wider than that of the key it is made with')
+  const requested = next.spec?.['scope'] as object | undefined
+  if (requested && Object.keys(requested).length && !isNoWider(requested, caller.scope))
+    throw forbidden(kind, '', 'the scope of a token must not be wider than the scope of the key that creates it')
   if (!caller.key || caller.impersonator)
-    throw forbidden(kind, '', 'a token is made with an access key, by its owner and not while impersonating')
+    throw forbidden(kind, '', 'creating a token requires an access key, without impersonation')
   return next
 }
 
@@ -56,7 +56,7 @@ async function checkKey(
   return pinTeam(dependencies, write)
 }
 
-/** Whether somebody can do more with a secret of this key than before, or for longer. */
+/** Whether a secret of this key gives more permissions, or a longer lifetime, than before. */
 function isStronger({ isNoWider }: Scopes, { next, old, isIssued }: KeyWrite): boolean {
   if (isIssued || !old) return true
   if (old.spec?.disabled && !next.spec?.disabled) return true
@@ -78,13 +78,13 @@ async function checkStrength(dependencies: TeamDependencies, write: KeyWrite): P
   const { spec = {} } = next
   // The key would outlive the permission to impersonate.
   if (caller.impersonator !== undefined)
-    throw refusal(write, 'no access key is created, rotated or extended while impersonating')
+    throw refusal(write, 'access keys cannot be created, rotated or extended while impersonating')
   if (administers) return
-  // A member is in the group of the team. A key of the team also has its username, to which more may be bound (D16).
+  // A member has the group of the team. A key of the team also has its username, which may have more bindings (D16).
   if (spec.team && caller.username !== teamGroup(spec.team))
     await checkTeamPower(dependencies, write as unknown as GatedWrite, spec.team)
   if (added(spec.groups, old?.spec?.groups).length)
-    throw refusal(write, 'spec.groups: extra groups need every verb on ownedaccesskeys')
+    throw refusal(write, 'spec.groups: extra groups require every verb on ownedaccesskeys')
   const foreign = added(spec.groups, caller.groups)
   if (foreign.length)
     throw refusal(
@@ -93,17 +93,17 @@ async function checkStrength(dependencies: TeamDependencies, write: KeyWrite): P
     )
 }
 
-/** A scoped key may change only keys whose scope, before and after, is no wider than its own (D25). */
+/** A scoped key may change only keys whose scope, before and after, is at most as wide as its own (D25). */
 function checkScope({ isNoWider }: Scopes, write: KeyWrite): void {
   const { next, old, request } = write
   const isWithin = (key: Key) => isNoWider(key.spec?.scope, request.caller.scope)
   if (isWithin(next) && (!old || isWithin(old))) return
-  throw refusal(write, 'its scope would be wider than that of the access key this request was made with')
+  throw refusal(write, 'its scope would be wider than the scope of the access key of this request')
 }
 
 const notByItself = ['scope', 'groups', 'ttl', 'ttlAfterLastActivity', 'disabled'] as const
 
-/** A key cannot lift its own limits: the finder of a limited key would otherwise take it over from its owner (D22). */
+/** A key cannot lift its own limits. Otherwise somebody with a stolen limited key could take it over (D22). */
 function checkItself(write: KeyWrite): void {
   const { next, old, request, isIssued } = write
   const { keyUid } = request.caller
@@ -117,28 +117,28 @@ function checkItself(write: KeyWrite): void {
 const serverOnly = ['identity', 'identityRefresh', 'oidcLogin', 'oidcProvider', 'parent'] as const
 const ownTypes = ['User', 'Other']
 
-/** Callers who do not administer keys make keys for themselves or for a team they may update, and do not set fields of the server. */
+/**
+ * Without permission to administer keys, callers create keys for themselves or for teams they may update, and cannot
+ * set fields of the server.
+ */
 function checkOwn(dependencies: Pick<KeyDependencies, 'authorize'>, write: KeyWrite): void {
   const { next, old, request } = write
   const { spec = {} } = next
   if (!isOwn(dependencies, spec, request.caller))
     throw refusal(
       write,
-      'a key for another user or a free subject needs every verb on ownedaccesskeys; for a team, permission to update the team',
+      'a key for another user or subject requires every verb on ownedaccesskeys; a key for a team requires permission to update the team',
     )
-  if (spec.key) throw refusal(write, 'spec.key: only administrators of ownedaccesskeys bring a key of their own')
+  if (spec.key) throw refusal(write, 'spec.key: only administrators of ownedaccesskeys can choose the key')
   const read = (key: Key | undefined, field: string) =>
     (key?.spec as { readonly [name: string]: unknown } | undefined)?.[field]
-  // A caller who sends a value that is never shown could tell from the response whether the guess was right (D5).
+  // Otherwise the response would reveal whether a guess of a hidden value was right (D5).
   const field = serverOnly.find(
     one => !same(read(next, one), read(old, one)) || request.written.some(path => path.startsWith(`spec.${one}.`)),
   )
-  if (field) throw refusal(write, `spec.${field} is written by the server or an administrator`)
+  if (field) throw refusal(write, `spec.${field} can only be set by the server or an administrator`)
   if (!ownTypes.includes(spec.type ?? 'User') && !same(spec.type, old?.spec?.type))
-    throw refusal(
-      write,
-      `spec.type: ${spec.type} is written by the server or an administrator; User and Other are yours to choose`,
-    )
+    throw refusal(write, `spec.type: ${spec.type} can only be set by the server or an administrator; use User or Other`)
 }
 
 function isOwn(
@@ -160,18 +160,18 @@ function checkParent({ keyNamed }: Pick<KeyDependencies, 'keyNamed'>, { kind, ne
   const owner = (key: Key | undefined) => [key?.spec?.user, key?.spec?.team, key?.spec?.subject]
   if (!found || !same(owner(found), owner(next)))
     throw invalid(kind, next.metadata.name ?? '', [
-      invalidValue('spec.parent', parent, 'must name an access key of the same owner'),
+      invalidValue('spec.parent', parent, 'must be an access key of the same owner'),
     ])
 }
 
-/** A key stays with its team. A new secret is one of the team that has the name now (D61). */
+/** A key stays with its team. A new secret belongs to the current team with that name (D61). */
 function pinTeam({ teamUid }: Pick<KeyDependencies, 'teamUid'>, { kind, next, old, isIssued }: KeyWrite): Resource {
   const team = next.spec?.team
   const object = next as Resource
   if (!team || (old && !isIssued)) return withTeamUids(object, old ? teamUidsOf(old) : {})
   const uid = teamUid(team)
   if (uid !== undefined) return withTeamUids(object, { [team]: uid })
-  throw invalid(kind, next.metadata.name ?? '', [invalidValue('spec.team', team, 'there is no such team')])
+  throw invalid(kind, next.metadata.name ?? '', [invalidValue('spec.team', team, 'team not found')])
 }
 
 export function checkKeyDelete({ isNoWider }: Scopes, kind: Kind, old: Resource, caller: Caller): void {
@@ -179,6 +179,6 @@ export function checkKeyDelete({ isNoWider }: Scopes, kind: Kind, old: Resource,
     throw forbidden(
       kind,
       old.metadata.name ?? '',
-      'its scope is wider than that of the access key this request was made with',
+      'its scope is wider than the scope of the access key of this request',
     )
 }

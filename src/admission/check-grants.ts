@@ -1,4 +1,5 @@
-// Whether the caller holds what a write gives away, grant by grant (D27, D60). Throws 403 and names what is missing.
+// Checks that the caller has the permissions that a write grants (D27, D60).
+// Throws 403 with the missing ones.
 
 import { isEnough } from '../api/errors.ts'
 import type { Grant } from '../api/grant.ts'
@@ -14,7 +15,7 @@ import { checkTeamPower, type TeamDependencies } from './team-escalation.ts'
 export type GrantDependencies = PermissionDependencies &
   TeamDependencies &
   CopyDependencies & {
-    /** The rules of a role; undefined: no such role. */
+    /** The rules of a role; undefined if it does not exist. */
     readonly rulesOfRole: (kind: 'Role' | 'ClusterRole', ref: Ref) => readonly RuleLike[] | undefined
   }
 
@@ -25,7 +26,7 @@ export async function checkGrants(
 ): Promise<void> {
   const { caller } = check.request
   const isOwn = !check.old && check.kind.grants?.(check.next).some(grant => isCreatorsOwn(grant, caller))
-  const lacking = new Set<string>()
+  const missing = new Set<string>()
   const rulesSeen = new Set<string>()
   let isTeamChecked = false
   for (const grant of added)
@@ -43,9 +44,9 @@ export async function checkGrants(
         if (!isOwn || !isCreatorsOwn(grant, caller)) checkOwner(dependencies, check, grant)
         break
       case 'object':
-        // The creator of an object owns it, and has every verb on it.
-        if (!isOwn && !isEnough([...lacking]))
-          for (const one of missingVerbs(dependencies, check, grant)) lacking.add(one)
+        // The creator owns the object and has every verb on it.
+        if (!isOwn && !isEnough([...missing]))
+          for (const one of missingVerbs(dependencies, check, grant)) missing.add(one)
         break
       case 'team':
         if (!isTeamChecked) await checkTeamPower(dependencies, check, grant.team)
@@ -58,10 +59,10 @@ export async function checkGrants(
         checkCopy(dependencies, check, grant)
         break
     }
-  if (lacking.size)
+  if (missing.size)
     throw refusal(
       check,
-      `access may give only what its author has on the object; missing: ${shown([...lacking]).join(', ')}`,
+      `spec.access can only grant verbs that its author has on the object; missing: ${shown([...missing]).join(', ')}`,
     )
 }
 
@@ -88,12 +89,15 @@ const mayAnyway = (
   question: Question,
 ): boolean => isNoWider(undefined, caller.scope) && authorize(caller, question).allowed
 
-/** A role holds only what its author holds, unless they may `escalate` it. A role that aggregates may later hold anything. */
+/**
+ * A role can contain only rules that its author has, unless they may `escalate` it. An aggregated role may get any
+ * rule.
+ */
 function checkRules(dependencies: GrantDependencies, check: GatedWrite, { rules, aggregates }: Of<'rules'>): void {
   const { kind, next, old } = check
   if (mayAnyway(dependencies, check, { verb: 'escalate', target: targetOf(kind, next) })) return
   const aggregated = aggregates || (old && kind.grants?.(old).some(one => one.type === 'rules' && one.aggregates))
-  // The author sent all rules of a new role. A change merges with rules that its author may not have read.
+  // The request contains all rules of a new role. A change merges with rules that its author may not be able to read.
   const source = old && targetOf(kind, next)
   refuseMissing(dependencies, check, {
     rules: aggregated ? everything : rules,
@@ -102,29 +106,29 @@ function checkRules(dependencies: GrantDependencies, check: GatedWrite, { rules,
   })
 }
 
-/** Granting a role grants its rules. The caller must hold them, or the verb `bind` on the role. */
+/** Binding a role grants its rules. The caller needs these rules, or the verb `bind` on the role. */
 function checkRole(dependencies: GrantDependencies, check: GatedWrite, { role, namespace }: Of<'role'>): void {
   const { kind, ...ref } = role
   const target = roleTarget(role)
   if (mayAnyway(dependencies, check, { verb: 'bind', target })) return
-  // A role that does not exist yet may become anything.
+  // A role that does not exist yet may get any rule.
   const rules = dependencies.rulesOfRole(kind, ref) ?? everything
   refuseMissing(dependencies, check, { rules, namespace, source: target })
 }
 
 /**
- * Setting an owner needs what the owner has: every verb on the object and its subresources. For a team it also needs
- * permission to update that team (D23).
+ * Setting an owner requires the permissions of an owner: every verb on the object and its subresources. For a team it
+ * also requires permission to update the team (D23).
  */
 function checkOwner({ authorize }: Authorize, check: GatedWrite, { to }: Of<'owner'>): void {
   const { kind, next, request } = check
   for (const subresource of [{}, { subresource: '*' }])
     if (!authorize(request.caller, { verb: '*', target: { ...targetOf(kind, next), ...subresource } }).allowed)
-      throw refusal(check, 'setting spec.owner needs every verb on the object and its subresources')
+      throw refusal(check, 'setting spec.owner requires every verb on the object and its subresources')
   if (to?.kind !== 'team') return
   const target = { group: 'management.platform.sh', resource: 'teams', namespace: '', name: to.name }
   if (!authorize(request.caller, { verb: 'update', target }).allowed)
-    throw refusal(check, `making team "${to.name}" the owner needs permission to update that team`)
+    throw refusal(check, `making team "${to.name}" the owner requires permission to update the team`)
 }
 
 function missingVerbs(
@@ -133,17 +137,17 @@ function missingVerbs(
   { verbs, subresources }: Of<'object'>,
 ): string[] {
   const target = targetOf(kind, next)
-  const lacking: string[] = []
+  const missing: string[] = []
   for (const verb of verbs)
     for (const subresource of [undefined, ...subresources]) {
-      const asked = { verb, target: subresource ? { ...target, subresource } : target }
-      if (!authorize(request.caller, asked).allowed) lacking.push(subresource ? `${verb} ${subresource}` : verb)
+      const requested = { verb, target: subresource ? { ...target, subresource } : target }
+      if (!authorize(request.caller, requested).allowed) missing.push(subresource ? `${verb} ${subresource}` : verb)
     }
-  return lacking
+  return missing
 }
 
 function checkRead({ authorize }: Authorize, check: GatedWrite, { target, field }: Of<'read'>): void {
   if (authorize(check.request.caller, { verb: 'get', target }).allowed) return
   const { resource, name, namespace } = target
-  throw refusal(check, `${field} needs permission to get ${resource} "${name}" in the namespace "${namespace}"`)
+  throw refusal(check, `${field} requires permission to get ${resource} "${name}" in the namespace "${namespace}"`)
 }

@@ -1,4 +1,4 @@
-// A ProjectSecret that follows a SharedSecret shows its data to others: who may set that up (D30), and which SharedSecret is meant (D61).
+// Checks permission to let a ProjectSecret follow a SharedSecret (D30), and pins the uid of the SharedSecret (D61).
 
 import type { Caller } from '../api/caller.ts'
 import { forbidden, invalid, invalidValue } from '../api/errors.ts'
@@ -15,7 +15,7 @@ type PinDependencies = {
   readonly sharedSecretUid: (ref: Ref) => string | undefined
 }
 
-/** Sets the uid of the secret that the reference names. An unchanged reference keeps its uid: the controller pins it. */
+/** Sets the uid of the referenced secret. An unchanged reference keeps its uid, which the controller pins. */
 export function pinSource(
   { sharedSecretUid }: PinDependencies,
   kind: Kind,
@@ -27,7 +27,7 @@ export function pinSource(
   const isSameName = before?.name === source.name && before.namespace === source.namespace
   if (isSameName && before.uid === source.uid) return next
   const uid = sharedSecretUid(source)
-  // A patch of the name alone leaves the uid of the secret that was named before.
+  // A patch that changes only the name still has the uid of the previous secret.
   const isUidSent = source.uid !== undefined && (isSameName || source.uid !== before?.uid)
   if (isUidSent && source.uid !== uid)
     throw invalid(kind, next.metadata.name ?? '', [
@@ -38,7 +38,7 @@ export function pinSource(
 
 export type CopyDependencies = {
   readonly authorize: (caller: Caller, question: Question) => Decision
-  /** The owner of an object as a caller; undefined: nobody, or a team that does not exist. */
+  /** The owner of an object as a caller; undefined: no owner, or a team that does not exist. */
   readonly callerOf: (owner: {
     readonly user?: string | undefined
     readonly team?: string | undefined
@@ -54,16 +54,16 @@ export function checkCopy(
 ): void {
   const { caller, warn } = request
   const question = readSource(source)
-  const lacking: string[] = []
-  if (!authorize(caller, question).allowed) lacking.push(`user "${caller.username}"`)
+  const missing: string[] = []
+  if (!authorize(caller, question).allowed) missing.push(`user "${caller.username}"`)
   if (owner.user || owner.team) {
     const as = callerOf(pinnedOwner(owner, teamUidsOf(next)))
-    if (!as || !authorize(as, question).allowed) lacking.push(`the owner, ${printOwner(owner)}`)
-  } else warn('spec.owner: nobody owns this secret, so nothing is copied: the owner must be able to get the source')
-  if (lacking.length)
+    if (!as || !authorize(as, question).allowed) missing.push(`the owner, ${printOwner(owner)}`)
+  } else warn('spec.owner: the secret has no owner, so nothing is copied; the owner must be able to get the source')
+  if (missing.length)
     throw forbidden(
       kind,
       next.metadata.name ?? '',
-      `spec.sharedSecretRef needs permission to get sharedsecrets "${source.name}" in the namespace "${source.namespace}"; missing for ${lacking.join(' and ')}`,
+      `spec.sharedSecretRef requires permission to get sharedsecrets "${source.name}" in the namespace "${source.namespace}"; missing for ${missing.join(' and ')}`,
     )
 }

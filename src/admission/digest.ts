@@ -1,4 +1,4 @@
-// SHA-256 in hex: access keys are stored and found by it (D13).
+// Computes the SHA-256 of an access key in hex, under which it is stored (D13).
 
 import { hash } from 'node:crypto'
 

@@ -9,9 +9,12 @@ import { timestamp } from '../api/object.ts'
 import { DirectClusterEndpointToken } from '../kinds/direct-cluster-endpoint-token.ts'
 
 type Dependencies = {
-  /** Most seconds a token may live (D31). */
+  /** The maximum lifetime of a token in seconds (D31). */
   readonly maxTokenTTL: number
-  /** Signs a token of the caller. `ttl` in seconds; `expires` in milliseconds, earlier if the key ends earlier. */
+  /**
+   * Signs a token for the caller. `ttl` is in seconds. `expires` is in milliseconds, earlier if the key expires
+   * earlier.
+   */
   readonly signToken: (
     caller: Caller,
     wanted: { readonly ttl: number; readonly scope: Scope | undefined },
@@ -31,18 +34,18 @@ export const directClusterEndpointTokenAdmission = ({
         invalidValue('spec.ttl', ttl, `must be at most ${maxTokenTTL} seconds (${shortDuration(maxTokenTTL)})`),
       ])
     const sent = next.spec?.scope as Scope | undefined
-    // A token without a scope of its own has that of its key (D32).
+    // A token without a scope gets the scope of its key (D32).
     const scope = sent && Object.keys(sent).length ? sent : caller.scope
     if (dryRun) return next
     const { token, expires } = await signToken(caller, { ttl, scope: scope && withoutDuplicates(scope) })
     warn(
-      "the token is in status.token of this answer and is never shown again: kubectl create -o jsonpath='{.status.token}' prints it",
+      "the token is in status.token of this response and is not shown again; print it with kubectl create -o jsonpath='{.status.token}'",
     )
     return { ...next, status: { token, expirationTimestamp: timestamp(expires) } }
   },
 })
 
-/** A cluster that is named twice is one cluster, and a stock cluster takes only a token for exactly one (D31). */
+/** Removes duplicates, because a cluster accepts only tokens for exactly one cluster (D31). */
 const withoutDuplicates = (scope: Scope): Scope =>
   Object.fromEntries(Object.entries(scope).map(([field, value]) => [field, Array.isArray(value) ? once(value) : value]))
 

@@ -1,9 +1,10 @@
-// A change that lets the garbage collector finish: roles and bindings are not checked for it, as in Kubernetes (D60).
+// Recognizes changes that let the garbage collector finish.
+// As in Kubernetes, roles and bindings skip the checks for them (D60).
 
 import { canonical } from '../api/encode.ts'
 import type { Json, Resource } from '../api/object.ts'
 
-/** Whether nothing but ownerReferences and finalizers differs. */
+/** Whether only ownerReferences and finalizers differ. */
 export const isOnlyForCollector = (next: Resource, old: Resource): boolean =>
   canonical(withoutItsFields(next)) === canonical(withoutItsFields(old))
 

@@ -1,5 +1,6 @@
-// The gate for permissions (D60): every write of an object that gives something to somebody passes it. Kinds declare what an
-// object gives (`grants`); this file compares the grants before and after, and rejects those that the caller does not hold.
+// The permission gate: rejects a write that grants permissions its caller does not have (D60).
+// Kinds declare the grants of an object. The gate compares the grants before and after the write, and checks the new
+// ones.
 
 import { type Caller, systemCaller } from '../api/caller.ts'
 import { ApiError, forbidden } from '../api/errors.ts'
@@ -33,7 +34,7 @@ async function admit(
   { kind, next: sent, old, request }: GatedWrite,
 ): Promise<Resource> {
   const { caller } = request
-  // Controllers and the first start act as the server. They keep what is pinned.
+  // Controllers and the first start act as the server, and keep pinned uids.
   if (caller === systemCaller) return sent
   const next = keepReserved(kind, sent, old)
   if (!kind.grants) return next
@@ -52,7 +53,9 @@ async function admit(
   return withTeamUids(source, isScoped ? uids.kept : await pinAgain(dependencies, check, { after, uids, known }))
 }
 
-/** Nobody deletes built-in roles. A scoped key may delete only keys whose scope is no wider than its own (D14). */
+/**
+ * Nobody can delete built-in roles. A scoped key may delete only keys whose scope is at most as wide as its own (D14).
+ */
 function checkDelete(dependencies: Scopes, kind: Kind, old: Resource, caller: Caller): void {
   if (caller === systemCaller) return
   refuseBuiltInDeletion(kind, old)
@@ -62,7 +65,7 @@ function checkDelete(dependencies: Scopes, kind: Kind, old: Resource, caller: Ca
 type Scopes = Pick<GateDependencies, 'isNoWider'>
 type Teams = Pick<GateDependencies, 'teamUid'>
 
-/** The scope of a key would not confine what the key gives away (D25). Creating an object of one's own is fine. */
+/** The scope of a key does not limit the permissions it grants to others (D25). Creating an own object is fine. */
 function refuseScoped(
   kind: Kind,
   next: Resource,
@@ -90,7 +93,7 @@ type Uids = { readonly [team: string]: string }
 const teamsIn = (grants: readonly Grant[]): Set<string> =>
   new Set(grants.flatMap(({ to }) => (to?.kind === 'team' ? [to.name] : [])))
 
-/** The teams that the stored object means: the pinned ones, or else the teams that have the names now. */
+/** The teams that the stored object refers to: the pinned ones, or else the current teams with these names. */
 function effectiveUids({ teamUid }: Teams, grants: readonly Grant[], old: Resource | undefined): Uids {
   const kept = old ? teamUidsOf(old) : {}
   const found: { [team: string]: string } = {}
@@ -101,7 +104,7 @@ function effectiveUids({ teamUid }: Teams, grants: readonly Grant[], old: Resour
   return found
 }
 
-/** `kept`: which team each name means if nothing is pinned again. `stale`: names of teams that were created again since. */
+/** `kept`: the team of each name without a new pin. `stale`: names of teams that were created again since. */
 function uidsFor(dependencies: Teams, after: readonly Grant[], before: readonly Grant[], old: Resource | undefined) {
   const known = effectiveUids(dependencies, before, old)
   const kept: { [team: string]: string } = {}
@@ -121,7 +124,10 @@ type Repin = {
   readonly known: { readonly grants: readonly Grant[]; readonly uids: Uids }
 }
 
-/** An unchanged name means the new team only if the caller may grant that to the new team; otherwise the old pin stays (D61). */
+/**
+ * An unchanged name refers to the new team only if the caller may grant the permissions to it. Otherwise the old pin
+ * stays (D61).
+ */
 async function pinAgain(
   dependencies: GrantDependencies,
   check: GatedWrite,

@@ -1,4 +1,4 @@
-// How long an access key may live: at most as long as the setting allows (D18), and no longer than the credential that made it (D62).
+// Limits the lifetime of access keys: to the configured maximum (D18), and to the lifetime of the creating credential (D62).
 
 import type { RequestContext } from '../api/admission.ts'
 import type { Caller } from '../api/caller.ts'
@@ -22,15 +22,15 @@ type Spec = {
   readonly parent?: string | undefined
 }
 export type Key = Resource<Spec, { readonly digest?: string | undefined; readonly rotatedAt?: string | undefined }>
-/** A write of a key, and what follows from it. */
+/** A write of a key, with its effects. */
 export type KeyWrite = {
   readonly kind: Kind
   readonly next: Key
   readonly old: Key | undefined
   readonly request: RequestContext
-  /** The write creates or sets a secret. Its holder gets all that the key grants. */
+  /** The write issues or sets a new secret, which gives all permissions of the key. */
   readonly isIssued: boolean
-  /** Whether the caller administers access keys: such a caller may make a key for anybody (D14). */
+  /** Whether the caller administers access keys, and so may create a key for anybody (D14). */
   readonly administers: boolean
 }
 
@@ -40,23 +40,23 @@ export const isLifetimeChanged = (next: Key, old: Key): boolean =>
 
 export type LifetimeDependencies = {
   readonly now: () => number
-  /** Most seconds an access key may live; undefined: no limit (D18). */
+  /** The maximum lifetime of an access key in seconds; undefined: no limit (D18). */
   readonly maxKeyTTL: number | undefined
-  /** Whether one scope is no wider than another (D25). */
+  /** Whether one scope is at most as wide as another (D25). */
   readonly isNoWider: (inner: unknown, outer: unknown) => boolean
-  /** When the secret of the caller ends, in milliseconds; undefined: never. */
+  /** Expiry of the caller's secret in milliseconds; undefined: never. */
   readonly ownKeyEnds: (caller: Caller) => number | undefined
-  /** When the current secret of a key ends, in milliseconds; undefined: no such key. */
+  /** Expiry of the current secret of a key in milliseconds; undefined if it does not exist. */
   readonly endOfKey: (uid: string) => number | undefined
 }
 
-/** Bounds every write that makes a key stronger in any way: the holder of its secret would keep what was added. */
+/** Limits every write that strengthens a key, because its holder would keep the added permissions. */
 export function checkLifetime(dependencies: LifetimeDependencies, write: KeyWrite, isStronger: boolean): void {
   checkSetting(dependencies, write)
   refuseRevival(dependencies, write)
   const { now, isNoWider, ownKeyEnds } = dependencies
   const { next, old, request, isIssued, administers } = write
-  // A scoped key does not administer: the keys it makes are bounded as it is itself.
+  // A scoped key does not count as administrator, so the keys it creates have its own limits.
   const isExempt = administers && isNoWider(undefined, request.caller.scope)
   if (isExempt || !isStronger) return
   const ownEnd = ownKeyEnds(request.caller)
@@ -66,18 +66,18 @@ export function checkLifetime(dependencies: LifetimeDependencies, write: KeyWrit
     forbidden(
       write.kind,
       next.metadata.name ?? '',
-      `${why}: a key does not outlive the credential that creates or strengthens it, which ends at ${new Date(ownEnd).toISOString()}`,
+      `${why}: a key must not outlive the credential that creates or strengthens it, which expires at ${new Date(ownEnd).toISOString()}`,
     )
-  if (ttlAfterLastActivity) throw refuse('spec.ttlAfterLastActivity: its end would move with every use')
+  if (ttlAfterLastActivity) throw refuse('spec.ttlAfterLastActivity: its expiry would move with every use')
   const start = isIssued ? now() : Date.parse(old?.status?.rotatedAt ?? old?.metadata.creationTimestamp ?? '')
   // Stored times have whole seconds.
   const from = Math.floor(start / 1000)
   if (ttl && from + ttl <= ownEnd / 1000) return
   const most = Math.floor(ownEnd / 1000 - from)
-  throw refuse(most > 0 ? `spec.ttl must be from 1 to ${most}` : 'spec.ttl: there is no time left')
+  throw refuse(most > 0 ? `spec.ttl must be from 1 to ${most}` : 'spec.ttl: no time left')
 }
 
-/** An expired secret stays expired, for administrators as well (D18). */
+/** An expired secret stays expired, also for administrators (D18). */
 function refuseRevival(
   { now, endOfKey }: Pick<LifetimeDependencies, 'now' | 'endOfKey'>,
   { kind, next, old }: KeyWrite,
@@ -98,7 +98,7 @@ function refuseRevival(
 const hasNewSecret = ({ spec, status }: Key, old: Key): boolean =>
   (spec?.key ? digest(spec.key) : status?.digest) !== old.status?.digest
 
-/** With a limit, a key needs a ttl. The first key of the server is exempt from that, but it ends at the limit. */
+/** With a limit, a key requires a ttl. The first key of the server needs none, but it expires at the limit. */
 function checkSetting(
   { maxKeyTTL }: Pick<LifetimeDependencies, 'maxKeyTTL'>,
   { kind, next, request: { caller } }: KeyWrite,

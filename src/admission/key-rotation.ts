@@ -1,4 +1,4 @@
-// The subresource `rotate` of access keys (D22): a new secret at once; the old one stays valid until the overlap ends.
+// Handles the `rotate` subresource of access keys: issues a new secret, and keeps the old one until the overlap ends (D22).
 
 import type { SubresourceHandler } from '../api/admission.ts'
 import { shortDuration } from '../api/duration.ts'
@@ -13,7 +13,7 @@ import { digest } from './digest.ts'
 export type RotationDependencies = {
   readonly now: () => number
   readonly random: (bytes: number) => Uint8Array
-  /** When the current secret of a key ends, in milliseconds; undefined: no such key. */
+  /** Expiry of the current secret of a key in milliseconds; undefined if it does not exist. */
   readonly endOfKey: (uid: string) => number | undefined
 }
 
@@ -30,7 +30,7 @@ export const rotateKey =
     const { digest: last, previous: running, ...status } = old.status ?? {}
     if (!force && running?.until !== undefined && Date.parse(running.until) > time)
       throw overlapRunning(name, running.until)
-    // The old secret keeps its own end, and an expired one does not come back.
+    // The old secret keeps its own expiry, and an expired one stays expired.
     const end = Math.min(time + overlap * 1000, endOfKey(uid) ?? Number.POSITIVE_INFINITY)
     const previous = overlap > 0 && end > time ? { previous: { digest: last, until: timestamp(end) } } : {}
     const next = { ...status, digest: digest(key), rotatedAt: timestamp(time), ...previous }

@@ -1,4 +1,4 @@
-// Rejects a write that grants permissions its caller does not hold, and names the missing ones.
+// Rejects a write that grants permissions its caller does not have, and lists the missing ones.
 
 import type { Caller } from '../api/caller.ts'
 import { cut, forbidden, isEnough, mostErrors } from '../api/errors.ts'
@@ -7,10 +7,10 @@ import type { GatedWrite } from '../api/power-gate.ts'
 
 export const refusal = ({ kind, next }: GatedWrite, why: string) => forbidden(kind, next.metadata.name ?? '', why)
 
-/** Limits a list to what a person reads. */
-export const shown = (lacking: readonly string[]) => [
-  ...lacking.slice(0, mostErrors).map(cut),
-  ...(isEnough(lacking) ? [`and more`] : []),
+/** Limits the list to a readable length. */
+export const shown = (missing: readonly string[]) => [
+  ...missing.slice(0, mostErrors).map(cut),
+  ...(isEnough(missing) ? ['and more'] : []),
 ]
 
 export const roleTarget = ({ kind, ...ref }: BoundRules['role']): Target => ({
@@ -20,30 +20,29 @@ export const roleTarget = ({ kind, ...ref }: BoundRules['role']): Target => ({
 })
 
 export type PermissionDependencies = {
-  /** Whether a caller may do something. */
   readonly authorize: (caller: Caller, question: Question) => Decision
-  /** Which of these rules the caller does not hold in a namespace, printed (D27). */
+  /** The rules that the caller does not have in a namespace, printed (D27). */
   readonly missingRules: (caller: Caller, rules: readonly RuleLike[], namespace: string) => readonly string[]
 }
 
 type Wanted = {
   readonly rules: readonly RuleLike[]
   readonly namespace: string
-  /** The role that holds the rules; undefined: the caller sent them in this request. */
+  /** The role with the rules; undefined if the caller sent them in this request. */
   readonly source: Target | undefined
 }
 
-/** 403 with the missing permissions as Kubernetes prints them, if the caller may know them. */
+/** Throws 403 with the missing permissions as Kubernetes prints them, if the caller may see them. */
 export function refuseMissing(
   { authorize, missingRules }: PermissionDependencies,
   check: GatedWrite,
   { rules, namespace, source }: Wanted,
 ): void {
   const { caller } = check.request
-  const lacking = missingRules(caller, rules, namespace)
-  if (lacking.length === 0) return
+  const missing = missingRules(caller, rules, namespace)
+  if (missing.length === 0) return
   const isKnown = source === undefined || authorize(caller, { verb: 'get', target: source }).allowed
-  const what = isKnown ? `\n${shown(lacking).join('\n')}` : ' a role holds permissions that the user does not hold'
+  const what = isKnown ? `\n${shown(missing).join('\n')}` : ' a role has permissions that the user does not have'
   const { username, groups } = caller
   throw refusal(
     check,

@@ -1,4 +1,4 @@
-// Namespace: the namespaces that hold objects, and `default` (D2, D8).
+// Namespace: lists the namespaces that contain objects, and `default` (D2, D8).
 
 import type { Admission } from '../api/admission.ts'
 import type { ObjectOf } from '../api/kind.ts'

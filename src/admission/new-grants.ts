@@ -1,10 +1,10 @@
-// The grants that a write adds (D60). Pure.
+// Computes the permissions that exist after a write and did not exist before (D60).
 
 import type { Caller } from '../api/caller.ts'
 import type { Grant, Recipient } from '../api/grant.ts'
 import { callerAsOwner } from '../kinds/shared-schema.ts'
 
-/** Grants of an object, with the teams that its names mean. */
+/** Grants of an object, with the uids of the teams that it refers to. */
 export type Given = { readonly grants: readonly Grant[]; readonly uids: { readonly [team: string]: string } }
 
 export function newGrants(after: Given, before: Given): Grant[] {
@@ -16,7 +16,7 @@ export function newGrants(after: Given, before: Given): Grant[] {
   })
 }
 
-/** The uid identifies a team. Without one, it is any team that gets the name later. */
+/** The uid identifies a team. Without one, the name refers to any team with that name. */
 function idOf(to: Recipient | undefined, uids: Given['uids']): string {
   if (!to) return ''
   return to.kind === 'team' ? `team ${to.name} ${uids[to.name] ?? ''}` : `${to.kind} ${to.name}`
@@ -27,7 +27,7 @@ function keyOf(grant: Grant, uids: Given['uids']): string {
   return JSON.stringify([what, idOf(to, uids)])
 }
 
-/** Verbs on the object itself, by recipient: `verb` or `verb subresource`; `*` stands for all. */
+/** Verbs on the object itself, by recipient. A right is `verb` or `verb subresource`; `*` means all. */
 type Rights = ReadonlyMap<string, ReadonlySet<string>>
 const everyone = 'user *'
 
@@ -35,7 +35,7 @@ function rightsOn({ grants, uids }: Given): Rights {
   const found = new Map<string, Set<string>>()
   for (const grant of grants) {
     if (grant.type !== 'object' && grant.type !== 'owner') continue
-    // An owner named * is a single user, not everybody.
+    // An owner with the name * is not everyone.
     const id = grant.type === 'owner' && idOf(grant.to, uids) === everyone ? '' : idOf(grant.to, uids)
     const held = found.get(id) ?? new Set()
     found.set(id, held)
@@ -49,7 +49,7 @@ type ObjectGrant = Extract<Grant, { type: 'object' }>
 const rightsIn = ({ verbs, subresources }: ObjectGrant): string[] =>
   verbs.flatMap(verb => [verb, ...subresources.map(sub => `${verb} ${sub}`)])
 
-/** The part of a grant that is new to its recipient, one grant per verb, so that the 403 names exactly the missing verb. */
+/** The new part of a grant, as one grant per verb, so that an error lists exactly the new verbs. */
 function newVerbs(grant: ObjectGrant, id: string, rights: Rights): Grant[] {
   const held = [rights.get(id), rights.get(everyone)]
   const has = (verb: string, sub: string | undefined) =>
@@ -64,7 +64,7 @@ function newVerbs(grant: ObjectGrant, id: string, rights: Rights): Grant[] {
   })
 }
 
-/** Whether a grant of a new object is only the ownership of its creator. */
+/** Whether a grant of a new object only makes its creator the owner. */
 export function isCreatorsOwn(grant: Grant, caller: Caller): boolean {
   const { user, team } = callerAsOwner(caller)
   if (grant.type !== 'owner' || !grant.to) return false

@@ -1,4 +1,4 @@
-// OwnedAccessKey: the secret is stored as a digest and shown once, and changes that weaken a key revoke its tokens (D12, D13, D33).
+// OwnedAccessKey: stores the secret as a digest, shows it once, and revokes tokens when a key gets weaker (D12, D13, D33).
 
 import type { Admission } from '../api/admission.ts'
 import type { Caller } from '../api/caller.ts'
@@ -14,9 +14,12 @@ import { type RotationDependencies, rotateKey } from './key-rotation.ts'
 type Key = ObjectOf<typeof OwnedAccessKey>
 
 type Dependencies = RotationDependencies & {
-  /** Whether one scope is no wider than another (D25). */
+  /** Whether one scope is at most as wide as another (D25). */
   readonly isNoWider: (inner: unknown, outer: unknown) => boolean
-  /** Reserves the digest of a key for the object with this uid; undefined: another key has it (D12). The result frees it again. */
+  /**
+   * Reserves the digest of a key for the object with this uid; undefined if another key has it (D12). The result
+   * releases it.
+   */
   readonly takeDigest: (caller: Caller, digest: string, uid: string) => (() => void) | undefined
 }
 
@@ -30,13 +33,13 @@ export const ownedAccessKeyAdmission = (dependencies: Dependencies): Admission<K
       if (errors.length) throw invalid(OwnedAccessKey, next.metadata.name ?? '', errors)
       const key = given ?? makeKey(random)
       const taken = digest(key)
-      // A new secret replaces all others, so a running overlap ends (D22).
+      // A new secret replaces all others, so it ends a running overlap (D22).
       const { previous, ...status } = next.status ?? {}
       const kept = taken === old?.status?.digest && previous ? { previous } : {}
       const object: Key = { ...next, spec: rest, status: { ...status, ...kept, digest: taken } }
-      // A dry run does not say whether a key is in use: that would be a way to guess keys (D62).
+      // A dry run must not reveal whether a key is in use, which would help to guess keys (D62).
       if (dryRun) return { object }
-      // Of two concurrent writes with the same key, one gets it until its commit fails.
+      // Only one of two concurrent writes gets the same key, until its commit fails.
       const abandon = takeDigest(caller, taken, next.metadata.uid ?? '')
       if (!abandon)
         throw invalid(OwnedAccessKey, next.metadata.name ?? '', [
@@ -46,7 +49,7 @@ export const ownedAccessKeyAdmission = (dependencies: Dependencies): Admission<K
       if (old) return admitted
       if (!given)
         warn(
-          "the key is in spec.key of this answer and is never shown again: kubectl create -o jsonpath='{.spec.key}' prints it",
+          "the key is in spec.key of this response and is not shown again; print it with kubectl create -o jsonpath='{.spec.key}'",
         )
       return { ...admitted, shown: (stored: Resource) => ({ ...stored, spec: { ...stored.spec, key } }) }
     },
@@ -57,9 +60,9 @@ export const ownedAccessKeyAdmission = (dependencies: Dependencies): Admission<K
 
 function checkKey(key: string): FieldError[] {
   if (isMistyped(key))
-    return [invalidSecret('spec.key', 'it begins with plat_ but its checksum is wrong; leave it out to have one made')]
+    return [invalidSecret('spec.key', 'it starts with plat_ but its checksum is wrong; omit it to generate a key')]
   // A longer key would not fit into the Authorization header.
   return /^[\x21-\x7e]{32,4000}$/.test(key)
     ? []
-    : [invalidSecret('spec.key', 'a key of your own is 32 to 4000 characters of visible ASCII')]
+    : [invalidSecret('spec.key', 'must be 32 to 4000 characters of visible ASCII')]
 }

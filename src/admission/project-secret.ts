@@ -1,4 +1,4 @@
-// ProjectSecret: versions of its data (D35), and the copy of the SharedSecret that it follows (D30).
+// ProjectSecret: stores versions of its data (D35), and protects the copy of a SharedSecret (D30).
 
 import type { Admission, RequestContext } from '../api/admission.ts'
 import { systemCaller } from '../api/caller.ts'
@@ -25,19 +25,19 @@ type Secret = ObjectOf<typeof ProjectSecret>
 
 const isSame = (one: unknown, other: unknown) => canonical((one ?? null) as Json) === canonical((other ?? null) as Json)
 
-/** The server writes the copy. A client may leave it out or send it unchanged; anything else is rejected. */
+/** The server writes the copy. A client may omit it or send it unchanged. */
 function keepCopy(next: Secret, old: Secret | undefined, { caller, written }: RequestContext): Secret {
   const source = sourceOf(next)
   if (!source || caller === systemCaller) return next
   const { data: sent, ...spec } = next.spec ?? {}
   const kept = old?.spec?.data
-  // A caller who may not see the copy must not find out its values by guessing.
+  // A caller who may not see the copy must not be able to guess its values.
   const isGuess = written.some(path => path === 'spec.data' || path.startsWith('spec.data.'))
   if (isGuess || (sent !== undefined && !isSame(sent, kept ?? {})))
     throw invalid(ProjectSecret, next.metadata.name ?? '', [
       fieldForbidden(
         'spec.data',
-        `is the copy of SharedSecret ${source.namespace}/${source.name} that ${syncManager} keeps; leave it out, or change the SharedSecret`,
+        `is a copy of SharedSecret ${source.namespace}/${source.name}, managed by ${syncManager}; omit it, or change the SharedSecret`,
       ),
     ])
   return { ...next, spec: kept === undefined ? spec : { ...spec, data: kept } }

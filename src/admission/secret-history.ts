@@ -1,4 +1,4 @@
-// The subresource `history` of secrets (D35): the versions without their values, or one version with its data.
+// Handles the `history` subresource of secrets: lists versions without values, or returns one version with its data (D35).
 
 import type { SubresourceHandler, SubresourceResult } from '../api/admission.ts'
 import { ApiError } from '../api/errors.ts'
@@ -8,9 +8,9 @@ import { sourceOf } from '../kinds/project-secret-source.ts'
 import { type Secret, type Version, versionLabel, versionOf, versionRef } from '../kinds/secret-version.ts'
 
 export type HistoryDependencies = {
-  /** A SecretVersion with its data decrypted. */
+  /** A SecretVersion with decrypted data. */
   readonly openVersion: (ref: Ref) => Resource | undefined
-  /** SecretVersions, their data still encrypted. */
+  /** SecretVersions with encrypted data. */
   readonly listVersions: (selection: {
     readonly namespace: string
     readonly labelSelector: string
@@ -22,7 +22,7 @@ export const secretHistory =
   async (secret, { part }) =>
     part === undefined ? listVersions(secret, dependencies) : showVersion(kind, secret, part, dependencies)
 
-/** Newest first. A secret that follows another shows the versions it had before. */
+/** Newest first. A secret that follows another shows its own earlier versions. */
 async function listVersions(secret: Secret, dependencies: HistoryDependencies): Promise<SubresourceResult> {
   const { namespace = '', uid = '' } = secret.metadata
   const kept = await dependencies.listVersions({ namespace, labelSelector: `${versionLabel}=${uid}` })
@@ -33,7 +33,7 @@ async function listVersions(secret: Secret, dependencies: HistoryDependencies): 
   return answer('SecretHistory', secret, { status: { versions: [...current, ...earlier] } as unknown as JsonObject })
 }
 
-/** Shaped like the secret itself, so that everything that protects its data protects this as well. */
+/** Has the structure of the secret itself, so that the same protection applies to its data. */
 async function showVersion(
   kind: Kind,
   secret: Secret,
@@ -46,8 +46,8 @@ async function showVersion(
   const found = isNumber ? openVersion(versionRef(secret, part)) : undefined
   if (!found) {
     const { name = '' } = secret.metadata
-    const what = isNumber ? `there is no version ${part} of` : 'a version is a whole number, such as 3; this is none of'
-    throw new ApiError(404, 'NotFound', `${what} ${kind.plural} "${name}"; its history lists those that are kept`, {
+    const what = isNumber ? `version ${part} not found in` : 'a version must be a whole number, such as 3, in'
+    throw new ApiError(404, 'NotFound', `${what} ${kind.plural} "${name}"; its history lists the available versions`, {
       details: { name, group: kind.group, kind: kind.plural },
     })
   }

@@ -1,4 +1,4 @@
-// Answers of the reviews about the caller: who am I, may I, what may I (D2, D3).
+// Responds to reviews about the caller: identity, access and rules (D2, D3).
 
 import type { Admission } from '../api/admission.ts'
 import type { Caller } from '../api/caller.ts'
@@ -16,7 +16,7 @@ import {
 
 type ReviewDependencies = {
   readonly now: () => number
-  /** When the secret of the caller ends, in milliseconds; undefined: never. */
+  /** Expiry of the caller's secret in milliseconds; undefined: never. */
   readonly ownKeyEnds: (caller: Caller) => number | undefined
 }
 
@@ -51,7 +51,7 @@ export const selfSubjectAccessReviewAdmission = ({
 })
 
 type RulesDependencies = {
-  /** What a caller may do in a namespace. */
+  /** The permissions of a caller in a namespace. */
   readonly rulesFor: (caller: Caller, namespace: string) => Rules
 }
 

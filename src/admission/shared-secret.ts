@@ -1,4 +1,4 @@
-// SharedSecret: counts the versions of its data and keeps earlier ones (D35).
+// SharedSecret: counts the versions of its data and stores earlier ones (D35).
 
 import type { Admission } from '../api/admission.ts'
 import type { ObjectOf } from '../api/kind.ts'

@@ -1,4 +1,4 @@
-// SigningKey and SigningKeyRotation: makes the key pairs that sign direct-cluster tokens (D31).
+// SigningKey and SigningKeyRotation: creates the key pairs that sign direct-cluster tokens (D31).
 
 import type { Admission } from '../api/admission.ts'
 import type { ObjectOf } from '../api/kind.ts'
@@ -7,7 +7,7 @@ import type { SigningKey, SigningKeyRotation } from '../kinds/signing-key.ts'
 
 type KeyDependencies = {
   readonly now: () => number
-  /** A new key pair for signing, the private key as JSON. */
+  /** Generates a key pair for signing, with the private key as JSON. */
   readonly generateKeyPair: () => {
     readonly publicKey: { readonly [field: string]: string }
     readonly privateKey: string
@@ -26,7 +26,7 @@ export const signingKeyAdmission = ({
 })
 
 type RotationDependencies = {
-  /** Makes a new key sign tokens from now on; returns its id. */
+  /** Creates a key that signs tokens from now on. Returns its id. */
   readonly createSigningKey: () => Promise<string>
 }
 

@@ -1,4 +1,4 @@
-// Answers of the reviews about somebody else: whose key is it, may they, and why (D2, D27).
+// Responds to reviews about other users: token reviews, access reviews and explanations (D2, D27).
 
 import type { Admission } from '../api/admission.ts'
 import type { Caller } from '../api/caller.ts'
@@ -10,15 +10,15 @@ import { AccessExplanation, type SubjectAccessReview, type TokenReview } from '.
 
 type TokenDependencies = {
   readonly now: () => number
-  /** The owner of a key that `caller` asks about. Throws 401 if the key is not valid. */
+  /** The owner of a key, for a review by `caller`. Throws 401 if the key is not valid. */
   readonly authenticateKey: (caller: Caller, key: string) => Caller | undefined
-  /** When a valid key ends, in milliseconds; undefined: never. */
+  /** Expiry of a valid key in milliseconds; undefined: never. */
   readonly keyEnds: (key: string) => number | undefined
 }
 
 export const tokenReviewAdmission = (dependencies: TokenDependencies): Admission<ObjectOf<typeof TokenReview>> => ({
   answer: async (next, { caller }) => {
-    // The response does not repeat the key.
+    // The response must not repeat the key.
     const { token = '', ...spec } = next.spec ?? {}
     return { ...next, spec, status: authenticate(caller, token, dependencies) }
   },
@@ -28,7 +28,7 @@ function authenticate(caller: Caller, token: string, { authenticateKey, keyEnds,
   try {
     const owner = authenticateKey(caller, token)
     if (!owner) return { authenticated: false }
-    // A gateway applies the scope of the key as the server does (D25), and closes streams when the key ends.
+    // A gateway applies the scope of the key like the server (D25), and closes streams when the key expires.
     const extra = extraOf({
       ...owner.extra,
       ...confinesOf(owner, keyEnds(token), now()),
@@ -58,7 +58,7 @@ export const subjectAccessReviewAdmission = ({
 })
 
 type ExplanationDependencies = Authorize & {
-  /** How the answer to a question comes about (D27). */
+  /** Explains a decision (D27). */
   readonly explain: (caller: Caller, question: Question) => Explained
   readonly whoCan: (question: Question) => readonly string[]
   /** A user with their groups and teams, without a request (D17). */
@@ -71,12 +71,12 @@ export const accessExplanationAdmission = (
   answer: async (next, { caller, warn }) => {
     const { explain, whoCan, callerNamed } = dependencies
     const { user, whoCan: wantsWho } = next.spec ?? {}
-    const asked = question(next.spec ?? {})
+    const requested = question(next.spec ?? {})
     const isOther = user !== undefined && user !== '' && user !== caller.username
     if (wantsWho || isOther) mustDelegate(caller, dependencies)
-    const { allowed, reason, steps, nearMisses, unknown } = explain(isOther ? callerNamed(user) : caller, asked)
+    const { allowed, reason, steps, nearMisses, unknown } = explain(isOther ? callerNamed(user) : caller, requested)
     for (const text of unknown) warn(text)
-    if (wantsWho) return { ...next, status: { who: [...whoCan(asked)] } }
+    if (wantsWho) return { ...next, status: { who: [...whoCan(requested)] } }
     return {
       ...next,
       status: { allowed, ...(reason ? { reason } : {}), steps: [...unknown, ...steps], nearMisses: [...nearMisses] },
@@ -84,7 +84,7 @@ export const accessExplanationAdmission = (
   },
 })
 
-/** Questions about others need a permission of their own (D27). */
+/** Reviews about others require an extra permission (D27). */
 function mustDelegate(caller: Caller, { authorize }: Authorize): void {
   const target = {
     group: 'management.platform.sh',
@@ -96,6 +96,6 @@ function mustDelegate(caller: Caller, { authorize }: Authorize): void {
     throw forbidden(
       AccessExplanation,
       '',
-      `User "${caller.username}" may ask about themselves only; others need create on accessexplanations/others`,
+      `User "${caller.username}" can only explain their own access; other users require create on accessexplanations/others`,
     )
 }

@@ -1,4 +1,4 @@
-// Team: unique usernames, warnings about missing roles, revoked tokens of former members, and who may do what through the team.
+// Team: checks unique usernames, warns about missing roles, revokes tokens of former members, and lists permissions.
 
 import type { Admission } from '../api/admission.ts'
 import { duplicateValue, invalid } from '../api/errors.ts'
@@ -10,9 +10,9 @@ import { Team } from '../kinds/team.ts'
 
 type Dependencies = {
   readonly now: () => number
-  /** The rules of a role; undefined: no such role. */
+  /** The rules of a role; undefined if it does not exist. */
   readonly rulesOfRole: (kind: 'ClusterRole', ref: Ref) => readonly RuleLike[] | undefined
-  /** Name of the team that has this username. */
+  /** Name of the team with this username. */
   readonly teamWithUsername: (username: string) => string | undefined
   /** Members of a team with the reason for each, and its permissions with the binding of each. */
   readonly permissionsOf: (team: string) => TeamPermissions

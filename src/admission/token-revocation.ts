@@ -1,4 +1,4 @@
-// TokenRevocation: fills in from when until when tokens are revoked (D33).
+// TokenRevocation: sets the default times of a revocation (D33).
 
 import type { Admission } from '../api/admission.ts'
 import type { ObjectOf } from '../api/kind.ts'

@@ -86,7 +86,7 @@ export const internal = () =>
   new ApiError(
     500,
     'InternalError',
-    'Internal error occurred; the server has logged it under the Audit-Id of this answer',
+    'Internal error occurred; the server has logged it under the Audit-Id of this response',
   )
 /** The stored data is damaged or was changed. Unlike other internal errors, the response contains the cause (D28). */
 export const sealBroken = (of: Named, name: string, message: string) =>

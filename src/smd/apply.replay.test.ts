@@ -1,4 +1,4 @@
-// Replays what a real kube-apiserver answered (test/fixtures/server-side-apply.json) through the pure functions and a naive store.
+// Replays the recorded responses of a kube-apiserver (test/fixtures/server-side-apply.json) with a naive store.
 
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
@@ -76,7 +76,7 @@ class Refusal extends Error {
   }
 }
 
-/** As much of a registry as the fixture needs. */
+/** The part of a registry that the fixture needs. */
 function openTeams(name: string) {
   let stored: Resource | undefined
 
@@ -84,10 +84,10 @@ function openTeams(name: string) {
     if (verb === 'create') return create(trackNew({ ...body } as JsonObject, manager))
     if (verb === 'apply') return apply(checked({ ...API, ...body }), { manager, force, subresource: sub })
     const before = stored!
-    const asked = (
+    const requested = (
       verb === 'json' ? patched(before as never, patch as never) : merged(before as never, (change ?? patch)!)
     ) as never
-    const after = keepTheRest(before, asked, sub)
+    const after = keepTheRest(before, requested, sub)
     const entries = trackUpdate({ ...request, schema, before, after, manager, subresource: sub })
     return replace(withEntries(after, entries))
   }
@@ -128,11 +128,14 @@ function openTeams(name: string) {
     return stored === undefined ? create(fresh(object)) : replace(keepTheRest(stored, object, options.subresource))
   }
 
-  function keepTheRest(before: Resource, asked: Resource, subresource: string): Resource {
+  function keepTheRest(before: Resource, requested: Resource, subresource: string): Resource {
     if (subresource === 'status') {
-      return withEntries({ ...before, ...(asked.status && { status: asked.status }) }, asked.metadata.managedFields)
+      return withEntries(
+        { ...before, ...(requested.status && { status: requested.status }) },
+        requested.metadata.managedFields,
+      )
     }
-    const { status: _, ...rest } = asked
+    const { status: _, ...rest } = requested
     return before.status === undefined ? rest : { ...rest, status: before.status }
   }
 
@@ -153,7 +156,7 @@ function withEntries(object: Resource, entries: Resource['metadata']['managedFie
   return { ...object, metadata: { ...object.metadata, managedFields: entries ?? [] } }
 }
 
-/** Metadata has no empty maps or lists. */
+/** Removes empty maps and lists from metadata. */
 function tidy(object: Resource): Resource {
   const kept = Object.entries(object.metadata).filter(
     ([, value]) => !(typeof value === 'object' && Object.keys(value).length === 0),
@@ -217,7 +220,7 @@ function plain(value: object): JsonObject {
   return JSON.parse(JSON.stringify(value))
 }
 
-describe('field ownership answers as a real kube-apiserver did (kubernetes-wire §1.14)', () => {
+describe('field ownership agrees with a recorded kube-apiserver (kubernetes-wire §1.14)', () => {
   const path = new URL('../../test/fixtures/server-side-apply.json', import.meta.url)
   const fixture: Fixture = JSON.parse(readFileSync(path, 'utf8'))
   for (const [index, { case: title, steps }] of fixture.cases.entries()) {
@@ -226,7 +229,7 @@ describe('field ownership answers as a real kube-apiserver did (kubernetes-wire 
       const teams = openTeams(name)
       for (const step of steps) {
         const { reason: _, ...answer } = step.answer
-        // A mistake of the client is not the server's failure, whatever upstream says.
+        // An invalid request is a client error, even if upstream responds with 500.
         const expected = { ...answer, code: answer['code'] === 500 ? 400 : answer['code']! }
         const normal = (value: JsonObject) => JSON.parse(JSON.stringify(value).replaceAll(name, 'NAME'))
         assert.deepEqual(normal(answerOf(teams, step, name)), normal(expected))

@@ -1,5 +1,5 @@
-// Apply and update in sequence: who owns what afterwards, who is in whose way, and what is left of the object.
-// As long as its table: the cases of structured-merge-diff, told as data.
+// Sequences of applies and updates: the resulting owners, conflicts and objects.
+// Long because of its table: the test cases of structured-merge-diff, as data.
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
@@ -74,7 +74,7 @@ function perform(live: Resource | undefined, [verb, manager, spec, expected = []
   }
 }
 
-/** Below spec; that spec itself is owned by whoever made it goes without saying. */
+/** Paths below spec. The creator always owns spec itself. */
 function ownedBy(object: Resource | undefined): string[] {
   const entries = (object?.metadata.managedFields ?? []).map(({ manager = '', fieldsV1 = {} }) => {
     const paths = pathsOf(readFieldsV1(fieldsV1)).map(path => printPath(path.slice(1)))
@@ -85,7 +85,7 @@ function ownedBy(object: Resource | undefined): string[] {
 
 const plain = (value: unknown): Json => JSON.parse(JSON.stringify(value ?? null))
 
-/** Each case: its title, the operations (`!` the conflicts that refuse one), then what the object is and who owns what of it. */
+/** Each case: its title, the operations (`!` lists the conflicts of one), then the object and its owners. */
 const CASES = `
 # two applies of one applier
 apply a {number: 1, text: x}
@@ -270,7 +270,7 @@ apply b {mapsByKey: {toString: {y: p}}}
 = {mapsByKey: {"__proto__": {constructor: x}, toString: {y: p}}} | a: .mapsByKey.__proto__ .mapsByKey.__proto__.constructor | b: .mapsByKey.toString .mapsByKey.toString.y
 `
 
-describe('who owns what after', () => {
+describe('owners after', () => {
   for (const block of CASES.split(/^# /m).slice(1)) {
     const [title = '', ...lines] = block.trim().split('\n')
     it(title, () => {
@@ -306,15 +306,15 @@ describe('any sequence of applies and updates', () => {
   ) as unknown as fc.Arbitrary<JsonObject>
   const op = fc.tuple(fc.constantFrom<'force' | 'update'>('force', 'update'), fc.constantFrom('a', 'b'), spec)
 
-  it('leaves every applied value in the object, and owned by its applier', () => {
+  it('keeps every applied value in the object, owned by its applier', () => {
     fc.assert(
       fc.property(fc.array(op, { maxLength: 4 }), spec, (ops, config) => {
         const live = ops.reduce<Resource | undefined>((object, each) => perform(object, each), undefined)
         const object = perform(live, ['force', 'z', config])!
-        // Of an object that nobody owns anything of, upstream records a before-first-apply at the next apply.
+        // For an object without owners, upstream records a before-first-apply entry at the next apply.
         fc.pre(object.metadata.managedFields !== undefined)
         const again = applyConfiguration({ ...request, manager: 'z', live: object, config: wrap(config), force: false })
-        assert.ok(isEqual(plain(again.object), plain(object)), 'the same again changes nothing')
+        assert.ok(isEqual(plain(again.object), plain(object)), 'a repeated apply changes nothing')
         const gone = applyConfiguration({
           ...request,
           manager: 'z',

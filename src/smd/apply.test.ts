@@ -1,4 +1,4 @@
-// What an apply answers and refuses beyond ownership: times, conflicts in words, kubectl's annotation.
+// The result of an apply beyond ownership: times, conflict messages, the annotation of kubectl.
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
@@ -53,12 +53,12 @@ describe('an apply', () => {
   const apply = (live: Resource | undefined, manager: string, config: Resource, force = false): Resource =>
     applyConfiguration({ ...request, manager, live, config, force }).object
 
-  it('answers the very same object when nothing changes', () => {
+  it('returns the same object when nothing changes', () => {
     const live = apply(undefined, 'a', wrap({ text: 'x' }))
     assert.equal(apply(live, 'a', wrap({ text: 'x' })), live)
   })
 
-  it('that agrees with what is there has no time, and comes first', () => {
+  it('without a change has no time, and comes first', () => {
     const live = apply(apply(undefined, 'a', wrap({ text: 'x' })), 'b', wrap({ text: 'x' }))
     assert.deepEqual(
       live.metadata.managedFields?.map(({ manager, time }) => [manager, time]),
@@ -69,7 +69,7 @@ describe('an apply', () => {
     )
   })
 
-  it('tells conflicts owner by owner, with subresource and version', () => {
+  it('lists conflicts by owner, with subresource and version', () => {
     const status = { ...request, subresource: 'status' }
     const first = applyConfiguration({
       ...status,
@@ -106,7 +106,7 @@ describe('an apply', () => {
     )
   })
 
-  it('refuses managedFields, and what does not fit', () => {
+  it('rejects managedFields and invalid values', () => {
     assert.throws(
       () => apply(undefined, 'a', wrap({}, { managedFields: [] })),
       /^TypedError: metadata.managedFields must be nil$/,
@@ -118,7 +118,7 @@ describe('an apply', () => {
     )
   })
 
-  it('by kubectl refuses what others changed since the client-side apply', () => {
+  it('by kubectl conflicts with changes of others since the client-side apply', () => {
     const lastApplied = JSON.stringify(wrap({ text: 'x', number: 1 }))
     const annotations = { 'kubectl.kubernetes.io/last-applied-configuration': lastApplied }
     const made = wrap({ text: 'x', number: 2 }, { annotations })

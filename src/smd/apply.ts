@@ -1,4 +1,4 @@
-// Server-side apply: a configuration merged into the live object, with its fields owned, contested or pruned. The registry's apply verb calls it.
+// Implements server-side apply: merges a configuration into the live object, and tracks, checks and prunes its fields.
 
 import { withoutFields } from '../api/field-path.ts'
 import type { Json, JsonObject, ManagedFieldsEntry, Resource } from '../api/object.ts'
@@ -31,7 +31,7 @@ import { printPath } from './path-element.ts'
 import { removeFields, withNamedFields } from './remove.ts'
 import { type FieldSchema, type Shape, shapeOf } from './schema.ts'
 import { fieldsOf, problemsOf, TypedError } from './typed.ts'
-import { fitOwners, nothingOf, recordUpdate, trackedChange, type UpdateRequest } from './update.ts'
+import { fitOwners, identityOf, recordUpdate, trackedChange, type UpdateRequest } from './update.ts'
 
 export { ApplyConflict, applyConflictStatus } from './conflict.ts'
 
@@ -40,26 +40,32 @@ const KUBECTL = 'kubectl'
 
 export type ApplyRequest = UpdateRequest & {
   readonly schema: FieldSchema
-  /** Undefined: the apply creates. */
+  /** undefined: the apply creates the object. */
   readonly live: Resource | undefined
   readonly config: Resource
   readonly force: boolean
-  /** Fields whose values are not to be guessed: setting one is a change, whatever is there (D5). */
+  /** Secret fields that the request sets. Setting one counts as a change, even with the same value (D5). */
   readonly written?: readonly (readonly string[])[]
 }
 
 /**
- * The merged object with its managedFields; `live` itself when nothing changes at all. What the registry does to it
- * afterwards (defaults, admission, restoring the part that this subresource may not write) is owned by nobody, so the
- * managedFields stay as they are here. Throws ApplyConflict, or TypedError for a configuration that does not fit.
+ * Returns the merged object with its managedFields, or `live` itself if nothing changes. Later changes by the registry,
+ * such as defaults and admission, have no owner, so they do not affect managedFields. Throws ApplyConflict, or
+ * TypedError for an invalid configuration.
  */
 export function applyConfiguration(input: ApplyRequest): { readonly object: Resource } {
   const shape = shapeOf(input.schema)
   const owners = ownersOf(input.live)
-  const config = fitting(shape, input.config, 'patch')
-  const live = input.live === undefined ? nothingOf(input.config) : fitting(shape, input.live, 'live')
+  const config = validated(shape, input.config, 'patch')
+  const live = input.live === undefined ? identityOf(input.config) : validated(shape, input.live, 'live')
   if (owners.size === 0) {
-    recordUpdate(owners, { ...input, shape, manager: BEFORE_FIRST_APPLY, before: nothingOf(input.config), after: live })
+    recordUpdate(owners, {
+      ...input,
+      shape,
+      manager: BEFORE_FIRST_APPLY,
+      before: identityOf(input.config),
+      after: live,
+    })
   }
   fitOwners(owners, shape)
   const merged = merge(owners, { ...input, shape, live, config })
@@ -78,14 +84,14 @@ function ownersOf(live: Resource | undefined): Owners {
   }
 }
 
-/** The object without its managedFields, which an applied configuration must not have. */
-function fitting(shape: Shape, object: Resource, subject: 'patch' | 'live'): JsonObject {
+/** The object without its managedFields, which a configuration must not have. */
+function validated(shape: Shape, object: Resource, subject: 'patch' | 'live'): JsonObject {
   const entries: unknown = object.metadata?.managedFields
   if (subject === 'patch' && entries !== undefined && entries !== null) {
     throw new TypedError(['metadata.managedFields must be nil'])
   }
   const value = withoutManagedFields(object)
-  // Repeated items that were stored once must not stand in the way of every later apply.
+  // Stored duplicate items must not block every later apply.
   const problems = problemsOf(shape, value, { repeats: subject === 'live' })
   if (problems.length > 0) throw new TypedError(problems, subject)
   return value
@@ -97,7 +103,7 @@ type Merge = Omit<ApplyRequest, 'live' | 'config'> & {
   readonly config: JsonObject
 }
 
-/** The new value; `owners` then says who owns what of it. */
+/** Returns the new value, and updates `owners`. */
 function merge(owners: Owners, apply: Merge): JsonObject {
   const { shape, live, config, manager, apiVersion, subresource } = apply
   const owner = { manager: manager || 'unknown', operation: 'Apply', apiVersion, subresource } as const
@@ -110,7 +116,7 @@ function merge(owners: Owners, apply: Merge): JsonObject {
   const change = trackedChange(compareTyped(shape, before, next), apply)
   if (!apply.force) refuseConflicts(contested(owners, union(change.modified, change.added), id), apply)
   disown(owners, change, id)
-  // A configuration that changes no value leaves the time alone: agreeing with what is there is no event.
+  // A configuration that changes no value keeps the time of the entry.
   const isSame = isEqual(before, next)
   const owned = withoutMetadata(fields)
   if (isEmpty(owned)) owners.delete(id)
@@ -119,8 +125,8 @@ function merge(owners: Owners, apply: Merge): JsonObject {
 }
 
 /**
- * Removes what this applier applied before and does not now, unless another owner claims it, or something that
- * was never applied by it would go with it.
+ * Removes fields that this applier applied before and does not apply now. Keeps them if another manager owns them, or
+ * if fields that it never applied would go with them.
  */
 function prune(shape: Shape, merged: Json, last: FieldSet, owners: Owners): Json {
   if (isEmpty(last)) return merged
@@ -149,7 +155,8 @@ function contested(owners: Owners, taken: FieldSet, except: string): Contested[]
 
 function refuseConflicts(all: readonly Contested[], apply: Merge): void {
   if (all.length === 0) return
-  // kubectl moving from client-side apply takes what it applied itself (kubernetes-wire §1.14).
+  // When kubectl migrates from client-side apply, it takes over the fields that it applied itself (kubernetes-wire
+  // §1.14).
   const own = apply.manager === KUBECTL ? fieldsOfLastApplied(apply.shape, apply.live, apply.apiVersion) : NO_FIELDS
   const others = all.filter(({ path }) => !has(own, path))
   if (others.length > 0) throw new ApplyConflict(others.map(({ conflict }) => conflict))

@@ -1,8 +1,8 @@
-// The refusal of an apply whose fields others own: thrown by merge-apply, turned into a 409 by the registry.
+// Defines the error of an apply that sets fields of other managers.
 
 import type { Owner } from './managers.ts'
 
-/** One field, and who owns it. */
+/** A field and its owner. */
 export type FieldConflict = Omit<Owner, 'fields' | 'entry'> & { readonly path: string }
 
 export class ApplyConflict extends Error {
@@ -20,7 +20,7 @@ export type ConflictCause = {
   readonly field: string
 }
 
-/** What the Status of the 409 says. */
+/** The message and causes of the 409 Status. */
 export function applyConflictStatus(error: ApplyConflict): {
   readonly message: string
   readonly causes: readonly ConflictCause[]

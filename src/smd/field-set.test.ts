@@ -1,4 +1,4 @@
-// Field sets keep the laws of sets, and FieldsV1 says the same set before and after.
+// Field sets follow the laws of sets, and survive a round trip through FieldsV1.
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
@@ -66,7 +66,7 @@ describe('a set of fields', () => {
     )
   })
 
-  it('leaves its operands as they were, and returns them when nothing changes', () => {
+  it('does not change its operands, and returns them when nothing changes', () => {
     fc.assert(
       fc.property(paths, paths, (left, right) => {
         const [a, b] = [sets.fieldSetOf(left), sets.fieldSetOf(right)]
@@ -83,7 +83,7 @@ describe('a set of fields', () => {
 })
 
 describe('FieldsV1', () => {
-  it('reads back what it wrote, through JSON and in any order of keys', () => {
+  it('survives a round trip through JSON with any order of keys', () => {
     const backwards = (fields: JsonObject): JsonObject =>
       Object.fromEntries(
         Object.entries(fields)
@@ -109,7 +109,7 @@ describe('FieldsV1', () => {
     ['a parent that is not owned', '{"f:a":{"f:b":{}}}', ['.a.b']],
     ['a parent that is', '{"f:a":{".":{},"f:b":{}}}', ['.a', '.a.b']],
     [
-      'values, numbers before texts before booleans',
+      'values, numbers before strings before booleans',
       '{"v:1":{},"v:2":{},"v:10":{},"v:\\"a\\"":{},"v:true":{}}',
       ['[=1]', '[=2]', '[=10]', '[="a"]', '[=true]'],
     ],
@@ -120,7 +120,7 @@ describe('FieldsV1', () => {
       '{"f:z":{},"k:{\\"a\\":1}":{},"v:1":{},"i:0":{}}',
       ['.z', '[a=1]', '[=1]', '[0]'],
     ],
-    ['what ends here before what lies below', '{"f:a":{"f:b":{}},"f:c":{}}', ['.c', '.a.b']],
+    ['leaves before nested paths', '{"f:a":{"f:b":{}},"f:c":{}}', ['.c', '.a.b']],
   ]
   for (const [title, fields, expected] of cases) {
     it(`spells ${title}`, () => {
@@ -130,13 +130,13 @@ describe('FieldsV1', () => {
     })
   }
 
-  it('is one spelling for one element', () => {
+  it('has one spelling for each element', () => {
     assert.equal(readElement('k:{ "b" : 2, "a":1.0 }'), 'k:{"a":1,"b":2}')
     assert.equal(readElement('v:"\\u0061"'), 'v:"a"')
     assert.equal(readElement('i:007'), 'i:7')
   })
 
-  it('drops elements of a later version, and takes a node of nothing else for a leaf', () => {
+  it('drops unknown elements, and treats a node without others as a leaf', () => {
     assert.equal(JSON.stringify(writeFieldsV1(readFieldsV1({ 'f:a': { 'x:b': {} }, 'y:c': {} }))), '{"f:a":{}}')
   })
 
@@ -144,7 +144,7 @@ describe('FieldsV1', () => {
     it(`refuses ${bad}`, () => assert.throws(() => readFieldsV1(JSON.parse(bad)), SyntaxError))
   }
 
-  it('refuses what is nested beyond any schema', () => {
+  it('rejects excessive nesting', () => {
     const deep = JSON.parse(`${'{"f:a":'.repeat(5000)}{}${'}'.repeat(5000)}`)
     assert.throws(() => readFieldsV1(deep), /nested too deeply/)
   })

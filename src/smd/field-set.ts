@@ -1,29 +1,28 @@
-// Sets of field paths as trees, with the algebra that ownership needs. The typed walks make them; managed-fields and merge-apply combine them.
+// Sets of field paths as trees, with union, difference and intersection.
 
 import { type PathElement, sortElements } from './path-element.ts'
 
 /**
- * A set of paths. `owned` says that the path walked so far is itself in the set; nobody owns the root.
- * Never changed once made, and below the root there is no node without a path: operations that change nothing
- * return their input, so that what was written for it can be used again.
+ * A set of paths. `owned`: the path up to this node is in the set. The root never is. Immutable, and without empty
+ * nodes below the root. Operations that change nothing return their input, so that its cached encoding stays usable.
  */
 export type FieldSet = { readonly owned: boolean; readonly children: ReadonlyMap<PathElement, FieldSet> }
 
 export type FieldPath = readonly PathElement[]
 
-/** The same, while it is being filled by `insert`. */
+/** The same, while `insert` fills it. */
 export type FieldSetDraft = { owned: boolean; children: ReadonlyMap<PathElement, FieldSet> }
 
 const NO_CHILDREN: ReadonlyMap<PathElement, FieldSet> = new Map()
 export const NO_FIELDS: FieldSet = { owned: false, children: NO_CHILDREN }
-/** What stands at the end of a path. */
+/** The end of a path. */
 export const LEAF: FieldSet = { owned: true, children: NO_CHILDREN }
 
 export function draftFieldSet(): FieldSetDraft {
   return { owned: false, children: NO_CHILDREN }
 }
 
-/** Adds one path, not its parents. The empty path names the whole object, which nobody owns. */
+/** Adds one path without its parents. The empty path is the whole object, which nobody can own. */
 export function insert(set: FieldSetDraft, path: FieldPath): void {
   if (path.length === 0) return
   let node = set
@@ -31,7 +30,7 @@ export function insert(set: FieldSetDraft, path: FieldPath): void {
     let next = node.children.get(element) as FieldSetDraft | undefined
     if (next === undefined) {
       next = draftFieldSet()
-      // Most nodes are leaves and stay without a map of their own.
+      // Most nodes are leaves and need no map.
       if (node.children === NO_CHILDREN) node.children = new Map()
       ;(node.children as Map<PathElement, FieldSet>).set(element, next)
     }
@@ -59,7 +58,7 @@ export function has(set: FieldSet, path: FieldPath): boolean {
   return path.length > 0 && node.owned
 }
 
-/** What lies below one element. */
+/** The set below one element. */
 export function below(set: FieldSet, element: PathElement): FieldSet {
   return set.children.get(element) ?? NO_FIELDS
 }
@@ -86,7 +85,7 @@ export function intersection(a: FieldSet, b: FieldSet): FieldSet {
   return { owned: a.owned && b.owned, children }
 }
 
-/** The paths of `a` that are not in `b`. A path of `b` takes away itself only, neither its parents nor its children. */
+/** The paths of `a` that are not in `b`. A path of `b` removes only itself, not its parents or children. */
 export function difference(a: FieldSet, b: FieldSet): FieldSet {
   if (isEmpty(b)) return a
   return rebuild(a, a.owned && !b.owned, (element, ours) => {
@@ -95,7 +94,7 @@ export function difference(a: FieldSet, b: FieldSet): FieldSet {
   })
 }
 
-/** Only the paths that end: those with no path of the set below them. */
+/** The paths without longer paths in the set. */
 export function leaves(set: FieldSet): FieldSet {
   return rebuild(set, set.owned && set.children.size === 0, (_, child) => leaves(child))
 }
@@ -110,7 +109,7 @@ export function isSameSet(a: FieldSet, b: FieldSet): boolean {
   return true
 }
 
-/** Every path in a fixed order: at each level first what ends there, then what lies below. */
+/** All paths in a fixed order: at each level, leaves first, then nested paths. */
 export function pathsOf(set: FieldSet, prefix: FieldPath = []): FieldPath[] {
   const elements = sortElements(set.children.keys())
   const ending = elements.filter(element => below(set, element).owned).map(element => [...prefix, element])
@@ -119,7 +118,7 @@ export function pathsOf(set: FieldSet, prefix: FieldPath = []): FieldPath[] {
   )
 }
 
-/** The set with every child replaced; the very same set when no child differs, and without children that became empty. */
+/** Replaces every child and drops empty ones. Returns the same set if no child changes. */
 export function rebuild(
   set: FieldSet,
   owned: boolean,

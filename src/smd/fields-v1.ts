@@ -1,13 +1,13 @@
-// FieldsV1, the JSON spelling of a field set: read from and written to `metadata.managedFields` by managed-fields.
+// Encodes and decodes FieldsV1, the JSON format of field sets in `metadata.managedFields`.
 
 import { type Draft, isObject, type JsonObject } from '../api/object.ts'
 import { type FieldSet, LEAF, NO_FIELDS } from './field-set.ts'
 import { type PathElement, readElement, sortElements } from './path-element.ts'
 
-/** Deeper than any schema; a client's entry beyond it counts as unreadable instead of exhausting the stack. */
+/** Deeper than any schema. Rejects deeper entries of a client, which would exhaust the stack. */
 const DEEPEST = 200
 
-/** Throws a SyntaxError when a key or value cannot be read. */
+/** Throws a SyntaxError if a key or value is invalid. */
 export function readFieldsV1(fields: JsonObject): FieldSet {
   const children = readChildren(fields, 0)
   return children === undefined ? NO_FIELDS : { owned: false, children }
@@ -19,7 +19,7 @@ function readChildren(fields: JsonObject, depth: number): FieldSet['children'] |
   for (const key of Object.keys(fields)) {
     if (key === '.') continue
     const element = readElement(key)
-    // Elements of a kind we do not know are dropped, as a later version's.
+    // Drop unknown elements, which may come from a later version.
     if (element === undefined) continue
     children ??= new Map()
     children.set(element, readNode(fields[key], depth + 1))
@@ -36,7 +36,7 @@ function readNode(value: unknown, depth: number): FieldSet {
 }
 
 export function writeFieldsV1(set: FieldSet): JsonObject {
-  // No element can be spelled `__proto__`, so a plain object will do.
+  // A plain object is safe, because no element is spelled `__proto__`.
   const fields: Draft = {}
   if (set.children.size === 0) return fields
   if (set.owned) fields['.'] = {}

@@ -1,4 +1,4 @@
-// Values as Kubernetes prints them inside its type errors, so that typed.ts answers with the very texts people search for.
+// Formats values like Go in the type errors of Kubernetes, so that messages match its documentation.
 
 import { isObject, type Json } from '../api/object.ts'
 

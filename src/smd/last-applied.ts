@@ -1,4 +1,4 @@
-// The annotation of kubectl's client-side apply, which server-side apply by `kubectl` honours and keeps up to date. Called by merge-apply.
+// Reads and updates the annotation of kubectl's client-side apply.
 
 import { emptyMap, isObject, type Json, type JsonObject } from '../api/object.ts'
 import { compareTyped } from './compare.ts'
@@ -7,10 +7,10 @@ import type { Shape } from './schema.ts'
 import { fieldsOf, problemsOf } from './typed.ts'
 
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration'
-/** Kubernetes' limit for all annotations together. */
+/** The limit of Kubernetes for all annotations together. */
 const MOST_ANNOTATION_BYTES = 256 * 1024
 
-/** The fields that were applied client-side and still are as applied: kubectl may take them from whoever recorded them. */
+/** The fields that were applied client-side and are unchanged since. kubectl may take them over from any manager. */
 export function fieldsOfLastApplied(shape: Shape, live: JsonObject, apiVersion: string): FieldSet {
   const config = readLastApplied(live)
   if (config === undefined || config['apiVersion'] !== apiVersion) return NO_FIELDS
@@ -39,7 +39,7 @@ function annotationsOf(object: JsonObject): JsonObject {
   return isObject(annotations) ? annotations : {}
 }
 
-/** The merged object with the annotation saying what was applied now, if it has one; without it where that would be too much. */
+/** Updates the annotation, if the object has one, to the applied configuration. Removes it if it would be too large. */
 export function refreshLastApplied(merged: JsonObject, config: JsonObject): JsonObject {
   if (annotationOf(merged) === '') return merged
   const others = omit(annotationsOf(merged), LAST_APPLIED)
@@ -68,7 +68,7 @@ function bytesOf(text: string): number {
   return new TextEncoder().encode(text).length
 }
 
-/** Keys in order, as Kubernetes writes them, so that the same configuration gives the same annotation. */
+/** Sorts keys like Kubernetes, so that the same configuration gives the same annotation. */
 function sorted(value: Json): Json {
   if (Array.isArray(value)) return value.map(sorted)
   if (!isObject(value)) return value

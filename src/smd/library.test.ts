@@ -1,4 +1,4 @@
-// The package as a library: objects and a schema in, an object or a conflict out. No server, store or kind of this product.
+// The module works as a library: objects and a schema in, an object or a conflict out, without the rest of this product.
 
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
@@ -37,7 +37,7 @@ test('two managers apply different fields of one object', () => {
   assert.deepEqual({ ...live.spec }, { image: 'shop:1', host: 'shop.example.com' })
 })
 
-test('a manager that changes a field of another gets a conflict, or the field by force', () => {
+test('changing a field of another manager conflicts, unless forced', () => {
   const live = apply(undefined, 'deploy', { image: 'shop:1' })
   assert.throws(
     () => apply(live, 'dns', { image: 'shop:2' }),
@@ -52,7 +52,7 @@ test('a manager that changes a field of another gets a conflict, or the field by
   assert.deepEqual({ ...apply(live, 'dns', { image: 'shop:2' }, true).spec }, { image: 'shop:2' })
 })
 
-test('it imports nothing but itself and src/api', () => {
+test('imports only itself and src/api', () => {
   const files = globSync('*.ts', { cwd: import.meta.dirname }).filter(file => !file.endsWith('.test.ts'))
   assert.ok(files.length)
   for (const file of files)

@@ -1,4 +1,4 @@
-// Who owns which fields: metadata.managedFields read into owners, changed and written back, for managed-fields and merge-apply.
+// Reads, changes and writes the field owners in metadata.managedFields.
 
 import { isObject, type JsonObject, type ManagedFieldsEntry, type Resource, timestamp } from '../api/object.ts'
 import type { Comparison } from './compare.ts'
@@ -23,18 +23,18 @@ export type Owner = {
   readonly subresource: string
   readonly time: string | undefined
   readonly fields: FieldSet
-  /** As it is stored, while nothing about it has changed: most owners of an object are written back as they were read. */
+  /** The stored entry, until something about the owner changes. Most entries are written back unchanged. */
   readonly entry?: ManagedFieldsEntry | undefined
 }
 
-/** By `ownerId`. */
+/** Keyed by `ownerId`. */
 export type Owners = Map<string, Owner>
 
-/** More of them and the oldest are put together. */
+/** With more updaters, the oldest are merged. */
 const MOST_UPDATERS = 10
 const OLD_UPDATES = 'ancient-changes'
 
-/** What identity and bookkeeping take up belongs to nobody. */
+/** Fields of identity and bookkeeping, which nobody can own. */
 const NEVER_OWNED = fieldSetOf([
   ['f:apiVersion'],
   ['f:kind'],
@@ -56,7 +56,10 @@ export function withoutMetadata(fields: FieldSet): FieldSet {
   return difference(fields, NEVER_OWNED)
 }
 
-/** An applier is one owner whatever version it speaks; an updater is another in every version. Also the order in which conflicts are told. */
+/**
+ * An applier is one owner for all API versions. An updater is a separate owner in each version. Also the order of
+ * conflicts in messages.
+ */
 export function ownerId(owner: Pick<Owner, 'manager' | 'operation' | 'apiVersion' | 'subresource'>): string {
   return JSON.stringify({
     manager: owner.manager === '' ? undefined : owner.manager,
@@ -66,7 +69,7 @@ export function ownerId(owner: Pick<Owner, 'manager' | 'operation' | 'apiVersion
   })
 }
 
-/** Throws a TypedError when an entry cannot be understood. Stored entries are known to be written as we write them. */
+/** Throws a TypedError if an entry is invalid. Stored entries are canonical. */
 export function readOwners(
   entries: readonly ManagedFieldsEntry[] | undefined,
   options: { readonly stored: boolean },
@@ -96,7 +99,7 @@ function readOwner(entry: ManagedFieldsEntry, index: number): Owner {
 }
 
 function readFields(fields: JsonObject | undefined): FieldSet {
-  // A client may send anything here.
+  // A client may send any value.
   if (fields === undefined || fields === null) return NO_FIELDS
   if (!isObject(fields)) throw new TypedError(['error decoding set: expected an object'])
   try {
@@ -114,7 +117,7 @@ function readTime(time: string | undefined): string | undefined {
   return time.length === 20 && time.endsWith('Z') ? time : timestamp(milliseconds)
 }
 
-/** Appliers first, then by time, then by name; without owners there is no list. */
+/** Appliers first, then by time, then by name. */
 export function writeOwners(owners: Owners): readonly ManagedFieldsEntry[] {
   return [...owners.values()].sort(compareOwners).map(owner => owner.entry ?? writeOwner(owner))
 }
@@ -141,12 +144,15 @@ function compareOwners(a: Owner, b: Owner): number {
   )
 }
 
-/** Times are all in UTC and whole seconds, so they order as texts. */
+/** All times are UTC in whole seconds, so they sort as strings. */
 function compareTexts(a: string, b: string): number {
   return a < b ? -1 : Number(a > b)
 }
 
-/** The fields a request may own: on the main resource not the status where that has its own subresource, and on that nothing else. */
+/**
+ * The fields that a request may own. If the kind has a status subresource, the main resource does not own the status,
+ * and /status owns nothing else.
+ */
 export function ownable(
   fields: FieldSet,
   request: { readonly subresource: string; readonly resetStatus: boolean },
@@ -156,7 +162,7 @@ export function ownable(
   return rebuild(fields, false, (element, child) => ((element === 'f:status') === isStatus ? child : NO_FIELDS))
 }
 
-/** Whether a request that changes this one field may own it. */
+/** Whether a request that changes this field may own it. */
 export function isTracked(
   path: FieldPath,
   { resetStatus, subresource }: { readonly subresource: string; readonly resetStatus: boolean },
@@ -165,7 +171,7 @@ export function isTracked(
   return !resetStatus || (path[0] === 'f:status') === (subresource === 'status')
 }
 
-/** Everybody but the one who made the change loses what was changed; those left with nothing go. */
+/** Removes changed fields from all owners except the one that changed them, and drops owners without fields. */
 export function disown(owners: Owners, change: Comparison, except?: string): void {
   for (const [id, owner] of owners) {
     const fields =
@@ -177,7 +183,7 @@ export function disown(owners: Owners, change: Comparison, except?: string): voi
   }
 }
 
-/** Puts the oldest updaters together, one bucket a version, until there are no more than ten. */
+/** Merges the oldest updaters, one entry per version, until at most ten are left. */
 export function capUpdaters(owners: Owners): void {
   const updaters = [...owners].filter(([, owner]) => owner.operation === 'Update')
   let excess = updaters.length - MOST_UPDATERS
@@ -194,7 +200,7 @@ export function capUpdaters(owners: Owners): void {
     const bucket = { manager: OLD_UPDATES, operation: 'Update', apiVersion: owner.apiVersion, subresource: '' } as const
     const bucketId = ownerId(bucket)
     const kept = id === bucketId ? undefined : owners.get(bucketId)
-    // The first of a version is left alone until a second one joins it, unless there is a bucket already.
+    // Keep the first entry of a version until a second one joins it, unless there is a merged entry already.
     if (kept === undefined) owners.delete(first.id)
     owners.delete(id)
     owners.set(bucketId, { ...bucket, time: owner.time, fields: union(owner.fields, (kept ?? first).fields) })
@@ -202,9 +208,9 @@ export function capUpdaters(owners: Owners): void {
   }
 }
 
-/** An object as far as it can be owned. */
+/** The object without its managedFields. */
 export function withoutManagedFields(object: Resource): JsonObject {
-  // An applied configuration may come without metadata.
+  // An applied configuration may lack metadata.
   const { managedFields: _, ...metadata } = object.metadata ?? {}
   return { ...object, metadata } as unknown as JsonObject
 }

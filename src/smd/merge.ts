@@ -1,11 +1,11 @@
-// An applied configuration laid over the live value: what it mentions wins, all else stays. Called by merge-apply before it prunes.
+// Merges an applied configuration into the live value: its fields replace those of the live value, all others stay.
 
 import { emptyMap, isObject, type Json, type JsonObject } from '../api/object.ts'
 import type { PathElement } from './path-element.ts'
 import { formOf, type ListShape, type MapShape, type Shape, shapeAt } from './schema.ts'
 import { elementOf } from './typed.ts'
 
-/** Nothing is removed. Values that only one side has are taken over as they are. */
+/** Removes nothing. Copies values that only one side has. */
 export function mergeTyped(shape: Shape, live: Json, config: Json): Json {
   switch (formOf(shape, config)) {
     case 'map': {
@@ -38,8 +38,8 @@ function mergeMaps(map: MapShape, live: JsonObject, config: JsonObject): Json {
 }
 
 /**
- * Items in both follow the configuration's order; an item of only one side keeps its place relative to the items before it.
- * Items that repeat in the live list are replaced by the one that is applied.
+ * Items in both follow the order of the configuration. Other items keep their position relative to the items before
+ * them. An applied item replaces its duplicates in the live list.
  */
 function mergeItems(list: ListShape, live: readonly Json[], config: readonly Json[]): Json {
   const left = live.map(item => elementOf(list, item))
@@ -73,7 +73,7 @@ function mergeItems(list: ListShape, live: readonly Json[], config: readonly Jso
       shared.length > 0 &&
       shared[0] !== element
     ) {
-      // It is in both, but the configuration wants another one first; it comes when its turn does.
+      // The item is in both lists, but comes later in the configuration.
       l++
     } else if (element !== undefined && !applied.has(element)) {
       merged.push(live[l++]!)

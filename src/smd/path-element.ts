@@ -1,13 +1,13 @@
-// One step of a field path in its FieldsV1 spelling (`f:name`, `k:{"id":1}`, `v:"x"`, `i:0`): made, ordered and printed here, for field sets and typed values.
+// Elements of field paths in FieldsV1 format: `f:name`, `k:{"id":1}`, `v:"x"`, `i:0`.
 
 import { isObject, type Json, type JsonObject } from '../api/object.ts'
 
-/** The canonical spelling, so that two elements are the same exactly when their strings are. */
+/** The canonical format, so that equal elements are equal strings. */
 export type PathElement = string
 
-/** In the order in which they are written. */
+/** In output order. */
 const KINDS = 'fkvi'
-/** Spelled the only way there is, as nearly all of them are. */
+/** Matches values that are canonical already, which nearly all are. */
 const PLAIN_VALUE = /^v:"[\w./:@ -]*"$/
 const PLAIN_KEY = /^k:\{"[\w./:@ -]+":"[\w./:@ -]*"\}$/
 
@@ -26,7 +26,10 @@ export function keyElement(keys: JsonObject): PathElement {
   return `k:{${parts.join(',')}}`
 }
 
-/** The canonical form of what a client wrote; undefined for a kind of element of a later version; throws when unreadable. */
+/**
+ * The canonical form of a client's element; undefined for unknown types, which may come from a later version. Throws if
+ * invalid.
+ */
 export function readElement(text: string): PathElement | undefined {
   if (text.length < 2) throw new SyntaxError('key must be 2 characters long:')
   if (text[1] !== ':') throw new SyntaxError(`missing colon: ${text}`)
@@ -50,7 +53,7 @@ export function readElement(text: string): PathElement | undefined {
   }
 }
 
-/** As people read it in conflicts: `.spec`, `[name="a"]`, `[="x"]`, `[0]`. */
+/** The form in conflict messages: `.spec`, `[name="a"]`, `[="x"]`, `[0]`. */
 export function printElement(element: PathElement): string {
   const rest = element.slice(2)
   switch (element[0]) {
@@ -73,10 +76,10 @@ export function printPath(path: readonly PathElement[]): string {
   return path.map(printElement).join('')
 }
 
-/** In the order in which FieldsV1 is written. */
+/** Sorts elements in the order of FieldsV1. */
 export function sortElements(elements: Iterable<PathElement>): PathElement[] {
   const list = [...elements]
-  // Most sets hold nothing but fields, and the plain order of texts is theirs.
+  // Most sets contain only fields, which sort as strings.
   return list.every(element => element.startsWith('f')) ? list.sort() : list.sort(compareElements)
 }
 
@@ -85,7 +88,7 @@ function compareElements(a: PathElement, b: PathElement): number {
   if (a === b) return 0
   if (a.charCodeAt(0) !== b.charCodeAt(0)) return KINDS.indexOf(a[0]!) - KINDS.indexOf(b[0]!)
   if (a.startsWith('f')) return a < b ? -1 : 1
-  // Texts without escapes order as they are spelled, but for the closing quote, which would sort before some letters.
+  // Strings without escapes sort as spelled, except for the closing quote, which would sort before some letters.
   if (a.startsWith('v:"') && b.startsWith('v:"') && !a.includes('\\') && !b.includes('\\')) {
     return a.slice(0, -1) < b.slice(0, -1) ? -1 : 1
   }

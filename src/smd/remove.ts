@@ -1,4 +1,4 @@
-// Fields taken out of a value, and field sets fitted to a schema before that: the pruning half of merge-apply.
+// Removes fields from a value, and adapts field sets to a schema before that.
 
 import { emptyMap, isObject, type Json, type JsonObject } from '../api/object.ts'
 import { below, type FieldSet, isEmpty, LEAF, rebuild } from './field-set.ts'
@@ -7,8 +7,8 @@ import { FREE, formOf, type ListShape, type MapShape, type Shape, shapeAt } from
 import { elementOf } from './typed.ts'
 
 /**
- * The value without the fields and items of the set. A container that loses everything and is not in the set itself
- * stays: as null, by which `fieldsOf` sees that it is still there, or `hollow`, as what can be stored.
+ * The value without the fields and items of the set. A container that becomes empty and is not in the set stays: as
+ * null, which `fieldsOf` still counts, or with `hollow` as an empty value that can be stored.
  */
 export function removeFields(shape: Shape, value: Json, set: FieldSet, options: { readonly hollow: boolean }): Json {
   const form = formOf(shape, value)
@@ -49,7 +49,7 @@ function keepItems(
   return kept
 }
 
-/** The set with the declared fields on the way to its paths: `a.b` names `a` too where `a` is a field and not a map's key. */
+/** Adds the declared fields on the way to each path: `a.b` also adds `a` if `a` is a field and not a map key. */
 export function withNamedFields(set: FieldSet, shape: Shape | undefined): FieldSet {
   return rebuild(set, set.owned, (element, child) => {
     const inner = withNamedFields(child, shapeBelow(shape, element))
@@ -63,7 +63,7 @@ function shapeBelow(shape: Shape | undefined, element: PathElement): Shape | und
   return element[0] === 'k' ? shape?.list?.item : undefined
 }
 
-/** Ownership written under an older schema: what has become atomic since is owned as one. */
+/** Adapts ownership from an older schema: fields that have become atomic are owned as a whole. */
 export function fitToSchema(set: FieldSet, shape: Shape): FieldSet {
   const { map, list } = shape
   const isAtomic = map === undefined ? shape.scalar === undefined && list?.atomic === true : map.atomic

@@ -1,9 +1,9 @@
-// The part of a kind's JSON Schema that ownership looks at, turned once into shapes that the typed walks follow.
+// Converts the JSON Schema of a kind to the shapes that field ownership needs.
 
 import type { Json } from '../api/object.ts'
 import { fieldElement, type PathElement } from './path-element.ts'
 
-/** Plain JSON Schema as the kinds declare it. Whatever else a schema says does not matter here. */
+/** The part of a JSON Schema that field ownership uses. */
 export type FieldSchema = {
   readonly type?: unknown
   readonly properties?: { readonly [name: string]: FieldSchema }
@@ -19,17 +19,17 @@ export type FieldSchema = {
 export type Scalar = 'string' | 'numeric' | 'boolean' | 'untyped'
 export type Form = 'map' | 'scalar' | 'list'
 
-/** Atomic lists are one value; in others an item is known by its keys, or by its value where there are none. */
+/** Atomic lists are one value. In other lists, the keys identify an item, or its value if there are no keys. */
 export type ListShape = { readonly atomic: boolean; readonly keys: readonly string[]; readonly item: Shape }
-/** `fields` are declared by name; `rest` is the shape of any other key, undefined when there may be none. */
+/** `fields`: the declared fields. `rest`: the shape of other keys; undefined if there are none. */
 export type MapShape = {
   readonly atomic: boolean
   readonly fields: ReadonlyMap<string, Shape>
-  /** The path elements of the fields, made once. */
+  /** Cached path elements of the fields. */
   readonly elements: ReadonlyMap<string, PathElement>
   readonly rest: Shape | undefined
 }
-/** The forms a value may take, and what stands for it where a list's key is left out. */
+/** The possible types of a value, and the default of an absent list key. */
 export type Shape = {
   readonly map: MapShape | undefined
   readonly scalar: Scalar | undefined
@@ -40,7 +40,7 @@ export type Shape = {
 const NONE: ReadonlyMap<string, never> = new Map<string, never>()
 const NOTHING: Shape = { map: undefined, scalar: undefined, list: undefined, fallback: undefined }
 
-/** Any value, as one. */
+/** Any value, owned as a whole. */
 const OPAQUE = recursive(self => ({
   ...NOTHING,
   scalar: 'untyped',
@@ -48,7 +48,7 @@ const OPAQUE = recursive(self => ({
   map: { atomic: true, fields: NONE, elements: NONE, rest: self },
 }))
 
-/** Any value; objects are owned key by key, lists as one. */
+/** Any value. Objects are owned by key, lists as a whole. */
 export const FREE = recursive(self => ({
   ...NOTHING,
   scalar: 'untyped',
@@ -72,7 +72,7 @@ export function shapeOf(schema: FieldSchema): Shape {
   return shape
 }
 
-/** `open`: an ancestor keeps unknown fields, which holds for everything inside it. */
+/** `open`: an ancestor preserves unknown fields, which applies to everything below it. */
 function build(schema: FieldSchema, open: boolean): Shape {
   const keeps = open || schema['x-kubernetes-preserve-unknown-fields'] === true
   const fallback = schema.default as Json | undefined
@@ -118,7 +118,7 @@ function buildList(schema: FieldSchema, open: boolean): ListShape {
   return { atomic: type !== 'set' && type !== 'map', keys, item }
 }
 
-/** How a value is walked: by what it is, where its shape allows that, else by the first form of the shape. */
+/** The form of a value: its own type if the shape allows it, else the first form of the shape. */
 export function formOf(shape: Shape, value: Json): Form {
   if (Array.isArray(value)) {
     if (shape.list !== undefined) return 'list'
@@ -131,7 +131,7 @@ export function formOf(shape: Shape, value: Json): Form {
   return shape.scalar !== undefined ? 'scalar' : 'list'
 }
 
-/** The shape of a map's key. Undeclared keys are refused by validation, so walks meet them in free maps only. */
+/** The shape of a map key. Validation rejects undeclared keys, so these occur in free maps only. */
 export function shapeAt(map: MapShape, key: string): Shape {
   return map.fields.get(key) ?? map.rest ?? FREE
 }

@@ -1,5 +1,5 @@
-// The typed walks: which fields a value has, what changed between two, how a configuration is laid over a value, and what does not fit.
-// As long as its tables of cases.
+// Typed values: their fields, comparison, merge and validation.
+// Long because of its tables of cases.
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
@@ -157,7 +157,7 @@ describe('a merge', () => {
   }
 })
 
-describe('what does not fit is told with the texts of Kubernetes', () => {
+describe('invalid values have the messages of Kubernetes', () => {
   const cases: [value: Json, message: string][] = [
     [{ text: 1 }, '.text: expected string, got &value.valueUnstructured{Value:1}'],
     [{ number: 'x' }, '.number: expected numeric (int or float), got string'],
@@ -182,7 +182,7 @@ describe('what does not fit is told with the texts of Kubernetes', () => {
   for (const [value, message] of cases) {
     it(message, () => assert.equal(new TypedError(problemsOf(shape, value, { repeats: false })).message, message))
   }
-  it('stored objects may repeat items', () =>
+  it('stored objects may have duplicate items', () =>
     assert.deepEqual(problemsOf(shape, { set: ['a', 'a'] }, { repeats: true }), []))
 })
 
@@ -203,13 +203,13 @@ describe('removing fields', () => {
     })
     same(remove({ items: [{ name: 'a' }] }), { ...value, items: [{ name: 'b' }] })
   })
-  it('names the declared fields on the way', () => {
+  it('adds the declared fields on the way', () => {
     assert.equal(
       names(withNamedFields(fieldsOf(shape, { struct: { a: 'x' }, labels: { x: '1' } }), shape)),
       '.labels .labels.x .struct .struct.a',
     )
   })
-  it('owns as one what has become atomic since', () => {
+  it('owns newly atomic fields as a whole', () => {
     const before = fieldsOf(
       shapeOf({ ...schema, properties: { ...schema.properties, whole: schema.properties!['struct']! } }),
       { whole: { a: 'x' }, text: 't' },
@@ -244,7 +244,7 @@ const value = fc.record(
 const runs = { numRuns: 2000 }
 
 describe('the laws of typed values', () => {
-  it('a value merged with itself is itself, and differs in nothing', () => {
+  it('merging a value with itself changes nothing', () => {
     fc.assert(
       fc.property(value, one => {
         assert.ok(isEqual(mergeTyped(shape, one, one), one))
@@ -255,7 +255,7 @@ describe('the laws of typed values', () => {
     )
   })
 
-  it('a merge has the fields of both, and applying the same again changes nothing', () => {
+  it('a merge has the fields of both, and a repeated apply changes nothing', () => {
     fc.assert(
       fc.property(value, value, (live, config) => {
         const { free: _, ...typed } = live
@@ -275,7 +275,7 @@ describe('the laws of typed values', () => {
     )
   })
 
-  it('a comparison read backwards swaps what was added and removed', () => {
+  it('a reverse comparison swaps added and removed fields', () => {
     fc.assert(
       fc.property(value, value, (before, after) => {
         const { free: _, ...left } = before
@@ -294,7 +294,7 @@ describe('the laws of typed values', () => {
     )
   })
 
-  it('removing every field of a value leaves nothing of it', () => {
+  it('removing every field leaves nothing', () => {
     fc.assert(
       fc.property(value, one => {
         const rest = removeFields(shape, one, withNamedFields(fieldsOf(shape, one), shape), { hollow: true })

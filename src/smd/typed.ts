@@ -1,4 +1,4 @@
-// Values seen through their shape: whether they fit it, which fields they have, and how a list's items are told apart. The other typed walks build on it.
+// Validates values against their schema, and finds their fields and the identity of list items.
 
 import { cut, isEnough, mostErrors } from '../api/errors.ts'
 import { emptyMap, isObject, type Json, type JsonObject } from '../api/object.ts'
@@ -7,10 +7,10 @@ import { printGo, printGoSyntax, printGoType } from './go-format.ts'
 import { keyElement, type PathElement, printElement, printPath, valueElement } from './path-element.ts'
 import { elementAt, formOf, type ListShape, type MapShape, type Scalar, type Shape, shapeAt } from './schema.ts'
 
-/** A value does not fit its schema, or managedFields cannot be read. The client's mistake: 400 or 422. */
+/** A value does not match its schema, or managedFields are invalid. A client error: 400 or 422. */
 export class TypedError extends Error {
   readonly problems: readonly string[]
-  /** Whose fault it is: what was sent, or what is stored. */
+  /** The invalid value: the request or the stored object. */
   readonly subject: 'patch' | 'live'
   constructor(problems: readonly string[], subject: 'patch' | 'live' = 'patch') {
     const [first] = problems
@@ -25,7 +25,9 @@ export class TypedError extends Error {
   }
 }
 
-/** What is wrong with a value, each with its path. Applied configurations may not repeat items; stored objects may. */
+/**
+ * All errors of a value, each with its path. Stored objects may have duplicate items, applied configurations may not.
+ */
 export function problemsOf(shape: Shape, value: Json, options: { readonly repeats: boolean }): string[] {
   const problems: string[] = []
   check(shape, value, [], { problems, repeats: options.repeats })
@@ -65,7 +67,7 @@ function problemOfScalar(scalar: Scalar, value: Json): string | undefined {
   }
 }
 
-/** Reports what is wrong inside, and returns what is wrong with the map itself. */
+/** Reports errors inside the map, and returns the error of the map itself. */
 function checkMap(map: MapShape, value: Json, path: PathElement[], to: Check): string | undefined {
   if (value === null) return undefined
   if (!isObject(value)) return `expected map, got ${printGo(value)}`
@@ -91,7 +93,7 @@ function checkList(list: ListShape, value: Json, path: PathElement[], to: Check)
     if (isEnough(to.problems)) return undefined
     const item = items[index]!
     const problem = list.atomic ? undefined : problemOfItem(list, item)
-    // An item without identity has no path, so nothing inside it can be reported.
+    // An item without identity has no path, so errors inside it cannot be reported.
     if (problem !== undefined) return `element ${index}: ${problem}`
     const element = list.atomic ? `i:${index}` : elementOf(list, item)
     if (seen?.has(element)) report(path, `duplicate entries for key ${printElement(element)}`, to)
@@ -121,7 +123,7 @@ function keyOf(list: ListShape, item: JsonObject, key: string): Json | undefined
   return own === undefined ? list.item.map?.fields.get(key)?.fallback : own
 }
 
-/** How an item of a set or map list is known. The item has passed validation. */
+/** The identity of an item in a set or map list. The item is valid. */
 export function elementOf(list: ListShape, item: Json): PathElement {
   if (list.keys.length === 0 || !isObject(item)) return valueElement(item)
   const keys = emptyMap()
@@ -132,7 +134,7 @@ export function elementOf(list: ListShape, item: Json): PathElement {
   return keyElement(keys)
 }
 
-/** Every leaf and item that a value mentions: what applying it owns. Declared fields that only hold others are not among them. */
+/** All leaves and items of a value, which its applier will own. Excludes declared fields that only contain others. */
 export function fieldsOf(shape: Shape, value: Json): FieldSet {
   const set = draftFieldSet()
   collect(shape, value, [], set)
@@ -164,7 +166,7 @@ function isHollow(value: Json): boolean {
 function collectItems(list: ListShape, items: readonly Json[], path: PathElement[], set: FieldSetDraft): void {
   for (const [element, same] of groupItems(list, items)) {
     path.push(element)
-    // Items that repeat are one thing: which of them a field inside belongs to cannot be said.
+    // Duplicate items count as one, because the owner of a field inside them is ambiguous.
     if (same.length === 1) collect(list.item, same[0]!, path, set)
     insert(set, path)
     path.pop()

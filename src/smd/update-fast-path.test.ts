@@ -1,4 +1,4 @@
-// The short way to who owns what says what the long way says.
+// The fast path of field ownership agrees with the full computation.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -8,7 +8,7 @@ import { writeFieldsV1 } from './fields-v1.ts'
 import { capUpdaters, readOwners, withoutManagedFields, writeOwners } from './managers.ts'
 import { type FieldSchema, shapeOf } from './schema.ts'
 import { fieldsOf } from './typed.ts'
-import { nothingOf, recordUpdate, trackUpdate } from './update.ts'
+import { identityOf, recordUpdate, trackUpdate } from './update.ts'
 import { skeletonOf } from './update-fast-path.ts'
 
 const text: FieldSchema = { type: 'string' }
@@ -89,7 +89,7 @@ const steps = fc.array(
 
 type Step = { readonly object: Resource; readonly manager: string; readonly subresource: string; readonly at: number }
 
-/** Somebody applied the same: then both own it. */
+/** Another manager applied the same fields, so both own them. */
 const applied = ({ spec }: Resource): ManagedFieldsEntry => ({
   manager: 'applier',
   operation: 'Apply',
@@ -110,7 +110,7 @@ const requestOf = ({ manager, subresource, at }: Step) => ({
   resetStatus: true,
 })
 
-/** The fields of one, with values of the other. */
+/** The fields of one object with the values of another. */
 const alike = ({ spec, ...one }: Resource, other: Resource): Resource => ({
   ...one,
   metadata: { name: 'x', ...(one.metadata.labels ? { labels: one.metadata.labels } : {}), generation: 3 },
@@ -122,21 +122,21 @@ const alike = ({ spec, ...one }: Resource, other: Resource): Resource => ({
   status: other.status ?? {},
 })
 
-/** Every set worked out, none known from before. */
-function theLongWay(before: Resource | undefined, step: Step): readonly ManagedFieldsEntry[] {
+/** Computes every set, without the cache. */
+function fullComputation(before: Resource | undefined, step: Step): readonly ManagedFieldsEntry[] {
   const owners = readOwners(before?.metadata.managedFields, { stored: true })
   if (owners.size === 0 && before) return []
   recordUpdate(owners, {
     ...requestOf(step),
     shape: shapeOf(schema),
-    before: before ? withoutManagedFields(before) : nothingOf(step.object),
+    before: before ? withoutManagedFields(before) : identityOf(step.object),
     after: withoutManagedFields(step.object),
   })
   capUpdaters(owners)
   return writeOwners(owners)
 }
 
-test('whatever is written after whatever, owners are those of the long way', () => {
+test('any sequence of writes has the owners of the full computation', () => {
   fc.assert(
     fc.property(steps, all => {
       let before: Resource | undefined
@@ -144,7 +144,7 @@ test('whatever is written after whatever, owners are those of the long way', () 
         const object = before && one.isAlike ? alike(before, one.object) : one.object
         const step = { ...one, object, subresource: before ? one.subresource : '' }
         const told = trackUpdate({ ...requestOf(step), schema, before, after: step.object })
-        assert.deepEqual(told, theLongWay(before, step))
+        assert.deepEqual(told, fullComputation(before, step))
         const isFirst = told.every(({ operation }) => operation === 'Update')
         before = withEntries(step.object, one.isShared && isFirst ? [applied(step.object), ...told] : told)
       }
@@ -153,17 +153,17 @@ test('whatever is written after whatever, owners are those of the long way', () 
   )
 })
 
-test('only values of one’s own fields change: the entry is the one that was there, at another time', () => {
+test('changing values of own fields keeps the entry and updates its time', () => {
   const make = (value: string) =>
     ({ apiVersion: 'v1', kind: 'Thing', metadata: { name: 'x' }, spec: { text: value } }) as unknown as Resource
   const at = (second: number) => requestOf({ object: make(''), manager: 'a', subresource: '', at: second })
   const first = trackUpdate({ ...at(0), schema, before: undefined, after: make('one') })
   const then = trackUpdate({ ...at(1), schema, before: withEntries(make('one'), first), after: make('two') })
-  assert.equal(then[0]?.fieldsV1, first[0]?.fieldsV1, 'it was written anew')
+  assert.equal(then[0]?.fieldsV1, first[0]?.fieldsV1, 'it was encoded again')
   assert.equal(then[0]?.time, '2026-01-01T00:00:01Z')
 })
 
-test('what is remembered of the last object has none of its values', () => {
+test('the cache contains no values of the last object', () => {
   const object = { spec: { text: 'secret', free: { x: 'secret' }, whole: ['secret'], set: ['name'] } } as JsonObject
   const kept = JSON.stringify(skeletonOf(shapeOf(schema), object))
   assert.equal(kept, '{"spec":{"text":"","free":{"x":""},"whole":[],"set":["name"]}}')

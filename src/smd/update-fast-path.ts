@@ -1,5 +1,4 @@
-// Most writes leave an object with the fields it had, or make one with the fields that the last one had. Then who owns what is
-// known without working it out: managed-fields asks here first.
+// A fast path for field ownership: most writes keep the fields of an object, or create one with the fields of the last one.
 
 import { isObject, type Json, type JsonObject, type ManagedFieldsEntry } from '../api/object.ts'
 import { isEqual } from './compare.ts'
@@ -7,13 +6,13 @@ import type { FieldPath } from './field-set.ts'
 import type { PathElement } from './path-element.ts'
 import { elementAt, formOf, type MapShape, type Shape, shapeAt } from './schema.ts'
 
-/** The fields whose values differ; undefined: one of the two has a field that the other has not, or it is not plain to see. */
+/** The fields with different values; undefined if the two have different fields, or if it is too costly to decide. */
 export function changedFields(shape: Shape, before: Json, after: Json): readonly FieldPath[] | undefined {
   const changed: FieldPath[] = []
   return sameFields(shape, before, after, [], changed) ? changed : undefined
 }
 
-/** Whether two values have the very same fields, whatever is in them. */
+/** Whether two values have the same fields, whatever their values. */
 export const hasSameFields = (shape: Shape, one: Json, other: Json): boolean =>
   sameFields(shape, one, other, undefined, undefined)
 
@@ -32,7 +31,7 @@ function sameFields(
     if (changed && path && !isEqual(before, after)) changed.push([...path])
     return true
   }
-  // Items are known by what is in them, and an empty list is a value of its own.
+  // Values identify list items, and an empty list is a value.
   if (form === 'list' || !isObject(before) || !isObject(after)) return isEqual(before, after)
   return sameKeys(shape.map as MapShape, before, after, path, changed)
 }
@@ -59,7 +58,10 @@ function sameKeys(
   return count === 0
 }
 
-/** The fields of a value without what is in them, as far as that is not their name: nothing secret is kept in it. */
+/**
+ * The fields of a value without their values, so that the cache contains no secrets. Keeps values that are part of a
+ * path.
+ */
 export function skeletonOf(shape: Shape, value: Json): Json {
   const form = formOf(shape, value)
   if (value === null) return null
@@ -72,16 +74,16 @@ export function skeletonOf(shape: Shape, value: Json): Json {
   return bare
 }
 
-/** Whether an entry, as it is stored, has this very path. */
+/** Whether a stored entry contains this path. */
 export function hasPath(entry: ManagedFieldsEntry, path: FieldPath): boolean {
   const node = nodeAt(entry, path)
   return node !== undefined && (Object.hasOwn(node, '.') || isBare(node))
 }
 
-/** Whether an entry says anything of this path or of what is below it. */
+/** Whether a stored entry contains this path or one below it. */
 export const isAbout = (entry: ManagedFieldsEntry, path: FieldPath): boolean => nodeAt(entry, path) !== undefined
 
-/** Such an entry goes with the next change. */
+/** The next change removes such an entry. */
 export const ownsNothing = ({ fieldsV1 }: ManagedFieldsEntry): boolean => !isObject(fieldsV1) || isBare(fieldsV1)
 
 function nodeAt({ fieldsV1 }: ManagedFieldsEntry, path: FieldPath): JsonObject | undefined {

@@ -1,4 +1,4 @@
-// The bookkeeping of updates: what clients may do to managedFields, what is never tracked, and how it stays small.
+// Field ownership of updates: managedFields of clients, untracked fields, and the limit of entries.
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
@@ -75,7 +75,7 @@ describe('managedFields sent with an update', () => {
     const sent = [entry('k', { 'f:spec': { 'f:text': {} } }, { operation: 'Apply' })]
     assert.deepEqual(brief(send(sent)), [['k', '{"f:spec":{"f:text":{}}}']])
   })
-  it('left out, leave the stored ones as they are', () => assert.deepEqual(send(undefined), stored))
+  it('if absent, keep the stored ones', () => assert.deepEqual(send(undefined), stored))
   it('sent back unchanged, too', () => assert.equal(send(structuredClone(stored))[0], stored[0]))
   for (const reset of [[], [{}]]) {
     it(`${JSON.stringify(reset)} clears them, and updates track nothing until an apply`, () => {
@@ -99,10 +99,10 @@ describe('managedFields sent with an update', () => {
     { length: 1 },
   ]
   for (const sent of unreadable) {
-    it(`${JSON.stringify(sent)} cannot be read and counts as not sent`, () => assert.deepEqual(send(sent), stored))
+    it(`${JSON.stringify(sent)} is invalid and counts as absent`, () => assert.deepEqual(send(sent), stored))
   }
-  it('mean nothing on a subresource', () => assert.deepEqual(send([], { text: 'a' }, 'status'), stored))
-  it('are written anew in their canonical form', () => {
+  it('are ignored on a subresource', () => assert.deepEqual(send([], { text: 'a' }, 'status'), stored))
+  it('are stored in canonical form', () => {
     const sent = [
       entry(
         'k',
@@ -125,7 +125,7 @@ describe('an update', () => {
     ])
     assert.equal(entries[0]?.time, second(0))
   })
-  it('of the status owns the status alone', () => {
+  it('of the status owns the status only', () => {
     const before = make({ spec: { text: 'x' }, managedFields: track(undefined, make({ spec: { text: 'x' } })) })
     const entries = track(before, make({ spec: { text: 'y' }, status: { phase: 'p' } }), {
       manager: 's',
@@ -138,7 +138,7 @@ describe('an update', () => {
     ])
     assert.equal(entries[1]?.subresource, 'status')
   })
-  it('without a name is by "unknown"', () =>
+  it('without a name has the manager "unknown"', () =>
     assert.equal(track(undefined, make({ spec: {} }), { manager: '' })[0]?.manager, 'unknown'))
   it('moves the time of its own entry only, and only when it changes something', () => {
     const first = make({ spec: { text: 'a' }, managedFields: track(undefined, make({ spec: { text: 'a' } })) })
@@ -155,12 +155,12 @@ describe('an update', () => {
     const then = { ...next, metadata: { ...next.metadata, managedFields } }
     assert.deepEqual(track(then, next, { manager: 'n', at: 9 }), managedFields)
   })
-  it('of an object that does not fit its schema keeps the entries', () => {
+  it('of an invalid object keeps the entries', () => {
     const stored = [entry('c', { 'f:spec': {} })]
     assert.equal(track(make({ spec: {}, managedFields: stored }), make({ spec: { bogus: 1 } })), stored)
     assert.deepEqual(track(undefined, make({ spec: { bogus: 1 } })), [])
   })
-  it('puts the oldest of more than ten updaters together', () => {
+  it('merges the oldest of more than ten updaters', () => {
     let live = make({
       labels: { k0: '1' },
       managedFields: track(undefined, make({ labels: { k0: '1' } }), { manager: 'm0' }),
@@ -195,7 +195,7 @@ describe('the same apart from times', () => {
       ),
     )
   })
-  it('another owner or value is one', () => {
+  it('another owner or value is a difference', () => {
     assert.ok(!isSameApartFromTimes(one, make({ spec: { text: 'a' }, managedFields: [entry('d', { 'f:spec': {} })] })))
     assert.ok(!isSameApartFromTimes(one, make({ spec: { text: 'b' }, managedFields: one.metadata.managedFields })))
   })

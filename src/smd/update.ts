@@ -1,4 +1,4 @@
-// Field ownership after every write that is not an apply: the registry's create, update and patch call trackUpdate and store what it returns.
+// Tracks field ownership of creates, updates and patches.
 
 import type { Json, JsonObject, ManagedFieldsEntry, Resource } from '../api/object.ts'
 import { type Comparison, compareTyped, isEqual } from './compare.ts'
@@ -22,19 +22,22 @@ import { changedFields, hasPath, hasSameFields, isAbout, ownsNothing, skeletonOf
 
 export type UpdateRequest = {
   readonly manager: string
-  /** Empty on the main resource. */
+  /** Empty for the main resource. */
   readonly subresource: string
   readonly apiVersion: string
   /** RFC 3339 in whole seconds. */
   readonly now: string
-  /** The kind has /status: writes to the main resource do not track the status, writes to it track nothing else. */
+  /**
+   * The kind has /status: writes of the main resource do not track the status, and writes of /status track nothing
+   * else.
+   */
   readonly resetStatus: boolean
 }
 
 /**
- * The entries to store with `after`; none means that the object has no managedFields. What `after` itself carries
- * counts as sent by the client, who may replace the entries on the main resource, or clear them with `[]` or `[{}]`.
- * An object that does not fit its schema keeps the entries it had: a write never fails for its bookkeeping.
+ * Returns the entries to store with `after`; an empty list means no managedFields. Entries in `after` come from the
+ * client, which may replace them on the main resource, or clear them with `[]` or `[{}]`. An invalid object keeps its
+ * entries, because a write never fails for its bookkeeping.
  */
 export function trackUpdate(input: Tracked): readonly ManagedFieldsEntry[] {
   const stored = input.before?.metadata.managedFields ?? []
@@ -49,29 +52,29 @@ type Tracked = UpdateRequest & {
 
 function trackAnew(stored: readonly ManagedFieldsEntry[], input: Tracked): readonly ManagedFieldsEntry[] {
   const owners = ownersBefore(stored, input)
-  // Once cleared, tracking starts again with the first apply.
+  // After a reset, tracking starts again with the first apply.
   if (owners.size === 0 && input.before !== undefined) return []
   const shape = shapeOf(input.schema)
   const after = withoutManagedFields(input.after)
-  const before = input.before === undefined ? nothingOf(input.after) : withoutManagedFields(input.before)
+  const before = input.before === undefined ? identityOf(input.after) : withoutManagedFields(input.before)
   const isSound = (value: JsonObject) => problemsOf(shape, value, { repeats: true }).length === 0
   if (!isSound(after) || (input.before !== undefined && !isSound(before))) return stored
   recordUpdate(owners, { ...input, shape, before, after })
   capUpdaters(owners)
   const entries = writeOwners(owners)
   if (input.before === undefined && entries.length === 1)
-    lastMade.set(shape, { skeleton: skeletonOf(shape, after), entry: entries[0] as ManagedFieldsEntry })
+    lastCreated.set(shape, { skeleton: skeletonOf(shape, after), entry: entries[0] as ManagedFieldsEntry })
   return entries
 }
 
-/** Only values changed, of fields that are the writer's alone already: what is new is the time. undefined: it is not so. */
+/** If only values changed, of fields that only this manager owns, just the time changes. undefined: not the case. */
 function trackInPlace(
   stored: readonly ManagedFieldsEntry[],
   input: Tracked,
 ): readonly ManagedFieldsEntry[] | undefined {
   const mine = stored.at(-1)
   if (!input.before || !mine || !isOf(mine, input) || isSent(stored, input)) return undefined
-  // The last in order stays the last unless time goes back.
+  // The last entry stays the last unless the clock went back.
   if ((mine.time ?? '') > input.now) return undefined
   const changed = changedFields(
     shapeOf(input.schema),
@@ -84,13 +87,13 @@ function trackInPlace(
   return changed.length === 0 ? stored : [...stored.slice(0, -1), { ...mine, time: input.now }]
 }
 
-/** What was made last of each shape, as far as its fields go, and the entry it got. */
-const lastMade = new WeakMap<Shape, { readonly skeleton: Json; readonly entry: ManagedFieldsEntry }>()
+/** The fields of the last created object of each shape, with its entry. */
+const lastCreated = new WeakMap<Shape, { readonly skeleton: Json; readonly entry: ManagedFieldsEntry }>()
 
 function trackNewLikeLast(input: Tracked): readonly ManagedFieldsEntry[] | undefined {
   if (input.before || input.after.metadata.managedFields) return undefined
   const shape = shapeOf(input.schema)
-  const last = lastMade.get(shape)
+  const last = lastCreated.get(shape)
   if (!last || !isOf(last.entry, input) || !hasSameFields(shape, last.skeleton, withoutManagedFields(input.after)))
     return undefined
   return [{ ...last.entry, time: input.now }]
@@ -102,7 +105,10 @@ const isOf = (entry: ManagedFieldsEntry, { manager, apiVersion, subresource }: U
   entry.apiVersion === apiVersion &&
   (entry.subresource ?? '') === subresource
 
-/** Entries that were sent and can be read, else the stored ones, lest a client that knows nothing of them loses them. */
+/**
+ * The entries of the client if valid, else the stored ones, so that a client that does not know them does not remove
+ * them.
+ */
 function ownersBefore(
   stored: readonly ManagedFieldsEntry[],
   input: { readonly after: Resource; readonly subresource: string },
@@ -116,7 +122,7 @@ function ownersBefore(
   return readable(stored, { stored: true })
 }
 
-/** Whether other entries than the stored ones came with the object. */
+/** Whether the client sent other entries than the stored ones. */
 function isSent(
   stored: readonly ManagedFieldsEntry[],
   { after, subresource }: { readonly after: Resource; readonly subresource: string },
@@ -138,12 +144,12 @@ function readable(entries: readonly ManagedFieldsEntry[], options: { readonly st
   }
 }
 
-/** The object as it was before it was: what it is, and nothing in it. */
-export function nothingOf(object: Resource): JsonObject {
+/** The identity of the object, without its contents. */
+export function identityOf(object: Resource): JsonObject {
   return { apiVersion: object.apiVersion, kind: object.kind }
 }
 
-/** Whoever writes owns what the write changed, and everybody else loses it. Values must fit the shape. */
+/** The writer owns the changed fields, and all others lose them. Values must match the shape. */
 export function recordUpdate(
   owners: Owners,
   update: UpdateRequest & { readonly shape: Shape; readonly before: JsonObject; readonly after: JsonObject },
@@ -175,7 +181,7 @@ export function trackedChange(change: Comparison, request: UpdateRequest): Compa
   }
 }
 
-/** Whether a write would change nothing but the times of managedFields: then nothing is written and `before` is the answer. */
+/** Whether a write changes only the times of managedFields. Then nothing is stored, and `before` is the response. */
 export function isSameApartFromTimes(before: Resource, after: Resource): boolean {
   return (
     isEqual(withoutManagedFields(before), withoutManagedFields(after)) &&

@@ -6,7 +6,7 @@ import { withEachKubectl } from '../support/kubectl.ts'
 import { openSession } from '../support/kubectl-session.ts'
 import { keys, openStage, ours } from './people.ts'
 
-const told = /^299 - "the key is in spec\.key of this answer and is never shown again: /
+const told = /^299 - "the key is in spec\.key of this response and is not shown again; /
 
 test('the answer that shows a generated key warns that no other will; a dry run and a key of one’s own do not', async () => {
   const stage = await openStage()
@@ -36,7 +36,7 @@ test('the answer that shows a token warns likewise; a dry run does not', async t
   const { text, token } = await warning('')
   assert.match(
     text,
-    /^299 - "the token is in status\.token of this answer and is never shown again: kubectl create -o /,
+    /^299 - "the token is in status\.token of this response and is not shown again; print it with kubectl create -o /,
   )
   assert.equal(text.includes(token), false)
   assert.deepEqual(await warning('?dryRun=All'), { text: '', token: undefined })
@@ -50,7 +50,7 @@ await withEachKubectl(kubectl => {
       const { code, stdout, stderr } = await k.run('create -f -', { stdin: manifest })
       assert.equal(code, 0, stderr)
       assert.equal(stdout, 'ownedaccesskey.management.platform.sh/ci created\n')
-      assert.match(stderr, /^Warning: the key is in spec\.key of this answer and is never shown again/)
+      assert.match(stderr, /^Warning: the key is in spec\.key of this response and is not shown again/)
       await k.close()
     })
 
@@ -61,7 +61,7 @@ await withEachKubectl(kubectl => {
       const { code, stdout, stderr } = await k.run('create -f -', { stdin: manifest })
       assert.equal(code, 0, stderr)
       assert.doesNotMatch(stdout, /eyJ/)
-      assert.match(stderr, /^Warning: the token is in status\.token of this answer and is never shown again/)
+      assert.match(stderr, /^Warning: the token is in status\.token of this response and is not shown again/)
     })
   })
 })

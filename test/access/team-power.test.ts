@@ -57,7 +57,7 @@ describe('the power of a team:', () => {
   })
 
   test('a key of a team, and a place in it, are for those who may do what the team may with its objects', async () => {
-    const whose = /team "keepers" has rights that user "ada" does not have: \* sharedsecrets$/
+    const whose = /team "keepers" has permissions that user "ada" does not have: \* sharedsecrets$/
     await refused(ada.ask('POST', keys, { spec: { team: 'keepers' } }), 403, whose)
     await refused(ada.ask('PATCH', `${teams}/keepers`, { spec: { users: ['ada'] } }, mergeType), 403, whose)
     await must(ada.ask('PATCH', `${teams}/plain`, { spec: { users: ['ada'] } }, mergeType))

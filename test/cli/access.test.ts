@@ -246,7 +246,7 @@ test('can-i, why and who-can answer from the server, with exit codes for scripts
   assert.match(await home.ok('why delete teams'), /^allowed: /)
   assert.equal((await home.run('why delete team web --user ada')).code, 1)
   assert.match(await home.ok('who-can update team web'), /user admin by ClusterRoleBinding platform-admin/)
-  assert.match(await ada.fails(5, 'who-can update team web'), /may ask about themselves only/)
+  assert.match(await ada.fails(5, 'who-can update team web'), /can only explain their own access/)
   const warned = async (args: string) => (await home.run(args)).stderr
   const verbs = /^platform: warning: teams have no verb "frobnicate"; they have create, /
   assert.match(await warned('why frobnicate teams'), verbs)

@@ -83,10 +83,10 @@ test('diff shows which keys are equal and which are not, without their values: 0
 })
 
 test('a version that is not there, and words that are none, are told', async () => {
-  assert.match(await home.fails(3, 'diff secret db@1 db@9'), /there is no version 9 of sharedsecrets "db"/)
+  assert.match(await home.fails(3, 'diff secret db@1 db@9'), /version 9 not found in sharedsecrets "db"/)
   assert.match(await home.fails(2, 'diff secret db@x db@1'), /"db@x" must be NAME or NAME@VERSION, such as db@3/)
   assert.match(await home.fails(2, 'rollback secret db'), /"db" must be NAME@VERSION, such as db@3/)
-  assert.match(await home.fails(3, 'rollback secret db@9 --yes'), /there is no version 9/)
+  assert.match(await home.fails(3, 'rollback secret db@9 --yes'), /version 9 not found/)
   assert.match(await home.fails(2, 'rollback secret db@3'), /--yes/)
 })
 

@@ -117,7 +117,7 @@ describe('a project secret that follows a shared secret', () => {
     await refused(
       admin.ask('POST', copies(), following('kept', 'kept', { data: { a: base64('1') } })),
       422,
-      /spec\.data: Forbidden: is the copy of SharedSecret default\/kept that project-secret-sync keeps/,
+      /spec\.data: Forbidden: is a copy of SharedSecret default\/kept, managed by project-secret-sync/,
     )
     await must(admin.ask('POST', copies(), following('kept', 'kept')))
     const secret = await follows('kept', { a: base64('1') })
@@ -132,12 +132,12 @@ describe('a project secret that follows a shared secret', () => {
       await refused(
         admin.ask('PUT', `${copies()}/kept`, { ...without, spec: { ...without.spec, data } }),
         422,
-        /project-secret-sync keeps/,
+        /managed by project-secret-sync/,
       )
     await refused(
       admin.ask('PATCH', `${copies()}/kept`, { spec: { data: { a: base64('2') } } }, merge),
       422,
-      /project-secret-sync keeps/,
+      /managed by project-secret-sync/,
     )
     const config = { apiVersion: 'management.platform.sh/v1', kind: 'ProjectSecret', ...following('kept', 'kept') }
     await must(admin.ask('PATCH', `${copies()}/kept?fieldManager=me&force=true`, config, apply))
@@ -149,7 +149,7 @@ describe('a project secret that follows a shared secret', () => {
         apply,
       ),
       422,
-      /project-secret-sync keeps/,
+      /managed by project-secret-sync/,
     )
   })
 
@@ -169,7 +169,7 @@ describe('a project secret that follows a shared secret', () => {
     await refused(
       eve.ask('POST', copies(), following('closed', 'closed')),
       403,
-      /needs permission to get sharedsecrets "closed" in the namespace "default"; missing for user "eve" and the owner, user "eve"/,
+      /requires permission to get sharedsecrets "closed" in the namespace "default"; missing for user "eve" and the owner, user "eve"/,
     )
     await refused(
       admin.ask('POST', copies(), following('closed', 'closed', { owner: { user: 'eve' } })),
@@ -186,7 +186,7 @@ describe('a project secret that follows a shared secret', () => {
     await refused(
       eve.ask('POST', copies(), following('guess', 'no-such')),
       403,
-      /needs permission to get sharedsecrets "no-such"/,
+      /requires permission to get sharedsecrets "no-such"/,
     )
     await must(admin.ask('POST', copies(), following('mine', 'closed')))
     await refused(
@@ -214,7 +214,7 @@ describe('a project secret that follows a shared secret', () => {
       await refused(
         mallory.ask('PATCH', `${copies()}/guessed`, { spec: { data: { a: base64(guess) } } }, merge),
         422,
-        /project-secret-sync keeps/,
+        /managed by project-secret-sync/,
       )
     await must(mallory.ask('PATCH', `${copies()}/guessed`, { spec: { displayName: 'blind' } }, merge))
     assert.deepEqual((await look('guessed')).spec.data, { a: base64('1') })
@@ -254,7 +254,7 @@ describe('a project secret that follows a shared secret', () => {
     )
     const answer = await robot.ask('POST', copies(), following('orphan', 'orphan'))
     assert.equal(answer.status, 201, answer.text)
-    assert.match(String(answer.headers['warning']), /nobody owns this secret/)
+    assert.match(String(answer.headers['warning']), /the secret has no owner/)
     const secret = await follows('orphan', undefined, 'SourceForbidden')
     assert.match(condition(secret)?.message ?? '', /nobody owns this secret/)
   })
