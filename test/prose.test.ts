@@ -20,6 +20,7 @@ function plainModules(): readonly string[] {
   return [
     'admission',
     'api',
+    'apiserver',
     'auth',
     'controllers',
     'http',

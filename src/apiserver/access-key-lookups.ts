@@ -1,4 +1,4 @@
-// Questions of admissions about access keys: whose key is it, when does it end, is its digest free. Wrong guesses are counted by who asks.
+// Looks up owner, expiry and digest of access keys for admission, and limits wrong guesses per caller.
 
 import type { Caller } from '../api/caller.ts'
 import type { AccessKey, KeyBook } from '../auth/authn/access-key-index.ts'
@@ -15,7 +15,7 @@ type Options = {
   readonly guard: Pick<UnknownKeyLimiter, 'mayTry' | 'secondsLeft' | 'failed'> | undefined
 }
 
-/** A gateway asks for all of its clients: only this many guessing clients at a time make the others wait. */
+/** A gateway reviews keys for all of its clients. Only this many guessing clients at a time delay the others. */
 const clientsOfGateway = 50
 
 export function accessKeyLookups({ book, authenticate, isLive, lastActivity, touch, now, guard }: Options) {
@@ -24,19 +24,19 @@ export function accessKeyLookups({ book, authenticate, isLive, lastActivity, tou
     return key && endOf(key, lastActivity)
   }
   return {
-    /** When the current secret of a key ends, in milliseconds; undefined: no such key. */
+    /** Expiry of the current secret of a key in milliseconds; undefined if it does not exist. */
     endOfKey,
 
-    /** When the secret that the caller used ends. A deleted key has ended, even if another key has its name. */
+    /** Expiry of the caller's secret. A deleted key has expired, even if another key has its name. */
     ownKeyEnds({ keyUid, keyUntil = Number.POSITIVE_INFINITY }: Caller): number | undefined {
       if (keyUid === undefined) return undefined
       const end = Math.min(endOfKey(keyUid) ?? now(), keyUntil)
       return end === Number.POSITIVE_INFINITY ? undefined : end
     },
 
-    /** Records uses of keys; returns how many of the keys are valid. */
+    /** Records uses of keys. Returns the number of valid keys. */
     touchKeys(uses: readonly { readonly uid: string; readonly time: number }[]): number {
-      // Reports arrive late, or come from a compromised gateway: they do not revive an expired key.
+      // Reports may be late or come from a compromised gateway, so they do not revive an expired key.
       const valid = uses.filter(({ uid, time }) => {
         const key = book.withUid(uid)
         return key !== undefined && isLive(key) && time < endOf(key, lastActivity)
@@ -45,13 +45,13 @@ export function accessKeyLookups({ book, authenticate, isLive, lastActivity, tou
       return valid.length
     },
 
-    /** The owner of a key that somebody asks about. An unknown key counts as a guess; a known key is never rejected. */
+    /** The owner of a reviewed key. An unknown key counts as a guess; a known key is never rejected. */
     authenticateKey({ username, impersonator, scope }: Caller, key: string): Caller | undefined {
       try {
         return authenticate(`Bearer ${key}`, true)
       } catch (error) {
         if (!(error instanceof UnknownKey) || !guard) throw error
-        // The gateway limits each address of its clients. This limits the holder of the gateway's own key.
+        // The gateway limits each client address. This limits the holder of the gateway's own key.
         const isGateway = scope?.roles?.some(({ role }) => role === 'agent')
         const source = `${isGateway ? 'gateway ' : ''}reviews by ${impersonator ?? username}`
         checkGuess(guard, source)
@@ -60,7 +60,7 @@ export function accessKeyLookups({ book, authenticate, isLive, lastActivity, tou
       }
     },
 
-    /** Reserves the digest of a key. A rejection tells that a key is in use, so it counts as a guess (D62). */
+    /** Reserves the digest of a key. A conflict reveals that a key is in use, so it counts as a guess (D62). */
     takeDigest({ username }: Caller, digest: string, uid: string): (() => void) | undefined {
       const source = `keys brought by ${username}`
       if (guard) checkGuess(guard, source)

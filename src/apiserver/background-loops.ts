@@ -1,4 +1,4 @@
-// Starts the controllers of a server together.
+// Starts the controllers of a server.
 
 import { startAccessRoles } from '../controllers/access-roles.ts'
 import { startAggregation } from '../controllers/aggregation.ts'
@@ -33,7 +33,7 @@ const namingTeams = [SharedSecret, ProjectSecret, Team, OwnedAccessKey, RoleBind
 
 export function startBackgroundLoops({ apiServer, storage: { activity }, settings, now, failed }: ControllersOptions): {
   readonly ready: Promise<void>
-  /** Resolves when no controller has anything queued or in progress. Work that waits for its time does not count. */
+  /** Resolves when no controller has queued or running work. Delayed work does not count. */
   idle(): Promise<void>
   stop(): Promise<void>
 } {

@@ -1,4 +1,4 @@
-// The administrator's first key: made once, on an empty store, and again only by `platform admin reset` (D1).
+// Creates the administrator's first key on an empty store, and later ones for `platform admin reset` (D1).
 
 import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync, rmSync } from 'node:fs'
@@ -10,26 +10,26 @@ import { makeKey } from '../kinds/key-format.ts'
 import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
 
 /**
- * For an empty store, as the first thing that is stored: then a store that is not empty had its key, and one that was
- * deleted stays deleted. Written to admin.key before, so that a crash in between leaves one way in.
+ * Stores the key before anything else in an empty store. A store that is not empty already had its key, which stays
+ * deleted if somebody deleted it. Writes admin.key first, so that a crash in between does not lose the key.
  */
 export async function createAdminKey(inside: Resources, directory: string): Promise<void> {
   const file = join(directory, 'admin.key')
-  writeSecret(join(directory, untold), '')
+  writeSecret(join(directory, unreadMark), '')
   const key = existsSync(file) ? readFileSync(file, 'utf8').trim() : makeKey(size => randomBytes(size))
   if (!existsSync(file)) writeSecret(file, `${key}\n`)
   await storeKey(inside, 'admin', key)
 }
 
-/** This file exists from the beginning of the first start until the server printed the administrator's key file. */
-const untold = 'first-start'
+/** Exists from the beginning of the first start until the server has printed the path of the administrator's key. */
+const unreadMark = 'first-start'
 
-/** A first start may have ended before it could tell, because a port was taken. */
-export const isAdminKeyUnread = (directory: string): boolean => existsSync(join(directory, untold))
+/** A first start may have failed before it printed the path, because a port was taken. */
+export const isAdminKeyUnread = (directory: string): boolean => existsSync(join(directory, unreadMark))
 
-export const wasTold = (directory: string): void => rmSync(join(directory, untold), { force: true })
+export const markAdminKeyRead = (directory: string): void => rmSync(join(directory, unreadMark), { force: true })
 
-/** The administrator's key in the directory, if it can be read and still works. */
+/** The administrator's key in the directory, if it is readable and valid. */
 export function keptKey(directory: string, authenticate: Authenticate): string | undefined {
   const file = join(directory, 'admin.key')
   if (!existsSync(file)) return undefined
@@ -41,7 +41,7 @@ export function keptKey(directory: string, authenticate: Authenticate): string |
   }
 }
 
-/** A further key for the administrator; the earlier ones stay as they are. */
+/** Creates another key for the administrator. Earlier keys stay valid. */
 export async function makeAdminKey(inside: Resources, directory: string): Promise<string> {
   const key = makeKey(size => randomBytes(size))
   await storeKey(inside, undefined, key)

@@ -1,4 +1,4 @@
-// Wires the parts of a server together over an open store: registry, admission, authentication, authorization. serve and admin reset call it.
+// Builds the API server over an open store: registry, admission, authentication, authorization.
 
 import { generateKeyPairSync, hash, randomBytes, randomUUID } from 'node:crypto'
 import { type AdmissionDependencies, admissionsFor } from '../admission/admissions.ts'
@@ -45,27 +45,27 @@ import { openRights } from './permission-changes.ts'
 export type ApiServer = {
   readonly registry: Registry
   readonly sealer: Sealer
-  /** Resources as the server itself. The audit log records its writes. */
+  /** The internal client. The audit log records its writes. */
   readonly inside: Resources
-  /** Writes companions, recorded as well. */
+  /** Writes objects and merges them with stored ones. The audit log records the writes. */
   readonly write: (make: () => readonly Companion[]) => Promise<void>
-  /** Like `inside`, with sealed fields decrypted: for controllers that copy them. */
+  /** The internal client with decryption, for controllers that copy secrets. */
   readonly opened: Resources
   /** Whether the owner of an object may do something. */
   readonly ownerMay: (owner: Owner, question: Question) => boolean
   readonly authorizer: Authorizer
   readonly authenticate: Authenticate
-  /** When an access key ends, in milliseconds; undefined: never. */
+  /** The expiry of an access key, if known. */
   readonly keyEnds: (key: string) => number | undefined
   readonly issuer: Issuer
   /** Records that somebody read an object with its data. */
   readonly noteRead: (kind: Kind, document: Document) => void
   readonly warningFor: (caller: Caller) => string | undefined
   readonly ownKey: ReturnType<typeof ownKeyWith>
-  /** The uid of a team that exists. */
+  /** The uid of an existing team. */
   readonly teamUid: (name: string) => string | undefined
   readonly rightsChanged: (callback: () => void) => () => void
-  /** All indexes are complete and the built-in roles exist. */
+  /** Resolves when all indexes are synced and the built-in roles exist. */
   readonly ready: Promise<void>
   stop(): void
 }
@@ -76,22 +76,22 @@ export type BuildOptions = {
   readonly storage: Storage
   readonly keys: readonly RingKey[]
   readonly now: () => number
-  /** Most seconds an access key may live; absent: no limit. */
+  /** The maximum lifetime of an access key in seconds; absent: no limit. */
   readonly maxKeyTTL?: number
-  /** Most seconds a direct-cluster token may live. */
+  /** The maximum lifetime of a direct-cluster token in seconds. */
   readonly maxTokenTTL?: number
-  /** The public base URL: the issuer of tokens. */
+  /** The public base URL, which is the issuer of tokens. */
   readonly baseUrl?: () => string
   readonly failed: (what: string, error: unknown) => void
   /** Counts unknown keys in reviews, by caller. */
   readonly guard?: Pick<UnknownKeyLimiter, 'mayTry' | 'secondsLeft' | 'failed'>
-  /** Called for every sealed value that cannot be decrypted. */
+  /** Called for every value that could not be decrypted. */
   readonly sealBroken?: (place: Place, error: SealError) => void
-  /** Records the writes of the server itself. */
+  /** Wraps the internal client to record the writes of the server. */
   readonly recorded?: (inside: Resources) => Resources
   /** Records one such write. */
   readonly record?: (write: OwnWrite) => void
-  /** Runs before anything else is stored, the built-in roles included. */
+  /** Runs before anything else is stored, including the built-in roles. */
   readonly first?: (inside: Resources) => Promise<void>
 }
 
@@ -100,7 +100,7 @@ const digest = (text: string) => hash('sha256', text, 'hex')
 const isScopeNoWider = (inner: unknown, outer: unknown) =>
   isNoWider(inner as Scope | undefined, outer as Scope | undefined)
 
-/** ES256; the private key as JSON, to be encrypted. */
+/** ES256. The private key is JSON, to be encrypted. */
 function generateKeyPair() {
   const pair = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   return {
@@ -127,7 +127,7 @@ export function buildApiServer(options: BuildOptions): ApiServer {
   const lastActivity = (uid: string) => storage.activity.last(uid)
   const rights = openRights()
   const sealer = openSealer({ keys, random, ...(sealBroken ? { failed: sealBroken } : {}) })
-  // Admission needs parts that need the registry themselves, so each function looks its part up when it is called.
+  // Admission needs parts that depend on the registry, so each function looks its part up when called.
   const dependencies: AdmissionDependencies & GateDependencies = {
     now,
     random,
@@ -245,7 +245,7 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     teamUid: name => teams.uidOf(name),
     rightsChanged: rights.follow,
     noteRead: (kind, { ref, object }) => {
-      // The activity of a deleted object was removed with it. Recording it again would keep it forever.
+      // The time of a deleted object has been removed already, and a new one would stay forever.
       if (storage.store.get({ bucket: kind.id, ...ref })) touch(readId(object.metadata.uid ?? ''), now())
     },
     warningFor: expiryWarnings({ book, now, lastActivity }),

@@ -1,4 +1,4 @@
-// The certificate that `platform serve` shows, from files or of a CA of its own, and the CA that clients trust for it. serve.ts opens it.
+// Loads the certificate of `platform serve`, from files or from its own CA, and the CA that clients trust.
 
 import { existsSync } from 'node:fs'
 import { hostname } from 'node:os'
@@ -19,7 +19,7 @@ export type CertificateOptions = {
 
 type WithCa = CertificateSource & { readonly ca: string }
 
-/** Throws SettingsError where the files cannot be used. */
+/** Throws SettingsError if the files are invalid. */
 export function openCertificate(options: CertificateOptions): WithCa {
   return options.settings.tlsCert ? fromFiles(options) : ofOwnCa(options)
 }

@@ -1,4 +1,4 @@
-// The files of a data directory: who may read them, and what the first start writes (D1, D28).
+// Manages the files of a data directory: their permissions, and the files of the first start (D1, D28).
 
 import { randomBytes } from 'node:crypto'
 import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:fs'
@@ -14,11 +14,11 @@ export function openDirectory(directory: string): void {
   try {
     makeDirectory(directory)
   } catch (error) {
-    throw new Error(`the data directory ${directory} cannot be made: ${(error as Error).message}`)
+    throw new Error(`cannot create the data directory ${directory}: ${(error as Error).message}`)
   }
 }
 
-/** Whether a server may work in it. SQLite does not tell permissions from other reasons. */
+/** Checks that a server can use the directory. SQLite does not report permission errors as such. */
 export function checkPermission(directory: string): void {
   for (const path of [directory, join(directory, 'lock.db'), join(directory, 'platform.db')])
     try {
@@ -30,8 +30,8 @@ export function checkPermission(directory: string): void {
     }
 }
 
-/** Over one that is left, a new CA would take the trust of everybody who has the old. */
-export function refuseHalf(directory: string): void {
+/** Throws if a part of the CA is missing. Creating a new CA over the rest would invalidate the trust of all clients. */
+export function requireCompleteCa(directory: string): void {
   const files = authorityFiles(directory)
   const [missing, other] = files.filter(file => !existsSync(file))
   if (missing === undefined || other !== undefined) return
@@ -41,19 +41,21 @@ export function refuseHalf(directory: string): void {
   )
 }
 
-/** `mayMake`: whether the store is still empty, so that no secret can be lost to a new key. */
+/** `mayMake`: the store is still empty, so that a new key cannot make secrets unreadable. */
 export type KeyRingOptions = {
   readonly directory: string
   readonly setting: string
   readonly env: { readonly [name: string]: string | undefined }
   readonly mayMake: boolean
-  /** Ids of the keys that what is stored is sealed with; asked where there is no ring. */
+  /** Ids of the keys that the stored data needs. Called if there is no ring. */
   readonly needed?: () => Iterable<string>
 }
 
 export type KeyRing = { readonly keys: readonly RingKey[]; readonly from: string }
 
-/** `setting`: a file, env:NAME, or empty for master.key in the directory. The server creates that file if it is missing. */
+/**
+ * `setting`: a file, env:NAME, or empty for master.key in the directory. The server creates that file if it is missing.
+ */
 export function keyRingIn({ directory, setting, env, mayMake, needed }: KeyRingOptions): KeyRing {
   if (setting.startsWith('env:')) {
     const text = env[setting.slice(4)]
@@ -61,14 +63,14 @@ export function keyRingIn({ directory, setting, env, mayMake, needed }: KeyRingO
     return { keys: readKeyRing(text), from: setting }
   }
   const file = setting || join(directory, 'master.key')
-  const made = !setting && !existsSync(file)
-  if (made && !mayMake) {
+  const isMissing = !setting && !existsSync(file)
+  if (isMissing && !mayMake) {
     const ids = [...(needed?.() ?? [])].map(id => `"${id}"`).join(' and ')
     throw new Error(
-      `${file} is missing, and the store has objects whose secrets only that key ring opens; put it back${ids && `, with the key ${ids}`}, or name it with --master-key`,
+      `${file} is missing, and the store has secrets that only this key ring decrypts; restore it${ids && `, with the key ${ids}`}, or set --master-key`,
     )
   }
-  if (made)
+  if (isMissing)
     writeSecret(
       file,
       makeKeyRing(size => randomBytes(size)),
@@ -111,10 +113,10 @@ current-context: platform
 `
 }
 
-/** An address to connect to, where the listener takes every address. */
+/** An address to connect to, for listeners on all addresses. */
 export const reachable = (url: string) => url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:')
 
-/** A server that moved takes its administrator's kubeconfig along. */
+/** Updates the administrator's kubeconfig if the address of the server has changed. */
 export function followAddress(directory: string, listeners: readonly { readonly url: string }[]): void {
   const file = join(directory, 'admin.kubeconfig')
   const secure = listeners.find(listener => listener.url.startsWith('https:'))

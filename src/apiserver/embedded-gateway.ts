@@ -1,4 +1,4 @@
-// The gateway inside `platform serve`, for the central route: it uses the server's own keys, revocations and log.
+// Runs the gateway inside `platform serve`, with the server's own keys, revocations and log.
 
 import { randomUUID } from 'node:crypto'
 import type { Logger } from 'pino'
@@ -21,7 +21,7 @@ import type { UnknownKeyLimiter } from '../serving/unknown-key-limiter.ts'
 import type { ApiServer } from './build.ts'
 
 export type EmbeddedGatewayOptions = {
-  /** The gateway.yaml. */
+  /** The path of gateway.yaml. */
   readonly file: string
   readonly apiServer: ApiServer
   readonly issuer: () => string
@@ -42,10 +42,10 @@ export type EmbeddedGateway = Gateway & {
   stop(): void
 }
 
-/** The issuer is here: its keys are looked at every second. */
+/** The issuer is local, so check its keys every second. */
 const lookEvery = 1000
 
-/** Throws UsageError where the file cannot be used. */
+/** Throws UsageError if the file is invalid. */
 export async function openEmbeddedGateway(options: EmbeddedGatewayOptions): Promise<EmbeddedGateway> {
   const { file, apiServer, issuer, limits, guard, audit, metrics, log, env, now, used } = options
   const failed = openThrottledLog(log, now)

@@ -1,4 +1,4 @@
-// Sealing while a server runs (D28): whether the key ring fits, an alarm where a value does not open, and a ring that is followed when it changes. serve calls it.
+// Checks the key ring at startup, raises an alarm for undecryptable values, and reloads a changed ring (D28).
 
 import { randomBytes } from 'node:crypto'
 import { statSync } from 'node:fs'
@@ -13,39 +13,36 @@ import type { ApiServer, BuildOptions } from './build.ts'
 import type { KeyRing } from './data-directory.ts'
 
 /**
- * A key ring that does not open what is stored is found out before anything of it is read. With a sealer that tells
- * nobody: what a wrong key does not open is whole, and an alarm would say to delete it.
+ * Checks the key ring before anything is decrypted. The sealer has no alarm: with the wrong key the data is intact, and
+ * the alarm would suggest to delete it.
  */
 export function checkKeyRing(store: Store, ring: KeyRing): void {
   checkKeys(store, ring)
-  // The right ids may still stand before the wrong keys.
+  // The ring may have the right ids with wrong keys.
   const [wrong] = wrongKeys(store, kinds, openSealer({ keys: ring.keys, random: size => randomBytes(size) }))
   if (wrong !== undefined)
-    throw misfit(ring, `nothing that is sealed with the key ${printId(wrong)} opens with the key it has under that id`)
+    throw misfit(ring, `its key ${printId(wrong)} does not decrypt any value that is sealed with the key of that id`)
 }
 
 function checkKeys(store: Store, ring: KeyRing): void {
   const ids = ring.keys.map(({ id }) => id)
   const foreign = foreignSeal(store, kinds, ids)
   if (foreign !== undefined)
-    throw misfit(ring, `${foreign}, which it does not have (it has ${ids.join(', ')}); put the line with that key back`)
+    throw misfit(ring, `${foreign}, which it does not have (it has ${ids.join(', ')}); restore the line with that key`)
 }
 
 const misfit = ({ from }: KeyRing, why: string) =>
   new Error(`the key ring of ${from} does not fit this data directory: ${why}`)
 
-/** Counts every failure, and says the first of each object. */
+/** Counts every failure, and logs the first of each object. */
 export function alarmOf(metrics: Metrics, log: Logger): NonNullable<BuildOptions['sealBroken']> {
-  const count = metrics.counter(
-    'platform_seal_failures_total',
-    'Sealed values that did not open when read, by resource.',
-  )
-  const told = new Set<string>()
+  const count = metrics.counter('platform_seal_failures_total', 'Values that could not be decrypted, by resource.')
+  const reported = new Set<string>()
   return ({ kind, namespace, name, path }, { message }) => {
     count({ resource: kind })(1)
-    const place = [kind, namespace, name, path].join(' ')
-    if (told.has(place) || told.size >= 1000) return
-    told.add(place)
+    const field = [kind, namespace, name, path].join(' ')
+    if (reported.has(field) || reported.size >= 1000) return
+    reported.add(field)
     log.error({ kind, namespace, name, path }, `ALARM: ${message}; restore it from a backup, or delete it`)
   }
 }
@@ -88,7 +85,7 @@ export function startReencryption({ apiServer, store, ring, read, metrics, log, 
       log.info({ key: next.keys[0]?.id, keys: next.keys.length }, 'key ring changed, re-encrypting')
       reseal.begin()
     } catch (error) {
-      failed('using the changed key ring', error) // the one before stays in use
+      failed('using the changed key ring', error) // keep the previous ring
     }
   }
   const timer = ring.from.startsWith('env:') ? undefined : setInterval(look, lookEvery).unref()
@@ -101,7 +98,7 @@ export function startReencryption({ apiServer, store, ring, read, metrics, log, 
   }
 }
 
-/** Empty where there is no such file: a ring that is being swapped is looked at again. */
+/** Empty if the file does not exist. A ring that is being replaced is checked again. */
 function stampOf(file: string): string {
   const found = statSync(file, { throwIfNoEntry: false })
   return found ? `${found.mtimeMs}/${found.size}/${found.ino}` : ''

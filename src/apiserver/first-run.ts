@@ -1,4 +1,4 @@
-// Prints where the keys are when a server starts for the first time.
+// Prints the location of the keys when a server starts for the first time.
 
 import { existsSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
@@ -6,19 +6,22 @@ import type { Authenticate } from '../auth/authn/authenticate.ts'
 import { writeSecret } from '../host/secret-file.ts'
 import { fingerprint } from '../serving/certificate.ts'
 import type { Listener } from '../serving/listener.ts'
-import { isAdminKeyUnread, keptKey, wasTold } from './bootstrap-admin.ts'
+import { isAdminKeyUnread, keptKey, markAdminKeyRead } from './bootstrap-admin.ts'
 import { followAddress, kubeconfig, reachable } from './data-directory.ts'
 
 export type IntroduceOptions = {
   readonly directory: string
   readonly listeners: readonly Listener[]
   readonly certificates: { readonly ca: string } | undefined
-  /** The file or variable that the key ring came from. */
+  /** The file or variable of the key ring. */
   readonly ring: { readonly from: string }
   readonly authenticate: Authenticate
 }
 
-/** The first start that comes so far tells; a later one only where admin.kubeconfig is gone, as in what was restored. */
+/**
+ * Prints on the first successful start. Later starts print only if admin.kubeconfig is missing, for example after a
+ * restore.
+ */
 export function printFirstRun({ directory, listeners, certificates, ring, authenticate }: IntroduceOptions): void {
   const secure = listeners.find(listener => listener.url.startsWith('https:'))
   const file = join(directory, 'admin.kubeconfig')
@@ -44,5 +47,5 @@ export function printFirstRun({ directory, listeners, certificates, ring, authen
     ]
     console.log(lines.join('\n'))
   }
-  wasTold(directory)
+  markAdminKeyRead(directory)
 }

@@ -1,4 +1,4 @@
-// The listeners of `platform serve`: HTTPS, with the gateway if it is configured, and plain HTTP without it.
+// Opens the listeners of `platform serve`: HTTPS, with the gateway if it is configured, and plain HTTP without it.
 
 import { headTooLarge } from '../gateway/auth/bearer-token.ts'
 import type { Gateway } from '../gateway/gateway.ts'
@@ -24,10 +24,10 @@ export async function listen({ settings, options, certificates, gateway }: Liste
     const handler = requestHandler({ ...options, loopbackOnly })
     return (request, response) => void handler(request, response)
   }
-  /** Over TLS alone: tokens for clusters are not shown to a network. */
+  /** The gateway is available over TLS only, so that tokens for clusters are not visible on the network. */
   const secure: Handle = gateway ? throughGateway(gateway, handle(false)) : handle(false)
   const upgrades = gateway && { wanted: ({ url }: Request) => isGatewayPath(url), take: gateway.upgrade }
-  /** The request was not read, so it may have carried a token for a cluster. */
+  /** The request was not parsed, so it may contain a token for a cluster. */
   const tooLarge = gateway && headTooLarge
   const broken = gateway?.broken
   const listeners: Listener[] = []

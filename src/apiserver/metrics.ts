@@ -1,4 +1,4 @@
-// Gauges and counters that are read when asked for: what is stored, what is under way, what the process uses.
+// Metrics that are computed when scraped: the store, requests in progress, and the process.
 
 import { kinds } from '../kinds/index.ts'
 import type { InflightLimits } from '../serving/inflight-limits.ts'

@@ -1,15 +1,15 @@
 // Notifies the request pipeline and the controllers about changed permissions.
 
-/** Notifies listeners that permissions may have changed, once for changes that come together. */
+/** Notifies listeners that permissions may have changed, once for several concurrent changes. */
 export function openRights() {
   const followers = new Set<() => void>()
-  let told = true
+  let isIdle = true
   return {
     changed: () => {
-      if (!told) return
-      told = false
+      if (!isIdle) return
+      isIdle = false
       setImmediate(() => {
-        told = true
+        isIdle = true
         for (const follower of followers) follower()
       })
     },

@@ -4,7 +4,7 @@ import type { Logger } from 'pino'
 import { ApiError } from '../api/errors.ts'
 import type { Observation } from '../http/server.ts'
 
-/** Writes and failures are worth a line; reads only when asked for. Never a header, a body or a query. */
+/** Logs writes and failures, and reads at level debug. Never logs a header, a body or a query. */
 export function record(log: Logger, { exchange, info, caller, code, seconds, error }: Observation): void {
   const isBug = error !== undefined && !(error instanceof ApiError)
   const isWrite = info?.type === 'resource' && info.verb !== 'get' && info.verb !== 'list' && info.verb !== 'watch'

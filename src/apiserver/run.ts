@@ -23,7 +23,7 @@ import { startBackgroundLoops } from './background-loops.ts'
 import { createAdminKey, isAdminKeyUnread } from './bootstrap-admin.ts'
 import { buildApiServer } from './build.ts'
 import { openCertificate } from './certificate.ts'
-import { checkPermission, keyRingIn, openDirectory, reachable, refuseHalf } from './data-directory.ts'
+import { checkPermission, keyRingIn, openDirectory, reachable, requireCompleteCa } from './data-directory.ts'
 import { alarmOf, checkKeyRing, startReencryption } from './encryption.ts'
 import { printFirstRun } from './first-run.ts'
 import { listen } from './listeners.ts'
@@ -38,19 +38,19 @@ export type RunOptions = {
   readonly env: { readonly [name: string]: string | undefined }
   readonly version: string
   readonly log: Logger
-  /** Prints the line that says where the server listens. */
+  /** Prints the addresses of the server. */
   readonly print: (line: string) => void
 }
 
-/** Resolves after the server was stopped by a signal. */
+/** Resolves after a signal has stopped the server. */
 export async function runApiServer({ settings, env, version, log, print }: RunOptions): Promise<void> {
   const directory = resolve(settings.data)
   const failed = (what: string, error: unknown) => log.warn({ err: error }, `${what} failed; trying again`)
   const now = Date.now
   openDirectory(directory)
   checkPermission(directory)
-  // A CA that an aborted first start left behind is not in use yet.
-  if (settings.https !== 'off' && !settings.tlsCert && !isAdminKeyUnread(directory)) refuseHalf(directory)
+  // An aborted first start may leave a CA that is not in use yet.
+  if (settings.https !== 'off' && !settings.tlsCert && !isAdminKeyUnread(directory)) requireCompleteCa(directory)
   const grow = keepNurserySmall()
   const told = (failure: string | undefined) =>
     failure === undefined
@@ -102,7 +102,7 @@ export async function runApiServer({ settings, env, version, log, print }: RunOp
   })
   grow()
 
-  const leaving = new AbortController() // not ready any more, still serving
+  const leaving = new AbortController() // not ready, but still serving
   const ending = new AbortController()
   const limits = openInflightLimits({
     most: { read: settings['limits.reads'], write: settings['limits.writes'], watch: settings['limits.watches'] },
@@ -133,7 +133,7 @@ export async function runApiServer({ settings, env, version, log, print }: RunOp
       record(log, observation)
     },
   }
-  // Loaded for those who have one: it is many modules.
+  // Loaded only if configured, because it has many modules.
   const inside = settings['gateway.config'] && (await import('./embedded-gateway.ts'))
   const gateway = inside
     ? await inside.openEmbeddedGateway({
@@ -153,7 +153,7 @@ export async function runApiServer({ settings, env, version, log, print }: RunOp
   const certificates = settings.https === 'off' ? undefined : openCertificate({ settings, directory, now, failed })
   const listeners = await listen({ settings, options, certificates, gateway })
   listening = reachable(listeners[0]?.url ?? '')
-  const stopped = shutdownSignal() // before the ready line: a supervisor that reads it may send a signal at once
+  const stopped = shutdownSignal() // before the ready line, because a supervisor may send a signal right after it
   printFirstRun({ directory, listeners, certificates, ring, authenticate: apiServer.authenticate })
   print(`platform is ready: ${listeners.map(listener => listener.url).join(' ')}`)
   apiServer.registry.startIndex()
@@ -174,8 +174,8 @@ export async function runApiServer({ settings, env, version, log, print }: RunOp
 }
 
 /**
- * Objects that are loaded at startup stay in memory. V8 would therefore grow the young generation and keep it: over 100 MB
- * without use. The returned function ends the restriction.
+ * Objects that are loaded at startup stay in memory, so V8 would grow the young generation and keep it: over 100 MB
+ * without use. The returned function ends the limit.
  */
 function keepNurserySmall(): () => void {
   setFlagsFromString('--semi-space-growth-factor=1')

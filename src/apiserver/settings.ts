@@ -1,4 +1,4 @@
-// The settings of the server: each has a flag, an environment variable and a key in the configuration file (D1).
+// Defines the settings of the server: each has a flag, an environment variable and a key in the configuration file (D1).
 
 import { readFileSync } from 'node:fs'
 import { didYouMean } from '../api/did-you-mean.ts'
@@ -23,10 +23,10 @@ const address = (value: string) =>
     : 'HOST:PORT or off'
 const positive = (value: number) => (value > 0 ? undefined : 'a whole number above 0')
 
-/** Key in the file; the flag is --key with dashes, the variable PLATFORM_KEY with underscores. */
+/** The key is used in the file. The flag is --key with dashes, the variable PLATFORM_KEY with underscores. */
 export const table = {
-  https: { default: '127.0.0.1:8443', what: 'Where to serve HTTPS: HOST:PORT or off.', check: address },
-  http: { default: '127.0.0.1:8080', what: 'Where to serve plain HTTP: HOST:PORT or off.', check: address },
+  https: { default: '127.0.0.1:8443', what: 'Address of the HTTPS listener: HOST:PORT or off.', check: address },
+  http: { default: '127.0.0.1:8080', what: 'Address of the plain HTTP listener: HOST:PORT or off.', check: address },
   insecureHttp: { default: false, what: 'Allow plain HTTP on an address that is not loopback.' },
   data: { default: 'data', what: 'Directory of the store and of the secret files.' },
   storage: {
@@ -36,70 +36,76 @@ export const table = {
   },
   masterKey: {
     default: '',
-    what: 'Key ring that seals secrets: a file or env:NAME. Default: master.key in the data directory.',
+    what: 'Key ring that encrypts secrets: a file or env:NAME. Default: master.key in the data directory.',
   },
-  tlsCert: { default: '', what: 'Certificate file for HTTPS, read again when it changes. Default: one of our own CA.' },
+  tlsCert: {
+    default: '',
+    what: 'Certificate file for HTTPS, reloaded when it changes. Default: issued by the built-in CA.',
+  },
   tlsKey: { default: '', what: 'Key file that belongs to tlsCert.' },
-  tlsSan: { default: [] as readonly string[], what: 'Further names and addresses for the certificate of our own CA.' },
+  tlsSan: {
+    default: [] as readonly string[],
+    what: 'Additional names and addresses for the certificate of the built-in CA.',
+  },
   logLevel: {
     default: 'info',
-    what: 'How much to log: debug, info, warn or error.',
+    what: 'Log level: debug, info, warn or error.',
     check: (value: string) =>
       ['debug', 'info', 'warn', 'error'].includes(value) ? undefined : 'debug, info, warn or error',
   },
   shutdownDelay: { default: 1, what: 'Seconds between failing /readyz and closing, for load balancers to notice.' },
   'auth.maxKeyTTL': {
     default: 0,
-    what: 'Most seconds an access key may live; 0: any. Acts on keys that are there, too.',
+    what: 'Maximum lifetime of an access key in seconds; 0: unlimited. Also applies to existing keys.',
   },
   baseUrl: {
     default: '',
-    what: 'Public URL of this server, which tokens name as their issuer. Default: where it serves HTTPS.',
+    what: 'Public URL of this server, which is the issuer of tokens. Default: the address of the HTTPS listener.',
     check: (value: string) =>
       value === '' || /^https:\/\/[^/?#\s]+(\/[^?#\s]*[^/?#\s])?$/.test(value)
         ? undefined
-        : 'an https URL without a slash at its end',
+        : 'an https URL without a trailing slash',
   },
   'token.maxTTL': {
     default: 86400,
-    what: 'Most seconds a direct-cluster token may live.',
+    what: 'Maximum lifetime of a direct-cluster token in seconds.',
     check: (value: number) => (value >= 60 && value <= 86400 ? undefined : 'a number of seconds from 60 to 86400'),
   },
   'gateway.config': {
     default: '',
-    what: 'File that names clusters for the central route, a GatewayConfig. Default: no gateway in the service.',
+    what: 'GatewayConfig file with the clusters of the embedded gateway. Default: no embedded gateway.',
   },
   'secrets.removeStale': {
     default: false,
-    what: 'Remove the data of a project secret whose source is gone, or that its owner may not read any more.',
+    what: 'Remove the data of a project secret if its source was deleted, or if its owner may no longer read the source.',
   },
-  'secrets.versions': { default: 20, what: 'Earlier versions of a secret that are kept.' },
+  'secrets.versions': { default: 20, what: 'Number of earlier versions of a secret to keep.' },
   'secrets.versionDays': {
     default: 90,
-    what: 'Days for which an earlier version of a secret is kept.',
+    what: 'Days to keep an earlier version of a secret.',
     check: positive,
   },
-  'limits.reads': { default: 400, what: 'Reads under way at once; one more is answered 429.', check: positive },
-  'limits.writes': { default: 400, what: 'Writes under way at once.', check: positive },
-  'limits.watches': { default: 10000, what: 'Watches open at once.', check: positive },
+  'limits.reads': { default: 400, what: 'Maximum number of concurrent reads; more get a 429.', check: positive },
+  'limits.writes': { default: 400, what: 'Maximum number of concurrent writes.', check: positive },
+  'limits.watches': { default: 10000, what: 'Maximum number of open watches.', check: positive },
   'limits.share': {
     default: 80,
-    what: 'Percent of these that one identity may hold.',
+    what: 'Percentage of these limits that one identity may use.',
     check: (value: number) => (value > 0 && value <= 100 ? undefined : 'a percentage from 1 to 100'),
   },
-  'limits.rate': { default: 0, what: 'Requests a second of one identity; 0: any number.' },
+  'limits.rate': { default: 0, what: 'Requests per second of one identity; 0: unlimited.' },
   'limits.burst': {
     default: 1000,
-    what: 'Requests of one identity at once, where limits.rate is set.',
+    what: 'Burst of requests of one identity, if limits.rate is set.',
     check: positive,
   },
   'limits.unknownKeys': {
     default: 20,
-    what: 'Unknown keys from one address in five minutes before it is answered 429; 0: any number.',
+    what: 'Unknown keys from one address in five minutes before it gets a 429; 0: unlimited.',
   },
   trustedProxy: {
     default: [] as readonly string[],
-    what: 'Addresses or networks of proxies whose X-Forwarded-For is believed.',
+    what: 'Addresses or networks of trusted proxies, whose X-Forwarded-For header is used.',
     check: (value: readonly string[]) =>
       value.some(networkProblem) ? 'addresses or networks such as 10.0.0.0/8' : undefined,
   },
@@ -108,10 +114,14 @@ export const table = {
     what: 'Target of audit events: a file (relative to the data directory), - for stdout, or off.',
   },
   'audit.policy': { default: '', what: 'File with an audit.k8s.io/v1 Policy. Default: writes, and reads of secrets.' },
-  'audit.maxSize': { default: 100, what: 'MiB after which the audit log is rotated.', check: positive },
-  'audit.maxFiles': { default: 10, what: 'Rotated audit logs that are kept; 0: all.' },
+  'audit.maxSize': {
+    default: 100,
+    what: 'Maximum size of the audit log in MiB before it is rotated.',
+    check: positive,
+  },
+  'audit.maxFiles': { default: 10, what: 'Number of rotated audit logs to keep; 0: all.' },
   'audit.maxAge': { default: 0, what: 'Days to keep rotated audit logs; 0: forever.' },
-  'audit.refuseWrites': { default: false, what: 'Refuse writes while the audit log cannot be written.' },
+  'audit.refuseWrites': { default: false, what: 'Reject writes while the audit log is not writable.' },
 } as const satisfies { readonly [key: string]: Row }
 
 type Key = keyof typeof table
@@ -124,7 +134,7 @@ type Widened<T> = T extends string
       : readonly string[]
 export type Settings = { readonly [K in Key]: Widened<(typeof table)[K]['default']> }
 
-/** All problems at once; each says which setting, from where, and what would be right. */
+/** Lists all problems: each has the setting, its source, and a valid value. */
 export class SettingsError extends UsageError {}
 
 export const flagOf = (key: string) =>
@@ -144,7 +154,7 @@ export async function readSettings(
   const settings = Object.fromEntries(
     (Object.keys(table) as Key[]).map(key => {
       const flag = flags[flagOf(key)]
-      // One that is set to nothing is one that was not filled.
+      // An empty variable counts as unset.
       const variable = env[variableOf(key)] || undefined
       const found: Found | undefined =
         flag !== undefined
@@ -164,7 +174,7 @@ export async function readSettings(
 
 const isEmpty = ([, values]: readonly [string, readonly string[]]) => values.includes('')
 
-/** The given flags as text. Problems are reported as for any other command. */
+/** Parses the flags as strings. Reports errors like other commands. */
 function fromFlags(args: readonly string[], problems: string[]): { readonly [flag: string]: string | string[] } {
   const rows = Object.entries(table).map(([key, row]): [string, Flag] => {
     const isSwitch = typeof row.default === 'boolean'
@@ -172,9 +182,8 @@ function fromFlags(args: readonly string[], problems: string[]): { readonly [fla
   })
   const flags = { ...Object.fromEntries(rows), config: { type: 'text', value: 'FILE', what: '' } } as const
   const { read, words } = readTokens(args, flags, problems)
-  // The message does not repeat the argument: it may be a secret that was meant for stdin.
-  for (const word of words)
-    problems.push(`an argument of ${word.length} characters is unexpected: there are flags alone`)
+  // The message does not repeat the argument, which may be a secret meant for stdin.
+  for (const word of words) problems.push(`unexpected argument of ${word.length} characters; only flags are allowed`)
   const [filled, empty] = [[...read].filter(one => !isEmpty(one)), [...read].filter(isEmpty)]
   for (const [flag] of empty) problems.push(`--${flag} requires a value`)
   if (problems.length) problems.push('--help lists the flags')
@@ -190,7 +199,7 @@ async function fromFile(file: string, problems: string[]): Promise<{ readonly [k
     const { value, duplicates } = decodeYamlFile(readFileSync(file))
     problems.push(...duplicates.map(text => `${file}: ${text}`))
     if (!isObject(value) || value.apiVersion !== 'config.platform.sh/v1' || value.kind !== 'ServerConfig')
-      throw new Error('it must say apiVersion: config.platform.sh/v1 and kind: ServerConfig')
+      throw new Error('must have apiVersion: config.platform.sh/v1 and kind: ServerConfig')
     const { apiVersion: _, kind: __, ...rest } = value
     const flat = flatten(rest)
     for (const key of Object.keys(flat))
@@ -254,12 +263,11 @@ const toList = (value: unknown) =>
       : undefined
 
 function checkTogether(settings: Settings, problems: string[]): void {
-  if (Boolean(settings.tlsCert) !== Boolean(settings.tlsKey))
-    problems.push('tlsCert and tlsKey belong together: set both or neither')
+  if (Boolean(settings.tlsCert) !== Boolean(settings.tlsKey)) problems.push('tlsCert and tlsKey must be set together')
   if (settings.https === 'off' && settings.http === 'off')
-    problems.push('https and http are both off: nothing would be served')
+    problems.push('https and http are both off; enable at least one')
   if (settings.http !== 'off' && !isLoopback(settings.http) && !settings.insecureHttp)
     problems.push(
-      `http: ${settings.http} is not loopback; plain HTTP elsewhere shows every key to the network. Use https, or say --insecure-http`,
+      `http: ${settings.http} is not a loopback address; plain HTTP would expose every key to the network. Use https, or set --insecure-http`,
     )
 }

@@ -95,18 +95,18 @@ export function observeBroken(metrics: Metrics, log: Pick<Logger, 'warn'>, now: 
     'gateway_broken_connections_total',
     'HTTP/2 connections ended for what was sent, by why.',
   )
-  const seen = new Map<string, { readonly count: (by: number) => void; said: number; untold: number }>()
+  const seen = new Map<string, { readonly count: (by: number) => void; said: number; unreadMark: number }>()
   return (why: string) => {
-    const one = seen.get(why) ?? { count: broken({ why }), said: Number.NEGATIVE_INFINITY, untold: 0 }
+    const one = seen.get(why) ?? { count: broken({ why }), said: Number.NEGATIVE_INFINITY, unreadMark: 0 }
     seen.set(why, one)
     one.count(1)
     // Anybody can do it, and as often as they like.
-    if (now() - one.said < sayEvery) return void one.untold++
+    if (now() - one.said < sayEvery) return void one.unreadMark++
     log.warn(
-      { why, ...(one.untold ? { untold: one.untold } : {}) },
+      { why, ...(one.unreadMark ? { unreadMark: one.unreadMark } : {}) },
       'a connection by HTTP/2 was ended for what was sent over it, such as headers that are too large',
     )
     one.said = now()
-    one.untold = 0
+    one.unreadMark = 0
   }
 }

@@ -65,10 +65,10 @@ test('admin reset keeps the address in the kubeconfig where the settings name no
   await server.stop()
 })
 
-test('a data directory that cannot be made is told in a sentence, wherever it would be', () => {
+test('reports why it cannot create the data directory', () => {
   for (const [directory, why] of [
-    ['/proc/nope', /cannot be made: ENOENT/],
-    [program, /cannot be made: .*platform\.js is a file/],
+    ['/proc/nope', /cannot create the data directory .*ENOENT/],
+    [program, /cannot create the data directory .*platform\.js is a file/],
   ] as const) {
     const { status, stderr } = spawnSync(process.execPath, [program, 'serve', '--data', directory], { timeout: 20_000 })
     assert.equal(status, 1)

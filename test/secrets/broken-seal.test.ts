@@ -179,9 +179,9 @@ describe('a start with the wrong key ring is refused, with the id of the key', (
       // Alone: nothing is broken, and nobody is told to delete anything.
       assert.match(
         start(line(id)),
-        new RegExp(`^platform: the key ring of .*: nothing that is sealed with the key "${id}" opens .*\\n$`),
+        new RegExp(`^platform: the key ring of .*: its key "${id}" does not decrypt .*\\n$`),
       )
-      assert.match(start(''), new RegExp(`master\\.key is missing.*put it back, with the key "${id}"`))
+      assert.match(start(''), new RegExp(`master\\.key is missing.*restore it, with the key "${id}"`))
       writeFileSync(join(server.directory, 'master.key'), right)
     })
     assert.deepEqual((await must(server.request('GET', `${secrets()}/a`))).spec.data, { a: 'YQ==' })

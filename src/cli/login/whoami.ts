@@ -10,7 +10,7 @@ import { openSession, type Session } from '../session.ts'
 import { type Me, meOf } from './identity.ts'
 import { fingerprintOf } from './trust.ts'
 
-const untold = 'not told to a key with this scope; its owner sees them in platform whoami'
+const unreadMark = 'not told to a key with this scope; its owner sees them in platform whoami'
 
 export const whoami = defineCommand({
   words: ['whoami'],
@@ -49,7 +49,9 @@ function linesOf({ user, teams, groups = [], key }: Me, { server, context }: Ses
           ['Expires', key.expires],
         ] as const)
       : []),
-    ...(teams?.map(({ name, because }) => ['Team', `${name} (${because})`] as const) ?? [['Teams', untold] as const]),
+    ...(teams?.map(({ name, because }) => ['Team', `${name} (${because})`] as const) ?? [
+      ['Teams', unreadMark] as const,
+    ]),
     ...(others.length ? ([['Groups', others.join(', ')]] as const) : []),
   ]
 }
