@@ -39,7 +39,7 @@ after(() => home.close())
 
 test('it holds the built program, its types and no source or test', () => {
   const files = readdirSync(installed, { recursive: true, encoding: 'utf8' })
-  for (const wanted of ['bin/platform.js', 'dist/bin/platform.js', 'dist/client/library.d.ts', 'LICENSE', 'README.md'])
+  for (const wanted of ['bin/platform.js', 'dist/cmd/platform.js', 'dist/client/library.d.ts', 'LICENSE', 'README.md'])
     assert.ok(files.includes(wanted), wanted)
   assert.deepEqual(
     files.filter(name => /^(src|test)\b|\.test\.|(?<!\.d)\.ts$/.test(name)),
