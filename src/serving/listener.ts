@@ -4,7 +4,6 @@ import type { Server } from 'node:http'
 import { createSecureServer, type ServerHttp2Session } from 'node:http2'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import type { TLSSocket } from 'node:tls'
 import { ApiError } from '../api/errors.ts'
 import { answerClientErrorWith } from './client-error.ts'
 import type { Request, Response } from './exchange.ts'
@@ -65,7 +64,6 @@ export async function listenHttps(at: Address, certificates: CertificateSource, 
   })
   // For new connections; what is not said again would be as if it had never been said.
   certificates.follow(pair => server.setSecureContext({ cert: pair.certificate, key: pair.key, minVersion }))
-  server.on('secureConnection', readByEvents)
   const sessions = new Set<ServerHttp2Session>()
   let isClosing = false
   server.on('session', session => {
@@ -90,17 +88,6 @@ export async function listenHttps(at: Address, certificates: CertificateSource, 
     for (const session of sessions) session.close()
     return close(http, sockets, milliseconds)
   })
-}
-
-/**
- * Node's parser reads from the TLS connection directly, and pauses while an earlier answer is not written out. Records that
- * are decrypted already still reach the paused parser, which fails (HPE_PAUSED) and resets the connection. Once a `data`
- * listener is added, Node reads through the socket's buffer, which keeps them. Must run after Node's own `secureConnection` listener.
- */
-function readByEvents(socket: TLSSocket): void {
-  if (socket.alpnProtocol === 'h2') return
-  const nothing = () => {}
-  socket.on('data', nothing).off('data', nothing)
 }
 
 /** Only a session without streams is idle; a quiet watch is a stream. Any frame, also a ping, restarts the timer. */
@@ -145,7 +132,7 @@ const http1Options = ({ upgrades }: Address): object => ({
 })
 
 function listenFor(server: Server, { upgrades, bounds }: Address, handle: Handle): void {
-  const gently = lingering(handle, bounds?.linger ?? usual.linger)
+  const gently = buffering(lingering(handle, bounds?.linger ?? usual.linger))
   server.on('request', gently)
   server.on('checkContinue', continuing(gently))
   if (!upgrades) return
@@ -153,6 +140,22 @@ function listenFor(server: Server, { upgrades, bounds }: Address, handle: Handle
     if (!isBehindLast(request)) upgrades.take(request, socket, head)
   })
 }
+
+/**
+ * Keeps data that arrives while Node has paused a connection, because an earlier response is not written yet. Node's parser reads from the TLS
+ * connection directly. Records that are decrypted already still reach the paused parser, which fails (HPE_PAUSED) and resets the
+ * connection. After a `data` listener was added, Node reads through the socket's buffer, which keeps them. That costs some CPU, so
+ * only paused connections do it.
+ */
+const buffering =
+  (handle: Handle): Handle =>
+  (request, response) => {
+    const { socket } = request
+    if (request.httpVersionMajor < 2 && 'encrypted' in socket && socket.isPaused())
+      socket.on('data', ignore).off('data', ignore)
+    handle(request, response)
+  }
+const ignore = () => {}
 
 /** While earlier answers are on their way (no socket yet), Node would put a 100 between the head and the body of its own. None is owed. */
 const continuing =

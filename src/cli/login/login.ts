@@ -66,7 +66,7 @@ export const login = defineCommand({
     const known = before?.server === server ? before.ca : undefined
     const ca = server.startsWith('http:') ? undefined : await trusted(io, server, { ...given, known })
     const key = await keyFrom(io, server, flags['access-key'] === '-')
-    const who = await printFirstRun(io, { server, ca, key, caFile: flags['ca-file'] })
+    const who = await identify(io, { server, ca, key, caFile: flags['ca-file'] })
     if (before?.server === server && before.user !== who.user && !flags.yes)
       await mayReplace(
         io,
@@ -165,8 +165,8 @@ const typeOf = (resources: Resources, name: string) =>
     () => undefined,
   )
 
-/** Who the server says one is. A key with a narrow scope may not ask, and is good all the same. */
-async function printFirstRun(io: Io, way: Parameters<typeof openWay>[1]) {
+/** The identity of the key. A key with a narrow scope is valid, even if it may not ask for its identity. */
+async function identify(io: Io, way: Parameters<typeof openWay>[1]) {
   const { resources, close } = openWay(io, way)
   try {
     const { username, keyName } = await reviewSelf(resources)

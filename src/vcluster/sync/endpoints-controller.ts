@@ -12,7 +12,7 @@ import { type Trouble, TroubleError, withCondition } from './condition.ts'
 import { openEvents } from './events.ts'
 import { Endpoints, type EndpointsObject, Service, type ServiceObject } from './kinds.ts'
 import { type Plan, type PlanTools, planEndpoints, type State, type Write } from './plan.ts'
-import { openFairness } from './rewrite-backoff.ts'
+import { openRewriteBackoff } from './rewrite-backoff.ts'
 import { startLanes } from './sharded-queue.ts'
 import { virtualRefOf } from './sync-annotations.ts'
 import { hostRefOf } from './translate.ts'
@@ -86,7 +86,7 @@ export function startEndpointSync(options: SyncOptions): EndpointSync {
   const waiting = new Map<string, Set<string>>()
   /** Names that have to be looked at again as they are now. */
   const again = new Set<string>()
-  const turns = openFairness(options.ticks)
+  const turns = openRewriteBackoff(options.ticks)
   let isReady = false
 
   /** Who failed while a side was away need not wait for what its failures earned it, now or the next time. */

@@ -1,20 +1,20 @@
-// When a name that has to be looked at again is: at once the first times; a server that never takes what it is sent is not
-// asked at full speed for ever. What others changed since is no part of that, and waits for nothing. endpoints.ts asks.
+// Delays repeated writes of the same object: the first retries run at once, later ones back off, so that a server which keeps changing an
+// object is not written to at full speed. A change by somebody else is not delayed.
 
 type Turn = { readonly count: number; readonly until: number; readonly version: string | undefined }
 
-export interface Turns {
-  /** Milliseconds that the name has to wait yet; 0: none. `version`: the virtual object's that is to be looked at. */
+export interface RewriteBackoff {
+  /** Milliseconds that the object must still wait; 0: none. `version`: the version of the virtual object. */
   early(name: string, version: string | undefined): number
-  /** After a look: in how many milliseconds the next is due; undefined: it is not. `version`: what was seen, or left, by it. */
+  /** After a write: milliseconds until the next one; undefined: none is due. `version`: the version that was read or written. */
   next(name: string, isAgain: boolean, version: string | undefined): number | undefined
 }
 
-/** So often in a row. */
+/** The number of retries without a delay. */
 const atOnce = 3
 const slowest = 30_000
 
-export function openFairness(ticks: () => number): Turns {
+export function openRewriteBackoff(ticks: () => number): RewriteBackoff {
   const turns = new Map<string, Turn>()
   return {
     early(name, version) {
