@@ -64,7 +64,7 @@ const virtualSide = (asked: Opened['asked']) => ({
   },
 })
 
-/** Everything that is wrong with three files is told at once. */
+/** Collects the problems of the three files. */
 const gather = (problems: string[]) => (error: unknown) => {
   if (!(error instanceof UsageError)) throw error
   problems.push(...error.problems)

@@ -1,4 +1,4 @@
-// Turns of the event loop for long pieces of work: one piece a turn, so that short requests are answered between any two. body.ts uses it.
+// Runs long pieces of work one per turn of the event loop, so that short requests run in between.
 
 const waiting: (() => void)[] = []
 

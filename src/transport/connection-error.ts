@@ -5,7 +5,7 @@ export const proxyRefused = 'ERR_PROXY_REFUSED'
 
 type Failure = Error & {
   readonly code?: string
-  /** Where it was tried: a proxy's place where there is one on the way. */
+  /** The address that was tried, of the proxy if there is one. */
   readonly port?: number
   readonly address?: string
   readonly hostname?: string
@@ -13,7 +13,7 @@ type Failure = Error & {
   readonly status?: number
 }
 
-/** What the setting with the CA is called where nobody says otherwise. */
+/** The default name of the setting with the CA. */
 export const usualCa = 'certificate-authority-data'
 const notTrusted = (caIs: string) => `its certificate is not trusted: ${caIs} must hold the CA that signed it`
 
@@ -86,7 +86,7 @@ export function whyNot(error: Failure, server: string, caIs = usualCa): string {
   return `${proxyOf(error, server)}: ${why}`
 }
 
-/** What OpenSSL says is one word of many, between the places in its own source. */
+/** OpenSSL's message has the reason between its own source positions. */
 function ofTls({ message }: Failure): string | undefined {
   const [, reason] = /:error:[0-9A-F]+:[^:]*:[^:]*:([^:]+):/.exec(message) ?? []
   return reason === undefined ? undefined : `TLS failed: ${reason}`

@@ -1,4 +1,4 @@
-// Who one is, at this moment: header and client certificate from a token, a file, a password or an exec plugin. transport.ts asks.
+// The current credentials for a cluster: header and client certificate from a token, a file, a password or an exec plugin.
 
 import { readFileSync, statSync } from 'node:fs'
 import type { Access, Material } from './cluster-config.ts'
@@ -22,7 +22,7 @@ export interface Credentials {
 
 type Options = { readonly env: RunOptions['env']; readonly now: () => number }
 
-/** Plugins are asked anew so long before their answer ends. */
+/** Milliseconds before the expiry at which the exec plugin runs again. */
 const early = 10_000
 const tokenFor = 60_000
 

@@ -8,7 +8,7 @@ import { openUpstreams, type Reach } from './upstreams.ts'
 
 export type Dial = {
   readonly server: string
-  /** What a request of this moment is made with. Rejects with a sentence where credentials cannot be had. */
+  /** The current connection and credentials for a request. Rejects with a message if there are no credentials. */
   now(): Ready | Promise<Ready>
   /** The cluster refused the credentials. Answers whether the next may be others. */
   refuse(): boolean

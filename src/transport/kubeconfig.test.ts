@@ -40,7 +40,7 @@ test('data counts before files, a token file before a token, and files are relat
   assert.deepEqual([access.certificate, access.key], [{ file: '/abs/c.crt' }, { file: '/home/me/c.key' }])
 })
 
-test('everything wrong is told at once, and no secret in it', () => {
+test('all problems are reported together, without secrets', () => {
   const bad = config({
     cluster: {
       server: 'host',

@@ -6,7 +6,7 @@ import { decodeYaml } from '../api/yaml-codec.ts'
 import type { Access, ExecPlugin, Material } from './cluster-config.ts'
 import { type TenantRules, tenantProblems } from './tenant-kubeconfig.ts'
 
-/** What cannot be used, and why; never a token or a key. */
+/** The problems of a kubeconfig; never a token or a key. */
 export class KubeconfigError extends Error {
   readonly problems: readonly string[]
   constructor(problems: readonly string[]) {

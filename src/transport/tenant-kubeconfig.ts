@@ -1,5 +1,4 @@
-// What a kubeconfig may not contain if a tenant supplied it: fields that reach into the machine that reads it.
-// kubeconfig.ts asks for every file with `tenant` options; docs/SYNCER.md has the decision for each field.
+// Rejects fields of a tenant's kubeconfig that reach into the machine that reads it. docs/SYNCER.md has the decision for each field.
 
 import type { JsonObject } from '../api/object.ts'
 

@@ -1,4 +1,4 @@
-// The transport against listeners with real sockets: certificates, credentials that change, servers that are away or quiet.
+// The transport against listeners with real sockets: certificates, credentials that change, unreachable and silent servers.
 
 import assert from 'node:assert/strict'
 import { X509Certificate } from 'node:crypto'
@@ -120,7 +120,7 @@ const plugin = (text: string) => {
 const credential = (status: object) =>
   JSON.stringify({ apiVersion: 'client.authentication.k8s.io/v1', kind: 'ExecCredential', status })
 
-test('an exec plugin is asked once, again when its answer ends, and again when it is refused', async () => {
+test('an exec plugin runs once, again when its credential expires, and again after a 401', async () => {
   const log = join(directory, 'asked')
   writeFileSync(log, '')
   const expirationTimestamp = new Date(now + 3600_000).toISOString()
@@ -144,7 +144,7 @@ test('an exec plugin is asked once, again when its answer ends, and again when i
   assert.equal(asked().length, 3)
 })
 
-test('an exec plugin that is missing, fails, or prints something else is told with the reason, and nothing of its output', async () => {
+test('a missing, failing or invalid exec plugin is reported with the reason, without its output', async () => {
   const server = await listen((_, response) => response.end())
   const missing = { ...plugin(''), command: join(directory, 'nowhere') }
   const cases: [Access['exec'], RegExp][] = [
@@ -160,7 +160,7 @@ test('an exec plugin that is missing, fails, or prints something else is told wi
     })
 })
 
-test('a server that is away, hangs, or goes quiet is told, and a request can be broken off', async () => {
+test('an unreachable, hanging or silent server is reported, and a request can be aborted', async () => {
   await assert.rejects(open({ ...usual, server: 'http://127.0.0.1:9' })(), refused(503, /nobody listens there/))
   const hanging = await listen(() => {})
   await assert.rejects(open({ ...usual, server: hanging }, { answerWithin: 50 })(), refused(503, /no answer within/))

@@ -25,9 +25,9 @@ export type TransportOptions = {
   readonly answerWithin?: number
   /** A body that says nothing for so long has lost its sender. */
   readonly quietFor?: number
-  /** Bytes of an answer that is no watch; default any. Rejects with 422 where it has more. */
+  /** The largest response other than a watch, in bytes; default: any. A larger one rejects with 422. */
   readonly most?: number
-  /** What the setting with the CA is called, for whoever has to look after it. */
+  /** The name of the setting with the CA, for error messages. */
   readonly caIs?: string
 }
 

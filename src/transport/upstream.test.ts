@@ -238,7 +238,7 @@ test('responses to HEAD, and 204 and 304, have no body whatever they say', async
   assert.equal((await read(lines('HTTP/1.1 304 Not Modified', 'Content-Length: 50', '', ''))).state, 'whole')
 })
 
-test('a connection is not reused if more came than was asked for, the server says so, or it speaks HTTP/1.0', async () => {
+test('a connection is not reused after extra data, after Connection: close, or with HTTP/1.0', async () => {
   for (const text of [
     lines('HTTP/1.1 200 OK', 'Content-Length: 1', '', 'xHTTP/1.1 200 OK'),
     lines('HTTP/1.1 200 OK', 'Content-Length: 1', '', lines('xHTTP/1.1 200 OK', 'Content-Length: 1', '', 'y')),

@@ -1,4 +1,4 @@
-// The upstreams of a cluster for the certificates of the moment: a connection stays with the certificate it was made with.
+// The connection pools of a cluster, one per client certificate: a connection keeps the certificate that opened it.
 
 import type { Socket } from 'node:net'
 import { createSecureContext } from 'node:tls'

@@ -1,4 +1,4 @@
-// What is under way when its key ends, and the service has no time to say whether it goes on.
+// Requests in flight when their key expires while the management API is busy or unreachable.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -40,16 +40,16 @@ async function ended(renew: () => Promise<Principal>) {
   return { streams, codes: () => cut.map(({ code }) => code), asked: () => asked }
 }
 
-test('what is busy or away for a moment when a key ends is asked again, and its streams stay', async () => {
+test('the gateway repeats a review that failed when a key expired, and the streams stay', async () => {
   const answers = [() => Promise.reject(tooManyRequests()), () => Promise.reject(unavailable('away'))]
   const { streams, codes, asked } = await ended(() => answers.shift()?.() ?? Promise.resolve(until(5000)))
-  await eventually('it was asked until it said', async () => asked() === 3)
+  await eventually('the gateway repeats the review until it gets an answer', async () => asked() === 3)
   streams.look()
   assert.deepEqual([codes(), streams.open, asked()], [[], 1, 3])
   streams.close()
 })
 
-test('a stream whose key counts no more is told 401; where nobody could say, 503', async () => {
+test('a stream whose key is no longer valid ends with 401; without an answer of the management API with 503', async () => {
   const over = await ended(() => Promise.reject(new UnknownAccessKey()))
   const [away, silent] = [
     await ended(() => Promise.reject(unavailable('away'))),

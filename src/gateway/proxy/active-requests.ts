@@ -1,4 +1,4 @@
-// What is under way, with whom it is for: cut when their token or key counts no more, or when nobody can say whether it does (D33).
+// Requests in flight: ends them when their token or key is no longer valid, or when the gateway cannot find out (D33).
 
 import { setTimeout as wait } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
@@ -22,17 +22,17 @@ export interface Streams {
 export type Underway = {
   readonly principal: Principal
   readonly isLong: boolean
-  /** Whether they count on, asked when `principal` ends or others are believed than those that judged it; absent: they do not. */
+  /** Verifies the credential again, when `principal` expires or the issuer or management API changed; absent: the request ends. */
   readonly renew?: (() => Promise<Principal> | Principal) | undefined
-  /** Ends it; who was told nothing yet is told why. */
+  /** Ends the request. A client without a response gets the reason. */
   readonly cut: (why: ApiError) => void
 }
 
 export type StreamsOptions = {
   readonly revocations: () => Pick<Revocations, 'whyNot'> | undefined
-  /** Whether nothing is known of revocations for so long that nothing may go on. */
+  /** Whether the revocation feed has been silent for too long to serve anything. */
   readonly isFeedStale: () => boolean
-  /** Whether those that are believed now have judged them. */
+  /** Whether the current issuer and management API verified the principal. */
   readonly isCurrent: (principal: Principal) => boolean
   readonly now: () => number
 }
@@ -74,7 +74,7 @@ export function openStreams({ revocations, isFeedStale, isCurrent, now }: Stream
     else if (found !== 'over' && now() < found.expires && isSame(found, one.principal)) one.principal = found
     else cut(one, countsNoMore(one.principal))
   }
-  /** The cluster was told who they are when it began: whoever is somebody else now, or may less, begins anew. */
+  /** The cluster received the identity when the request began. A client with another identity, or fewer permissions, must send a new request. */
   const isSame = (found: Principal, before: Principal) =>
     found.keyUid === before.keyUid && isDeepStrictEqual(found.caller, before.caller)
   const end = (one: One, why: ApiError) => {

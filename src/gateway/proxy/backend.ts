@@ -13,11 +13,11 @@ export type Backend = {
   now(): Ready | Promise<Ready>
   /** The cluster refused them; answers whether the next may be others. */
   refuse(): boolean
-  /** What went wrong with a request, in words that clients may read. */
+  /** The reason of a failed request, as text for clients. */
   why(error: Error): string
 }
 
-/** What the gateway is to a cluster at a moment. */
+/** The gateway's current credentials for a cluster. */
 export type Ready = {
   /** Sends requests over HTTP/1.1. */
   readonly upstream: Pick<Upstream, 'send' | 'renew'>
@@ -28,14 +28,14 @@ export type Ready = {
   readonly retired?: AbortSignal | undefined
 }
 
-/** What a place leads to. `namespace`: a space's. */
+/** The backend of a target. `namespace`: of a space. */
 export type Found = { readonly backend: Backend; readonly namespace?: string }
 
 export type Timeouts = {
-  /** Milliseconds until a connection, and until an answer begins where it is no stream. */
+  /** Milliseconds to connect, and to wait for a response other than a stream. */
   readonly connect: number
   readonly answer: number
-  /** Milliseconds that a client may take for a piece of an answer that is no stream. */
+  /** Milliseconds for a client to read one chunk of a response other than a stream. */
   readonly take: number
 }
 

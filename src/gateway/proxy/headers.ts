@@ -1,4 +1,4 @@
-// What of a request's headers a cluster sees, and of its answer's the client: whom it is for is said here alone. Pure.
+// The headers that a cluster and a client receive. Only this file sets the identity headers. Pure.
 
 import { badRequest, forbiddenPath } from '../../api/errors.ts'
 import type { Request } from '../../serving/exchange.ts'
@@ -17,7 +17,7 @@ const dropped = new Set([
   'te',
   'trailer',
   'transfer-encoding',
-  'content-length', // how a body is framed is said anew, by what is sent
+  'content-length', // the upstream request frames the body itself
   'upgrade',
   'http2-settings',
   'expect',
@@ -35,8 +35,8 @@ const dropped = new Set([
   'x-http-method-override',
 ])
 /**
- * Headers in which proxies and load balancers say who a request is from. A cluster behind such a proxy may believe them,
- * whoever wrote them: nginx, oauth2-proxy, Authelia, Kong, Envoy, Pomerium, Vouch, Traefik and the clouds' own.
+ * Identity headers of proxies and load balancers: nginx, oauth2-proxy, Authelia, Kong, Envoy, Pomerium, Vouch, Traefik and those of
+ * clouds. A cluster behind such a proxy may trust them, so clients must not set them.
  */
 const droppedBeginnings = [
   ':',
@@ -74,7 +74,7 @@ const bearerProtocol = 'base64url.bearer.authorization.k8s.io.'
 /** Some servers take _ for -, so both count as one here. */
 const plain = (name: string) => name.toLowerCase().replaceAll('_', '-')
 
-/** What says where a request ends and whom it is for is not the next hop's to drop. */
+/** A Connection header must not remove the headers for framing and identity. */
 const notByConnection = ['content-length', 'transfer-encoding', 'host', 'authorization']
 
 /** Throws 403: acting as somebody else through a gateway is not a thing. 400: a header that hides how the request is framed. */

@@ -51,13 +51,13 @@ export function open(share: Share, { server, connectWithin }: Where): Promise<Op
 
 export const failed = (message: string, code: string) => Object.assign(new Error(message), { code })
 
-/** A quiet stream says nothing of whether the other side is there: it is asked, and whatever comes is a sign of life. */
+/** A quiet stream does not show whether the cluster is alive, so the gateway sends pings. Any frame counts as an answer. */
 export function listenForLife({ session, socket }: Opened, askEvery: number): void {
   let read = -1
   let isEnding = false
   const look = () => {
     if (session.destroyed) {
-      // It waits for the cluster to end its side as well, but not for ever.
+      // Waits for the cluster to close its side as well, for a limited time.
       if (isEnding) socket.destroy()
       isEnding = true
       return

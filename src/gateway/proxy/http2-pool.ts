@@ -19,7 +19,7 @@ export type Wanted = {
   readonly connectWithin: number
   /** On a new connection: the others turned out to be dead. */
   readonly isFresh: boolean
-  /** Aborted when none is to be kept any more. */
+  /** Aborted when the pool must close its connections. */
   readonly retired?: AbortSignal | undefined
   /** Nobody waits for it any more. */
   readonly isGone?: (() => boolean) | undefined
@@ -28,7 +28,7 @@ export type Wanted = {
 }
 
 const idleFor = 60_000
-/** Connections that were over as soon as they were open. HTTP/1.1 is no worse then. */
+/** Connections that closed right after they were opened. After some of them the pool uses HTTP/1.1. */
 const mostInVain = 2
 /** A cluster may allow fewer. All that share a connection end with it, so not more either. */
 const mostStreams = 250
@@ -47,10 +47,10 @@ type Pool = {
   isRetired: boolean
 }
 
-/** By how connections are made: who is somebody else to the cluster has connections of its own. */
+/** Connections by their credentials: another identity towards the cluster gets its own connections. */
 const pools = new WeakMap<Share, Pool>()
 
-/** undefined: the cluster does not speak HTTP/2, or ends what it is asked by it. Rejects where it cannot be reached. */
+/** undefined: the cluster does not support HTTP/2, or closes such connections. Rejects if it is unreachable. */
 export async function acquireStream(share: Share, wanted: Wanted): Promise<Place | undefined> {
   const pool = poolOf(share, wanted.retired)
   let mayUse = !wanted.isFresh
@@ -146,7 +146,7 @@ class Shared {
     this.timer = setTimeout(() => this.session.close(), idleFor).unref()
   }
 
-  /** What is under way may end. */
+  /** Streams in flight may finish. */
   retire(): void {
     this.isOver = true
     if (this.taken === 0) this.session.close()
@@ -164,7 +164,7 @@ class Shared {
     }
     const answer = listenTo(stream, listening, { isReused, lastSeen: () => this.lastSeen })
     stream.once('close', () => {
-      // Who refuses one stream refuses the next: what is under way may end, and nothing new is put there.
+      // A connection that refused one stream will refuse the next. Its streams may finish, and it gets no new ones.
       if (stream.rstCode === constants.NGHTTP2_REFUSED_STREAM) this.isOver = true
       this.leave()
     })

@@ -1,4 +1,4 @@
-// The answer on one stream of a shared connection, told as one on a connection of its own would be. shared.ts asks.
+// The response on one stream of a shared HTTP/2 connection, with the same interface as an HTTP/1.1 response.
 
 import { type ClientHttp2Stream, constants } from 'node:http2'
 import type { ResponseHandler } from '../../transport/upstream.ts'
@@ -10,7 +10,7 @@ type Carrier = {
   readonly lastSeen: () => number
 }
 
-/** It did not look at the request: it has no room, or wants it by HTTP/1.1, which is tried in the end. */
+/** The cluster did not process the request: it has no free stream, or wants HTTP/1.1, which is the last attempt. */
 const refusals = [constants.NGHTTP2_REFUSED_STREAM, constants.NGHTTP2_HTTP_1_1_REQUIRED]
 
 export function listenTo(
@@ -35,14 +35,14 @@ export function listenTo(
     // These have no body; the length is that of what is not sent.
     left = size === undefined || status === 204 || status === 304 ? undefined : Number(size)
     if (answer.isWanted) listening.head({ status, rawHeaders: withoutPseudo(raw ?? []), connection: undefined })
-    // Not before: what came in one piece with the head would be told before it.
+    // Not earlier: data that arrived together with the headers would be delivered before them.
     stream.on('data', (chunk: Buffer) => {
       if (left !== undefined) left -= chunk.length
       if (answer.isWanted) listening.data(chunk)
     })
   })
   stream.on('end', () => {
-    // One that is reset is told of when it closes.
+    // A reset stream is reported when it closes.
     if (!answer.isWanted || !hasAnswered || !isWhole || stream.rstCode !== constants.NGHTTP2_NO_ERROR) return
     if (left) {
       error = failed('it is shorter than it says', 'BAD_ANSWER')

@@ -17,7 +17,7 @@ function isInside({ act, path }: Route, namespace: string): boolean {
   if (!('resource' in act)) return act.verb === 'get' && discovery.test(path)
   const isItself = act.group === '' && act.resource === 'namespaces'
   if (isItself) return act.verb === 'get' && act.name === namespace && !act.subresource && !act.namespace
-  // What was read and what is sent say the same, to the letter.
+  // The forwarded body is byte for byte the checked one.
   return (
     act.namespace === namespace &&
     /^\/(?:api\/v1|apis\/[^/]+\/[^/]+)$/.test(path.split(`/namespaces/${namespace}/`)[0] ?? '')

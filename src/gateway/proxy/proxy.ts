@@ -13,7 +13,7 @@ export async function forward(forwarding: Forwarding): Promise<void> {
   const { exchange } = forwarding
   countStream(forwarding)
   const sent = await answerOf(forwarding)
-  if (sent === undefined) return // the client left
+  if (sent === undefined) return // the client disconnected
   if (exchange.response.headersSent) return sent.drop() // it was cut, and told why
   await sent.pass()
   if (!exchange.request.complete) exchange.request.resume() // answered early: what still comes is let go
@@ -23,8 +23,8 @@ export async function forward(forwarding: Forwarding): Promise<void> {
 const mostRefused = 3
 
 /**
- * Tries once more where that can do no harm: on a connection that had ended, and with fresh credentials. What the cluster did
- * not look at, as it said itself, is tried a few times.
+ * Retries once if that is safe: on a connection that had closed, and with fresh credentials. A request that the cluster
+ * reports as unprocessed is retried a few times.
  */
 async function answerOf(forwarding: Forwarding): Promise<Sent | undefined> {
   const { exchange, backend } = forwarding
@@ -86,7 +86,7 @@ function overHttp1(forwarding: Forwarding, ready: Ready, isFresh: boolean): Begi
   }
 }
 
-/** What may go on for hours shares a connection where it can: two of its own are most of what it costs. undefined: it cannot. */
+/** Long-running requests share a connection if possible, because connections are most of their cost. undefined: not possible. */
 async function share(forwarding: Forwarding, ready: Ready, isFresh: boolean): Promise<Begin | 'gone' | undefined> {
   const { exchange, backend, timeouts } = forwarding
   if (!ready.share) return undefined

@@ -22,14 +22,14 @@ const short = 16 * 1024
 /** It comes piece by piece. */
 export type Passing = Sent & { data(chunk: Buffer): void; end(): void; broken(): void }
 
-/** What a cluster breaks off is broken off for the client, too: half an answer must not look like a whole one. */
+/** Aborts the client's response if the cluster aborts its own: a partial response must not look complete. */
 export function openPassing(forwarding: Forwarding, head: ResponseHead, call: Call): Passing {
   const { response } = forwarding.exchange
   let isPassing = false
   let isHeldBack = false
   /** Whether what was sent ends with a line. */
   let isLine = true
-  /** What came together with the head: of a small answer all of it. */
+  /** The data that arrived with the headers; all of a small response. */
   let waiting: Buffer[] = []
   let state: 'open' | 'whole' | 'broken' = 'open'
   let done: () => void = () => {}
@@ -54,7 +54,7 @@ export function openPassing(forwarding: Forwarding, head: ResponseHead, call: Ca
   }
   if (isInLines(forwarding.route, head))
     forwarding.parting.say = line => {
-      // What waits behind another answer of its connection, or is not taken, is not said at all.
+      // Not possible behind another response on the same connection, or if the client does not read.
       if (!isPassing || state !== 'open' || !isLine || isHeldBack || !response.socket) return false
       state = 'whole'
       call.drop()

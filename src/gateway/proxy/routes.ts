@@ -1,4 +1,4 @@
-// Where a request goes and what it does there (D33): from its path alone, before anyone asks who it is from. gateway.ts calls it.
+// Finds the target and the action of a request from its path, before authentication (D33).
 
 import { ApiError, badRequest } from '../../api/errors.ts'
 import type { Question } from '../../api/kind.ts'
@@ -14,19 +14,19 @@ export type Route = {
   /** With its question mark; '' without one. */
   readonly query: string
   readonly act: Act
-  /** Whether it may go on for hours: watches, logs that are followed, exec and the like. */
+  /** Whether it is long-running: watches, followed logs, exec and the like. */
   readonly isLong: boolean
 }
 
 const root = /^\/kubernetes\/(?:cluster|project)\//
 const shape =
   /^\/kubernetes\/(?:cluster\/([^/]+)|project\/([^/]+)\/virtualcluster\/([^/]+)|project\/([^/]+)\/space\/([^/]+))(\/.*)?$/
-/** What servers read differently: encoded slashes, backslashes and dots, anything that is no printable ASCII, a fragment. */
+/** Characters that servers interpret differently: encoded slashes, backslashes and dots, non-printable or non-ASCII characters, a fragment. */
 const doubtful = /%(?:2f|5c|2e|[01][0-9a-f]|7f)|[^\x21-\x7e]|[\\#]/i
 const escapes = /%(?![0-9a-f]{2})/i
 const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 
-/** Whoever sent it may have left out where to, or misspelt it. */
+/** The path may lack the target, or have a typo in it. */
 export const noPlace = (before = '') =>
   new ApiError(
     404,
@@ -38,7 +38,7 @@ export const noPlace = (before = '') =>
 /** For a listener that has other paths too. */
 export const isGatewayPath = (url: string | undefined): boolean => root.test(url ?? '')
 
-/** Throws 400 for what cannot be read in one way only, 404 for what is no place. */
+/** Throws 400 for an ambiguous path, 404 for an unknown target. */
 export function routeOf({ request, path, query, method }: Exchange): Route {
   checkSpelling(request, path)
   const found = shape.exec(path)

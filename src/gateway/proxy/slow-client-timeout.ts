@@ -1,4 +1,4 @@
-// How long a client may take for a piece of an answer. Who takes nothing would hold a place among those under way for ever. response-relay.ts and proxy.ts ask.
+// Limits the time for a client to read a chunk of a response. A client that never reads would occupy a slot forever.
 
 import type { Socket } from 'node:net'
 import type { Exchange } from '../../serving/exchange.ts'

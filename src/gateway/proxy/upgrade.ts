@@ -10,7 +10,7 @@ import { type Forwarding, readyOf, requestOf } from './upstream-request.ts'
 
 export type Upgrading = Forwarding & {
   readonly socket: Duplex
-  /** What the client sent behind its request. */
+  /** The data that the client sent after its request. */
   readonly head: Buffer
 }
 
@@ -38,7 +38,7 @@ export async function upgrade(upgrading: Upgrading): Promise<number> {
   const { head } = answer
   const { status } = head
   if (exchange.response.headersSent) {
-    answer.socket?.destroy() // it was cut meanwhile, and told why
+    answer.socket?.destroy() // ended meanwhile, with the reason
     return exchange.response.statusCode
   }
   if (!answer.socket || protocolIn(head)?.toLowerCase() !== wanted.toLowerCase()) {
@@ -59,19 +59,19 @@ export async function upgrade(upgrading: Upgrading): Promise<number> {
 /** How long a client may take to read why it was refused. Closing at once, with bytes of it unread, would take the answer back. */
 const linger = 1000
 
-/** For a connection that was not upgraded, once it has its answer. What still comes is read, for only who reads hears that the client is gone. */
+/** Drains a connection that was not upgraded, after its response. Only a reading socket notices that the client disconnected. */
 export function takeLeave(socket: Duplex): void {
   if (socket.writableEnded || socket.destroyed) return
   socket.end()
   socket.removeAllListeners('data').resume()
-  // Who never closes its side does not keep ours.
+  // A client that never closes its side does not keep the connection open.
   const timer = setTimeout(() => socket.destroy(), linger).unref()
   socket.once('close', () => clearTimeout(timer))
 }
 
 const mostEarly = 64 * 1024
 
-/** What a client sends before the cluster has agreed is kept for then. It is read, for only who reads hears that the client is gone. */
+/** Keeps data that arrives before the cluster accepts the upgrade. Only a reading socket notices that the client disconnected. */
 function holdEarly(socket: Duplex): () => readonly Buffer[] {
   const held: Buffer[] = []
   let size = 0

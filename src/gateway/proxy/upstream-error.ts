@@ -1,4 +1,4 @@
-// A request that a cluster did not answer: what the client is told, and whether it may be asked once more. proxy.ts decides.
+// The error of an unanswered upstream request: the response for the client, and whether a retry is safe.
 
 import type { FailureInfo } from '../../transport/upstream.ts'
 import { brokenOff, notReached, refusedUnread } from './backend.ts'
@@ -17,7 +17,7 @@ export class Failed extends Error {
   }
 }
 
-/** A connection that had ended takes no request; but who broke it off in that moment may have heard a write. */
+/** A closed connection did not deliver the request. If it was aborted at that moment, the cluster may have received a write. */
 export function failure({ exchange, backend }: Forwarding, error: Error, how: FailureInfo): Failed {
   if (how.isRefused) return new Failed(refusedUnread(backend, error), how)
   const isHarmless = !how.isConnected || (how.isStale && exchange.method === 'GET')

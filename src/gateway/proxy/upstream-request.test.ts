@@ -1,4 +1,4 @@
-// What is not sent to a cluster, in whichever way: anything that could be taken for the end of a line.
+// The gateway never sends a character to a cluster that could end a header line.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

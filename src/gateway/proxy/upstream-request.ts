@@ -18,12 +18,12 @@ export type Forwarding = {
   readonly backend: Backend
   readonly prefixes: Prefixes
   readonly timeouts: Timeouts
-  /** Told when an answer that may go on for long has begun. */
+  /** Called when the response of a long-running request has begun. */
   readonly started: (code: number) => void
   readonly parting: Parting
 }
 
-/** What the gateway is to the cluster now; throws 502 where it is nobody. */
+/** The gateway's current credentials for the cluster. Throws 502 if it has none. */
 export async function readyOf({ backend }: Forwarding): Promise<Ready> {
   try {
     return await backend.now()

@@ -1,4 +1,4 @@
-// The last word to a watch whose token counts no more: an ERROR event, as Kubernetes ends one. gateway.ts says it, passing.ts knows whether it can be said.
+// Ends a watch whose token is no longer valid with an ERROR event, as Kubernetes does.
 
 import type { ApiError } from '../../api/errors.ts'
 import { breakOff } from '../../serving/abort-response.ts'
@@ -12,7 +12,7 @@ export type Parting = {
   say?: (line: string) => boolean
 }
 
-/** Who does not take it in time is broken off. */
+/** Aborts the connection of a client that does not read it in time. */
 const takeWithin = 500
 
 /** False: it has to be broken off. */

@@ -1,4 +1,4 @@
-// Why a patch could not be applied, and how that is told. The plan and the preview say it.
+// The problem of a patch that could not be applied, as text.
 
 export type Problem = {
   readonly index: number
