@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { connect } from 'node:http2'
-import { request } from 'node:https'
 import { after, before, describe, test } from 'node:test'
+import { sendLate } from './late-body.ts'
 import { keys, must, openStage, type Person, rbac, type Stage, secrets, teams } from './people.ts'
 
 const api = 'rbac.authorization.k8s.io'
@@ -180,34 +180,6 @@ describe('a request that waits for a resourceVersion', () => {
 })
 
 describe('a body that arrives late', () => {
-  /** Sends the first byte of the body, waits for `meanwhile`, and sends the rest. HTTP/1.1. */
-  async function held(who: Person, method: string, path: string, body: object, meanwhile: () => Promise<unknown>) {
-    const text = JSON.stringify(body)
-    const asked = request(`${stage.server.https}/kubernetes/management${path}`, {
-      method,
-      ca: stage.server.ca,
-      headers: {
-        authorization: `Bearer ${who.key}`,
-        'content-type': method === 'PATCH' ? merge['content-type'] : 'application/json',
-        'content-length': Buffer.byteLength(text),
-        expect: '100-continue',
-      },
-    })
-    const answered = new Promise<number>((resolve, reject) => {
-      asked.on('response', response => {
-        response.resume()
-        resolve(response.statusCode ?? 0)
-      })
-      asked.on('error', reject)
-    })
-    await new Promise(resolve => asked.on('continue', resolve))
-    asked.write(text.slice(0, 1))
-    // Answered after the head above was read, so that request was authorized before.
-    await must(who.ask('GET', '/version'))
-    await meanwhile()
-    asked.end(text.slice(1))
-    return answered
-  }
   let maker: Person
   before(async () => {
     maker = await someone('maker', ['create'], ['sharedsecrets', 'teams'])
@@ -219,15 +191,15 @@ describe('a body that arrives late', () => {
     await must(maker.ask('POST', secrets(), { metadata: { name: 'owned' }, spec: { data: { a: encoded('old') } } }))
     const regain = () => patch(path, { spec: { owner: { user: 'maker' } } })
     const spec = { data: { a: late } }
-    assert.equal(await held(maker, 'PATCH', path, { spec }, giveAway(path)), 403)
+    assert.equal(await sendLate(stage, maker, 'PATCH', path, { spec }, giveAway(path)), 403)
     await regain()
     const { metadata } = await must(admin.ask('GET', path))
     // With the version that the object has by then, so that nothing but the right is missing.
     const version = String(Number(metadata.resourceVersion) + 1)
     const sent = { metadata: { name: 'owned', resourceVersion: version }, spec }
-    assert.equal(await held(maker, 'PUT', path, sent, giveAway(path)), 403)
+    assert.equal(await sendLate(stage, maker, 'PUT', path, sent, giveAway(path)), 403)
     await regain()
-    assert.equal(await held(maker, 'DELETE', path, {}, giveAway(path)), 403)
+    assert.equal(await sendLate(stage, maker, 'DELETE', path, {}, giveAway(path)), 403)
     assert.equal((await must(admin.ask('GET', path))).spec.data.a, encoded('old'))
   })
 
@@ -236,16 +208,19 @@ describe('a body that arrives late', () => {
     await secret('lent', { access: [{ verbs: ['patch', 'delete'], users: ['guest'] }] })
     const path = `${secrets()}/lent`
     const spec = { data: { a: late } }
-    assert.equal(await held(guest, 'PATCH', path, { spec }, () => patch(path, { spec: { access: [] } })), 403)
+    assert.equal(
+      await sendLate(stage, guest, 'PATCH', path, { spec }, () => patch(path, { spec: { access: [] } })),
+      403,
+    )
     await patch(path, { spec: { access: [{ verbs: ['patch', 'delete'], users: ['guest'] }] } })
-    assert.equal(await held(guest, 'DELETE', path, {}, () => patch(path, { spec: { access: [] } })), 403)
+    assert.equal(await sendLate(stage, guest, 'DELETE', path, {}, () => patch(path, { spec: { access: [] } })), 403)
     assert.equal((await must(admin.ask('GET', path))).spec.data.a, encoded('old'))
   })
 
   test('does not delete the object that somebody else created under the same name', async () => {
     await must(maker.ask('POST', secrets(), { metadata: { name: 'swapped' }, spec: {} }))
     const path = `${secrets()}/swapped`
-    const status = await held(maker, 'DELETE', path, {}, async () => {
+    const status = await sendLate(stage, maker, 'DELETE', path, {}, async () => {
       await must(admin.ask('DELETE', path))
       await secret('swapped')
     })
@@ -256,7 +231,7 @@ describe('a body that arrives late', () => {
   test('adds nobody to a team after its sender lost ownership of the team', async () => {
     await must(maker.ask('POST', teams, { metadata: { name: 'led' } }))
     const path = `${teams}/led`
-    assert.equal(await held(maker, 'PATCH', path, { spec: { users: ['maker'] } }, giveAway(path)), 403)
+    assert.equal(await sendLate(stage, maker, 'PATCH', path, { spec: { users: ['maker'] } }, giveAway(path)), 403)
     assert.equal((await must(admin.ask('GET', path))).spec.users, undefined)
   })
 })

@@ -1,22 +1,17 @@
 // A whole server in this process: the real wiring, controllers and request handler over a memory store, with a clock that moves on demand.
 
-import { randomBytes, randomUUID } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { mock } from 'node:test'
 import type { Question } from '../../../src/api/kind.ts'
 import type { Decision } from '../../../src/api/permissions.ts'
 import { startBackgroundLoops } from '../../../src/apiserver/background-loops.ts'
 import { type ApiServer, buildApiServer } from '../../../src/apiserver/build.ts'
 import { readSettings } from '../../../src/apiserver/settings.ts'
-import { openRoutes } from '../../../src/http/non-resource-routes.ts'
-import { requestHandler } from '../../../src/http/server.ts'
-import { kinds } from '../../../src/kinds/index.ts'
 import { makeKey } from '../../../src/kinds/key-format.ts'
 import { OwnedAccessKey } from '../../../src/kinds/owned-access-key.ts'
-import { openAudit } from '../../../src/serving/audit.ts'
-import { openInflightLimits } from '../../../src/serving/inflight-limits.ts'
-import { openMetrics } from '../../../src/serving/metrics.ts'
 import { openUnknownKeyLimiter } from '../../../src/serving/unknown-key-limiter.ts'
 import { openStorage, type Storage } from '../../../src/storage/index.ts'
+import { openHandler } from '../request-handler.ts'
 import { type HttpAnswer, type HttpRequest, send } from './direct-http.ts'
 
 export type Rig = {
@@ -34,17 +29,9 @@ export type Rig = {
   close(): Promise<void>
 }
 
-const noSink = {
-  write: () => true,
-  failure: undefined,
-  flush: async () => {},
-  settled: async () => true,
-  close: async () => {},
-}
 const turn = () => new Promise<void>(resolve => setImmediate(resolve))
 const retriesWithin = 60_000
 const settings = await readSettings([], {})
-const metrics = openMetrics()
 
 /** Only one rig at a time: the timers of the process are its own. */
 export async function openRig(): Promise<Rig> {
@@ -72,36 +59,12 @@ export async function openRig(): Promise<Rig> {
   await controllers.ready
   const ending = new AbortController()
   let broken: unknown
-  const audit = openAudit({
-    policy: { rules: [{ level: 'None' }] },
-    sink: noSink,
-    hash: () => '',
+  const handle = openHandler({
+    apiServer,
+    guard,
     now,
-    sourcesOf: guard.sourcesOf,
-    counted: () => {},
-  })
-  const handle = requestHandler({
-    kinds,
-    access: { ...apiServer, guard, audit },
-    resourcesFor: apiServer.registry.as,
-    reachVersion: apiServer.registry.reachVersion,
-    indexed: apiServer.registry.indexed,
-    noteRead: apiServer.noteRead,
-    ...openRoutes({
-      kinds,
-      checks: { livez: [], readyz: [] },
-      metrics,
-      now,
-      version: 'test',
-      issuer: apiServer.issuer,
-    }),
-    limits: openInflightLimits({ most: { read: 400, write: 400, watch: 400 }, share: 1, rate: 0, burst: 0, now }),
-    turns: () => undefined,
-    refuseUnaudited: false,
-    loopbackOnly: true,
-    now,
-    uuid: randomUUID,
     ending: ending.signal,
+    auditLevel: 'None',
     observe: ({ code, error }) => {
       if (code >= 500) broken = error ?? new Error(`answered ${code}`)
     },
