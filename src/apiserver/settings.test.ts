@@ -39,9 +39,9 @@ test('flags that are none, lack a value or are too many are told at once, each w
     return []
   }
   assert.deepEqual(await problems('--dta', 'x', '--htps=1', '--http'), [
-    '--dta is no flag; did you mean --data?',
-    '--htps is no flag; did you mean --https?',
-    '--http needs a value: --http VALUE',
+    'unknown flag --dta; did you mean --data?',
+    'unknown flag --htps; did you mean --https?',
+    '--http requires a value: --http VALUE',
     'an argument of 1 characters is unexpected: there are flags alone',
     '--help lists the flags',
   ])
