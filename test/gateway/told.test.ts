@@ -32,7 +32,7 @@ describe('what a gateway tells', { timeout: 120_000 }, () => {
         issuer: { url: service.https, ca: 'service-ca.crt', keySet: `${door.url}/.well-known/jwks.json` },
         clusters: [{ name: 'broken', kubeconfig: 'slow.json' }],
       },
-      { ready: /(refuses everything until)/, kubeconfig: pluginThatFails(secret) },
+      { ready: /(rejecting requests until)/, kubeconfig: pluginThatFails(secret) },
     )
     assert.ok(!gateway.output().includes('is ready'), gateway.output())
     await eventually('it has tried some times', async () => door.refused > 8)
