@@ -1,4 +1,4 @@
-// What a shell may offer behind the words typed so far: commands, flags, values and live names. `platform completion` prints the scripts that ask.
+// Shell completion: prints candidates for commands, flags, values and live object names, and the scripts that call it.
 
 import { listAll } from '../client/list-watch.ts'
 import { type Command, defineCommand, type Flag, type Io, loaded, type Row, UsageError } from '../host/command.ts'
@@ -9,26 +9,26 @@ import { anyKind, kindWords } from './resolve-kind.ts'
 import { namespaceFor } from './resolve-namespace.ts'
 import { openSession } from './session.ts'
 
-const most = 200
+const maxCandidates = 200
 
-/** For the scripts; a completion that fails offers nothing and says nothing. */
+/** The completion scripts run this hidden command. A failed completion prints nothing, because it would garble the prompt. */
 export const completeOf = (rows: () => readonly Row[]): Command =>
   defineCommand({
     words: ['__complete'],
-    what: 'Print what may come next.',
+    what: 'Print completion candidates.',
     examples: [],
     flags: {},
     ownFlags: true,
     hidden: true,
     run: async ({ args }, io) => {
       const words = args[0] === '--' ? args.slice(1) : args
-      const offered = await offers(rows(), words, io).catch(() => [])
-      for (const one of offered) io.out(`${one}\n`)
+      const found = await candidates(rows(), words, io).catch(() => [])
+      for (const one of found) io.out(`${one}\n`)
       return 0
     },
   })
 
-async function offers(rows: readonly Row[], words: readonly string[], io: Io): Promise<string[]> {
+async function candidates(rows: readonly Row[], words: readonly string[], io: Io): Promise<string[]> {
   const typed = words.at(-1) ?? ''
   const before = words.slice(0, -1)
   const next = rows
@@ -37,14 +37,14 @@ async function offers(rows: readonly Row[], words: readonly string[], io: Io): P
   const row = rows
     .filter(one => one.words.every((word, at) => before[at] === word))
     .toSorted((a, b) => b.words.length - a.words.length)[0]
-  const own = row ? await within(await loaded(row), before.slice(row.words.length), typed, io) : []
-  return [...new Set([...next, ...own])].filter(one => one.startsWith(typed)).slice(0, most)
+  const own = row ? await candidatesFor(await loaded(row), before.slice(row.words.length), typed, io) : []
+  return [...new Set([...next, ...own])].filter(one => one.startsWith(typed)).slice(0, maxCandidates)
 }
 
-async function within(command: Command, words: readonly string[], typed: string, io: Io): Promise<string[]> {
+async function candidatesFor(command: Command, words: readonly string[], typed: string, io: Io): Promise<string[]> {
   const last = flagNamed(command, words.at(-1))
-  const place = placeIn(command, words)
-  if (last && last.flag.type !== 'switch') return valuesOf(last.name, last.flag, { io, place })
+  const target = targetIn(command, words)
+  if (last && last.flag.type !== 'switch') return valuesOf(last.name, last.flag, { io, target })
   if (typed.startsWith('-')) return Object.keys(command.flags).map(name => `--${name}`)
   const given = words.filter(
     (word, at) => !word.startsWith('-') && (flagNamed(command, words[at - 1])?.flag.type ?? 'switch') === 'switch',
@@ -54,17 +54,17 @@ async function within(command: Command, words: readonly string[], typed: string,
   if (!next || given.length > positionals.length + 20) return []
   if (/^(KIND|RESOURCE)$/.test(next.name)) return kindWords()
   if (command.words[0] === 'context') return Object.keys((await readContexts(io)).contexts)
-  if (next.name.startsWith('TEAM')) return namesOf('team', { io, place })
+  if (next.name.startsWith('TEAM')) return namesOf('team', { io, target })
   if (!next.name.startsWith('NAME')) return []
   const ofKind = command.words[1] ?? given.find((_, at) => /^(KIND|RESOURCE)$/.test(positionals[at]?.name ?? ''))
-  return ofKind && !command.words.includes('create') ? namesOf(ofKind, { io, place }) : []
+  return ofKind && !command.words.includes('create') ? namesOf(ofKind, { io, target }) : []
 }
 
-type Place = { readonly [flag in 'context' | 'namespace' | 'project']?: string }
-type Asked = { readonly io: Io; readonly place: Place }
+type TargetFlags = { readonly [flag in 'context' | 'namespace' | 'project']?: string }
+type Lookup = { readonly io: Io; readonly target: TargetFlags }
 
-/** Where the names are to be had: as the flags say that are typed already. */
-function placeIn(command: Command, words: readonly string[]): Place {
+/** Takes the target from flags that are already on the command line. */
+function targetIn(command: Command, words: readonly string[]): TargetFlags {
   const { read } = readTokens(words, command.flags, [])
   return Object.fromEntries(
     (['context', 'namespace', 'project'] as const).flatMap(flag => {
@@ -81,22 +81,22 @@ function flagNamed({ flags }: Command, word = ''): { readonly name: string; read
   return found && { name: found[0], flag: found[1] }
 }
 
-async function valuesOf(name: string, flag: Flag, asked: Asked): Promise<string[]> {
+async function valuesOf(name: string, flag: Flag, lookup: Lookup): Promise<string[]> {
   if (flag.type !== 'switch' && flag.choices) return [...flag.choices]
-  if (name === 'context') return Object.keys((await readContexts(asked.io)).contexts)
-  if (name === 'secret') return namesOf('secret', asked)
-  return name === 'for-team' ? namesOf('team', asked) : []
+  if (name === 'context') return Object.keys((await readContexts(lookup.io)).contexts)
+  if (name === 'secret') return namesOf('secret', lookup)
+  return name === 'for-team' ? namesOf('team', lookup) : []
 }
 
-async function namesOf(word: string, { io, place }: Asked): Promise<string[]> {
-  const session = await openSession(io, place)
+async function namesOf(word: string, { io, target }: Lookup): Promise<string[]> {
+  const session = await openSession(io, target)
   try {
-    const kind = anyKind(word, place.project)
+    const kind = anyKind(word, target.project)
     const names: string[] = []
     for await (const { metadata } of listAll(session.rows, kind, {
-      namespace: namespaceFor(kind, place, session.namespace),
+      namespace: namespaceFor(kind, target, session.namespace),
     }))
-      if (names.push(metadata.name ?? '') >= most) break
+      if (names.push(metadata.name ?? '') >= maxCandidates) break
     return names
   } finally {
     session.close()

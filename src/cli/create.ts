@@ -1,4 +1,4 @@
-// `platform create -f`: objects of every kind from files.
+// `platform create -f`: creates objects of any kind from files.
 
 import { ApiError } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
@@ -7,7 +7,7 @@ import { defineCommand, type Io, SeveralErrors, UsageError } from '../host/comma
 import { DirectClusterEndpointToken } from '../kinds/direct-cluster-endpoint-token.ts'
 import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
 import { contextFlag, dryRunFlag, dryRunNote, isDryRun, namespaceFlag, outputFlag } from './flags.ts'
-import { lostBy, shownOnce, warnings } from './keys/shown-once.ts'
+import { notPrinted, shownOnce, warnings } from './keys/shown-once.ts'
 import { nameOf, printJson } from './print.ts'
 import { type Found, readAllObjects } from './read-objects.ts'
 import { namespaceFor } from './resolve-namespace.ts'
@@ -15,11 +15,11 @@ import { openSession } from './session.ts'
 
 export const create = defineCommand({
   words: ['create'],
-  what: 'Create the objects of a file: YAML or JSON, one or many.',
+  what: 'Create objects from YAML or JSON files.',
   examples: [
     { what: 'From a file', command: 'platform create -f team.yaml' },
     {
-      what: 'From standard input, only to see whether it would be taken',
+      what: 'Validate standard input on the server without creating anything',
       command: 'platform create -f - --dry-run=server',
     },
   ],
@@ -31,34 +31,33 @@ export const create = defineCommand({
     file: { type: 'list', short: 'f', value: 'FILE', what: 'The file; - is standard input.', required: true },
   },
   instead: ([word = '']) => {
-    if (/^(shared|project)?secrets?$/i.test(word))
-      return 'a secret is made by setting a key: platform set secret NAME KEY'
-    const [, place] = /^(project|namespace)s?$/i.exec(word.toLowerCase()) ?? []
-    if (place === undefined) return undefined
-    return `a ${place} is there as soon as something is in it: platform set secret NAME KEY --${place} ${place.toUpperCase()}`
+    if (/^(shared|project)?secrets?$/i.test(word)) return 'to create a secret, set a key: platform set secret NAME KEY'
+    const [, container] = /^(project|namespace)s?$/i.exec(word.toLowerCase()) ?? []
+    if (container === undefined) return undefined
+    return `a ${container} exists as soon as it contains an object: platform set secret NAME KEY --${container} ${container.toUpperCase()}`
   },
   run: async ({ flags }, io) => {
     const { found, failures: unread } = await readAllObjects(io, flags.file)
-    const refused = [...withoutValue(found, flags.output), ...elsewhere(found, flags.namespace)]
-    const failures = refused.length ? [...unread, new UsageError(refused)] : [...unread]
-    if (refused.length || !found.length) throw new SeveralErrors(failures)
+    const rejected = [...withoutValue(found, flags.output), ...namespaceConflicts(found, flags.namespace)]
+    const failures = rejected.length ? [...unread, new UsageError(rejected)] : [...unread]
+    if (rejected.length || !found.length) throw new SeveralErrors(failures)
     const session = await openSession(io, flags)
     const dryRun = isDryRun(flags)
     try {
       for (const { kind, object, file, at } of found) {
         const namespace = namespaceFor(kind, { namespace: ownNamespace(object) }, session.namespace)
         try {
-          const { object: made } = await session.resources.create(kind, namespace, object, {
+          const { object: createdObject } = await session.resources.create(kind, namespace, object, {
             dryRun,
             fieldManager: 'platform',
             fieldValidation: 'Strict',
             warn: warnings(io),
           })
-          printMade(io, kind, made, { output: flags.output, done: `created${dryRunNote(flags)}` })
+          printCreated(io, kind, createdObject, { output: flags.output, done: `created${dryRunNote(flags)}` })
         } catch (error) {
-          // The others are tried all the same: who reads the messages sees everything that is to be mended.
+          // Continue with the other objects, so that one run reports every failure.
           const where = `${file}: ${kind.singular}/${nameIn(object)}${at ? ` (${at})` : ''}`
-          failures.push(at || flags.file.length > 1 ? placed(error, where) : error)
+          failures.push(at || flags.file.length > 1 ? withLocation(error, where) : error)
         }
       }
     } finally {
@@ -72,14 +71,14 @@ export const create = defineCommand({
 const withoutValue = (found: readonly Found[], output: string | undefined) =>
   (output === 'value' ? found : [])
     .filter(({ kind }) => !hasValue(kind))
-    .map(({ kind, object }) => `-o value is for keys and tokens: ${kind.singular}/${nameIn(object)} has none`)
+    .map(({ kind, object }) => `-o value prints keys and tokens: ${kind.singular}/${nameIn(object)} has neither`)
 
-const elsewhere = (found: readonly Found[], namespace: string | undefined) =>
+const namespaceConflicts = (found: readonly Found[], namespace: string | undefined) =>
   (namespace === undefined ? [] : found)
     .filter(({ kind, object }) => kind.namespaced && (ownNamespace(object) ?? namespace) !== namespace)
     .map(
       ({ kind, object }) =>
-        `${kind.singular}/${nameIn(object)} names the namespace ${ownNamespace(object)}, and -n says ${namespace}`,
+        `${kind.singular}/${nameIn(object)} has namespace ${ownNamespace(object)}, but -n is ${namespace}`,
     )
 
 function ownNamespace({ metadata }: JsonObject): string | undefined {
@@ -92,27 +91,27 @@ function nameIn({ metadata }: JsonObject): string {
   return String(name ?? generateName ?? '')
 }
 
-/** The same, and where it happened. */
-const placed = (error: unknown, where: string) =>
+/** Adds the file and the object to the message of an error. */
+const withLocation = (error: unknown, where: string) =>
   error instanceof ApiError
     ? new ApiError(error.code, error.status.reason ?? '', `${where}: ${error.message}`)
     : new Error(`${where}: ${(error as Error).message}`, { cause: error })
 
 const hasValue = (kind: Kind) => kind === OwnedAccessKey || kind === DirectClusterEndpointToken
 
-/** What a write answered. What is shown once, a key or a token, is shown: alone with `value`, else behind the name. */
-export function printMade(
+/** Prints a created object. A key or token is printed now, because the server never returns it again. */
+export function printCreated(
   io: Io,
   kind: Kind,
-  made: Resource,
+  object: Resource,
   { output, done }: { output: string | undefined; done: string },
 ): void {
-  const secret = shownOnce(made)
-  if (output === 'json' || output === 'yaml') printJson(io, made, output)
+  const secret = shownOnce(object)
+  if (output === 'json' || output === 'yaml') printJson(io, object, output)
   else if (output === 'name') {
-    io.out(`${nameOf(kind, made)}\n`)
-    if (secret !== undefined) io.err(lostBy('name', made))
+    io.out(`${nameOf(kind, object)}\n`)
+    if (secret !== undefined) io.err(notPrinted('name', object))
   } else if (output === 'value') {
     io.out(`${secret ?? ''}\n`)
-  } else io.out(`${nameOf(kind, made)} ${done}${secret === undefined ? '' : `; shown this once: ${secret}`}\n`)
+  } else io.out(`${nameOf(kind, object)} ${done}${secret === undefined ? '' : `; shown only once: ${secret}`}\n`)
 }

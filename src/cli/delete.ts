@@ -1,12 +1,12 @@
-// `platform delete`: objects of every kind by name, after a question.
+// `platform delete`: deletes objects of any kind by name, after confirmation.
 
 import { defineCommand, SeveralErrors, UsageError } from '../host/command.ts'
 import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
 import { confirm } from './confirm.ts'
 import { contextFlag, dryRunFlag, dryRunNote, isDryRun, namespaceFlag, projectFlag, yesFlag } from './flags.ts'
-import { ownKeyOf, ownKeyWarning } from './keys/key-in-use.ts'
+import { keyInUse, keyInUseWarning } from './keys/key-in-use.ts'
 import { kindNamed, readNames } from './resolve-kind.ts'
-import { namespaceFor, placeText } from './resolve-namespace.ts'
+import { locationText, namespaceFor } from './resolve-namespace.ts'
 import { openSession } from './session.ts'
 
 export const remove = defineCommand({
@@ -14,31 +14,31 @@ export const remove = defineCommand({
   what: 'Delete objects by name.',
   asksBefore: 'deletes anything',
   examples: [
-    { what: 'Asks first', command: 'platform delete team web' },
+    { what: 'Ask for confirmation first', command: 'platform delete team web' },
     { what: 'In a script', command: 'platform delete accesskey ci old-ci --yes' },
   ],
   flags: { ...contextFlag, ...namespaceFlag, ...projectFlag, ...dryRunFlag, ...yesFlag },
   positionals: [
     { name: 'KIND', what: 'such as team, secret, accesskey; or KIND/NAME, such as team/web' },
-    { name: 'NAME', what: 'which of them', optional: true, many: true },
+    { name: 'NAME', what: 'names of the objects', optional: true, many: true },
   ],
   run: async ({ flags, words }, io) => {
     const { word, names } = readNames(words, flags.project)
     const kind = kindNamed(word, 'delete', flags.project)
-    if (!names.length) throw new UsageError([`NAME is missing: which ${kind.plural}?`])
+    if (!names.length) throw new UsageError([`NAME is missing: names of the ${kind.plural} to delete`])
     const dryRun = isDryRun(flags)
     const session = await openSession(io, flags)
     try {
       const namespace = namespaceFor(kind, flags, session.namespace)
       const shown = names.map(name => `${kind.singular}/${name}`).join(', ')
       const isSure = flags.yes || dryRun
-      const key = kind === OwnedAccessKey && !dryRun ? await ownKeyOf(session) : undefined
-      const warning = key ? await ownKeyWarning(session, { ...key, names, now: io.now() }) : ''
+      const key = kind === OwnedAccessKey && !dryRun ? await keyInUse(session) : undefined
+      const warning = key ? await keyInUseWarning(session, { ...key, names, now: io.now() }) : ''
       if (warning && isSure) io.err(`platform: warning: ${warning}\n`)
-      const place = placeText(session, namespace)
-      await confirm(io, `Delete ${shown}${place}${warning && `; ${warning}`}?`, isSure)
+      const location = locationText(session, namespace)
+      await confirm(io, `Delete ${shown}${location}${warning && `; ${warning}`}?`, isSure)
       const failures: unknown[] = []
-      // Without the own key nothing more could be deleted.
+      // The key in use goes last: after that, the server rejects every further delete.
       for (const name of names.toSorted((a, b) => Number(a === key?.own) - Number(b === key?.own)))
         try {
           const answer = await session.resources.delete(kind, { namespace, name }, { dryRun })

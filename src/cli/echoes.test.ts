@@ -1,4 +1,4 @@
-// What was typed is repeated in a message where that helps; what is long is not: it hides the message, and may be a secret that came into the wrong place.
+// Error messages repeat short arguments only: a long one hides the message and may be a misplaced secret.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -48,7 +48,7 @@ const cases: readonly (readonly [words: string, env?: { readonly [name: string]:
 ]
 
 for (const [words, env = {}] of cases)
-  test(`platform ${words}${Object.entries(env).map(([name, value]) => `, ${name}=${value && 'LONG'}`)} does not repeat what is long`, async () => {
+  test(`platform ${words}${Object.entries(env).map(([name, value]) => `, ${name}=${value && 'LONG'}`)} does not repeat a long argument`, async () => {
     const io = fakeIo({}, { env: { PLATFORM_SERVER: 'http://127.0.0.1:1', PLATFORM_ACCESS_KEY: 'plat_x', ...env } })
     const args = words.split(' ').map(word => word.replaceAll('LONG', long))
     assert.notEqual(await runCommand(commands, args, io), 0)

@@ -1,20 +1,20 @@
-// Flags that many commands share, so that they are called alike and mean the same. Commands spread them into their own.
+// Flags that several commands share.
 
 import { dnsLabel } from '../api/names.ts'
 import { parseLabelSelector } from '../api/selector.ts'
 import type { Flags } from '../host/command.ts'
 import { shortened } from '../host/sanitize.ts'
 
-/** The rule of the server (D7), in words for people. */
+/** The server's rule (D7), worded for the command line. */
 export const namespaceProblems = (name: string): string[] =>
-  dnsLabel(name).length ? ['must be letters, digits and -, all small, 63 at most, such as shop-1'] : []
+  dnsLabel(name).length ? ['must be lower-case letters, digits and -, at most 63 characters, such as shop-1'] : []
 
 function selectorProblems(text: string): string[] {
   try {
     parseLabelSelector(text)
     return []
   } catch (error) {
-    return [`is no selector: ${(error as Error).message.replace(/[^\s"']{65,}/g, shortened)}`]
+    return [`is not a valid selector: ${(error as Error).message.replace(/[^\s"']{65,}/g, shortened)}`]
   }
 }
 
@@ -32,7 +32,7 @@ export const namespaceFlag = {
     type: 'text',
     short: 'n',
     value: 'NAMESPACE',
-    what: 'Namespace; by default the context’s, else default.',
+    what: 'Namespace. Default: the namespace of the context, else "default".',
     check: namespaceProblems,
   },
 } as const satisfies Flags
@@ -41,24 +41,24 @@ export const projectFlag = {
   project: {
     type: 'text',
     value: 'PROJECT',
-    what: 'A secret of this project instead of a shared one.',
-    // Its secrets live in the namespace of that name (D30).
+    what: 'Use the secret of this project instead of a shared secret.',
+    // Secrets of project X are in namespace p-X (D30).
     check: one => namespaceProblems(`p-${one}`),
   },
 } as const satisfies Flags
 
-export const yesFlag = { yes: { type: 'switch', short: 'y', what: 'Do not ask.' } } as const satisfies Flags
+export const yesFlag = { yes: { type: 'switch', short: 'y', what: 'Skip the confirmation.' } } as const satisfies Flags
 
 export const headersFlag = {
-  'no-headers': { type: 'switch', what: 'Print tables without their first line.' },
+  'no-headers': { type: 'switch', what: 'Print tables without a header.' },
 } as const satisfies Flags
 
 export const outputFlag = {
   output: {
     type: 'text',
     short: 'o',
-    value: 'FORM',
-    what: 'How to print.',
+    value: 'FORMAT',
+    what: 'Output format.',
     choices: ['table', 'wide', 'json', 'yaml', 'name', 'value'],
   },
 } as const satisfies Flags
@@ -67,14 +67,14 @@ export const dryRunFlag = {
   'dry-run': {
     type: 'text',
     value: 'server',
-    what: 'Ask the server what would happen, and change nothing.',
+    what: 'Validate on the server without changing anything.',
     choices: ['server'],
   },
 } as const satisfies Flags
 
 export type DryRun = { readonly 'dry-run'?: string | undefined }
 export const isDryRun = (flags: DryRun): boolean => flags['dry-run'] === 'server'
-/** Behind what is said to be done. */
+/** Follows the result in an output line. */
 export const dryRunNote = (flags: DryRun) => (isDryRun(flags) ? ' (dry run)' : '')
 
 export const selectorFlags = {
@@ -82,7 +82,7 @@ export const selectorFlags = {
     type: 'text',
     short: 'l',
     value: 'SELECTOR',
-    what: 'Only what has these labels, such as tier=front.',
+    what: 'Only objects with these labels, such as tier=front.',
     mayBeEmpty: true,
     check: selectorProblems,
   },

@@ -1,4 +1,4 @@
-// A watch whose server goes away says so once, goes on, and ends where the server is not the one it was.
+// `get -w` warns once per outage, reconnects, and stops if the server can no longer be trusted.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -10,28 +10,35 @@ import { Team } from '../kinds/team.ts'
 import { type Source, watchObjects } from './get-watch.ts'
 import { untrusted } from './login/trust.ts'
 
-test('-w tells that the connection is lost, once for each reason, and ends where trust is broken', async () => {
+test('-w warns once for each cause of a lost connection and stops on an untrusted server', async () => {
   const errors = [
-    new ApiError(503, 'ServiceUnavailable', 'nobody listens there'),
-    new ApiError(503, 'ServiceUnavailable', 'nobody listens there'),
+    new ApiError(503, 'ServiceUnavailable', 'connection refused'),
+    new ApiError(503, 'ServiceUnavailable', 'connection refused'),
     untrusted('cannot trust https://x'),
   ]
   const from = {
     list: async () => ({ items: [], resourceVersion: '1' }),
-    watch: async () => Promise.reject(errors.shift() ?? new Error('asked once more')),
+    watch: async () => Promise.reject(errors.shift() ?? new Error('unexpected request')),
   } as unknown as Source
   const io = fakeIo()
   await assert.rejects(
     watchObjects(io, from, { kinds: [Team], names: [], options: {}, selection: {} }),
     /cannot trust https:\/\/x/,
   )
-  assert.equal(io.said(), 'platform: warning: changes are not seen at the moment: nobody listens there; tried again\n')
+  assert.equal(io.said(), 'platform: warning: cannot watch, retrying: connection refused\n')
 })
 
-test('-w says nothing of history that is too old, and tells again of a server that was back meanwhile', async () => {
-  const away = () => new ApiError(503, 'ServiceUnavailable', 'nobody listens there')
+test('-w is silent about expired history and warns again after a reconnect', async () => {
+  const unreachable = () => new ApiError(503, 'ServiceUnavailable', 'connection refused')
   const busy = () => new ApiError(503, 'ServiceUnavailable', 'not ready')
-  const steps = [away(), busy(), away(), new ApiError(410, 'Expired', 'too old'), away(), untrusted('cannot trust it')]
+  const steps = [
+    unreachable(),
+    busy(),
+    unreachable(),
+    new ApiError(410, 'Expired', 'too old'),
+    unreachable(),
+    untrusted('cannot trust it'),
+  ]
   const from = {
     list: async () => ({ items: [], resourceVersion: '1' }),
     watch: async () => Promise.reject(steps.shift()),
@@ -41,11 +48,11 @@ test('-w says nothing of history that is too old, and tells again of a server th
     watchObjects(io, from, { kinds: [Team], names: [], options: {}, selection: {} }),
     /cannot trust it/,
   )
-  const why = (text: string) => `platform: warning: changes are not seen at the moment: ${text}; tried again\n`
-  assert.equal(io.said(), [why('nobody listens there'), why('not ready'), why('nobody listens there')].join(''))
+  const why = (text: string) => `platform: warning: cannot watch, retrying: ${text}\n`
+  assert.equal(io.said(), [why('connection refused'), why('not ready'), why('connection refused')].join(''))
 })
 
-test('of several kinds those that were not asked for by name may be refused: that is told, and the others are followed', async () => {
+test('-w skips a forbidden kind with a note if the user did not name it, and watches the others', async () => {
   const object = { apiVersion: '', kind: '', metadata: { name: 'db', namespace: 'default' } }
   const over = new ApiError(403, 'Forbidden', 'not any more')
   const sourceWithout = (refused: string) =>
@@ -65,6 +72,6 @@ test('of several kinds those that were not asked for by name may be refused: tha
   const io = fakeIo()
   await assert.rejects(watchObjects(io, sourceWithout('ProjectSecret'), watched), over)
   assert.equal(io.printed(), 'sharedsecret/db\n')
-  assert.equal(io.said(), 'platform: projectsecrets are left out: they are not yours\n')
+  assert.equal(io.said(), 'platform: projectsecrets skipped: they are not yours\n')
   await assert.rejects(watchObjects(fakeIo(), sourceWithout('SharedSecret'), watched), /they are not yours/)
 })

@@ -1,4 +1,4 @@
-// `platform get -w`: what there is and every change, a line each. get.ts calls it, and secret-list.ts for two kinds at once.
+// `platform get -w`: prints objects and every change to them, one line each.
 
 import { ApiError } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
@@ -7,52 +7,52 @@ import type { Resources, Selection } from '../api/resources.ts'
 import { follow } from '../client/list-watch.ts'
 import type { Io } from '../host/command.ts'
 import { cellsOf, headerOf, nameOf, type PrintOptions, printJson, printRow, widthsOf } from './print.ts'
-import { lostTo } from './watch-reconnect.ts'
+import { reconnectWarnings } from './watch-reconnect.ts'
 
 export type Source = Pick<Resources, 'get' | 'list' | 'watch'>
 
 type Watched = {
-  /** Several are followed side by side, in one table. Those behind the first were not asked for by name, and may be refused. */
+  /** Watched together, in one table. Only the first is required: a forbidden one after it is skipped with a note. */
   readonly kinds: readonly [Kind, ...Kind[]]
   readonly names: readonly string[]
   readonly options: PrintOptions
   readonly selection: Selection
 }
 
-/** The longest of what can happen: the first rows have all been added. */
+/** Reserves the width of the longest event, because the first rows are all ADDED. */
 const longestEvent = 'MODIFIED'
 
-/** A line a change, with what happened; JSON is a line an object, for programs. Columns are as wide as the first rows want them. */
+/** Prints one line per change. The first rows set the column widths. JSON output has one event per line. */
 export async function watchObjects(io: Io, from: Source, watched: Watched): Promise<number> {
   const { kinds, names, options, selection } = watched
   const table = openTable(io, kinds, options)
   const isWanted = ({ metadata }: Resource) => !names.length || names.includes(metadata.name ?? '')
-  const lost = lostTo(io, 'seen')
-  const over = new AbortController()
+  const warnings = reconnectWarnings(io)
+  const stop = new AbortController()
   const watchOne = async (kind: Kind) => {
     const first = table.expect()
-    const list: Source['list'] = async (...asked) => {
-      const page = await from.list(...asked)
+    const list: Source['list'] = async (...args) => {
+      const page = await from.list(...args)
       await first(page.items.flatMap(({ object }) => (isWanted(object) ? [table.rowOf(kind, '', object)] : [])))
       return page
     }
-    const all = { ...selection, ...lost, signal: over.signal }
+    const all = { ...selection, ...warnings, signal: stop.signal }
     try {
       for await (const { type, object } of follow({ list, watch: from.watch }, kind, all))
         if (isWanted(object)) printChange(io, { kind, type, object }, options, table)
     } catch (error) {
       if (kind === kinds[0] || !(error instanceof ApiError) || error.code !== 403) throw error
-      io.err(`platform: ${kind.plural} are left out: ${error.message}\n`)
+      io.err(`platform: ${kind.plural} skipped: ${error.message}\n`)
       await first([])
     }
   }
-  await Promise.all(kinds.map(watchOne)).finally(() => over.abort())
+  await Promise.all(kinds.map(watchOne)).finally(() => stop.abort())
   return 0
 }
 
-type Happened = { readonly kind: Kind; readonly type: string; readonly object: Resource }
+type WatchEvent = { readonly kind: Kind; readonly type: string; readonly object: Resource }
 
-function printChange(io: Io, { kind, type, object }: Happened, { output }: PrintOptions, table: Table): void {
+function printChange(io: Io, { kind, type, object }: WatchEvent, { output }: PrintOptions, table: Table): void {
   if (output === 'json') io.out(`${JSON.stringify({ type, object })}\n`)
   else if (output === 'yaml') {
     io.out('---\n')
@@ -64,7 +64,7 @@ function printChange(io: Io, { kind, type, object }: Happened, { output }: Print
 type Row = readonly string[]
 type Table = ReturnType<typeof openTable>
 
-/** The columns of all kinds; a cell that a kind has not is empty. */
+/** Has the columns of all kinds. A cell stays empty if the kind has no such column. */
 function openTable(io: Io, kinds: readonly Kind[], options: PrintOptions) {
   const headers = kinds.map(kind => headerOf(kind, options)).toSorted((one, other) => other.length - one.length)
   const header = ['EVENT', ...new Set(headers.flat())]
@@ -74,7 +74,7 @@ function openTable(io: Io, kinds: readonly Kind[], options: PrintOptions) {
   let widths: readonly number[] = []
   let isHeaded = options['no-headers'] === true
   return {
-    /** Once for each kind; what it answers takes the first rows of it, and resolves when all kinds have theirs. */
+    /** Call once per kind. The returned function takes its first rows and resolves when every kind has passed them. */
     expect() {
       expected++
       let isGiven = false

@@ -1,4 +1,4 @@
-// `platform get` and `platform list`: objects of every kind, once or as they change.
+// `platform get` and `platform list`: shows objects of any kind, once or continuously.
 
 import type { Kind } from '../api/kind.ts'
 import { listAll } from '../client/list-watch.ts'
@@ -8,7 +8,7 @@ import { type Source, watchObjects } from './get-watch.ts'
 import { printObjects } from './print.ts'
 import { kindNamed, readNames } from './resolve-kind.ts'
 import { namespaceFor } from './resolve-namespace.ts'
-import { tellOfScope } from './scope-denied.ts'
+import { warnScopeMayHide } from './scope-denied.ts'
 import { openSession, type Session } from './session.ts'
 
 export const getFlags = {
@@ -18,7 +18,7 @@ export const getFlags = {
   ...selectorFlags,
   ...outputFlag,
   ...headersFlag,
-  watch: { type: 'switch', short: 'w', what: 'Go on and print every change.' },
+  watch: { type: 'switch', short: 'w', what: 'Keep watching and print every change.' },
 } as const
 export type GetFlags = Given<typeof getFlags>['flags']
 
@@ -27,13 +27,13 @@ export const get = defineCommand({
   what: 'Show objects of any kind by name.',
   examples: [
     { what: 'One team', command: 'platform get team web' },
-    { what: 'All of it', command: 'platform get team web -o yaml' },
-    { what: 'Follow a kind', command: 'platform get teams -w' },
+    { what: 'The whole object', command: 'platform get team web -o yaml' },
+    { what: 'Watch a kind', command: 'platform get teams -w' },
   ],
   flags: getFlags,
   positionals: [
     { name: 'KIND', what: 'such as team, sharedsecret, accesskey, clusterrole; or KIND/NAME, such as team/web' },
-    { name: 'NAME', what: 'which of them; none: all', optional: true, many: true },
+    { name: 'NAME', what: 'names of the objects; default: all', optional: true, many: true },
   ],
   run: async ({ flags, words }, io) => show(io, flags, words),
 })
@@ -42,14 +42,14 @@ export const list: Command = defineCommand({
   words: ['list'],
   what: 'List the objects of a kind.',
   examples: [
-    { what: 'Everything of a kind', command: 'platform list teams' },
+    { what: 'All objects of a kind', command: 'platform list teams' },
     { what: 'In every namespace, by label', command: 'platform list sharedsecrets -A -l tier=front' },
     { what: 'Names for a script', command: 'platform list teams -o name' },
   ],
   flags: getFlags,
   positionals: [{ name: 'KIND', what: 'such as teams, sharedsecrets, accesskeys, clusterroles' }],
   instead: ([word = '']) =>
-    `list shows all of a kind: platform get ${/^[a-z]{1,32}$/i.test(word) ? word : 'KIND'} NAME shows one`,
+    `list takes only a kind: platform get ${/^[a-z]{1,32}$/i.test(word) ? word : 'KIND'} NAME shows one`,
   run: async ({ flags, words: [word = ''] }, io) => show(io, flags, [word]),
 })
 
@@ -58,7 +58,7 @@ export async function show(io: Io, flags: GetFlags, words: readonly string[]): P
   const kind = kindNamed(word, names.length ? 'get' : 'list', flags.project)
   if (flags.output === 'value') return showValue(io, flags, kind, names)
   if (names.length && (flags.selector || flags['all-namespaces']))
-    throw new UsageError(['names and -l or -A exclude each other'])
+    throw new UsageError(['NAME cannot be combined with -l or -A'])
   const session = await openSession(io, flags)
   try {
     const namespace = namespaceFor(kind, flags, session.namespace)
@@ -81,14 +81,14 @@ export async function show(io: Io, flags: GetFlags, words: readonly string[]): P
     }
     const objects = await Array.fromAsync(listAll(from, kind, selectionOf(session, kind, flags)))
     printObjects(io, kind, objects, { ...options, isList: true })
-    if (!objects.length) await tellOfScope(io, session)
+    if (!objects.length) await warnScopeMayHide(io, session)
     return 0
   } finally {
     session.close()
   }
 }
 
-/** Those that are there are shown, whatever is not. */
+/** One missing object does not hide the others. */
 async function byName(from: Pick<Source, 'get'>, kind: Kind, names: readonly string[], namespace: string) {
   const found = await Promise.allSettled(names.map(name => from.get(kind, { namespace, name })))
   return {
@@ -101,7 +101,7 @@ function fail(failures: readonly unknown[]): void {
   if (failures.length) throw new SeveralErrors(failures)
 }
 
-/** What a table of secrets shows is had without reading them. */
+/** Tables of secrets use table rows, which do not count as reading the secret (D35). */
 export const sourceOf = (session: Session, { keepsLastRead }: Kind, { output }: Pick<GetFlags, 'output'>) =>
   keepsLastRead && output !== 'json' && output !== 'yaml' ? session.rows : session.resources
 
@@ -109,12 +109,12 @@ async function showValue(io: Io, flags: GetFlags, kind: Kind, names: readonly st
   const { getSecret } = await import('./secrets/get.ts')
   if (!kind.keepsLastRead || names.length !== 1)
     throw new UsageError([
-      '-o value is for one value of a secret: platform get secret NAME.KEY -o value; a key or token is shown once, when it is made',
+      '-o value prints one value of a secret: platform get secret NAME.KEY -o value; keys and tokens are shown only when created',
     ])
   const isOfProject = kind.kind === 'ProjectSecret'
   const project = isOfProject ? (flags.project ?? /^p-(.+)$/.exec(flags.namespace ?? '')?.[1]) : undefined
   if (isOfProject && project === undefined)
-    throw new UsageError(['--project PROJECT is missing: secrets of projects live in their own namespaces'])
+    throw new UsageError(['--project PROJECT is missing: each project has its own namespace for secrets'])
   return getSecret.run(
     { flags: { ...flags, project, key: undefined, all: false } as never, words: names, args: [] },
     io,

@@ -1,4 +1,4 @@
-// What `--help` prints, from the records alone: examples first, then flags. run-command.ts calls it.
+// Formats `--help` from command records: examples first, then flags.
 
 import type { Command, Flag } from '../host/command.ts'
 
@@ -28,14 +28,14 @@ export function helpOf(command: Command): string {
 }
 
 export const askingOf = (asksBefore: string) =>
-  `Asks before it ${asksBefore}. --yes answers, and is needed where nobody can be asked.`
+  `Asks for confirmation before it ${asksBefore}. --yes skips the question; required without a terminal.`
 
-/** The commands that begin with these words; all of them without any. */
+/** Lists the commands that start with these words, or all commands if there are none. */
 export function overviewOf(commands: readonly Command[], words: readonly string[]): string {
-  const those = commands.filter(command => !command.hidden && words.every((word, at) => command.words[at] === word))
+  const listed = commands.filter(command => !command.hidden && words.every((word, at) => command.words[at] === word))
   return [
     'Usage:',
-    ...columns(those.map(command => [`platform ${nameOf(command)}`, command.what])),
+    ...columns(listed.map(command => [`platform ${nameOf(command)}`, command.what])),
     '',
     `platform ${[...words, 'COMMAND'].join(' ')} --help shows examples and flags.`,
   ].join('\n')

@@ -1,4 +1,4 @@
-// The commands that need no server's rooms, in the order of the help. bin/platform.ts puts them beside its own.
+// Table of client commands, in the order of the help.
 
 import type { Command, Row } from '../host/command.ts'
 
@@ -7,8 +7,8 @@ const row = <K extends string>(words: string, from: () => Promise<{ readonly [ke
   load: async () => (await from())[name],
 })
 
-const signOut = () => import('./login/logout.ts')
-const me = () => import('./login/whoami.ts')
+const contexts = () => import('./login/logout.ts')
+const identity = () => import('./login/whoami.ts')
 const forKubectl = () => import('./login/kubeconfig.ts')
 const objects = () => import('./get.ts')
 const tokens = () => import('./keys/token.ts')
@@ -23,12 +23,12 @@ const vclusterFiles = () => import('./vcluster/config.ts')
 
 export const commands: readonly Row[] = [
   row('login', () => import('./login/login.ts'), 'login'),
-  row('logout', signOut, 'logout'),
-  row('whoami', me, 'whoami'),
-  row('status', me, 'status'),
-  row('context use', signOut, 'contextUse'),
-  row('context list', signOut, 'contextList'),
-  row('context delete', signOut, 'contextDelete'),
+  row('logout', contexts, 'logout'),
+  row('whoami', identity, 'whoami'),
+  row('status', identity, 'status'),
+  row('context use', contexts, 'contextUse'),
+  row('context list', contexts, 'contextList'),
+  row('context delete', contexts, 'contextDelete'),
   row('kubeconfig', forKubectl, 'kubeconfig'),
   row('credential', forKubectl, 'credential'),
   row('kubectl', forKubectl, 'kubectl'),

@@ -1,4 +1,4 @@
-// How results look: tables for people, JSON and YAML for programs, names and values for scripts. Every command prints through it.
+// Prints results: tables for people, JSON and YAML for programs, names and values for scripts.
 
 import { writeYaml } from '../api/encode.ts'
 import type { Kind } from '../api/kind.ts'
@@ -12,17 +12,17 @@ export type PrintOptions = {
   readonly 'no-headers'?: boolean
   /** Shows the namespace as a column. */
   readonly withNamespace?: boolean
-  /** Where it was looked, for when nothing is there; empty: in every namespace. */
+  /** The namespace that was searched, for the message that nothing was found; empty: all namespaces. */
   readonly namespace?: string | undefined
-  /** What else was wanted of them, for the same. */
-  readonly besides?: string
+  /** The filter in words, for the same message. */
+  readonly filterText?: string
 }
 
 export function printJson(io: Io, value: unknown, output: string | undefined): void {
   io.out(output === 'yaml' ? writeYaml(value as Json) : `${JSON.stringify(value, undefined, 2)}\n`)
 }
 
-/** Columns as wide as their widest cell. Control characters would move the cursor of whoever looks. */
+/** Makes columns as wide as their widest cell. Replaces control characters, which could move the cursor. */
 export function printTable(
   io: Io,
   header: readonly string[],
@@ -43,7 +43,7 @@ export function widthsOf(rows: readonly (readonly string[])[]): number[] {
   )
 }
 
-/** A cell that is too wide for its column moves the others, and stands apart from them all the same. */
+/** A cell wider than its column shifts the rest of the row; three spaces still separate them. */
 export function printRow(io: Io, row: readonly string[], widths: readonly number[]): void {
   const padded = row.map((cell, at) => plain(cell) + ' '.repeat(Math.max(0, (widths[at] ?? 0) - widthOf(cell))))
   io.out(`${padded.join('   ').trimEnd()}\n`)
@@ -51,7 +51,7 @@ export function printRow(io: Io, row: readonly string[], widths: readonly number
 
 export const nameOf = (kind: Kind, object: Resource) => `${kind.singular}/${object.metadata.name ?? ''}`
 
-/** One object as itself, several as a List, tables for both. */
+/** Prints JSON and YAML as the object or as a List. Tables are the same for both. */
 export function printObjects(
   io: Io,
   kind: Kind,
@@ -73,11 +73,11 @@ export function printObjects(
 }
 
 function nothingFound({ plural, namespaced }: Kind, options: PrintOptions): string {
-  const { namespace, withNamespace, besides = '' } = options
+  const { namespace, withNamespace, filterText = '' } = options
   if (!namespaced) return `No ${plural} found.`
   return withNamespace || !namespace
-    ? `No ${plural} found in any namespace${besides}.`
-    : `No ${plural} found in namespace ${namespace}${besides}.`
+    ? `No ${plural} found in any namespace${filterText}.`
+    : `No ${plural} found in namespace ${namespace}${filterText}.`
 }
 
 const shownColumns = (kind: Kind, { output }: PrintOptions) =>
@@ -108,7 +108,7 @@ const units = [
   ['s', 1],
 ] as const
 
-/** 3d, 5h, 12m, 40s: the largest unit that is there twice, as people read ages. */
+/** Formats an age such as 3d, 5h, 12m or 40s, in the largest unit with a count of two or more. */
 export function span(seconds: number): string {
   const whole = Math.max(0, Math.floor(seconds))
   const [unit, size] = units.find(([, one]) => whole >= one * 2) ?? ['s', 1]

@@ -1,4 +1,4 @@
-// Which proxies are taken, and which are a mistake: only of those that a server would be reached by.
+// Which proxy variables are accepted or rejected, for proxies that apply to the server.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -6,7 +6,7 @@ import { proxyEnv } from './proxy-env.ts'
 
 const server = 'https://platform.example:8443'
 
-test('a proxy at a usual port is one, named or not', () => {
+test('proxy URLs with and without a default port are accepted', () => {
   for (const url of [
     'http://squid:80',
     'https://squid:443',
@@ -20,7 +20,7 @@ test('a proxy at a usual port is one, named or not', () => {
     assert.throws(() => proxyEnv({ HTTPS_PROXY: url }, server), /HTTPS_PROXY must be a URL/)
 })
 
-test('one that this server is not reached by is not judged', () => {
+test('a proxy variable that does not apply to this server is not validated', () => {
   const HTTPS_PROXY = 'socks5://squid:1080'
   assert.throws(() => proxyEnv({ HTTPS_PROXY }, server))
   assert.ok(proxyEnv({ HTTPS_PROXY }, 'http://127.0.0.1:8080'))

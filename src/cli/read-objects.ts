@@ -1,4 +1,4 @@
-// Reads the objects of a file, YAML or JSON, one or many. `platform create -f` calls it.
+// Reads objects from YAML and JSON files that may hold several.
 
 import { didYouMean } from '../api/did-you-mean.ts'
 import { DecodeError } from '../api/json-reader.ts'
@@ -10,9 +10,9 @@ import { quoted } from '../host/sanitize.ts'
 import { kinds } from '../kinds/index.ts'
 
 type Parsed = { readonly kind: Kind; readonly object: JsonObject }
-/** `at`: absent where the file has one object alone. */
+/** `at` is the position in the file; absent if the file has only one object. */
 export type Found = Parsed & { readonly file: string; readonly at?: string }
-/** What stands beside something that failed is found all the same. */
+/** Objects are returned even if others in the same file failed. */
 type Read = { readonly found: readonly Found[]; readonly failures: readonly unknown[] }
 
 export async function readAllObjects(io: Io, files: readonly string[]): Promise<Read> {
@@ -22,11 +22,11 @@ export async function readAllObjects(io: Io, files: readonly string[]): Promise<
   return { found: read.flatMap(one => one.found), failures: read.flatMap(one => one.failures) }
 }
 
-/** Each problem says where. */
+/** Every problem names its document or item. */
 async function readObjects(io: Io, file: string): Promise<Read> {
   const text = new TextDecoder().decode(await io.readFile(file))
   const parts = text.split(/^---(?:[ \t].*)?$/m).filter(part => part.replace(/^\s*#.*$/gm, '').trim())
-  if (!parts.length) throw new UsageError([`${file} has no object in it`])
+  if (!parts.length) throw new UsageError([`${file} contains no objects`])
   const read = parts.flatMap((part, at) =>
     objectsIn(part, parts.length > 1 ? `${file}: document ${at + 1} of ${parts.length}` : file),
   )
@@ -65,11 +65,11 @@ function unknown({ kind, apiVersion }: JsonObject): string {
   const served = kinds.filter(one => one.served)
   const same = served.find(one => one.kind === kind)
   const given = apiVersion ? `apiVersion ${quoted(String(apiVersion))}` : 'apiVersion is missing'
-  if (same) return `${given}: ${same.kind} is of ${same.apiVersion}`
+  if (same) return `${given}: ${same.kind} has apiVersion ${same.apiVersion}`
   const meant = didYouMean(
     String(kind),
     served.map(one => one.kind),
   )
-  const none = `kind ${quoted(String(kind))}${apiVersion ? ` of ${given}` : ''} is none of this server${meant}`
+  const none = `kind ${quoted(String(kind))}${apiVersion ? ` of ${given}` : ''} is unknown${meant}`
   return apiVersion ? none : `${given}, and ${none}`
 }

@@ -1,4 +1,4 @@
-// The frame of the command line with commands of its own: finding, flags, help, hints and exit codes.
+// Command dispatch with test commands: lookup, flags, help, hints and exit codes.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -39,35 +39,35 @@ const burn = (error: unknown) =>
   })
 const commands = [cook, burn(new Error('smoke'))]
 
-test('flags are read as they were declared: defaults, lists, short forms, variables', async () => {
+test('flags support defaults, lists, short forms and environment variables', async () => {
   const io = fakeIo({}, { env: { STOVE: 'wood' } })
   const args = ['kitchen', 'cook', 'soup', '-p', '3', '--spice', 'dill', '--spice=mint', '--salt']
   assert.equal(await runCommand(commands, args, io), 0)
   assert.deepEqual(given, { portions: '3', salt: true, spice: ['dill', 'mint'], stove: 'wood', words: ['soup'] })
 })
 
-test('everything wrong with the arguments is said at once, with what was meant, and the code is 2', async () => {
+test('all argument errors are reported at once, with suggestions and exit code 2', async () => {
   const io = fakeIo()
   const args = ['kitchen', 'cook', '--portion', '2', '--stove', 'gaz', '--salt=maybe', '--spice']
   assert.equal(await runCommand(commands, args, io), 2)
   assert.deepEqual(io.said().trim().split('\n'), [
-    'platform: --portion is no flag; did you mean --portions?',
+    'platform: unknown flag --portion; did you mean --portions?',
     'platform: --salt: "maybe" must be true or false',
-    'platform: --spice needs a value: --spice NAME',
+    'platform: --spice requires a value: --spice NAME',
     'platform: --stove: "gaz" must be gas, wood; did you mean gas?',
-    'platform: platform kitchen cook --help shows how it is used',
+    'platform: see platform kitchen cook --help',
   ])
 })
 
-test('a missing argument and one too many are said', async () => {
+test('a missing argument and an extra argument are reported', async () => {
   const [none, many] = [fakeIo(), fakeIo()]
   assert.equal(await runCommand(commands, ['kitchen', 'cook'], none), 2)
   assert.match(none.said(), /DISH is missing: what to cook/)
   assert.equal(await runCommand(commands, ['kitchen', 'cook', 'a', 'b', 'c'], many), 2)
-  assert.match(many.said(), /"c" is one argument too many/)
+  assert.match(many.said(), /unexpected argument "c"/)
 })
 
-test('help begins with what it does and its examples', async () => {
+test('help starts with the description and the examples', async () => {
   const io = fakeIo()
   assert.equal(await runCommand(commands, ['kitchen', 'cook', '--help'], io), 0)
   assert.deepEqual(io.printed().split('\n').slice(0, 8), [
@@ -83,22 +83,22 @@ test('help begins with what it does and its examples', async () => {
   assert.match(io.printed(), /--stove KIND +Which stove\. \(one of gas, wood; or STOVE\)/)
 })
 
-test('the words of a group list its commands; help does so on standard output', async () => {
-  const [asked, bare] = [fakeIo(), fakeIo()]
-  assert.equal(await runCommand(commands, ['help', 'kitchen'], asked), 0)
-  assert.match(asked.printed(), /platform kitchen cook +Cook something\./)
+test('a group lists its commands, on standard output only for help', async () => {
+  const [withHelp, bare] = [fakeIo(), fakeIo()]
+  assert.equal(await runCommand(commands, ['help', 'kitchen'], withHelp), 0)
+  assert.match(withHelp.printed(), /platform kitchen cook +Cook something\./)
   assert.equal(await runCommand(commands, ['kitchen'], bare), 2)
   assert.equal(bare.printed(), '')
   assert.match(bare.said(), /platform kitchen burn/)
 })
 
-test('an unknown command names the nearest', async () => {
+test('an unknown command suggests the closest one', async () => {
   const io = fakeIo()
   assert.equal(await runCommand(commands, ['kitchen', 'cok', 'soup'], io), 2)
-  assert.match(io.said(), /no command "kitchen cok soup"; did you mean platform kitchen cook\?/)
+  assert.match(io.said(), /unknown command "kitchen cok soup"; did you mean platform kitchen cook\?/)
 })
 
-test('what a command fails with decides the exit code', async () => {
+test('the error of a command decides the exit code', async () => {
   const named = { group: '', plural: 'services', kind: 'Service' }
   const cases: [unknown, number][] = [
     [new Error('no'), 1],

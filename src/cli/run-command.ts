@@ -1,4 +1,4 @@
-// Finds the command that is meant, reads its flags, runs it, and turns whatever goes wrong into words and an exit code.
+// Finds and runs a command, and maps errors to messages and exit codes.
 
 import { didYouMean } from '../api/did-you-mean.ts'
 import { ApiError } from '../api/errors.ts'
@@ -7,31 +7,31 @@ import { readFlags } from '../host/read-flags.ts'
 import { plainLines } from '../host/sanitize.ts'
 import { helpOf, overviewOf } from './help.ts'
 
-/** 0: done. 1: failed, or differs. 2: wrongly asked. The rest say what a script may want to know. */
+/** 0: success. 1: failure or difference. 2: usage error. Scripts can tell these API errors apart. */
 const exitCodes: { readonly [code: number]: number } = { 401: 4, 403: 5, 404: 3, 409: 6, 429: 7, 503: 7, 504: 7 }
 
-/** Answers the exit code; never throws. */
+/** Returns the exit code; never throws. */
 export async function runCommand(commands: readonly Row[], args: readonly string[], io: Io): Promise<number> {
-  const { flags: early, words } = withoutEarly(commands, args)
-  const asked = wordsOf(words)
-  const row = rowOf(commands, asked)
-  const wantsHelp = asked.slice(0, endOfFlags(asked)).some(one => one === '--help' || one === '-h')
-  if (!row && early.length && !asked.length) {
-    io.err(`platform: no command behind ${early[0]?.replace(/=.*/s, '')}\nplatform --help lists the commands\n`)
+  const { flags: leading, words } = splitLeadingFlags(commands, args)
+  const given = normalize(words)
+  const row = rowOf(commands, given)
+  const wantsHelp = given.slice(0, endOfFlags(given)).some(one => one === '--help' || one === '-h')
+  if (!row && leading.length && !given.length) {
+    io.err(`platform: no command after ${leading[0]?.replace(/=.*/s, '')}\nplatform --help lists the commands\n`)
     return 2
   }
-  if (!row) return withoutCommand(commands, asked, wantsHelp, io)
+  if (!row) return unknownCommand(commands, given, wantsHelp, io)
   const command = await loaded(row)
   if (wantsHelp) {
     io.out(`${helpOf(command)}\n`)
     return 0
   }
   try {
-    if (early.length) checkEarly(command, early)
-    checkHalf(commands, command, asked)
-    const rest = [...early, ...asked.slice(command.words.length)]
-    const given = command.ownFlags ? { flags: {}, words: [], args: rest } : readFlags(command, rest, io.env)
-    return await command.run(given, io)
+    if (leading.length) checkLeadingFlags(command, leading)
+    checkSubcommand(commands, command, given)
+    const rest = [...leading, ...given.slice(command.words.length)]
+    const parsed = command.ownFlags ? { flags: {}, words: [], args: rest } : readFlags(command, rest, io.env)
+    return await command.run(parsed, io)
   } catch (error) {
     for (const line of linesOf(error)) io.err(`platform: ${plainLines(line)}\n`)
     return exitCodeOf(error)
@@ -40,29 +40,33 @@ export async function runCommand(commands: readonly Row[], args: readonly string
 
 const withValue = /^(--(context|namespace|project|output|selector)|-[nol])$/
 
-/** Flags before the command, as people type them elsewhere, go behind its words. */
-function withoutEarly(rows: readonly Row[], args: readonly string[]) {
+/** Allows flags before the command, as kubectl does. */
+function splitLeadingFlags(rows: readonly Row[], args: readonly string[]) {
   const first = new Set(['help', ...rows.map(({ words }) => words[0])])
   let at = 0
   while (/^-./.test(args[at] ?? '') && !/^(--|-h|--help|-V|--version)$/.test(args[at] ?? '')) {
     const [flag = '', next] = args.slice(at)
-    // Of a flag that is no such one, what is no command is its value.
+    // The next word is the value of an unknown flag, unless it starts a command.
     const hasValue = withValue.test(flag) || (next !== undefined && !next.startsWith('-') && !first.has(next))
     at += hasValue && !flag.includes('=') ? 2 : 1
   }
   return { flags: args.slice(0, at), words: args.slice(at) }
 }
 
-function checkEarly({ words, ownFlags, flags }: Command, early: readonly string[]): void {
+function checkLeadingFlags({ words, ownFlags, flags }: Command, leading: readonly string[]): void {
   if (ownFlags && !Object.keys(flags).length)
     throw new UsageError([
-      `${early[0]} before ${words.join(' ')}: everything behind it is ${words.join(' ')}’s; PLATFORM_CONTEXT names the context`,
+      `${leading[0]} cannot stand before ${words.join(' ')}, which passes its arguments on; set PLATFORM_CONTEXT to choose the context`,
     ])
 }
 
-/** A word behind a command that takes none may be half of a longer one. */
-function checkHalf(rows: readonly Row[], { words, positionals, ownFlags }: Command, asked: readonly string[]): void {
-  const word = asked[words.length]
+/** An extra word may be a mistyped subcommand. */
+function checkSubcommand(
+  rows: readonly Row[],
+  { words, positionals, ownFlags }: Command,
+  given: readonly string[],
+): void {
+  const word = given[words.length]
   if (positionals || ownFlags || !word || word.startsWith('-')) return
   const longer = rows
     .map(row => row.words)
@@ -72,30 +76,30 @@ function checkHalf(rows: readonly Row[], { words, positionals, ownFlags }: Comma
     longer.map(one => one[words.length] ?? ''),
     one => `platform ${words.join(' ')} ${one}`,
   )
-  if (meant) throw new UsageError([`no command "${words.join(' ')} ${word}"${meant}`])
+  if (meant) throw new UsageError([`unknown command "${words.join(' ')} ${word}"${meant}`])
 }
 
-/** As people type it elsewhere: `help run` is `run --help`, `--version` is `version`. */
-function wordsOf([first, ...rest]: readonly string[]): readonly string[] {
+/** Maps common forms: `help run` to `run --help`, `--version` to `version`. */
+function normalize([first, ...rest]: readonly string[]): readonly string[] {
   if (first === 'help') return [...rest, '--help']
   if (first === '--version' || first === '-V') return ['version', ...rest]
   return first === undefined ? [] : [first, ...rest]
 }
 
-/** The one with the most words, so that `vcluster patch` is not `vcluster`. What lists many may be asked for by one: `list secret`. */
+/** The longest match wins: `vcluster patch` before `vcluster`. A singular matches a plural: `list secret`. */
 function rowOf(commands: readonly Row[], args: readonly string[]): Row | undefined {
   return commands
     .filter(({ words }) => words.every((word, at) => args[at] === word || (at > 0 && `${args[at]}s` === word)))
     .toSorted((a, b) => b.words.length - a.words.length)[0]
 }
 
-/** Behind `--` everything belongs to somebody else. */
+/** Arguments after `--` belong to another program. */
 function endOfFlags(args: readonly string[]): number {
   const at = args.indexOf('--')
   return at === -1 ? args.length : at
 }
 
-async function withoutCommand(rows: readonly Row[], args: readonly string[], help: boolean, io: Io): Promise<number> {
+async function unknownCommand(rows: readonly Row[], args: readonly string[], help: boolean, io: Io): Promise<number> {
   const commands = await Promise.all(rows.map(loaded))
   const words = args.slice(0, args.findIndex(one => one.startsWith('-')) >>> 0)
   const isGroup = commands.some(command => words.every((word, at) => command.words[at] === word))
@@ -108,12 +112,12 @@ async function withoutCommand(rows: readonly Row[], args: readonly string[], hel
   const names = commands.map(command => command.words.join(' '))
   const { hintFor } = await import('./unknown-command.ts')
   const hint = await hintFor(words, names)
-  // What is no word of a command may be a secret.
+  // Repeat only words that look like a command: others may be a secret.
   const shown = words
     .slice(0, 3)
     .filter(one => /^[a-z][a-z0-9-]{0,31}$/.test(one))
     .join(' ')
-  io.err(`platform: no command "${shown}"${hint}\nplatform --help lists the commands\n`)
+  io.err(`platform: unknown command "${shown}"${hint}\nplatform --help lists the commands\n`)
   return 2
 }
 

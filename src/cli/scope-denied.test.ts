@@ -1,9 +1,9 @@
-// How a refusal because of a key's scope is recognised: by the causes of the Status, never by its message.
+// Scope denials are recognised by the causes of the Status, never by its message.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ApiError, type Cause } from '../api/errors.ts'
-import { refusedScope } from './scope-denied.ts'
+import { scopeDenialOf } from './scope-denied.ts'
 
 const refusal = (causes?: unknown, code = 403) =>
   new ApiError(code, 'Forbidden', 'forbidden', { details: causes === undefined ? {} : { causes: causes as Cause[] } })
@@ -25,18 +25,18 @@ test('user and key come from the causes, even if the scope is missing or malform
     [scope, { reason: 'KeyEndsIn', message: 'soon' }],
     [scope, { reason: 'KeyEndsIn', message: '1e999' }],
   ])
-    assert.deepEqual(refusedScope(refusal([...denied, ...more])), { user: 'ada', key: 'ci' }, JSON.stringify(more))
+    assert.deepEqual(scopeDenialOf(refusal([...denied, ...more])), { user: 'ada', key: 'ci' }, JSON.stringify(more))
 })
 
 test('scope and remaining seconds come from the causes; without seconds the key does not expire', () => {
   const projects = { projects: [{ project: 'shop' }] }
-  assert.deepEqual(refusedScope(refusal([...denied, scope]))?.told, { scope: projects, endsIn: undefined })
+  assert.deepEqual(scopeDenialOf(refusal([...denied, scope]))?.keyDetails, { scope: projects, endsIn: undefined })
   const ends = { reason: 'KeyEndsIn', message: '59.5' }
-  assert.deepEqual(refusedScope(refusal([...denied, ends, scope]))?.told, { scope: projects, endsIn: 59.5 })
+  assert.deepEqual(scopeDenialOf(refusal([...denied, ends, scope]))?.keyDetails, { scope: projects, endsIn: 59.5 })
 })
 
-test('a refusal without the cause KeyScopeDenied has another reason', () => {
+test('an error without the cause KeyScopeDenied is not a scope denial', () => {
   for (const causes of [undefined, null, 7, [], [null], [scope], denied.slice(1)])
-    assert.equal(refusedScope(refusal(causes)), undefined, JSON.stringify(causes))
-  assert.equal(refusedScope(refusal(denied, 401)), undefined)
+    assert.equal(scopeDenialOf(refusal(causes)), undefined, JSON.stringify(causes))
+  assert.equal(scopeDenialOf(refusal(denied, 401)), undefined)
 })

@@ -1,4 +1,4 @@
-// Refusals because of a key's scope. The causes of the Status name the key and its owner; for "who am I" they also hold the scope (D25).
+// Recognises errors caused by the scope of the access key. Causes of the Status name the key, its owner and its scope (D25).
 
 import { ApiError } from '../api/errors.ts'
 import { isObject, type Json, type JsonObject } from '../api/object.ts'
@@ -6,25 +6,25 @@ import type { Io } from '../host/command.ts'
 import { reviewSelf } from './access/review-self.ts'
 import type { Session } from './session.ts'
 
-export type Refused = {
+export type ScopeDenial = {
   readonly user: string
   readonly key: string
-  /** Absent where the server does not tell, as one does that is older than this program. */
-  readonly told?: {
+  /** Absent if the server does not report it, as older versions do not. */
+  readonly keyDetails?: {
     readonly scope: JsonObject
     /** Seconds; undefined: never. */
     readonly endsIn: number | undefined
   }
 }
 
-/** undefined where it is no refusal because of the key's scope. */
-export function refusedScope(error: unknown): Refused | undefined {
+/** Returns undefined for any other error. */
+export function scopeDenialOf(error: unknown): ScopeDenial | undefined {
   if (!(error instanceof ApiError) || error.code !== 403) return undefined
   const messageOf = causesOf(error)
   const [denied, user, key] = ['KeyScopeDenied', 'KeyOwner', 'KeyName'].map(messageOf)
   if (denied === undefined || typeof user !== 'string' || typeof key !== 'string') return undefined
-  const told = toldIn(messageOf)
-  return { user, key, ...(told ? { told } : {}) }
+  const keyDetails = keyDetailsIn(messageOf)
+  return { user, key, ...(keyDetails ? { keyDetails } : {}) }
 }
 
 type MessageOf = (reason: string) => unknown
@@ -35,7 +35,7 @@ function causesOf({ status }: ApiError): MessageOf {
   return reason => all.find(cause => cause?.reason === reason)?.message
 }
 
-function toldIn(messageOf: MessageOf): Refused['told'] {
+function keyDetailsIn(messageOf: MessageOf): ScopeDenial['keyDetails'] {
   const scope = scopeIn(messageOf('KeyScope'))
   const left = messageOf('KeyEndsIn')
   const endsIn = left === undefined ? undefined : Number(left)
@@ -51,8 +51,8 @@ function scopeIn(text: unknown): JsonObject | undefined {
   }
 }
 
-/** After an answer with nothing in it: one whose key is too narrow to ask who it is may not be shown what is there. */
-export async function tellOfScope(io: Io, { resources }: Session): Promise<void> {
-  const refused = await reviewSelf(resources).then(() => undefined, refusedScope)
-  if (refused) io.err(`The scope of access key "${refused.key}" may hide some: it is shown what the scope covers.\n`)
+/** Call after an empty list: a narrowly scoped key may not see the objects that exist. */
+export async function warnScopeMayHide(io: Io, { resources }: Session): Promise<void> {
+  const denial = await reviewSelf(resources).then(() => undefined, scopeDenialOf)
+  if (denial) io.err(`The scope of access key "${denial.key}" may hide objects.\n`)
 }

@@ -1,4 +1,4 @@
-// Who one is to which server: a context, or the environment of a pipeline. Every command that talks to a server opens one.
+// Opens a session: the server, key, CA and namespace from a context or from the environment.
 
 import { ApiError } from '../api/errors.ts'
 import type { Resources } from '../api/resources.ts'
@@ -11,159 +11,168 @@ import { connectionProblem } from '../transport/connection-error.ts'
 import { openTransport } from '../transport/transport.ts'
 import { namespaceProblems } from './flags.ts'
 import { type Context, contextNamed, readContexts, readKey } from './login/contexts.ts'
-import { certificateIn, isNoTls, isUntrusted, lookAt, serverOf, untrusted, withFingerprint } from './login/trust.ts'
+import {
+  certificateIn,
+  fetchCertificates,
+  isTlsFailure,
+  isUntrusted,
+  serverOf,
+  untrusted,
+  withFingerprint,
+} from './login/trust.ts'
 import { proxyEnv, proxyNote } from './proxy-env.ts'
 
 export type Session = {
-  /** Name of the context; empty where the environment says it all. */
+  /** Name of the context; empty if the environment provides server and key. */
   readonly context: string
   readonly server: string
   readonly ca: string | undefined
   readonly key: string
   readonly namespace: string
   readonly resources: Resources
-  /** For what is listed: rows of tables, without the data of secrets, so that listing them is not reading them (D35). */
+  /** Table rows have no secret data, so listing secrets does not count as reading them (D35). */
   readonly rows: Pick<Resources, 'get' | 'list' | 'watch'>
   readonly fetch: Fetch
   close(): void
 }
 export type SessionFlags = { readonly context?: string | undefined; readonly namespace?: string | undefined }
 
-type Way = Pick<Session, 'context' | 'server' | 'ca' | 'key' | 'namespace'> & {
-  /** The file that the CA is from, where it was not trusted at sign-in. */
+type Target = Pick<Session, 'context' | 'server' | 'ca' | 'key' | 'namespace'> & {
+  /** The file of the CA, if the user did not trust the CA at sign-in. */
   readonly caFile?: string | undefined
 }
 
-type Reached = Pick<Way, 'server' | 'ca' | 'caFile'> & Partial<Pick<Way, 'context'>>
+type TrustedServer = Pick<Target, 'server' | 'ca' | 'caFile'> & Partial<Pick<Target, 'context'>>
 
-/** Which server, and how its CA is to be had: that may need to ask the server itself. */
-type Place = Omit<Way, 'ca'> & { readonly trust: () => Promise<string | undefined> }
+/** `trust` loads the CA, which may need a connection to the server. */
+type ResolvedTarget = Omit<Target, 'ca'> & { readonly trust: () => Promise<string | undefined> }
 
-/** What a session would have, found out without asking anybody. Throws as `openSession` does. */
-export async function whereTo(io: Io, flags: SessionFlags): Promise<Pick<Session, 'server' | 'key' | 'namespace'>> {
-  const { server, key, namespace } = await findPlace(io, flags.context)
+/** The target of a session, without a network request. Throws like `openSession`. */
+export async function sessionTarget(
+  io: Io,
+  flags: SessionFlags,
+): Promise<Pick<Session, 'server' | 'key' | 'namespace'>> {
+  const { server, key, namespace } = await resolveTarget(io, flags.context)
   return { server, key, namespace: flags.namespace ?? namespace }
 }
 
-/** Throws ApiError 401 where one is not signed in: exit code 4. */
+/** Throws ApiError 401 if there is no sign-in (exit code 4). */
 export async function openSession(io: Io, flags: SessionFlags = {}): Promise<Session> {
-  const { trust, ...place } = await findPlace(io, flags.context)
-  const way: Way = { ...place, ca: await trust() }
-  return { ...way, ...openWay(io, way), ...(flags.namespace ? { namespace: flags.namespace } : {}) }
+  const { trust, ...resolved } = await resolveTarget(io, flags.context)
+  const target: Target = { ...resolved, ca: await trust() }
+  return { ...target, ...openConnection(io, target), ...(flags.namespace ? { namespace: flags.namespace } : {}) }
 }
 
-/** For a server that is trusted already. */
-export function openWay(io: Io, way: Reached & Pick<Way, 'key'>) {
-  const { server, ca, key } = way
+/** Connects to a server that is already trusted. */
+export function openConnection(io: Io, target: TrustedServer & Pick<Target, 'key'>) {
+  const { server, ca, key } = target
   const access = { server, namespace: '', insecure: false, token: key, ...(ca ? { ca: { text: ca } } : {}) }
   const transport = openTransport(access, { env: proxyEnv(io.env, server), now: io.now })
-  const fetch = retrying((url, init) => transport.fetch(url, init).catch(plainly(io, way)), { mayPass })
+  const fetch = retrying((url, init) => transport.fetch(url, init).catch(explainFailure(io, target)), { isRetryable })
   const warn = (text: string) => io.err(`platform: warning: ${text}\n`)
   const options = { url: server, fetch, warn }
   return { fetch, resources: connect(options), rows: rowsFrom(options), close: transport.close }
 }
 
 /** Whether a retry may succeed. A timeout is not retried: the user would wait five times as long. */
-export const mayPass = (error: unknown) =>
+export const isRetryable = (error: unknown) =>
   !(error instanceof ApiError && (isUntrusted(error) || connectionProblem(error) === 'timeout'))
 
-/** What is wrong with the way itself is told as what it may be. A key is not sent to a server whose certificate does not fit. */
-const plainly =
-  (io: Io, { server, ca, caFile, context }: Reached) =>
+/** Explains connection failures. TLS fails before the key is sent, so an untrusted server never sees it. */
+const explainFailure =
+  (io: Io, { server, ca, caFile, context }: TrustedServer) =>
   async (error: Error): Promise<never> => {
     const problem = connectionProblem(error)
     if (problem === 'aborted' && server.startsWith('http:') && (await speaksTls(io, server)))
-      throw untrusted(`cannot reach ${server}: what listens there speaks TLS; it may be the port for https://`)
-    if (problem === 'wrong-certificate' || isNoTls(error.cause)) throw untrusted(error.message)
+      throw untrusted(`cannot reach ${server}: the port speaks TLS; use https://`)
+    if (problem === 'wrong-certificate' || isTlsFailure(error.cause)) throw untrusted(error.message)
     if (problem !== 'untrusted-ca') {
       const note = error.cause === undefined ? '' : proxyNote(io.env, server)
       if (!note) throw error
       throw Object.assign(new ApiError(503, 'ServiceUnavailable', `${error.message}${note}`), { cause: error.cause })
     }
     const why = caFile
-      ? `its certificate is not of the CA in ${caFile}; nothing was sent`
+      ? `its certificate is not signed by the CA in ${caFile}; nothing was sent`
       : ca
-        ? 'its certificate is not of the CA that was trusted at sign-in; nothing was sent'
-        : 'nobody this machine trusts vouches for its certificate; nothing was sent'
+        ? 'its certificate is not signed by the CA trusted at sign-in; nothing was sent'
+        : 'its certificate is not signed by a CA that this machine trusts; nothing was sent'
     const hint = caFile
       ? ''
       : context === ''
-        ? '. PLATFORM_CA_FILE or PLATFORM_CA_FINGERPRINT says which CA is to be trusted'
-        : `. If the server was set up anew: platform login ${server}`
+        ? '. Set PLATFORM_CA_FILE or PLATFORM_CA_FINGERPRINT to trust its CA'
+        : `. If the server was reinstalled: platform login ${server}`
     throw untrusted(`cannot trust ${server}: ${why}${hint}`)
   }
 
 const speaksTls = (io: Io, server: string) =>
-  lookAt(server.replace(/^http:/, 'https:'), io.env).then(
+  fetchCertificates(server.replace(/^http:/, 'https:'), io.env).then(
     () => true,
     () => false,
   )
 
 const notSignedIn = (why: string) => new ApiError(401, 'Unauthorized', `${why}: platform login URL`)
 
-async function findPlace(io: Io, asked: string | undefined): Promise<Place> {
+async function resolveTarget(io: Io, contextName: string | undefined): Promise<ResolvedTarget> {
   const { PLATFORM_ACCESS_KEY: given, PLATFORM_SERVER: at = '' } = io.env
-  if (given !== undefined) checkAlone(io, given, asked)
+  if (given !== undefined) checkSingleKey(io, given, contextName)
   const { key, server = at, fingerprint } = readConnection(given ?? '', 'PLATFORM_ACCESS_KEY')
   if (key && server) return fromEnvironment(io, key, server, fingerprint)
   const all = await readContexts(io)
   if (key && all.current === undefined)
     throw new UsageError([
-      'PLATFORM_ACCESS_KEY is set, and no server: set PLATFORM_SERVER, or put both into the one: KEY@URL#sha256:FINGERPRINT',
+      'PLATFORM_ACCESS_KEY is set without a server: set PLATFORM_SERVER, or use KEY@URL#sha256:FINGERPRINT',
     ])
-  if (at && !key && all.current === undefined && asked === undefined) throw keyless(serverOf(at))
-  const name = contextNamed(all, asked)
+  if (at && !key && all.current === undefined && contextName === undefined) throw missingKey(serverOf(at))
+  const name = contextNamed(all, contextName)
   const context = all.contexts[name] as Context
-  if (!key) checkServer(io, { name, server: context.server, asked })
+  if (!key) checkServer(io, { name, server: context.server, requested: contextName })
   const own = key || (await readKey(io, name, context))
-  if (!own) throw notSignedIn(`the key of context "${name}" is gone`)
-  return { context: name, key: own, ...placeOf(io, context) }
+  if (!own) throw notSignedIn(`context "${name}" has no key`)
+  return { context: name, key: own, ...targetOf(io, context) }
 }
 
-const keyless = (server: string) =>
+const missingKey = (server: string) =>
   new ApiError(
     401,
     'Unauthorized',
-    `PLATFORM_SERVER is set, and no key: set PLATFORM_ACCESS_KEY, or platform login ${server}`,
+    `PLATFORM_SERVER is set without a key: set PLATFORM_ACCESS_KEY, or run platform login ${server}`,
   )
 
-type Meant = { readonly name: string; readonly server: string; readonly asked: string | undefined }
+type ContextServer = { readonly name: string; readonly server: string; readonly requested: string | undefined }
 
-/** A key is for its own server: another one in the environment is a mistake, unless the context is named. */
-export function checkServer({ env }: Io, { name, server, asked }: Meant): void {
+/** Never sends the key of a context to another server. An explicit --context overrides PLATFORM_SERVER. */
+export function checkServer({ env }: Io, { name, server, requested }: ContextServer): void {
   const { PLATFORM_SERVER: at } = env
-  if (!at || asked !== undefined || serverOf(at) === server) return
+  if (!at || requested !== undefined || serverOf(at) === server) return
   throw new UsageError([
-    `PLATFORM_SERVER is ${serverOf(at)}, and the key of the context "${name}" is for ${server}: set PLATFORM_ACCESS_KEY too, or unset PLATFORM_SERVER; --context ${name} says that the context is meant`,
+    `PLATFORM_SERVER is ${serverOf(at)}, but the key of context "${name}" is for ${server}: set PLATFORM_ACCESS_KEY too, unset PLATFORM_SERVER, or use --context ${name}`,
   ])
 }
 
-/** Nobody acts as somebody else by mistake: a variable that is empty was meant to be filled, and two keys are one too many. */
-function checkAlone({ env }: Io, given: string, asked: string | undefined): void {
-  if (given === '') throw new UsageError(['PLATFORM_ACCESS_KEY is set, and empty: fill or unset it'])
-  if (asked === undefined) return
-  const isVariable = env['PLATFORM_CONTEXT'] === asked
-  const [by, mend] = isVariable
+/** Prevents acting as the wrong user: rejects an empty variable, and a key besides a context. */
+function checkSingleKey({ env }: Io, given: string, contextName: string | undefined): void {
+  if (given === '') throw new UsageError(['PLATFORM_ACCESS_KEY is empty: set or unset it'])
+  if (contextName === undefined) return
+  const isVariable = env['PLATFORM_CONTEXT'] === contextName
+  const [source, fix] = isVariable
     ? ['PLATFORM_CONTEXT', 'unset one of them']
-    : ['--context', 'unset PLATFORM_ACCESS_KEY, or leave out --context']
-  throw new UsageError([
-    `PLATFORM_ACCESS_KEY is set, and ${by} names the context ${quoted(asked)}: each has a key; ${mend}`,
-  ])
+    : ['--context', 'unset PLATFORM_ACCESS_KEY or remove --context']
+  throw new UsageError([`PLATFORM_ACCESS_KEY and ${source} (${quoted(contextName)}) both provide a key: ${fix}`])
 }
 
-/** For what goes by the key of a context, whatever key the environment has. */
+/** For commands that always use the key of a context. */
 export function withoutKey(io: Io): Io {
   const { PLATFORM_ACCESS_KEY: _, ...env } = io.env
   return { ...io, env }
 }
 
-const placeOf = (io: Io, { server, ca, namespace = 'default' }: Context) => ({
+const targetOf = (io: Io, { server, ca, namespace = 'default' }: Context) => ({
   server,
   trust: async () => ca,
   namespace: namespaceIn(io) ?? namespace,
 })
 
-/** undefined: the environment names none. Throws UsageError where it is no name. */
+/** Returns undefined if the variable is not set. Throws UsageError if it is not a valid name. */
 export function namespaceIn({ env: { PLATFORM_NAMESPACE: name } }: Io): string | undefined {
   const problems = name ? namespaceProblems(name) : []
   if (problems.length) throw new UsageError(problems.map(one => `PLATFORM_NAMESPACE: ${quoted(name ?? '')} ${one}`))
@@ -172,26 +181,26 @@ export function namespaceIn({ env: { PLATFORM_NAMESPACE: name } }: Io): string |
 
 type Connection = { readonly key: string; readonly server?: string; readonly fingerprint?: string }
 
-/** A key, or everything a pipeline needs in one variable: KEY@URL#sha256:FINGERPRINT. Throws UsageError. */
+/** Parses a key, or a connection string KEY@URL#sha256:FINGERPRINT for pipelines. Throws UsageError. */
 export function readConnection(text: string, from: string): Connection {
   const [, key, server, fingerprint] = /^([^@]+)@(https?:\/\/[^#]+)(?:#(sha256:[0-9a-f]{64}))?$/i.exec(text) ?? []
   if (key && server) return { key, server, ...(fingerprint ? { fingerprint } : {}) }
-  // Keys that people bring may have such characters in them; what looks like an address is one.
+  // Imported keys may contain @ or #, so reject only text that looks like a connection string.
   if (/^plat_\w*[@#]|@https?:|#sha256:/i.test(text))
     throw new UsageError([
-      `${from} is no key, and no KEY@URL#sha256:FINGERPRINT either: the URL begins with https://, and a fingerprint has 64 hexadecimal digits`,
+      `${from} is neither a key nor a valid KEY@URL#sha256:FINGERPRINT: the URL starts with https://, the fingerprint has 64 hexadecimal digits`,
     ])
   return { key: text }
 }
 
-function fromEnvironment(io: Io, key: string, at: string, fingerprint: string | undefined): Place {
+function fromEnvironment(io: Io, key: string, at: string, fingerprint: string | undefined): ResolvedTarget {
   const server = serverOf(at)
   const { PLATFORM_CA_FILE: file, PLATFORM_CA_FINGERPRINT: other } = io.env
   const wanted = fingerprint ?? other
   const trust = async () => {
     if (file) return certificateIn(new TextDecoder().decode(await io.readFile(file)), file, wanted)
     if (!wanted || !server.startsWith('https:')) return undefined
-    return withFingerprint(await lookAt(server, io.env), server, wanted).toString()
+    return withFingerprint(await fetchCertificates(server, io.env), server, wanted).toString()
   }
   return { context: '', server, trust, key, namespace: namespaceIn(io) ?? 'default', caFile: file }
 }

@@ -34,10 +34,10 @@ export type Change = { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly
 export type FollowOptions = Selection & {
   readonly signal?: AbortSignal
   readonly sleep?: (milliseconds: number) => Promise<void>
-  /** Told when the connection is lost, but not where only history is too old; what it throws ends the loop. */
-  readonly lost?: (error: unknown) => void
+  /** Told when the connection is onDisconnect, but not where only history is too old; what it throws ends the loop. */
+  readonly onDisconnect?: (error: unknown) => void
   /** Told when something comes again. */
-  readonly back?: () => void
+  readonly onReconnect?: () => void
 }
 
 const shortest = 200
@@ -52,7 +52,7 @@ export async function* follow(
   kind: Kind,
   options: FollowOptions = {},
 ): AsyncGenerator<Change> {
-  const { signal, sleep = pause, lost, back, ...selection } = options
+  const { signal, sleep = pause, onDisconnect, onReconnect, ...selection } = options
   const known = new Map<string, Resource>()
   let version: string | undefined
   let wait = shortest
@@ -66,12 +66,12 @@ export async function* follow(
         ))
           yield change
         version = resourceVersion
-        back?.()
+        onReconnect?.()
       }
       for await (const event of eventsFrom(resources, kind, { ...selection, resourceVersion: version }, signal)) {
         version = event.object.metadata.resourceVersion ?? version
         wait = shortest
-        back?.()
+        onReconnect?.()
         if (event.type === 'BOOKMARK') continue
         if (event.type === 'DELETED') known.delete(keyOf(event.object))
         else known.set(keyOf(event.object), event.object)
@@ -81,7 +81,7 @@ export async function* follow(
       if (signal?.aborted) return
       if (isFinal(error)) throw error
       if (error instanceof ApiError && error.code === 410) version = undefined
-      else lost?.(error)
+      else onDisconnect?.(error)
     }
     if (signal?.aborted) return
     await sleep(wait)

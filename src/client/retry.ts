@@ -9,7 +9,7 @@ export type RetryOptions = {
   /** Between 0 and 1. */
   readonly chance?: () => number
   /** Whether an error may be another one the next time; default: any may. */
-  readonly mayPass?: (error: unknown) => boolean
+  readonly isRetryable?: (error: unknown) => boolean
 }
 
 const first = 100
@@ -21,13 +21,13 @@ const passing = [429, 502, 503, 504]
  * sends Retry-After then, and never else (D51).
  */
 export function retrying(fetch: Fetch, options: RetryOptions = {}): Fetch {
-  const { tries = 4, sleep = pause, chance = Math.random, mayPass = () => true } = options
+  const { tries = 4, sleep = pause, chance = Math.random, isRetryable = () => true } = options
   return async (url, init) => {
     const isRead = (init.method ?? 'GET') === 'GET'
     for (let at = 0; ; at++) {
       const isLast = at >= tries || init.signal?.aborted === true
       const response = await fetch(url, init).catch(error => {
-        if (isLast || !isRead || init.signal?.aborted || !mayPass(error)) throw error
+        if (isLast || !isRead || init.signal?.aborted || !isRetryable(error)) throw error
         return undefined
       })
       if (response && (isLast || !isPassing(response, isRead))) return response

@@ -1,31 +1,31 @@
-// What a command of the command line is: a record of words, flags and examples. Help, parsing and hints follow from it.
+// Defines a command as a record of words, flags and examples, from which help, parsing and hints follow.
 
 import type { Files, Keychain, Start } from './machine.ts'
 
-/** What a command sees of the world; bin hands it in, tests hand in another. */
+/** A command's access to the machine. Tests pass a fake. */
 export type Io = {
-  /** Data, as it is: goes to standard output. */
+  /** Writes data to standard output. */
   readonly out: (data: string | Uint8Array) => void
-  /** Talk: goes to standard error. */
+  /** Writes messages to standard error. */
   readonly err: (text: string) => void
-  /** `-` is standard input. Rejects with a sentence that names the file. */
+  /** `-` is standard input. The error names the file. */
   readonly readFile: (path: string) => Promise<Uint8Array>
-  /** Names of what is in a directory, sorted; directories end in `/`. */
+  /** Sorted names; directories end in `/`. */
   readonly listDirectory: (path: string) => Promise<readonly string[]>
   readonly env: { readonly [name: string]: string | undefined }
   readonly now: () => number
-  /** Whether a person looks at standard output. */
+  /** Whether standard output is a terminal. */
   readonly isTerminal: boolean
-  /** Whether what a person reads may be coloured. */
+  /** Whether output for people may use colours. */
   readonly hasColour: boolean
-  /** Asks the person at the terminal; absent where nobody is. What is typed to a `hidden` question is not shown. */
+  /** Prompts at the terminal; absent without one. A `hidden` prompt does not echo. */
   readonly ask?: (question: string, how?: 'hidden') => Promise<string>
   readonly random: (bytes: number) => Uint8Array
   readonly files: Files
-  /** Where the machine keeps secrets; undefined where it has no such place. */
+  /** The keychain of the desktop; undefined if there is none. */
   readonly keychain: () => Promise<Keychain | undefined>
   readonly start: Start
-  /** How this program is started by others: a command and its first arguments. */
+  /** The command line that starts this program, for configuration files of other programs. */
   readonly program: readonly string[]
 }
 
@@ -34,17 +34,17 @@ export type Flag =
   | (Described & { readonly type: 'switch' })
   | (Described & {
       readonly type: 'text' | 'list'
-      /** What stands for the value in the help: FILE, NAME. */
+      /** Placeholder in the help, such as FILE or NAME. */
       readonly value: string
       readonly required?: boolean
-      /** The only values there are. */
+      /** All allowed values. */
       readonly choices?: readonly string[]
       readonly default?: string
-      /** Nothing is something to say; elsewhere it is a variable of a script that was not filled. */
+      /** Accepts an empty value. By default it is an error, because it usually comes from an unset script variable. */
       readonly mayBeEmpty?: boolean
-      /** What is wrong with a value; empty: nothing. */
+      /** Returns the problems of a value. */
       readonly check?: (value: string) => readonly string[]
-      /** Environment variable that counts where the flag is not given. */
+      /** Environment variable that is used if the flag is not set. */
       readonly variable?: string
     })
 export type Flags = { readonly [name: string]: Flag }
@@ -61,15 +61,15 @@ export type Positional = {
   readonly name: string
   readonly what: string
   readonly optional?: boolean
-  /** The last one may be given many times. */
+  /** The last one may be repeated. */
   readonly many?: boolean
 }
 
 export type Given<F extends Flags = Flags> = {
   readonly flags: { readonly [K in keyof F]: ValueOf<F[K]> }
-  /** As many as `positionals` names, or more where the last may be many; optional ones may be missing. */
+  /** The positional arguments, checked against `positionals`. */
   readonly words: readonly string[]
-  /** Everything behind the command's own words, untouched. */
+  /** All arguments after the command's own words, unparsed. */
   readonly args: readonly string[]
 }
 
@@ -82,27 +82,27 @@ export type Command<F extends Flags = Flags> = {
   readonly examples: readonly Example[]
   readonly flags: F
   readonly positionals?: readonly Positional[]
-  /** For words too many or too few that people type here: what they may have meant, such as another command. */
+  /** Suggests another command for a wrong number of arguments. */
   readonly instead?: (words: readonly string[]) => string | undefined
-  /** The command reads `args` itself: flags are for the help alone. */
+  /** The command parses `args` itself; `flags` is only for the help. */
   readonly ownFlags?: boolean
-  /** What it takes away, such as 'deletes anything': then it has --yes and calls `confirm`. docs/CLI.md has the rule. */
+  /** The action that needs confirmation, such as 'deletes anything'. The command then has --yes and calls `confirm`. See docs/CLI.md. */
   readonly asksBefore?: string
-  /** For programs, not for people: in no help and no page. */
+  /** Not listed in help and docs. */
   readonly hidden?: boolean
-  /** Answers the exit code. */
+  /** Returns the exit code. */
   readonly run: (given: Given<F>, io: Io) => Promise<number>
 }
 
-/** A row of the table: a command, or where it is once it is wanted. A program of fifty commands loads one of them. */
+/** A command, or a lazy import of it, so that the program loads only the command it runs. */
 export type Row = Command | { readonly words: readonly string[]; readonly load: () => Promise<Command> }
 
 export const loaded = async (row: Row): Promise<Command> => ('load' in row ? row.load() : row)
 
-/** Keeps the flags' types while it is written, and forgets them in the table. */
+/** Infers the types of the flags for `run`, then erases them for the command table. */
 export const defineCommand = <const F extends Flags>(command: Command<F>): Command => command as unknown as Command
 
-/** What failed of many that were tried: all are told, and the first decides the exit code. */
+/** Failures of several operations. The program prints all of them; the first decides the exit code. */
 export class SeveralErrors extends Error {
   readonly errors: readonly unknown[]
   constructor(errors: readonly unknown[]) {
@@ -112,7 +112,7 @@ export class SeveralErrors extends Error {
   }
 }
 
-/** For things of which none is of use without the others: all of them, or everything that failed. */
+/** Like Promise.all, but throws all errors instead of the first. */
 export async function allOf<T extends readonly unknown[] | []>(
   tried: T,
 ): Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }> {
@@ -124,7 +124,7 @@ export async function allOf<T extends readonly unknown[] | []>(
   throw isUsage ? new UsageError(failures.flatMap(({ problems }) => problems)) : new SeveralErrors(failures)
 }
 
-/** A program that could not be started: what a shell would end with. */
+/** A program could not be started. The exit code is that of a shell. */
 export class StartError extends Error {
   readonly exitCode: 126 | 127
   constructor(message: string, exitCode: 126 | 127) {
@@ -134,10 +134,10 @@ export class StartError extends Error {
   }
 }
 
-/** `code` of the error for a file that cannot be written; its `file` is the path. */
+/** `code` of the error for an unwritable file. The error's `file` is the path. */
 export const unwritableCode = 'FileNotWritable'
 
-/** Everything that is wrong with what was asked, exit code 2; each line says where and what would be right. */
+/** All problems with the arguments or input files (exit code 2). Each line says where and how to fix it. */
 export class UsageError extends Error {
   readonly problems: readonly string[]
   constructor(problems: readonly string[]) {

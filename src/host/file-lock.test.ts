@@ -1,4 +1,4 @@
-// One program at a time, also where one was killed with the lock in its hands, and nobody waits without being told for what.
+// Lock files: mutual exclusion, stale locks of killed programs, and messages for waiting programs.
 
 import assert from 'node:assert/strict'
 import { type ChildProcess, fork } from 'node:child_process'
@@ -20,7 +20,7 @@ const inDirectory = async (work: (path: string, directory: string) => Promise<vo
   }
 }
 
-const leaveBehind = async (lock: string) => {
+const makeStale = async (lock: string) => {
   await writeFile(lock, '')
   await utimes(lock, 0, 0)
 }
@@ -38,31 +38,31 @@ const oneAtATime = (leave: (lock: string) => Promise<void>) =>
       for (const child of both) child.send(paths)
       const all = paths.map(() => true)
       assert.deepEqual(await Promise.all(alone), [all, all])
-      assert.deepEqual(await readdir(directory), [], 'nothing is left behind')
+      assert.deepEqual(await readdir(directory), [], 'no files remain')
     } finally {
       for (const child of both) child.kill('SIGKILL')
     }
   })
 
-test('of two programs that find a lock left behind, one at a time goes on', () => oneAtATime(leaveBehind))
+test('two programs that find a stale lock acquire it one after the other', () => oneAtATime(makeStale))
 
-test('a lock that is touched is held, whatever the time is that it is touched with: clocks jump', async () => {
+test('a lock that is touched is not stale, whatever time it is touched with', async () => {
   await inDirectory(async path => {
     const lock = `${path}.lock`
-    await leaveBehind(lock)
+    await makeStale(lock)
     let days = 0
     const touching = setInterval(() => utimesSync(lock, ++days * 86_400, days * 86_400), 10)
-    const isTold = Promise.withResolvers<void>()
+    const notified = Promise.withResolvers<void>()
     let isInside = false
     const waiting = locked(
       path,
       async () => {
         isInside = true
       },
-      { tell: () => isTold.resolve(), staleAfter: 1000, tellAfter: 2000 },
+      { notify: () => notified.resolve(), staleAfter: 1000, notifyAfter: 2000 },
     )
     try {
-      await Promise.race([isTold.promise, waiting])
+      await Promise.race([notified.promise, waiting])
       assert.equal(isInside, false)
     } finally {
       clearInterval(touching)
@@ -73,50 +73,50 @@ test('a lock that is touched is held, whatever the time is that it is touched wi
   })
 })
 
-test('a lock of this very moment that nobody touches is left behind: it is waited for, and no longer', async () => {
+test('a new lock that is never touched becomes stale after the wait', async () => {
   await inDirectory(async path => {
     await writeFile(`${path}.lock`, '')
-    let looks = 0
-    const tell = () => looks++
-    assert.equal(await locked(path, async () => 'mine', { tell, staleAfter: 200, tellAfter: 50 }), 'mine')
-    assert.equal(looks, 1)
+    let messages = 0
+    const notify = () => messages++
+    assert.equal(await locked(path, async () => 'mine', { notify, staleAfter: 200, notifyAfter: 50 }), 'mine')
+    assert.equal(messages, 1)
   })
 })
 
-test('where whoever found a lock left behind was killed as well, the next one goes on all the same', async () => {
+test('a program killed while it removed a stale lock does not block the next one', async () => {
   await inDirectory(async (path, directory) => {
     const lock = `${path}.lock`
-    await leaveBehind(lock)
+    await makeStale(lock)
     const { ino, mtimeNs } = await stat(lock, { bigint: true })
-    await leaveBehind(`${lock}.${ino}-${mtimeNs}`)
-    await locked(path, async () => {}, { tell: () => {}, staleAfter: 200 })
+    await makeStale(`${lock}.${ino}-${mtimeNs}`)
+    await locked(path, async () => {}, { notify: () => {}, staleAfter: 200 })
     assert.deepEqual(await readdir(directory), [])
   })
 })
 
-test('whoever waits is told for what, once, and goes on when it is done', async () => {
+test('a waiting program prints one message and continues when the lock is released', async () => {
   await inDirectory(async path => {
     const said: string[] = []
-    const isTold = Promise.withResolvers<void>()
+    const notified = Promise.withResolvers<void>()
     const inside = Promise.withResolvers<void>()
-    const first = openFiles({}, () => assert.fail('the first one waits for nobody')).locked(path, async () => {
+    const first = openFiles({}, () => assert.fail('the first program must not wait')).locked(path, async () => {
       inside.resolve()
-      await isTold.promise
+      await notified.promise
     })
     await inside.promise
     const files = openFiles({}, text => {
       said.push(text)
-      isTold.resolve()
+      notified.resolve()
     })
     assert.equal(await files.locked(path, async () => 'mine'), 'mine')
     await first
     assert.deepEqual(said, [
-      `platform: waiting for another program that changes ${path} and holds ${path}.lock; one that was killed is not waited for longer than 10 s\n`,
+      `platform: waiting for another program to release ${path}.lock; a stale lock expires after 10 s\n`,
     ])
   })
 })
 
-test('a lock that is held for long is not taken for one that was left behind: it is touched', async () => {
+test('a lock that is held for long is touched, so that it does not become stale', async () => {
   await inDirectory(async path => {
     await locked(
       path,
@@ -124,12 +124,12 @@ test('a lock that is held for long is not taken for one that was left behind: it
         await utimes(`${path}.lock`, 0, 0)
         while ((await stat(`${path}.lock`)).mtimeMs === 0);
       },
-      { tell: () => {}, touchEvery: 1 },
+      { notify: () => {}, touchEvery: 1 },
     )
   })
 })
 
-test('a lock that another took over meanwhile is left to them', async () => {
+test('release does not remove a lock that another program has taken over', async () => {
   await inDirectory(async (path, directory) => {
     const lock = `${path}.lock`
     await openFiles({}, () => {}).locked(path, async () => {

@@ -1,5 +1,5 @@
-// A lock file beside a file, as kubectl keeps one beside a kubeconfig: one program at a time changes the file. It is not a lock of the
-// operating system, because kubectl would not see that, and network file systems do not always share it.
+// Locks a file with a lock file next to it, as kubectl does for a kubeconfig. It is not an operating system lock,
+// because kubectl would not see that, and network file systems do not always share it.
 
 import type { BigIntStats } from 'node:fs'
 import { type FileHandle, open, rm, stat } from 'node:fs/promises'
@@ -9,15 +9,15 @@ import { unwritable } from './fs-errors.ts'
 import { makeDirectory } from './make-directory.ts'
 
 export type LockOptions = {
-  /** Says what is waited for, where that takes long. */
-  readonly tell: (text: string) => void
-  /** Milliseconds without a touch after which a lock counts as left behind by a killed program. */
+  /** Called once if acquiring the lock takes long. */
+  readonly notify: (text: string) => void
+  /** Milliseconds without a touch after which a lock is stale, because its program was killed. */
   readonly staleAfter?: number
-  readonly tellAfter?: number
+  readonly notifyAfter?: number
   readonly touchEvery?: number
 }
 
-/** The lock is touched for as long as the work takes, which may be waiting for a person before a keychain. */
+/** Touches the lock until the work is done, which may take long: a keychain may prompt the user. */
 export async function locked<T>(path: string, work: () => Promise<T>, options: LockOptions): Promise<T> {
   const { touchEvery = 2000 } = options
   const lock = `${path}.lock`
@@ -26,7 +26,7 @@ export async function locked<T>(path: string, work: () => Promise<T>, options: L
   } catch (error) {
     throw unwritable(path, error)
   }
-  const handle = await take(path, lock, options)
+  const handle = await acquire(lock, options)
   const touching = setInterval(() => {
     const now = new Date()
     void handle.utimes(now, now).catch(() => {})
@@ -39,81 +39,81 @@ export async function locked<T>(path: string, work: () => Promise<T>, options: L
   }
 }
 
-async function take(path: string, lock: string, options: LockOptions): Promise<FileHandle> {
-  const { tell, staleAfter = 10_000, tellAfter = 1000 } = options
+async function acquire(lock: string, options: LockOptions): Promise<FileHandle> {
+  const { notify, staleAfter = 10_000, notifyAfter = 1000 } = options
   const began = performance.now()
-  const leftBehind = openWatch(staleAfter)
-  let isTold = false
+  const findStale = staleDetector(staleAfter)
+  let isNotified = false
   for (;;) {
-    const handle = await makeAlone(lock)
+    const handle = await createExclusive(lock)
     if (handle) return handle
-    if (await removeStale(lock, leftBehind)) continue
-    if (!isTold && performance.now() - began >= tellAfter) {
-      isTold = true
-      const patience = `one that was killed is not waited for longer than ${Math.ceil(staleAfter / 1000)} s`
-      tell(`platform: waiting for another program that changes ${path} and holds ${lock}; ${patience}\n`)
+    if (await removeStale(lock, findStale)) continue
+    if (!isNotified && performance.now() - began >= notifyAfter) {
+      isNotified = true
+      const expiry = `a stale lock expires after ${Math.ceil(staleAfter / 1000)} s`
+      notify(`platform: waiting for another program to release ${lock}; ${expiry}\n`)
     }
     await setTimeout(20)
   }
 }
 
-/** undefined: somebody else has it. */
-async function makeAlone(file: string): Promise<FileHandle | undefined> {
+/** Returns undefined if the file exists. */
+async function createExclusive(file: string): Promise<FileHandle | undefined> {
   return open(file, 'wx', 0o600).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'EEXIST') return undefined
     throw unwritable(file, error)
   })
 }
 
-type Seen = Pick<BigIntStats, 'ino' | 'dev' | 'mtimeNs'>
+type LockStat = Pick<BigIntStats, 'ino' | 'dev' | 'mtimeNs'>
 
-const look = (file: string): Promise<Seen | undefined> => stat(file, { bigint: true }).catch(() => undefined)
+const statFile = (file: string): Promise<LockStat | undefined> => stat(file, { bigint: true }).catch(() => undefined)
 
-const isSame = (one: Seen, other: Seen | undefined) =>
+const isSame = (one: LockStat, other: LockStat | undefined) =>
   one.ino === other?.ino && one.dev === other.dev && one.mtimeNs === other.mtimeNs
 
-/** A longer gap between two looks counts as this: a process that was stopped itself saw nothing meanwhile. */
-const mostBetweenLooks = 100
+/** Caps the time between two checks, because a suspended process observes nothing. */
+const maxCheckInterval = 100
 
-type LeftBehind = (file: string) => Promise<Seen | undefined>
+type FindStale = (file: string) => Promise<LockStat | undefined>
 
-/** Returns a file that nobody touched while this process watched it for that long. It ignores the clock, which may jump. */
-function openWatch(after: number): LeftBehind {
-  const seen = new Map<string, { readonly found: Seen; readonly at: number; readonly still: number }>()
+/** Finds a file that nobody touched while this process observed it for `after` ms. Ignores the wall clock, which may jump. */
+function staleDetector(after: number): FindStale {
+  const seen = new Map<string, { readonly found: LockStat; readonly at: number; readonly still: number }>()
   return async file => {
-    const [at, found, before] = [performance.now(), await look(file), seen.get(file)]
+    const [at, found, before] = [performance.now(), await statFile(file), seen.get(file)]
     if (!found) return undefined
     const isStill = before !== undefined && isSame(found, before.found)
-    const still = isStill ? before.still + Math.min(at - before.at, mostBetweenLooks) : 0
+    const still = isStill ? before.still + Math.min(at - before.at, maxCheckInterval) : 0
     seen.set(file, { found, at, still })
     return still >= after ? found : undefined
   }
 }
 
 /**
- * Many may find the same lock left behind, and a slow one must not remove the next one's: who wants to remove it first makes a file
- * that is named after this very lock, alone, and then looks again. Where that one was killed, too, its file is removed likewise.
+ * Several programs may find the same stale lock, and a slow one must not remove the next lock. The remover first creates a guard file
+ * named after this lock (inode and mtime), then checks again. If the remover is killed, its guard file becomes stale and is removed too.
  */
-async function removeStale(file: string, leftBehind: LeftBehind): Promise<boolean> {
-  const found = await leftBehind(file)
+async function removeStale(file: string, findStale: FindStale): Promise<boolean> {
+  const found = await findStale(file)
   if (!found) return false
-  const right = `${file}.${found.ino}-${found.mtimeNs}`
-  const handle = await makeAlone(right)
-  if (!handle) return removeStale(right, leftBehind)
+  const guard = `${file}.${found.ino}-${found.mtimeNs}`
+  const handle = await createExclusive(guard)
+  if (!handle) return removeStale(guard, findStale)
   try {
-    if (isSame(found, await look(file))) await rm(file, { force: true })
+    if (isSame(found, await statFile(file))) await rm(file, { force: true })
     return true
   } finally {
-    await rm(right, { force: true })
+    await rm(guard, { force: true })
     await handle.close()
   }
 }
 
-/** One that was taken from a program that stood still for long is another's now. While it is open, no other file has its number. */
+/** Another program may have taken over the lock. Comparing inodes is safe while our handle is open: the inode is not reused. */
 async function release(lock: string, handle: FileHandle): Promise<void> {
   try {
-    const [own, there] = [await handle.stat({ bigint: true }), await look(lock)]
-    if (there?.ino === own.ino && there.dev === own.dev) await rm(lock, { force: true })
+    const [own, current] = [await handle.stat({ bigint: true }), await statFile(lock)]
+    if (current?.ino === own.ino && current.dev === own.dev) await rm(lock, { force: true })
   } finally {
     await handle.close()
   }

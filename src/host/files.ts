@@ -1,4 +1,4 @@
-// Files as the command line keeps them: written whole, for their owner alone, by one program at a time. io.ts hands it on.
+// File access of the command line: atomic writes, owner-only permissions, locks.
 
 import { access, constants, open, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { delimiter, dirname, join } from 'node:path'
@@ -7,12 +7,12 @@ import { unreadable, unwritable } from './fs-errors.ts'
 import type { Files } from './machine.ts'
 import { makeDirectory } from './make-directory.ts'
 
-/** `tell`: says to whoever waits what for. */
-export const openFiles = (env: NodeJS.ProcessEnv, tell: (text: string) => void): Files => ({
+/** `notify` prints a message while a lock is busy. */
+export const openFiles = (env: NodeJS.ProcessEnv, notify: (text: string) => void): Files => ({
   read: path =>
     readFile(path).catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return undefined
-      // No word of who asks named it: that is no usage.
+      // The user did not name this file, so it is not a usage error.
       throw new Error(unreadable(path, error).message, { cause: error })
     }),
 
@@ -42,7 +42,7 @@ export const openFiles = (env: NodeJS.ProcessEnv, tell: (text: string) => void):
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException
       if (code === 'EEXIST') return false
-      throw new Error(`cannot write ${path}: ${code === 'ENOENT' ? 'there is no such directory' : message}`)
+      throw new Error(`cannot write ${path}: ${code === 'ENOENT' ? 'the directory does not exist' : message}`)
     }
   },
 
@@ -50,7 +50,7 @@ export const openFiles = (env: NodeJS.ProcessEnv, tell: (text: string) => void):
 
   removeAll: path => rm(path, { force: true, recursive: true }),
 
-  locked: (path, work) => locked(path, work, { tell }),
+  locked: (path, work) => locked(path, work, { notify }),
 
   async find(program) {
     for (const directory of (env['PATH'] ?? '').split(delimiter).filter(Boolean)) {

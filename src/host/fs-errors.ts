@@ -1,18 +1,18 @@
-// What is wrong with a file that somebody named, in words. Commands and settings that read files say it so.
+// Turns file system errors into messages.
 
 import { UsageError, unwritableCode } from './command.ts'
 
 const reasons: { readonly [code: string]: string } = {
   ENOENT: 'there is no such file',
-  EACCES: 'it may not be read',
-  EPERM: 'it may not be read',
+  EACCES: 'permission denied',
+  EPERM: 'permission denied',
   EISDIR: 'it is a directory',
-  ENOTDIR: 'a part of its path is no directory',
+  ENOTDIR: 'a component of its path is not a directory',
 }
 
 const reasonOf = (error: unknown) => reasons[(error as NodeJS.ErrnoException).code ?? '']
 
-/** Whether it could not be read at all, or what was read is not right. */
+/** For files that cannot be read, or whose content is invalid. */
 export function fileProblem(file: string, error: unknown): string {
   const reason = reasonOf(error)
   return reason === undefined ? `${file}: ${(error as Error).message}` : `cannot read ${file}: ${reason}`
@@ -20,24 +20,24 @@ export function fileProblem(file: string, error: unknown): string {
 
 const writeReasons: { readonly [code: string]: string } = {
   ENOENT: 'its directory does not exist',
-  EACCES: 'permission is denied',
-  EPERM: 'permission is denied',
+  EACCES: 'permission denied',
+  EPERM: 'permission denied',
   EROFS: 'the disk is read-only',
   EISDIR: 'it is a directory',
-  ENOTDIR: 'a part of its path is no directory',
-  ENOSPC: 'no space is left there',
-  EDQUOT: 'no space is left there for you',
+  ENOTDIR: 'a component of its path is not a directory',
+  ENOSPC: 'no space left on device',
+  EDQUOT: 'disk quota exceeded',
 }
 
-/** The same of a file that is to be written. */
+/** For files that cannot be written. */
 export const writeProblem = (file: string, error: unknown): string =>
   `cannot write ${file}: ${writeReasons[(error as NodeJS.ErrnoException).code ?? ''] ?? (error as Error).message}`
 
-/** `code` and `file` are for callers that know another place for the file. */
+/** `code` and `file` let callers suggest another directory. */
 export const unwritable = (file: string, error: unknown): Error =>
   Object.assign(new Error(writeProblem(file, error), { cause: error }), { code: unwritableCode, file })
 
-/** A file that cannot be read was wrongly named (exit code 2); any other failure stays what it is. */
+/** An unreadable file is a usage error (exit code 2), because the user named it. Other errors are not. */
 export const unreadable = (file: string, error: unknown): Error =>
   reasonOf(error) === undefined
     ? new Error(`cannot read ${file}: ${(error as Error).message}`, { cause: error })

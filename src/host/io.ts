@@ -1,4 +1,4 @@
-// The world as commands see it: standard streams, files, environment, time. platform.ts hands it to them.
+// Implements `Io` with the streams, files and environment of this process.
 
 import { randomBytes } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
@@ -10,7 +10,7 @@ import { forTerminal, plainLines } from './sanitize.ts'
 import { start } from './spawn.ts'
 
 const { stdin, stdout, stderr, env } = process
-/** Whoever reads our output may have seen enough; a disk that takes no more is a failure. */
+/** A closed pipe is not an error: the reader has seen enough. A full disk is. */
 for (const stream of [stdout, stderr])
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(0)
@@ -19,13 +19,13 @@ for (const stream of [stdout, stderr])
     process.exit(1)
   })
 
-/** Resolves when everything has gone out; what could not has ended the program by then. */
+/** Resolves when all output is written. A failed write ends the program first. */
 export const printed = async () => {
-  // A write that failed is told behind this one, as an event.
+  // Streams emit a failed write as an event after this callback.
   for (const stream of [stdout, stderr]) await new Promise(resolve => stream.write('', () => setImmediate(resolve)))
 }
 
-// What others say is in it: nothing of that may move the cursor.
+// Messages may contain text from others, which must not move the cursor.
 const err = (text: string) => void stderr.write(plainLines(text))
 
 const textOf = (data: string | Uint8Array) => (typeof data === 'string' ? data : Buffer.from(data).toString())

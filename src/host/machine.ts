@@ -1,19 +1,19 @@
-// The parts of the machine that commands use: files, keychain, other programs. bin/ makes them, tests make others.
+// Interfaces to files, keychain and child processes, which tests replace.
 
 export interface Files {
-  /** undefined: there is no such file. */
+  /** Returns undefined if the file does not exist. */
   read(path: string): Promise<Uint8Array | undefined>
-  /** Whole or not at all, readable by its owner alone, in a directory that is its owner's too. */
+  /** Writes atomically with mode 0600 and creates missing directories with mode 0700. */
   write(path: string, data: string | Uint8Array): Promise<void>
-  /** A new file, readable by its owner alone, in a directory that is there; false: something of that name is. */
+  /** Creates a file with mode 0600 in an existing directory. Returns false if the path exists. */
   make(path: string, data: string | Uint8Array): Promise<boolean>
-  /** Gone afterwards, whether it was there or not. */
+  /** Removes a file, if it exists. */
   remove(path: string): Promise<void>
-  /** The same for a directory and all that is in it. */
+  /** Removes a directory recursively, if it exists. */
   removeAll(path: string): Promise<void>
-  /** One program at a time: others that want the same path wait. */
+  /** Runs `work` with the lock of the path. Other programs wait. */
   locked<T>(path: string, work: () => Promise<T>): Promise<T>
-  /** The program of that name, as a shell would find it. */
+  /** Searches the PATH for a program. */
   find(program: string): Promise<string | undefined>
 }
 
@@ -25,18 +25,18 @@ export interface Keychain {
 
 export type StartOptions = {
   readonly env: { readonly [name: string]: string | undefined }
-  /** What it prints goes through here first; absent: it has our own streams. */
-  readonly through?: { readonly out: Through; readonly err: Through }
+  /** Filters the output; without it the program inherits our streams. */
+  readonly through?: { readonly out: OutputFilter; readonly err: OutputFilter }
 }
 
-/** Given a chunk, what may be printed of it; given none at the end, what was held back. */
-export type Through = (chunk: Uint8Array | undefined) => Uint8Array
+/** Returns the output for a chunk. Called with undefined at the end, for output that was held back. */
+export type OutputFilter = (chunk: Uint8Array | undefined) => Uint8Array
 
 export interface Started {
-  /** Its exit code; 128 and the signal's number where a signal ended it. Rejects where it could not be started. */
+  /** The exit code, or 128 plus the number of the signal. Rejects if the program could not be started. */
   readonly ended: Promise<number>
   kill(signal: 'SIGTERM' | 'SIGKILL'): void
 }
 
-/** Signals that come to this program go to the one started, until it has ended. */
+/** Starts a program and forwards signals to it until it exits. */
 export type Start = (command: readonly string[], options: StartOptions) => Started

@@ -1,9 +1,9 @@
-// Makes a directory for its owner alone, and those above it. data-directory.ts, files.ts and lock.ts call it.
+// Creates a directory and its parents with mode 0700.
 
 import { existsSync, mkdirSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 
-/** Step by step: asked to make all at once below /proc, Node never comes back. */
+/** Creates one level at a time: Node's recursive mkdir never returns below /proc. */
 export function makeDirectory(path: string): void {
   if (!existsSync(path)) {
     makeDirectory(dirname(path))
@@ -11,10 +11,10 @@ export function makeDirectory(path: string): void {
       mkdirSync(path, { mode: 0o700 })
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException
-      // Another may have been quicker.
+      // Another process may have created it in the meantime.
       if (code === 'EEXIST' && statSync(path, { throwIfNoEntry: false })?.isDirectory()) return
-      const why = code === 'EEXIST' ? 'it is a link that leads nowhere' : message
-      throw new Error(`the directory ${path} cannot be made: ${why}`)
+      const why = code === 'EEXIST' ? 'it is a dangling symbolic link' : message
+      throw new Error(`cannot create directory ${path}: ${why}`)
     }
-  } else if (!statSync(path).isDirectory()) throw new Error(`${path} is a file`)
+  } else if (!statSync(path).isDirectory()) throw new Error(`${path} is not a directory`)
 }

@@ -1,15 +1,15 @@
-// Questions to the person at the terminal: a line, shown or not while it is typed. io.ts hands it on where there is a terminal.
+// Prompts for a line at the terminal, with or without echo.
 
 import { once } from 'node:events'
 import type { Io } from './command.ts'
 
-/** What was typed ahead of its question. */
+/** Input typed before its prompt. */
 let ahead = ''
 
-/** In raw mode for both, so that one line typed ahead is not lost between two questions. */
+/** Uses raw mode even with echo, so that input typed ahead is not lost between two prompts. */
 export const ask: NonNullable<Io['ask']> = async (question, how) => {
   const { stdin, stderr } = process
-  // First of all: what is typed as soon as the question is there must not be shown by the terminal itself.
+  // Disable the terminal's echo before printing the prompt.
   stdin.setRawMode(true)
   stderr.write(question)
   stdin.resume()
@@ -27,7 +27,7 @@ export const ask: NonNullable<Io['ask']> = async (question, how) => {
           ahead = typed.slice(at + 1).join('')
           return line.join('')
         }
-        // Ctrl-C and, on an empty line, Ctrl-D.
+        // Ctrl-C, or Ctrl-D on an empty line.
         if (character === '\x03' || (character === '\x04' && !line.length)) leave()
         else if (character === '\x7f' || character === '\b') erase(1)
         else if (character === '\x15') erase(line.length)

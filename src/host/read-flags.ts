@@ -1,4 +1,4 @@
-// Reads the arguments of a command against its flags: everything that is wrong with them at once. run-command.ts calls it.
+// Parses the arguments of a command against its flags and reports all errors at once.
 
 import { parseArgs } from 'node:util'
 import { amongSaid, didYouMean } from '../api/did-you-mean.ts'
@@ -21,33 +21,29 @@ export function readFlags(
   )
   const needed = positionals.filter(({ optional }) => !optional)
   for (const missing of needed.slice(words.length)) problems.push(`${missing.name} is missing: ${missing.what}`)
-  // Elsewhere nothing is something to say; here it is a variable of a script that was not filled.
+  // An empty argument before -- usually comes from an unset script variable.
   for (const [at, word] of words.slice(0, own).entries()) {
     const { name = 'an argument' } = positionals[Math.min(at, positionals.length - 1)] ?? {}
     if (word === '') problems.push(`${name} is empty`)
   }
-  const room = positionals.at(-1)?.many ? words.length : positionals.length
-  const isFitting = words.length - strays <= room && words.length >= needed.length
+  const limit = positionals.at(-1)?.many ? words.length : positionals.length
+  const isFitting = words.length - strays <= limit && words.length >= needed.length
   const meant = isFitting || !words.length ? undefined : instead?.(words)
   if (meant !== undefined) throw new UsageError([meant])
-  if (!isFitting) problems.push(...tooMany(words.slice(room)))
-  const isBehind = positionals.some(one => one.name.startsWith('-- '))
-  if (problems.length && isBehind && words.length && !args.includes('--'))
-    problems.push('the program and what it is given come behind --')
-  if (problems.length) throw new UsageError([...problems, `platform ${name.join(' ')} --help shows how it is used`])
+  if (!isFitting) problems.push(...tooMany(words.slice(limit)))
+  const takesProgram = positionals.some(one => one.name.startsWith('-- '))
+  if (problems.length && takesProgram && words.length && !args.includes('--'))
+    problems.push('put the program and its arguments after --')
+  if (problems.length) throw new UsageError([...problems, `see platform ${name.join(' ')} --help`])
   return { flags: values as Given['flags'], words, args }
 }
 
-/** What is not expected may be a secret that lost its quotes: its length is enough to find it. */
-const tooMany = (words: readonly string[]) => words.map(word => `${shown(word)} is one argument too many`)
+/** Does not repeat long arguments or KEY=VALUE, which may be a secret with missing quotes. */
+const tooMany = (words: readonly string[]) => words.map(word => `unexpected argument ${shown(word)}`)
 
-const shown = (word: string) =>
-  word.length > 32 || word.includes('=') ? `an argument of ${word.length} characters` : `"${word}"`
+const shown = (word: string) => (word.length > 32 || word.includes('=') ? `of ${word.length} characters` : `"${word}"`)
 
-/**
- * What was given for each flag, and the other words, the first `own` of them before `--`; a switch is true or false. So many as `strays`
- * stand behind what is no flag, and may be its value.
- */
+/** Returns the values of each flag and the positional words. `own` words are before `--`; `strays` follow an unknown flag and may be its value. */
 export function readTokens(
   args: readonly string[],
   flags: Flags,
@@ -72,11 +68,11 @@ export function readTokens(
     if (!row) {
       const known = [...Object.keys(flags), 'help']
       if (token.value === undefined && parsed.tokens[at + 1]?.kind === 'positional') strays++
-      problems.push(`${shortened(token.rawName)} is no flag${didYouMean(token.name, known, one => `--${one}`)}`)
+      problems.push(`unknown flag ${shortened(token.rawName)}${didYouMean(token.name, known, one => `--${one}`)}`)
     } else if (row.type === 'switch' && token.value !== undefined && !/^(true|false)$/.test(token.value))
       problems.push(`${token.rawName}: ${quoted(token.value)} must be true or false`)
     else if (row.type !== 'switch' && token.value === undefined)
-      problems.push(`${token.rawName} needs a value: ${token.rawName} ${row.value}`)
+      problems.push(`${token.rawName} requires a value: ${token.rawName} ${row.value}`)
     else read.set(token.name, [...(read.get(token.name) ?? []), token.value ?? 'true'])
   }
   return { read, words, own: own ?? words.length, strays }
@@ -94,9 +90,9 @@ function readValue(
   const values = given ?? (variable ? [variable] : undefined)
   const from = given || row.variable === undefined ? `--${name}` : row.variable
   if (!values && row.required) problems.push(`--${name} ${row.value} is missing: ${row.what}`)
-  if (row.type === 'text' && given && given.length > 1) problems.push(`--${name} is given ${given.length} times`)
+  if (row.type === 'text' && given && given.length > 1) problems.push(`--${name} is set ${given.length} times`)
   if (values?.includes('') && !row.mayBeEmpty) {
-    problems.push(`${from} is empty: ${row.value} is to stand there`)
+    problems.push(`${from} is empty: it requires ${row.value}`)
     return undefined
   }
   for (const value of values ?? [])

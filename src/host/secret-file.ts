@@ -1,4 +1,4 @@
-// Writes a file with a secret: whole or not at all, readable by its owner alone.
+// Writes a secret file atomically with mode 0600.
 
 import { chmodSync, renameSync, writeFileSync } from 'node:fs'
 

@@ -17,7 +17,7 @@ const whoami = (key: string) =>
 test('a key is printed once, alone on standard output, and works', async () => {
   const { stdout, stderr } = await home.run('create accesskey ci --ttl 7d --for-user ada --description pipeline')
   assert.match(stdout, /^plat_\w{49}\n$/)
-  assert.equal(stderr, 'ownedaccesskey/ci created; its key is shown this once\n')
+  assert.equal(stderr, 'ownedaccesskey/ci created; the key is shown only once\n')
   assert.equal((await whoami(stdout.trim())).body.status.userInfo.username, 'ada')
   const stored = JSON.parse(await home.ok('get accesskey ci -o json'))
   assert.deepEqual([stored.spec.ttl, stored.spec.user, stored.spec.key], [604_800, 'ada', undefined])
@@ -44,8 +44,11 @@ test('scopes come from flags; what is wrong with them is told at once', async ()
   const said = await home.fails(2, 'create accesskey x --scope-virtualcluster dev --scope-space a/b/c')
   assert.match(said, /"dev" must be PROJECT\/NAME/)
   assert.match(said, /"a\/b\/c" must be PROJECT\/NAME/)
-  assert.match(await home.fails(2, 'create accesskey x --ttl soon'), /"soon" must be a time such as/)
-  assert.match(await home.fails(2, 'create accesskey x --for-team a --for-user b'), /exclude each other/)
+  assert.match(await home.fails(2, 'create accesskey x --ttl soon'), /"soon" must be a duration such as/)
+  assert.match(
+    await home.fails(2, 'create accesskey x --for-team a --for-user b'),
+    /--for-team cannot be combined with --for-user/,
+  )
   assert.equal(await home.ok('create accesskey x --dry-run=server'), '')
   await home.fails(3, 'get accesskey x')
 })
@@ -104,9 +107,12 @@ test('rotate with an overlap keeps the old key for a while; without, it asks', a
   assert.match(await home.fails(2, 'rotate accesskey turning'), /--yes/)
   const running = await home.run('rotate accesskey turning --yes')
   assert.equal(running.code, 6)
-  assert.match(running.stderr, /is valid until \S+Z, .*; --force ends it now and revokes its tokens\n$/)
+  assert.match(running.stderr, /is valid until \S+Z, .*; use --force to end it now and revoke its tokens\n$/)
   assert.deepEqual([(await whoami(old)).status, (await whoami(key)).status], [201, 201])
-  assert.match(await home.fails(2, 'rotate accesskey turning --overlap 1h --force'), /its old keys end .*--yes/)
+  assert.match(
+    await home.fails(2, 'rotate accesskey turning --overlap 1h --force'),
+    /invalidate its old keys immediately\? .*--yes/,
+  )
   const last = (await home.ok('rotate accesskey turning --yes --force')).trim()
   assert.deepEqual(await Promise.all([old, key, last].map(async one => (await whoami(one)).status)), [401, 401, 201])
 })
@@ -127,7 +133,7 @@ test('a new key that could not be kept is printed all the same: nobody is shut o
   assert.equal(code, 1, stderr)
   assert.match(
     stderr,
-    /the context "127\.0\.0\.1" still has the old key: .*; platform login https:\S+ takes the new one/,
+    /context "127\.0\.0\.1" still has the old key: .*; run platform login https:\S+ with the new key/,
   )
   assert.equal((await whoami(stdout.trim())).status, 201)
   await own.close()
@@ -139,10 +145,10 @@ test('whoami of a key of a team says that it is one, what it is confined to and 
     (await home.ok(`create accesskey ${name} --for-team keyed -o connection${more}`)).trim()
   const env = { PLATFORM_ACCESS_KEY: await make('of-team', ' --ttl 7d --scope-role platform-cli') }
   const told = await home.ok('whoami', { env })
-  assert.match(told, /^Team: +keyed \(this is a key of the team\)$/m)
+  assert.match(told, /^Team: +keyed \(key of the team\)$/m)
   assert.match(told, /^Scope: +roles: platform-cli\nExpires: +in [67]d/m)
   const wide = { PLATFORM_ACCESS_KEY: await make('of-team-too', '') }
-  assert.match(await home.ok('whoami', { env: wide }), /^Scope: +everything its owner may\nExpires: +never$/m)
+  assert.match(await home.ok('whoami', { env: wide }), /^Scope: +all permissions of its owner\nExpires: +never$/m)
 })
 
 test('whoami tells the end of the secret that was used: the old one of a rotation ends with the overlap, the new one with its key', async () => {
@@ -182,7 +188,7 @@ test('disable and enable count for the next request', async () => {
   const rotated = await home.run('rotate accesskey switched --yes')
   assert.match(
     rotated.stderr,
-    /^platform: warning: ownedaccesskey\/switched is disabled, the new key too: platform enable accesskey switched$/m,
+    /^platform: warning: ownedaccesskey\/switched is disabled, and so is the new key: platform enable accesskey switched$/m,
   )
   const key = rotated.stdout.trim()
   assert.equal((await whoami(key)).status, 401)
@@ -214,7 +220,7 @@ test('teams: made with members, and changed one by one without losing another ch
   assert.equal(await home.ok('team add-group web back'), 'team/web changed\n')
   assert.equal(await home.ok('team remove-group web front --yes'), 'team/web changed\n')
   assert.equal(await home.ok('team remove-user web ada --yes'), 'team/web changed\n')
-  assert.equal(await home.ok('team remove-user web ada'), 'team/web unchanged: ada was not in it\n')
+  assert.equal(await home.ok('team remove-user web ada'), 'team/web unchanged: ada is not a member\n')
   const { users, groups } = JSON.parse(await home.ok('get team web -o json')).spec
   assert.deepEqual([users.toSorted(), groups], [['b', 'c', 'd'], ['back']])
   assert.match(await home.fails(3, 'team add-user nobody ada'), /not found/)
@@ -287,5 +293,5 @@ test('why about somebody else says nothing of a scope, in no form: a scope is of
     nearMisses: [],
     steps: ['acts as grace', 'no role, binding or right of the object allows it'],
   })
-  assert.match((await home.run('why delete team web', narrow)).stderr, /only a key without a scope may ask it/)
+  assert.match((await home.run('why delete team web', narrow)).stderr, /use a key without a scope/)
 })

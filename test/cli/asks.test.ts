@@ -21,7 +21,7 @@ before(async () => {
 /** Each as a script would type it, and what the question names. */
 const acts: { readonly [command: string]: readonly [args: string, question: RegExp] } = {
   login: ['login http://127.0.0.1:1 --context 127.0.0.1', /the context "127.0.0.1" is for https:/],
-  'context delete': ['context delete 127.0.0.1', /Forget the context "127.0.0.1" and its key\?/],
+  'context delete': ['context delete 127.0.0.1', /Delete context "127.0.0.1" and its key from this machine\?/],
   'unset secret': ['unset secret app A -n asks', /Remove A from sharedsecret\/app in namespace asks on https:\S+\?/],
   'import secret': [
     'import secret app -f app.json --replace -n asks',
@@ -29,14 +29,14 @@ const acts: { readonly [command: string]: readonly [args: string, question: RegE
   ],
   'rollback secret': [
     'rollback secret app@1 -n asks',
-    /Make sharedsecret\/app in namespace asks on https:\S+ as in version 1: B removed\?/,
+    /Roll sharedsecret\/app in namespace asks on https:\S+ back to version 1: B removed\?/,
   ],
   delete: ['delete secret app -n asks', /Delete sharedsecret\/app in namespace asks on https:\S+\?/],
-  'team remove-user': ['team remove-user web ada', /Take the user ada out of team\/web on https:\S+\?/],
-  'team remove-group': ['team remove-group web front', /Take the group front out of team\/web on https:\S+\?/],
+  'team remove-user': ['team remove-user web ada', /Remove the user ada from team\/web on https:\S+\?/],
+  'team remove-group': ['team remove-group web front', /Remove the group front from team\/web on https:\S+\?/],
   'rotate accesskey': [
     'rotate accesskey ci',
-    /Rotate ownedaccesskey\/ci on https:\S+, so that its old key ends at once\?/,
+    /Rotate ownedaccesskey\/ci on https:\S+ and invalidate its old key immediately\?/,
   ],
   'token revoke': ['token revoke --user ada --group front', /tokens of the user ada, and with the group front/],
 }
@@ -48,7 +48,7 @@ test('every command that is marked as taking something away has --yes and says s
   for (const command of all) {
     const name = command.words.join(' ')
     assert.equal('yes' in command.flags, command.asksBefore !== undefined, name)
-    if (command.asksBefore) assert.match(helpOf(command), /\nAsks before it .*--yes/, name)
+    if (command.asksBefore) assert.match(helpOf(command), /\nAsks for confirmation before it .*--yes/, name)
   }
 })
 
@@ -77,7 +77,7 @@ test('a dry run takes nothing away, and does not ask', async () => {
 })
 
 test('who was not in the team is told so, and nobody is asked', async () => {
-  assert.equal(await home.ok('team remove-user web eve'), 'team/web unchanged: eve was not in it\n')
+  assert.equal(await home.ok('team remove-user web eve'), 'team/web unchanged: eve is not a member\n')
 })
 
 const give = async () => {
@@ -104,15 +104,15 @@ await withTerminal(() => {
       terminal.type('\r')
       const { code, text } = await terminal.ended
       assert.equal(code, 1, text)
-      assert.match(text, /nothing was done\r\n$/)
+      assert.match(text, /nothing was changed\r\n$/)
     }
     assert.equal(await home.ok('whoami -o name'), 'admin\n')
   })
 
   test('at a terminal no is no and y is yes', async () => {
     for (const [args, question] of [
-      ['team remove-user web zoe', /Take the user zoe out of team\/web on .*\[y\/N\] $/],
-      ['token revoke --user zoe', /Make tokens of the user zoe .*\[y\/N\] $/],
+      ['team remove-user web zoe', /Remove the user zoe from team\/web on .*\[y\/N\] $/],
+      ['token revoke --user zoe', /Revoke all tokens of the user zoe .*\[y\/N\] $/],
       ['import secret app -f app.json --replace -n asks', /Set C of .* and remove (A, B, )?D\? \[y\/N\] $/],
     ] as const) {
       await home.run('set secret app D=- -n asks', { stdin: '4' })
@@ -138,14 +138,14 @@ await withTerminal(() => {
 test('who deletes the key they are signed in with is told so, and whether it is their last', async () => {
   const ada = await openHome()
   await ada.signIn(server, (await home.ok('create accesskey only --for-user ada')).trim())
-  const own = 'it is the key that you are signed in with'
+  const own = 'this is the key you are signed in with'
   assert.match(
     await ada.fails(2, 'delete accesskey only'),
-    new RegExp(`only on \\S+; ${own}, and the last one of ada\\?`),
+    new RegExp(`only on \\S+; ${own} and the last key of ada\\?`),
   )
   const ended = (await home.ok('create accesskey ended --for-user ada')).trim()
   await home.ok('disable accesskey ended')
-  assert.match(await ada.fails(2, 'delete accesskey only ended'), new RegExp(`${own}, and the last one of ada\\?`))
+  assert.match(await ada.fails(2, 'delete accesskey only ended'), new RegExp(`${own} and the last key of ada\\?`))
   await home.ok('enable accesskey ended')
   assert.match(await ada.fails(2, 'delete accesskey only'), new RegExp(`${own}\\?`))
   const pipeline = { env: { PLATFORM_ACCESS_KEY: ended, PLATFORM_CONTEXT: undefined, PLATFORM_SERVER: server.http } }
@@ -164,7 +164,7 @@ test('of several keys, the one that is signed in with goes last: the others go w
   await home.ok('create accesskey other --for-user bob')
   const { code, stdout, stderr } = await bob.run('delete accesskey mine other --yes')
   assert.deepEqual([code, stdout], [0, 'ownedaccesskey/other deleted\nownedaccesskey/mine deleted\n'], stderr)
-  assert.match(stderr, /it is the key that you are signed in with, and the last one of bob/)
+  assert.match(stderr, /this is the key you are signed in with and the last key of bob/)
   assert.match(await bob.fails(4, 'whoami'), /deleted/)
   await bob.close()
 })

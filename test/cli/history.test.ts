@@ -93,24 +93,21 @@ test('a version that is not there, and words that are none, are told', async () 
 test('rollback writes the data of a version, all of it and nothing else, as a new version', async () => {
   assert.equal(
     await home.ok('rollback secret db@3 --dry-run=server'),
-    'sharedsecret/db would be as in version 3: password changed, user added\n',
+    'sharedsecret/db would be rolled back to version 3: password changed, user added\n',
   )
   assert.equal(
     await home.ok('rollback secret db@3 --yes'),
-    'sharedsecret/db is as in version 3: password changed, user added\n',
+    'sharedsecret/db rolled back to version 3: password changed, user added\n',
   )
   assert.equal(await home.ok('get secret db.password'), 'canary-two')
   assert.equal(await home.ok('get secret db.user'), 'shop')
   assert.equal((await home.run('diff secret db@3 db@6')).code, 0)
   assert.equal(
     await home.ok('rollback secret db@1 --yes'),
-    'sharedsecret/db is as in version 1: password changed, user removed\n',
+    'sharedsecret/db rolled back to version 1: password changed, user removed\n',
   )
   assert.match(await home.fails(3, 'get secret db.user'), /has no key "user"/)
-  assert.equal(
-    await home.ok('rollback secret db@5 --yes'),
-    'sharedsecret/db unchanged: it is as in version 5 already\n',
-  )
+  assert.equal(await home.ok('rollback secret db@5 --yes'), 'sharedsecret/db unchanged: already equal to version 5\n')
   assert.match(await home.ok('history secret db --no-headers'), /^7\* /)
 })
 
@@ -119,7 +116,10 @@ test('secrets of a project have a history too; one that follows another has none
   await set('app', 'canary-two', ' --project shop')
   assert.equal(await home.ok('history secret app --project shop -o name'), 'app@2\napp@1\n')
   assert.equal((await home.run('diff secret app@1 app@2 --project shop')).code, 1)
-  assert.match(await home.ok('rollback secret app@1 --project shop --yes'), /^projectsecret\/app is as in version 1/)
+  assert.match(
+    await home.ok('rollback secret app@1 --project shop --yes'),
+    /^projectsecret\/app rolled back to version 1/,
+  )
   assert.equal(await home.ok('get secret app.password --project shop'), 'canary-one')
   const ref = { spec: { sharedSecretRef: { name: 'db' } } }
   await server.request('PATCH', '/apis/management.platform.sh/v1/namespaces/p-shop/projectsecrets/app', {
@@ -151,7 +151,7 @@ await withTerminal(() => {
     terminal.type('n\r')
     const { code, text } = await terminal.ended
     assert.equal(code, 1)
-    assert.match(text, /nothing was done/)
+    assert.match(text, /nothing was changed/)
     assert.equal(await home.ok('get secret db.password'), 'canary-one')
   })
 })

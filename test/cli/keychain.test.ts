@@ -34,7 +34,7 @@ platform whoami || echo "exit code $?"
         stdout,
         /^admin\n\* 127\.0\.0\.1 https:\S+ admin default keychain\nsharedsecret\/ring created\n1\nexit code 4\n$/,
       )
-      assert.doesNotMatch(stderr, /there is no keychain here/)
+      assert.doesNotMatch(stderr, /There is no keychain/)
       assert.match(home.told(), /"store","--label","platform: 127\.0\.0\.1"/)
     } finally {
       await home.close()

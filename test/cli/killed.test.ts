@@ -56,7 +56,7 @@ test('the lock of one that still runs is waited for, and who waits is told', asy
   const next = home.start(['context', 'use', '127.0.0.1', '-n', 'second'])
   const ended = once(next, 'exit')
   const [chunk] = await once(next.stderr ?? next, 'data')
-  assert.match(String(chunk), /^platform: waiting for another program that changes .*contexts\.json/)
+  assert.match(String(chunk), /^platform: waiting for another program to release .*contexts\.json\.lock/)
   assert.equal(namespaceNow(), 'next')
   child.kill('SIGKILL')
   assert.deepEqual(await ended, [0, null])

@@ -38,7 +38,7 @@ test('--merge keeps what others have in the file, comments included, and can be 
   assert.equal(statSync(file).mode & 0o777, 0o600)
   for (const broken of ['[]', 'clusters: {', 'clusters: 3']) {
     writeFileSync(file, broken)
-    assert.match(await home.fails(1, 'kubeconfig --merge'), /left as it is/)
+    assert.match(await home.fails(1, 'kubeconfig --merge'), /was not changed/)
     assert.equal(readFileSync(file, 'utf8'), broken)
   }
 })
@@ -56,7 +56,7 @@ test('--merge waits for kubectl, which keeps the same lock, and says so; then it
   assert.equal(child.exitCode, 0, said)
   assert.equal(
     said,
-    `platform: waiting for another program that changes ${file} and holds ${file}.lock; one that was killed is not waited for longer than 10 s\nThe context platform-127.0.0.1 is in ${file}.\n`,
+    `platform: waiting for another program to release ${file}.lock; a stale lock expires after 10 s\nAdded context platform-127.0.0.1 to ${file}.\n`,
   )
 })
 
@@ -68,7 +68,7 @@ test('PLATFORM_NAMESPACE counts in a kubeconfig before the namespace of the cont
   assert.equal(await namespaceIn({ PLATFORM_NAMESPACE: '' }), undefined)
   assert.match(
     await home.fails(2, 'kubeconfig', { env: { PLATFORM_NAMESPACE: 'Stage!' } }),
-    /^platform: PLATFORM_NAMESPACE: "Stage!" must be letters/,
+    /^platform: PLATFORM_NAMESPACE: "Stage!" must be lower-case letters/,
   )
 })
 
@@ -78,11 +78,14 @@ test('--merge without a home has no place, and makes none of that name', async (
     XDG_CONFIG_HOME: join(home.directory, '.config'),
     XDG_DATA_HOME: join(home.directory, '.local/share'),
   }
-  assert.match(await home.fails(2, 'kubeconfig --merge', { env }), /neither HOME nor KUBECONFIG is set/)
+  assert.match(await home.fails(2, 'kubeconfig --merge', { env }), /set HOME or KUBECONFIG/)
 })
 
 test('without kubectl, platform kubectl says where to get it', async () => {
-  assert.match(await home.fails(1, 'kubectl get teams', { env: { PATH: '/nonexistent' } }), /kubectl is not installed/)
+  assert.match(
+    await home.fails(1, 'kubectl get teams', { env: { PATH: '/nonexistent' } }),
+    /kubectl is not on the PATH/,
+  )
 })
 
 if (!kubectl) notRun('kubectl ≥ 1.29')

@@ -19,7 +19,7 @@ test('export has -o for its form, as what prints has', async () => {
 test('a key is made for no team that is not there, and for one that may not be looked at all the same', async () => {
   assert.match(
     await home.fails(3, 'create accesskey x --for-team nope'),
-    /there is no team "nope": platform create team nope/,
+    /team "nope" not found: create it with platform create team nope/,
   )
   await home.fails(3, 'get accesskey x')
   await home.ok('create team there')
@@ -37,7 +37,7 @@ test('--mask says which values are too short to be masked, by their keys', async
   await home.ok('set secret pins none=@/dev/null --allow-empty')
   const { stdout, stderr } = await home.exec(['run', '-s', 'pins', '--mask', '--', 'sh', '-c', 'echo $pin $long'])
   assert.equal(stdout, '123 ***\n')
-  assert.equal(stderr, 'platform: warning: --mask leaves what is shorter than 4 bytes: pad, pin\n')
+  assert.equal(stderr, 'platform: warning: --mask does not mask values shorter than 4 bytes: pad, pin\n')
 })
 
 test('of many objects each that fails is told with its place; the others are made, and the code is the first one’s', async () => {
@@ -64,22 +64,22 @@ test('of many objects each that fails is told with its place; the others are mad
   assert.deepEqual([odd.code, odd.stdout], [2, 'team/three created\nteam/four created\n'])
   const lines = odd.stderr.split('\n')
   assert.deepEqual(lines.toSpliced(1, 1).slice(0, 2), [
-    'platform: odd.yaml: document 2 of 6: apiVersion is missing, and kind "Teem" is none of this server; did you mean Team?',
-    'platform: odd.yaml: document 4 of 6: kind "Pod" of apiVersion "v1" is none of this server',
+    'platform: odd.yaml: document 2 of 6: apiVersion is missing, and kind "Teem" is unknown; did you mean Team?',
+    'platform: odd.yaml: document 4 of 6: kind "Pod" of apiVersion "v1" is unknown',
   ])
   assert.match(lines[1] ?? '', /^platform: odd\.yaml: document 3 of 6: /)
   assert.match(lines[3] ?? '', /^platform: odd\.yaml: team\/Bad \(5 of 6\): /)
   assert.equal(lines.length, 5)
   for (const [stdin, wanted] of [
-    ['kind: Team', '-: apiVersion is missing: Team is of management.platform.sh/v1'],
-    ['apiVersion: v1\nkind: Team', '-: apiVersion "v1": Team is of management.platform.sh/v1'],
+    ['kind: Team', '-: apiVersion is missing: Team has apiVersion management.platform.sh/v1'],
+    ['apiVersion: v1\nkind: Team', '-: apiVersion "v1": Team has apiVersion management.platform.sh/v1'],
     ['apiVersion: management.platform.sh/v1', '-: kind is missing'],
     ['a: b', '-: apiVersion and kind are missing'],
     ['- a', '-: expected an object with apiVersion and kind'],
     ['apiVersion: v1\nkind: Namespace\nmetadata: {name: x}', '-: namespaces cannot be created'],
     [
       `{kind: List, items: [{kind: Team}, 7]}`,
-      '-: item 1 of 2: apiVersion is missing: Team is of management.platform.sh/v1\nplatform: -: item 2 of 2: expected an object with apiVersion and kind',
+      '-: item 1 of 2: apiVersion is missing: Team has apiVersion management.platform.sh/v1\nplatform: -: item 2 of 2: expected an object with apiVersion and kind',
     ],
   ] as const)
     assert.equal(await home.fails(2, 'create -f -', { stdin }), `platform: ${wanted}\n`, stdin)
@@ -99,7 +99,7 @@ test('a file that cannot be read is one failure of many: the objects of the othe
   assert.deepEqual(lines.slice(0, 4), [
     'platform: cannot read nope: there is no such file',
     'platform: cannot read teams: it is a directory',
-    'platform: eight.yaml: document 2 of 2: apiVersion is missing, and kind "Teem" is none of this server; did you mean Team?',
+    'platform: eight.yaml: document 2 of 2: apiVersion is missing, and kind "Teem" is unknown; did you mean Team?',
     'platform: cannot read nope/too: there is no such file',
   ])
   assert.match(lines[4] ?? '', /^platform: bad\.yaml: team\/Bad: /, 'of several files it is said which')
@@ -118,7 +118,7 @@ test('a file that cannot be read is one failure of many: the objects of the othe
   const nowhere = [...files('nope', 'seven.yaml'), '-o', 'value']
   assert.equal(
     here(await home.fails(2, nowhere)),
-    'platform: cannot read nope: there is no such file\nplatform: -o value is for keys and tokens: team/seven has none\n',
+    'platform: cannot read nope: there is no such file\nplatform: -o value prints keys and tokens: team/seven has neither\n',
   )
   await home.ok('delete team seven eight --yes')
 })
@@ -195,7 +195,7 @@ test('a file that cannot be read is named with the reason, and the code is 2', a
   )
   assert.match(
     await home.fails(1, `backup ${join(home.directory, 'odd.yaml/x')} --data ${server.directory}`),
-    /: cannot write \S+odd\.yaml\/x: a part of its path is no directory\n$/,
+    /: cannot write \S+odd\.yaml\/x: a component of its path is not a directory\n$/,
   )
   assert.equal(
     readdirSync(join(home.directory, '..')).some(name => name.endsWith('.tmp') && !around.includes(name)),
@@ -205,7 +205,7 @@ test('a file that cannot be read is named with the reason, and the code is 2', a
 
 test('-o value of what has no value is refused before anything is made', async () => {
   writeFileSync(join(home.directory, 'no-value.yaml'), team('no-value'))
-  assert.match(await home.fails(2, 'create -f no-value.yaml -o value'), /-o value is for keys and tokens/)
+  assert.match(await home.fails(2, 'create -f no-value.yaml -o value'), /-o value prints keys and tokens/)
   assert.match(await home.fails(2, 'create team no-value -o value'), /--output: "value" must be/)
   await home.fails(3, 'get team no-value')
 })
@@ -277,7 +277,7 @@ test('a value that came out empty is refused; KEY= and --allow-empty mean it', a
   for (const value of ['-', '@nothing'])
     assert.match(
       await home.fails(2, `set secret hollow key=${value}`, { stdin: '' }),
-      /the value of key is empty: KEY= or --allow-empty says that it is meant/,
+      /the value of key is empty: if intended, use KEY= or --allow-empty/,
     )
   await home.fails(3, 'get secret hollow')
   const meant = await home.run('set secret hollow key=', { stdin: '' })

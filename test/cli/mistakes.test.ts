@@ -31,35 +31,34 @@ test('a command that is none leads to the one that is meant: the words turned ro
   ] as const)
     assert.equal(
       (await home.fails(2, typed)).split('\n')[0],
-      `platform: no command "${typed.replace(/ -.*/, '')}"${wanted ? `; did you mean ${wanted}?` : ''}`,
+      `platform: unknown command "${typed.replace(/ -.*/, '')}"${wanted ? `; did you mean ${wanted}?` : ''}`,
     )
 })
 
 test('what a kind cannot be asked leads to what it can: secrets are set, tokens are not kept', async () => {
   for (const typed of ['create secret db', 'create secret db a=b', 'create secrets', 'create sharedsecret db'])
-    assert.match(
-      await home.fails(2, typed),
-      /: a secret is made by setting a key: platform set secret NAME KEY\n/,
-      typed,
-    )
+    assert.match(await home.fails(2, typed), /: to create a secret, set a key: platform set secret NAME KEY\n/, typed)
   for (const typed of ['get token', 'list tokens', 'delete token x'])
     assert.match(
       await home.fails(2, typed),
-      /directclusterendpointtokens are not kept, so that there is nothing to (get|list|delete): platform create token makes one/,
+      /directclusterendpointtokens are not stored, so there is nothing to (get|list|delete): platform create token creates one/,
     )
-  assert.match(await home.fails(2, 'delete namespace x --yes'), /namespaces cannot be asked to delete/)
+  assert.match(await home.fails(2, 'delete namespace x --yes'), /namespaces do not support delete/)
 })
 
 test('words that do not fit lead to those that do, and no value among them is repeated', async () => {
   for (const [typed, wanted] of [
-    ['get secret db password', 'one secret at a time, and a key stands behind a dot: platform get secret db.KEY'],
-    ['set secret db.password=canary-told', 'the secret and its key are two words: platform set secret NAME KEY=VALUE'],
-    ['set secret canary-x=canary-told', 'the secret and its key are two words: platform set secret NAME KEY=VALUE'],
-    ['import secret TOKEN=canary-told .env', 'the file is given by its flag: platform import secret NAME --file FILE'],
-    ['import secret app .env', 'the file is given by its flag: platform import secret app --file FILE'],
+    ['get secret db password', 'expected one secret; separate the key with a dot: platform get secret db.KEY'],
+    [
+      'set secret db.password=canary-told',
+      'the secret and its key are two arguments: platform set secret NAME KEY=VALUE',
+    ],
+    ['set secret canary-x=canary-told', 'the secret and its key are two arguments: platform set secret NAME KEY=VALUE'],
+    ['import secret TOKEN=canary-told .env', 'pass the file with --file: platform import secret NAME --file FILE'],
+    ['import secret app .env', 'pass the file with --file: platform import secret app --file FILE'],
     [
       'create project shop',
-      'a project is there as soon as something is in it: platform set secret NAME KEY --project PROJECT',
+      'a project exists as soon as it contains an object: platform set secret NAME KEY --project PROJECT',
     ],
   ] as const)
     assert.equal(await home.fails(2, typed), `platform: ${wanted}\n`, typed)
@@ -76,12 +75,12 @@ test('a secret that is not there leads to the one that is meant: by its name, or
     ['get secret paymenst.a', `${not('paymenst.a')}; did you mean payments.a?`],
     ['run -s paymenst.a=A -- true', `${not('paymenst.a')}; did you mean payments.a?`],
     ['export secret paymenst', `${not('paymenst')}; did you mean payments?`],
-    ['get secret elsewhere', `${not('elsewhere')}; there is one in another namespace: -n stage`],
-    ['get secret elsewhere.a', `${not('elsewhere.a')}; there is one in another namespace: -n stage`],
-    ['get secret of-shop', `${not('of-shop')}; there is one of a project: --project shop`],
+    ['get secret elsewhere', `${not('elsewhere')}; found in another namespace: -n stage`],
+    ['get secret elsewhere.a', `${not('elsewhere.a')}; found in another namespace: -n stage`],
+    ['get secret of-shop', `${not('of-shop')}; found in a project: --project shop`],
     [
       'get secret payments --project shop',
-      `${not('payments', 'p-shop', 'projectsecret')}; there is a shared one in namespace default`,
+      `${not('payments', 'p-shop', 'projectsecret')}; a shared secret of that name is in namespace default`,
     ],
     ['get secret payments.', `${not('payments.')}; did you mean payments?`],
     ['get secret wholly-other', not('wholly-other')],
@@ -105,7 +104,7 @@ test('a secret that is not there leads to the one that is meant: by its name, or
 
 test('a verb that is nearly one is asked about as it is, and that is told: roles may name any', async () => {
   const warned = (verb: string, meant: string) =>
-    `platform: warning: "${verb}" is no verb of this API, though a role may name it; did you mean ${meant}?\n`
+    `platform: warning: "${verb}" is not a verb of this API, although a role may contain it; did you mean ${meant}?\n`
   for (const command of ['can-i', 'why', 'who-can']) {
     assert.ok((await home.run(`${command} delet teams`)).stderr.startsWith(warned('delet', 'delete')), command)
     assert.doesNotMatch((await home.run(`${command} delete teams`)).stderr, /warning/)
@@ -115,20 +114,20 @@ test('a verb that is nearly one is asked about as it is, and that is told: roles
   assert.doesNotMatch((await home.run(['can-i', '*', 'teams'])).stderr, /warning/)
   assert.equal(
     (await home.run('can-i frobnicate team')).stderr.split('\n')[0],
-    'platform: warning: "frobnicate" is no verb of this API, though a role may name it',
+    'platform: warning: "frobnicate" is not a verb of this API, although a role may contain it',
   )
 })
 
 test('half a command and a mistyped flag lead to what was meant, and nothing else is said of what follows from it', async () => {
   for (const [typed, wanted] of [
-    ['create acceskey x', 'no command "create acceskey"; did you mean platform create accesskey?'],
-    ['create acceskey x --ttl 7d', 'no command "create acceskey"; did you mean platform create accesskey?'],
-    ['create teams x', 'no command "create teams"; did you mean platform create team?'],
-    ['list teams --contxt t', '--contxt is no flag; did you mean --context?'],
-    ['whoami --hlp', '--hlp is no flag; did you mean --help?'],
+    ['create acceskey x', 'unknown command "create acceskey"; did you mean platform create accesskey?'],
+    ['create acceskey x --ttl 7d', 'unknown command "create acceskey"; did you mean platform create accesskey?'],
+    ['create teams x', 'unknown command "create teams"; did you mean platform create team?'],
+    ['list teams --contxt t', 'unknown flag --contxt; did you mean --context?'],
+    ['whoami --hlp', 'unknown flag --hlp; did you mean --help?'],
   ] as const)
     assert.equal(
-      (await home.fails(2, typed)).split(/\nplatform: platform .* --help shows/)[0]?.trim(),
+      (await home.fails(2, typed)).split(/\nplatform: see platform .* --help/)[0]?.trim(),
       `platform: ${wanted}`,
     )
 })
@@ -145,13 +144,16 @@ test('one of what is listed means all of it: the same table', async () => {
 test('list with a name leads to get', async () => {
   assert.equal(
     await home.fails(2, 'list teams web'),
-    'platform: list shows all of a kind: platform get teams NAME shows one\n',
+    'platform: list takes only a kind: platform get teams NAME shows one\n',
   )
 })
 
 test('a selector that is none is a mistake of who asks, told by its flag', async () => {
   for (const wrong of ['a=b,', '=', 'a in b'])
-    assert.match(await home.fails(2, ['list', 'teams', '-l', wrong]), /^platform: --selector: ".*" is no selector: /)
+    assert.match(
+      await home.fails(2, ['list', 'teams', '-l', wrong]),
+      /^platform: --selector: ".*" is not a valid selector: /,
+    )
 })
 
 test('a project and another namespace are two places: --project and -n are refused together', async () => {
@@ -172,7 +174,7 @@ test('a project and another namespace are two places: --project and -n are refus
         'other',
         ...(args.startsWith('run') ? ['--', 'true'] : []),
       ]),
-      /: --project shop is the namespace p-shop, and -n says other: leave out one of them\n/,
+      /: --project shop means namespace p-shop, but -n is other: remove one of them\n/,
       args,
     )
   const same = await home.run('list secrets --project shop -n p-shop')
@@ -181,11 +183,14 @@ test('a project and another namespace are two places: --project and -n are refus
 
 test('a time needs its unit, and a life of no time is none', async () => {
   for (const args of ['create accesskey x --ttl 7', 'create token --ttl 7', 'rotate accesskey admin --overlap 7'])
-    assert.match(await home.fails(2, args), /: "7" must be a time with its unit: say 7s, 7m, 7h, 7d or 7w/, args)
-  assert.match(await home.fails(2, 'list secrets --unused 90'), /say 90s, 90m, 90h, 90d or 90w/)
+    assert.match(await home.fails(2, args), /: "7" must have a unit: use 7s, 7m, 7h, 7d or 7w/, args)
+  assert.match(await home.fails(2, 'list secrets --unused 90'), /use 90s, 90m, 90h, 90d or 90w/)
   for (const args of ['create accesskey x --ttl 0s', 'create accesskey x --ttl 0', 'create token --ttl 0h'])
-    assert.match(await home.fails(2, args), /--ttl: "0[sh]?" must be more than nothing; without --ttl/, args)
-  assert.match(await home.fails(2, 'rotate accesskey admin --overlap 0s'), /its old key ends at once\? .*--yes/)
+    assert.match(await home.fails(2, args), /--ttl: "0[sh]?" must be greater than zero; without --ttl/, args)
+  assert.match(
+    await home.fails(2, 'rotate accesskey admin --overlap 0s'),
+    /invalidate its old key immediately\? .*--yes/,
+  )
   await home.fails(3, 'get accesskey x')
 })
 
@@ -203,7 +208,7 @@ test('an error about a duration names the flag and the longest duration', async 
 test('a context or key that is nearly one is asked about in one sentence', async () => {
   assert.equal(
     await home.fails(2, 'context use 127.0.0.2'),
-    'platform: there is no context "127.0.0.2"; did you mean 127.0.0.1?\n',
+    'platform: unknown context "127.0.0.2"; did you mean 127.0.0.1?\n',
   )
   await home.ok('set secret sentence password=-', { stdin: 'canary-sentence' })
   assert.equal(
@@ -240,7 +245,7 @@ test('names that cannot be are refused before anything is asked', async () => {
   for (const name of ['BAD NAME', 'A-B', '1A', ''])
     assert.match(
       await home.fails(2, ['run', '--secret', `nothing.there=${name}`, '--', 'true']),
-      /--secret nothing\.there=.*: behind = stands the name of a variable: letters, digits and _, no digit first/,
+      /--secret nothing\.there=.*: after = comes the name of a variable: letters, digits and _, not starting with a digit/,
       name,
     )
 })
@@ -249,15 +254,12 @@ test('the address of a server has nothing but a host and a port; what it had is 
   const refused = async (url: string) => home.fails(2, ['login', url, '--context', 'other', '--access-key', '-'])
   assert.match(
     await refused('https://plane.example:8443/kubernetes/management'),
-    /has a path, "\/kubernetes\/management": the server is https:\/\/plane\.example:8443 alone/,
+    /contains the path "\/kubernetes\/management": use https:\/\/plane\.example:8443/,
   )
-  assert.match(await refused('https://plane.example/?a=b'), /has a query: the server is https:\/\/plane\.example alone/)
-  assert.match(await refused('https://plane.example/#c'), /has a fragment: /)
+  assert.match(await refused('https://plane.example/?a=b'), /contains a query: use https:\/\/plane\.example/)
+  assert.match(await refused('https://plane.example/#c'), /contains a fragment: /)
   const said = await refused('https://ada:canary-password@plane.example')
-  assert.match(
-    said,
-    /has a user or password in it, which nobody would be asked for: the server is https:\/\/plane\.example alone/,
-  )
+  assert.match(said, /contains a user or password: use https:\/\/plane\.example/)
   assert.equal(said.includes('canary-password'), false)
   assert.match(await refused('ftp://plane.example'), /must be a URL such as/)
 })
@@ -265,12 +267,12 @@ test('the address of a server has nothing but a host and a port; what it had is 
 test('flags before the command mean what they mean behind it', async () => {
   assert.equal(await home.ok('--context 127.0.0.1 whoami -o name'), 'admin\n')
   assert.equal(await home.ok('--context=127.0.0.1 -o name whoami'), 'admin\n')
-  assert.match(await home.fails(2, '--context nowhere whoami'), /there is no context "nowhere"/)
-  assert.match(await home.fails(2, '--contxt x whoami'), /--contxt is no flag; did you mean --context\?/)
-  assert.match(await home.fails(2, '-n here version'), /-n is no flag/)
+  assert.match(await home.fails(2, '--context nowhere whoami'), /unknown context "nowhere"/)
+  assert.match(await home.fails(2, '--contxt x whoami'), /unknown flag --contxt; did you mean --context\?/)
+  assert.match(await home.fails(2, '-n here version'), /unknown flag -n/)
   assert.match(
     await home.fails(2, '--context x kubectl get pods'),
-    /--context before kubectl: everything behind it is kubectl’s; PLATFORM_CONTEXT names the context/,
+    /--context cannot stand before kubectl, .*; set PLATFORM_CONTEXT to choose the context/,
   )
   assert.match(await home.ok('-h'), /^Usage:/)
   assert.match(await home.fails(2, '--context x'), /no command/)

@@ -37,21 +37,21 @@ test('--file gives a value as a file of its owner alone, not in the environment,
   const { stdout } = await home.exec(['run', '-s', 'app', '--file', `token=${path}`, '--', node, '-e', code])
   assert.equal(stdout, 'canary-one 600 undefined\n')
   assert.equal(existsSync(path), false)
-  assert.match(await home.fails(2, 'run -s app --file other=x -- true'), /no secret has that key; there are: token/)
+  assert.match(await home.fails(2, 'run -s app --file other=x -- true'), /no secret has this key; known keys: token/)
   const own = join(home.directory, 'own')
   writeFileSync(own, 'mine')
   for (const path of [own, home.directory])
-    assert.match(await home.fails(2, ['run', '-s', 'app', '--file', `token=${path}`, '--', 'true']), /is there already/)
+    assert.match(await home.fails(2, ['run', '-s', 'app', '--file', `token=${path}`, '--', 'true']), /already exists/)
   assert.equal(readFileSync(own, 'utf8'), 'mine', 'what was there is left as it is')
   const nowhere = join(home.directory, 'no/where')
   const said = await home.fails(1, ['run', '-s', 'app', '--file', `token=${nowhere}`, '--', 'true'])
-  assert.match(said, /there is no such directory/)
+  assert.match(said, /the directory does not exist/)
 })
 
 test('flags of a program that is not behind -- are refused with where they belong', async () => {
   assert.match(
     await home.fails(2, 'run -s app sh -c env'),
-    /-c is no flag\n.*the program and what it is given come behind --/,
+    /unknown flag -c\n.*put the program and its arguments after --/,
   )
 })
 
@@ -75,9 +75,9 @@ test('--watch starts the program anew when a value changes, and a key that ended
   await until(/canary-one\n/)
   await home.ok('set secret app token=-', { stdin: 'canary-two' })
   await until(/canary-two\n/)
-  assert.match(said, /started anew/)
+  assert.match(said, /restarting the program/)
   await home.ok('disable accesskey watcher')
-  while (!/not followed at the moment/.test(said)) await once(child.stderr as NodeJS.ReadableStream, 'data')
+  while (!/cannot watch, retrying/.test(said)) await once(child.stderr as NodeJS.ReadableStream, 'data')
   assert.equal(child.exitCode, null)
   child.kill('SIGUSR1')
   const [code] = await once(child, 'exit')
@@ -100,12 +100,12 @@ test('--watch that began with the last known values follows as soon as the servi
   })
   assert.ok(child)
   const until = reading(child)
-  assert.match(said, /the program gets the values of \d+s ago/)
+  assert.match(said, /using cached values from \d+s ago/)
   await home.ok('set secret back token=-', { stdin: 'canary-after' })
   await until(/canary-after\n/)
   await home.ok('set secret back token=-', { stdin: 'canary-later' })
   await until(/canary-later\n/)
-  assert.equal(said.match(/the program gets the values/g)?.length, 1, said)
+  assert.equal(said.match(/using cached values/g)?.length, 1, said)
   child.kill('SIGUSR1')
   assert.deepEqual(await once(child, 'exit'), [9, null])
 })
@@ -125,7 +125,7 @@ test('a key that expires while --watch follows leaves the program running, and i
     body: { spec: { ttl: 1 } },
     headers: { 'Content-Type': 'application/merge-patch+json' },
   })
-  while (!/not followed at the moment: .*expired/.test(said)) await once(child.stderr as NodeJS.ReadableStream, 'data')
+  while (!/cannot watch, retrying: .*expired/.test(said)) await once(child.stderr as NodeJS.ReadableStream, 'data')
   assert.equal(child.exitCode, null)
   child.kill('SIGUSR1')
   assert.deepEqual(await once(child, 'exit'), [9, null])
@@ -201,10 +201,10 @@ test('while the service is away the last known values are used, encrypted on dis
     assert.equal(alone.stdout, 'canary-two', alone.stderr)
     const away = await home.exec(args, { env })
     assert.equal(away.stdout, 'canary-two')
-    assert.match(away.stderr, /nobody listens there; the program gets the values of \d+s ago/)
+    assert.match(away.stderr, /nobody listens there; using cached values from \d+s ago/)
     const wrong = await home.run(args, { env: { PLATFORM_PASSPHRASE: 'another' } })
     assert.equal(wrong.code, 7)
-    assert.match(wrong.stderr, /the copy .* does not open: PLATFORM_PASSPHRASE is not the one it was made with/)
+    assert.match(wrong.stderr, /cannot decrypt the cached copy: PLATFORM_PASSPHRASE has changed/)
     assert.equal((await home.run(args)).code, 7, 'without a key there is no copy')
     assert.equal((await home.run(['run', '--no-fallback', ...args.slice(1)], { env })).code, 7)
   })
@@ -238,7 +238,7 @@ test('a disk that takes no more bytes leaves the copy that was there, whole, and
   keepsCopy(
     'full',
     { within: `trap '' XFSZ; ulimit -f 64; exec "$@"` },
-    /no copy was kept for when the service is away: cannot write .*EFBIG/,
+    /cannot cache the secrets for offline use: cannot write .*EFBIG/,
   ))
 
 const fiu = await openFiu()
@@ -249,7 +249,7 @@ if (fiu) {
     const { code, stderr } = await home.exec(`backup ${file} --data ${server.directory}`, {
       env: fiu.failing('posix/io/sync/fsync', constants.errno.ENOSPC),
     })
-    assert.deepEqual([code, stderr], [1, `platform: cannot write ${file}: no space is left there\n`])
+    assert.deepEqual([code, stderr], [1, `platform: cannot write ${file}: no space left on device\n`])
     assert.deepEqual(
       readdirSync(home.directory).filter(name => name.includes('full.backup')),
       [],
@@ -259,7 +259,7 @@ if (fiu) {
     keepsCopy(
       'no-space',
       { env: fiu.failing('posix/io/sync/fsync', constants.errno.ENOSPC) },
-      /no copy was kept for when the service is away: cannot write \S+: no space is left there\n/,
+      /cannot cache the secrets for offline use: cannot write \S+: no space left on device\n/,
     ))
 } else notRun('libfiu')
 
@@ -271,5 +271,5 @@ test('a copy that cannot be written is told, and the program runs', async () => 
   const env = { PLATFORM_PASSPHRASE: 'x', XDG_STATE_HOME: state }
   const { code, stdout, stderr } = await home.run(['run', '-s', 'late', '--', node, '-e', 'console.log(1)'], { env })
   assert.deepEqual([code, stdout], [0, '1\n'])
-  assert.match(stderr, /no copy was kept/)
+  assert.match(stderr, /cannot cache the secrets/)
 })

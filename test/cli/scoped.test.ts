@@ -25,7 +25,7 @@ test('whoami tells a narrow key what the key is: whose, its scope and its end; t
       'Key:       ci',
       'Scope:     projects: shop',
       'Expires:   in 6d',
-      'Teams:     not told to a key with this scope; its owner sees them in platform whoami',
+      'Teams:     not visible to a key with this scope; its owner can run platform whoami',
       '',
     ].join('\n'),
   )
@@ -49,7 +49,7 @@ test('whoami knows the scope of a key for a virtual cluster, of one without an e
       'Key:       bot',
       'Scope:     virtualClusters: shop/dev',
       'Expires:   never',
-      'Team:      crew (this is a key of the team)',
+      'Team:      crew (key of the team)',
       '',
     ],
   )
@@ -57,7 +57,7 @@ test('whoami knows the scope of a key for a virtual cluster, of one without an e
 
 test('platform-cli beside a project reads everything that its owner may, and whoever makes such a key or token is told', async () => {
   const wide =
-    /warning: The role platform-cli reads everything that its owner may read, secrets of all projects included\./
+    /warning: The role platform-cli can read everything that its owner can read, including the secrets of all projects\./
   const scope = '--scope-project shop --scope-role platform-cli'
   const key = await home.run(`create accesskey wide --ttl 7d ${scope} -o connection`)
   assert.match(key.stderr, wide)
@@ -82,12 +82,12 @@ test('questions that its scope does not cover end with 5 and the way out', async
   const env = { PLATFORM_ACCESS_KEY: await keyWith('asks', '--scope-project shop') }
   assert.equal(
     await home.fails(5, 'can-i get secrets --project shop', { env }),
-    'platform: the scope of access key "asks" does not cover this question: a key without a scope, or one made with --scope-role platform-cli, may ask it. The role platform-cli reads everything that its owner may read, secrets of all projects included.\n',
+    'platform: the scope of access key "asks" does not cover this question: use a key without a scope, or one with --scope-role platform-cli. The role platform-cli can read everything that its owner can read, including the secrets of all projects.\n',
   )
   for (const args of ['why get secrets --project shop', 'who-can get secrets'])
     assert.equal(
       await home.fails(5, args, { env }),
-      'platform: the scope of access key "asks" does not cover this question: only a key without a scope may ask it\n',
+      'platform: the scope of access key "asks" does not cover this question: use a key without a scope\n',
     )
 })
 
@@ -95,13 +95,13 @@ test('signed in with a narrow key, one knows who one is, and whose the key is th
   const own = await openHome()
   await own.signIn(server, (await keyWith('narrow', '--scope-project shop')).replace(/@.*/, ''))
   assert.match(await own.ok('context list'), /\S+ +ada +default/)
-  assert.match(await own.fails(2, 'delete accesskey narrow'), /it is the key that you are signed in with\?/)
+  assert.match(await own.fails(2, 'delete accesskey narrow'), /this is the key you are signed in with\?/)
   await own.close()
 })
 
 test('a list with nothing in it says that a narrow key may be shown less, whichever list it is', async () => {
   const env = { PLATFORM_ACCESS_KEY: await keyWith('shown', '--scope-project empty') }
-  const note = 'The scope of access key "shown" may hide some: it is shown what the scope covers.\n'
+  const note = 'The scope of access key "shown" may hide objects.\n'
   for (const list of [
     'list teams',
     'list secrets',
@@ -143,7 +143,7 @@ test('list secrets -A has those of projects too; elsewhere it is said where they
   assert.equal(await home.ok('list secrets -A --project shop -o name'), 'projectsecret/db\n')
   assert.equal(
     (await home.run('list secrets -n p-shop')).stderr,
-    'No sharedsecrets found in namespace p-shop.\nSecrets of a project: platform list secrets --project shop\n',
+    'No sharedsecrets found in namespace p-shop.\nTo list the secrets of the project: platform list secrets --project shop\n',
   )
   assert.equal(
     (await home.run('list secrets -A -l no=body')).stderr,

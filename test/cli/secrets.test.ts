@@ -13,12 +13,12 @@ const { server, home } = await signedIn()
 test('values come from arguments with a warning, from files and standard input without', async () => {
   const bare = await home.run(['set', 'secret', 'db', 'user=shop', 'note=a=b'])
   assert.equal(bare.stdout, 'sharedsecret/db created\n')
-  assert.match(bare.stderr, /history of your shell/)
+  assert.match(bare.stderr, /shell history/)
   writeFileSync(join(home.directory, 'bytes'), Buffer.from([0, 255, 10]))
   assert.equal((await home.run('set secret db blob=@bytes')).stderr, '')
   const piped = await home.run('set secret db password=-', { stdin: 'hunter2\n' })
   assert.equal(piped.stdout, 'sharedsecret/db changed\n')
-  assert.match(piped.stderr, /ends in a line break/)
+  assert.match(piped.stderr, /ends with a line break/)
   assert.equal(piped.stderr.includes('hunter2'), false)
   assert.equal(
     await home.ok('get secret db'),
@@ -130,11 +130,11 @@ test('in a.b.c the longest name that exists wins, and --key settles it', async (
 test('what the server would refuse is refused before it is sent, without the value', async () => {
   assert.match(await home.fails(2, ['set', 'secret', 'x', 'sp ace=hunter2']), /the key "sp ace" must be/)
   assert.match(await home.fails(2, ['set', 'secret', 'x', 'a=1', 'a=2']), /"a" is given twice/)
-  assert.match(await home.fails(2, 'set secret x a'), /nobody can be asked/)
-  assert.match(await home.fails(2, 'set secret x a=- b=-'), /one key alone/)
+  assert.match(await home.fails(2, 'set secret x a'), /cannot prompt for a value without a terminal/)
+  assert.match(await home.fails(2, 'set secret x a=- b=-'), /only one key can read standard input/)
   assert.match(
     await home.fails(2, 'set secret x a=-', { stdin: 'x'.repeat(512 * 1024 + 1) }),
-    /524289 bytes are too many/,
+    /too large: 524289 bytes/,
   )
   await home.ok('set secret x a=-', { stdin: 'x'.repeat(512 * 1024) })
   assert.match(await home.fails(1, 'set secret x b=-', { stdin: 'y' }), /more than 524288/)
@@ -210,16 +210,16 @@ suite('run', () => {
   })
 
   test('a NUL, two values for one name, and an unknown program are refused with the way out', async () => {
-    assert.match(await home.fails(2, 'run -s db -- true'), /blob holds a NUL byte.*--file/)
+    assert.match(await home.fails(2, 'run -s db -- true'), /blob contains a NUL byte.*--file/)
     await home.ok('set secret other user=-', { stdin: 'else' })
     assert.match(
       await home.fails(2, 'run -s db.user -s other -- true'),
-      /user comes from db.user and from other.user: map one/,
+      /user is set by both db.user and other.user: map one/,
     )
-    assert.match(await home.fails(2, 'run -s web=PORT -- true'), /one variable takes one key/)
-    assert.match(await home.fails(127, 'run -s web -- no-such-program'), /there is no such program/)
+    assert.match(await home.fails(2, 'run -s web=PORT -- true'), /a variable holds one key/)
+    assert.match(await home.fails(127, 'run -s web -- no-such-program'), /program not found/)
     assert.match(await home.fails(2, 'run -s web'), /COMMAND is missing/)
-    assert.match(await home.fails(2, ['run', '-s', 'web', '--', '']), /there is no program to run/)
+    assert.match(await home.fails(2, ['run', '-s', 'web', '--', '']), /the program is missing/)
     assert.match(await home.fails(3, 'run -s nothing -- true'), /not found/)
   })
 })
@@ -244,6 +244,6 @@ await withTerminal(() => {
     assert.equal(await home.ok('get secret asked.password'), 'hunter2é')
     const binary = await home.terminal('get secret db.blob').ended
     assert.equal(binary.code, 2)
-    assert.match(binary.text, /not text for a terminal/)
+    assert.match(binary.text, /not printable text/)
   })
 })

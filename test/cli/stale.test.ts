@@ -17,7 +17,7 @@ test('of a project secret that does not follow its source, get and run say so, a
     spec: { sharedSecretRef: { name: 'nowhere' } },
   }
   await home.ok('create -f -', { stdin: JSON.stringify(secret) })
-  const told = /warning: app is not in step with its source: .*nowhere/
+  const told = /warning: app is out of sync with its source: .*nowhere/
   await eventually('the condition is set', async () =>
     told.test((await home.run('get secret app --project shop')).stderr),
   )
@@ -36,7 +36,7 @@ test('run --watch says that its secret was deleted, and the program goes on', as
   await once(child.stdout as NodeJS.ReadableStream, 'data')
   await home.ok('delete secret gone --yes')
   await eventually('it is told', async () =>
-    /gone was deleted, or may not be read any more; the program goes on with the values it has/.test(said),
+    /gone was deleted or access was revoked; the program keeps its current values/.test(said),
   )
   assert.equal(child.exitCode, null)
   child.kill('SIGTERM')
@@ -47,9 +47,9 @@ test('a value that no environment takes is told with the way that takes it', asy
   await home.ok('set secret large token=-', { stdin: 'x'.repeat(500_000) })
   const { code, stderr } = await home.run(['run', '-s', 'large', '--', node, '-e', '0'])
   assert.equal(code, 126)
-  assert.match(stderr, /the system takes no arguments and variables as large; --file KEY=PATH gives a value as a file/)
+  assert.match(stderr, /arguments and environment are too large; pass a value as a file with --file KEY=PATH/)
 })
 
 test('--sliding counts from the last use, which needs a time to count', async () => {
-  assert.match(await home.fails(2, 'create accesskey ci --sliding'), /--sliding needs --ttl TIME/)
+  assert.match(await home.fails(2, 'create accesskey ci --sliding'), /--sliding requires --ttl TIME/)
 })

@@ -16,12 +16,12 @@ test('who may not revoke tokens is told how those of an own key are ended, and t
   await ada.ok('create accesskey laptop')
   assert.match(
     await ada.fails(5, 'token revoke --key laptop --yes'),
-    /cannot create resource "tokenrevocations".*; the key is yours, and all its tokens end at once with platform rotate accesskey laptop or platform delete accesskey laptop\n$/,
+    /cannot create resource "tokenrevocations".*; the key is yours; to invalidate all its tokens: platform rotate accesskey laptop or platform delete accesskey laptop\n$/,
   )
   for (const args of [`--jti ${jti}`, `--key-uid ${jti}`, '--user ada'])
     assert.match(
       await ada.fails(5, `token revoke ${args} --yes`),
-      /cannot create .*; all tokens of a key of your own end at once with platform rotate accesskey NAME or platform delete accesskey NAME\n$/,
+      /cannot create .*; to invalidate all tokens of your own key: platform rotate accesskey NAME or platform delete accesskey NAME\n$/,
     )
   const { uid } = JSON.parse(await ada.ok('get accesskey laptop -o json')).metadata
   const revoked = async () => {
@@ -42,7 +42,7 @@ test('what is not her own, or cannot be done, is not proposed', async () => {
   await own.signIn(server, bounded.trim())
   assert.match(
     await own.fails(5, 'token revoke --key bounded --yes'),
-    /; the key is yours, and all its tokens end at once with platform delete accesskey bounded\n$/,
+    /; the key is yours; to invalidate all its tokens: platform delete accesskey bounded\n$/,
   )
   const narrow = await ada.ok('create accesskey narrow --scope-project shop')
   await own.ok('logout')

@@ -43,14 +43,14 @@ test('import of what is there already says unchanged, with --replace as well, an
   const stdin = '{"A":"1","B":"2"}'
   assert.equal(await home.ok(app, { stdin }), 'projectsecret/app created: 2 keys set\n')
   const before = await standOf('app --project shop')
-  assert.equal(await home.ok(app, { stdin }), 'projectsecret/app unchanged: it has these values already\n')
+  assert.equal(await home.ok(app, { stdin }), 'projectsecret/app unchanged: the values are already set\n')
   assert.equal(
     await home.ok(`${app} --replace --yes`, { stdin }),
-    'projectsecret/app unchanged: it has these values already\n',
+    'projectsecret/app unchanged: the values are already set\n',
   )
   assert.equal(
     await home.ok(`${app} --dry-run=server`, { stdin }),
-    'projectsecret/app unchanged (dry run): it has these values already\n',
+    'projectsecret/app unchanged (dry run): the values are already set\n',
   )
   assert.deepEqual(await standOf('app --project shop'), before)
 })

@@ -93,7 +93,7 @@ test('list secrets -A -w follows those of projects too, in one table, and neithe
 })
 
 test('-w shows what comes, and --unused what does not: together they are refused', async () => {
-  assert.match(await home.fails(2, 'list secrets -w --unused 90d'), /--unused and -w exclude each other/)
+  assert.match(await home.fails(2, 'list secrets -w --unused 90d'), /--unused cannot be combined with -w/)
 })
 
 test('--unused finds what was read long ago, and not what was read since', async () => {
@@ -123,5 +123,5 @@ test('--unused finds what was read long ago, and not what was read since', async
   )
   await home.ok('get secret old.a')
   assert.equal(await home.ok('list secrets --unused 90d -o name'), '')
-  assert.match(await home.fails(2, 'list secrets --unused soon'), /must be a time such as/)
+  assert.match(await home.fails(2, 'list secrets --unused soon'), /must be a duration such as/)
 })

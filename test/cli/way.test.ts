@@ -89,7 +89,7 @@ test('HTTPS_PROXY is used from the first look at the certificate on, NO_PROXY pa
     env: { HTTPS_PROXY: proxy.url },
     stdin: server.adminKey,
   })
-  assert.match(said, /cannot trust .*: its certificate is not of the CA in .*ca\.crt; nothing was sent/)
+  assert.match(said, /cannot trust .*: its certificate is not signed by the CA in .*ca\.crt; nothing was sent/)
   await other.stop()
 })
 
@@ -105,16 +105,16 @@ test('a proxy with a password gets it; one that refuses, or is not there, is nam
   const gone = await home.fails(7, 'whoami', { env: { HTTPS_PROXY: proxy.url } })
   assert.match(gone, /cannot reach .* through the proxy 127\.0\.0\.1:\d+: nobody listens there/)
   assert.equal(gone.includes('horse'), false)
-  assert.match(gone, /; the way leads through the proxy of HTTPS_PROXY\n$/)
+  assert.match(gone, /; using the proxy from HTTPS_PROXY\n$/)
   const none = server.https.replace('https:', 'http:')
   assert.match(
     await home.fails(7, 'whoami', { env: { https_proxy: none } }),
-    /^platform: cannot reach .*; the way leads through the proxy of https_proxy\n$/,
+    /^platform: cannot reach .*; using the proxy from https_proxy\n$/,
   )
   const fresh = ['login', server.https, '--context', 'fresh', '--access-key', '-']
   assert.match(
     await home.fails(7, fresh, { env: { HTTPS_PROXY: none }, stdin: server.adminKey }),
-    /^platform: cannot reach .*; the way leads through the proxy of HTTPS_PROXY\n$/,
+    /^platform: cannot reach .*; using the proxy from HTTPS_PROXY\n$/,
   )
 })
 
@@ -155,23 +155,20 @@ test('https at the port of http, and http at the port of https, are told', async
   const key = { stdin: server.adminKey }
   assert.match(await home.fails(7, login(https, ca()), key), /does not speak TLS; it may be the port for http:/)
   assert.match(await home.fails(7, ['login', https, '--yes'], key), /does not speak TLS; it may be the port for http:/)
-  assert.match(
-    await home.fails(7, ['login', http, '--access-key', '-', '--yes'], key),
-    /speaks TLS; it may be the port for https:/,
-  )
+  assert.match(await home.fails(7, ['login', http, '--access-key', '-', '--yes'], key), /speaks TLS; use https:/)
 })
 
 test('a CA file that is none, is a key, or is somebody else’s is told with its name', async () => {
   writeFileSync(join(home.directory, 'none.pem'), 'hello')
   const key = { stdin: server.adminKey }
-  assert.match(await home.fails(2, login(server.https, 'none.pem'), key), /none\.pem is no certificate in PEM form/)
+  assert.match(await home.fails(2, login(server.https, 'none.pem'), key), /none\.pem contains no PEM certificate/)
   assert.match(
     await home.fails(2, login(server.https, join(server.directory, 'ca.key')), key),
-    /ca\.key is no certificate in PEM form/,
+    /ca\.key contains no PEM certificate/,
   )
   assert.match(await home.fails(2, login(server.https, 'nowhere.pem'), key), /nowhere\.pem: there is no such file/)
   const env = { PLATFORM_ACCESS_KEY: server.adminKey, PLATFORM_SERVER: server.https, PLATFORM_CA_FILE: 'none.pem' }
-  assert.match(await home.fails(2, 'whoami', { env }), /none\.pem is no certificate/)
+  assert.match(await home.fails(2, 'whoami', { env }), /none\.pem contains no PEM certificate/)
 })
 
 test('--version and version print the same', async () => {
@@ -197,7 +194,7 @@ test('a CA file and a fingerprint must both hold, at the sign-in and in a pipeli
   const right = /sha256:[0-9a-f]{64}/.exec(server.output())?.[0] ?? ''
   const wrong = `sha256:${'0'.repeat(64)}`
   const words = (fingerprint: string) => [...login(server.https, file), '--ca-fingerprint', fingerprint]
-  const refused = /ca\.crt is not the CA that was meant: it has sha256:[0-9a-f]{64}, expected sha256:0{64}/
+  const refused = /cannot trust .*ca\.crt: it contains sha256:[0-9a-f]{64}, expected sha256:0{64}/
   assert.match(await own.fails(7, words(wrong), { stdin: server.adminKey }), refused)
   assert.match(await own.fails(2, words('abc'), { stdin: server.adminKey }), /64 hexadecimal digits/)
   const env = {
@@ -224,7 +221,7 @@ test('a CA file and a fingerprint must both hold, at the sign-in and in a pipeli
   const env2 = { XDG_CONFIG_HOME: '/dev/null/x' }
   assert.equal(
     await own.fails(1, words(right), { stdin: server.adminKey, env: env2 }),
-    'platform: cannot write /dev/null/x/platform/contexts.json: /dev/null is a file; XDG_CONFIG_HOME names another directory for it\n',
+    'platform: cannot write /dev/null/x/platform/contexts.json: /dev/null is not a directory; set XDG_CONFIG_HOME to use another directory\n',
   )
   await own.close()
 })

@@ -15,11 +15,11 @@ test('a key in the environment and a context by name are refused together, and i
     const env = { PLATFORM_ACCESS_KEY: key }
     assert.match(
       await home.fails(2, 'whoami --context 127.0.0.1', { env }),
-      /PLATFORM_ACCESS_KEY is set, and --context names the context "127\.0\.0\.1": each has a key; unset PLATFORM_ACCESS_KEY, or leave out --context/,
+      /PLATFORM_ACCESS_KEY and --context \("127\.0\.0\.1"\) both provide a key: unset PLATFORM_ACCESS_KEY or remove --context/,
     )
     assert.match(
       await home.fails(2, 'whoami', { env: { ...env, PLATFORM_CONTEXT: '127.0.0.1' } }),
-      /PLATFORM_ACCESS_KEY is set, and PLATFORM_CONTEXT names the context .*unset one of them/,
+      /PLATFORM_ACCESS_KEY and PLATFORM_CONTEXT .* both provide a key: unset one of them/,
     )
   }
   const { status } = JSON.parse(
@@ -38,7 +38,7 @@ test('a connection that is written wrongly is told as that, and not repeated', a
     const env = { PLATFORM_ACCESS_KEY: wrong }
     assert.match(
       await home.fails(2, 'whoami', { env }),
-      /^platform: PLATFORM_ACCESS_KEY is no key, and no KEY@URL#sha256:FINGERPRINT either/,
+      /^platform: PLATFORM_ACCESS_KEY is neither a key nor a valid KEY@URL#sha256:FINGERPRINT/,
     )
   }
 })
@@ -48,14 +48,14 @@ test('what is missing is named: a server, a CA, a context, or which of the conte
   const key = { PLATFORM_ACCESS_KEY: server.adminKey }
   assert.match(
     await own.fails(2, 'whoami', { env: key }),
-    /PLATFORM_ACCESS_KEY is set, and no server: set PLATFORM_SERVER/,
+    /PLATFORM_ACCESS_KEY is set without a server: set PLATFORM_SERVER/,
   )
   const said = await own.fails(7, 'whoami', { env: { ...key, PLATFORM_SERVER: server.https } })
   assert.match(said, /cannot trust .*PLATFORM_CA_FILE or PLATFORM_CA_FINGERPRINT/)
   for (const args of ['kubeconfig', 'kubeconfig --merge'])
     assert.match(
       await own.fails(2, args, { env: { PLATFORM_ACCESS_KEY: connection() } }),
-      /a kubeconfig is made of a context, and PLATFORM_ACCESS_KEY is none: platform login/,
+      /a kubeconfig needs a context, but PLATFORM_ACCESS_KEY is set: sign in with platform login/,
     )
   assert.match(await own.fails(4, 'kubeconfig'), /not signed in: platform login URL/)
   await own.signIn(server)
@@ -67,17 +67,17 @@ test('what is missing is named: a server, a CA, a context, or which of the conte
   for (const args of ['whoami', 'kubeconfig', 'logout'])
     assert.match(
       await own.fails(4, args),
-      /no context is the current one: platform context use NAME; there are: 127\.0\.0\.1/,
+      /there is no current context: platform context use NAME; known contexts: 127\.0\.0\.1/,
     )
   for (const args of ['whoami --context nope', 'kubeconfig --context nope', 'logout --context nope'])
-    assert.match(await own.fails(2, args), /there is no context "nope"; there are: 127\.0\.0\.1/, args)
+    assert.match(await own.fails(2, args), /unknown context "nope"; known contexts: 127\.0\.0\.1/, args)
   await own.close()
 })
 
 test('a server in the environment without a key is no other server for the key of a context: that is refused', async () => {
   const elsewhere = { PLATFORM_SERVER: 'https://elsewhere.test:8443' }
   const said = new RegExp(
-    `^platform: PLATFORM_SERVER is https://elsewhere\\.test:8443, and the key of the context "127\\.0\\.0\\.1" is for ${server.https}: set PLATFORM_ACCESS_KEY too, or unset PLATFORM_SERVER; --context 127\\.0\\.0\\.1 says that the context is meant\n$`,
+    `^platform: PLATFORM_SERVER is https://elsewhere\\.test:8443, but the key of context "127\\.0\\.0\\.1" is for ${server.https}: set PLATFORM_ACCESS_KEY too, unset PLATFORM_SERVER, or use --context 127\\.0\\.0\\.1\n$`,
   )
   for (const args of ['whoami', 'list secrets', 'credential', 'kubeconfig'])
     assert.match(await home.fails(2, args, { env: elsewhere }), said, args)
@@ -88,7 +88,7 @@ test('a server in the environment without a key is no other server for the key o
   const own = await openHome()
   assert.equal(
     await own.fails(4, 'whoami', { env: elsewhere }),
-    'platform: PLATFORM_SERVER is set, and no key: set PLATFORM_ACCESS_KEY, or platform login https://elsewhere.test:8443\n',
+    'platform: PLATFORM_SERVER is set without a key: set PLATFORM_ACCESS_KEY, or run platform login https://elsewhere.test:8443\n',
   )
   await own.close()
 })
@@ -101,7 +101,7 @@ test('PLATFORM_NAMESPACE counts beside a context as it does beside a key; a flag
     assert.equal(await home.ok('list secrets -o name -n default', { env: stage }), '')
     assert.match(
       await home.fails(2, 'list secrets', { env: { ...env, PLATFORM_NAMESPACE: 'Stage!' } }),
-      /^platform: PLATFORM_NAMESPACE: "Stage!" must be letters/,
+      /^platform: PLATFORM_NAMESPACE: "Stage!" must be lower-case letters/,
     )
   }
 })
@@ -110,14 +110,14 @@ test('a context has a name that is one: no way to another file', async () => {
   for (const name of ['.', '..', 'a/b', '../x', 'a\\b', ' '])
     assert.match(
       await home.fails(2, ['login', server.https, '--context', name, '--access-key', '-'], { stdin: server.adminKey }),
-      /--context: ".*" is no name of a context/,
+      /--context: ".*" is not a valid context name/,
     )
 })
 
 test('logout while the server is away speaks of revoking only where the key would have been', async () => {
   const at = '/apis/management.platform.sh/v1/ownedaccesskeys'
   for (const [type, wanted] of [
-    ['Login', /^platform: warning: the key could not be revoked: .*nobody listens there.*\nSigned out of /],
+    ['Login', /^platform: warning: cannot revoke the key: .*nobody listens there.*\nSigned out of /],
     ['User', /^Signed out of 127\.0\.0\.1\.\n$/],
   ] as const) {
     const name = `away-${type.toLowerCase()}`

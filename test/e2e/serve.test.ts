@@ -68,7 +68,7 @@ test('admin reset keeps the address in the kubeconfig where the settings name no
 test('reports why it cannot create the data directory', () => {
   for (const [directory, why] of [
     ['/proc/nope', /cannot create the data directory .*ENOENT/],
-    [program, /cannot create the data directory .*platform\.js is a file/],
+    [program, /cannot create the data directory .*platform\.js is not a directory/],
   ] as const) {
     const { status, stderr } = spawnSync(process.execPath, [program, 'serve', '--data', directory], { timeout: 20_000 })
     assert.equal(status, 1)
@@ -135,7 +135,7 @@ test('a data directory without write permission is refused with whose it is', ()
   })
   assert.match(
     stdout,
-    /^cannot use the data directory: cannot write \S+: permission is denied \(it belongs to the user with id \d+, and this program runs as \d+\)\n$/,
+    /^cannot use the data directory: cannot write \S+: permission denied \(it belongs to the user with id \d+, and this program runs as \d+\)\n$/,
     stderr,
   )
   rmSync(data, { recursive: true })

@@ -3,7 +3,7 @@
 import { mkdir, rmdir, stat } from 'node:fs/promises'
 import { locked } from '../../src/host/file-lock.ts'
 
-const options = { tell: () => {}, staleAfter: 1000, touchEvery: 20 }
+const options = { notify: () => {}, staleAfter: 1000, touchEvery: 20 }
 
 /** Whether nobody else was inside. */
 async function take(path: string): Promise<boolean> {

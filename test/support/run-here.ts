@@ -7,7 +7,7 @@ import type { Io } from '../../src/host/command.ts'
 import { openFiles } from '../../src/host/files.ts'
 import { io as ownIo } from '../../src/host/io.ts'
 import { openKeychain } from '../../src/host/keychain.ts'
-import type { Through } from '../../src/host/machine.ts'
+import type { OutputFilter } from '../../src/host/machine.ts'
 import type { Output } from './exec.ts'
 
 type Here = {
@@ -35,7 +35,7 @@ export async function runHere(args: readonly string[], { env, directory, stdin, 
       tell(command)
       const { out: ownOut, err: ownErr } = options.through ?? {}
       const kept =
-        (own: Through | undefined, keep: (chunk: Buffer) => void): Through =>
+        (own: OutputFilter | undefined, keep: (chunk: Buffer) => void): OutputFilter =>
         chunk => {
           const shown = own ? own(chunk) : chunk
           if (shown) keep(Buffer.from(shown))

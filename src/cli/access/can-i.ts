@@ -1,4 +1,4 @@
-// `platform can-i`, `platform why` and `platform who-can`: questions about permissions, answered by the server's own evaluator.
+// `platform can-i`, `why` and `who-can`: asks the server's authorizer about permissions.
 
 import { didYouMean } from '../../api/did-you-mean.ts'
 import { ApiError } from '../../api/errors.ts'
@@ -13,7 +13,7 @@ import { readsEverything } from '../keys/key-summary.ts'
 import { paint, printJson } from '../print.ts'
 import { anyKind } from '../resolve-kind.ts'
 import { namespaceFor } from '../resolve-namespace.ts'
-import { refusedScope } from '../scope-denied.ts'
+import { scopeDenialOf } from '../scope-denied.ts'
 import { openSession } from '../session.ts'
 
 const flags = {
@@ -25,10 +25,10 @@ const flags = {
 const positionals = [
   { name: 'VERB', what: 'such as get, list, create, update, delete' },
   { name: 'RESOURCE', what: 'a kind such as teams, or teams/permissions, or a path such as /metrics' },
-  { name: 'NAME', what: 'one object; none: all of them', optional: true },
+  { name: 'NAME', what: 'one object; default: all objects', optional: true },
 ]
 
-type Asked = {
+type Question = {
   readonly given: Given<typeof flags>
   readonly io: Io
   readonly more?: JsonObject
@@ -36,16 +36,16 @@ type Asked = {
 }
 
 const verbs = 'get list watch create update patch delete deletecollection impersonate escalate bind *'.split(' ')
-const ofPaths = 'get head post put patch delete options *'.split(' ')
+const pathVerbs = 'get head post put patch delete options *'.split(' ')
 
-/** The status of the answer. */
-async function answer({ given, io, more = {}, kind }: Asked): Promise<JsonObject> {
+/** Returns the status of the review. */
+async function answer({ given, io, more = {}, kind }: Question): Promise<JsonObject> {
   const [verb = '', resource = '', name] = given.words
-  const known = resource.startsWith('/') ? ofPaths : verbs
+  const known = resource.startsWith('/') ? pathVerbs : verbs
   const meant = didYouMean(verb, known)
-  // Of the others the explanation itself tells.
+  // AccessExplanation reports unknown verbs itself.
   if (!known.includes(verb) && (meant || kind === SelfSubjectAccessReview))
-    io.err(`platform: warning: ${quoted(verb)} is no verb of this API, though a role may name it${meant}\n`)
+    io.err(`platform: warning: ${quoted(verb)} is not a verb of this API, although a role may contain it${meant}\n`)
   const session = await openSession(io, given.flags)
   try {
     const spec = resource.startsWith('/')
@@ -54,23 +54,23 @@ async function answer({ given, io, more = {}, kind }: Asked): Promise<JsonObject
     const { object } = await session.resources.create(kind, '', { spec: { ...spec, ...more } })
     return object.status ?? {}
   } catch (error) {
-    const refused = refusedScope(error)
-    if (!refused) throw error
+    const denial = scopeDenialOf(error)
+    if (!denial) throw error
     const who =
       kind === SelfSubjectAccessReview
-        ? `a key without a scope, or one made with --scope-role platform-cli, may ask it. ${readsEverything}`
-        : 'only a key without a scope may ask it'
-    const why = `the scope of access key "${refused.key}" does not cover this question`
+        ? `use a key without a scope, or one with --scope-role platform-cli. ${readsEverything}`
+        : 'use a key without a scope'
+    const why = `the scope of access key "${denial.key}" does not cover this question`
     throw new ApiError(403, 'Forbidden', `${why}: ${who}`)
   } finally {
     session.close()
   }
 }
 
-function target(word: string, place: Given<typeof flags>['flags'], usual: string): JsonObject {
+function target(word: string, given: Given<typeof flags>['flags'], fallback: string): JsonObject {
   const [resource = '', subresource] = word.split('/')
-  const kind = anyKind(resource, place.project)
-  const namespace = namespaceFor(kind, place, usual)
+  const kind = anyKind(resource, given.project)
+  const namespace = namespaceFor(kind, given, fallback)
   return {
     group: kind.group,
     resource: kind.plural,
@@ -81,7 +81,7 @@ function target(word: string, place: Given<typeof flags>['flags'], usual: string
 
 export const canI = defineCommand({
   words: ['can-i'],
-  what: 'Say whether you may do something: exit code 0 yes, 1 no.',
+  what: 'Check whether you may do something: exit code 0 yes, 1 no.',
   examples: [
     { what: 'Before a script tries', command: 'platform can-i update team web' },
     { what: 'In a project', command: 'platform can-i get secrets --project shop' },
@@ -102,10 +102,10 @@ export const canI = defineCommand({
 
 export const why = defineCommand({
   words: ['why'],
-  what: 'Say why you may or may not do something, step by step: exit code 0 yes, 1 no.',
+  what: 'Explain why you may or may not do something: exit code 0 yes, 1 no.',
   examples: [
     { what: 'After a 403', command: 'platform why delete team web' },
-    { what: 'About somebody else', command: 'platform why delete team web --user ada' },
+    { what: 'About another user', command: 'platform why delete team web --user ada' },
   ],
   flags: { ...flags, user: { type: 'text', value: 'USER', what: 'Ask about this user instead.' } },
   positionals,
@@ -115,8 +115,8 @@ export const why = defineCommand({
     const allowed = status['allowed'] === true
     if (given.flags.output) printJson(io, status, given.flags.output)
     else {
-      const said = allowed ? paint(io, 'green', 'allowed') : paint(io, 'red', 'denied')
-      io.out(`${said}${status['reason'] ? `: ${plain(String(status['reason']))}` : ''}\n`)
+      const verdict = allowed ? paint(io, 'green', 'allowed') : paint(io, 'red', 'denied')
+      io.out(`${verdict}${status['reason'] ? `: ${plain(String(status['reason']))}` : ''}\n`)
       for (const step of texts(status['steps'])) io.out(`  ${step}\n`)
       for (const near of texts(status['nearMisses'])) io.out(`  near: ${near}\n`)
     }
@@ -126,7 +126,7 @@ export const why = defineCommand({
 
 export const whoCan = defineCommand({
   words: ['who-can'],
-  what: 'Say who may do something, and through what.',
+  what: 'List who may do something, and which binding allows it.',
   examples: [{ what: 'Who could have changed it', command: 'platform who-can update team web' }],
   flags,
   positionals,

@@ -1,4 +1,4 @@
-// Who the server says one is, and with which key. Sign-in, whoami and what takes keys away ask; refused.ts tells what a key learns that may not.
+// Asks the server for the caller's user, groups and key.
 
 import type { Resources } from '../../api/resources.ts'
 import { SelfSubjectReview } from '../../kinds/self-reviews.ts'
@@ -10,7 +10,7 @@ type UserInfo = {
 }
 export type Self = UserInfo & Required<Pick<UserInfo, 'groups' | 'extra'>> & { readonly keyName: string | undefined }
 
-/** Throws ApiError 403 where the scope of the key does not cover the question. */
+/** Throws ApiError 403 if the scope of the key does not allow it. */
 export async function reviewSelf(resources: Pick<Resources, 'create'>): Promise<Self> {
   const { object } = await resources.create(SelfSubjectReview, '', {})
   const { groups = [], extra = {}, ...info } = (object.status?.['userInfo'] ?? {}) as UserInfo

@@ -1,18 +1,18 @@
-// `platform list accesskeys`, `rotate`, `disable` and `enable accesskey`: the keys that are there.
+// `platform list accesskeys`, `rotate`, `disable` and `enable accesskey`.
 
 import { ApiError } from '../../api/errors.ts'
 import type { Resource } from '../../api/object.ts'
 import { listAll } from '../../client/list-watch.ts'
 import { defineCommand, type Io } from '../../host/command.ts'
-import { inWordsOf, readDuration } from '../../host/duration.ts'
+import { readDuration, withFlagName } from '../../host/duration.ts'
 import { overlapReason } from '../../kinds/key-rotation.ts'
 import { OwnedAccessKey } from '../../kinds/owned-access-key.ts'
 import { confirm } from '../confirm.ts'
 import { contextFlag, dryRunFlag, dryRunNote, isDryRun, outputFlag, yesFlag } from '../flags.ts'
 import { type GetFlags, getFlags, show } from '../get.ts'
-import { type Context, changeContexts, forgetCopies, keepKey, readContexts } from '../login/contexts.ts'
+import { type Context, changeContexts, forgetCopies, readContexts, storeKey } from '../login/contexts.ts'
 import { ago, nameOf, paint, printObjects, printTable } from '../print.ts'
-import { tellOfScope } from '../scope-denied.ts'
+import { warnScopeMayHide } from '../scope-denied.ts'
 import { openSession, type Session } from '../session.ts'
 import { printSecret } from './access-keys.ts'
 import { expiryOf, expiryText, scopeText } from './key-summary.ts'
@@ -26,8 +26,8 @@ const { project: _, namespace: __, 'all-namespaces': ___, ...listFlags } = getFl
 
 export const listAccessKeys = defineCommand({
   words: ['list', 'accesskeys'],
-  what: 'List your access keys, with what is to be looked at: unused, expiring, unscoped.',
-  examples: [{ what: 'Which keys should go', command: 'platform list accesskeys' }],
+  what: 'List your access keys and flag those that are unused, expiring or unscoped.',
+  examples: [{ what: 'Find keys to remove', command: 'platform list accesskeys' }],
   flags: listFlags,
   run: async ({ flags }, io) => {
     const isWide = flags.output === 'wide'
@@ -39,14 +39,14 @@ export const listAccessKeys = defineCommand({
       const keys = await Array.fromAsync(listAll(session.resources, OwnedAccessKey, selection))
       if (!keys.length) {
         printObjects(io, OwnedAccessKey, keys, { ...flags, isList: true })
-        await tellOfScope(io, session)
+        await warnScopeMayHide(io, session)
       } else {
         const more = isWide ? ['TYPE', 'DISPLAY-NAME', 'AGE'] : []
         const header = ['NAME', 'OWNER', 'LAST-USE', 'EXPIRES', 'SCOPE', 'FLAGS', ...more]
         printTable(
           io,
           header,
-          keys.map(key => [...rowOf(io, key), ...(isWide ? moreOf(io, key) : [])]),
+          keys.map(key => [...rowOf(io, key), ...(isWide ? wideCells(io, key) : [])]),
           flags['no-headers'],
         )
       }
@@ -70,7 +70,7 @@ function rowOf(io: Io, key: Resource): string[] {
   ]
 }
 
-const moreOf = (io: Io, { metadata, spec }: Resource): string[] => [
+const wideCells = (io: Io, { metadata, spec }: Resource): string[] => [
   String(spec?.['type'] ?? ''),
   String(spec?.['displayName'] ?? ''),
   ago(metadata.creationTimestamp, io.now()),
@@ -80,7 +80,7 @@ export function flagsOf(key: Resource, now: number): string[] {
   const last = key.status?.['lastActivity'] ?? key.metadata.creationTimestamp
   const expiry = expiryOf(key)
   const ttl = Number(key.spec?.['ttl'] ?? 0) * 1000
-  // A key of an hour is not expiring all its life: its last tenth counts, and a week at most.
+  // "Expiring" means the last tenth of the lifetime, at most a week: a key of one hour is not always expiring.
   const soon = Math.min(expiringWithin, ttl / 10)
   return [
     ...(key.spec?.['disabled'] === true ? ['disabled'] : []),
@@ -98,16 +98,20 @@ const keyName = [{ name: 'NAME', what: 'the access key' }]
 
 export const rotateAccessKey = defineCommand({
   words: ['rotate', 'accesskey'],
-  what: 'Replace the key of an access key and print the new one; it is shown this once.',
-  asksBefore: 'ends the old key at once, without --overlap or with --force',
-  examples: [{ what: 'The old one works for an hour more', command: 'platform rotate accesskey ci --overlap 1h' }],
+  what: 'Replace the key of an access key and print the new key, which is shown only once.',
+  asksBefore: 'invalidates the old key immediately (without --overlap, or with --force)',
+  examples: [{ what: 'Keep the old key valid for another hour', command: 'platform rotate accesskey ci --overlap 1h' }],
   flags: {
     ...contextFlag,
     ...yesFlag,
-    overlap: { type: 'text', value: 'TIME', what: 'How long the old key still works; by default it ends at once.' },
+    overlap: {
+      type: 'text',
+      value: 'TIME',
+      what: 'How long the old key stays valid. Default: it becomes invalid immediately.',
+    },
     force: {
       type: 'switch',
-      what: 'Rotate while the overlap of the last rotation runs: the key from before it ends at once, with its tokens.',
+      what: 'Rotate during the overlap of the last rotation. The oldest key and its tokens become invalid immediately.',
     },
     output: {
       ...outputFlag.output,
@@ -120,27 +124,27 @@ export const rotateAccessKey = defineCommand({
     const overlapSeconds = flags.overlap === undefined ? 0 : readDuration('--overlap', flags.overlap)
     const session = await openSession(io, flags)
     try {
-      const ends = flags.force ? 'its old keys end' : 'its old key ends'
-      const question = `Rotate ownedaccesskey/${name} on ${session.server}, so that ${ends} at once?`
+      const old = flags.force ? 'old keys' : 'old key'
+      const question = `Rotate ownedaccesskey/${name} on ${session.server} and invalidate its ${old} immediately?`
       if (!overlapSeconds || flags.force) await confirm(io, question, flags.yes)
       const body = { kind: 'KeyRotation', spec: { overlapSeconds, ...(flags.force ? { force: true } : {}) } }
       const { object } = await session.resources
         .act(OwnedAccessKey, { namespace: '', name }, 'rotate', body, { warn: warnings(io) })
-        .catch(inWordsOf('--overlap', flags.overlap, 'spec.overlapSeconds'))
-        .catch(withForce)
-      const unkept = await keepOwn(io, session, name, String(object.spec?.['key'] ?? '')).then(
+        .catch(withFlagName('--overlap', flags.overlap, 'spec.overlapSeconds'))
+        .catch(withForceHint)
+      const storeError = await storeRotatedKey(io, session, name, String(object.spec?.['key'] ?? '')).then(
         () => undefined,
         (error: Error) => error,
       )
-      io.err(`${nameOf(OwnedAccessKey, object)} rotated; its key is shown this once\n`)
+      io.err(`${nameOf(OwnedAccessKey, object)} rotated; the new key is shown only once\n`)
       printSecret(io, session, object, flags.output)
       if (object.spec?.['disabled'] === true)
         io.err(
-          `platform: warning: ${nameOf(OwnedAccessKey, object)} is disabled, the new key too: platform enable accesskey ${name}\n`,
+          `platform: warning: ${nameOf(OwnedAccessKey, object)} is disabled, and so is the new key: platform enable accesskey ${name}\n`,
         )
-      if (unkept)
+      if (storeError)
         throw new Error(
-          `the context "${session.context}" still has the old key: ${unkept.message}; platform login ${session.server} takes the new one`,
+          `context "${session.context}" still has the old key: ${storeError.message}; run platform login ${session.server} with the new key`,
         )
       return 0
     } finally {
@@ -149,15 +153,15 @@ export const rotateAccessKey = defineCommand({
   },
 })
 
-function withForce(error: unknown): never {
+function withForceHint(error: unknown): never {
   const causes = error instanceof ApiError ? error.details?.causes : undefined
   const running = causes?.find(({ reason }) => reason === overlapReason)
   if (!running) throw error
-  throw new ApiError(409, 'Conflict', `${running.message}; --force ends it now and revokes its tokens`)
+  throw new ApiError(409, 'Conflict', `${running.message}; use --force to end it now and revoke its tokens`)
 }
 
-/** Whoever rotates the key they are signed in with stays signed in. */
-async function keepOwn(io: Io, { context }: Session, name: string, key: string): Promise<void> {
+/** Stores the new key in the context if it replaces the key in use, so that the user stays signed in. */
+async function storeRotatedKey(io: Io, { context }: Session, name: string, key: string): Promise<void> {
   const isOwn = (own: Context | undefined): own is Context => own?.keyName === name
   if (!context || !key || !isOwn((await readContexts(io)).contexts[context])) return
   await changeContexts(io, async before => {
@@ -166,7 +170,7 @@ async function keepOwn(io: Io, { context }: Session, name: string, key: string):
     await forgetCopies(io, context, own, key)
     return {
       ...before,
-      contexts: { ...before.contexts, [context]: { ...own, keyIn: await keepKey(io, context, key) } },
+      contexts: { ...before.contexts, [context]: { ...own, keyIn: await storeKey(io, context, key) } },
     }
   })
 }
@@ -193,5 +197,5 @@ const switchKey = (word: 'disable' | 'enable', what: string) =>
     },
   })
 
-export const disableAccessKey = switchKey('disable', 'Switch an access key off; its next request is refused.')
-export const enableAccessKey = switchKey('enable', 'Switch an access key on again.')
+export const disableAccessKey = switchKey('disable', 'Disable an access key; the server rejects its next request.')
+export const enableAccessKey = switchKey('enable', 'Enable an access key again.')

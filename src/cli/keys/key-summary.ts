@@ -1,9 +1,9 @@
-// What an access key object says about the key: when it ends, what it may reach. whoami, status and the lists of keys show it.
+// Summarizes an access key: its expiry and its scope.
 
 import { isObject, type Json, type JsonObject, type Resource } from '../../api/object.ts'
 import { span } from '../print.ts'
 
-/** Milliseconds; undefined: never (D18, D22). */
+/** Milliseconds since the epoch; undefined if the key never expires (D18, D22). */
 export function expiryOf({ metadata, spec = {}, status = {} }: Resource): number | undefined {
   const ttl = Number(spec['ttl'] ?? 0)
   if (!ttl) return undefined
@@ -20,7 +20,7 @@ export function expiryText(object: Resource, now: number): string {
   return at <= now ? `expired ${span((now - at) / 1000)} ago` : `in ${span((at - now) / 1000)}`
 }
 
-/** A scope in one line; undefined where the key may reach everything its owner may. */
+/** Formats a scope in one line; undefined if the key has all permissions of its owner. */
 export function scopeText(scope: Json | undefined): string | undefined {
   if (!isObject(scope)) return undefined
   const parts = Object.entries(scope).flatMap(([field, entries]) => {
@@ -35,6 +35,6 @@ const entryText = (entry: JsonObject) =>
     .map(value => (typeof value === 'string' ? value : JSON.stringify(value)))
     .join('/')
 
-/** D25: it is not confined by the projects beside it. */
+/** The role is not limited by other scope entries (D25). */
 export const readsEverything =
-  'The role platform-cli reads everything that its owner may read, secrets of all projects included.'
+  'The role platform-cli can read everything that its owner can read, including the secrets of all projects.'

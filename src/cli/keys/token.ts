@@ -1,4 +1,4 @@
-// `platform token revoke` and `platform token rotate-key`: direct-cluster tokens made invalid, and signed with another key from now on.
+// `platform token revoke` and `token rotate-key`: revokes direct-cluster tokens and rotates their signing key.
 
 import { dirname, resolve } from 'node:path'
 import type { Json } from '../../api/object.ts'
@@ -14,46 +14,50 @@ import { confirm } from '../confirm.ts'
 import { contextFlag, yesFlag } from '../flags.ts'
 import { proxyEnv } from '../proxy-env.ts'
 import { openSession } from '../session.ts'
-import { withOwnWay } from './revoke-hint.ts'
+import { withRevokeHint } from './revoke-hint.ts'
 
 const service = {
   ...contextFlag,
   kubeconfig: {
     type: 'text',
     value: 'FILE',
-    what: 'Go by this kubeconfig instead of the sign-in; then --context is one of its contexts.',
+    what: 'Use this kubeconfig instead of the sign-in. --context then selects one of its contexts.',
   },
 } as const satisfies Flags
 
 export const tokenRevoke = defineCommand({
   words: ['token', 'revoke'],
-  what: 'Make direct-cluster tokens invalid that were issued until now; gateways know within seconds.',
-  asksBefore: 'makes tokens invalid',
+  what: 'Revoke direct-cluster tokens issued until now. Gateways reject them within seconds.',
+  asksBefore: 'revokes tokens',
   examples: [
     { what: 'All tokens of an access key', command: 'platform token revoke --key ci --reason "laptop lost" --yes' },
-    { what: 'The one with this id', command: 'platform token revoke --jti 8f14e45f-ceea-467f-a8b5-5c2b9f0a6d1e' },
-    { what: 'All of two users', command: 'platform token revoke --user ada --user grace' },
+    { what: 'The token with this id', command: 'platform token revoke --jti 8f14e45f-ceea-467f-a8b5-5c2b9f0a6d1e' },
+    { what: 'All tokens of two users', command: 'platform token revoke --user ada --user grace' },
   ],
   flags: {
     ...service,
     ...yesFlag,
-    key: { type: 'text', value: 'NAME', what: 'Tokens made with this access key.' },
-    'key-uid': { type: 'text', value: 'UID', what: 'Likewise, of a key that is gone.' },
+    key: { type: 'text', value: 'NAME', what: 'Tokens created with this access key.' },
+    'key-uid': {
+      type: 'text',
+      value: 'UID',
+      what: 'Tokens created with the access key of this UID, which may be deleted.',
+    },
     jti: {
       type: 'text',
       value: 'ID',
-      what: 'The token with this id, as audit logs say it.',
+      what: 'The token with this id, as in the audit log.',
       check: one =>
         /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(one)
           ? []
-          : ['is no id of a token, such as 8f14e45f-ceea-467f-a8b5-5c2b9f0a6d1e'],
+          : ['is not a token id, such as 8f14e45f-ceea-467f-a8b5-5c2b9f0a6d1e'],
     },
     user: { type: 'list', value: 'NAME', what: 'Tokens of this user.' },
-    group: { type: 'list', value: 'NAME', what: 'Tokens that carry this group.' },
+    group: { type: 'list', value: 'NAME', what: 'Tokens with this group.' },
     reason: {
       type: 'text',
       value: 'TEXT',
-      what: 'Why, for whoever is refused.',
+      what: 'Reason, shown to the users of these tokens.',
       default: 'revoked by hand',
       mayBeEmpty: true,
     },
@@ -61,8 +65,8 @@ export const tokenRevoke = defineCommand({
   run: async ({ flags, args }, io) => {
     const { key, 'key-uid': uid, jti, user, group, reason } = flags
     if (!key && !uid && !jti && user.length + group.length === 0)
-      throw new UsageError(['say which tokens: --key, --key-uid, --jti, --user or --group'])
-    if (key && uid) throw new UsageError(['--key and --key-uid both name a key: give one of them'])
+      throw new UsageError(['select the tokens with --key, --key-uid, --jti, --user or --group'])
+    if (key && uid) throw new UsageError(['--key cannot be combined with --key-uid'])
     return withService({ flags, args }, io, async resources => {
       const named = key ? (await resources.get(OwnedAccessKey, { namespace: '', name: key })).object : undefined
       const keyUID = uid ?? named?.metadata.uid
@@ -79,41 +83,41 @@ export const tokenRevoke = defineCommand({
         ...user.map(name => `of the user ${name}`),
         ...group.map(name => `with the group ${name}`),
       ].join(', and ')
-      await confirm(io, `Make tokens ${whose} that were issued until now invalid?`, flags.yes)
+      await confirm(io, `Revoke all tokens ${whose} issued until now?`, flags.yes)
       const { object } = await resources
         .create(TokenRevocation, '', { spec } as Json)
-        .catch(withOwnWay({ resources }, { key: named, byId: Boolean(jti || uid), users: user }))
+        .catch(withRevokeHint({ resources }, { key: named, byId: Boolean(jti || uid), users: user }))
       io.out(
-        `tokenrevocation/${object.metadata.name} created: tokens ${whose} issued until ${object.spec?.['notBefore']} count no more\n`,
+        `tokenrevocation/${object.metadata.name} created: tokens ${whose} issued until ${object.spec?.['notBefore']} are no longer valid\n`,
       )
-      if (key) io.err(`The key ${key} itself still works: platform disable accesskey ${key}\n`)
+      if (key) io.err(`The key ${key} itself is still valid: platform disable accesskey ${key}\n`)
     })
   },
 })
 
 export const tokenRotateKey = defineCommand({
   words: ['token', 'rotate-key'],
-  what: 'Sign direct-cluster tokens with a new key from now on; those that are out stay valid.',
+  what: 'Sign direct-cluster tokens with a new key. Tokens that are already issued stay valid.',
   examples: [{ what: 'Rotate now', command: 'platform token rotate-key' }],
   flags: service,
   run: ({ flags, args }, io) =>
     withService({ flags, args }, io, async resources => {
       const { object } = await resources.create(SigningKeyRotation, '', {})
       io.out(
-        `signing key ${object.status?.['key']} made: it signs from now on, the others stay until their tokens have ended\n`,
+        `signing key ${object.status?.['key']} created: it signs new tokens, the old keys stay until their tokens expire\n`,
       )
     }),
 })
 
-type Reached = { readonly kubeconfig: string | undefined; readonly context: string | undefined }
-type Asked = { readonly flags: Reached; readonly args: readonly string[] }
+type ServiceFlags = { readonly kubeconfig: string | undefined; readonly context: string | undefined }
+type Invocation = { readonly flags: ServiceFlags; readonly args: readonly string[] }
 
 async function withService(
-  { flags, args }: Asked,
+  { flags, args }: Invocation,
   io: Io,
   work: (resources: Resources) => Promise<void>,
 ): Promise<number> {
-  // PLATFORM_CONTEXT names a context of the sign-in, never one of a kubeconfig.
+  // PLATFORM_CONTEXT names a sign-in context, never a context of the kubeconfig.
   const isNamed = args.some(one => /^--context(=|$)/.test(one))
   const { resources, close } =
     flags.kubeconfig === undefined

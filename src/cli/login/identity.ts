@@ -1,4 +1,4 @@
-// Who one is to the server, with which key and for how long: asked, or learnt from the refusal. whoami and status print it.
+// Finds out who the caller is: user, teams, key, scope and expiry, even if the key's scope denies the question.
 
 import { ApiError } from '../../api/errors.ts'
 import type { Kind } from '../../api/kind.ts'
@@ -8,12 +8,12 @@ import { Team } from '../../kinds/team.ts'
 import { reviewSelf } from '../access/review-self.ts'
 import { expiryOf, expiryText, scopeText } from '../keys/key-summary.ts'
 import { span } from '../print.ts'
-import { refusedScope } from '../scope-denied.ts'
+import { scopeDenialOf } from '../scope-denied.ts'
 import type { Session } from '../session.ts'
 
-export type Me = {
+export type Identity = {
   readonly user: string
-  /** Absent where the key's scope is too narrow to be told. */
+  /** Absent if the key's scope denies the question. */
   readonly groups?: readonly string[]
   readonly teams?: readonly { readonly name: string; readonly because: string }[]
   readonly key?: {
@@ -24,28 +24,31 @@ export type Me = {
   }
 }
 
-const ofTeam = 'this is a key of the team'
-const everything = 'everything its owner may'
-const unknown = 'too narrow to be told; its owner sees it in platform list accesskeys'
+const ofTeam = 'key of the team'
+const everything = 'all permissions of its owner'
+const unknown = 'not visible to a key with this scope; its owner can run platform list accesskeys'
 
-/** A key that may not ask who it is learns it from the refusal. */
-export async function meOf(session: Session, now: number): Promise<Me> {
+/** A scoped key that may not ask gets its identity from the error's causes. */
+export async function identityOf(session: Session, now: number): Promise<Identity> {
   try {
     return await reviewed(session, now)
   } catch (error) {
-    const refused = refusedScope(error)
-    if (!refused) throw error
-    const { user, key: name, told } = refused
+    const denial = scopeDenialOf(error)
+    if (!denial) throw error
+    const { user, key: name, keyDetails } = denial
     const team = /^platform:team:(.+)$/.exec(user)?.[1]
     return {
       user,
       ...(team === undefined ? {} : { teams: [{ name: team, because: ofTeam }] }),
-      key: { name, ...(told ? keyTold(told.scope, told.endsIn, now) : { scope: unknown, expires: unknown }) },
+      key: {
+        name,
+        ...(keyDetails ? describeKey(keyDetails.scope, keyDetails.endsIn, now) : { scope: unknown, expires: unknown }),
+      },
     }
   }
 }
 
-async function reviewed({ resources }: Session, now: number): Promise<Me> {
+async function reviewed({ resources }: Session, now: number): Promise<Identity> {
   const { username = '', groups, extra, keyName } = await reviewSelf(resources)
   const read = (kind: Kind, name: string) =>
     resources.get(kind, { namespace: '', name }).then(
@@ -62,39 +65,40 @@ async function reviewed({ resources }: Session, now: number): Promise<Me> {
     keyName === undefined ? undefined : read(OwnedAccessKey, keyName),
     ...names.map(async name => ({
       name,
-      because: username === `platform:team:${name}` ? ofTeam : becauseOf(await read(Team, name), username, groups),
+      because:
+        username === `platform:team:${name}` ? ofTeam : membershipReason(await read(Team, name), username, groups),
     })),
   ])
-  // A server that is older than this program tells no end, unless by the object.
-  const facts = key && !extra[endsIn] ? factsOf(key, now) : toldOf(extra, now)
+  // Older servers report no expiry, so compute it from the object.
+  const details = key && !extra[endsIn] ? describeObject(key, now) : describeExtra(extra, now)
   return {
     user: username,
     groups,
     teams,
-    ...(keyName === undefined ? {} : { key: { name: keyName, ...facts } }),
+    ...(keyName === undefined ? {} : { key: { name: keyName, ...details } }),
   }
 }
 
 const endsIn = 'authentication.platform.sh/key-ends-in'
 
-/** What the server says beside who one is. It knows which secret of a key was sent; and not every key may read its own object. */
-function toldOf(extra: { readonly [name: string]: readonly string[] }, now: number) {
+/** Prefers what the server reports: it knows which secret of a rotated key is in use, and not every key may read its own object. */
+function describeExtra(extra: { readonly [name: string]: readonly string[] }, now: number) {
   const [scope] = extra['authentication.platform.sh/scope'] ?? []
   const [left] = extra[endsIn] ?? []
-  return keyTold(
+  return describeKey(
     scope === undefined ? undefined : JSON.parse(scope),
     left === undefined ? undefined : Number(left),
     now,
   )
 }
 
-const keyTold = (scope: Json | undefined, endsIn: number | undefined, now: number) => ({
+const describeKey = (scope: Json | undefined, endsIn: number | undefined, now: number) => ({
   scope: scopeText(scope) ?? everything,
   expires: endsIn === undefined ? 'never' : `in ${span(endsIn)}`,
   ...(endsIn === undefined ? {} : { expiresAt: new Date(now + endsIn * 1000).toISOString() }),
 })
 
-function factsOf(key: Resource, now: number) {
+function describeObject(key: Resource, now: number) {
   const at = expiryOf(key)
   return {
     scope: scopeText(key.spec?.['scope']) ?? everything,
@@ -103,9 +107,9 @@ function factsOf(key: Resource, now: number) {
   }
 }
 
-function becauseOf(team: Resource | undefined, user: string, groups: readonly string[]): string {
+function membershipReason(team: Resource | undefined, user: string, groups: readonly string[]): string {
   const { users = [], groups: shared = [] } = (team?.spec ?? {}) as { users?: string[]; groups?: string[] }
   if (users.includes(user)) return 'listed by name'
   const group = shared.find(one => groups.includes(one))
-  return group === undefined ? 'as the server says' : `through group ${group}`
+  return group === undefined ? 'reported by the server' : `through group ${group}`
 }

@@ -1,4 +1,4 @@
-// `platform logout` and `platform context use|list|delete`: the contexts of this machine.
+// `platform logout` and `platform context use|list|delete`: manages the contexts of this machine.
 
 import { ApiError } from '../../api/errors.ts'
 import { defineCommand, type Io } from '../../host/command.ts'
@@ -11,7 +11,7 @@ import { type Context, changeContexts, contextNamed, forgetContext, readContexts
 
 export const logout = defineCommand({
   words: ['logout'],
-  what: 'Forget a context and its key; a key that was made by signing in is revoked.',
+  what: 'Delete a context and its key. A key created by signing in is also revoked on the server.',
   examples: [{ what: 'Sign out of the current context', command: 'platform logout' }],
   flags: contextFlag,
   run: async ({ flags }, io) => {
@@ -19,9 +19,7 @@ export const logout = defineCommand({
     const name = contextNamed(contexts, flags.context)
     const context = contexts.contexts[name]
     const revoked = await revoke(io, name, context).catch((error: Error) => {
-      const what = context?.keyType
-        ? 'the key could not be revoked'
-        : 'whether its key is to be revoked could not be asked'
+      const what = context?.keyType ? 'cannot revoke the key' : 'cannot find out whether the key must be revoked'
       io.err(`platform: warning: ${what}: ${error.message}\n`)
       return false
     })
@@ -31,7 +29,7 @@ export const logout = defineCommand({
   },
 })
 
-/** Only a key of type Login goes with its session: others were made for more than that. */
+/** Revokes only keys of type Login. Other keys may be in use elsewhere. */
 async function revoke(io: Io, name: string, context: Context | undefined): Promise<boolean> {
   const { keyName, keyType = 'Login' } = context ?? {}
   if (keyName === undefined || keyType !== 'Login') return false
@@ -43,7 +41,7 @@ async function revoke(io: Io, name: string, context: Context | undefined): Promi
     await session.resources.delete(OwnedAccessKey, ref)
     return true
   } catch (error) {
-    // It is gone already, or may not be looked at: then it is no business of this command.
+    // The key is already deleted, or it may not read itself.
     if (error instanceof ApiError && [401, 403, 404].includes(error.code)) return false
     throw error
   } finally {
@@ -55,33 +53,33 @@ const contextName = [{ name: 'NAME', what: 'the context' }]
 
 export const contextUse = defineCommand({
   words: ['context', 'use'],
-  what: 'Make a context the current one.',
-  examples: [{ what: 'Go to another server', command: 'platform context use staging' }],
+  what: 'Switch to a context.',
+  examples: [{ what: 'Switch to another server', command: 'platform context use staging' }],
   flags: {
     namespace: {
       type: 'text',
       short: 'n',
       value: 'NAMESPACE',
-      what: 'And set its namespace.',
+      what: 'Also set its namespace.',
       check: namespaceProblems,
     },
   },
   positionals: contextName,
-  run: async ({ flags, words: [asked] }, io) => {
+  run: async ({ flags, words: [requested] }, io) => {
     await changeContexts(io, before => {
-      const name = contextNamed(before, asked)
+      const name = contextNamed(before, requested)
       const context = before.contexts[name]
       const changed = context && flags.namespace ? { ...context, namespace: flags.namespace } : context
       return { current: name, contexts: { ...before.contexts, ...(changed ? { [name]: changed } : {}) } }
     })
-    io.err(`The current context is ${asked}.\n`)
+    io.err(`The current context is ${requested}.\n`)
     return 0
   },
 })
 
 export const contextList = defineCommand({
   words: ['context', 'list'],
-  what: 'List the contexts; the current one has a star.',
+  what: 'List contexts. An asterisk marks the current one.',
   examples: [{ what: 'See where you are signed in', command: 'platform context list' }],
   flags: headersFlag,
   run: async ({ flags }, io) => {
@@ -94,7 +92,7 @@ export const contextList = defineCommand({
       namespace,
       keyIn,
     ])
-    if (!rows.length) io.err('platform: there is no context: platform login URL\n')
+    if (!rows.length) io.err('platform: no contexts; sign in with platform login URL\n')
     else printTable(io, ['', 'NAME', 'SERVER', 'USER', 'NAMESPACE', 'KEY'], rows, flags['no-headers'])
     return 0
   },
@@ -102,16 +100,16 @@ export const contextList = defineCommand({
 
 export const contextDelete = defineCommand({
   words: ['context', 'delete'],
-  what: 'Forget a context and its key, without telling the server.',
-  asksBefore: 'forgets the key',
-  examples: [{ what: 'Forget a server that is gone', command: 'platform context delete staging --yes' }],
+  what: 'Delete a context and its key on this machine only. The key stays valid on the server.',
+  asksBefore: 'deletes the key',
+  examples: [{ what: 'Remove a server that no longer exists', command: 'platform context delete staging --yes' }],
   flags: yesFlag,
   positionals: contextName,
-  run: async ({ flags, words: [asked] }, io) => {
-    const name = contextNamed(await readContexts(io), asked)
-    await confirm(io, `Forget the context "${name}" and its key?`, flags.yes)
+  run: async ({ flags, words: [requested] }, io) => {
+    const name = contextNamed(await readContexts(io), requested)
+    await confirm(io, `Delete context "${name}" and its key from this machine?`, flags.yes)
     await forgetContext(io, name)
-    io.err(`The context ${name} is forgotten.\n`)
+    io.err(`Deleted context ${name}.\n`)
     return 0
   },
 })

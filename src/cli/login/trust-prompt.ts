@@ -1,7 +1,14 @@
-// Which CA a new context is held to: by file, by fingerprint, or because a person said so at a terminal. login.ts asks before it sends a key.
+// Chooses the CA for a new context: from a file, by fingerprint, or by confirmation at a terminal.
 
 import { type Io, UsageError } from '../../host/command.ts'
-import { authorityIn, certificateIn, fingerprintOf, lookAt, type Seen, withFingerprint } from './trust.ts'
+import {
+  authorityIn,
+  certificateIn,
+  fetchCertificates,
+  fingerprintOf,
+  type PeerCertificates,
+  withFingerprint,
+} from './trust.ts'
 
 type Trust = {
   readonly file: { readonly name: string; readonly text: string } | undefined
@@ -9,30 +16,30 @@ type Trust = {
   readonly known: string | undefined
 }
 
-/** The CA to hold the server to; undefined where the machine trusts it anyway. No key has been sent when this answers. */
-export async function trusted(io: Io, server: string, { known, ...given }: Trust): Promise<string | undefined> {
+/** Returns undefined if this machine already trusts the server. Sends no key. */
+export async function chooseCa(io: Io, server: string, { known, ...given }: Trust): Promise<string | undefined> {
   const { file, fingerprint: wanted } = given
   if (file) return certificateIn(file.text, file.name, wanted)
-  const seen = await lookAt(server, io.env)
+  const seen = await fetchCertificates(server, io.env)
   if (wanted) return withFingerprint(seen, server, wanted).toString()
   if (seen.isTrusted) return undefined
   const authority = authorityIn(seen)
   if (known && authority?.toString().trim() === known.trim()) return known
-  return asked(io, server, seen, known !== undefined)
+  return promptForTrust(io, server, seen, known !== undefined)
 }
 
-async function asked(io: Io, server: string, seen: Seen, hasChanged: boolean): Promise<string> {
+async function promptForTrust(io: Io, server: string, seen: PeerCertificates, hasChanged: boolean): Promise<string> {
   const authority = authorityIn(seen)
-  if (!authority) throw new UsageError([`${server} does not send its CA along: give it with --ca-file FILE`])
-  const changed = hasChanged ? `The CA of ${server} is not the one that you trusted before.\n` : ''
+  if (!authority) throw new UsageError([`${server} does not send its CA: pass it with --ca-file FILE`])
+  const changed = hasChanged ? `The CA of ${server} is not the one you trusted before.\n` : ''
   const fingerprint = fingerprintOf(authority)
   if (!io.ask)
     throw new UsageError([
       ...(changed ? [changed.trim()] : []),
-      `nobody can be asked whether ${server} is to be trusted: give --ca-file FILE or --ca-fingerprint sha256:…`,
+      `cannot ask without a terminal whether to trust ${server}: use --ca-file FILE or --ca-fingerprint sha256:…`,
     ])
-  io.err(`${changed}${server} is not known here. The fingerprint of its CA:\n  ${fingerprint}\n`)
-  io.err('Its first start printed one; they must be the same.\n')
+  io.err(`${changed}The CA of ${server} is unknown. Its fingerprint:\n  ${fingerprint}\n`)
+  io.err('It must match the fingerprint that the server printed at its first start.\n')
   const answer = await io.ask('Trust it? [y/N] ')
   if (!/^y(es)?$/i.test(answer.trim())) throw new Error('not trusted; nothing was sent')
   return authority.toString()

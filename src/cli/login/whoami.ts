@@ -1,4 +1,4 @@
-// `platform whoami` and `platform status`: who one is to the server, with which key, for how long, and whether it answers.
+// `platform whoami` and `platform status`: shows the caller's identity and key, and whether the server responds.
 
 import { X509Certificate } from 'node:crypto'
 import { ApiError } from '../../api/errors.ts'
@@ -7,28 +7,28 @@ import { plain } from '../../host/sanitize.ts'
 import { contextFlag, outputFlag } from '../flags.ts'
 import { paint, printJson } from '../print.ts'
 import { openSession, type Session } from '../session.ts'
-import { type Me, meOf } from './identity.ts'
+import { type Identity, identityOf } from './identity.ts'
 import { fingerprintOf } from './trust.ts'
 
-const unreadMark = 'not told to a key with this scope; its owner sees them in platform whoami'
+const hidden = 'not visible to a key with this scope; its owner can run platform whoami'
 
 export const whoami = defineCommand({
   words: ['whoami'],
-  what: 'Say who you are to the server: key, teams and why, scope, expiry.',
+  what: 'Show who you are to the server: user, key, scope, expiry and teams.',
   examples: [
-    { what: 'Look', command: 'platform whoami' },
-    { what: 'Just the name, for scripts', command: 'platform whoami -o name' },
+    { what: 'Show everything', command: 'platform whoami' },
+    { what: 'Only the name, for scripts', command: 'platform whoami -o name' },
   ],
   flags: { ...contextFlag, output: { ...outputFlag.output, choices: ['table', 'json', 'yaml', 'name'] } },
   run: async ({ flags }, io) => {
     const session = await openSession(io, flags)
     try {
-      const me = await meOf(session, io.now())
-      if (flags.output === 'name') io.out(`${me.user}\n`)
+      const identity = await identityOf(session, io.now())
+      if (flags.output === 'name') io.out(`${identity.user}\n`)
       else if (flags.output === 'json' || flags.output === 'yaml')
-        printJson(io, { server: session.server, ...me }, flags.output)
+        printJson(io, { server: session.server, ...identity }, flags.output)
       else
-        for (const [name, text] of linesOf(me, session))
+        for (const [name, text] of linesOf(identity, session))
           io.out(`${paint(io, 'bold', `${name}:`.padEnd(10))} ${plain(text)}\n`)
       return 0
     } finally {
@@ -37,7 +37,10 @@ export const whoami = defineCommand({
   },
 })
 
-function linesOf({ user, teams, groups = [], key }: Me, { server, context }: Session): (readonly [string, string])[] {
+function linesOf(
+  { user, teams, groups = [], key }: Identity,
+  { server, context }: Session,
+): (readonly [string, string])[] {
   const others = groups.filter(group => !/^platform:(team|user):|^system:authenticated$/.test(group))
   return [
     ['User', user],
@@ -49,17 +52,15 @@ function linesOf({ user, teams, groups = [], key }: Me, { server, context }: Ses
           ['Expires', key.expires],
         ] as const)
       : []),
-    ...(teams?.map(({ name, because }) => ['Team', `${name} (${because})`] as const) ?? [
-      ['Teams', unreadMark] as const,
-    ]),
+    ...(teams?.map(({ name, because }) => ['Team', `${name} (${because})`] as const) ?? [['Teams', hidden] as const]),
     ...(others.length ? ([['Groups', others.join(', ')]] as const) : []),
   ]
 }
 
 export const status = defineCommand({
   words: ['status'],
-  what: 'Say whether the server answers, whom it is trusted by, and whether you are signed in.',
-  examples: [{ what: 'In a script: 0 fine, 4 not signed in, 7 not there', command: 'platform status' }],
+  what: 'Show whether the server responds, which CA it is trusted by, and whether you are signed in.',
+  examples: [{ what: 'In a script: exit code 0 ok, 4 not signed in, 7 unreachable', command: 'platform status' }],
   flags: contextFlag,
   run: async ({ flags }, io) => {
     const session = await openSession(io, flags)
@@ -70,12 +71,12 @@ export const status = defineCommand({
       const before = performance.now()
       await session.fetch(`${session.server}/livez`, {})
       line('Answers', paint(io, 'green', `yes, in ${Math.round(performance.now() - before)} ms`))
-      const me = await meOf(session, io.now()).catch(error => {
+      const identity = await identityOf(session, io.now()).catch(error => {
         if (error instanceof ApiError && error.code === 403) return undefined
         throw error
       })
-      line('User', plain(me?.user ?? 'the key’s scope does not cover that question'))
-      if (me?.key) line('Key', plain(`${me.key.name}, expires ${me.key.expires}`))
+      line('User', plain(identity?.user ?? 'not visible to a key with this scope'))
+      if (identity?.key) line('Key', plain(`${identity.key.name}, expires ${identity.key.expires}`))
       return 0
     } finally {
       session.close()
@@ -84,6 +85,6 @@ export const status = defineCommand({
 })
 
 function trustText({ server, ca }: Session): string {
-  if (server.startsWith('http:')) return 'not encrypted, on this machine alone'
-  return ca ? `CA ${fingerprintOf(new X509Certificate(ca))}` : 'by the authorities that this machine trusts'
+  if (server.startsWith('http:')) return 'not encrypted (loopback only)'
+  return ca ? `CA ${fingerprintOf(new X509Certificate(ca))}` : 'CAs of this machine'
 }

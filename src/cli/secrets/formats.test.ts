@@ -1,4 +1,4 @@
-// What is exported can be imported again, whatever the values hold; what cannot be read is told by its place and never by its value.
+// Exported secrets import unchanged, and parse errors name the line, never the value.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -20,7 +20,7 @@ const same = (a: ReadonlyMap<string, Uint8Array>, b: ReadonlyMap<string, Uint8Ar
   )
 
 for (const form of forms)
-  test(`${form}: text with quotes, line breaks and anything else comes back as it was`, () => {
+  test(`${form}: text round-trips, with quotes, line breaks and any other character`, () => {
     fc.assert(
       fc.property(fc.dictionary(key, text, { noNullPrototype: true }), entries => {
         const data = new Map(Object.entries(entries).map(([name, value]) => [name, Buffer.from(value)]))
@@ -30,7 +30,7 @@ for (const form of forms)
   })
 
 for (const form of ['json', 'yaml'] as const)
-  test(`${form}: any bytes come back as they were`, () => {
+  test(`${form}: arbitrary bytes round-trip`, () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 64 }), bytes => {
         const data = new Map([['key', bytes]])
@@ -39,13 +39,13 @@ for (const form of ['json', 'yaml'] as const)
     )
   })
 
-test('a shell reads the shell form as it was meant', async () => {
+test('a shell reads the exported values unchanged', async () => {
   const value = 'it\'s "quoted"\n$HOME `id` \\ end\n'
   const script = `${writeForm('shell', new Map([['VALUE', Buffer.from(value)]]))}printf %s "$VALUE"`
   assert.equal((await exec('sh', ['-c', script])).stdout, value)
 })
 
-test('dotenv and shell refuse what they cannot hold, and name the keys', () => {
+test('dotenv and shell reject values they cannot represent and name the keys', () => {
   const data = new Map([
     ['binary', Buffer.from([0xff])],
     ['nul', Buffer.from('a\0b')],
@@ -63,7 +63,7 @@ test('dotenv and shell refuse what they cannot hold, and name the keys', () => {
   assert.deepEqual(problems('shell'), ['a.b', 'binary', 'nul'])
 })
 
-test('what a shell would not take as it stands is no value of a shell, and its line is named; elsewhere it is one', () => {
+test('the shell format rejects lines that a shell would expand; dotenv takes them literally', () => {
   const lines = [
     'A=$(id)',
     'B=`id`',
@@ -86,16 +86,16 @@ test('what a shell would not take as it stands is no value of a shell, and its l
       return (error as UsageError).problems
     }
   }
-  const said = (line: number, key: string) =>
-    `f:${line}: a shell reads more in the value of ${key} than it says: put it in '…'`
-  const expected = [1, 2, 3, 4, 5, 6].map(line => said(line, lines[line - 1]?.[0] ?? ''))
+  const message = (line: number, key: string) =>
+    `f:${line}: a shell would expand the value of ${key}: put it in single quotes`
+  const expected = [1, 2, 3, 4, 5, 6].map(line => message(line, lines[line - 1]?.[0] ?? ''))
   assert.deepEqual(wrong(file, true), expected)
   assert.deepEqual(wrong(lines.map(line => `export ${line}`).join('\n'), true), expected)
   assert.equal(shown(file, false)['A'], '$(id)')
   assert.deepEqual(shown(lines.slice(6).join('\n'), true), { G: '1', H: '$(id)', I: '$5', J: 'plain' })
 })
 
-test('a dotenv file as people write it', () => {
+test('dotenv supports comments, quotes, export and multi-line values', () => {
   const read = (file: string) =>
     Object.fromEntries([...readDotenv(file, 'f')].map(([name, value]) => [name, value.toString()]))
   assert.deepEqual(
@@ -114,12 +114,12 @@ test('a dotenv file as people write it', () => {
   )
 })
 
-test('what cannot be read is told by its line, without the value', () => {
+test('parse errors name the line and never contain the value', () => {
   for (const [file, expected] of [
     ['A=1\nhunter2\n', /^f:2: expected NAME=value$/],
-    ['A="hunter2\n', /^f:1: the quotes of A are not closed/],
-    ['A="x" hunter2\n', /^f:1: the quotes of A/],
-    ['A=hunter2\nA=hunter2\n', /^f:2: A is there twice$/],
+    ['A="hunter2\n', /^f:1: unclosed quotes of A/],
+    ['A="x" hunter2\n', /^f:1: unclosed quotes of A/],
+    ['A=hunter2\nA=hunter2\n', /^f:2: duplicate key A$/],
   ] as const)
     assert.throws(
       () => readDotenv(file, 'f'),

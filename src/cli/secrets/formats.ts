@@ -1,4 +1,4 @@
-// Secrets as files: dotenv, JSON, YAML and shell. What is written here can be read here again, byte by byte. import, export and get use it.
+// Reads and writes secrets as dotenv, JSON, YAML and shell exports, byte for byte.
 
 import { decode, writeYaml } from '../../api/codec.ts'
 import { DecodeError } from '../../api/json-reader.ts'
@@ -19,7 +19,7 @@ export function formOf(asked: string | undefined, file: string): Form {
   return /\.ya?ml$/.test(file) ? 'yaml' : 'dotenv'
 }
 
-/** Throws UsageError with every key that the form cannot hold. */
+/** Throws UsageError with every key that the format cannot represent. */
 export function writeForm(form: Form, data: ReadonlyMap<string, Uint8Array>): string {
   const sorted = [...data].toSorted(([a], [b]) => (a < b ? -1 : 1))
   if (form === 'json' || form === 'yaml') {
@@ -30,9 +30,9 @@ export function writeForm(form: Form, data: ReadonlyMap<string, Uint8Array>): st
   const lines = sorted.map(([key, bytes]) => {
     const text = textOf(bytes)
     if (text === undefined || text.includes('\0'))
-      problems.push(`${key} is not text (${bytes.length} bytes): json and yaml can hold it`)
+      problems.push(`${key} is not text (${bytes.length} bytes): use json or yaml`)
     if (form === 'shell' && !/^[A-Za-z_]\w*$/.test(key))
-      problems.push(`${key} is no name of a shell variable: json, yaml and dotenv can hold it`)
+      problems.push(`${key} is not a valid shell variable name: use json, yaml or dotenv`)
     return form === 'shell' ? `export ${key}=${shellQuoted(text ?? '')}\n` : `${key}=${dotenvQuoted(text ?? '')}\n`
   })
   if (problems.length) throw new UsageError(problems)
@@ -54,7 +54,7 @@ const escapes: { readonly [character: string]: string } = {
 const dotenvQuoted = (text: string) =>
   /^[\w./:@%+,=-]*$/.test(text) ? text : `"${text.replace(/[\n\r\t"\\$`]/g, one => escapes[one] ?? one)}"`
 
-/** Throws UsageError with the place and never with a value. */
+/** Throws UsageError that names the key or line, never the value. */
 export function readForm(form: Form, bytes: Uint8Array, file: string): Map<string, Uint8Array> {
   if (form === 'dotenv' || form === 'shell') {
     const text = textOf(bytes)
@@ -69,7 +69,7 @@ export function readForm(form: Form, bytes: Uint8Array, file: string): Map<strin
     const base64 = isObject(one) && Object.keys(one).length === 1 ? one['base64'] : undefined
     if (typeof base64 === 'string' && isBase64(base64)) return [key, Buffer.from(base64, 'base64')]
     if (typeof one === 'number' || typeof one === 'boolean')
-      problems.push(`${file}: ${key} is a ${typeof one}, and values are text, kept letter by letter: quote it`)
+      problems.push(`${file}: ${key} is a ${typeof one}, but values must be text: quote it`)
     else problems.push(`${file}: ${key} must be text, or {base64: …} in standard base64 with padding`)
     return [key, Buffer.alloc(0)]
   })

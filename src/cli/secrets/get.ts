@@ -1,4 +1,4 @@
-// `platform get secret`: values to those who ask for them, names and sizes to the others.
+// `platform get secret`: shows the keys and sizes of a secret, or values on request.
 
 import { defineCommand, type Io, UsageError } from '../../host/command.ts'
 import { headersFlag, outputFlag } from '../flags.ts'
@@ -19,11 +19,11 @@ import {
 
 export const getSecret = defineCommand({
   words: ['get', 'secret'],
-  what: 'Show a secret: its keys, or the value of one.',
+  what: 'Show the keys of a secret, or the value of one key.',
   examples: [
-    { what: 'Which keys it has', command: 'platform get secret db' },
+    { what: 'List its keys', command: 'platform get secret db' },
     { what: 'One value', command: 'platform get secret db.password' },
-    { what: 'Exactly its bytes, for a file', command: 'platform get secret tls.key -o value > tls.key' },
+    { what: 'The exact bytes, for a file', command: 'platform get secret tls.key -o value > tls.key' },
     { what: 'A secret of a project', command: 'platform get secret db.password --project shop' },
   ],
   flags: {
@@ -35,7 +35,7 @@ export const getSecret = defineCommand({
   },
   positionals: [{ name: 'NAME[.KEY]', what: 'the secret, or one of its keys; the longest name that exists wins' }],
   instead: ([name = '']) =>
-    `one secret at a time, and a key stands behind a dot: platform get secret ${nameOrNot(name)}.KEY`,
+    `expected one secret; separate the key with a dot: platform get secret ${nameOrNot(name)}.KEY`,
   run: async ({ flags, words: [word = ''] }, io) => {
     const session = await openSession(io, flags)
     try {
@@ -67,7 +67,7 @@ function printValue(io: Io, key: string, value: Buffer, output: string | undefin
   else if (output === 'json' || output === 'yaml') printJson(io, { [key]: readable(value) }, output)
   else if (io.isTerminal && output !== 'value' && !isPlain)
     throw new UsageError([
-      `${key} is not text for a terminal (${value.length} bytes): -o value writes it to a file or a pipe`,
+      `${key} is not printable text (${value.length} bytes): write it to a file or a pipe with -o value`,
     ])
   else {
     io.out(value)
@@ -75,11 +75,11 @@ function printValue(io: Io, key: string, value: Buffer, output: string | undefin
   }
 }
 
-type Shown = { readonly output?: string | undefined; readonly 'no-headers': boolean }
+type OutputFlags = { readonly output?: string | undefined; readonly 'no-headers': boolean }
 
-function printAll(io: Io, data: ReadonlyMap<string, Buffer>, flags: Shown): void {
+function printAll(io: Io, data: ReadonlyMap<string, Buffer>, flags: OutputFlags): void {
   const { output } = flags
-  if (output === 'value') throw new UsageError(['-o value prints one value, and --all asks for all'])
+  if (output === 'value') throw new UsageError(['-o value prints one value and cannot be combined with --all'])
   if (output === 'json' || output === 'yaml')
     printJson(io, Object.fromEntries([...data].map(([key, value]) => [key, readable(value)])), output)
   else if (output === 'name') for (const key of data.keys()) io.out(`${key}\n`)

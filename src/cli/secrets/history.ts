@@ -1,4 +1,4 @@
-// `platform history secret`, `diff secret` and `rollback secret`: earlier versions of a secret (D35). Values are compared here and never shown.
+// `platform history secret`, `diff secret` and `rollback secret`: earlier versions of a secret (D35). Never prints values.
 
 import type { Resource } from '../../api/object.ts'
 import { defineCommand, type Io, UsageError } from '../../host/command.ts'
@@ -6,7 +6,7 @@ import { quoted } from '../../host/sanitize.ts'
 import { confirm } from '../confirm.ts'
 import { dryRunFlag, headersFlag, isDryRun, outputFlag, yesFlag } from '../flags.ts'
 import { ago, paint, printJson, printTable } from '../print.ts'
-import { placeText } from '../resolve-namespace.ts'
+import { locationText } from '../resolve-namespace.ts'
 import { openSession, type Session } from '../session.ts'
 import { dataOf, nameOrNot, secretFlags, secretKind, secretRef, type Where } from './secret.ts'
 
@@ -21,10 +21,10 @@ type Version = {
 
 export const historySecret = defineCommand({
   words: ['history', 'secret'],
-  what: 'List the versions of a secret: who changed which keys, and when; never a value.',
+  what: 'List the versions of a secret: who changed which keys and when. Never shows values.',
   examples: [
-    { what: 'Newest first; the star is the one that is there now', command: 'platform history secret db' },
-    { what: 'Of a secret of a project', command: 'platform history secret db --project shop' },
+    { what: 'Newest first; an asterisk marks the current version', command: 'platform history secret db' },
+    { what: 'For a secret of a project', command: 'platform history secret db --project shop' },
   ],
   flags: {
     ...secretFlags,
@@ -40,7 +40,7 @@ export const historySecret = defineCommand({
       const versions = (object.status?.['versions'] ?? []) as readonly Version[]
       if (flags.output === 'json' || flags.output === 'yaml') printJson(io, object, flags.output)
       else if (flags.output === 'name') for (const { number } of versions) io.out(`${name}@${number}\n`)
-      else if (!versions.length) io.err(`platform: ${name} has no versions of its own\n`)
+      else if (!versions.length) io.err(`platform: ${name} has no version history\n`)
       else
         printTable(
           io,
@@ -64,21 +64,21 @@ const rowOf = ({ number, author = '', key = '', time, changed = [], current }: V
   changed.join(', '),
 ]
 
-type Place = { readonly name: string; readonly version?: number }
-type Shown = Place & { readonly object: Resource; readonly data: ReadonlyMap<string, Buffer> }
+type VersionRef = { readonly name: string; readonly version?: number }
+type Loaded = VersionRef & { readonly object: Resource; readonly data: ReadonlyMap<string, Buffer> }
 
-/** NAME or NAME@VERSION; no name of a secret has an @ in it. */
-function placeOf(word: string, needsVersion: boolean): Place {
+/** Parses NAME or NAME@VERSION. Secret names never contain @. */
+function parseVersionRef(word: string, needsVersion: boolean): VersionRef {
   const [, name, version] = /^([^@]+)(?:@([1-9]\d{0,8}))?$/.exec(word) ?? []
   if (name && (version || !needsVersion)) return { name, ...(version ? { version: Number(version) } : {}) }
   const wanted = needsVersion ? 'NAME@VERSION' : 'NAME or NAME@VERSION'
   throw new UsageError([`${quoted(word)} must be ${wanted}, such as ${nameOrNot(word.split('@')[0] || 'db')}@3`])
 }
 
-async function read(session: Session, place: Place, where: Where): Promise<Shown> {
-  const options = place.version === undefined ? {} : { subresource: `history/${place.version}` }
-  const { object } = await session.resources.get(secretKind(where), secretRef(session, place.name, where), options)
-  return { ...place, object, data: dataOf(object) }
+async function read(session: Session, ref: VersionRef, where: Where): Promise<Loaded> {
+  const options = ref.version === undefined ? {} : { subresource: `history/${ref.version}` }
+  const { object } = await session.resources.get(secretKind(where), secretRef(session, ref.name, where), options)
+  return { ...ref, object, data: dataOf(object) }
 }
 
 type Difference = { readonly key: string; readonly change: 'equal' | 'changed' | 'added' | 'removed' }
@@ -96,10 +96,10 @@ const marks = { equal: '=', changed: '~', added: '+', removed: '-' } as const
 
 export const diffSecret = defineCommand({
   words: ['diff', 'secret'],
-  what: 'Compare two versions of a secret, key by key, without showing a value: exit code 0 equal, 1 different.',
+  what: 'Compare two versions of a secret key by key, without showing values: exit code 0 equal, 1 different.',
   examples: [
     { what: 'What differs between two versions', command: 'platform diff secret db@3 db@5' },
-    { what: 'Since then', command: 'platform diff secret db@3' },
+    { what: 'Compare with the current version', command: 'platform diff secret db@3' },
   ],
   flags: {
     ...secretFlags,
@@ -107,12 +107,12 @@ export const diffSecret = defineCommand({
     output: { ...outputFlag.output, choices: ['table', 'json', 'yaml'] },
   },
   positionals: [
-    { name: 'NAME@VERSION', what: 'a version; without @VERSION what is there now' },
-    { name: 'NAME@VERSION', what: 'the other; by default what is there now', optional: true },
+    { name: 'NAME@VERSION', what: 'a version; without @VERSION the current one' },
+    { name: 'NAME@VERSION', what: 'the other version; default: the current one', optional: true },
   ],
   run: async ({ flags, words: [one = '', other] }, io) => {
-    const first = placeOf(one, false)
-    const second = other === undefined ? { name: first.name } : placeOf(other, false)
+    const first = parseVersionRef(one, false)
+    const second = other === undefined ? { name: first.name } : parseVersionRef(other, false)
     const session = await openSession(io, flags)
     try {
       const [from, to] = await Promise.all([read(session, first, flags), read(session, second, flags)])
@@ -128,44 +128,46 @@ export const diffSecret = defineCommand({
   },
 })
 
-const label = ({ name, version }: Place) => (version === undefined ? name : `${name}@${version}`)
+const label = ({ name, version }: VersionRef) => (version === undefined ? name : `${name}@${version}`)
 
-/** How long a value is may be seen by whoever may see its key, as `get secret` shows it. */
-function printKeys(io: Io, from: Shown, to: Shown, { keys, bare }: { keys: readonly Difference[]; bare: boolean }) {
+/** Shows the length of values, like `get secret`. */
+function printKeys(io: Io, from: Loaded, to: Loaded, { keys, bare }: { keys: readonly Difference[]; bare: boolean }) {
   const masked = (value: Buffer | undefined) => (value ? `*** (${value.length} bytes)` : '')
   const rows = keys.map(({ key, change }) => [marks[change], key, masked(from.data.get(key)), masked(to.data.get(key))])
-  if (!rows.length) io.err('platform: neither has any keys\n')
+  if (!rows.length) io.err('platform: neither version has keys\n')
   else printTable(io, ['', 'KEY', label(from), label(to)], rows, bare)
 }
 
 export const rollbackSecret = defineCommand({
   words: ['rollback', 'secret'],
-  what: 'Write the data of an earlier version, all of it and nothing else; that is a new version.',
+  what: 'Restore the data of an earlier version, as a new version.',
   asksBefore: 'changes or removes keys',
   examples: [
-    { what: 'Says what changes, and asks', command: 'platform rollback secret db@3' },
-    { what: 'Only says it', command: 'platform rollback secret db@3 --dry-run=server' },
+    { what: 'Show what changes and ask for confirmation', command: 'platform rollback secret db@3' },
+    { what: 'Only show what would change', command: 'platform rollback secret db@3 --dry-run=server' },
   ],
   flags: { ...secretFlags, ...dryRunFlag, ...yesFlag },
-  positionals: [{ name: 'NAME@VERSION', what: 'the version to go back to' }],
+  positionals: [{ name: 'NAME@VERSION', what: 'the version to restore' }],
   run: async ({ flags, words: [word = ''] }, io) => {
-    const place = placeOf(word, true)
+    const ref = parseVersionRef(word, true)
     const session = await openSession(io, flags)
     try {
-      const [old, now] = await Promise.all([read(session, place, flags), read(session, { name: place.name }, flags)])
+      const [old, now] = await Promise.all([read(session, ref, flags), read(session, { name: ref.name }, flags)])
       const keys = differences(now.data, old.data).filter(({ change }) => change !== 'equal')
-      const what = `${secretKind(flags).singular}/${place.name}`
+      const what = `${secretKind(flags).singular}/${ref.name}`
       if (!keys.length) {
-        io.out(`${what} unchanged: it is as in version ${place.version} already\n`)
+        io.out(`${what} unchanged: already equal to version ${ref.version}\n`)
         return 0
       }
-      const told = keys.map(({ key, change }) => `${key} ${change}`).join(', ')
+      const summary = keys.map(({ key, change }) => `${key} ${change}`).join(', ')
       const dryRun = isDryRun(flags)
-      const at = placeText(session, secretRef(session, place.name, flags).namespace)
-      const question = `Make ${what}${at} as in version ${place.version}: ${told}?`
+      const at = locationText(session, secretRef(session, ref.name, flags).namespace)
+      const question = `Roll ${what}${at} back to version ${ref.version}: ${summary}?`
       await confirm(io, question, flags.yes || dryRun)
       await write(session, now, old.data, { where: flags, dryRun })
-      io.out(`${what} ${dryRun ? 'would be' : paint(io, 'green', 'is')} as in version ${place.version}: ${told}\n`)
+      io.out(
+        `${what} ${dryRun ? 'would be rolled back' : paint(io, 'green', 'rolled back')} to version ${ref.version}: ${summary}\n`,
+      )
       return 0
     } finally {
       session.close()
@@ -173,10 +175,10 @@ export const rollbackSecret = defineCommand({
   },
 })
 
-/** Only over what was compared: a change of somebody else in between is a conflict, and not lost. */
+/** Requires the compared resourceVersion, so that a concurrent change causes a conflict. */
 async function write(
   session: Session,
-  { name, object, data: now }: Shown,
+  { name, object, data: now }: Loaded,
   old: ReadonlyMap<string, Buffer>,
   { where, dryRun }: { readonly where: Where; readonly dryRun: boolean },
 ): Promise<void> {

@@ -3,14 +3,14 @@
 import { defineCommand, UsageError } from '../../host/command.ts'
 import { confirm } from '../confirm.ts'
 import { dryRunFlag, dryRunNote, isDryRun, yesFlag } from '../flags.ts'
-import { placeText } from '../resolve-namespace.ts'
+import { locationText } from '../resolve-namespace.ts'
 import { openSession, type Session } from '../session.ts'
 import { formOf, forms, readForm, writeForm } from './formats.ts'
 import {
   checkEntries,
   dataOf,
   findSecret,
-  mostBytes,
+  maxBytes,
   nameOrNot,
   secretFlags,
   secretKind,
@@ -22,8 +22,8 @@ import {
 const formFlag = {
   format: {
     type: 'text',
-    value: 'FORM',
-    what: 'Form of the file; by default what its name says, else dotenv.',
+    value: 'FORMAT',
+    what: 'Format of the file. Default: from its name, else dotenv.',
     choices: forms,
   },
 } as const
@@ -35,7 +35,7 @@ export const importSecret = defineCommand({
   examples: [
     { what: 'From a .env file', command: 'platform import secret app -f .env' },
     {
-      what: 'And forget the keys that are not in it',
+      what: 'Also remove the keys that are not in the file',
       command: 'platform import secret app -f app.json --replace --yes',
     },
   ],
@@ -45,45 +45,45 @@ export const importSecret = defineCommand({
     ...dryRunFlag,
     ...yesFlag,
     file: { type: 'text', short: 'f', value: 'FILE', what: 'The file; - is standard input.', required: true },
-    replace: { type: 'switch', what: 'Remove the keys that the file does not have.' },
+    replace: { type: 'switch', what: 'Remove keys that are not in the file.' },
   },
   positionals: [{ name: 'NAME', what: 'the secret' }],
-  instead: ([name = '']) => `the file is given by its flag: platform import secret ${nameOrNot(name)} --file FILE`,
+  instead: ([name = '']) => `pass the file with --file: platform import secret ${nameOrNot(name)} --file FILE`,
   run: async ({ flags, words: [name = ''] }, io) => {
     const bytes = await io.readFile(flags.file)
-    // Every byte may be written as six characters.
-    if (bytes.length > 6 * mostBytes)
-      throw new UsageError([`${flags.file} has ${bytes.length} bytes: too many for one secret`])
+    // A format may need up to six characters per byte.
+    if (bytes.length > 6 * maxBytes)
+      throw new UsageError([`${flags.file} is too large for a secret: ${bytes.length} bytes`])
     const entries = readForm(formOf(flags.format, flags.file), bytes, flags.file)
     checkEntries(entries)
-    if (!entries.size) throw new UsageError([`${flags.file} has no keys in it`])
+    if (!entries.size) throw new UsageError([`${flags.file} contains no keys`])
     const session = await openSession(io, flags)
     try {
-      const gone = flags.replace ? await keysBesides(session, name, flags, entries) : []
+      const removed = flags.replace ? await keysNotIn(session, name, flags, entries) : []
       const what = `${secretKind(flags).singular}/${name}`
-      // A script is told at its first run, not at the first one that would take something away.
-      if (gone.length || (flags.replace && !io.ask)) {
-        const place = placeText(session, secretRef(session, name, flags).namespace)
-        const question = `Set ${[...entries.keys()].join(', ')} of ${what}${place} and remove ${gone.join(', ') || 'every other key'}?`
+      // Without a terminal, --replace always needs --yes: a script then fails on its first run, not on the first that removes keys.
+      if (removed.length || (flags.replace && !io.ask)) {
+        const location = locationText(session, secretRef(session, name, flags).namespace)
+        const question = `Set ${[...entries.keys()].join(', ')} of ${what}${location} and remove ${removed.join(', ') || 'every other key'}?`
         await confirm(io, question, flags.yes || isDryRun(flags))
       }
       const done = await writeData(
         session,
         name,
         flags,
-        new Map([...entries, ...gone.map(key => [key, null] as const)]),
+        new Map([...entries, ...removed.map(key => [key, null] as const)]),
       )
       if (done === 'unchanged') {
-        io.out(`${what} unchanged${dryRunNote(flags)}: it has these values already\n`)
+        io.out(`${what} unchanged${dryRunNote(flags)}: the values are already set\n`)
         return 0
       }
       if (isDryRun(flags)) {
         for (const [key, value] of entries) io.out(`${key} (${value.length} bytes) would be set\n`)
-        for (const key of gone) io.out(`${key} would be removed\n`)
+        for (const key of removed) io.out(`${key} would be removed\n`)
         return 0
       }
-      const removed = gone.length ? `, ${gone.length} removed` : ''
-      io.out(`${what} ${done}: ${entries.size} keys set${removed}\n`)
+      const removedText = removed.length ? `, ${removed.length} removed` : ''
+      io.out(`${what} ${done}: ${entries.size} keys set${removedText}\n`)
       return 0
     } finally {
       session.close()
@@ -91,7 +91,7 @@ export const importSecret = defineCommand({
   },
 })
 
-async function keysBesides(
+async function keysNotIn(
   session: Session,
   name: string,
   where: Where,
@@ -109,17 +109,17 @@ export const exportSecret = defineCommand({
   words: ['export', 'secret'],
   what: 'Print a secret as dotenv, JSON, YAML or shell exports.',
   examples: [
-    { what: 'Into the environment of this shell', command: 'eval "$(platform export secret app --format shell)"' },
+    { what: 'Set variables in the current shell', command: 'eval "$(platform export secret app --format shell)"' },
     { what: 'For a tool that reads JSON', command: 'platform export secret app --format json' },
   ],
-  flags: { ...secretFlags, format: { ...formFlag.format, short: 'o', what: 'Form to print; by default dotenv.' } },
+  flags: { ...secretFlags, format: { ...formFlag.format, short: 'o', what: 'Output format. Default: dotenv.' } },
   positionals: [{ name: 'NAME', what: 'the secret' }],
   run: async ({ flags, words: [name = ''] }, io) => {
     const session = await openSession(io, flags)
     try {
       const { object, key } = await findSecret(session, name, flags)
       if (key !== undefined)
-        throw new UsageError([`export prints whole secrets: platform get secret ${name} -o value prints one value`])
+        throw new UsageError([`export prints whole secrets; for one value use platform get secret ${name} -o value`])
       io.out(writeForm(formOf(flags.format, ''), dataOf(object)))
       return 0
     } finally {

@@ -1,4 +1,4 @@
-// `platform list secrets`: which there are and which nobody reads, found out without reading them (D35).
+// `platform list secrets`: lists secrets and finds unused ones, without reading their values (D35).
 
 import { ApiError } from '../../api/errors.ts'
 import type { Kind } from '../../api/kind.ts'
@@ -14,32 +14,32 @@ import { contextFlag, projectFlag } from '../flags.ts'
 import { type GetFlags, getFlags, selectionOf, show, sourceOf } from '../get.ts'
 import { watchObjects } from '../get-watch.ts'
 import { type PrintOptions, printJson, printObjects } from '../print.ts'
-import { tellOfScope } from '../scope-denied.ts'
+import { warnScopeMayHide } from '../scope-denied.ts'
 import { openSession, type Session } from '../session.ts'
 import { secretKind } from './secret.ts'
 
 export const listSecrets = defineCommand({
   words: ['list', 'secrets'],
-  what: 'List the secrets you may see, with -A those of projects too; with -o json or yaml their values, too, which counts as reading.',
+  what: 'List secrets; with -A also kinds of projects. -o json and yaml include the values, which counts as reading them.',
   examples: [
     { what: 'In the namespace of the context', command: 'platform list secrets' },
-    { what: 'Those that nobody has read for long', command: 'platform list secrets -A --unused 90d' },
+    { what: 'Secrets that nobody has read for 90 days', command: 'platform list secrets -A --unused 90d' },
   ],
   flags: {
     ...getFlags,
     ...contextFlag,
     ...projectFlag,
-    unused: { type: 'text', value: 'TIME', what: 'Only those that nobody has read for so long, such as 90d.' },
+    unused: { type: 'text', value: 'TIME', what: 'Only secrets that nobody has read for this time, such as 90d.' },
   },
   run: async ({ flags }, io) => {
     const { unused, 'all-namespaces': isEverywhere, watch, project } = flags
     const kind = secretKind(flags)
-    const those = isEverywhere && project === undefined ? ([SharedSecret, ProjectSecret] as const) : ([kind] as const)
-    if (watch && unused !== undefined) throw new UsageError(['--unused and -w exclude each other'])
-    if (flags.output === 'value' || (those.length === 1 && unused === undefined)) {
+    const kinds = isEverywhere && project === undefined ? ([SharedSecret, ProjectSecret] as const) : ([kind] as const)
+    if (watch && unused !== undefined) throw new UsageError(['--unused cannot be combined with -w'])
+    if (flags.output === 'value' || (kinds.length === 1 && unused === undefined)) {
       const code = await show(io, flags, [kind.plural])
-      const [, place] = /^p-(.+)$/.exec(project === undefined ? (flags.namespace ?? '') : '') ?? []
-      if (place) io.err(`Secrets of a project: platform list secrets --project ${place}\n`)
+      const [, ofProject] = /^p-(.+)$/.exec(project === undefined ? (flags.namespace ?? '') : '') ?? []
+      if (ofProject) io.err(`To list the secrets of the project: platform list secrets --project ${ofProject}\n`)
       return code
     }
     const before = unused === undefined ? undefined : io.now() - readDuration('--unused', unused) * 1000
@@ -48,22 +48,22 @@ export const listSecrets = defineCommand({
       if (watch) {
         const options = { ...flags, withNamespace: true }
         const selection = selectionOf(session, kind, flags)
-        return await watchObjects(io, sourceOf(session, kind, flags), { kinds: those, names: [], options, selection })
+        return await watchObjects(io, sourceOf(session, kind, flags), { kinds, names: [], options, selection })
       }
-      // Of those that were not asked for by name a key may see none.
+      // A key may be allowed to list only one of the two kinds.
       const found = await Promise.all(
-        those.map(one =>
+        kinds.map(one =>
           foundOf(session, one, flags, before).catch(error => {
             if (one === kind || !(error instanceof ApiError) || error.code !== 403) throw error
-            io.err(`platform: ${one.plural} are left out: ${error.message}\n`)
+            io.err(`platform: ${one.plural} skipped: ${error.message}\n`)
             return { kind: one, objects: [] }
           }),
         ),
       )
       const { namespace } = selectionOf(session, kind, flags)
-      const besides = unused === undefined ? '' : ` that nobody has read for ${unused}`
-      printFound(io, found, { ...flags, namespace, withNamespace: isEverywhere, besides })
-      if (!found.some(({ objects }) => objects.length)) await tellOfScope(io, session)
+      const filterText = unused === undefined ? '' : ` that nobody has read for ${unused}`
+      printFound(io, found, { ...flags, namespace, withNamespace: isEverywhere, filterText })
+      if (!found.some(({ objects }) => objects.length)) await warnScopeMayHide(io, session)
       return 0
     } finally {
       session.close()
@@ -73,7 +73,7 @@ export const listSecrets = defineCommand({
 
 type Found = { readonly kind: Kind; readonly objects: readonly Resource[] }
 
-/** `before`: only what nobody has read since. For programs too that is metadata and the time alone: whoever looks for what is not read must not read it. */
+/** `before` selects secrets not read since then. Uses rows even for JSON, because looking for unused secrets must not read them. */
 async function foundOf(session: Session, kind: Kind, flags: GetFlags, before: number | undefined): Promise<Found> {
   const isWhole = flags.output === 'json' || flags.output === 'yaml'
   const from = isWhole && before === undefined ? session.resources : session.rows
@@ -88,13 +88,15 @@ function timesOf({ apiVersion, kind }: Kind, row: Resource): Resource {
   return { apiVersion, kind, metadata: row.metadata, ...(lastRead ? { status: { lastRead } } : {}) }
 }
 
-/** A table a kind, for their columns differ; one list for programs. */
+/** Prints one table per kind, because the columns differ, but a single List as JSON or YAML. */
 function printFound(io: Io, found: readonly Found[], options: PrintOptions): void {
   const filled = found.filter(({ objects }) => objects.length)
   if (options.output === 'json' || options.output === 'yaml')
     printJson(io, { apiVersion: 'v1', kind: 'List', items: found.flatMap(one => one.objects) }, options.output)
   else if (!filled.length && found.length > 1)
-    io.err(`No ${found.map(({ kind }) => kind.plural).join(' or ')} found in any namespace${options.besides ?? ''}.\n`)
+    io.err(
+      `No ${found.map(({ kind }) => kind.plural).join(' or ')} found in any namespace${options.filterText ?? ''}.\n`,
+    )
   else
     for (const [at, { kind, objects }] of (filled.length ? filled : found).entries()) {
       if (at > 0 && options.output !== 'name' && !options['no-headers']) io.out('\n')
@@ -102,7 +104,7 @@ function printFound(io: Io, found: readonly Found[], options: PrintOptions): voi
     }
 }
 
-/** What nobody has read yet is as old as it is. */
+/** A secret that was never read counts from its creation. */
 function readAt(row: Resource): number {
   const last = lastReadOf(row) ?? row.metadata.creationTimestamp
   return last === undefined ? 0 : Date.parse(last)

@@ -1,4 +1,4 @@
-// No value gets through, wherever the chunks end, and everything else does.
+// Masking works across chunk boundaries and changes nothing else.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -12,21 +12,21 @@ const through = (values: readonly string[], chunks: readonly string[]) => {
     .join('')
 }
 
-test('a value is masked in one piece, in many, at the end, line by line and without its line break', () => {
+test('a value is masked whole, split over chunks, at the end, per line and without its final line break', () => {
   assert.equal(through(['hunter2'], ['a hunter2 b']), 'a *** b')
   assert.equal(through(['hunter2'], ['a hun', 'te', 'r2']), 'a ***')
   assert.equal(through(['hunter2\n'], ['is hunter2.']), 'is ***.')
   assert.equal(through(['first line\nsecond line'], ['> first line\n> second line\n']), '> ***\n> ***\n')
   assert.equal(through(['hunter2', 'hunter22'], ['hunter22']), '***')
-  assert.equal(through(['abc'], ['abc']), 'abc', 'what is so short is no secret')
+  assert.equal(through(['abc'], ['abc']), 'abc', 'short values are not masked')
 })
 
-test('wherever it is cut, no value comes out and nothing else is lost', () => {
+test('no value passes at any chunk boundary, and all other output does', () => {
   const text = 'one hunter2 two hunthunter2er2 hunter'
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 0, max: text.length }), { maxLength: 8 }), cuts => {
-      const places = [0, ...cuts.toSorted((a, b) => a - b), text.length]
-      const chunks = places.slice(1).map((end, at) => text.slice(places[at], end))
+      const offsets = [0, ...cuts.toSorted((a, b) => a - b), text.length]
+      const chunks = offsets.slice(1).map((end, at) => text.slice(offsets[at], end))
       assert.equal(through(['hunter2'], chunks), 'one *** two hunt***er2 hunter')
     }),
   )

@@ -1,20 +1,20 @@
-// Takes secret values out of what a program prints, wherever its chunks end. run.ts puts it between.
+// Masks secret values in the output of a program, across chunk boundaries.
 
-import type { Through } from '../../host/machine.ts'
+import type { OutputFilter } from '../../host/machine.ts'
 
 const stars = Buffer.from('***')
-/** A shorter value would blacken half of any text, and is no secret. */
+/** Masking shorter values would garble the output, and they cannot be secret. */
 export const shortest = 4
 
-/** The names of those that stay as they are, line breaks at their ends aside; what is empty has nothing to show. */
+/** Names of values that are too short to mask, ignoring final line breaks. Empty values do not count. */
 export const unmasked = (values: ReadonlyMap<string, Uint8Array>): string[] =>
   [...values].flatMap(([name, value]) => {
     const { length } = Buffer.from(value).toString('latin1').trimEnd()
     return length > 0 && length < shortest ? [name] : []
   })
 
-/** Values as they are, without the line break at their end, and line by line: tools print them so. */
-export function maskOf(values: Iterable<Uint8Array>): Through {
+/** Masks whole values and their single lines, because tools print both. */
+export function maskOf(values: Iterable<Uint8Array>): OutputFilter {
   const wanted = [...values].flatMap(value => {
     const text = Buffer.from(value)
     const lines = text
@@ -24,9 +24,9 @@ export function maskOf(values: Iterable<Uint8Array>): Through {
     return [text, ...lines]
   })
   const needles = wanted.filter(one => one.length >= shortest).toSorted((a, b) => b.length - a.length)
-  let held = Buffer.alloc(0)
+  let pending = Buffer.alloc(0)
   return chunk => {
-    const bytes = chunk ? Buffer.concat([held, chunk]) : held
+    const bytes = chunk ? Buffer.concat([pending, chunk]) : pending
     const parts: Buffer[] = []
     let at = 0
     for (;;) {
@@ -35,10 +35,10 @@ export function maskOf(values: Iterable<Uint8Array>): Through {
       parts.push(bytes.subarray(at, next.at), stars)
       at = next.at + next.length
     }
-    // What may be the beginning of a value waits for the rest of it.
+    // Hold back a possible start of a value until the next chunk.
     const keep = chunk ? beginningAtEnd(bytes.subarray(at), needles) : 0
     parts.push(bytes.subarray(at, bytes.length - keep))
-    held = bytes.subarray(bytes.length - keep)
+    pending = bytes.subarray(bytes.length - keep)
     return Buffer.concat(parts)
   }
 }

@@ -1,4 +1,4 @@
-// A secret that is not there: which one may have been meant, or where it is. secret.ts asks, once nothing was found.
+// Suggests another name, namespace or project for a secret that was not found.
 
 import { didYouMean } from '../../api/did-you-mean.ts'
 import { ApiError } from '../../api/errors.ts'
@@ -7,23 +7,23 @@ import { ProjectSecret } from '../../kinds/project-secret.ts'
 import { SharedSecret } from '../../kinds/shared-secret.ts'
 import type { Session } from '../session.ts'
 
-/** More are not looked through for a hint. */
-const most = 500
+/** Limits the search for a suggestion. */
+const maxSearched = 500
 
 type Missing = {
   readonly word: string
-  /** The word is the name, whatever dots it has. */
+  /** Whether dots are part of the name (--key is set). */
   readonly isWhole: boolean
   readonly namespace: string
   readonly isOfProject: boolean
 }
 
-/** The same error, with the place and a hint in it. Names alone are asked for, of what one may see: that reads no secret (D35). */
+/** Adds the namespace and a suggestion to the error. Lists rows only, which does not read secrets (D35). */
 export async function withHint({ rows }: Session, error: ApiError, missing: Missing): Promise<ApiError> {
   const { namespace, isOfProject } = missing
   const [shared, ofProjects] = await Promise.all([
-    refsOf(rows.list(SharedSecret, { namespace: '', limit: most })),
-    refsOf(rows.list(ProjectSecret, { namespace: '', limit: most })),
+    refsOf(rows.list(SharedSecret, { namespace: '', limit: maxSearched })),
+    refsOf(rows.list(ProjectSecret, { namespace: '', limit: maxSearched })),
   ])
   const here = (isOfProject ? ofProjects : shared).filter(one => one.namespace === namespace)
   const hint = elsewhere(missing, shared, ofProjects) ?? nearHint(missing, here)
@@ -37,7 +37,7 @@ const refsOf = (list: ReturnType<Session['rows']['list']>): Promise<Ref[]> =>
     () => [],
   )
 
-/** In a.b.c, as it is written and as the name before each dot. */
+/** For a.b.c returns a.b.c, a.b and a. */
 const namesIn = ({ word, isWhole }: Missing) =>
   isWhole ? [word] : word.split('.').map((_, left, steps) => steps.slice(0, steps.length - left).join('.'))
 
@@ -45,10 +45,10 @@ function elsewhere(missing: Missing, shared: readonly Ref[], ofProjects: readonl
   for (const name of namesIn(missing)) {
     const isElsewhere = (ref: Ref) => ref.name === name && ref.namespace !== missing.namespace
     const one = shared.find(isElsewhere)
-    if (one && missing.isOfProject) return `; there is a shared one in namespace ${one.namespace}`
-    if (one) return `; there is one in another namespace: -n ${one.namespace}`
+    if (one && missing.isOfProject) return `; a shared secret of that name is in namespace ${one.namespace}`
+    if (one) return `; found in another namespace: -n ${one.namespace}`
     const other = ofProjects.find(isElsewhere)
-    if (other) return `; there is one of a project: --project ${other.namespace.replace(/^p-/, '')}`
+    if (other) return `; found in a project: --project ${other.namespace.replace(/^p-/, '')}`
   }
   return undefined
 }

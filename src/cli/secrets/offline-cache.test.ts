@@ -1,11 +1,11 @@
-// The key of the copies: made when one is kept, never when one is only read.
+// The encryption key of the offline cache is created on write, never on read.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fakeIo } from '../../../test/support/fake-io.ts'
 import { readCopy } from './offline-cache.ts'
 
-test('a keychain that does not open now is not given another key: copies of before would be lost', async () => {
+test('reading with a locked keychain does not create a new key, which would invalidate existing copies', async () => {
   const set: string[] = []
   const keychain = {
     get: async () => undefined,
@@ -21,8 +21,8 @@ test('a keychain that does not open now is not given another key: copies of befo
       files: { ...files, read: async () => new Uint8Array(100) },
     },
   )
-  const of = { server: 'https://x', key: 'k', asked: ['db'], place: '/default' }
+  const of = { server: 'https://x', key: 'k', secrets: ['db'], scope: '/default' }
   assert.equal(await readCopy(io, of), undefined)
-  assert.match(io.said(), /there is no copy of db to fall back to: the keychain does not open/)
+  assert.match(io.said(), /no cached copy of db: the keychain is locked or has no key/)
   assert.deepEqual(set, [])
 })

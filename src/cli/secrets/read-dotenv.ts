@@ -1,31 +1,28 @@
-// Reads dotenv files and shell exports: NAME=value, quotes of both kinds over several lines, comments. secret-forms.ts calls it.
+// Parses dotenv files and shell exports: quotes over several lines, escapes and comments.
 
 import { UsageError } from '../../host/command.ts'
 
-const back: { readonly [character: string]: string } = { n: '\n', r: '\r', t: '\t' }
+const escapes: { readonly [character: string]: string } = { n: '\n', r: '\r', t: '\t' }
 
-/** Whoever gave the wrong file needs no line of it for every line. */
-const mostProblems = 20
+/** Limits the output for a file that is not a dotenv file at all. */
+const maxProblems = 20
 
-/**
- * Throws UsageError with every line that cannot be read; values are never repeated. With `isShell`, what a shell would not
- * take as it stands is no value.
- */
+/** Throws UsageError with every malformed line, without values. With `isShell`, rejects values that a shell would expand. */
 export function readDotenv(text: string, file: string, isShell = false): Map<string, Uint8Array> {
   const entries = new Map<string, Uint8Array>()
   const problems: string[] = []
   const source = text.replace(/^\uFEFF/, '')
   let at = 0
-  /** Whether a shell would put something else in the place of the value, or end it sooner. */
+  /** Whether a shell would expand or split the value. */
   let isExpanded = false
-  const lineOf = (place: number) => source.slice(0, place).split('\n').length
+  const lineOf = (offset: number) => source.slice(0, offset).split('\n').length
   const restOfLine = () => {
     const end = source.indexOf('\n', at)
     const rest = source.slice(at, end === -1 ? source.length : end)
     at += rest.length + 1
     return rest
   }
-  while (at < source.length && problems.length < mostProblems) {
+  while (at < source.length && problems.length < maxProblems) {
     const start = at
     const name = /^[ \t]*(?:export[ \t]+)?([-.\w]+)[ \t]*=[ \t]*/.exec(source.slice(at, at + 600))
     if (!name) {
@@ -38,17 +35,17 @@ export function readDotenv(text: string, file: string, isShell = false): Map<str
     isExpanded = false
     const value = isQuote(source[at]) ? quoted() : plain(restOfLine())
     if (value === undefined) {
-      problems.push(`${file}:${lineOf(start)}: the quotes of ${key} are not closed, or something follows them`)
+      problems.push(`${file}:${lineOf(start)}: unclosed quotes of ${key}, or text after them`)
       restOfLine()
     } else if (isExpanded && isShell)
-      problems.push(`${file}:${lineOf(start)}: a shell reads more in the value of ${key} than it says: put it in '…'`)
-    else if (entries.has(key)) problems.push(`${file}:${lineOf(start)}: ${key} is there twice`)
+      problems.push(`${file}:${lineOf(start)}: a shell would expand the value of ${key}: put it in single quotes`)
+    else if (entries.has(key)) problems.push(`${file}:${lineOf(start)}: duplicate key ${key}`)
     else entries.set(key, Buffer.from(value))
   }
   if (problems.length) throw new UsageError(problems)
   return entries
 
-  /** Pieces in quotes, one behind the other as a shell joins them; undefined: they are not closed. */
+  /** Joins adjacent quoted pieces, like a shell. Returns undefined if a quote is not closed. */
   function quoted(): string | undefined {
     const before = at
     let value = ''
@@ -87,8 +84,8 @@ export function readDotenv(text: string, file: string, isShell = false): Map<str
       }
       const next = source[place + 1] ?? ''
       if (source[place] === '`' || (source[place] === '$' && /[\w({@*#?$!-]/.test(next))) isExpanded = true
-      if (source[place] === '\\' && !/["$`\\]/.test(next)) isExpanded = true // a shell keeps it, or joins two lines
-      pieces.push(source[place] === '\\' ? (back[next] ?? next) : (source[place] ?? ''))
+      if (source[place] === '\\' && !/["$`\\]/.test(next)) isExpanded = true // a shell keeps the backslash, or joins two lines
+      pieces.push(source[place] === '\\' ? (escapes[next] ?? next) : (source[place] ?? ''))
       place += source[place] === '\\' ? 2 : 1
     }
     return undefined

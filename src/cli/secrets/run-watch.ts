@@ -1,38 +1,38 @@
-// `platform run --watch`: follows the secrets of a running program and starts it anew when a value changes. run.ts calls it.
+// `platform run --watch`: restarts the program when one of its secrets changes.
 
 import { follow } from '../../client/list-watch.ts'
 import type { Io } from '../../host/command.ts'
 import type { Started } from '../../host/machine.ts'
 import { openSession, type SessionFlags } from '../session.ts'
-import { lostTo } from '../watch-reconnect.ts'
+import { reconnectWarnings } from '../watch-reconnect.ts'
 import type { Source, Values } from './environment.ts'
 import { secretKind, type Where } from './secret.ts'
 
-/** A program that does not end when it is asked to is ended. */
-const patience = 5000
-const tryAgain = 5000
+/** Time between SIGTERM and SIGKILL. */
+const killAfterMs = 5000
+const retryAfterMs = 5000
 
-type Asked = Where & SessionFlags
+type WatchFlags = Where & SessionFlags
 type Options = {
   readonly first: Values
-  /** The values as the service has them now; throws where it is away. */
+  /** Reads the values from the service; throws if it is unreachable. */
   readonly read: () => Promise<Values>
   readonly start: (values: Values['values']) => Promise<Started>
 }
 
-/** The program's own end is the end; whatever happens to the service, it goes on with what it has. */
-export async function followed(io: Io, asked: Asked, { first, read, start }: Options): Promise<number> {
+/** Returns when the program exits by itself. If the service fails, the program keeps running with its values. */
+export async function runWatched(io: Io, flags: WatchFlags, { first, read, start }: Options): Promise<number> {
   let values = first.values
   const ending = new AbortController()
   let changed = () => {}
-  const look = async () => {
+  const refresh = async () => {
     const { values: next, sources } = await read()
     if (isSame(values, next)) return sources
     values = next
     changed()
     return sources
   }
-  void watchAll(io, asked, { sources: first.sources, signal: ending.signal, look })
+  void watchAll(io, flags, { sources: first.sources, signal: ending.signal, refresh })
   try {
     for (;;) {
       const program = await start(values)
@@ -41,9 +41,9 @@ export async function followed(io: Io, asked: Asked, { first, read, start }: Opt
       })
       const outcome = await Promise.race([program.ended, again])
       if (outcome !== 'again') return outcome
-      io.err('platform: a value changed; the program is started anew\n')
+      io.err('platform: a value changed; restarting the program\n')
       program.kill('SIGTERM')
-      const timer = setTimeout(() => program.kill('SIGKILL'), patience)
+      const timer = setTimeout(() => program.kill('SIGKILL'), killAfterMs)
       await program.ended.finally(() => clearTimeout(timer))
     }
   } finally {
@@ -56,31 +56,31 @@ const isSame = (a: Values['values'], b: Values['values']) =>
 
 type Watched = Pick<Values, 'sources'> & {
   readonly signal: AbortSignal
-  readonly look: () => Promise<Values['sources']>
+  readonly refresh: () => Promise<Values['sources']>
 }
 
-/** A key that ended is told once; whoever signs in again in another window is heard of, for every try reads the key anew. */
-async function watchAll(io: Io, asked: Asked, { sources, signal, look }: Watched): Promise<void> {
-  let told = ''
-  const kind = secretKind(asked)
+/** Warns once per cause. Every retry opens a new session, so a new sign-in in another terminal takes effect. */
+async function watchAll(io: Io, flags: WatchFlags, { sources, signal, refresh }: Watched): Promise<void> {
+  let lastWarning = ''
+  const kind = secretKind(flags)
   const failed = async (error: unknown) => {
     const message = (error as Error).message
-    if (message !== told) io.err(`platform: warning: changes are not followed at the moment: ${message}\n`)
-    told = message
-    await new Promise(resolve => setTimeout(resolve, tryAgain).unref())
+    if (message !== lastWarning) io.err(`platform: warning: cannot watch, retrying: ${message}\n`)
+    lastWarning = message
+    await new Promise(resolve => setTimeout(resolve, retryAfterMs).unref())
   }
-  const lost = lostTo(io, 'followed')
+  const warnings = reconnectWarnings(io)
   const watchOne = async ({ name, namespace }: Source) => {
     while (!signal.aborted)
       try {
-        const session = await openSession(io, asked)
-        const selection = { namespace, fieldSelector: `metadata.name=${name}`, signal, ...lost }
+        const session = await openSession(io, flags)
+        const selection = { namespace, fieldSelector: `metadata.name=${name}`, signal, ...warnings }
         try {
           for await (const { type } of follow(session.resources, kind, selection))
-            if (type !== 'DELETED') await look()
+            if (type !== 'DELETED') await refresh()
             else
               io.err(
-                `platform: warning: ${name} was deleted, or may not be read any more; the program goes on with the values it has\n`,
+                `platform: warning: ${name} was deleted or access was revoked; the program keeps its current values\n`,
               )
         } finally {
           session.close()
@@ -89,11 +89,11 @@ async function watchAll(io: Io, asked: Asked, { sources, signal, look }: Watched
         await failed(error)
       }
   }
-  // What came from a copy names no sources: they are known once the service answers.
+  // Values from a copy have no sources: read them once the service is reachable.
   let known = sources
   while (!known.length && !signal.aborted)
     try {
-      known = await look()
+      known = await refresh()
     } catch (error) {
       await failed(error)
     }

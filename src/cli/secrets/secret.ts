@@ -1,4 +1,4 @@
-// Which secret and which key a word of the command line means, and their bytes. Every command on secrets asks.
+// Resolves secrets and keys from NAME.KEY, and reads and writes their data.
 
 import { didYouMean } from '../../api/did-you-mean.ts'
 import { ApiError, notFound } from '../../api/errors.ts'
@@ -15,10 +15,10 @@ import { withHint } from './missing.ts'
 
 export const secretFlags = { ...contextFlag, ...namespaceFlag, ...projectFlag } as const
 export const keyFlag = {
-  key: { type: 'text', value: 'KEY', what: 'The key; then NAME is the whole name, whatever dots it has.' },
+  key: { type: 'text', value: 'KEY', what: 'The key. NAME is then the full name, including dots.' },
 } as const
 
-/** For a hint: what looks like no name may be a secret that came into the wrong place, and is not repeated. */
+/** For hints: does not repeat a word that cannot be a name, because it may be a misplaced secret. */
 export const nameOrNot = (word: string) => (/^[a-z0-9][a-z0-9.-]{0,31}$/.test(word) ? word : 'NAME')
 
 export type Where = { readonly project?: string | undefined; readonly namespace?: string | undefined }
@@ -31,13 +31,13 @@ export function secretRef(session: Session, name: string, where: Where) {
 
 export type Found = { readonly object: Resource; readonly key: string | undefined }
 
-/** In a.b.c the longest name that exists wins: a.b.c, then key c of a.b, then key b.c of a. */
+/** For a.b.c the longest existing name wins: a.b.c, then key c of a.b, then key b.c of a. */
 export async function findSecret(session: Session, word: string, where: Where, key?: string): Promise<Found> {
   if (word === '') throw new UsageError(['NAME is empty'])
   const kind = secretKind(where)
   const steps = word.split('.')
   const most = key === undefined ? steps.length : 1
-  let refusal: ApiError | undefined
+  let denied: ApiError | undefined
   for (let left = 0; left < most; left++) {
     const name = steps.slice(0, steps.length - left).join('.')
     const rest = left === 0 ? key : steps.slice(-left).join('.')
@@ -46,14 +46,14 @@ export async function findSecret(session: Session, word: string, where: Where, k
       const { object } = await session.resources.get(kind, secretRef(session, name, where))
       return { object, key: rest }
     } catch (error) {
-      // Who may read a alone is told 403 about a.b, whether it is there or not (D49). Of several refusals the last tells of the secret rather than of its key.
+      // A key for secret "a" gets 403 for "a.b" whether it exists or not (D49). The last 403 is about the secret itself.
       if (!(error instanceof ApiError && [403, 404, 422, 400].includes(error.code))) throw error
-      if (refusal === undefined || error.code === 403) refusal = error
+      if (denied === undefined || error.code === 403) denied = error
     }
   }
-  if (refusal?.code !== 404) throw refusal
+  if (denied?.code !== 404) throw denied
   const { namespace } = secretRef(session, word, where)
-  throw await withHint(session, refusal, {
+  throw await withHint(session, denied, {
     word,
     isWhole: key !== undefined,
     namespace,
@@ -63,15 +63,15 @@ export async function findSecret(session: Session, word: string, where: Where, k
 
 type Conditions = { readonly conditions?: readonly { readonly [field: string]: unknown }[] }
 
-/** Of one that does not follow its source: what it holds, if anything, may be old. undefined: it does, or has none. */
+/** Returns a warning if the secret is out of sync with its source. */
 export function staleness({ metadata, status }: Resource): string | undefined {
   const { conditions = [] } = (status ?? {}) as Conditions
   const found = conditions.find(({ type }) => type === 'Synced')
   if (found?.['status'] !== 'False') return undefined
-  return `${metadata.name} is not in step with its source: ${String(found['message'] ?? found['reason'])}`
+  return `${metadata.name} is out of sync with its source: ${String(found['message'] ?? found['reason'])}`
 }
 
-/** Decoded; a map that inherits nothing. */
+/** Decoded values. A Map, so that no key resolves to an inherited property. */
 export function dataOf({ spec }: Resource): Map<string, Buffer> {
   const entries = Object.entries((spec?.['data'] ?? {}) as { [key: string]: string })
   return new Map(entries.map(([key, value]) => [key, Buffer.from(value, 'base64')]))
@@ -87,14 +87,14 @@ export function secretValue(object: Resource, key: string, kind: Kind): Buffer {
   throw new ApiError(
     404,
     'NotFound',
-    `${kind.singular} "${name}" has no key ${quoted(key)}${didYouMean(key, keys) || `; it has: ${keys.join(', ') || 'none'}`}`,
+    `${kind.singular} "${name}" has no key ${quoted(key)}${didYouMean(key, keys) || `; known keys: ${keys.join(', ') || 'none'}`}`,
     {
       ...(status.details ? { details: status.details } : {}),
     },
   )
 }
 
-/** undefined: these bytes are no text. */
+/** Returns undefined if the bytes are not UTF-8. */
 export function textOf(bytes: Uint8Array): string | undefined {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
@@ -103,28 +103,28 @@ export function textOf(bytes: Uint8Array): string | undefined {
   }
 }
 
-/** Text as it is; other bytes as {base64: …}. */
+/** Text unchanged; other bytes as {base64: …}. */
 export const readable = (value: Uint8Array): Json => textOf(value) ?? { base64: Buffer.from(value).toString('base64') }
 
 const keyPattern = /^[-._a-zA-Z0-9]{1,253}$/
-export const mostBytes = 512 * 1024
+export const maxBytes = 512 * 1024
 
-/** Everything the server would refuse (D7, D29), before anything is sent; values are never repeated. */
+/** Checks the server's rules (D7, D29) before sending anything. Messages never contain values. */
 export function checkEntries(entries: ReadonlyMap<string, Uint8Array>): void {
   const problems = [...entries.keys()]
     .filter(key => !keyPattern.test(key))
     .map(
       key =>
-        `${key.length > 64 ? 'a key of many characters' : `the key "${key}"`} must be 1 to 253 letters, digits, '-', '_' or '.'`,
+        `${key.length > 64 ? 'a key with more than 64 characters' : `the key "${key}"`} must be 1 to 253 letters, digits, '-', '_' or '.'`,
     )
   const size = [...entries.values()].reduce((sum, value) => sum + value.length, 0)
-  if (size > mostBytes) problems.push(`${size} bytes are too many: a secret holds ${mostBytes} at most`)
+  if (size > maxBytes) problems.push(`the secret is too large: ${size} bytes, at most ${maxBytes}`)
   if (problems.length) throw new UsageError(problems)
 }
 
 type Done = 'created' | 'changed' | 'unchanged'
 
-/** Sets and (null) removes keys, and makes the secret where it is not there yet. */
+/** Sets keys, removes those with null, and creates the secret if it is missing. */
 export async function writeData(
   session: Session,
   name: string,
@@ -153,15 +153,16 @@ export async function writeData(
     await session.resources.create(kind, ref.namespace, { metadata: { name }, spec: { data } }, options)
     return 'created'
   } catch (error) {
-    // Somebody else was faster: then it is there now.
+    // Another client created it in the meantime.
     if (!(error instanceof ApiError) || error.code !== 409) throw error
     return change()
   }
 }
 
 /**
- * Counts changes of what is wanted, in dry runs too; as a row, so that nobody has read the secret (D35). undefined: it may not be seen.
- * Then the server takes every write for a change, so that no value can be guessed by writing it (D5).
+ * The generation tells whether a write changed something, also in a dry run. Reads a row, which does not count as reading the secret
+ * (D35). Returns undefined if the caller may not read it: the server then reports every write as a change, so that nobody can guess a
+ * value by writing it (D5).
  */
 async function generationOf({ rows }: Session, kind: Kind, ref: Ref): Promise<Resource['metadata'] | undefined> {
   try {

@@ -1,34 +1,41 @@
-// `platform set secret` and `platform unset secret`: values from standard input, files, a prompt, or as arguments with a warning.
+// `platform set secret` and `unset secret`: changes keys of a secret from standard input, files, a prompt or arguments.
 
 import { ApiError } from '../../api/errors.ts'
 import { allOf, defineCommand, type Io, UsageError } from '../../host/command.ts'
 import { quoted } from '../../host/sanitize.ts'
 import { confirm } from '../confirm.ts'
 import { dryRunFlag, dryRunNote, isDryRun, yesFlag } from '../flags.ts'
-import { placeText } from '../resolve-namespace.ts'
+import { locationText } from '../resolve-namespace.ts'
 import { openSession } from '../session.ts'
 import { checkEntries, findSecret, secretFlags, secretKind, secretRef, secretValue, writeData } from './secret.ts'
 
 export const setSecret = defineCommand({
   words: ['set', 'secret'],
-  what: 'Set keys of a secret; the others stay, and the secret is made where there is none.',
+  what: 'Set keys of a secret and keep the others. Creates the secret if it does not exist.',
   examples: [
-    { what: 'Asks for the value and does not show it', command: 'platform set secret db password' },
-    { what: 'From standard input, byte by byte', command: 'printf %s "$PASSWORD" | platform set secret db password=-' },
+    { what: 'Prompt for the value without echo', command: 'platform set secret db password' },
+    {
+      what: 'From standard input, byte for byte',
+      command: 'printf %s "$PASSWORD" | platform set secret db password=-',
+    },
     { what: 'From files', command: 'platform set secret tls crt=@tls.crt key=@tls.key' },
-    { what: 'As an argument, which your shell keeps in its history', command: 'platform set secret db user=shop' },
+    { what: 'As an argument, which stays in the history of your shell', command: 'platform set secret db user=shop' },
   ],
   flags: {
     ...secretFlags,
     ...dryRunFlag,
-    'allow-empty': { type: 'switch', what: 'Take a value that came out empty; KEY= alone says it too.' },
+    'allow-empty': { type: 'switch', what: 'Allow empty values. KEY= also sets an empty value.' },
   },
   positionals: [
     { name: 'NAME', what: 'the secret' },
-    { name: 'KEY[=VALUE]', what: 'a key, and VALUE, @FILE or - for standard input; without: asks', many: true },
+    {
+      name: 'KEY[=VALUE]',
+      what: 'a key, with VALUE, @FILE or - for standard input; without a value: prompts',
+      many: true,
+    },
   ],
   instead: ([word = '']) =>
-    word.includes('=') ? 'the secret and its key are two words: platform set secret NAME KEY=VALUE' : undefined,
+    word.includes('=') ? 'the secret and its key are two arguments: platform set secret NAME KEY=VALUE' : undefined,
   run: async ({ flags, words: [name = '', ...pairs] }, io) => {
     const entries = await readPairs(io, pairs)
     checkEntries(entries)
@@ -44,13 +51,11 @@ export const setSecret = defineCommand({
   },
 })
 
-/** What a pipe, a file or a prompt did not give was hardly meant to be nothing. */
+/** An empty pipe, file or prompt is probably a mistake. */
 function checkFilled(entries: ReadonlyMap<string, Uint8Array>, pairs: readonly string[]): void {
   const empty = [...entries].filter(([key, value]) => !value.length && !pairs.includes(`${key}=`))
   if (!empty.length) return
-  throw new UsageError(
-    empty.map(([key]) => `the value of ${key} is empty: KEY= or --allow-empty says that it is meant`),
-  )
+  throw new UsageError(empty.map(([key]) => `the value of ${key} is empty: if intended, use KEY= or --allow-empty`))
 }
 
 async function readPairs(io: Io, pairs: readonly string[]): Promise<Map<string, Uint8Array>> {
@@ -61,13 +66,12 @@ async function readPairs(io: Io, pairs: readonly string[]): Promise<Map<string, 
   }))
   const twice = parts.filter(({ key }, at) => parts.findIndex(one => one.key === key) !== at)
   const problems = twice.map(({ key }) => `the key ${quoted(key)} is given twice`)
-  if (parts.filter(({ value }) => value === '-').length > 1)
-    problems.push('standard input can be the value of one key alone')
+  if (parts.filter(({ value }) => value === '-').length > 1) problems.push('only one key can read standard input')
   if (parts.some(({ value }) => value === undefined) && !io.ask)
-    problems.push('nobody can be asked for a value here: KEY=- reads standard input, KEY=@FILE a file')
+    problems.push('cannot prompt for a value without a terminal: use KEY=- for standard input or KEY=@FILE for a file')
   if (problems.length) throw new UsageError(problems)
   const isBare = (value: string | undefined) => value !== undefined && value !== '-' && !value.startsWith('@')
-  // Before anybody is asked: without them nothing is set.
+  // Read all files before the first prompt, so that a missing file fails early.
   const read = new Map(
     await allOf(
       parts.map(async ({ key, value }) => {
@@ -79,12 +83,12 @@ async function readPairs(io: Io, pairs: readonly string[]): Promise<Map<string, 
   for (const { key, value } of parts) {
     const bytes = read.get(key) ?? Buffer.from((await io.ask?.(`Value of ${key}: `, 'hidden')) ?? '')
     if (value === '-' && bytes.at(-1) === 0x0a)
-      io.err(`platform: warning: the value of ${key} ends in a line break, and keeps it; printf %s leaves it out\n`)
+      io.err(`platform: warning: the value of ${key} ends with a line break; printf %s omits it\n`)
     entries.set(key, bytes)
   }
   if (parts.some(({ value }) => isBare(value) && value))
     io.err(
-      'platform: warning: values given as arguments stay in the history of your shell, and others on this machine see them; KEY=- or KEY alone avoids that\n',
+      'platform: warning: arguments stay in the shell history and are visible to other users of this machine; use KEY=- or KEY without a value\n',
     )
   return entries
 }
@@ -93,7 +97,7 @@ export const unsetSecret = defineCommand({
   words: ['unset', 'secret'],
   what: 'Remove keys from a secret.',
   asksBefore: 'removes keys',
-  examples: [{ what: 'Asks first', command: 'platform unset secret db password' }],
+  examples: [{ what: 'Ask for confirmation first', command: 'platform unset secret db password' }],
   flags: { ...secretFlags, ...dryRunFlag, ...yesFlag },
   positionals: [
     { name: 'NAME', what: 'the secret' },
@@ -104,14 +108,14 @@ export const unsetSecret = defineCommand({
     try {
       const kind = secretKind(flags)
       const { object } = await findSecret(session, name, flags, keys[0] ?? '').catch(error => {
-        // Who may write and not read cannot be told whether the key was there.
+        // A caller who may write but not read cannot check whether the keys exist.
         if (error instanceof ApiError && error.code === 403) return { object: undefined }
         throw error
       })
       if (object) for (const key of keys) secretValue(object, key, kind)
       const isSure = flags.yes || isDryRun(flags)
-      const place = placeText(session, secretRef(session, name, flags).namespace)
-      await confirm(io, `Remove ${keys.join(', ')} from ${kind.singular}/${name}${place}?`, isSure)
+      const location = locationText(session, secretRef(session, name, flags).namespace)
+      await confirm(io, `Remove ${keys.join(', ')} from ${kind.singular}/${name}${location}?`, isSure)
       const done = await writeData(session, name, flags, new Map(keys.map(key => [key, null])))
       io.out(`${kind.singular}/${name} ${done}${dryRunNote(flags)}\n`)
       return 0

@@ -1,7 +1,7 @@
-// Environment variables that change how programs start: whoever writes one into a secret would run code in its consumer.
-// `platform run` exports them only where the consumer maps them by name. docs/CLI.md publishes the list.
+// Environment variables that change how programs start. An author of a secret could use them to run code in its consumer.
+// `platform run` exports them only if the consumer maps them by name. docs/CLI.md publishes the list.
 
-/** By what reads them. A name that ends in * is a prefix. */
+/** By the program that reads them. A name that ends in * is a prefix. */
 export const startupVariables: { readonly [reader: string]: readonly string[] } = {
   'loader and C library': [
     'LD_*',

@@ -4,16 +4,16 @@ import { ApiError } from '../../api/errors.ts'
 import { type Command, defineCommand } from '../../host/command.ts'
 import { Team } from '../../kinds/team.ts'
 import { confirm } from '../confirm.ts'
-import { printMade } from '../create.ts'
+import { printCreated } from '../create.ts'
 import { contextFlag, dryRunFlag, dryRunNote, isDryRun, outputFlag, yesFlag } from '../flags.ts'
 import { openSession, type Session } from '../session.ts'
 
 export const createTeam = defineCommand({
   words: ['create', 'team'],
-  what: 'Make a team.',
+  what: 'Create a team.',
   examples: [
     {
-      what: 'With two people and everyone of a group',
+      what: 'With two users and all members of a group',
       command: 'platform create team web --user ada --user grace --group frontend',
     },
   ],
@@ -21,9 +21,9 @@ export const createTeam = defineCommand({
     ...contextFlag,
     output: { ...outputFlag.output, choices: ['table', 'json', 'yaml', 'name'] },
     ...dryRunFlag,
-    user: { type: 'list', value: 'USER', what: 'A user who belongs to it.' },
-    group: { type: 'list', value: 'GROUP', what: 'A group whose members belong to it.' },
-    'display-name': { type: 'text', value: 'TEXT', what: 'Name shown to people.', mayBeEmpty: true },
+    user: { type: 'list', value: 'USER', what: 'A user of the team.' },
+    group: { type: 'list', value: 'GROUP', what: 'A group whose members belong to the team.' },
+    'display-name': { type: 'text', value: 'TEXT', what: 'Display name.', mayBeEmpty: true },
   },
   positionals: [{ name: 'NAME', what: 'name of the team' }],
   run: async ({ flags, words: [name = ''] }, io) => {
@@ -41,7 +41,7 @@ export const createTeam = defineCommand({
         { metadata: { name }, spec },
         { dryRun, fieldManager: 'platform' },
       )
-      printMade(io, Team, object, { output: flags.output, done: `created${dryRunNote(flags)}` })
+      printCreated(io, Team, object, { output: flags.output, done: `created${dryRunNote(flags)}` })
       return 0
     } finally {
       session.close()
@@ -54,14 +54,14 @@ type Change = {
   readonly isIn: boolean
   readonly name: string
   readonly dryRun: boolean
-  /** Called once, when it is known that there is something to change. */
+  /** Called once, only if there is something to change. */
   readonly agree?: () => Promise<void>
 }
 const tries = 5
 
-/** Read, change, write, and again where somebody else was faster: nobody else's change is lost. */
-async function change({ resources }: Session, team: string, asked: Change): Promise<boolean> {
-  const { field, isIn, name, dryRun, agree } = asked
+/** Retries on conflict, so that no concurrent change is lost. */
+async function change({ resources }: Session, team: string, edit: Change): Promise<boolean> {
+  const { field, isIn, name, dryRun, agree } = edit
   const ref = { namespace: '', name: team }
   for (let left = tries; ; left--) {
     const { object } = await resources.get(Team, ref)
@@ -86,7 +86,7 @@ function member(word: string, what: string, { field, isIn }: Pick<Change, 'field
   return defineCommand({
     words: ['team', word],
     what,
-    ...(isIn ? {} : { asksBefore: `takes a ${sort} out` }),
+    ...(isIn ? {} : { asksBefore: `removes a ${sort}` }),
     examples: [{ what, command: `platform team ${word} web ${one}` }],
     flags: { ...contextFlag, ...dryRunFlag, ...(isIn ? {} : yesFlag) },
     positionals: [
@@ -98,10 +98,10 @@ function member(word: string, what: string, { field, isIn }: Pick<Change, 'field
       try {
         const dryRun = isDryRun(flags)
         const isSure = isIn || dryRun || flags.yes === true
-        const agree = () => confirm(io, `Take the ${sort} ${name} out of team/${team} on ${session.server}?`, isSure)
+        const agree = () => confirm(io, `Remove the ${sort} ${name} from team/${team} on ${session.server}?`, isSure)
         const isChanged = await change(session, team, { field, isIn, name, dryRun, agree })
         io.out(
-          `team/${team} ${isChanged ? `changed${dryRunNote(flags)}` : `unchanged: ${name} ${isIn ? 'was in it' : 'was not in it'}`}\n`,
+          `team/${team} ${isChanged ? `changed${dryRunNote(flags)}` : `unchanged: ${name} ${isIn ? 'is already a member' : 'is not a member'}`}\n`,
         )
         return 0
       } finally {
@@ -112,6 +112,6 @@ function member(word: string, what: string, { field, isIn }: Pick<Change, 'field
 }
 
 export const addUser = member('add-user', 'Add a user to a team.', { field: 'users', isIn: true })
-export const removeUser = member('remove-user', 'Take a user out of a team.', { field: 'users', isIn: false })
+export const removeUser = member('remove-user', 'Remove a user from a team.', { field: 'users', isIn: false })
 export const addGroup = member('add-group', 'Add a group to a team.', { field: 'groups', isIn: true })
-export const removeGroup = member('remove-group', 'Take a group out of a team.', { field: 'groups', isIn: false })
+export const removeGroup = member('remove-group', 'Remove a group from a team.', { field: 'groups', isIn: false })
