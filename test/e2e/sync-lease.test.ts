@@ -106,5 +106,5 @@ test('--once ends when its time is up, whatever is under way', async () => {
   front.close()
   assert.equal(code, 1)
   assert.match(stderr, /platform: default\/slow: it was not done when it was time to end\n/)
-  assert.match(stderr, /platform: not done within 4 s/)
+  assert.match(stderr, /platform: timed out after 4 s/)
 })
