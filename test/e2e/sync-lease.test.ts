@@ -76,7 +76,10 @@ async function make(name: string): Promise<void> {
 
 test('a write under way ends when the lease is lost, and no two replicas are taken for the same', async () => {
   const front = await startFront()
-  const { child, printed } = await startProgram(args(front.kubeconfig, ['--leader-elect']), /initial sync: both clusters (listed)/)
+  const { child, printed } = await startProgram(
+    args(front.kubeconfig, ['--leader-elect']),
+    /initial sync: both clusters (listed)/,
+  )
   try {
     const lease = { namespace: 'team', name: 'vcluster-sync-vc' }
     const { object } = await host.resources.get(Lease, lease)
