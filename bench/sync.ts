@@ -110,7 +110,7 @@ function startSync(file: string, virtual: ClusterProcess, host: ClusterProcess):
   const kubeconfigs = ['--virtual-kubeconfig', virtual.kubeconfig, '--host-kubeconfig', host.kubeconfig]
   const rest = ['--name', 'vc', '--namespace', 'team', '--listen', '127.0.0.1:0', '--license', licence]
   const args = [program, 'vcluster', 'sync', '-f', file, ...kubeconfigs, ...rest, '--log-level', 'error']
-  return startProgram(args, /^platform syncs endpoints of vc to team: (\S+)$/m)
+  return startProgram(args, /^platform: syncing endpoints of vc to team, status at (\S+)$/m)
 }
 
 const nameOf = (index: number) => `app-${index}`

@@ -1,4 +1,4 @@
-// What the client makes of answers: the server's errors, warnings, and answers that come from somebody else. The verbs are in test/conformance.
+// Error responses, warnings and responses of proxies. test/conformance covers the verbs.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -33,7 +33,7 @@ const thrown = (promise: Promise<unknown>): Promise<ApiError> =>
     error => error,
   )
 
-test('the address is the base, the prefix and the path, whatever the base ends in (D1)', async () => {
+test('the URL is base, prefix and path, with or without a trailing slash of the base (D1)', async () => {
   for (const url of ['https://plane.example', 'https://plane.example/', 'https://plane.example/sub/']) {
     const { calls, fetch } = answering('{}')
     await connect({ url, key: 'k', fetch }).get(Thing, { namespace: '', name: 'a b' })
@@ -46,7 +46,7 @@ test('the address is the base, the prefix and the path, whatever the base ends i
   }
 })
 
-test('a name that is empty or a dot is refused before anything is asked: it would be asked of all', async () => {
+test('an empty name, . or .. is rejected before the request, which would address the collection', async () => {
   const { calls, fetch } = answering('{}')
   const things = connect({ url: 'https://a', key: 'k', fetch })
   const empty = { namespace: '', name: '' }
@@ -60,14 +60,14 @@ test('a name that is empty or a dot is refused before anything is asked: it woul
     assert.deepEqual([(await thrown(asked())).message], ['the name of a thing is empty'])
   for (const dots of ['.', '..']) {
     const error = await thrown(things.delete(Thing, { namespace: '', name: dots }))
-    assert.deepEqual([error.code, error.message], [400, `"${dots}" is no name of a thing`])
+    assert.deepEqual([error.code, error.message], [400, `"${dots}" is not a valid name of a thing`])
     for (const asked of [things.list(Thing, { namespace: dots }), things.deleteCollection(Thing, { namespace: dots })])
-      assert.equal((await thrown(asked)).message, `"${dots}" is no name of a namespace`)
+      assert.equal((await thrown(asked)).message, `"${dots}" is not a valid name of a namespace`)
   }
   assert.deepEqual(calls, [])
 })
 
-test('a Status whose code or seconds are no numbers is not believed', async () => {
+test('invalid numbers in a Status are ignored', async () => {
   const said = async (over: object) => {
     const body = { kind: 'Status', apiVersion: 'v1', code: 429, details: { retryAfterSeconds: 3, name: 'a' }, ...over }
     const { fetch } = answering(JSON.stringify(body), { status: 429, headers: { 'Content-Type': 'application/json' } })
@@ -79,7 +79,7 @@ test('a Status whose code or seconds are no numbers is not believed', async () =
   for (const code of ['teapot', 4.5, 9000, null]) assert.equal((await said({ code })).code, 429)
 })
 
-test('how long to wait is told by the answer, too, where there is no Status: that is how Kubernetes says 429', async () => {
+test('Retry-After is used for responses without a Status, such as 429 of Kubernetes', async () => {
   const said = async (after: string) => {
     const headers = { 'Retry-After': after, 'Content-Type': 'text/plain' }
     const { fetch } = answering('Too many requests, please try again later.', { status: 429, headers })
@@ -91,7 +91,7 @@ test('how long to wait is told by the answer, too, where there is no Status: tha
   for (const unusable of ['soon', '-1', 'Wed, 21 Oct 2026 07:28:00 GMT']) assert.equal(await said(unusable), undefined)
 })
 
-test("an error is the server's own: code, reason, message, details and continue", async () => {
+test('an ApiError has code, reason, message, details and continue of the server', async () => {
   const status = {
     kind: 'Status',
     apiVersion: 'v1',
@@ -108,17 +108,17 @@ test("an error is the server's own: code, reason, message, details and continue"
   assert.deepEqual(error.status, status)
 })
 
-test('what is no Status is told apart: it came from something in between', async () => {
+test('a response without a Status is reported as a possible proxy error', async () => {
   for (const body of ['<html>Bad Gateway</html>', '{"kind":"Other"}', '']) {
     const { fetch } = answering(body, { status: 502 })
     const error = await thrown(connect({ url: 'http://x', key: '', fetch }).list(Thing))
     assert.equal(error.code, 502)
-    assert.match(error.message, /^the answer was 502 without a Status/)
+    assert.match(error.message, /^response 502 without a Status/)
     assert.equal(error.message.includes('html'), false)
   }
 })
 
-test('a filter cannot travel: only is refused', async () => {
+test('a filter function (only) is rejected', async () => {
   const { fetch, calls } = answering('{}')
   const resources = connect({ url: 'http://x', key: '', fetch })
   await assert.rejects(resources.list(Thing, { only: () => true }), TypeError)
@@ -126,7 +126,7 @@ test('a filter cannot travel: only is refused', async () => {
   assert.deepEqual(calls, [])
 })
 
-test('warnings are read one by one: commas, escaped quotes and UTF-8 included', async () => {
+test('warnings are split correctly with commas, escaped quotes and UTF-8', async () => {
   const bytes = Buffer.from('299 - "unknown field \\"a, b\\"", 299 - "é €"').toString('latin1')
   assert.deepEqual(readWarnings(bytes), ['unknown field "a, b"', 'é €'])
   assert.deepEqual(readWarnings(null), [])

@@ -1,4 +1,4 @@
-// Resources over HTTP: what the registry does in process, this does from afar. Command line, console and controllers elsewhere call it.
+// Implements `Resources` over HTTP.
 
 import { ApiError, badRequest, type Status } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
@@ -19,20 +19,20 @@ import { readWarnings } from './read-warnings.ts'
 import { errorOf } from './response-error.ts'
 import { readWatch } from './watch-reader.ts'
 
-/** As much of `fetch` as is used here, so that anything shaped like it will do. */
+/** The used part of `fetch`, so that tests and transports can replace it. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>
 
 export type ConnectOptions = {
-  /** The server's base; what comes behind it is added here (D1). */
+  /** Base URL of the server (D1). */
   readonly url: string
-  /** What stands between the base and the Kubernetes-shaped paths; '' for API servers that are not ours. */
+  /** Path between the base URL and /api or /apis; '' for other Kubernetes API servers. */
   readonly below?: string
-  /** Sent as bearer key with every request; absent where `fetch` says who one is. */
+  /** Bearer key of every request; absent if `fetch` authenticates. */
   readonly key?: string
   readonly fetch: Fetch
-  /** Told of warnings that no write asked for. */
+  /** Receives warnings of requests without their own `warn`. */
   readonly warn?: (text: string) => void
-  /** Asked for instead of JSON; then `itemsIn` finds the objects of a list's answer. */
+  /** Media type instead of JSON. `itemsIn` then finds the objects in a list response. */
   readonly accept?: string
   readonly itemsIn?: (answer: unknown) => readonly Resource[] | undefined
 }
@@ -52,7 +52,7 @@ export function connect(options: ConnectOptions): Resources {
   const { url, below = prefix, key, fetch, warn, accept = 'application/json', itemsIn = itemsOf } = options
   const base = url.replace(/\/+$/, '') + below
 
-  /** Answers what went well; anything else is the server's own error, thrown. */
+  /** Throws the server's error for any response that is not a success. */
   async function call({ method = 'GET', kind, at = {}, query = {}, body, type, ...rest }: Call): Promise<Response> {
     checkNames(kind, at)
     const headers = {
@@ -60,33 +60,33 @@ export function connect(options: ConnectOptions): Resources {
       ...(key === undefined ? {} : { Authorization: `Bearer ${key}` }),
       ...(body === undefined ? {} : { 'Content-Type': type ?? 'application/json' }),
     }
-    const response = await fetch(base + pathOf(kind, at) + written(query), {
+    const response = await fetch(base + pathOf(kind, at) + queryString(query), {
       method,
       headers,
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       ...(rest.signal ? { signal: rest.signal } : {}),
     })
-    const tell = rest.warn ?? warn
-    if (tell) for (const text of readWarnings(response.headers.get('warning'))) tell(text)
+    const onWarning = rest.warn ?? warn
+    if (onWarning) for (const text of readWarnings(response.headers.get('warning'))) onWarning(text)
     if (!response.ok) throw await errorOf(response)
     return response
   }
 
   return {
     async create(kind, namespace, object, options = {}) {
-      const at = { namespace: spaceOf(kind, namespace) }
+      const at = { namespace: namespaceOf(kind, namespace) }
       const query = writeQuery(options)
       return document(await call({ method: 'POST', kind, at, query, body: object, warn: options.warn }))
     },
 
     async act(kind, ref, subresource, body, options = {}) {
-      const at = place(kind, ref, subresource)
+      const at = locationOf(kind, ref, subresource)
       const query = writeQuery(options)
       return document(await call({ method: 'POST', kind, at, query, body: body ?? {}, warn: options.warn }))
     },
 
     async get(kind, ref, { resourceVersion, subresource } = {}) {
-      return document(await call({ kind, at: place(kind, ref, subresource), query: { resourceVersion } }))
+      return document(await call({ kind, at: locationOf(kind, ref, subresource), query: { resourceVersion } }))
     },
 
     async list(kind, options = {}) {
@@ -113,13 +113,13 @@ export function connect(options: ConnectOptions): Resources {
     },
 
     async update(kind, ref, object, options = {}) {
-      const at = place(kind, ref, options.subresource)
+      const at = locationOf(kind, ref, options.subresource)
       const query = writeQuery(options)
       return document(await call({ method: 'PUT', kind, at, query, body: object, warn: options.warn }))
     },
 
     async patch(kind, ref, patch, options = {}) {
-      const at = place(kind, ref, options.subresource)
+      const at = locationOf(kind, ref, options.subresource)
       const query = { ...writeQuery(options), ...(patch.type === 'apply' && patch.force ? { force: true } : {}) }
       const type = patchTypes[patch.type]
       const response = await call({ method: 'PATCH', kind, at, query, body: patch.body, type, warn: options.warn })
@@ -128,7 +128,7 @@ export function connect(options: ConnectOptions): Resources {
     },
 
     async delete(kind, ref, options = {}) {
-      const at = place(kind, ref)
+      const at = locationOf(kind, ref)
       const answer = await document(await call({ method: 'DELETE', kind, at, body: deleteBody(options) }))
       return answer.object.kind === 'Status' ? { status: answer.object as unknown as Status } : { document: answer }
     },
@@ -149,35 +149,35 @@ const patchTypes: { readonly [type in PatchBody['type']]: string } = {
   strategic: 'application/strategic-merge-patch+json',
 }
 
-/** SPEC §2.2: an empty namespace is `default`; kinds without namespaces have none. */
-const spaceOf = (kind: Kind, namespace: string) => (kind.namespaced ? namespace || 'default' : '')
-function place(kind: Kind, { namespace, name }: Ref, subresource = '') {
+/** An empty namespace means `default` for namespaced kinds (SPEC §2.2). */
+const namespaceOf = (kind: Kind, namespace: string) => (kind.namespaced ? namespace || 'default' : '')
+function locationOf(kind: Kind, { namespace, name }: Ref, subresource = '') {
   if (name === '') throw badRequest(`the name of a ${kind.singular} is empty`)
-  return { namespace: spaceOf(kind, namespace), name, ...(subresource ? { subresource } : {}) }
+  return { namespace: namespaceOf(kind, namespace), name, ...(subresource ? { subresource } : {}) }
 }
 
-/** In a path these are not names: what is asked for one object would be asked of all of them. */
+/** URL normalization would remove `.` and `..`, and the request would address the whole collection. */
 function checkNames(kind: Kind, { namespace, name }: NonNullable<Call['at']>): void {
   for (const [what, text] of [
     ['namespace', namespace],
     [kind.singular, name],
   ])
-    if (text === '.' || text === '..') throw badRequest(`"${text}" is no name of a ${what}`)
+    if (text === '.' || text === '..') throw badRequest(`"${text}" is not a valid name of a ${what}`)
 }
 
-function written(query: NonNullable<Call['query']>): string {
+function queryString(query: NonNullable<Call['query']>): string {
   const set = new URLSearchParams()
   for (const [name, value] of Object.entries(query)) if (value !== undefined) set.set(name, String(value))
   return set.size ? `?${set}` : ''
 }
 
-/** Duplicate keys are found where text is read: what is sent from here was an object already. */
+/** Omits duplicate key detection: the body is serialized from an object, which has none. */
 function writeQuery({ dryRun, fieldManager, fieldValidation }: WriteOptions): NonNullable<Call['query']> {
   return { dryRun: dryRun ? 'All' : undefined, fieldManager, fieldValidation }
 }
 
 function selectionQuery({ labelSelector, fieldSelector, only }: Selection): NonNullable<Call['query']> {
-  if (only) throw new TypeError('a filter cannot be sent to a server: `only` works in process alone')
+  if (only) throw new TypeError('a filter function cannot be sent to a server: `only` works only in process')
   return { labelSelector, fieldSelector }
 }
 
@@ -199,6 +199,6 @@ const itemsOf = (answer: unknown) => (answer as { readonly items?: readonly Reso
 async function list(response: Response, itemsIn: typeof itemsOf): Promise<List> {
   const answer = (await response.json()) as { readonly metadata: Omit<List, 'items'> }
   const items = itemsIn(answer)
-  if (!Array.isArray(items)) throw new ApiError(500, 'InternalError', 'the server answered no list')
+  if (!Array.isArray(items)) throw new ApiError(500, 'InternalError', 'the response of the server is not a list')
   return { ...answer.metadata, items: items.map(item => documentOf(item)) }
 }

@@ -1,4 +1,4 @@
-// The client library, `platform-plane/client`: connect to a server, take a kind, and work with its objects by their types.
+// Client library `platform-plane/client`: typed access to the objects of a server.
 
 import type { Kind, KindOf } from '../api/kind.ts'
 import type { Json, Resource } from '../api/object.ts'
@@ -10,17 +10,17 @@ import { type RetryOptions, retrying } from './retry.ts'
 export { ApiError } from '../api/errors.ts'
 
 export type Options = {
-  /** Instead of the global one: for an own CA, a proxy, or a test. */
+  /** Replaces the global fetch, for a private CA, a proxy or a test. */
   readonly fetch?: Fetch
   readonly retry?: RetryOptions
-  /** Told of the server's warnings. */
+  /** Receives the warnings of the server. */
   readonly warn?: (text: string) => void
 }
 
-/** The type of a kind's objects, as its schema says. */
+/** The object type of a kind, derived from its schema. */
 export type ObjectOf<K extends Kind> = K extends KindOf<infer O> ? (unknown extends O ? Resource : O) : Resource
-/** The same while it is being written: the server fills in the rest. */
-type Partly<O> = O extends { readonly spec?: infer S }
+/** Input of a create: the server sets the other fields. */
+type CreateInput<O> = O extends { readonly spec?: infer S }
   ? { readonly metadata?: Resource['metadata']; readonly spec?: S }
   : { readonly metadata?: Resource['metadata'] }
 export type Event<O> = { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly object: O }
@@ -29,12 +29,12 @@ type Write = In & Omit<WriteOptions, 'warn' | 'duplicates'>
 
 export type Collection<O> = {
   get(name: string, options?: In): Promise<O>
-  /** Every object, page after page. */
+  /** All objects, page by page. */
   list(selection?: Selection): AsyncGenerator<O>
-  /** What there is, then every change; goes on after a broken connection. Leaving the loop ends it. */
+  /** All objects as ADDED, then every change. Reconnects automatically. Leaving the loop stops the watch. */
   watch(selection?: Selection & { readonly signal?: AbortSignal }): AsyncGenerator<Event<O>>
-  create(object: Partly<O>, options?: Write): Promise<O>
-  /** The object carries the resourceVersion it was read at: a stale one is ApiError 409. */
+  create(object: CreateInput<O>, options?: Write): Promise<O>
+  /** Throws ApiError 409 if the object's resourceVersion is stale. */
   update(object: O, options?: Write): Promise<O>
   patch(name: string, patch: PatchBody, options?: Write): Promise<O>
   delete(name: string, options?: In & DeleteOptions): Promise<void>
@@ -44,27 +44,27 @@ export type Collection<O> = {
 
 export type Client = {
   of<K extends Kind>(kind: K): Collection<ObjectOf<K>>
-  /** Every verb on every kind, as the rest of this program uses it. */
+  /** Untyped access: every verb on every kind. */
   readonly resources: Resources
 }
 
-/** Reads are tried again with growing pauses; writes only where the server says that nothing happened. */
+/** Retries reads with back-off, and writes only if the server reports that nothing was written. */
 export function connect(url: string, key: string, options: Options = {}): Client {
-  checkPlace(url, key)
+  checkArguments(url, key)
   const { fetch = globalThis.fetch as Fetch, retry = {}, warn } = options
   const resources = connectResources({ url, key, fetch: retrying(fetch, retry), ...(warn ? { warn } : {}) })
   return { resources, of: kind => collection(resources, kind) }
 }
 
-/** What a variable that was not filled, or filled with something else, would fail of later and less plainly. No key is repeated. */
-function checkPlace(url: string, key: string): void {
-  // In a browser an address without a host is one of the page's own server.
+/** Fails early for unset or wrong variables. Messages never contain the key. */
+function checkArguments(url: string, key: string): void {
+  // In a browser, a URL may be relative to the page.
   const { location } = globalThis as { readonly location?: { readonly href: string } }
   if (!URL.canParse(url, location?.href) || (!location && !/^https?:/i.test(url)))
     throw new TypeError('the server must be a URL, such as https://plane.example:8443')
   if (/@https?:|#sha256:/i.test(key))
     throw new TypeError(
-      'the key is a connection, KEY@URL#sha256:FINGERPRINT, as the command line takes it: hand over URL and KEY apart, and the CA with NODE_EXTRA_CA_CERTS or an own fetch',
+      'the key is a connection string, KEY@URL#sha256:FINGERPRINT: pass URL and KEY separately, and the CA with NODE_EXTRA_CA_CERTS or a custom fetch',
     )
   if (!key) throw new TypeError('the key is empty')
 }

@@ -1,4 +1,4 @@
-// Lists and watches as loops: page after page, and a watch that goes on after a broken connection without missing anything. Command line and client library use them.
+// Lists all pages of a collection, and watches it with automatic reconnect.
 
 import { ApiError, type Status } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
@@ -7,7 +7,7 @@ import type { Resources, Selection } from '../api/resources.ts'
 
 const pageSize = 500
 
-/** Every object of a kind, page by page. A list that got too old in between goes on from the same place (D37). */
+/** All objects of a kind, page by page. An expired continue token is replaced by a new one at the same key (D37). */
 export async function* listAll(
   resources: Pick<Resources, 'list'>,
   kind: Kind,
@@ -34,18 +34,18 @@ export type Change = { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly
 export type FollowOptions = Selection & {
   readonly signal?: AbortSignal
   readonly sleep?: (milliseconds: number) => Promise<void>
-  /** Told when the connection is onDisconnect, but not where only history is too old; what it throws ends the loop. */
+  /** Called when the connection is lost, but not when only the history has expired. An error thrown here ends the loop. */
   readonly onDisconnect?: (error: unknown) => void
-  /** Told when something comes again. */
+  /** Called when data arrives again. */
   readonly onReconnect?: () => void
 }
 
-const shortest = 200
-const longest = 30_000
+const minDelay = 200
+const maxDelay = 30_000
 
 /**
- * What there is, as ADDED, then every change. After a broken connection it goes on where it was; where the server does not
- * know that place any more, it lists anew and tells what differs. Errors that waiting does not mend end it: 4xx but 410 and 429.
+ * Yields all objects as ADDED, then every change. Resumes after a lost connection. If the resource version has expired, lists again and
+ * yields the differences. Ends on errors that a retry cannot fix: 4xx except 410 and 429.
  */
 export async function* follow(
   resources: Pick<Resources, 'list' | 'watch'>,
@@ -55,7 +55,7 @@ export async function* follow(
   const { signal, sleep = pause, onDisconnect, onReconnect, ...selection } = options
   const known = new Map<string, Resource>()
   let version: string | undefined
-  let wait = shortest
+  let wait = minDelay
   while (!signal?.aborted) {
     try {
       if (version === undefined) {
@@ -70,7 +70,7 @@ export async function* follow(
       }
       for await (const event of eventsFrom(resources, kind, { ...selection, resourceVersion: version }, signal)) {
         version = event.object.metadata.resourceVersion ?? version
-        wait = shortest
+        wait = minDelay
         onReconnect?.()
         if (event.type === 'BOOKMARK') continue
         if (event.type === 'DELETED') known.delete(keyOf(event.object))
@@ -85,7 +85,7 @@ export async function* follow(
     }
     if (signal?.aborted) return
     await sleep(wait)
-    wait = Math.min(longest, wait * 2)
+    wait = Math.min(maxDelay, wait * 2)
   }
 }
 

@@ -1,13 +1,13 @@
-// The texts of Warning headers (RFC 9111 §5.5); connect.ts hands them to whoever wants to know.
+// Parses Warning headers (RFC 9111 §5.5).
 
-const one = /\b299 \S+ "((?:[^"\\]|\\.)*)"/g
+const warning = /\b299 \S+ "((?:[^"\\]|\\.)*)"/g
 
-/** Several headers arrive as one, separated by commas; a text may hold commas and escaped quotes. */
+/** Repeated headers arrive joined by commas. A text may contain commas and escaped quotes. */
 export function readWarnings(header: string | null): string[] {
-  return [...(header ?? '').matchAll(one)].map(match => fromBytes((match[1] ?? '').replace(/\\(.)/g, '$1')))
+  return [...(header ?? '').matchAll(warning)].map(match => fromBytes((match[1] ?? '').replace(/\\(.)/g, '$1')))
 }
 
-/** Header values are bytes, shown as one character each; the text in them is UTF-8. */
+/** fetch decodes header bytes as Latin-1, but the text is UTF-8. */
 function fromBytes(text: string): string {
   if (!/[^\x00-\x7f]/.test(text) || /[^\x00-\xff]/.test(text)) return text
   try {

@@ -1,13 +1,13 @@
-// The server's error as it was thrown there; connect.ts calls it for every answer that is not a success.
+// Converts an error response to an ApiError.
 
 import { ApiError, type Status, type StatusDetails } from '../api/errors.ts'
 import { isObject } from '../api/object.ts'
 
-/** Same code, reason, message and details. What is no Status came from something between us and the server. */
+/** Keeps code, reason, message and details. A response without a Status comes from a proxy. */
 export async function errorOf(response: Response): Promise<ApiError> {
   const status = await readStatus(response)
   if (!status) {
-    const message = `the answer was ${response.status} without a Status: it may come from a proxy`
+    const message = `response ${response.status} without a Status: it may come from a proxy`
     const [after] = /^\d{1,6}$/.exec(response.headers.get('retry-after') ?? '') ?? []
     return new ApiError(response.status, '', message, after ? { details: { retryAfterSeconds: Number(after) } } : {})
   }
@@ -21,7 +21,7 @@ export async function errorOf(response: Response): Promise<ApiError> {
 const isCode = (code: unknown): code is number =>
   Number.isInteger(code) && (code as number) >= 100 && (code as number) < 600
 
-/** Whoever waits for so long is glad that it is a number. */
+/** Drops a value that is not a usable number of seconds. */
 function checked({ retryAfterSeconds: after, ...others }: StatusDetails): StatusDetails {
   return Number.isFinite(after) && (after as number) >= 0 ? { ...others, retryAfterSeconds: after as number } : others
 }

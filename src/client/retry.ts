@@ -1,27 +1,24 @@
-// `fetch` that tries again where nothing is lost by it. The command line and the client library put it around theirs.
+// Wraps `fetch` with retries that cannot repeat a write.
 
 import type { Fetch } from './connect.ts'
 
 export type RetryOptions = {
-  /** Further tries after the first; default 4. */
+  /** Retries after the first attempt; default 4. */
   readonly tries?: number
   readonly sleep?: (milliseconds: number) => Promise<void>
-  /** Between 0 and 1. */
-  readonly chance?: () => number
-  /** Whether an error may be another one the next time; default: any may. */
+  /** Between 0 and 1, for jitter. */
+  readonly random?: () => number
+  /** Whether a retry may succeed; default: always. */
   readonly isRetryable?: (error: unknown) => boolean
 }
 
-const first = 100
-const longest = 10_000
-const passing = [429, 502, 503, 504]
+const minDelay = 100
+const maxDelay = 10_000
+const temporary = [429, 502, 503, 504]
 
-/**
- * Reads are tried again whatever went wrong on the way. Writes only where the server says that nothing happened: it
- * sends Retry-After then, and never else (D51).
- */
+/** Retries reads after any connection error. Retries writes only with Retry-After, which means that nothing was written (D51). */
 export function retrying(fetch: Fetch, options: RetryOptions = {}): Fetch {
-  const { tries = 4, sleep = pause, chance = Math.random, isRetryable = () => true } = options
+  const { tries = 4, sleep = pause, random = Math.random, isRetryable = () => true } = options
   return async (url, init) => {
     const isRead = (init.method ?? 'GET') === 'GET'
     for (let at = 0; ; at++) {
@@ -30,20 +27,20 @@ export function retrying(fetch: Fetch, options: RetryOptions = {}): Fetch {
         if (isLast || !isRead || init.signal?.aborted || !isRetryable(error)) throw error
         return undefined
       })
-      if (response && (isLast || !isPassing(response, isRead))) return response
-      const asked = Number(response?.headers.get('retry-after') ?? 0) * 1000
-      // Coming sooner is in vain, and nobody waits for minutes without a word.
-      if (response && asked > longest) return response
+      if (response && (isLast || !isTemporary(response, isRead))) return response
+      const retryAfter = Number(response?.headers.get('retry-after') ?? 0) * 1000
+      // A retry before Retry-After is useless, and the caller should not wait silently for minutes.
+      if (response && retryAfter > maxDelay) return response
       void response?.body?.cancel().catch(() => {})
-      // Half of it by chance, so that many who were sent away together do not come back together.
-      const wait = first * 2 ** at * (0.5 + chance() / 2)
-      await sleep(Math.min(longest, Math.max(wait, asked || 0)))
+      // Jitter spreads the retries of many clients.
+      const wait = minDelay * 2 ** at * (0.5 + random() / 2)
+      await sleep(Math.min(maxDelay, Math.max(wait, retryAfter || 0)))
     }
   }
 }
 
-const isPassing = ({ status, headers }: Response, isRead: boolean) =>
-  passing.includes(status) && (isRead || headers.get('retry-after') !== null)
+const isTemporary = ({ status, headers }: Response, isRead: boolean) =>
+  temporary.includes(status) && (isRead || headers.get('retry-after') !== null)
 
 const pause = (milliseconds: number) =>
   new Promise<void>(resolve => {

@@ -1,4 +1,4 @@
-// Objects as rows of tables: their metadata and columns, and nothing of what a secret holds. Who lists so has read nothing (D35). The command line does.
+// Reads objects as table rows: metadata and columns only, which does not count as reading a secret (D35).
 
 import type { Json, Resource } from '../api/object.ts'
 import { documentOf, type Resources, type WatchEvent } from '../api/resources.ts'
@@ -12,17 +12,17 @@ type Table = {
   readonly rows?: readonly { readonly cells: readonly Json[]; readonly object?: Resource | null }[] | null
 }
 
-/** What the columns of an object say, by their names; undefined for one that is no row. */
+/** Column values by name; undefined if the object is not a row. */
 export const cellsIn = (object: Resource): Cells | undefined => (object as { readonly cells?: Cells }).cells
 
-/** Resources that answer rows in place of objects: kind, apiVersion, metadata and cells. For reading alone. */
+/** Returns rows instead of objects: kind, apiVersion, metadata and cells. Read-only. */
 export function rowsFrom(options: ConnectOptions): Pick<Resources, 'get' | 'list' | 'watch'> {
   const accept = 'application/json;as=Table;v=v1;g=meta.k8s.io'
   const { get, list, watch } = connect({ ...options, accept, itemsIn: rowsIn })
   return {
     async get(kind, ref, more) {
       const [row] = rowsIn((await get(kind, ref, more)).object)
-      if (!row) throw new TypeError('the server answered a table without the row that was asked for')
+      if (!row) throw new TypeError('the response of the server has no row for the object')
       return documentOf({ ...row, kind: kind.kind, apiVersion: kind.apiVersion })
     },
     list,

@@ -1,4 +1,4 @@
-// The reader of watches: chunks that end anywhere, lines that are too long or no events, and every way to end.
+// The watch reader: chunk boundaries, invalid lines, and every way to end.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -57,7 +57,7 @@ test('events arrive whole and in order, wherever the chunks end', async () => {
         const found = await all(read(streamOf(chunks).stream))
         assert.deepEqual(
           found.map(({ document }) => document.object.metadata.name),
-          // What JSON cannot carry in UTF-8 was replaced on its way out.
+          // UTF-8 encoding replaces lone surrogates.
           said.map(name => JSON.parse(new TextDecoder().decode(encoder.encode(JSON.stringify(name))))),
         )
         for (const { line } of found) assert.equal(line.at(-1), 10)
@@ -67,7 +67,7 @@ test('events arrive whole and in order, wherever the chunks end', async () => {
   )
 })
 
-test('next answers all events that came together, and at least one', async () => {
+test('next returns all events of a chunk, and at least one', async () => {
   const chunk = encoder.encode(
     event('ADDED', 'a', '1') + event('MODIFIED', 'a', '2') + event('DELETED', 'a', '3').slice(0, 20),
   )
@@ -85,7 +85,7 @@ test('next answers all events that came together, and at least one', async () =>
   assert.equal(await watch.next(), undefined)
 })
 
-test('a bookmark has the last version seen, at first the one asked for', async () => {
+test('a bookmark has the last version, initially the requested one', async () => {
   const watch = read(streamOf([encoder.encode(event('ADDED', 'a', '12'))]).stream)
   assert.equal(watch.bookmark().document.object.metadata.resourceVersion, '7')
   await watch.next()
@@ -96,7 +96,7 @@ test('a bookmark has the last version seen, at first the one asked for', async (
   })
 })
 
-test('a line that is too long, or no event, is one ERROR and the end', async () => {
+test('a line that is too long or not an event ends the watch with ERROR', async () => {
   const long = streamOf([encoder.encode('x'.repeat(60)), encoder.encode('x'.repeat(60))], 'stay')
   for (const watch of [
     read(long.stream, 100),
@@ -113,7 +113,7 @@ test('a line that is too long, or no event, is one ERROR and the end', async () 
   assert.ok(long.isCancelled())
 })
 
-test('a connection that breaks, a line without its end and an answer without a body end the watch', async () => {
+test('a lost connection, an incomplete line and a response without a body end the watch', async () => {
   const whole = encoder.encode(event('ADDED', 'a', '1'))
   const half = encoder.encode('{"type":"ADD')
   assert.equal((await all(read(streamOf([whole, half]).stream))).length, 1)
@@ -121,7 +121,7 @@ test('a connection that breaks, a line without its end and an answer without a b
   assert.deepEqual(await all(read(null)), [])
 })
 
-test('stop aborts the request; a pending next and every later one answer undefined', async () => {
+test('stop aborts the request; pending and later calls of next return undefined', async () => {
   let aborted = 0
   const { stream, isCancelled } = streamOf([], 'stay')
   const watch = readWatch(stream, { kind, from: '0', abort: () => aborted++ })

@@ -1,24 +1,24 @@
-// Reads the events of a watch from the bytes of an answer, one line each, wherever the chunks end. connect.ts opens it.
+// Reads the events of a watch response line by line, across chunk boundaries.
 
 import { internal, type Status } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
 import { isObject, type Resource } from '../api/object.ts'
 import { documentOf, statusDocument, type Watch, type WatchEvent, watchEvent } from '../api/resources.ts'
 
-/** Longer than any object may be (D7), shorter than what a broken server could make a client hold. */
+/** Larger than any object (D7). Limits the memory that a broken server can use. */
 const longestLine = 8 * 1024 * 1024
 const newline = 0x0a
 
 export type ReadWatchOptions = {
   readonly kind: Kind
-  /** The revision the watch was asked to begin at: what a bookmark says before anything was seen. */
+  /** The start revision, for bookmarks before the first event. */
   readonly from: string
-  /** Ends the request. */
+  /** Aborts the request. */
   readonly abort: () => void
   readonly longestLine?: number
 }
 
-/** A connection that breaks ends the watch, as its end does: whoever watches goes on from the last version seen. */
+/** A lost connection ends the watch like a normal end: the caller resumes from the last version. */
 export function readWatch(body: ReadableStream<Uint8Array> | null, options: ReadWatchOptions): Watch {
   const { kind, abort } = options
   const reader = body?.getReader()
@@ -33,18 +33,18 @@ export function readWatch(body: ReadableStream<Uint8Array> | null, options: Read
     void reader?.cancel().catch(() => {})
   }
 
-  /** The ERROR event is the last one: nothing after it could be trusted. */
+  /** ERROR is always the last event, because later data cannot be trusted. */
   const failed = (message: string): WatchEvent => {
     stop()
     return watchEvent('ERROR', statusDocument({ ...internal().status, message }))
   }
 
-  const take = (chunk: Uint8Array): WatchEvent[] => {
+  const receive = (chunk: Uint8Array): WatchEvent[] => {
     const events: WatchEvent[] = []
     const { whole, tooLong } = lines(chunk)
     for (const line of whole) {
       const event = readEvent(line)
-      if (!event) return [...events, failed('the watch sent a line that is no event')]
+      if (!event) return [...events, failed('the watch sent a line that is not an event')]
       version = event.document.object.metadata?.resourceVersion ?? version
       events.push(event)
     }
@@ -57,7 +57,7 @@ export function readWatch(body: ReadableStream<Uint8Array> | null, options: Read
         const { done, value } = (await reader?.read().catch(() => undefined)) ?? { done: true, value: undefined }
         if (stopped) return undefined
         if (done || value === undefined) return void stop()
-        const events = take(value)
+        const events = receive(value)
         if (events.length) return events
       }
       return undefined
@@ -73,28 +73,28 @@ export function readWatch(body: ReadableStream<Uint8Array> | null, options: Read
 
 type Lines = { readonly whole: readonly Uint8Array[]; readonly tooLong: boolean }
 
-/** Gives the lines that a chunk completes; what is left waits for the next one. */
+/** Returns the lines that a chunk completes and keeps the rest for the next chunk. */
 function splitLines(longest: number): (chunk: Uint8Array) => Lines {
   let parts: Uint8Array[] = []
-  let waiting = 0
-  const hold = (part: Uint8Array) => {
+  let pendingBytes = 0
+  const append = (part: Uint8Array) => {
     if (part.length) parts.push(part)
-    waiting += part.length
+    pendingBytes += part.length
   }
   return chunk => {
     const whole: Uint8Array[] = []
     let start = 0
     for (let end = chunk.indexOf(newline); end !== -1; end = chunk.indexOf(newline, start)) {
-      hold(chunk.subarray(start, end + 1))
+      append(chunk.subarray(start, end + 1))
       start = end + 1
-      if (waiting > longest) return { whole, tooLong: true }
-      const line = join(parts, waiting)
-      if (line.length > 1) whole.push(line) // an empty line keeps a connection warm and says nothing
+      if (pendingBytes > longest) return { whole, tooLong: true }
+      const line = join(parts, pendingBytes)
+      if (line.length > 1) whole.push(line) // an empty line only keeps the connection alive
       parts = []
-      waiting = 0
+      pendingBytes = 0
     }
-    hold(chunk.subarray(start))
-    return { whole, tooLong: waiting > longest }
+    append(chunk.subarray(start))
+    return { whole, tooLong: pendingBytes > longest }
   }
 }
 

@@ -1,4 +1,4 @@
-// `platform admin reset`: a new key for the administrator who is locked out; the server must be stopped (D1).
+// `platform admin reset`: creates a new administrator key; the server must be stopped (D1).
 
 import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -14,7 +14,7 @@ import { openAuditLog } from '../serving/audit-log.ts'
 import { openMetrics } from '../serving/metrics.ts'
 import { isEmpty, openStorage } from '../storage/index.ts'
 
-/** Where the server listens, if the settings say so; else where the kubeconfig said it did. */
+/** The address from the settings, else the one in the existing kubeconfig. */
 function serverOf(https: string, file: string): string | undefined {
   if (https !== 'off' && addressOf(https).port !== 0) return reachable(`https://${https}`)
   const before = existsSync(file) ? readFileSync(file, 'utf8') : ''
@@ -25,9 +25,7 @@ export async function adminReset(args: readonly string[], env: NodeJS.ProcessEnv
   const settings = await readSettings(args, env)
   const directory = resolve(settings.data)
   if (!existsSync(directory))
-    throw new UsageError([
-      `${directory} does not exist; --data names the directory of a server that was started before`,
-    ])
+    throw new UsageError([`${directory} does not exist: set --data to the directory of an existing server`])
   const storage = await openStorage({ engine: 'sqlite', directory, now: Date.now })
   try {
     const { keys } = keyRingIn({ directory, setting: settings.masterKey, env, mayMake: isEmpty(storage) })
@@ -51,7 +49,7 @@ export async function adminReset(args: readonly string[], env: NodeJS.ProcessEnv
     const server = serverOf(settings.https, file)
     if (existsSync(ca) && server) writeSecret(file, kubeconfig({ server, ca: readFileSync(ca, 'utf8'), key }))
     console.log(
-      `A new administrator's key is in ${join(directory, 'admin.key')}. Earlier keys still work: list and delete them with kubectl get ownedaccesskeys.`,
+      `The new administrator key is in ${join(directory, 'admin.key')}. Earlier keys are still valid: list them with kubectl get ownedaccesskeys and delete those you no longer need.`,
     )
   } finally {
     await storage.close()

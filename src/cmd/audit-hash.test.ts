@@ -1,4 +1,4 @@
-// `platform audit hash`: prints what the log shows in place of a value, which is never an argument.
+// `platform audit hash` prints the hash of a value and never takes the value as an argument.
 
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -17,7 +17,7 @@ async function run(directory: string, text: string): Promise<string[]> {
   return lines
 }
 
-test('the hash of a value and of its base64 are printed; a final line break may be part of it or not', async () => {
+test('prints the hash of a value and of its base64, with and without a final line break', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'audit-hash-'))
   const hash = hashWith(saltIn(saltFileIn(directory), true))
   const hashes = (lines: readonly string[]) => lines.map(line => line.split(' ')[0])
@@ -32,15 +32,15 @@ test('the hash of a value and of its base64 are printed; a final line break may 
   rmSync(directory, { recursive: true })
 })
 
-test('without the server’s salt it says so, and makes none', async () => {
+test('fails without the salt of the server and does not create one', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'audit-hash-'))
-  const said = /cannot hash as the server does: cannot read \S+audit\.salt: there is no such file; --data names/
+  const said = /cannot read the salt of the server: cannot read \S+audit\.salt: there is no such file; set --data/
   await assert.rejects(run(directory, 'a'), said)
   await assert.rejects(run(directory, 'a'), said)
   rmSync(directory, { recursive: true })
 })
 
-test('a value given as an argument is refused', async () => {
+test('rejects a value as an argument', async () => {
   await assert.rejects(
     auditHash(['hunter2'], {}, { input: Readable.from([]), print: () => {} }),
     (error: Error) => /unexpected|positional/i.test(error.message) && !error.message.includes('hunter2'),

@@ -1,4 +1,4 @@
-// `platform audit hash`: reads a value from stdin and prints what the audit log shows in its place, so that it can be found there.
+// `platform audit hash`: prints the hash that the audit log shows instead of a value.
 
 import { readSettings } from '../apiserver/settings.ts'
 import { UsageError } from '../host/command.ts'
@@ -8,7 +8,7 @@ import { hashWith, saltIn } from '../serving/audit-redact.ts'
 
 type Streams = { readonly input: AsyncIterable<Buffer>; readonly print: (line: string) => void }
 
-/** The value is never an argument: those are seen by everyone on the machine. */
+/** Reads the value from standard input, because other users of the machine can see arguments. */
 export async function auditHash(
   args: readonly string[],
   env: NodeJS.ProcessEnv,
@@ -19,9 +19,9 @@ export async function auditHash(
   const chunks: Buffer[] = []
   for await (const chunk of input) chunks.push(chunk)
   const bytes = Buffer.concat(chunks)
-  if (bytes.length === 0) throw new Error('there is nothing on stdin; pipe the value in: platform audit hash < FILE')
+  if (bytes.length === 0) throw new Error('nothing on stdin; pipe the value: platform audit hash < FILE')
   const line = bytes.at(-1) === 10 ? bytes.subarray(0, -1) : undefined
-  // Echo adds a line break and editors do; both readings are worth a look.
+  // echo and editors add a line break, so print the hashes with and without it.
   if (line?.length) printBoth(line, '')
   printBoth(bytes, line?.length ? ', with its line break' : '')
 
@@ -35,6 +35,8 @@ function saltOf(file: string): Buffer {
   try {
     return saltIn(file, false)
   } catch (error) {
-    throw new UsageError([`cannot hash as the server does: ${fileProblem(file, error)}; --data names its directory`])
+    throw new UsageError([
+      `cannot read the salt of the server: ${fileProblem(file, error)}; set --data to its directory`,
+    ])
   }
 }

@@ -1,4 +1,4 @@
-// `platform backup FILE`: everything that is stored, at one revision, while the server runs. Sealed with the key ring, which is not in it.
+// `platform backup FILE`: writes a consistent, encrypted backup while the server runs. The key ring is not included.
 
 import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync, statSync } from 'node:fs'
@@ -7,38 +7,38 @@ import { join } from 'node:path'
 import { defineCommand, UsageError } from '../host/command.ts'
 import { unwritable } from '../host/fs-errors.ts'
 import { type BackupOptions, type Summary, writeBackup } from '../storage/backup.ts'
-import { carried, dataFlags, dataPlace } from './data-flags.ts'
+import { backupFiles, dataFlags, resolveData } from './data-flags.ts'
 
 export const backup = defineCommand({
   words: ['backup'],
-  what: 'Write a backup of a data directory, while its server runs or not.',
+  what: 'Back up a data directory, also while its server runs.',
   examples: [
-    { what: 'Into a file', command: 'platform backup platform.backup --data data' },
-    { what: 'To somewhere else', command: 'platform backup - --data data | ssh elsewhere "cat > platform.backup"' },
+    { what: 'To a file', command: 'platform backup platform.backup --data data' },
+    { what: 'To another machine', command: 'platform backup - --data data | ssh elsewhere "cat > platform.backup"' },
   ],
   flags: {
     ...dataFlags,
-    replace: { type: 'switch', what: 'Write over the file that is there, once the new one is whole.' },
+    replace: { type: 'switch', what: 'Replace an existing file after the new backup is complete.' },
   },
-  positionals: [{ name: 'FILE', what: 'where to write it, - for standard output' }],
+  positionals: [{ name: 'FILE', what: 'the file to write, or - for standard output' }],
   run: async ({ flags, words: [file = ''] }, io) => {
-    if (file === '-' && io.isTerminal) throw new UsageError(['a backup is no text: send it into a file or a pipe'])
+    if (file === '-' && io.isTerminal) throw new UsageError(['a backup is binary: write it to a file or a pipe'])
     if (statSync(file, { throwIfNoEntry: false })?.isDirectory())
       throw new UsageError([`cannot write ${file}: it is a directory; name a file`])
     if (existsSync(file) && !flags.replace)
-      throw new UsageError([`${file} is there already: name another file, or say --replace`])
-    const { directory, ring } = await dataPlace(flags, io.env)
+      throw new UsageError([`${file} already exists: choose another file, or use --replace`])
+    const { directory, ring } = await resolveData(flags, io.env)
     const database = join(directory, 'platform.db')
     if (!existsSync(database))
-      throw new UsageError([`${directory} has no platform.db; --data names the directory of a server`])
+      throw new UsageError([`${directory} has no platform.db: set --data to the directory of a server`])
     const { keys, from } = ring()
     const [key] = keys
-    if (!key) throw new Error(`${from} holds no key`)
+    if (!key) throw new Error(`${from} contains no key`)
     let summary: Summary | undefined
     const options: BackupOptions = {
       file: database,
       files: Object.fromEntries(
-        carried.flatMap(name => {
+        backupFiles.flatMap(name => {
           const path = join(directory, name)
           return existsSync(path) ? [[name, readFileSync(path)]] : []
         }),
@@ -53,22 +53,22 @@ export const backup = defineCommand({
     if (file === '-') for (const part of writeBackup(options)) await toStdout(part)
     else await toFile(file, options)
     io.err(
-      `platform: ${summary?.objects} objects at revision ${summary?.revision}; ${from} opens it: keep that elsewhere\n`,
+      `platform: ${summary?.objects} objects at revision ${summary?.revision}; ${from} decrypts it: store that file separately\n`,
     )
     return 0
   },
 })
 
-/** No faster than it is taken. */
+/** Waits for the write, to respect backpressure. */
 const toStdout = (part: Buffer) =>
   new Promise<void>((resolve, reject) => process.stdout.write(part, error => (error ? reject(error) : resolve())))
 
-/** Whole or not at all, and readable by its owner alone. */
+/** Writes atomically with mode 0600. */
 async function toFile(file: string, options: BackupOptions): Promise<void> {
   const temporary = `${file}.${process.pid}.tmp`
   const handle = await open(temporary, 'wx', 0o600).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw unwritable(file, error)
-    throw new UsageError([`cannot write ${file}: there is no such directory`])
+    throw new UsageError([`cannot write ${file}: the directory does not exist`])
   })
   try {
     for (const part of writeBackup(options)) await handle.writeFile(part)

@@ -1,4 +1,4 @@
-// Every command of the executable, each loaded when it is wanted. platform.ts runs them, docs/CLI.md is made from them.
+// Table of all commands, each loaded on demand.
 
 import { commands as ownCommands } from '../cli/index.ts'
 import { defineCommand, type Row } from '../host/command.ts'

@@ -1,4 +1,4 @@
-// `platform config check` looks into the files that settings name, as the server does before it serves.
+// `platform config check` validates the files that settings name, like the server does.
 
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -49,36 +49,36 @@ async function problemsOf(args: readonly string[], env: { [name: string]: string
   return ''
 }
 
-test('a gateway.yaml that serve would refuse is refused by config check, however it is named', async context => {
+test('an invalid gateway.yaml is rejected, whether a flag, a variable or the file names it', async context => {
   const file = openFiles(context)
   context.mock.method(console, 'log', () => {})
   const missing = file('none.yaml')
   const given = file('gateway.yaml', full)
   const settings = (named: string) =>
     file('platform.yaml', `apiVersion: config.platform.sh/v1\nkind: ServerConfig\ngateway: { config: ${named} }\n`)
-  for (const [named, told] of [
+  for (const [named, expected] of [
     [missing, /cannot read \S+none\.yaml: there is no such file/],
     [
       given,
       /gateway\.yaml:3:1: listen is for a gateway of its own[\s\S]*spaces\[0\]\.name is missing[\s\S]*cannot read \S+prod\.kubeconfig: there is no such file/,
     ],
   ] as const) {
-    assert.match(await problemsOf(['--gateway-config', named]), told)
-    assert.match(await problemsOf([], { PLATFORM_GATEWAY_CONFIG: named }), told)
-    assert.match(await problemsOf(['--config', settings(named)]), told)
+    assert.match(await problemsOf(['--gateway-config', named]), expected)
+    assert.match(await problemsOf([], { PLATFORM_GATEWAY_CONFIG: named }), expected)
+    assert.match(await problemsOf(['--config', settings(named)]), expected)
   }
 })
 
-test('what is wrong with the gateway.yaml and with the audit policy is told at once', async context => {
+test('problems of the gateway.yaml and the audit policy are reported together', async context => {
   const file = openFiles(context)
   const args = ['--gateway-config', file('gateway.yaml', full), '--audit-policy', file('none')]
-  const told = await problemsOf(args)
-  assert.match(told, /^audit\.policy: cannot read \S+none: there is no such file$/m)
-  assert.match(told, /listen is for a gateway of its own/)
+  const problems = await problemsOf(args)
+  assert.match(problems, /^audit\.policy: cannot read \S+none: there is no such file$/m)
+  assert.match(problems, /listen is for a gateway of its own/)
   assert.doesNotMatch(await problemsOf([...args, '--audit-log', 'off']), /audit/)
 })
 
-test('config check prints the settings where the files that they name can be used', async context => {
+test('config check prints the settings if all named files are valid', async context => {
   const file = openFiles(context)
   const log = context.mock.method(console, 'log', () => {})
   file('prod.kubeconfig', kubeconfig)

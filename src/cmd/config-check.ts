@@ -1,4 +1,4 @@
-// `platform config check`: says what the settings would be, or everything that is wrong with them and with the files they name.
+// `platform config check`: prints the effective settings, or all problems with them and the files they name.
 
 import { stringify } from 'yaml'
 import { readSettings, type Settings, table, variableOf } from '../apiserver/settings.ts'
@@ -15,14 +15,14 @@ export async function configCheck(args: readonly string[], env: NodeJS.ProcessEn
   console.log(['apiVersion: config.platform.sh/v1', 'kind: ServerConfig', ...lines].join('\n'))
 }
 
-/** Rejects with UsageError: what `serve` would say of them, all at once. */
+/** Throws UsageError with all problems that `serve` would report. */
 async function checkFiles(settings: Settings, env: NodeJS.ProcessEnv): Promise<void> {
   const file = settings['gateway.config']
-  const looks = [policyOf(settings), ...(file ? [checkGatewayConfig(file, env)] : [])]
-  const problems = (await Promise.allSettled(looks)).flatMap(look => {
-    if (look.status === 'fulfilled') return []
-    if (look.reason instanceof UsageError) return look.reason.problems
-    throw look.reason
+  const checks = [policyOf(settings), ...(file ? [checkGatewayConfig(file, env)] : [])]
+  const problems = (await Promise.allSettled(checks)).flatMap(check => {
+    if (check.status === 'fulfilled') return []
+    if (check.reason instanceof UsageError) return check.reason.problems
+    throw check.reason
   })
   if (problems.length) throw new UsageError(problems)
 }

@@ -1,4 +1,4 @@
-// What the commands that open a data directory have in common: which one, and the key ring that goes with it.
+// Flags of commands that open a data directory, and its key ring.
 
 import { resolve } from 'node:path'
 import { type KeyRing, keyRingIn } from '../apiserver/data-directory.ts'
@@ -11,24 +11,28 @@ export const dataFlags = {
   'master-key': {
     type: 'text',
     value: 'FILE',
-    what: 'The key ring: a file, or env:NAME (or PLATFORM_MASTER_KEY); default: master.key in the data directory.',
+    what: 'The key ring: a file or env:NAME (or PLATFORM_MASTER_KEY). Default: master.key in the data directory.',
   },
 } as const satisfies Flags
 
-/** Files that a backup takes along: clients know a server by its authority, and a restored one is the same to them. */
-export const carried = ['ca.crt', 'ca.key']
+/** Files in a backup. With the same CA, clients trust a restored server. */
+export const backupFiles = ['ca.crt', 'ca.key']
 
-type Asked = Given<typeof dataFlags>['flags']
+type DataFlags = Given<typeof dataFlags>['flags']
 
-export type DataPlace = {
+export type DataDirectory = {
   readonly settings: Settings
   readonly directory: string
-  /** Throws where there is none. */
+  /** Throws if there is no key ring. */
   ring(): KeyRing
 }
 
-/** `directory`: given as an argument of its own. */
-export async function dataPlace(flags: Partial<Asked>, env: NodeJS.ProcessEnv, directory?: string): Promise<DataPlace> {
+/** `directory` overrides --data. */
+export async function resolveData(
+  flags: Partial<DataFlags>,
+  env: NodeJS.ProcessEnv,
+  directory?: string,
+): Promise<DataDirectory> {
   const data = directory ?? flags.data
   const args = [
     ...(flags.config === undefined ? [] : ['--config', flags.config]),
@@ -36,7 +40,7 @@ export async function dataPlace(flags: Partial<Asked>, env: NodeJS.ProcessEnv, d
     ...(flags['master-key'] === undefined ? [] : ['--master-key', flags['master-key']]),
   ]
   const settings = await readSettings(args, env)
-  const place = resolve(settings.data)
-  const ring = () => keyRingIn({ directory: place, setting: settings.masterKey, env, mayMake: false })
-  return { settings, directory: place, ring }
+  const resolved = resolve(settings.data)
+  const ring = () => keyRingIn({ directory: resolved, setting: settings.masterKey, env, mayMake: false })
+  return { settings, directory: resolved, ring }
 }

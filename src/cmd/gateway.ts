@@ -1,4 +1,4 @@
-// `platform gateway`: reads the flags, checks the files, and runs a gateway until a signal stops it.
+// `platform gateway`: checks the files and runs a gateway until a signal stops it.
 
 import pino from 'pino'
 import { openSetupLoader } from '../gateway/config/load.ts'
@@ -9,22 +9,22 @@ import { defineCommand } from '../host/command.ts'
 
 export const gateway = defineCommand({
   words: ['gateway'],
-  what: 'Let tokens into connected clusters, beside them and without the service.',
+  what: 'Run a gateway that authenticates tokens for connected clusters.',
   examples: [
-    { what: 'Serve the clusters that a file names', command: 'platform gateway --config gateway.yaml' },
-    { what: 'Say everything that is wrong with it', command: 'platform gateway --config gateway.yaml --check' },
+    { what: 'Serve the clusters of a configuration file', command: 'platform gateway --config gateway.yaml' },
+    { what: 'Validate the configuration', command: 'platform gateway --config gateway.yaml --check' },
   ],
   flags: {
-    config: { type: 'text', value: 'FILE', what: 'The gateway.yaml; read again when it changes.', required: true },
+    config: { type: 'text', value: 'FILE', what: 'The gateway.yaml. Reloaded when it changes.', required: true },
     check: {
       type: 'switch',
-      what: 'Look at the files, ask issuer, service and clusters, and end: 0: they can be used, 1: one of those cannot be reached, 2: they cannot.',
+      what: 'Validate the files, contact issuer, service and clusters, and exit: exit code 0 valid, 1 one is unreachable, 2 invalid.',
     },
   },
   run: async ({ flags: { config: file, check } }, io) => {
     if (check) {
       const code = await checkGateway(file, io)
-      if (code === 0) io.out(`${file} can be used\n`)
+      if (code === 0) io.out(`${file} is valid\n`)
       return code
     }
     await checkFiles(file, io)

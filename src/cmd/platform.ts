@@ -1,4 +1,4 @@
-// The one executable: a table of commands. Reads argv and hands it on with the world that commands see.
+// Entry point of the executable: runs the command of argv.
 
 import { runCommand } from '../cli/run-command.ts'
 import { io, printed } from '../host/io.ts'
@@ -6,5 +6,5 @@ import { commands } from './commands.ts'
 
 const code = await runCommand(commands, process.argv.slice(2), io)
 await printed()
-// Ends the process even where a command that failed left a store or a watch open.
+// Exits even if a failed command left a store or a watch open.
 process.exit(code)

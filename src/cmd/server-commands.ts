@@ -1,10 +1,10 @@
-// The commands that read settings: the server and what is done with its data directory. platform.ts has their rows.
+// Commands that read the server settings: serve, config check, admin reset, audit hash and storage.
 
 import { flagOf, table, variableOf } from '../apiserver/settings.ts'
 import { type Command, defineCommand, type Flags } from '../host/command.ts'
 import { io } from '../host/io.ts'
 
-/** Settings as flags, for the help: `readSettings` reads them itself, with their variables and the file. */
+/** Settings as flags, only for the help. `readSettings` parses them together with variables and the file. */
 const settings: Flags = {
   config: { type: 'text', value: 'FILE', what: 'File with settings.', variable: 'PLATFORM_CONFIG' },
   ...Object.fromEntries(
@@ -46,30 +46,30 @@ export const serve = withSettings(
 )
 export const configCheck = withSettings(
   'config check',
-  'Check the settings and print them.',
+  'Validate and print the settings.',
   async () => (await import('./config-check.ts')).configCheck,
   ' --config platform.yaml',
 )
 export const adminReset = withSettings(
   'admin reset',
-  'Make a new administrator key; the server must be stopped.',
+  'Create a new administrator key; the server must be stopped.',
   async () => (await import('./admin-reset.ts')).adminReset,
 )
 export const auditHash = withSettings(
   'audit hash',
-  'Read a value from stdin and print what the audit log shows for it.',
+  'Read a value from stdin and print its hash in the audit log.',
   async () => (await import('./audit-hash.ts')).auditHash,
   ' --data data < FILE',
 )
 export const storageStatus = withSettings(
   'storage status',
-  'Show which keys seal what is stored.',
+  'Show which keys encrypt the stored values.',
   async () => (await import('./storage.ts')).storageStatus,
   ' --data data',
 )
 export const storageRotateKey = withSettings(
   'storage rotate-key',
-  'Seal everything with a new key, while the server runs.',
+  'Encrypt everything with a new key, also while the server runs.',
   async () => (await import('./storage.ts')).storageRotateKey,
   ' --data data',
 )

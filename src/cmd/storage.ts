@@ -1,4 +1,4 @@
-// `platform storage status` and `platform storage rotate-key`: which keys seal what is stored, and a new one (D28). Both work while a server runs.
+// `platform storage status` and `storage rotate-key`: shows and rotates encryption keys while a server runs (D28).
 
 import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
@@ -19,9 +19,7 @@ async function open(args: readonly string[], env: Env) {
   const settings = await readSettings(args, env)
   const directory = resolve(settings.data)
   if (!existsSync(join(directory, 'platform.db')))
-    throw new UsageError([
-      `${directory} has no platform.db; --data names the directory of a server that was started before`,
-    ])
+    throw new UsageError([`${directory} has no platform.db: set --data to the directory of an existing server`])
   const ring = () => keyRingIn({ directory, setting: settings.masterKey, env, mayMake: false })
   return { directory, ring, seals: () => countSeals(readStored(directory), kinds) }
 }
@@ -43,46 +41,46 @@ export async function storageStatus(args: readonly string[], env: Env): Promise<
       ...lines,
       ...missing.map(([id, count]) => `${id.padEnd(14)}${'MISSING'.padEnd(9)}${count}`),
       waiting === 0
-        ? 'every value is sealed with the first key'
-        : `${waiting} values wait to be sealed with the first key: a server does that in the background, from its start on`,
+        ? 'all values are encrypted with the first key'
+        : `${waiting} values are not yet encrypted with the first key: a running server does that in the background`,
     ].join('\n'),
   )
 }
 
-const every = 200
-const patience = 30_000
+const pollMs = 200
+const stallMs = 30_000
 
-/** A new key before the others; then looks on while the server uses it. What is interrupted goes on by itself. */
+/** Adds a new key as the first and waits while the server re-encrypts. An interrupted re-encryption resumes by itself. */
 export async function storageRotateKey(args: readonly string[], env: Env): Promise<void> {
   const { directory, ring, seals } = await open(args, env)
   const { from } = ring()
   if (from.startsWith('env:'))
     throw new Error(
-      `the key ring is in the environment variable ${from.slice(4)}: put a line with a new key before its others and start the server anew; it then seals everything with it`,
+      `the key ring is in the environment variable ${from.slice(4)}: add a line with a new key before the others and restart the server, which then encrypts everything with it`,
     )
   writeSecret(
     from,
     makeKeyRing(size => randomBytes(size), readFileSync(from, 'utf8')),
   )
   const id = ring().keys[0]?.id ?? ''
-  console.log(`${from}: ${id} seals from now on, the keys after it still open`)
-  if (!isRunning(directory)) return console.log('no server runs here: the next start seals everything anew')
+  console.log(`${from}: key ${id} encrypts from now on, the other keys only decrypt`)
+  if (!isRunning(directory)) return console.log('no server is running: the next start encrypts everything again')
   let left = Number.POSITIVE_INFINITY
   for (let since = Date.now(); left > 0; ) {
     const now = [...seals()].reduce((sum, [key, count]) => (key === id ? sum : sum + count), 0)
     if (now < left) {
       since = Date.now()
-      // For whoever looks on; a script waits for the end.
-      if (process.stderr.isTTY) console.error(`${now} values wait to be sealed anew`)
+      // Show progress only at a terminal.
+      if (process.stderr.isTTY) console.error(`${now} values left to encrypt`)
     }
     left = now
-    if (left > 0 && Date.now() - since > patience)
+    if (left > 0 && Date.now() - since > stallMs)
       throw new Error(
-        `${left} values still wait: either the server uses another key ring, or they do not open (see its log, and platform_seal_failures_total)`,
+        `${left} values are still not encrypted with the new key: the server uses another key ring, or cannot decrypt them (see its log and platform_seal_failures_total)`,
       )
-    if (left > 0) await setTimeout(every)
+    if (left > 0) await setTimeout(pollMs)
   }
-  console.log('every value is sealed with it')
+  console.log('all values are encrypted with it')
 }
 
 function isRunning(directory: string): boolean {

@@ -1,4 +1,4 @@
-// `platform verify [DIR|FILE]`: looks at every record and seal of a data directory or of a backup, and names what is wrong.
+// `platform verify [DIR|FILE]`: checks every record and encrypted value of a data directory or backup.
 
 import { randomBytes } from 'node:crypto'
 import { createReadStream, existsSync, statSync } from 'node:fs'
@@ -15,67 +15,67 @@ import { readStored } from '../storage/index.ts'
 import type { RingKey } from '../storage/key-ring.ts'
 import { whyUnseen } from '../storage/sqlite/errors.ts'
 import { UnseenError, verifyFile } from '../storage/verify.ts'
-import { type DataPlace, dataFlags, dataPlace } from './data-flags.ts'
+import { type DataDirectory, dataFlags, resolveData } from './data-flags.ts'
 
 export const verify = defineCommand({
   words: ['verify'],
-  what: 'Check every record, seal and index of a data directory, or of a backup; 1: something is damaged.',
+  what: 'Check every record, encrypted value and index of a data directory or backup: exit code 1 if something is damaged.',
   examples: [
-    { what: 'After a disk was not to be trusted', command: 'platform verify --data data' },
+    { what: 'After a disk problem', command: 'platform verify --data data' },
     {
-      what: 'Before a backup is trusted, with the key ring that sealed it',
+      what: 'Check a backup with its key ring',
       command: 'platform verify platform.backup --master-key ring.key',
     },
   ],
   flags: dataFlags,
   positionals: [
-    { name: 'DIR|FILE', what: 'the data directory, or a backup, - for one on standard input', optional: true },
+    { name: 'DIR|FILE', what: 'the data directory, a backup, or - for a backup on standard input', optional: true },
   ],
   run: async ({ flags, words: [given] }, io) => {
-    if (given === undefined) return verifyDirectory(await dataPlace(flags, io.env), io)
+    if (given === undefined) return verifyDirectory(await resolveData(flags, io.env), io)
     const found = given === '-' ? undefined : look(given)
-    if (given !== '-' && !found) throw new UsageError([`${given}: there is no such directory or file`])
-    if (!found?.isDirectory()) return verifyBackup(given, await dataPlace(flags, io.env), io)
+    if (given !== '-' && !found) throw new UsageError([`${given}: no such file or directory`])
+    if (!found?.isDirectory()) return verifyBackup(given, await resolveData(flags, io.env), io)
     if (flags.data !== undefined && resolve(flags.data) !== resolve(given))
-      throw new UsageError([`two data directories: ${given} and ${flags.data} (--data); name one`])
-    return verifyDirectory(await dataPlace(flags, io.env, given), io)
+      throw new UsageError([`two data directories: ${given} and ${flags.data} (--data); remove one`])
+    return verifyDirectory(await resolveData(flags, io.env, given), io)
   },
 })
 
-async function verifyDirectory(place: DataPlace, io: Io): Promise<number> {
-  const file = join(place.directory, 'platform.db')
-  if (!look(file)) throw new UsageError([`${place.directory} has no platform.db: it is no data directory`])
-  await beginningOf(file)
-  const sealer = sealerOf(ringOf(place))
-  const { damages, records, revision, otherFormat } = seen(file, () => verifyFile(file))
+async function verifyDirectory(data: DataDirectory, io: Io): Promise<number> {
+  const file = join(data.directory, 'platform.db')
+  if (!look(file)) throw new UsageError([`${data.directory} has no platform.db: it is not a data directory`])
+  await headerOf(file)
+  const sealer = sealerOf(ringOf(data))
+  const { damages, records, revision, otherFormat } = reading(file, () => verifyFile(file))
   if (otherFormat !== undefined && !damages.length) throw unverified(file, `it has ${otherFormat}`)
-  // What cannot be read as it was written need not be opened.
+  // Decrypting damaged records would report the same damage twice.
   const seals = damages.length
     ? []
     : brokenSeals(
-        seen(file, () => readStored(place.directory)),
+        reading(file, () => readStored(data.directory)),
         kinds,
         sealer,
       )
   for (const damage of [...damages, ...seals]) io.out(`${damage}\n`)
   const count = damages.length + seals.length
-  if (damages.length) io.err('platform: seals are looked at once everything else is whole\n')
+  if (damages.length) io.err('platform: encrypted values were not checked, because records are damaged\n')
   io.err(
     count
-      ? `platform: ${counted(count)} in ${records} records; platform restore makes a new directory from a backup\n`
-      : `platform: ${records} records up to revision ${revision}, with their seals and indexes, are as they were written\n`,
+      ? `platform: ${counted(count)} in ${records} records; create a new directory from a backup with platform restore\n`
+      : `platform: ok: ${records} records up to revision ${revision}, with encrypted values and indexes\n`,
   )
   return count ? 1 : 0
 }
 
-async function verifyBackup(file: string, place: DataPlace, io: Io): Promise<number> {
+async function verifyBackup(file: string, data: DataDirectory, io: Io): Promise<number> {
   const named = file === '-' ? 'the backup' : file
-  await refuseDatabase(file)
-  if (!place.settings.masterKey && !existsSync(join(place.directory, 'master.key')))
+  await rejectDatabase(file)
+  if (!data.settings.masterKey && !existsSync(join(data.directory, 'master.key')))
     throw new UsageError([
-      `the key ring is not in the backup: name it with --master-key, or its directory with --data (${place.directory} has none)`,
+      `the key ring is not in the backup: set --master-key, or --data to its directory (${data.directory} has none)`,
     ])
-  const keys = ringOf(place)
+  const keys = ringOf(data)
   const look = brokenSealOf(kinds, sealerOf(keys))
   const source = file === '-' ? process.stdin : createReadStream(file)
   const { damages, records, revision } = await checkBackup({ source, keys, look }).catch(error => {
@@ -85,16 +85,16 @@ async function verifyBackup(file: string, place: DataPlace, io: Io): Promise<num
   for (const damage of damages) io.out(`${damage}\n`)
   io.err(
     damages.length
-      ? `platform: ${counted(damages.length)} in ${named}: platform restore refuses it, or what it makes is damaged; platform backup makes a new one\n`
-      : `platform: ${named}: ${records} objects of revision ${revision}, with their seals, are as they were stored\n`,
+      ? `platform: ${counted(damages.length)} in ${named}: platform restore fails or restores damaged data; create a new backup with platform backup\n`
+      : `platform: ${named}: ok: ${records} objects of revision ${revision}, with encrypted values\n`,
   )
   return damages.length ? 1 : 0
 }
 
 const unverified = (what: string, why: string) => new UsageError([`${what} was not verified: ${why}`])
 
-/** What cannot be looked at just now, or by this user, is not damaged for that. */
-function seen<T>(file: string, look: () => T): T {
+/** A file that is locked or unreadable is not damaged. */
+function reading<T>(file: string, look: () => T): T {
   try {
     return look()
   } catch (error) {
@@ -115,14 +115,14 @@ const counted = (count: number) => `${count} ${count === 1 ? 'damage' : 'damages
 
 const sealerOf = (keys: readonly RingKey[]) => openSealer({ keys, random: size => randomBytes(size) })
 
-/** Throws where it cannot be read. */
-async function beginningOf(file: string): Promise<Buffer> {
-  const begin = Buffer.alloc(16)
+/** Throws if the file cannot be read. */
+async function headerOf(file: string): Promise<Buffer> {
+  const header = Buffer.alloc(16)
   let handle: FileHandle | undefined
   try {
     handle = await open(file)
-    await handle.read(begin, 0, begin.length)
-    return begin
+    await handle.read(header, 0, header.length)
+    return header
   } catch (error) {
     throw unreadable(file, error)
   } finally {
@@ -130,16 +130,16 @@ async function beginningOf(file: string): Promise<Buffer> {
   }
 }
 
-/** Whoever names the store's own file means its directory. A pipe is not looked into: what is read of it is gone. */
-async function refuseDatabase(file: string): Promise<void> {
+/** The user probably meant the data directory. Skips pipes, because reading consumes them. */
+async function rejectDatabase(file: string): Promise<void> {
   if (file === '-' || !statSync(file).isFile()) return
-  const begin = await beginningOf(file)
-  if (begin.toString('latin1') === 'SQLite format 3\0')
-    throw new UsageError([`${file} is the store of a data directory: platform verify ${dirname(file)} looks at it`])
+  const header = await headerOf(file)
+  if (header.toString('latin1') === 'SQLite format 3\0')
+    throw new UsageError([`${file} is the database of a data directory: use platform verify ${dirname(file)}`])
 }
 
-/** Without it seals cannot be looked at: that is no damage, and nothing was verified. */
-function ringOf({ ring }: DataPlace): readonly RingKey[] {
+/** A missing key ring is a usage error, not damage. */
+function ringOf({ ring }: DataDirectory): readonly RingKey[] {
   try {
     return ring().keys
   } catch (error) {

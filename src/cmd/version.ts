@@ -1,4 +1,4 @@
-// The version of this package, as it is published.
+// Version of this package.
 
 import { readFileSync } from 'node:fs'
 

@@ -80,10 +80,10 @@ test('all problems are reported together, without secrets', () => {
 test('a context, cluster or user that is not there is named, with what is', () => {
   assert.throws(() => read(config(), 'three'), /there is no context "three"; there are "one", "two"/)
   assert.throws(() => read(config(), 'two'), /the context "two" names the user "nobody", which is not there/)
-  assert.throws(() => read('sync: {toHost: {}}'), /is no kubeconfig: it has neither clusters nor contexts nor users/)
+  assert.throws(() => read('sync: {toHost: {}}'), /is not a kubeconfig: it has neither clusters nor contexts nor users/)
   assert.throws(() => read('{}'), /no context is chosen: set current-context, or name one of none/)
-  assert.throws(() => read('[]'), /is no kubeconfig: it must be a map/)
-  assert.throws(() => read('a: ['), /is no kubeconfig: line 1/)
+  assert.throws(() => read('[]'), /is not a kubeconfig: it must be a map/)
+  assert.throws(() => read('a: ['), /is not a kubeconfig: line 1/)
 })
 
 test('in a pod the service account is the way in; outside of one it is said what is missing', () => {

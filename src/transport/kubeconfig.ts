@@ -74,13 +74,13 @@ function parse(bytes: Uint8Array, file: string): JsonObject {
   try {
     const { value } = decodeYaml(bytes)
     if (isObject(value) && isOther(value))
-      throw new KubeconfigError([`${file} is no kubeconfig: it has neither clusters nor contexts nor users`])
+      throw new KubeconfigError([`${file} is not a kubeconfig: it has neither clusters nor contexts nor users`])
     if (isObject(value) && (value['kind'] ?? 'Config') === 'Config') return value
   } catch (error) {
-    if (error instanceof DecodeError) throw new KubeconfigError([`${file} is no kubeconfig: ${error.message}`])
+    if (error instanceof DecodeError) throw new KubeconfigError([`${file} is not a kubeconfig: ${error.message}`])
     throw error
   }
-  throw new KubeconfigError([`${file} is no kubeconfig: it must be a map with kind Config`])
+  throw new KubeconfigError([`${file} is not a kubeconfig: it must be a map with kind Config`])
 }
 
 const listOf = (list: Json | undefined): JsonObject[] => (Array.isArray(list) ? list.filter(isObject) : [])

@@ -63,7 +63,7 @@ test('an address or a key that cannot be right is told at once, and a key is not
   ])
     assert.throws(
       () => connect(server.https, key),
-      (error: Error) => /hand over URL and KEY apart/.test(error.message) && !error.message.includes(server.adminKey),
+      (error: Error) => /pass URL and KEY separately/.test(error.message) && !error.message.includes(server.adminKey),
     )
 })
 
@@ -113,7 +113,7 @@ test('reads are tried again, writes only where the server says that nothing happ
   const tried = async (method: string, ...list: (Response | Error)[]) => {
     const { fetch, calls } = answers(...list)
     const waits: number[] = []
-    const options = { chance: () => 1, sleep: async (time: number) => void waits.push(time) }
+    const options = { random: () => 1, sleep: async (time: number) => void waits.push(time) }
     const result = await retrying(fetch, options)('http://x', { method }).then(
       ({ status }) => status,
       () => 'failed',

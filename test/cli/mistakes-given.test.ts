@@ -185,7 +185,7 @@ test('a file that cannot be read is named with the reason, and the code is 2', a
   assert.match(await home.fails(2, ['create', '-f', home.directory]), /it is a directory/)
   assert.match(
     await home.fails(2, `backup ${join(home.directory, 'no/where')} --data ${server.directory}`),
-    /cannot write .*no\/where: there is no such directory/,
+    /cannot write .*no\/where: the directory does not exist/,
   )
   assert.deepEqual(readdirSync(data), ['master.key'])
   const around = readdirSync(join(home.directory, '..'))

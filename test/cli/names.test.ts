@@ -40,7 +40,7 @@ test('a name that is empty or a dot takes nothing away, whatever was meant: a va
   ])
     assert.match(await home.fails(2, words), /^platform: NAME is empty/)
   for (const dots of ['.', '..'])
-    assert.match(await home.fails(1, ['delete', 'team', dots, '--yes']), /"\.+" is no name of a team/)
+    assert.match(await home.fails(1, ['delete', 'team', dots, '--yes']), /"\.+" is not a valid name of a team/)
   assert.equal(await home.ok('list teams -o name'), 'team/web\nteam/x1\n')
 })
 

@@ -99,7 +99,7 @@ describe('backup, restore and verify', { timeout: 120_000 }, () => {
       revision = await newest(wire)
       const made = run(`backup ${file} --data data`)
       assert.equal(made.status, 0, String(made.stderr))
-      assert.match(String(made.stderr), new RegExp(`objects at revision ${revision}; .*master\\.key opens it`))
+      assert.match(String(made.stderr), new RegExp(`objects at revision ${revision}; .*master\\.key decrypts it`))
       const restored = run(`restore ${file} --data ${place('restored')}`)
       words = String(restored.stderr)
       assert.equal(restored.status, 0, words)
@@ -115,8 +115,8 @@ describe('backup, restore and verify', { timeout: 120_000 }, () => {
       assert.deepEqual(modes('restored'), modes('data'))
       const directory = join(scratch, 'restored')
       assert.deepEqual(words.split('\n').slice(1), [
-        `platform: access keys work as before; the administrator's own is not in a backup: put it into ${directory} as admin.key,`,
-        `platform: and the next platform serve --data ${directory} writes admin.kubeconfig; if it is lost, platform admin reset --data ${directory} makes a new one`,
+        `platform: access keys are still valid; the administrator key is not in the backup: copy it to ${directory}/admin.key`,
+        `platform: the next platform serve --data ${directory} then writes admin.kubeconfig; to create a new key: platform admin reset --data ${directory}`,
         '',
       ])
       const checked = run('verify restored')
@@ -147,7 +147,7 @@ describe('backup, restore and verify', { timeout: 120_000 }, () => {
   test('a backup is 0600, and does not replace one unless that is said', () => {
     assert.equal(statSync(file).mode & 0o777, 0o600)
     const again = run(`backup ${file} --data data`)
-    assert.deepEqual([again.status, /is there already/.test(String(again.stderr))], [2, true])
+    assert.deepEqual([again.status, /already exists/.test(String(again.stderr))], [2, true])
     assert.equal(run(`backup ${file} --data data --replace`).status, 0)
   })
 
@@ -205,7 +205,7 @@ describe('backup, restore and verify', { timeout: 120_000 }, () => {
     assert.deepEqual([full.status, /is not empty/.test(String(full.stderr))], [2, true], String(full.stderr))
     assert.deepEqual(readFileSync(join(data, 'ca.crt')), before)
     const bare = run(`restore ${file} --data nowhere`)
-    assert.match(String(bare.stderr), /the key ring is not in the backup: put it into .*nowhere as master\.key/)
+    assert.match(String(bare.stderr), /the key ring is not in the backup: copy it to .*nowhere\/master\.key/)
     assert.deepEqual([bare.status, existsSync(join(scratch, 'nowhere'))], [2, false])
   })
 

@@ -79,7 +79,7 @@ test(`servers and syncer killed at random for ${seconds} s under change: it conv
   const startSync = async () => {
     const files = ['-f', file, '--virtual-kubeconfig', virtual.kubeconfig, '--host-kubeconfig', host.kubeconfig]
     const args = [program, 'vcluster', 'sync', ...files, '--name', 'vc', '--namespace', 'team', '--log-level', 'error']
-    return (await startProgram(args, /^platform syncs (endpoints)/m)).child
+    return (await startProgram(args, /^platform: syncing (endpoints)/m)).child
   }
   let syncer: ChildProcess = await startSync()
   try {

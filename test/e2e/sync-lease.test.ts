@@ -76,7 +76,10 @@ async function make(name: string): Promise<void> {
 
 test('a write under way ends when the lease is lost, and no two replicas are taken for the same', async () => {
   const front = await startFront()
-  const { child, printed } = await startProgram(args(front.kubeconfig, ['--leader-elect']), /both sides are (followed)/)
+  const { child, printed } = await startProgram(
+    args(front.kubeconfig, ['--leader-elect']),
+    /initial sync: both clusters (listed)/,
+  )
   try {
     const lease = { namespace: 'team', name: 'vcluster-sync-vc' }
     const { object } = await host.resources.get(Lease, lease)
@@ -106,5 +109,5 @@ test('--once ends when its time is up, whatever is under way', async () => {
   front.close()
   assert.equal(code, 1)
   assert.match(stderr, /platform: default\/slow: it was not done when it was time to end\n/)
-  assert.match(stderr, /platform: not done within 4 s/)
+  assert.match(stderr, /platform: timed out after 4 s/)
 })

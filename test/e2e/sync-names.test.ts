@@ -41,7 +41,7 @@ test('nothing is synced while it cannot be looked up; behind a proxy, which does
   await v.create(endpoints('web'))
   const alone = await once(write('alone', kubeconfigOf(unknown)), '2')
   assert.equal(alone.code, 1)
-  assert.match(alone.stderr, /cannot look up api\.invalid, where the host's API server is/)
+  assert.match(alone.stderr, /cannot resolve api\.invalid, the host's API server/)
 
   const { pathname } = new URL(host.server)
   const proxy = createServer((asked, response) => {

@@ -50,7 +50,10 @@ async function open(t: TestContext) {
     once: (file: string, more: readonly string[] = ['--once']) =>
       exec(process.execPath, args(file, more), { timeout: 40_000 }),
     start: async (file: string, more: readonly string[] = []) => {
-      const started = await startProgram(args(file, more), /^platform syncs endpoints of vc to team:? ?(\S*)$/m)
+      const started = await startProgram(
+        args(file, more),
+        /^platform: syncing endpoints of vc to team(?:, status at )?(\S*)$/m,
+      )
       running.push(started)
       return started
     },
@@ -113,7 +116,7 @@ describe('platform vcluster sync', { timeout: 300_000, concurrency: sideBySide(3
     assert.equal(code, 1, stderr)
     assert.match(
       stderr,
-      /default\/payments: HostObjectForeign: team-default\/payments on the host was not created by this syncer: it has none/,
+      /default\/payments: HostObjectForeign: team-default\/payments on the host was not created by this syncer: it has no metadata/,
     )
     assert.deepEqual(await h.get(theirs), before)
     await h.remove(theirs)
@@ -139,7 +142,7 @@ describe('platform vcluster sync', { timeout: 300_000, concurrency: sideBySide(3
     )
     const refused = await once(file)
     assert.equal(refused.code, 2)
-    assert.match(refused.stderr, /patched\.yaml:4:7: sync\.toHost\.endpoints\.patches needs the enterprise feature/)
+    assert.match(refused.stderr, /patched\.yaml:4:7: sync\.toHost\.endpoints\.patches requires a licence/)
 
     const annotations = { 'example.org/tier': 'gold', 'example.org/settings': 'settings' }
     await v.create({
@@ -256,13 +259,13 @@ describe('platform vcluster sync', { timeout: 300_000, concurrency: sideBySide(3
     const licensed = ['--once', '--license', licence]
     const filled = await once(file, licensed)
     assert.equal(filled.code, 1)
-    assert.match(filled.stderr, /does not go to the host/)
+    assert.match(filled.stderr, /is not synced to the host/)
     await v.remove(theirs, Secret)
     await v.create(secret(theirs, { type: 'Opaque' }))
     await h.create(secret({ name, namespace: 'team' }, { type: 'Opaque', data: { a: 'b3Bz' } }))
     const taken = await once(file, licensed)
     assert.equal(taken.code, 1)
-    assert.match(taken.stderr, /was not created by this syncer: it has none of the syncer's marks/)
+    assert.match(taken.stderr, /was not created by this syncer: it has no metadata of the syncer/)
     const kept = (await h.get({ namespace: 'team', name }, Secret)) as unknown as { data: object }
     assert.deepEqual(kept.data, { a: 'b3Bz' })
   })
@@ -294,10 +297,10 @@ describe('platform vcluster sync', { timeout: 300_000, concurrency: sideBySide(3
     const files = ['--virtual-kubeconfig', join(directory, 'nowhere'), '--host-kubeconfig', write('broken', 'a: [')]
     const { code, stderr } = await exec(process.execPath, [program, ...args, ...files])
     assert.equal(code, 2)
-    assert.match(stderr, /--timeout: "soon" must be a time such as 90s, 15m or 2h/)
-    assert.match(stderr, /bad\.yaml:1:\d+: sync\.toHost\.endpoints\.enable is no known key; did you mean enabled\?/)
+    assert.match(stderr, /--timeout: "soon" must be a duration such as 90s, 15m or 2h/)
+    assert.match(stderr, /bad\.yaml:1:\d+: unknown key sync\.toHost\.endpoints\.enable; did you mean enabled\?/)
     assert.match(stderr, /cannot read .*nowhere: there is no such file/)
-    assert.match(stderr, /broken is no kubeconfig: line 1/)
+    assert.match(stderr, /broken is not a kubeconfig: line 1/)
     const outside = await exec(process.execPath, [program, ...args.slice(0, -2), ...files.slice(0, 2)])
     assert.match(outside.stderr, /this does not run in a pod with a service account/)
   })
@@ -311,7 +314,7 @@ describe('platform vcluster sync', { timeout: 300_000, concurrency: sideBySide(3
     const one = await exec(process.execPath, [program, ...common, ...sides])
     assert.equal(one.code, 1)
     assert.match(one.stderr, /cannot reach http:\/\/127\.0\.0\.1:9: nobody listens there/)
-    assert.match(one.stderr, /not done within 1 s: cannot reach http:\/\/127\.0\.0\.1:9: nobody listens there/)
+    assert.match(one.stderr, /timed out after 1 s: cannot reach http:\/\/127\.0\.0\.1:9: nobody listens there/)
 
     const now = Date.now()
     const pair = issueCertificate(makeAuthority(now), ['127.0.0.1'], now)

@@ -109,7 +109,7 @@ describe('platform gateway', () => {
     const { code, stderr, stdout } = await check({})
     assert.equal(code, 0, stderr)
     assert.match(stderr, /^warning: .*service\.keyFile: .* may do more than a gateway does/m)
-    assert.match(stdout, /can be used/)
+    assert.match(stdout, /is valid/)
   })
 
   test('--check finds clusters that do not take the credentials, let nobody be presented, or cannot be reached', async () => {
@@ -151,7 +151,7 @@ describe('platform gateway', () => {
     put('agent.key', await agentKey(service))
     const fine = await check({})
     assert.deepEqual([fine.code, fine.stderr], [0, ''])
-    assert.match(fine.stdout, /can be used/)
+    assert.match(fine.stdout, /is valid/)
     put('agent.key', 'plat_nobody')
     const unknown = await check({})
     assert.equal(unknown.code, 2)

@@ -143,7 +143,7 @@ export async function openShapes(): Promise<{ readonly [name: string]: Shape }> 
     'vcluster.yaml': {
       seeds: [readFileSync(join(root, 'examples/vcluster.yaml'), 'utf8')],
       may: [],
-      read: text => loadConfig(bytes(text), { whyNoPatches: undefined }),
+      read: text => loadConfig(bytes(text), { noPatchesReason: undefined }),
     },
     'gateway.yaml': { seeds: [gateway], may: [], read: text => loadGatewayConfig(bytes(text), true) },
     'patch paths': {

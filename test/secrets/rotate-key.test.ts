@@ -69,7 +69,7 @@ describe('platform storage', () => {
     const { code, out } = await run('status')
     assert.equal(code, 0)
     assert.match(out, new RegExp(`^${ids()[0]} +seals +\\d{2,}$`, 'm'))
-    assert.match(out, /every value is sealed with the first key/)
+    assert.match(out, /all values are encrypted with the first key/)
   })
 
   test('rotate-key seals everything anew: same revisions, no events, same values, history included', async () => {
@@ -78,7 +78,7 @@ describe('platform storage', () => {
     const { resourceVersion } = (await must(server.request('GET', secrets()))).metadata
     const rotated = await run('rotate-key')
     assert.equal(rotated.code, 0, rotated.err)
-    assert.match(rotated.out, /every value is sealed with it/)
+    assert.match(rotated.out, /all values are encrypted with it/)
     assert.equal(rotated.err, '', 'progress is for terminals')
     assert.equal(ids().length, 2)
     assert.equal(ids()[1], old)
@@ -97,7 +97,7 @@ describe('platform storage', () => {
       const command = [process.execPath, program, 'storage', 'rotate-key', '--data', server.directory]
       const { code, text } = await openTerminal(command, process.env, server.directory).ended
       assert.equal(code, 0, text)
-      assert.match(text, /\d+ values wait to be sealed anew\r\n(?:.*\r\n)*every value is sealed with it/)
+      assert.match(text, /\d+ values left to encrypt\r\n(?:.*\r\n)*all values are encrypted with it/)
     })
   if (hasTerminal) void atTerminal()
   else notRun('script')
@@ -132,8 +132,8 @@ describe('platform storage', () => {
     await server.restart(async () => {
       const { code, out } = await run('rotate-key')
       assert.equal(code, 0)
-      assert.match(out, /no server runs here: the next start seals everything anew/)
-      assert.match((await run('status')).out, /\d+ values wait to be sealed with the first key/)
+      assert.match(out, /no server is running: the next start encrypts everything again/)
+      assert.match((await run('status')).out, /\d+ values are not yet encrypted with the first key/)
     })
     await soon('everything is sealed anew', async () =>
       new RegExp(`^${old} +opens +0$`, 'm').test((await run('status')).out),

@@ -124,9 +124,9 @@ test('allowedCIDRs opens what it names as closely as the table does; deniedCIDRs
   assert.equal(own('2002:7f00:1::'), undefined)
   assert.equal(own('::1'), 'a loopback address')
   assert.equal(own('10.1.1.1'), undefined)
-  assert.equal(own('10.9.1.1'), 'an address of deniedCIDRs')
+  assert.equal(own('10.9.1.1'), 'in deniedCIDRs')
   for (const embedded of ['::ffff:10.9.1.1', '64:ff9b:1::10.9.1.1', '2002:a09:101::', '2001::f5f6:fefe'])
-    assert.equal(own(embedded), 'an address of deniedCIDRs', embedded)
+    assert.equal(own(embedded), 'in deniedCIDRs', embedded)
   assert.equal(own('10.0.0.1'), 'the address of the host API server', 'a wide network does not open one address')
 
   const wide = addressGuard({ allowed: ['100.64.0.0/10', 'fd00::/8', '0.0.0.0/0', '::/0'], denied: [], apiServer: [] })
@@ -145,9 +145,9 @@ test('networks that are written as embedded IPv4 mean that IPv4', () => {
     denied: ['::ffff:10.9.0.0/112', '2002::/16'],
     apiServer: ['::ffff:203.0.113.5'],
   })
-  assert.equal(own('10.9.1.1'), 'an address of deniedCIDRs')
+  assert.equal(own('10.9.1.1'), 'in deniedCIDRs')
   assert.equal(own('10.8.1.1'), undefined)
-  assert.equal(own('2002:a01:203::1'), 'an address of deniedCIDRs')
+  assert.equal(own('2002:a01:203::1'), 'in deniedCIDRs')
   assert.equal(own('203.0.113.5'), 'the address of the host API server')
 })
 

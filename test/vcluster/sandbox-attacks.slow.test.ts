@@ -64,7 +64,11 @@ suite(`${attacks.length} attacks`, () => {
     for (const expression of of('result')) {
       const result = await attack(expression)
       assert.ok('reason' in result && result.reason === 'result', `${expression} gave ${JSON.stringify(result)}`)
-      assert.match(result.message, /which is no JSON|contains itself|in a getter|TypeError|read property/, expression)
+      assert.match(
+        result.message,
+        /which is not valid JSON|contains itself|in a getter|TypeError|read property/,
+        expression,
+      )
     }
   })
 

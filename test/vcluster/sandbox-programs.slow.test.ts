@@ -48,7 +48,7 @@ test('a batch that overruns is tried one by one before anybody is blamed', async
     { value: 0 },
     { value: 1 },
     { reason: 'time', message: 'took longer than 50 ms' },
-    { reason: 'time', message: 'not evaluated, because one before it failed' },
+    { reason: 'time', message: 'not evaluated, because an earlier value failed' },
   ])
 })
 

@@ -12,7 +12,7 @@ import { reasons } from '../../src/vcluster/sync/condition.ts'
 import { startEndpointSync } from '../../src/vcluster/sync/endpoints-controller.ts'
 import { flags, timeoutOf, timeoutProblem } from '../../src/vcluster/sync/flags.ts'
 import { holdLease } from '../../src/vcluster/sync/leader-election.ts'
-import { openReferents } from '../../src/vcluster/sync/reference-sync.ts'
+import { openReferenceSync } from '../../src/vcluster/sync/reference-sync.ts'
 import { endpoints, openCluster, people, until } from '../support/cluster.ts'
 import { blocksOf, readDocument } from '../support/docs.ts'
 
@@ -46,7 +46,7 @@ test('--timeout takes a time with its unit, as every command does, or seconds; a
   ] as const)
     assert.deepEqual([timeoutOf(text), timeoutProblem(text)], [seconds, ''])
   for (const text of ['soon', '5x', '-1', '', '1234567'])
-    assert.match(timeoutProblem(text), /^--timeout: ".*" must be a time such as 90s, 15m or 2h$/)
+    assert.match(timeoutProblem(text), /^--timeout: ".*" must be a duration such as 90s, 15m or 2h$/)
   assert.equal(timeoutProblem('2w'), '--timeout: "2w" must be at most 11d')
 })
 
@@ -104,7 +104,7 @@ test('the rights of the examples are enough for everything, and none is unused',
     wrote: () => {},
     lag: () => {},
     failed: (_: string, error: unknown) => void failures.push(error),
-    trouble: () => {},
+    syncFailure: () => {},
   }
   const vcluster = { name: 'vc', namespace: 'team' }
   const sync = startEndpointSync({
@@ -113,9 +113,9 @@ test('the rights of the examples are enough for everything, and none is unused',
     hostNamespaces: ['team'],
     hostDeletePolicy: 'Propagate',
     owner: undefined,
-    refuses: ip => (ip === '10.6.6.6' ? 'bad' : undefined),
+    denyReason: ip => (ip === '10.6.6.6' ? 'bad' : undefined),
     now: Date.now,
-    tell: true,
+    reportToTenant: true,
     instance: 'test',
     random: () => 0,
     ticks: () => performance.now(),
@@ -168,7 +168,7 @@ async function bringAll(
   h: Side,
   vcluster: { name: string; namespace: string },
 ) {
-  const bring = openReferents({
+  const bring = openReferenceSync({
     ...sides,
     vcluster,
     owner: undefined,
@@ -178,22 +178,22 @@ async function bringAll(
   for (const kind of ['ConfigMap', 'Secret']) {
     const at = { namespace: 'default', name: 'one' }
     const there = { namespace: 'team', name: `v-${kind.toLowerCase()}` }
-    const referent = { apiVersion: 'v1', kind, ...at, hostNamespace: 'team', hostName: there.name, path: '' }
+    const referenced = { apiVersion: 'v1', kind, ...at, hostNamespace: 'team', hostName: there.name, path: '' }
     const object = (metadata: object, data: object) =>
       ({ apiVersion: 'v1', kind, metadata, data }) as unknown as Resource
     const { clusterKinds } = await import('../../src/vcluster/sync/kinds.ts')
     const own = clusterKinds.find(one => one.kind === kind)
     await v.create(object(at, { a: 'YQ==' }))
-    await bring(referent)
+    await bring(referenced)
     await v.patch(at, { data: { a: 'Yg==' } }, own)
-    await bring(referent)
+    await bring(referenced)
     await v.remove(at, own)
-    await bring(referent) // its copy goes
+    await bring(referenced) // its copy goes
     assert.equal(await h.get(there, own), undefined)
     await h.create(object(there, { a: 'Yw==' }))
-    await bring(referent)
+    await bring(referenced)
     await h.patch(there, { data: { a: 'ZA==' } }, own)
-    await bring(referent)
+    await bring(referenced)
     assert.deepEqual(((await v.get(at, own)) as unknown as { data: object }).data, { a: 'ZA==' })
   }
 }

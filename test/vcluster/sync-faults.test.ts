@@ -155,13 +155,13 @@ async function run(seed: string): Promise<void> {
       vcluster: { name: 'vc', namespace: 'team' },
       hostDeletePolicy: 'Recreate',
       owner: undefined,
-      refuses: () => undefined,
+      denyReason: () => undefined,
       now: Date.now,
-      tell: true,
+      reportToTenant: true,
       instance: 'test',
       random: () => roll(100) / 100,
       ticks: () => performance.now(),
-      observer: { wrote: () => {}, lag: () => {}, failed: () => {}, trouble: () => {} },
+      observer: { wrote: () => {}, lag: () => {}, failed: () => {}, syncFailure: () => {} },
     })
   let sync: EndpointSync = start()
   const stopped: Promise<void>[] = []
@@ -169,7 +169,7 @@ async function run(seed: string): Promise<void> {
   const people = async () => {
     while (Date.now() < end) await change(sides, roll)
   }
-  const trouble = async () => {
+  const syncFailure = async () => {
     while (Date.now() < end) {
       await pause(5 + roll(40))
       const [weather, which] = [weathers[roll(2)] as Weather, roll(6)]
@@ -183,7 +183,7 @@ async function run(seed: string): Promise<void> {
       weather.isAway = false
     }
   }
-  await Promise.all([people(), people(), trouble()])
+  await Promise.all([people(), people(), syncFailure()])
   for (const weather of weathers) weather.faults = 0
   let last: readonly [unknown, unknown] = ['', '']
   try {

@@ -7,7 +7,7 @@ import type { Resources } from '../../src/api/resources.ts'
 import { type EndpointSync, type SyncOptions, startEndpointSync } from '../../src/vcluster/sync/endpoints-controller.ts'
 import { ConfigMap, Endpoints, Event, Service } from '../../src/vcluster/sync/kinds.ts'
 import { hostName } from '../../src/vcluster/sync/names.ts'
-import { openReferents } from '../../src/vcluster/sync/reference-sync.ts'
+import { openReferenceSync } from '../../src/vcluster/sync/reference-sync.ts'
 import { type Cluster, endpoints, openCluster, people, until } from '../support/cluster.ts'
 
 const mark = 'vcluster.platform.sh'
@@ -46,13 +46,13 @@ function start({ options }: Mode, over: Partial<SyncOptions> = {}): EndpointSync
     vcluster: { name: 'vc', namespace: 'team' },
     hostDeletePolicy: 'Recreate',
     owner: undefined,
-    refuses: () => undefined,
+    denyReason: () => undefined,
     now: Date.now,
-    tell: true,
+    reportToTenant: true,
     instance: 'test',
     random: () => 0,
     ticks: () => performance.now(),
-    observer: { wrote: () => {}, lag: () => {}, failed: () => {}, trouble: () => {} },
+    observer: { wrote: () => {}, lag: () => {}, failed: () => {}, syncFailure: () => {} },
     ...options,
     ...over,
   })
@@ -308,7 +308,7 @@ for (const mode of modes)
 
     const copyAt = { namespace: mode.hostAt.namespace, name: 'copy' }
     const bring = () =>
-      openReferents({
+      openReferenceSync({
         ...{ virtual: side(0).resources, host: side(1).resources, owner: undefined, importAllow: [] },
         ...{ vcluster: { name: 'vc', namespace: 'team' }, pushes: { ConfigMap: true, Secret: true } },
         ...(mode.options.vcluster ? { vcluster: mode.options.vcluster } : {}),

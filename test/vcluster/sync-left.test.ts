@@ -6,13 +6,13 @@ import { ApiError } from '../../src/api/errors.ts'
 import type { Resources } from '../../src/api/resources.ts'
 import { defaultConfig } from '../../src/vcluster/config/config.ts'
 import type { EndpointSync } from '../../src/vcluster/sync/endpoints-controller.ts'
-import type { Left } from '../../src/vcluster/sync/orphans.ts'
+import type { Orphans } from '../../src/vcluster/sync/orphans.ts'
 import { openSync } from '../../src/vcluster/sync/sync.ts'
 import { type Cluster, endpoints, openCluster, people, until } from '../support/cluster.ts'
 
 let clusters: Cluster[] = []
 let running: EndpointSync | undefined
-let told: (readonly Left[])[] = []
+let told: (readonly Orphans[])[] = []
 const side = (which: 0 | 1) => clusters[which] as Cluster
 const [v, h] = [() => people(side(0)), () => people(side(1))]
 
@@ -22,13 +22,13 @@ async function start(byName: { readonly [from: string]: string } | undefined, ho
   running = await openSync({
     config: { ...config, sync: { ...config.sync, toHost: { ...config.sync.toHost, namespaces } } },
     ...{ name: 'vc', namespace: 'team', virtual: side(0).resources, host },
-    learn: async () => ({ addresses: [], owner: undefined }),
-    ...{ importAllow: [], tell: true, instance: 'test', now: Date.now, random: () => 0 },
+    discoverHost: async () => ({ addresses: [], owner: undefined }),
+    ...{ importAllow: [], reportToTenant: true, instance: 'test', now: Date.now, random: () => 0 },
     ticks: () => performance.now(),
     wait: () => new Promise(setImmediate),
     observer: {
-      ...{ wrote: () => {}, lag: () => {}, failed: () => {}, trouble: () => {}, patched: () => {} },
-      leftBehind: found => void told.push(found),
+      ...{ wrote: () => {}, lag: () => {}, failed: () => {}, syncFailure: () => {}, patched: () => {} },
+      orphaned: found => void told.push(found),
     },
   })
 }

@@ -6,7 +6,7 @@ import { expired } from '../../src/api/errors.ts'
 import type { Json, Resource } from '../../src/api/object.ts'
 import { documentOf, type Resources } from '../../src/api/resources.ts'
 import { Endpoints } from '../../src/vcluster/sync/kinds.ts'
-import { within } from '../../src/vcluster/sync/scoped-client.ts'
+import { scopedTo } from '../../src/vcluster/sync/scoped-client.ts'
 import { endpoints, openCluster } from '../support/cluster.ts'
 
 const cluster = await openCluster()
@@ -36,20 +36,20 @@ const namesOf = (items: Awaited<ReturnType<Resources['list']>>['items']) =>
 
 test('a long list is read in pages, all of one moment and of one namespace', async () => {
   const { asked, resources: told } = listing()
-  const { items, resourceVersion } = await within(told, 'default').list(Endpoints)
+  const { items, resourceVersion } = await scopedTo(told, 'default').list(Endpoints)
   assert.deepEqual(namesOf(items).toSorted(), names)
   assert.equal(items.filter(({ object }) => object.metadata.namespace !== 'default').length, 0)
   assert.deepEqual(
     asked.map(({ limit }) => limit),
     [500, 500, 500],
   )
-  const watch = await within(resources, 'default').watch(Endpoints, { resourceVersion })
+  const watch = await scopedTo(resources, 'default').watch(Endpoints, { resourceVersion })
   watch.stop()
 })
 
 test('a list whose next page is too old is read again, whole', async () => {
   const { asked, resources: told } = listing(2)
-  const { items } = await within(told, 'default').list(Endpoints)
+  const { items } = await scopedTo(told, 'default').list(Endpoints)
   assert.deepEqual(namesOf(items).toSorted(), names)
   assert.deepEqual(
     asked.map(({ limit, continue: next }) => [limit, next !== undefined]),
@@ -63,7 +63,7 @@ test('a list whose next page is too old is read again, whole', async () => {
 
 test('what is wrong with the first page is told, and not asked again', async () => {
   const { asked, resources: told } = listing(1)
-  await assert.rejects(within(told, 'default').list(Endpoints), /too old/)
+  await assert.rejects(scopedTo(told, 'default').list(Endpoints), /too old/)
   assert.equal(asked.length, 1)
 })
 
@@ -75,7 +75,7 @@ test('what is in a list is what was asked for, though it does not say so: in lis
   }
   for (const failsAt of [undefined, 2]) {
     const { resources: told } = listing(failsAt)
-    const { items } = await within(
+    const { items } = await scopedTo(
       { ...told, list: (...args) => told.list(...args).then(() => list(...args)) },
       '',
     ).list(Endpoints)

@@ -22,18 +22,18 @@ const hostAt = { namespace: 'team', name: hostName('web', 'default', 'vc') }
 
 async function start(settings = ''): Promise<void> {
   const text = `sync: {toHost: {endpoints: {${settings}}}}\n`
-  const { config, problems } = loadConfig(new TextEncoder().encode(text), { whyNoPatches: undefined })
+  const { config, problems } = loadConfig(new TextEncoder().encode(text), { noPatchesReason: undefined })
   assert.deepEqual(problems, [])
   running = await openSync({
     config,
     ...{ name: 'vc', namespace: 'team', virtual: side(0).resources, host: side(1).resources },
-    learn: async () => ({ addresses: [], owner: undefined }),
-    ...{ importAllow: [], tell: true, instance: 'test', now: Date.now, random: () => 0 },
+    discoverHost: async () => ({ addresses: [], owner: undefined }),
+    ...{ importAllow: [], reportToTenant: true, instance: 'test', now: Date.now, random: () => 0 },
     ticks: () => performance.now(),
     wait: () => new Promise(setImmediate),
     observer: {
-      ...{ wrote: () => {}, lag: () => {}, failed: () => {}, trouble: () => {}, patched: () => {} },
-      leftBehind: () => {},
+      ...{ wrote: () => {}, lag: () => {}, failed: () => {}, syncFailure: () => {}, patched: () => {} },
+      orphaned: () => {},
     },
   })
 }
@@ -254,7 +254,7 @@ describe('labels and annotations of a tenant', { timeout: 60_000 }, () => {
 
 test('entries of allowedMetadataKeys and deniedMetadataKeys are checked, each with its place', () => {
   const load = (text: string) =>
-    loadConfig(new TextEncoder().encode(text), { whyNoPatches: undefined }).problems.map(
+    loadConfig(new TextEncoder().encode(text), { noPatchesReason: undefined }).problems.map(
       ({ line, column, message }) => `${line}:${column} ${message}`,
     )
   const shape = 'must be a key such as example.org/tier, a prefix such as example.org/ or *.example.org/, or *'
@@ -279,7 +279,7 @@ test('entries of allowedMetadataKeys and deniedMetadataKeys are checked, each wi
       `7:9 deniedMetadataKeys[1] ${shape}, not "exa mple/"`,
       `8:9 deniedMetadataKeys[2] ${shape}, not "a/b/c"`,
       `9:9 deniedMetadataKeys[3] ${shape}, not ""`,
-      '10:9 sync.toHost.endpoints.deniedMetadataKeys.4 must be a text, not a number',
+      '10:9 sync.toHost.endpoints.deniedMetadataKeys.4 must be a string, not a number',
       `11:9 deniedMetadataKeys[5] ${shape}, not "*."`,
       `12:9 deniedMetadataKeys[6] ${shape}, not "${'x'.repeat(64)}"`,
     ],
@@ -287,7 +287,7 @@ test('entries of allowedMetadataKeys and deniedMetadataKeys are checked, each wi
   const never = (key: string) => load(`sync: {toHost: {endpoints: {allowedMetadataKeys: ["${key}"]}}}`).join()
   assert.match(never('vcluster.platform.sh/'), /allowedMetadataKeys\[0\] vcluster\.platform\.sh\/ is reserved/)
   assert.match(never('vcluster.platform.sh/object-name'), /allowedMetadataKeys\[0\] .* is reserved for the syncer/)
-  assert.match(never('kubectl.kubernetes.io/last-applied-configuration'), /allowedMetadataKeys\[0\] .* never crosses/)
+  assert.match(never('kubectl.kubernetes.io/last-applied-configuration'), /allowedMetadataKeys\[0\] .* is never synced/)
 })
 
 test('docs/SYNCER.md lists every domain whose keys do not cross by default', async () => {

@@ -9,8 +9,8 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { ApiError } from '../../src/api/errors.ts'
 import type { Resources } from '../../src/api/resources.ts'
-import { openLearner } from '../../src/vcluster/sync/host-discovery.ts'
-import { openReferents } from '../../src/vcluster/sync/reference-sync.ts'
+import { openHostDiscovery } from '../../src/vcluster/sync/host-discovery.ts'
+import { openReferenceSync } from '../../src/vcluster/sync/reference-sync.ts'
 import { until } from '../support/cluster.ts'
 import { killProgram, startOwnCluster, startProgram } from '../support/cluster-process.ts'
 import { exec } from '../support/exec.ts'
@@ -82,27 +82,32 @@ test('a 404 that no Kubernetes API server gave is an outage: --once tries again,
     const over = await once(virtual, host)
     assert.equal(over.code, 0, over.stderr)
     assert.ok(answersLeft < 0)
-    assert.match(over.stderr, /failed; trying again: the answer was 404 without a Status: it may come from a proxy/)
+    assert.match(over.stderr, /"err":"response 404 without a Status: it may come from a proxy/)
   }
   answersLeft = Number.POSITIVE_INFINITY
   const { code, stderr } = await once(cluster.kubeconfig, webKubeconfig, '--once', '2s')
   assert.equal(code, 1, stderr)
-  assert.match(stderr, /failed; trying again: the answer was 404 without a Status/)
-  assert.match(stderr, /^platform: not done within 2s: the answer was 404 without a Status/m)
+  assert.match(stderr, /"err":"response 404 without a Status/)
+  assert.match(stderr, /^platform: timed out after 2s: response 404 without a Status/m)
   assert.doesNotMatch(stderr, /has no endpoints/)
 })
 
 test('nor does such an answer say that something is gone: nothing is forgotten or taken away for it', async () => {
-  const away = new ApiError(404, '', 'the answer was 404 without a Status')
+  const away = new ApiError(404, '', 'response 404 without a Status')
   const refused = { get: () => Promise.reject(away) } as unknown as Resources
   const lookup = async () => ['10.0.0.1']
-  const learn = openLearner({ hostServer: 'https://api.example.org', lookup, name: 'vc', namespace: 'team' })
-  await assert.rejects(learn(refused), away)
+  const discoverHost = openHostDiscovery({
+    hostServer: 'https://api.example.org',
+    lookup,
+    name: 'vc',
+    namespace: 'team',
+  })
+  await assert.rejects(discoverHost(refused), away)
   const vcluster = { name: 'vc', namespace: 'team', config: {} }
   const ours = { metadata: { name: 'db', namespace: 'team', annotations: {} } }
   const host = { get: async () => ({ object: ours }) } as unknown as Resources
   const pushes = { ConfigMap: true, Secret: true }
-  const bring = openReferents({ virtual: refused, host, vcluster, owner: undefined, pushes, importAllow: [] })
+  const bring = openReferenceSync({ virtual: refused, host, vcluster, owner: undefined, pushes, importAllow: [] })
   await assert.rejects(
     bring({
       ...{ apiVersion: 'v1', kind: 'Secret', namespace: 'default', name: 'db' },
@@ -115,12 +120,12 @@ test('nor does such an answer say that something is gone: nothing is forgotten o
 test('one that goes on tries again, for it may be a server that is being set up, and the log says which has no such API', async () => {
   const { child, printed } = await startProgram(
     words(cluster.kubeconfig, service.kubeconfig),
-    /^platform syncs endpoints of vc/m,
+    /^platform: syncing endpoints of vc/m,
   )
   try {
     await until(
       'it is said twice',
-      async () => (printed().match(/failed; trying again: the host at \S+ has no endpoints \(v1\)/g) ?? []).length > 1,
+      async () => (printed().match(/"err":"the host at \S+ has no endpoints \(v1\)/g) ?? []).length > 1,
     )
   } finally {
     await killProgram(child)

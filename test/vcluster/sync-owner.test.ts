@@ -7,7 +7,7 @@ import type { Resource } from '../../src/api/object.ts'
 import type { Resources } from '../../src/api/resources.ts'
 import { defaultConfig } from '../../src/vcluster/config/config.ts'
 import type { EndpointSync } from '../../src/vcluster/sync/endpoints-controller.ts'
-import { openLearner } from '../../src/vcluster/sync/host-discovery.ts'
+import { openHostDiscovery } from '../../src/vcluster/sync/host-discovery.ts'
 import { Endpoints, Service } from '../../src/vcluster/sync/kinds.ts'
 import { hostName } from '../../src/vcluster/sync/names.ts'
 import { openSync } from '../../src/vcluster/sync/sync.ts'
@@ -35,17 +35,17 @@ async function start(over: Over = {}): Promise<void> {
     ...own,
     virtual: side(0).resources,
     host: asked.host,
-    learn: openLearner({ ...asked, ...own }),
+    discoverHost: openHostDiscovery({ ...asked, ...own }),
     importAllow: [],
-    tell: true,
+    reportToTenant: true,
     instance: 'test',
     now: Date.now,
     random: () => 0,
     ticks: () => performance.now(),
     wait: () => Promise.resolve(),
-    learnEvery: 20,
+    discoverEvery: 20,
     observer: {
-      ...{ wrote: () => {}, lag: () => {}, trouble: () => {}, patched: () => {}, leftBehind: () => {} },
+      ...{ wrote: () => {}, lag: () => {}, syncFailure: () => {}, patched: () => {}, orphaned: () => {} },
       failed: (_, error) => over.failed?.(error),
     },
   })
@@ -142,7 +142,7 @@ describe('the syncer follows', { timeout: 60_000 }, () => {
     }
     await start({ hostServer: 'https://api.example.org:6443', lookup, failed: error => failed.push(error) })
     assert.equal(looks, 4)
-    assert.match(String(failed), /cannot look up api\.example\.org, where the host's API server is: no answer/)
+    assert.match(String(failed), /cannot resolve api\.example\.org, the host's API server: no answer/)
     await until('the second', () => onHost('second'))
     assert.match(
       await until('the condition', () => told('first')),
@@ -155,20 +155,21 @@ describe('the syncer follows', { timeout: 60_000 }, () => {
 describe('what is learned of the host', () => {
   const nothing = { get: () => Promise.reject(new ApiError(404, 'NotFound', 'no')) } as unknown as Resources
   const learner = (lookup: () => Promise<readonly string[]>) =>
-    openLearner({ hostServer: 'https://api.example.org', lookup, ...own })
+    openHostDiscovery({ hostServer: 'https://api.example.org', lookup, ...own })
 
   test('is the same in whatever order, and however often, a name gives its addresses; one that was its stays', async () => {
     const answers = [['10.0.0.2', '10.0.0.1', '10.0.0.2'], ['10.0.0.1'], ['10.0.0.1', '10.0.0.2']]
-    const learn = learner(async () => answers.shift() ?? [])
-    for (let round = 0; round < 4; round++) assert.deepEqual((await learn(nothing)).addresses, ['10.0.0.1', '10.0.0.2'])
+    const discoverHost = learner(async () => answers.shift() ?? [])
+    for (let round = 0; round < 4; round++)
+      assert.deepEqual((await discoverHost(nothing)).addresses, ['10.0.0.1', '10.0.0.2'])
   })
 
   test('is bounded: the addresses that were not seen for longest go, and none that is there', async () => {
     const names = (round: number) => Array.from({ length: 100 }, (_, index) => `10.0.${round}.${index}`)
     let round = 0
-    const learn = learner(async () => ['10.9.9.9', ...names(round++)])
-    for (let times = 0; times < 3; times++) await learn(nothing)
-    const { addresses } = await learn(nothing)
+    const discoverHost = learner(async () => ['10.9.9.9', ...names(round++)])
+    for (let times = 0; times < 3; times++) await discoverHost(nothing)
+    const { addresses } = await discoverHost(nothing)
     assert.equal(addresses.length, 256)
     for (const one of ['10.9.9.9', ...names(3), ...names(2)]) assert.ok(addresses.includes(one), one)
     const many = Array.from({ length: 300 }, (_, index) => `10.1.${index >> 8}.${index & 255}`)

@@ -150,13 +150,13 @@ const options = (scenario: Scenario, wrote: () => void): Omit<SyncOptions, 'virt
   vcluster: { name: 'vc', namespace: 'team' },
   hostDeletePolicy: scenario.policy ?? 'Recreate',
   owner: undefined,
-  refuses: () => undefined,
+  denyReason: () => undefined,
   now: Date.now,
-  tell: true,
+  reportToTenant: true,
   instance: 'test',
   random: () => 0,
   ticks: () => performance.now(),
-  observer: { wrote, lag: () => {}, failed: () => {}, trouble: () => {} },
+  observer: { wrote, lag: () => {}, failed: () => {}, syncFailure: () => {} },
 })
 
 /** Nothing has changed on either side for a while, and nothing waits. */

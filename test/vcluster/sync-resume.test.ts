@@ -7,7 +7,7 @@ import type { Resources, Watch } from '../../src/api/resources.ts'
 import { type EndpointSync, type SyncOptions, startEndpointSync } from '../../src/vcluster/sync/endpoints-controller.ts'
 import { Endpoints } from '../../src/vcluster/sync/kinds.ts'
 import { hostName } from '../../src/vcluster/sync/names.ts'
-import { hostUidMark } from '../../src/vcluster/sync/sync-annotations.ts'
+import { hostUidAnnotation } from '../../src/vcluster/sync/sync-annotations.ts'
 import { type Cluster, endpoints, openCluster, people, until } from '../support/cluster.ts'
 
 let clusters: Cluster[] = []
@@ -25,13 +25,13 @@ function start(over: Partial<SyncOptions>): EndpointSync {
     vcluster: { name: 'vc', namespace: 'team' },
     hostDeletePolicy: 'Recreate',
     owner: undefined,
-    refuses: () => undefined,
+    denyReason: () => undefined,
     now: Date.now,
-    tell: true,
+    reportToTenant: true,
     instance: 'test',
     random: () => 0,
     ticks: () => performance.now(),
-    observer: { wrote: () => {}, lag: () => {}, failed: () => {}, trouble: () => {} },
+    observer: { wrote: () => {}, lag: () => {}, failed: () => {}, syncFailure: () => {} },
     ...over,
   })
   return running
@@ -84,7 +84,7 @@ function slowList(resources: Resources, waits: 'before' | 'after') {
 type Told = PromiseWithResolvers<void>
 
 const marked = async () =>
-  Object.keys((await people(side(0)).get(at))?.metadata.annotations ?? {}).some(key => key === hostUidMark)
+  Object.keys((await people(side(0)).get(at))?.metadata.annotations ?? {}).some(key => key === hostUidAnnotation)
 
 describe('a side that goes away and comes back', { timeout: 60_000 }, () => {
   beforeEach(async () => {

@@ -32,9 +32,9 @@ function start(over: Partial<SyncOptions> = {}): EndpointSync {
     vcluster,
     hostDeletePolicy: 'Recreate',
     owner: undefined,
-    refuses: addressGuard({ allowed: [], denied: [], apiServer: [] }),
+    denyReason: addressGuard({ allowed: [], denied: [], apiServer: [] }),
     now: Date.now,
-    tell: true,
+    reportToTenant: true,
     instance: 'test',
     random: () => 0.5,
     ticks: () => performance.now(),
@@ -42,7 +42,7 @@ function start(over: Partial<SyncOptions> = {}): EndpointSync {
       wrote: () => {},
       lag: () => {},
       failed: (_, error) => void failures.push(error),
-      trouble: (_, { reason }) => void troubles.push(reason),
+      syncFailure: (_, { reason }) => void troubles.push(reason),
     },
     ...over,
   })
@@ -145,7 +145,7 @@ describe('the syncer', { timeout: 60_000 }, () => {
       wrote: (side: string, verb: string) => void writes.push(`${side} ${verb}`),
       lag: () => {},
       failed: () => {},
-      trouble: () => {},
+      syncFailure: () => {},
     }
     const sync = start({ observer })
     const first = await synced('web')
@@ -214,7 +214,7 @@ describe('the syncer', { timeout: 60_000 }, () => {
     await running?.settled()
     assert.equal((await onHost('web'))?.subsets?.[0]?.addresses?.[0]?.ip, '10.9.9.9')
     await virtualSide().patch(at('web'), { spec: { selector: null } }, Service)
-    await until('the trouble', async () => troubles.includes('HostObjectForeign'))
+    await until('the syncFailure', async () => troubles.includes('HostObjectForeign'))
     assert.equal((await onHost('web'))?.subsets?.[0]?.addresses?.[0]?.ip, '10.9.9.9')
     // Its controller removes it with the Service.
     await hostSide().remove(hostAt('web'))
@@ -386,7 +386,7 @@ describe('the syncer', { timeout: 60_000 }, () => {
     assert.equal(name, hostName('a-x-b', 'c', 'vc'))
     await until('the first', () => hostSide().get({ namespace: 'team', name }))
     await virtualSide().create(endpoints('a', { subsets: ips('10.0.0.7') }, 'b-x-c'))
-    await until('the trouble', async () => troubles.includes('HostObjectForeign'))
+    await until('the syncFailure', async () => troubles.includes('HostObjectForeign'))
     assert.equal(sync.states().get('failed'), 1)
     await virtualSide().remove({ namespace: 'c', name: 'a-x-b' })
     await until('the second', async () => {
@@ -511,7 +511,7 @@ describe('the syncer', { timeout: 60_000 }, () => {
       wrote: () => {},
       lag: (seconds: number) => void lags.push(seconds),
       failed: () => {},
-      trouble: () => {},
+      syncFailure: () => {},
     }
     const sync = start({ now: () => (time -= 3_600_000), observer })
     await sync.ready
@@ -548,7 +548,7 @@ describe('the syncer', { timeout: 60_000 }, () => {
     const mapped = (namespace: string) => (namespace === 'default' ? 'team-default' : undefined)
     start({ vcluster: { ...vcluster, mapped }, hostNamespaces: ['team-default'] })
     await until('the object', () => hostSide().get({ namespace: 'team-default', name: 'web' }))
-    await until('the trouble', async () => troubles.includes('NamespaceNotMapped'))
+    await until('the syncFailure', async () => troubles.includes('NamespaceNotMapped'))
     const others = (await hostSide().list(Endpoints)).filter(({ metadata }) => metadata.name !== 'kubernetes')
     assert.equal(others.length, 1)
   })

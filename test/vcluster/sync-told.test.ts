@@ -30,9 +30,9 @@ function start(over: Partial<SyncOptions> = {}): EndpointSync {
     vcluster: { name: 'vc', namespace: 'team' },
     hostDeletePolicy: 'Recreate',
     owner: undefined,
-    refuses: () => undefined,
+    denyReason: () => undefined,
     now: Date.now,
-    tell: true,
+    reportToTenant: true,
     instance: 'test',
     random: () => 0,
     ticks: () => performance.now(),
@@ -40,7 +40,7 @@ function start(over: Partial<SyncOptions> = {}): EndpointSync {
       wrote: () => void writes++,
       lag: () => {},
       failed: (_, error) => void logged.push((error as Error).message),
-      trouble: (_, { reason, message, logged: more = message }) => void logged.push(`${reason}: ${more}`),
+      syncFailure: (_, { reason, message, logged: more = message }) => void logged.push(`${reason}: ${more}`),
     },
     ...over,
   })
@@ -90,7 +90,7 @@ describe('the syncer tells', { timeout: 60_000 }, () => {
     }
     const sync = start({ host })
     const told = await until('the condition', conditionOf)
-    assert.match(told, /"reason":"HostRefused","message":"the namespace it goes to is not on the host"/)
+    assert.match(told, /"reason":"HostRefused","message":"its namespace does not exist on the host"/)
     await until('the state', async () => sync.states().get('failed') === 1)
     assert.match(logged.join('\n'), /HostRefused: namespaces "team" not found/)
   })
@@ -140,7 +140,7 @@ describe('the syncer tells', { timeout: 60_000 }, () => {
     for (const text of [told, (event as unknown as { message: string }).message]) {
       assert.match(
         text,
-        /HostForbidden.*the syncer may not create it: ask whoever runs the host; the log of the syncer/,
+        /HostForbidden.*the syncer has no permission to create it: ask the operator of the host; the log of the syncer/,
       )
       assert.doesNotMatch(text, /team|-x-|serviceaccount/)
     }
@@ -157,24 +157,24 @@ describe('the syncer tells', { timeout: 60_000 }, () => {
     [
       'the fields that the host does not take',
       new ApiError(422, 'Invalid', `Endpoints "${hostAt.name}" is invalid`, { details: { causes: [port, name] } }),
-      /"the host does not take it: subsets\[0\]\.ports\[0\]\.port: Invalid value: 0: too small, metadata\.name: Invalid value: \\"web\\": no"/,
+      /"the host rejected it: subsets\[0\]\.ports\[0\]\.port: Invalid value: 0: too small, metadata\.name: Invalid value: \\"web\\": no"/,
     ],
     [
       'nothing of a field whose message names the host',
       new ApiError(422, 'Invalid', 'no', { details: { causes: [port, { ...port, message: 'not in team' }] } }),
-      /"the host does not take it: ask whoever runs the host; the log of the syncer says why"/,
+      /"the host rejected it: ask the operator of the host; the log of the syncer has the cause"/,
     ],
     [
       'nothing of the words of a webhook',
       new ApiError(400, 'BadRequest', 'admission webhook "guard.team.svc" denied the request: not in team', {
         details: { causes: [port] },
       }),
-      /"the host does not take it: ask whoever runs the host; the log of the syncer says why"/,
+      /"the host rejected it: ask the operator of the host; the log of the syncer has the cause"/,
     ],
     [
       'nothing of words without a field',
       new ApiError(422, 'Invalid', 'the neighbours of team have no room'),
-      /"the host does not take it: ask whoever runs the host; the log of the syncer says why"/,
+      /"the host rejected it: ask the operator of the host; the log of the syncer has the cause"/,
     ],
     ['that it is too large', new ApiError(413, 'TooLarge', 'limit of team: 1 MiB'), /"it is too large for the host"/],
   ]
@@ -191,20 +191,24 @@ describe('the syncer tells', { timeout: 60_000 }, () => {
 
   test('that what a patch refers to is refused by the host', async () => {
     await make()
-    const referent = {
+    const referenced = {
       ...{ apiVersion: 'v1', kind: 'Secret', path: 'metadata.annotations.key', namespace: 'default', name: 'key' },
       ...{ hostNamespace: 'team', hostName: 'v123' },
     }
-    const pass = async ({ object }: { readonly object: JsonObject }) => ({ object, trace: [], referents: [referent] })
+    const pass = async ({ object }: { readonly object: JsonObject }) => ({
+      object,
+      trace: [],
+      referencedObjects: [referenced],
+    })
     let isRefused = true
-    const bringAlong = async () => {
+    const syncReference = async () => {
       if (isRefused) throw new ApiError(403, 'Forbidden', 'secrets "v123" is forbidden in the namespace "team"')
     }
-    start({ patcher: { toHost: pass, toVirtual: pass }, bringAlong })
+    start({ patcher: { toHost: pass, toVirtual: pass }, syncReference })
     const told = await until('the condition', conditionOf)
     assert.match(
       told,
-      /"ReferenceFailed","message":"Secret default\/key: the syncer may not read or write it: ask whoever/,
+      /"ReferenceFailed","message":"Secret default\/key: the syncer has no permission to read or write it: ask the operator/,
     )
     assert.doesNotMatch(told, /team|v123/)
     assert.match(logged.join('\n'), /ReferenceFailed: secrets "v123" is forbidden in the namespace "team"/)

@@ -31,12 +31,14 @@ export async function keyInUseWarning(
   const text = 'this is the key you are signed in with'
   const keys = await Array.fromAsync(listAll(resources, OwnedAccessKey)).catch(() => undefined)
   if (!keys?.some(({ metadata }) => metadata.name === own)) return text
-  const left = keys.filter(key => isOf(key, username) && isAlive(key, now) && !names.includes(key.metadata.name ?? ''))
+  const left = keys.filter(
+    key => isOwnedBy(key, username) && isAlive(key, now) && !names.includes(key.metadata.name ?? ''),
+  )
   return left.length ? text : `${text} and the last key of ${username}`
 }
 
 /** Whether a key belongs to this user or team. */
-export const isOf = ({ spec }: Resource, username: string | undefined) =>
+export const isOwnedBy = ({ spec }: Resource, username: string | undefined) =>
   username !== undefined && (spec?.['user'] === username || `platform:team:${spec?.['team']}` === username)
 
 function isAlive(key: Resource, now: number): boolean {

@@ -1,7 +1,8 @@
 // `platform token revoke` and `token rotate-key`: revokes direct-cluster tokens and rotates their signing key.
 
 import { dirname, resolve } from 'node:path'
-import type { Json } from '../../api/object.ts'
+import { ApiError } from '../../api/errors.ts'
+import type { Json, Resource } from '../../api/object.ts'
 import type { Resources } from '../../api/resources.ts'
 import { connect } from '../../client/connect.ts'
 import { defineCommand, type Flags, type Io, UsageError } from '../../host/command.ts'
@@ -13,8 +14,9 @@ import { openTransport } from '../../transport/transport.ts'
 import { confirm } from '../confirm.ts'
 import { contextFlag, yesFlag } from '../flags.ts'
 import { proxyEnv } from '../proxy-env.ts'
-import { openSession } from '../session.ts'
-import { withRevokeHint } from './revoke-hint.ts'
+import { scopeDenialOf } from '../scope-denied.ts'
+import { openSession, type Session } from '../session.ts'
+import { isOwnedBy, keyInUse } from './key-in-use.ts'
 
 const service = {
   ...contextFlag,
@@ -141,4 +143,36 @@ async function byKubeconfig(io: Io, file: string, context: string | undefined) {
   } catch (error) {
     throw error instanceof KubeconfigError ? new UsageError(error.problems) : error
   }
+}
+
+type RevokeTarget = {
+  /** The key of --key. */
+  readonly key: Resource | undefined
+  /** Whether --jti or --key-uid is set: then the owner is unknown. */
+  readonly byId: boolean
+  readonly users: readonly string[]
+}
+
+/** Without permission to revoke, users can still invalidate the tokens of their own key: adds that to the error. */
+const withRevokeHint = (session: Pick<Session, 'resources'>, target: RevokeTarget) => async (error: unknown) => {
+  // A scoped key cannot rotate keys either, so the hint would not help.
+  if (!(error instanceof ApiError) || error.code !== 403 || scopeDenialOf(error)) throw error
+  const hint = await hintFor(session, target)
+  throw hint === undefined ? error : new ApiError(403, 'Forbidden', `${error.message}; ${hint}`)
+}
+
+async function hintFor(
+  session: Pick<Session, 'resources'>,
+  { key, byId, users }: RevokeTarget,
+): Promise<string | undefined> {
+  const { username, own } = await keyInUse(session)
+  if (key && isOwnedBy(key, username)) {
+    const name = key.metadata.name ?? ''
+    // A key with a lifetime or a scope cannot rotate itself (D22).
+    const isBound = own === name && (key.spec?.['scope'] !== undefined || Boolean(key.spec?.['ttl']))
+    return `the key is yours; to invalidate all its tokens: ${isBound ? '' : `platform rotate accesskey ${name} or `}platform delete accesskey ${name}`
+  }
+  return byId || (username !== undefined && users.includes(username))
+    ? 'to invalidate all tokens of your own key: platform rotate accesskey NAME or platform delete accesskey NAME'
+    : undefined
 }

@@ -1,20 +1,20 @@
-// `platform vcluster validate`, `schema` and `defaults`, and `platform license inspect`: everything about the files before anything runs.
+// `platform vcluster validate`, `schema` and `defaults`, and `platform license inspect`: checks files offline.
 
 import { writeYaml } from '../../api/codec.ts'
 import type { Json } from '../../api/object.ts'
 import { defineCommand } from '../../host/command.ts'
 import { defaultConfig } from '../../vcluster/config/config.ts'
-import { licenceWarning, whyNot } from '../../vcluster/config/licence.ts'
+import { licenceProblem, licenceWarning } from '../../vcluster/config/licence.ts'
 import { configFlags, readConfig, readLicenceFile } from '../../vcluster/config/read.ts'
 import { jsonSchema } from '../../vcluster/config/schema.ts'
 
 export const vclusterValidate = defineCommand({
   words: ['vcluster', 'validate'],
-  what: 'Check a vcluster.yaml and say everything that is wrong with it.',
+  what: 'Validate a vcluster.yaml and report all problems.',
   examples: [
-    { what: 'Check a file; 0: it can be used, 2: it cannot', command: 'platform vcluster validate -f vcluster.yaml' },
+    { what: 'Validate a file: exit code 0 valid, 2 invalid', command: 'platform vcluster validate -f vcluster.yaml' },
     {
-      what: 'With patches, which need a licence',
+      what: 'With patches, which require a licence',
       command: 'platform vcluster validate -f vcluster.yaml --license examples/development.license',
     },
     { what: 'See the file merged with the defaults', command: 'platform vcluster validate -f vcluster.yaml -o yaml' },
@@ -24,7 +24,7 @@ export const vclusterValidate = defineCommand({
     output: {
       type: 'text',
       short: 'o',
-      value: 'FORM',
+      value: 'FORMAT',
       what: 'Print the configuration with its defaults.',
       choices: ['yaml', 'json'],
     },
@@ -33,7 +33,7 @@ export const vclusterValidate = defineCommand({
     const config = (await readConfig(flags, io)) as unknown as Json
     if (flags.output === 'json') io.out(`${JSON.stringify(config, undefined, 2)}\n`)
     else if (flags.output === 'yaml') io.out(writeYaml(config))
-    else io.out(`${flags.file} can be used\n`)
+    else io.out(`${flags.file} is valid\n`)
     return 0
   },
 })
@@ -41,7 +41,7 @@ export const vclusterValidate = defineCommand({
 export const vclusterSchema = defineCommand({
   words: ['vcluster', 'schema'],
   what: 'Print the JSON Schema of a vcluster.yaml, for editors.',
-  examples: [{ what: 'Keep it beside the file', command: 'platform vcluster schema > vcluster.schema.json' }],
+  examples: [{ what: 'Save it next to the file', command: 'platform vcluster schema > vcluster.schema.json' }],
   flags: {},
   run: async (_, io) => {
     io.out(jsonSchema())
@@ -51,7 +51,7 @@ export const vclusterSchema = defineCommand({
 
 export const vclusterDefaults = defineCommand({
   words: ['vcluster', 'defaults'],
-  what: 'Print what an empty vcluster.yaml means.',
+  what: 'Print the default configuration.',
   examples: [{ what: 'Start from the defaults', command: 'platform vcluster defaults > vcluster.yaml' }],
   flags: {},
   run: async (_, io) => {
@@ -62,15 +62,15 @@ export const vclusterDefaults = defineCommand({
 
 export const licenseInspect = defineCommand({
   words: ['license', 'inspect'],
-  what: 'Check the signature of a licence file and say what it allows; 1: its signature is right, and its time is over.',
-  examples: [{ what: 'Look at one', command: 'platform license inspect examples/development.license' }],
+  what: 'Verify a licence file and show its features: exit code 1 if it has expired.',
+  examples: [{ what: 'Show a licence', command: 'platform license inspect examples/development.license' }],
   flags: {},
   positionals: [{ name: 'FILE', what: 'the licence file' }],
   run: async ({ words: [file = ''] }, io) => {
     const licence = await readLicenceFile(file, io)
     const { features, development, ...rest } = licence
     const [feature = ''] = features
-    const problem = whyNot(licence, feature, io.now())
+    const problem = licenceProblem(licence, feature, io.now())
     const shown = { ...rest, features, development, valid: problem === undefined }
     io.out(writeYaml(shown as unknown as Json))
     for (const text of [problem, licenceWarning(licence, io.now())])

@@ -1,13 +1,13 @@
-// A unified diff of two texts, line by line, for people. Used by `vcluster patch` and `vcluster test`.
+// Formats a line-by-line diff of two texts.
 
 const CONTEXT = 3
-const LONGEST = 3000
+const MAX_LINES = 3000
 
-/** Nothing when they are equal. */
+/** Returns an empty string if the texts are equal. */
 export function diffOf(before: string, after: string): string {
   if (before === after) return ''
   const [old, next] = [before.trimEnd().split('\n'), after.trimEnd().split('\n')]
-  const lines = old.length * next.length > LONGEST * LONGEST ? whole(old, next) : shortest(old, next)
+  const lines = old.length * next.length > MAX_LINES * MAX_LINES ? whole(old, next) : shortest(old, next)
   const isNear = lines.map((_, at) =>
     lines.slice(Math.max(0, at - CONTEXT), at + CONTEXT + 1).some(line => !line.startsWith(' ')),
   )
@@ -22,7 +22,7 @@ const whole = (old: readonly string[], next: readonly string[]) => [
   ...next.map(line => `+${line}`),
 ]
 
-/** By the longest common run of lines. */
+/** Uses the longest common subsequence of lines. */
 function shortest(old: readonly string[], next: readonly string[]): string[] {
   const width = next.length + 1
   const common = new Uint16Array((old.length + 1) * width)

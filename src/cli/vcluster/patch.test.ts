@@ -1,4 +1,4 @@
-// `vcluster patch` and `vcluster test`: what they print and their exit codes, on files that exist only here.
+// Output and exit codes of `vcluster patch` and `vcluster test`, with in-memory files.
 
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
@@ -51,7 +51,7 @@ async function run(words: string, files: Files) {
 const patch = (files: Files, more = '') => run(`patch -f v.yaml --object o.yaml${more}`, files)
 const metadataOf = (object: JsonObject) => object['metadata'] as unknown as { [key: string]: { [key: string]: string } }
 
-test('patch prints the object that the host would get, bookkeeping and all', async () => {
+test('patch prints the host object, including the sync metadata', async () => {
   const files = { 'v.yaml': config(owner), 'o.yaml': endpoints('{owner: blue}') }
   const yaml = await patch(files)
   assert.equal(yaml.code, 0)
@@ -63,7 +63,7 @@ test('patch prints the object that the host would get, bookkeeping and all', asy
   assert.deepEqual(JSON.parse(json.out), JSON.parse(JSON.stringify(yaml.object())))
 })
 
-test('-o diff shows what the patches change, -o trace how', async () => {
+test('-o diff shows the changes of the patches, -o trace each step', async () => {
   const files = { 'v.yaml': config(`${owner}, {path: a.b, expression: value}`), 'o.yaml': endpoints('{owner: blue}') }
   assert.match((await patch(files, ' -o diff')).out, /\n- {4}owner: blue\n\+ {4}owner: team-blue\n/)
   const { out } = await patch(files, ' -o trace')
@@ -79,7 +79,7 @@ test('-o diff shows what the patches change, -o trace how', async () => {
   assert.match(
     unchanged.out,
     /^patch 0 at subsets\[\*\]\.ports\[\*\]\.port .*\n {2}subsets\[0\]\.ports\[0\]\.port: unchanged\npatch 1 /,
-    'every place that is matched is told',
+    'every matched path is listed',
   )
   assert.match(
     unchanged.out,
@@ -89,7 +89,7 @@ test('-o diff shows what the patches change, -o trace how', async () => {
   assert.equal((await patch(same, ' -o diff')).out, '')
 })
 
-test('a patch that matches nothing is a note, whatever is printed; one that changes nothing, or is not for this direction, is none', async () => {
+test('a patch that matches nothing causes a note in every format; an unchanged value does not', async () => {
   const never = `{path: 'subsets[*].addresses[*].nodeName', expression: value}`
   const files = {
     'v.yaml': config(
@@ -103,20 +103,20 @@ test('a patch that matches nothing is a note, whatever is printed; one that chan
     assert.deepEqual(
       err.split('\n').filter(line => line.includes('note')),
       [
-        'platform: note: patch 1 at a.b matches nothing in this object (has no "a"), so it does nothing',
-        'platform: note: patch 2 at subsets[*].addresses[*].nodeName matches nothing in this object (subsets[0].addresses[0] has no "nodeName"), so it does nothing',
+        'platform: note: patch 1 at a.b matches nothing in this object (has no "a") and has no effect',
+        'platform: note: patch 2 at subsets[*].addresses[*].nodeName matches nothing in this object (subsets[0].addresses[0] has no "nodeName") and has no effect',
       ],
     )
   }
   const marks = config(`{path: 'metadata.labels[*]', expression: value}`)
   assert.match(
     (await patch({ ...files, 'v.yaml': marks })).err,
-    /note: patch 0 at metadata\.labels\[\*\] matches only what is protected \(metadata\.labels\["vcluster\.platform\.sh\/managed-by"\]\), so it does nothing/,
+    /note: patch 0 at metadata\.labels\[\*\] matches only protected fields \(metadata\.labels\["vcluster\.platform\.sh\/managed-by"\]\) and has no effect/,
   )
   const empty = endpoints('{owner: blue}').replace(/subsets: .*\}\n/, 'subsets: []}\n')
   assert.match(
     (await patch({ ...files, 'o.yaml': empty })).err,
-    /patch 3 at subsets\[\*\]\.ports\[\*\]\.port matches nothing in this object, so/,
+    /patch 3 at subsets\[\*\]\.ports\[\*\]\.port matches nothing in this object and has no effect/,
   )
   const there = (await patch({ ...files, 'v.yaml': config(owner) })).out
   const back = await patch({ ...files, 'o.yaml': there }, ' --reverse')
@@ -125,13 +125,13 @@ test('a patch that matches nothing is a note, whatever is printed; one that chan
   assert.match(unlabelled.err, /note: patch 0 at metadata\.annotations\.owner matches nothing in this object/)
 })
 
-test('a key that a setting could let cross is a note; one that never crosses is not worth one', async () => {
+test('a metadata key that a setting could allow causes a note; one that is never synced does not', async () => {
   const keys = `{cert-manager.io/issuer: x, kubectl.kubernetes.io/last-applied-configuration: x, vcluster.platform.sh/x: x}`
   const { err, object } = await patch({ 'v.yaml': config(''), 'o.yaml': endpoints(keys) })
   assert.deepEqual(
     err.split('\n').filter(line => line.includes('note')),
     [
-      'platform: note: metadata.annotations["cert-manager.io/issuer"] does not go to the host (allowedMetadataKeys may allow it)',
+      'platform: note: metadata.annotations["cert-manager.io/issuer"] is not synced to the host (allowedMetadataKeys can allow it)',
     ],
   )
   assert.equal(metadataOf(object())['annotations']?.['cert-manager.io/issuer'], undefined)
@@ -141,16 +141,16 @@ test('a key that a setting could let cross is a note; one that never crosses is 
   assert.doesNotMatch(open.err, /note/)
 })
 
-test('an object whose file names no namespace is in that of --object-namespace, as kubectl -n would have it; -n is short for --namespace', async () => {
+test('--object-namespace is the default namespace of objects; -n is short for --namespace', async () => {
   const bare = endpoints('{owner: blue}').replace(' namespace: default,', '')
   const files = { 'v.yaml': config(owner), 'o.yaml': bare }
   const without = await patch(files)
   assert.equal(without.code, 2)
-  assert.match(without.err, /metadata\.namespace must be there: .*, or say --object-namespace NS/)
+  assert.match(without.err, /metadata\.namespace are required: .*, or set --object-namespace NS/)
   const shop = await patch(files, ' --object-namespace shop')
   assert.equal(metadataOf(shop.object())['name'], 'web-x-shop-x-vc')
   const named = await patch({ ...files, 'o.yaml': endpoints('{owner: blue}') }, ' --object-namespace shop')
-  assert.equal(metadataOf(named.object())['name'], 'web-x-default-x-vc', 'what the file says counts')
+  assert.equal(metadataOf(named.object())['name'], 'web-x-default-x-vc', 'the file takes precedence')
   const tested = await run('test d --object-namespace shop', {
     'd/vcluster.yaml': config(owner),
     'd/a/input.yaml': bare,
@@ -168,10 +168,10 @@ test('an object whose file names no namespace is in that of --object-namespace, 
   const words = (command: string) => `vcluster ${command} --name vc -n team`.split(' ')
   assert.equal(await runCommand(commands, words('patch -f nowhere --object o.yaml'), io), 2)
   assert.equal(await runCommand(commands, words('test nowhere'), io), 2)
-  assert.doesNotMatch(said.join(''), /no flag|is missing/)
+  assert.doesNotMatch(said.join(''), /unknown flag|is missing/)
 })
 
-test('--reverse prints what would come back, and says what cannot', async () => {
+test('--reverse prints the object synced back and reports patches that do not apply', async () => {
   const there = (await patch({ 'v.yaml': config(owner), 'o.yaml': endpoints('{owner: blue}') })).out
   const files = { 'v.yaml': config(owner), 'o.yaml': there, 'x.yaml': endpoints('{owner: blue}') }
   const back = await patch(files, ' --reverse --virtual-object x.yaml')
@@ -179,15 +179,15 @@ test('--reverse prints what would come back, and says what cannot', async () => 
   assert.deepEqual(metadataOf(back.object())['annotations'], { owner: 'blue' })
   assert.equal(metadataOf(back.object())['name'], 'web')
   const alone = await patch(files, ' --reverse')
-  assert.equal(metadataOf(alone.object())['name'], 'web', 'the marks tell who it is')
+  assert.equal(metadataOf(alone.object())['name'], 'web', 'the annotations name the object')
   const subsets = config(`{path: 'subsets[*].ports[*].port', reverseExpression: value + 1}`)
   assert.match(
     (await patch({ ...files, 'v.yaml': subsets }, ' --reverse')).err,
-    /only labels and annotations flow back/,
+    /only labels and annotations are synced back/,
   )
 })
 
-test('--reverse of what is no host object of this virtual cluster is told: nothing would come back from it', async () => {
+test('--reverse rejects an object that does not belong to this virtual cluster', async () => {
   const files = {
     'v.yaml': config(owner),
     'o.yaml': endpoints('{owner: team-blue}'),
@@ -197,12 +197,12 @@ test('--reverse of what is no host object of this virtual cluster is told: nothi
   assert.deepEqual([nobody.code, nobody.out], [2, ''])
   assert.match(
     nobody.err,
-    /o\.yaml: it is no host object of vc: it lacks the annotation vcluster\.platform\.sh\/object-name.*as vcluster patch prints it without --reverse, or .*--virtual-object/,
+    /o\.yaml: it is not a host object of vc: it lacks the annotation vcluster\.platform\.sh\/object-name.*without --reverse, or .*--virtual-object/,
   )
-  const told = await patch(files, ' --reverse --virtual-object x.yaml')
-  assert.equal(told.code, 0)
-  assert.deepEqual(metadataOf(told.object())['annotations'], { owner: 'blue' })
-  assert.match(told.err, /note: the host object lacks the syncer's marks: the syncer would leave it alone/)
+  const withVirtual = await patch(files, ' --reverse --virtual-object x.yaml')
+  assert.equal(withVirtual.code, 0)
+  assert.deepEqual(metadataOf(withVirtual.object())['annotations'], { owner: 'blue' })
+  assert.match(withVirtual.err, /note: the host object lacks the metadata of the syncer/)
 
   const there = (await run('patch -f v.yaml --object x.yaml', files)).out
   const stranger = there.replace('managed-by: vc', 'managed-by: other')
@@ -217,7 +217,7 @@ test('--reverse of what is no host object of this virtual cluster is told: nothi
   assert.match(another.err, /HostObjectForeign: .*it belongs to default\/web/)
 })
 
-test('a patch that fails, or an address that is refused, is told with code 1', async () => {
+test('a failed patch or a rejected address exits with code 1', async () => {
   const broken = {
     'v.yaml': config(`{path: metadata.annotations.owner, expression: value.a.b}`),
     'o.yaml': endpoints('{owner: x}'),
@@ -233,30 +233,30 @@ test('a patch that fails, or an address that is refused, is told with code 1', a
     'v.yaml': config(`{path: metadata.annotations.owner, expression: "value.a.b + 'canary-of-a-patch'"}`),
   })
   assert.equal(literal.code, 1)
-  assert.equal(literal.err.includes('canary-of-a-patch'), false, 'what an expression says may be a secret')
+  assert.equal(literal.err.includes('canary-of-a-patch'), false, 'an expression may contain a secret')
   const loopback = await patch({ 'v.yaml': config(owner), 'o.yaml': endpoints('{owner: x}', '127.0.0.1') })
   assert.equal(loopback.code, 1)
   assert.match(loopback.err, /AddressRefused/)
 })
 
-test('--check-round-trip finds values that do not come back', async () => {
+test('--check-round-trip finds values that do not round-trip', async () => {
   const files = { 'v.yaml': config(owner), 'o.yaml': endpoints('{owner: blue}') }
   const fine = await patch(files, ' --check-round-trip')
   assert.equal(fine.code, 0)
-  assert.match(fine.err, /round trip: patch 0 at metadata\.annotations\.owner: \d+ values come back/)
+  assert.match(fine.err, /round trip: patch 0 at metadata\.annotations\.owner: \d+ values round-trip/)
   const wrong = config(
     `{path: metadata.annotations.owner, expression: '"team-" + value', reverseExpression: 'value.replaceAll("team-", "")'}`,
   )
   const found = await patch({ ...files, 'v.yaml': wrong }, ' --check-round-trip')
   assert.equal(found.code, 1)
-  assert.match(found.err, /values do not come back[\s\S]*"team-blue" → "team-team-blue" → "blue"/)
+  assert.match(found.err, /values do not round-trip[\s\S]*"team-blue" → "team-team-blue" → "blue"/)
 })
 
-test('bad input is told with its file and code 2', async () => {
+test('invalid input is reported with its file and exit code 2', async () => {
   const cases: [Files, RegExp][] = [
     [
       { 'v.yaml': config('{path: a}'), 'o.yaml': endpoints('{}') },
-      /v\.yaml:\d+:\d+: patches\[0\]: needs an expression/,
+      /v\.yaml:\d+:\d+: patches\[0\]: requires an expression/,
     ],
     [{ 'v.yaml': config(owner) }, /cannot read o\.yaml/],
     [{ 'v.yaml': config(owner), 'o.yaml': 'a: [' }, /o\.yaml: line/],
@@ -264,12 +264,9 @@ test('bad input is told with its file and code 2', async () => {
     [{ 'v.yaml': config(owner), 'o.yaml': '[]' }, /o\.yaml: expected one object/],
     [
       { 'v.yaml': config(owner), 'o.yaml': '{apiVersion: v1, kind: Endpoints, metadata: {name: x}}' },
-      /metadata\.namespace must be there/,
+      /metadata\.namespace are required/,
     ],
-    [
-      { 'v.yaml': config(owner), 'o.yaml': endpoints('{a: 1}') },
-      /annotations\["a"\] is a number, and must be a string/,
-    ],
+    [{ 'v.yaml': config(owner), 'o.yaml': endpoints('{a: 1}') }, /annotations\["a"\] is a number, must be a string/],
   ]
   for (const [files, message] of cases) {
     const { code, err } = await patch(files)
@@ -278,7 +275,7 @@ test('bad input is told with its file and code 2', async () => {
   }
 })
 
-test('test runs every case of a directory: 0 as expected, 1 differs, 2 bad input', async () => {
+test('test runs every case: exit code 0 as expected, 1 different, 2 invalid input', async () => {
   const expected = (value: string) =>
     `{apiVersion: v1, kind: Endpoints, metadata: {name: web-x-default-x-vc, namespace: team, annotations: {owner: ${value}}}, subsets: [{addresses: [{ip: 10.0.0.7}], ports: [{port: 80}]}]}`
   const files = {
@@ -313,7 +310,7 @@ test('test runs every case of a directory: 0 as expected, 1 differs, 2 bad input
         'd/a/host.yaml': endpoints('{}'),
         'd/a/expected.yaml': endpoints('{}'),
       },
-      /d\/a\/host\.yaml: it is no host object of vc/,
+      /d\/a\/host\.yaml: it is not a host object of vc/,
     ],
     [
       { 'd/vcluster.yaml': config(owner), 'd/a/input.yaml': endpoints('{}') },
@@ -327,7 +324,7 @@ test('test runs every case of a directory: 0 as expected, 1 differs, 2 bad input
   }
 })
 
-test('test goes on after a case that cannot be run, and tells of each', async () => {
+test('test continues after a broken case and reports each one', async () => {
   const { code, out, err } = await run('test d', {
     'd/vcluster.yaml': config(owner),
     'd/a/other.yaml': '',
@@ -336,11 +333,11 @@ test('test goes on after a case that cannot be run, and tells of each', async ()
     'd/c/expected.error': 'AddressRefused\n',
   })
   assert.equal(code, 2)
-  assert.equal(out, 'broken  a\nbroken  b\nok      c\n3 cases, 0 differ, 2 cannot be run\n')
+  assert.equal(out, 'broken  a\nbroken  b\nok      c\n3 cases, 0 differ, 2 cannot run\n')
   assert.match(err, /d\/a: neither input\.yaml nor host\.yaml[\s\S]*d\/b\/input\.yaml/)
 })
 
-test('an object that would not be written is not printed as if it would be', async () => {
+test('an object that would not be written is not printed', async () => {
   const files = { 'v.yaml': config(owner), 'o.yaml': endpoints('{owner: x}', '127.0.0.1') }
   for (const form of ['yaml', 'json']) {
     const { code, out, err } = await patch(files, ` -o ${form}`)
@@ -349,7 +346,7 @@ test('an object that would not be written is not printed as if it would be', asy
   }
 })
 
-test('names that no cluster could have are refused, both at once', async () => {
+test('invalid names are rejected, all at once', async () => {
   const io = { ...fakeIo(), err: (text: string) => void said.push(text) }
   const said: string[] = []
   const words = ['vcluster', 'patch', '-f', 'v.yaml', '--object', 'o.yaml', '--name', 'A B', '--namespace', 'x.y']

@@ -1,4 +1,4 @@
-// `platform vcluster patch`: the object that the other side would get, before anything runs.
+// `platform vcluster patch`: previews the object that the syncer would write.
 
 import { writeYaml } from '../../api/codec.ts'
 import { dnsLabel } from '../../api/names.ts'
@@ -7,12 +7,12 @@ import { allOf, defineCommand, type Flags, type Io, UsageError } from '../../hos
 import type { Config } from '../../vcluster/config/config.ts'
 import { configFlags, readConfig } from '../../vcluster/config/read.ts'
 import type { Patch } from '../../vcluster/patch/patch.ts'
-import { type Preview, previewToHost, previewToVirtual, whyNameless } from '../../vcluster/patch/preview.ts'
+import { missingIdentity, type Preview, previewToHost, previewToVirtual } from '../../vcluster/patch/preview.ts'
 import { checkRoundTrip, type RoundTrip } from '../../vcluster/patch/round-trip.ts'
 import { openSandbox, type Sandbox } from '../../vcluster/patch/sandbox.ts'
 import { readObject } from '../read-object.ts'
 import { diffOf } from './diff.ts'
-import { withoutMarks } from './strip-sync-metadata.ts'
+import { stripSyncMetadata } from './strip-sync-metadata.ts'
 
 export const vclusterFlags = {
   ...configFlags,
@@ -28,25 +28,25 @@ export const vclusterFlags = {
   'object-namespace': {
     type: 'text',
     value: 'NS',
-    what: 'Namespace of virtual objects whose file names none.',
+    what: 'Namespace of virtual objects without metadata.namespace.',
     check: dnsLabel,
   },
 } as const satisfies Flags
 
 export const vclusterPatch = defineCommand({
   words: ['vcluster', 'patch'],
-  what: 'Print the Endpoints that the other side would get; 1: it would not be written, or does not come back.',
+  what: 'Print the Endpoints that the syncer would write: exit code 1 if it would fail or does not round-trip.',
   examples: [
     {
-      what: 'What the host would get',
+      what: 'The object on the host',
       command: 'platform vcluster patch -f vcluster.yaml --name vc --namespace team --object endpoints.yaml',
     },
     {
-      what: 'Only what the patches change',
+      what: 'Only the changes of the patches',
       command: 'platform vcluster patch -f vcluster.yaml --name vc --namespace team --object endpoints.yaml -o diff',
     },
     {
-      what: 'What would come back from the host',
+      what: 'The object synced back from the host',
       command: 'platform vcluster patch -f vcluster.yaml --name vc --namespace team --object host.yaml --reverse',
     },
   ],
@@ -55,18 +55,22 @@ export const vclusterPatch = defineCommand({
     object: {
       type: 'text',
       value: 'FILE',
-      what: 'The virtual Endpoints; with --reverse the one on the host.',
+      what: 'The Endpoints of the virtual cluster; with --reverse, of the host.',
       required: true,
     },
-    'host-object': { type: 'text', value: 'FILE', what: 'What is on the host by now.' },
-    'virtual-object': { type: 'text', value: 'FILE', what: 'With --reverse: what is in the virtual cluster by now.' },
-    reverse: { type: 'switch', what: 'From the host to the virtual cluster.' },
-    'check-round-trip': { type: 'switch', what: 'Also check that reverseExpression undoes expression.' },
+    'host-object': { type: 'text', value: 'FILE', what: 'The existing object on the host.' },
+    'virtual-object': {
+      type: 'text',
+      value: 'FILE',
+      what: 'With --reverse: the existing object in the virtual cluster.',
+    },
+    reverse: { type: 'switch', what: 'Preview the sync from the host to the virtual cluster.' },
+    'check-round-trip': { type: 'switch', what: 'Also check that reverseExpression reverses expression.' },
     output: {
       type: 'text',
       short: 'o',
-      value: 'FORM',
-      what: 'How to print it.',
+      value: 'FORMAT',
+      what: 'Output format.',
       choices: ['yaml', 'json', 'diff', 'trace'],
       default: 'yaml',
     },
@@ -79,22 +83,24 @@ export const vclusterPatch = defineCommand({
       flags['host-object'] === undefined ? null : readObject(flags['host-object'], io),
       flags['virtual-object'] === undefined ? null : readObject(flags['virtual-object'], io, { namespace: own }),
     ])
-    const nameless = flags.reverse ? whyNameless({ virtualObject: virtual, hostObject: object }, flags.name) : undefined
+    const nameless = flags.reverse
+      ? missingIdentity({ virtualObject: virtual, hostObject: object }, flags.name)
+      : undefined
     if (nameless !== undefined) throw new UsageError([`${flags.object}: ${nameless}`])
     const sandbox = openSandbox({ workers: 1 })
     try {
-      // Started before, so that the trace tells the time of the patches.
+      // Start the worker first, so that the trace does not include its start.
       await sandbox.evaluate({ expression: 'value', values: [0] })
       const options = { config, name: flags.name, namespace: flags.namespace, sandbox, now: io.now }
       const preview = flags.reverse
         ? await previewToVirtual({ virtualObject: virtual, hostObject: object }, options)
         : await previewToHost({ virtualObject: object, hostObject: host }, options)
-      // What would not be written is not shown as if it would; a trace tells how far it came.
+      // Do not print an object that would not be written. The trace shows how far the patches got.
       if (preview.problem === undefined || flags.output === 'trace') io.out(show(preview, flags.output))
       for (const note of preview.notes) io.err(`platform: note: ${note}\n`)
       if (preview.problem !== undefined) io.err(`platform: ${preview.problem}\n`)
       const trips = flags['check-round-trip'] ? await roundTrips({ ...options, object }) : []
-      for (const trip of trips) tell(trip, io)
+      for (const trip of trips) report(trip, io)
       return preview.problem === undefined && trips.every(trip => !trip.broken.length) ? 0 : 1
     } finally {
       await sandbox.close()
@@ -121,16 +127,16 @@ function roundTrips({ config, object, sandbox, name, namespace }: TripOptions): 
   })
 }
 
-const MOST_SHOWN = 3
+const MAX_SHOWN = 3
 
-function tell({ index, path, held, refused, broken, skipped }: RoundTrip, io: Io): void {
+function report({ index, path, passed, rejected, broken, skipped }: RoundTrip, io: Io): void {
   const where = `patch ${index} at ${path || '""'}`
-  const all = held + broken.length
-  const result = broken.length ? `${broken.length} of ${all} values do not come back` : `${held} values come back`
+  const all = passed + broken.length
+  const result = broken.length ? `${broken.length} of ${all} values do not round-trip` : `${passed} values round-trip`
   const outcome =
-    skipped === undefined ? `${result}${refused ? `, ${refused} are not taken` : ''}` : `not tried, it ${skipped}`
+    skipped === undefined ? `${result}${rejected ? `, ${rejected} rejected` : ''}` : `skipped, it ${skipped}`
   io.err(`platform: round trip: ${where}: ${outcome}\n`)
-  for (const one of broken.slice(0, MOST_SHOWN))
+  for (const one of broken.slice(0, MAX_SHOWN))
     io.err(`platform:   ${short(one.value)} → ${short(one.there)} → ${short(one.back)}\n`)
 }
 
@@ -141,11 +147,12 @@ function short(value: Json): string {
 
 function show(preview: Preview, output: string): string {
   if (output === 'json') return `${JSON.stringify(preview.object, undefined, 2)}\n`
-  if (output === 'diff') return diffOf(writeYaml(withoutMarks(preview.plain)), writeYaml(withoutMarks(preview.object)))
+  if (output === 'diff')
+    return diffOf(writeYaml(stripSyncMetadata(preview.plain)), writeYaml(stripSyncMetadata(preview.object)))
   return output === 'trace' ? traceOf(preview) : writeYaml(preview.object)
 }
 
-function traceOf({ trace, referents, problem = '' }: Preview): string {
+function traceOf({ trace, referencedObjects, problem = '' }: Preview): string {
   const lines = trace.flatMap(({ index, path, changes, unchanged, skipped, ms }) => [
     `patch ${index} at ${path || '""'} (${ms.toFixed(1)} ms)`,
     ...changes.map(
@@ -158,10 +165,10 @@ function traceOf({ trace, referents, problem = '' }: Preview): string {
       ? ['  failed']
       : changes.length || unchanged.length || skipped.length
         ? []
-        : ['  nothing changes']),
+        : ['  no change']),
   ])
-  const brought = referents.map(
+  const references = referencedObjects.map(
     one => `refers to ${one.kind} ${one.namespace}/${one.name}, on the host ${one.hostNamespace}/${one.hostName}`,
   )
-  return [...lines, ...brought, ''].join('\n')
+  return [...lines, ...references, ''].join('\n')
 }

@@ -63,7 +63,7 @@ export function listenForLife({ session, socket }: Opened, askEvery: number): vo
       return
     }
     if (socket.bytesRead === read) {
-      session.destroy(failed('it was not heard any more', 'ETIMEDOUT'))
+      session.destroy(failed('the connection is dead: no answer to pings', 'ETIMEDOUT'))
       return void socket.destroy()
     }
     read = socket.bytesRead

@@ -14,9 +14,9 @@ export async function forward(forwarding: Forwarding): Promise<void> {
   countStream(forwarding)
   const sent = await answerOf(forwarding)
   if (sent === undefined) return // the client disconnected
-  if (exchange.response.headersSent) return sent.drop() // it was cut, and told why
+  if (exchange.response.headersSent) return sent.drop() // it was cut and has its error already
   await sent.pass()
-  if (!exchange.request.complete) exchange.request.resume() // answered early: what still comes is let go
+  if (!exchange.request.complete) exchange.request.resume() // answered early: discards the rest of the body
 }
 
 /** A cluster that is about to end refuses what it gets, on one connection after the other perhaps. Then HTTP/1.1 is tried. */

@@ -68,12 +68,12 @@ function checkSpelling({ url = '', method = '', rawHeaders, httpVersionMajor }: 
   if (!methods.has(method)) throw new ApiError(405, 'MethodNotAllowed', `${method} is not passed on to a cluster`)
   if (!url.startsWith('/')) throw badRequest('the request target must be a path: absolute-form is for proxies')
   if (doubtful.test(path) || escapes.test(path) || /[^\x21-\x7e]/.test(url))
-    throw badRequest('the path has encoded slashes, dots or control characters, or characters that are no ASCII')
-  if (path.includes('%') && !isDecodable(path)) throw badRequest('what is encoded in the path must be UTF-8')
+    throw badRequest('the path has encoded slashes, dots or control characters, or non-ASCII characters')
+  if (path.includes('%') && !isDecodable(path)) throw badRequest('percent-encoded bytes in the path must be UTF-8')
   // Some servers cut a segment at its semicolon: to them `..;` is `..`.
   if (/;|%3b/i.test(path)) throw badRequest('the path has a semicolon')
   if (path.includes('//') || /\/\.\.?(\/|$)/.test(path))
-    throw badRequest('the path has empty segments, . or ..: send it as it is meant')
+    throw badRequest('the path has empty segments, . or ..: send the normalized path')
   if (url.length > path.length) checkQuery(url.slice(path.length))
   if (httpVersionMajor === 1 && countOf(rawHeaders, 'host') !== 1)
     throw badRequest('the request must have one Host header')
@@ -82,10 +82,10 @@ function checkSpelling({ url = '', method = '', rawHeaders, httpVersionMajor }: 
 /** A cluster leaves out pairs with a semicolon or a wrong escape, and of two it may take the other one. */
 function checkQuery(query: string): void {
   if (query.includes(';') || !isDecodable(query || '?'))
-    throw badRequest('the query has a semicolon, or something encoded that is no UTF-8')
+    throw badRequest('the query has a semicolon, or percent-encoded bytes that are not UTF-8')
   const names = new URLSearchParams(query)
   for (const name of ['fieldSelector', 'labelSelector', 'watch'])
-    if (names.getAll(name).length > 1) throw badRequest(`the query says ${name} twice`)
+    if (names.getAll(name).length > 1) throw badRequest(`the query has more than one ${name}`)
 }
 
 function isDecodable(path: string): boolean {

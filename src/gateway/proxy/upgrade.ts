@@ -19,10 +19,10 @@ const known = /^(websocket|spdy\/3\.1)$/i
 /** Throws 400. */
 export function protocolOf({ headers, method }: Request): string {
   const wanted = headers.upgrade ?? ''
-  if (!known.test(wanted)) throw badRequest('a connection is upgraded to websocket or SPDY/3.1 only')
-  if (method !== 'GET' && method !== 'POST') throw badRequest('an upgrade is asked for with GET or POST')
+  if (!known.test(wanted)) throw badRequest('the Upgrade header must be websocket or SPDY/3.1')
+  if (method !== 'GET' && method !== 'POST') throw badRequest('an upgrade request must be GET or POST')
   if (headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0)
-    throw badRequest('a request for an upgrade has no body')
+    throw badRequest('an upgrade request must not have a body')
   return wanted
 }
 

@@ -1,5 +1,4 @@
-// Loads a vcluster.yaml: everything that is wrong with it at once, with line and column, or the file merged with the
-// defaults (SPEC §2.10). The command line, the preview and the syncer call it.
+// Loads a vcluster.yaml with its defaults and reports all problems with line and column (SPEC §2.10).
 
 import { amongSaid, didYouMean } from '../../api/did-you-mean.ts'
 import { emptyMap, isObject, type Json, type JsonObject } from '../../api/object.ts'
@@ -12,19 +11,19 @@ import { type Config, schema } from './schema.ts'
 export type { Config, Problem }
 
 export type LoadOptions = {
-  /** Why patches may not be used; undefined: they may. */
-  readonly whyNoPatches: string | undefined
+  /** Undefined if patches are allowed. */
+  readonly noPatchesReason: string | undefined
 }
 
 export type Loaded = {
-  /** With the defaults, and with what the rules switched off. */
+  /** With defaults, and without features that the rules disable. */
   readonly config: Config
-  /** Empty: it can be used. */
+  /** Empty if the configuration is valid. */
   readonly problems: readonly Problem[]
   readonly warnings: readonly Problem[]
 }
 
-export function loadConfig(bytes: Uint8Array, { whyNoPatches }: LoadOptions): Loaded {
+export function loadConfig(bytes: Uint8Array, { noPatchesReason }: LoadOptions): Loaded {
   let text: ConfigText
   try {
     text = readConfigText(bytes)
@@ -34,15 +33,15 @@ export function loadConfig(bytes: Uint8Array, { whyNoPatches }: LoadOptions): Lo
   }
   const shape: Finding[] = []
   const near: Finding[] = []
-  // The rules read what the schema promises: a value of another type is told, and absent for them.
-  const sound = checkShape(text.value, schema, [], { wrong: shape, near }) as JsonObject
-  const ruled = checkRules(sound, merge(sound, schema) as Config, whyNoPatches)
+  // The rules rely on the types of the schema, so values of the wrong type are reported and removed first.
+  const typed = checkShape(text.value, schema, [], { wrong: shape, near }) as JsonObject
+  const checked = checkRules(typed, merge(typed, schema) as Config, noPatchesReason)
   const patches = (['services', 'endpoints'] as const).flatMap(kind => patchFindings(text.value, kind))
-  const placed = (findings: readonly Finding[]) => findings.map(one => place(text, one)).toSorted(inOrder)
+  const located = (findings: readonly Finding[]) => findings.map(one => locate(text, one)).toSorted(inOrder)
   return {
-    config: ruled.config,
-    problems: placed([...shape, ...ruled.problems, ...patches]),
-    warnings: placed([...near, ...ruled.warnings]),
+    config: checked.config,
+    problems: located([...shape, ...checked.problems, ...patches]),
+    warnings: located([...near, ...checked.warnings]),
   }
 }
 
@@ -65,7 +64,7 @@ function valueAt(value: Json | undefined, at: At): Json | undefined {
   return inside
 }
 
-const place = (text: ConfigText, { at, offset, key, message }: Finding): Problem => ({
+const locate = (text: ConfigText, { at, offset, key, message }: Finding): Problem => ({
   ...(key ? text.placeOfKey(at) : text.placeOf(at, offset)),
   message,
 })
@@ -74,16 +73,13 @@ const inOrder = (a: Problem, b: Problem) => a.line - b.line || a.column - b.colu
 const expected: { readonly [type: string]: string } = {
   object: 'a map of keys and values',
   array: 'a list',
-  string: 'a text',
+  string: 'a string',
   boolean: 'true or false',
 }
 
 type Found = { readonly wrong: Finding[]; readonly near: Finding[] }
 
-/**
- * The value with null in place of whatever has another type than the schema says. null counts as absent, as an empty
- * `key:` reads. What patches look like inside, they know themselves.
- */
+/** Replaces values of the wrong type by null, which means absent (like an empty `key:`). patch.ts checks the content of patches. */
 function checkShape(value: Json, { type = '', ...rest }: Schema, at: At, found: Found): Json {
   if (value === null) return null
   if (typeOf(value) !== type) {
@@ -106,16 +102,16 @@ function checkShape(value: Json, { type = '', ...rest }: Schema, at: At, found: 
 function checkKeys(value: JsonObject, rest: Schema, at: At, found: Found): JsonObject {
   const properties = rest.properties ?? {}
   const known = Object.keys(properties)
-  const sound = emptyMap()
+  const typed = emptyMap()
   for (const [key, member] of Object.entries(value)) {
     const inside = Object.hasOwn(properties, key) ? properties[key] : rest.additionalProperties
-    sound[key] = isSchema(inside) ? checkShape(member, inside, [...at, key], found) : member
+    typed[key] = isSchema(inside) ? checkShape(member, inside, [...at, key], found) : member
     if (isSchema(inside)) continue
     const name = [...at, key].join('.')
-    const say = (message: string): Finding => ({ at: [...at, key], key: true, message })
+    const finding = (message: string): Finding => ({ at: [...at, key], key: true, message })
     if (inside === false)
-      found.wrong.push(say(`${name} is no known key${didYouMean(key, known)} (known: ${known.join(', ')})`))
-    // Others may read it. What is nearly a key that is not there is more likely a mistake that switches nothing.
+      found.wrong.push(finding(`unknown key ${name}${didYouMean(key, known)} (known: ${known.join(', ')})`))
+    // Other programs may read unknown keys. Warn only if the key looks like a typo of an unused one.
     const hint =
       inside === false
         ? ''
@@ -123,16 +119,16 @@ function checkKeys(value: JsonObject, rest: Schema, at: At, found: Found): JsonO
             key,
             known.filter(one => !Object.hasOwn(value, one)),
           )
-    if (hint) found.near.push(say(`${name} is not read here${hint}`))
+    if (hint) found.near.push(finding(`${name} has no effect here${hint}`))
   }
-  return sound
+  return typed
 }
 
 const isSchema = (value: unknown): value is Schema => typeof value === 'object' && value !== null
 const typeOf = (value: Json) => (Array.isArray(value) ? 'array' : typeof value)
 const nameOf = (value: Json) => (typeof value === 'number' ? 'a number' : (expected[typeOf(value)] ?? 'nothing'))
 
-/** What is there, with what is missing filled in; what the schema does not know stays as it is. */
+/** Fills in defaults and keeps keys that the schema does not know. */
 function merge(value: Json | undefined, { properties, default: fallback }: Schema): Json {
   if (!properties) return value ?? (structuredClone(fallback) as Json) ?? null
   if (value !== undefined && value !== null && !isObject(value)) return value

@@ -1,10 +1,10 @@
-// Domains whose label and annotation keys a tenant cannot put on host objects by default, because controllers act on them.
-// metadata-keys.ts reads the table; operators change it with deniedMetadataKeys and allowedMetadataKeys.
+// Domains whose label and annotation keys are not synced to the host by default, because controllers act on them.
+// Operators change the list with deniedMetadataKeys and allowedMetadataKeys.
 
 export type DeniedDomain = {
-  /** Stands for itself and all of its subdomains. */
+  /** Includes all subdomains. */
   readonly domain: string
-  /** Who acts on such keys. */
+  /** The software that acts on such keys. */
   readonly who: string
 }
 

@@ -1,13 +1,13 @@
-// IP addresses as bytes, and the IPv4 addresses that IPv6 addresses embed. networks.ts compares them. Pure.
+// Parses IP addresses into bytes and finds the IPv4 addresses that IPv6 addresses embed.
 
 import { isIP, isIPv4 } from 'node:net'
 
-/** Four bytes or sixteen. */
+/** Four or sixteen bytes. */
 export type Bytes = readonly number[]
 
 /**
- * undefined: not an address. Node accepts only the plain notations: octal, hexadecimal and short IPv4 forms are refused.
- * A zone id is refused here, because it means nothing on another machine.
+ * Returns undefined if the text is not an address. Node rejects octal, hexadecimal and short IPv4 notations. Zone ids are rejected
+ * here, because they mean nothing on another machine.
  */
 export function parseAddress(text: string): Bytes | undefined {
   if (isIP(text) === 0 || text.includes('%')) return undefined
@@ -30,7 +30,7 @@ function parseIPv6(text: string): number[] {
 
 const zeros = (count: number): number[] => new Array<number>(count).fill(0)
 const startsWith = (bytes: Bytes, prefix: Bytes) => prefix.every((byte, index) => bytes[index] === byte)
-const pick = (bytes: Bytes, ...places: readonly number[]): Bytes => places.map(place => bytes[place] as number)
+const pick = (bytes: Bytes, ...positions: readonly number[]): Bytes => positions.map(at => bytes[at] as number)
 const last = (bytes: Bytes) => pick(bytes, 12, 13, 14, 15)
 
 /** Prefixes after which the last four bytes are an IPv4 address. */
@@ -50,7 +50,7 @@ export function embeddedIPv4(bytes: Bytes): readonly Bytes[] {
   const found = plainPrefixes.filter(prefix => startsWith(bytes, prefix)).map(() => last(bytes))
   if (startsWith(bytes, localNat64)) found.push(...localNat64Readings(bytes))
   if (startsWith(bytes, sixToFour)) found.push(pick(bytes, 2, 3, 4, 5))
-  // The server, and the client with all bits inverted.
+  // The address of the server, and of the client with all bits inverted.
   if (startsWith(bytes, teredo))
     found.push(
       pick(bytes, 4, 5, 6, 7),
@@ -61,8 +61,8 @@ export function embeddedIPv4(bytes: Bytes): readonly Bytes[] {
 }
 
 /**
- * Operators choose the prefix length inside of the local-use prefix, and byte 8 is not part of the address (RFC 6052, 2.2).
- * The length is unknown here, so all readings count. A wrong one often begins with zeros; 0.0.0.0/8 is never routed.
+ * Operators choose the prefix length within the local-use prefix, and byte 8 is not part of the address (RFC 6052, 2.2).
+ * The length is unknown here, so all readings are checked. A wrong one often starts with zeros; 0.0.0.0/8 is never routed.
  */
 function localNat64Readings(bytes: Bytes): readonly Bytes[] {
   const readings = [pick(bytes, 6, 7, 9, 10), pick(bytes, 7, 9, 10, 11), pick(bytes, 9, 10, 11, 12), last(bytes)]

@@ -1,4 +1,4 @@
-// The enterprise gate: a licence file, signed with Ed25519, says which features may be used. Nothing else is gated.
+// Verifies licence files, which are signed with Ed25519 and list the allowed enterprise features.
 
 import { createPublicKey, verify } from 'node:crypto'
 import { canonical, decode } from '../../api/codec.ts'
@@ -9,63 +9,62 @@ export type Licence = {
   readonly id: string
   readonly holder: string
   readonly features: readonly string[]
-  /** Made for trying things out; says so at every start. */
+  /** For evaluation only; causes a warning at every start. */
   readonly development: boolean
   readonly notBefore?: string
   readonly expires?: string
-  /** Which key signed it. */
+  /** Name of the signing key. */
   readonly key: string
 }
 
-/** SPKI in base64, by name. The private halves are nowhere in this repository. */
+/** SPKI in base64, by name. The private keys are not in this repository. */
 export type PublicKeys = { readonly [name: string]: string }
 
 const ownKeys: PublicKeys = { 'platform-2026': 'MCowBQYDK2VwAyEAbktaHIO/WA0HVoSGIfMVZ0UFVfd/ASW8nfImIh3Ixa0=' }
 
-const mostBytes = 16 * 1024
-/** Clocks may be apart by so much before a new licence is refused. */
-const slack = 24 * 3600 * 1000
+const maxBytes = 16 * 1024
+/** Tolerated clock difference for notBefore. */
+const clockSkew = 24 * 3600 * 1000
 export const patchesFeature = 'vcluster.patches'
 
 export class LicenceError extends Error {}
 
-/** Throws LicenceError. A licence that is expired, or not valid yet, is read all the same: `whyNot` tells. */
+/** Throws LicenceError. Also reads licences outside their validity period, which `licenceProblem` reports. */
 export function readLicence(bytes: Uint8Array, keys: PublicKeys = ownKeys): Licence {
-  if (bytes.length > mostBytes) throw new LicenceError(`it has more than ${mostBytes} bytes`)
+  if (bytes.length > maxBytes) throw new LicenceError(`the file is larger than ${maxBytes} bytes`)
   const { spec, signature } = shapeOf(bytes)
   const licence = licenceOf(spec)
   const key = Object.hasOwn(keys, licence.key) ? keys[licence.key] : undefined
-  if (key === undefined)
-    throw new LicenceError(`it is signed with the key "${licence.key}", which this program does not know`)
+  if (key === undefined) throw new LicenceError(`it is signed with the unknown key "${licence.key}"`)
   const publicKey = createPublicKey({ key: Buffer.from(key, 'base64'), format: 'der', type: 'spki' })
   if (!verify(null, signedBytes(spec), publicKey, Buffer.from(signature, 'base64')))
-    throw new LicenceError('its signature does not fit: it was changed after it was signed, or signed with another key')
+    throw new LicenceError('invalid signature: the file was changed, or signed with another key')
   return licence
 }
 
-/** What is signed. The first line keeps a signature from meaning anything elsewhere. */
+/** The signed bytes. The first line makes the signature useless in any other context. */
 export const signedBytes = (spec: Json): Buffer => Buffer.from(`license.platform.sh/v1\n${canonical(spec)}`)
 
-/** Why a feature may not be used at this time; undefined: it may. */
-export function whyNot(licence: Licence | undefined, feature: string, now: number): string | undefined {
+/** Returns why a feature is not allowed now, or undefined if it is. */
+export function licenceProblem(licence: Licence | undefined, feature: string, now: number): string | undefined {
   if (!licence)
-    return 'give a licence with --license FILE or PLATFORM_LICENSE; examples/development.license is one for trying things out'
+    return 'pass a licence with --license FILE or PLATFORM_LICENSE; examples/development.license is for evaluation'
   if (!licence.features.includes(feature))
-    return `the licence ${licence.id} has ${licence.features.join(', ') || 'no features'}, and not ${feature}`
-  if (licence.notBefore !== undefined && Date.parse(licence.notBefore) - slack > now)
-    return `the licence ${licence.id} counts from ${licence.notBefore} on`
+    return `licence ${licence.id} does not include ${feature} (features: ${licence.features.join(', ') || 'none'})`
+  if (licence.notBefore !== undefined && Date.parse(licence.notBefore) - clockSkew > now)
+    return `licence ${licence.id} is not valid before ${licence.notBefore}`
   if (licence.expires !== undefined && Date.parse(licence.expires) <= now)
-    return `the licence ${licence.id} ended at ${licence.expires}`
+    return `licence ${licence.id} expired at ${licence.expires}`
   return undefined
 }
 
-/** What whoever starts a program with it should read. */
+/** Returns a warning for the start of a program. */
 export function licenceWarning(licence: Licence, now: number): string | undefined {
   if (licence.development)
-    return `the licence ${licence.id} is a development licence: it is for trying things out, not for production`
+    return `licence ${licence.id} is a development licence: for evaluation only, not for production`
   const days = licence.expires === undefined ? undefined : (Date.parse(licence.expires) - now) / 86_400_000
   if (days !== undefined && days < 30)
-    return `the licence ${licence.id} ends at ${licence.expires}, in ${Math.max(0, Math.floor(days))} days`
+    return `licence ${licence.id} expires at ${licence.expires}, in ${Math.max(0, Math.floor(days))} days`
   return undefined
 }
 
@@ -74,11 +73,11 @@ function shapeOf(bytes: Uint8Array): { readonly spec: JsonObject; readonly signa
   try {
     value = decode(bytes).value
   } catch (error) {
-    if (error instanceof DecodeError) throw new LicenceError(`it is no JSON: ${error.message}`)
+    if (error instanceof DecodeError) throw new LicenceError(`not valid JSON: ${error.message}`)
     throw error
   }
   if (!isObject(value) || value.apiVersion !== 'license.platform.sh/v1' || value.kind !== 'License')
-    throw new LicenceError('it must say apiVersion license.platform.sh/v1 and kind License')
+    throw new LicenceError('expected apiVersion license.platform.sh/v1 and kind License')
   const { spec, signature } = value
   if (!isObject(spec) || typeof signature !== 'string') throw new LicenceError('spec or signature is missing')
   return { spec, signature }
@@ -90,9 +89,9 @@ function licenceOf(spec: JsonObject): Licence {
     value === undefined || (typeof value === 'string' && !Number.isNaN(Date.parse(value)))
   const problems = [
     ...Object.entries({ id, holder, key }).map(
-      ([name, value]) => typeof value !== 'string' && `${name} must be a text`,
+      ([name, value]) => typeof value !== 'string' && `${name} must be a string`,
     ),
-    (!Array.isArray(features) || features.some(one => typeof one !== 'string')) && 'features must be a list of texts',
+    (!Array.isArray(features) || features.some(one => typeof one !== 'string')) && 'features must be a list of strings',
     typeof development !== 'boolean' && 'development must be true or false',
     ...Object.entries({ notBefore, expires }).map(([name, value]) => !isTime(value) && `${name} must be a time`),
   ].filter(problem => problem !== false)

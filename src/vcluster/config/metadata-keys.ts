@@ -1,24 +1,23 @@
-// Which labels and annotations cross between a tenant and the host. translate.ts and merge-metadata.ts ask for every key;
-// config-rules.ts checks the entries of the configuration. Pure.
+// Decides which labels and annotations are synced between the virtual cluster and the host.
 
 import { dnsSubdomain, qualifiedName } from '../../api/names.ts'
-import { MARK } from '../sync/names.ts'
+import { METADATA_PREFIX } from '../sync/names.ts'
 import { deniedDomains } from './denied-domains.ts'
 
-/** Whether a key crosses, in either direction. A key that does not belongs to its own side. */
+/** Whether a key is synced, in both directions. */
 export type KeyPolicy = (key: string) => boolean
 
-const ofOneSide = new Set([
+const localKeys = new Set([
   'control-plane.alpha.kubernetes.io/leader', // the host's slice mirroring ignores an object with it
   'kubectl.kubernetes.io/last-applied-configuration',
   'endpoints.kubernetes.io/last-change-trigger-time',
   'endpoints.kubernetes.io/managed-by',
 ])
 
-/** Marks, and keys that describe one side alone: no setting lets them cross. */
-export const neverCrosses = (key: string): boolean => key.startsWith(MARK) || ofOneSide.has(key)
+/** Keys of the syncer and keys that describe only one cluster. No setting allows them. */
+export const isNeverSynced = (key: string): boolean => key.startsWith(METADATA_PREFIX) || localKeys.has(key)
 
-/** What is wrong with an entry; undefined: nothing. */
+/** Returns undefined if the entry is valid. */
 export function keyEntryProblem(entry: string): string | undefined {
   const [, domain] = /^(?:\*\.)?(.+)\/$/.exec(entry) ?? []
   const isValid =
@@ -27,25 +26,25 @@ export function keyEntryProblem(entry: string): string | undefined {
   return `must be a key such as example.org/tier, a prefix such as example.org/ or *.example.org/, or *, not "${entry.slice(0, 64)}"`
 }
 
-/** The same for an entry of allowedMetadataKeys: some keys must never cross. */
+/** For allowedMetadataKeys, which must not contain keys that are never synced. */
 export function allowedEntryProblem(entry: string): string | undefined {
-  if (entry.startsWith(MARK)) return `${entry.slice(0, 64)} is reserved for the syncer`
-  if (ofOneSide.has(entry)) return `${entry} never crosses: it describes one side alone`
+  if (entry.startsWith(METADATA_PREFIX)) return `${entry.slice(0, 64)} is reserved for the syncer`
+  if (localKeys.has(entry)) return `${entry} is never synced: it describes only one cluster`
   return keyEntryProblem(entry)
 }
 
-/** Narrower entries win. Among entries that are alike: denied by setting, then allowed, then the built-in table. */
-type Rank = { readonly narrowness: number; readonly crosses: boolean }
+/** The narrowest entry wins. For equal entries: denied by setting, then allowed, then the built-in table. */
+type Rank = { readonly narrowness: number; readonly isSynced: boolean }
 type Ranks = ReadonlyMap<string, Rank>
 
 const exactly = 1000
 const prefixOnly = 500
 
-/** Entries are found by what they say, so that a long list costs no more than a short one. */
+/** Indexed by entry, so that lookups do not depend on the length of the lists. */
 function ranksOf(allowed: readonly string[], denied: readonly string[]): Ranks {
   const ranks = new Map<string, Rank>()
-  const add = (entry: string, crosses: boolean) =>
-    ranks.set(entry.toLowerCase(), { narrowness: narrownessOf(entry), crosses })
+  const add = (entry: string, isSynced: boolean) =>
+    ranks.set(entry.toLowerCase(), { narrowness: narrownessOf(entry), isSynced })
   for (const { domain } of deniedDomains) for (const entry of [`${domain}/`, `*.${domain}/`]) add(entry, false)
   for (const entry of allowed) add(entry, true)
   for (const entry of denied) add(entry, false)
@@ -67,15 +66,15 @@ export function keyPolicy({
 }): KeyPolicy {
   const ranks = ranksOf(allowed, denied)
   return key => {
-    if (neverCrosses(key)) return false
+    if (isNeverSynced(key)) return false
     // API servers accept annotation keys in upper case, and some controllers ignore case.
     const found = entriesFor(key.toLowerCase()).flatMap(entry => ranks.get(entry) ?? [])
     const narrowest = found.toSorted((one, other) => other.narrowness - one.narrowness)[0]
-    return narrowest?.crosses ?? true
+    return narrowest?.isSynced ?? true
   }
 }
 
-/** Every entry that would match the key. */
+/** All entries that match the key. */
 function entriesFor(key: string): readonly string[] {
   const slash = key.indexOf('/')
   if (slash < 0) return [key, '*']
@@ -84,5 +83,5 @@ function entriesFor(key: string): readonly string[] {
   return [key, key.slice(0, slash + 1), ...domains, '*']
 }
 
-/** Without any setting. */
+/** The policy without settings. */
 export const defaultKeyPolicy = keyPolicy({ allowed: [], denied: [] })

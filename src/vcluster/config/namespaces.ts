@@ -1,12 +1,12 @@
-// Where objects of a virtual namespace go: all into one host namespace, or each by its mapping (multi-namespace mode).
+// Maps virtual namespaces to host namespaces in multi-namespace mode.
 
 import { dnsLabel } from '../../api/names.ts'
 
 export type NamespaceMap = {
-  /** undefined: objects of this namespace are not synced. */
+  /** Returns undefined if objects of this namespace are not synced. */
   readonly toHost: (namespace: string) => string | undefined
   readonly toVirtual: (namespace: string) => string | undefined
-  /** Host namespaces that can be meant; undefined: any that fits a pattern. */
+  /** All possible host namespaces; undefined if there are patterns. */
   readonly hostNamespaces: readonly string[] | undefined
   readonly problems: readonly { readonly from: string; readonly message: string }[]
 }
@@ -14,7 +14,7 @@ export type NamespaceMap = {
 type Halves = readonly [string, string]
 type Pattern = { readonly from: Halves; readonly to: Halves }
 
-/** Names as they are win over patterns, longer patterns over shorter ones. */
+/** Exact names win over patterns, longer patterns over shorter ones. */
 export function namespaceMap(byName: { readonly [from: string]: string }): NamespaceMap {
   const problems: { from: string; message: string }[] = []
   const exact = new Map<string, string>()
@@ -25,17 +25,18 @@ export function namespaceMap(byName: { readonly [from: string]: string }): Names
     const bad = [from, to].find(text => dnsLabel(text.replace('*', 'x')).length > 0)
     const other = taken.get(to)
     if (stars[0] !== stars[1] || (stars[0] as number) > 1)
-      problems.push({ from, message: `${from} → ${to}: a * stands on both sides, once, or on neither` })
-    else if (bad !== undefined) problems.push({ from, message: `${from} → ${to}: ${bad} is no name of a namespace` })
+      problems.push({ from, message: `${from} → ${to}: use one * on both sides, or none` })
+    else if (bad !== undefined)
+      problems.push({ from, message: `${from} → ${to}: ${bad} is not a valid namespace name` })
     else if (other !== undefined)
-      problems.push({ from, message: `${from} → ${to}: ${other} goes there already, and names would clash` })
+      problems.push({ from, message: `${from} → ${to}: ${other} already maps to it, and names would collide` })
     else if (stars[0]) patterns.push({ from: halves(from), to: halves(to) })
     else exact.set(from, to)
     taken.set(to, from)
   }
   const length = ({ from }: Pattern) => from[0].length + from[1].length
   patterns.sort((a, b) => length(b) - length(a))
-  const back = new Map([...exact].map(([from, to]) => [to, from]))
+  const byHost = new Map([...exact].map(([from, to]) => [to, from]))
   const toHost = (namespace: string) => {
     const pattern = patterns.find(({ from }) => isMatch(from, namespace))
     return exact.get(namespace) ?? pattern?.to.join(middle(pattern.from, namespace))
@@ -48,9 +49,9 @@ export function namespaceMap(byName: { readonly [from: string]: string }): Names
         .filter(({ to }) => isMatch(to, namespace))
         .map(({ from, to }) => from.join(middle(to, namespace)))
         .find(candidate => toHost(candidate) === namespace)
-      return back.get(namespace) ?? found
+      return byHost.get(namespace) ?? found
     },
-    hostNamespaces: patterns.length ? undefined : [...back.keys()],
+    hostNamespaces: patterns.length ? undefined : [...byHost.keys()],
   }
 }
 

@@ -1,18 +1,18 @@
-// Reads the vcluster.yaml and the licence that a command was given, with every problem and warning named by file and place.
+// Reads a vcluster.yaml and its licence, and reports problems with file, line and column.
 
 import { allOf, type Flags, type Io, UsageError } from '../../host/command.ts'
 import { type Config, loadConfig, type Problem } from './config.ts'
 import {
   type Licence,
   LicenceError,
+  licenceProblem,
   licenceWarning,
   type PublicKeys,
   patchesFeature,
   readLicence,
-  whyNot,
 } from './licence.ts'
 
-/** For every command that reads a vcluster.yaml. */
+/** Flags of every command that reads a vcluster.yaml. */
 export const configFlags = {
   file: { type: 'text', short: 'f', value: 'FILE', what: 'The vcluster.yaml.', required: true },
   license: { type: 'text', value: 'FILE', what: 'Licence for enterprise features.', variable: 'PLATFORM_LICENSE' },
@@ -20,7 +20,7 @@ export const configFlags = {
 
 export type ConfigFiles = { readonly file: string; readonly license: string | undefined }
 
-/** Warnings go to standard error. Throws UsageError with everything that is wrong. */
+/** Prints warnings to standard error. Throws UsageError with all problems. */
 export async function readConfig({ file, license }: ConfigFiles, io: Io, keys?: PublicKeys): Promise<Config> {
   const [licence, bytes] = await allOf([
     license ? readLicenceFile(license, io, keys) : undefined,
@@ -31,7 +31,7 @@ export async function readConfig({ file, license }: ConfigFiles, io: Io, keys?: 
   const warning = licence && licenceWarning(licence, io.now())
   if (warning) io.err(`platform: ${license}: warning: ${warning}\n`)
   const { config, problems, warnings } = loadConfig(bytes, {
-    whyNoPatches: whyNot(licence, patchesFeature, io.now()),
+    noPatchesReason: licenceProblem(licence, patchesFeature, io.now()),
   })
   const shown = ({ line, column, message }: Problem, kind: string) => `${file}:${line}:${column}: ${kind}${message}`
   for (const one of warnings) io.err(`platform: ${shown(one, 'warning: ')}\n`)
@@ -44,7 +44,7 @@ export async function readLicenceFile(file: string, io: Io, keys?: PublicKeys): 
   try {
     return readLicence(await io.readFile(file), keys)
   } catch (error) {
-    if (error instanceof LicenceError) throw new UsageError([`${file} is no licence: ${error.message}`])
+    if (error instanceof LicenceError) throw new UsageError([`${file} is not a valid licence: ${error.message}`])
     throw new UsageError([(error as Error).message])
   }
 }

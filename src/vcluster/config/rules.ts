@@ -1,4 +1,4 @@
-// What a vcluster.yaml must keep beyond its shape: which switches go together, what needs a licence. config.ts calls it.
+// Checks rules of a vcluster.yaml that the schema cannot express, such as dependencies between settings.
 
 import { dnsSubdomain } from '../../api/names.ts'
 import type { Json, JsonObject } from '../../api/object.ts'
@@ -8,68 +8,72 @@ import { allowedEntryProblem, keyEntryProblem } from './metadata-keys.ts'
 import { namespaceMap } from './namespaces.ts'
 import type { Config } from './schema.ts'
 
-/** Something wrong at a place in the value; the text knows where that is in the file. */
+/** A problem at a path of the value, which config.ts maps to line and column. */
 export type Finding = {
   readonly at: At
   readonly offset?: number
-  /** Whether the key is meant and not its value. */
+  /** Points at the key instead of the value. */
   readonly key?: boolean
   readonly message: string
 }
 
-type Ruled = { readonly config: Config; readonly problems: readonly Finding[]; readonly warnings: readonly Finding[] }
+type RuleResult = {
+  readonly config: Config
+  readonly problems: readonly Finding[]
+  readonly warnings: readonly Finding[]
+}
 
 const toHost = ['sync', 'toHost']
 const endpointsOn = [...toHost, 'endpoints', 'enabled']
 const servicesOn = [...toHost, 'services', 'enabled']
 
-/** `given` is the file as it is, `merged` has the defaults. */
-export function checkRules(given: JsonObject, merged: Config, whyNoPatches: string | undefined): Ruled {
+/** `given` is the file, `merged` includes the defaults. */
+export function checkRules(given: JsonObject, merged: Config, noPatchesReason: string | undefined): RuleResult {
   const problems: Finding[] = []
   const warnings: Finding[] = []
   const config = switches(given, merged, problems, warnings)
   namespaces(config, problems)
   entries(config, problems)
-  patches(config, whyNoPatches, problems, warnings)
+  patches(config, noPatchesReason, problems, warnings)
   const domain = config.networking.advanced.clusterDomain
   if (dnsSubdomain(domain).length)
     problems.push({
       at: ['networking', 'advanced', 'clusterDomain'],
-      message: `networking.advanced.clusterDomain must be a domain such as cluster.local, without a dot at the end`,
+      message: `networking.advanced.clusterDomain must be a domain such as cluster.local, without a trailing dot`,
     })
   return { config, problems, warnings }
 }
 
-/** Endpoint sync needs the control plane as a container and host nodes; service sync needs endpoint sync. */
+/** Endpoint sync requires a control plane in a container and host nodes. Service sync requires endpoint sync. */
 function switches(given: JsonObject, merged: Config, problems: Finding[], warnings: Finding[]): Config {
   const isSet = (at: readonly string[]) => {
     const value = at.reduce<Json | undefined>((inside, key) => (inside as JsonObject | undefined)?.[key], given)
     return value !== undefined && value !== null
   }
-  const apart = merged.privateNodes.enabled
+  const conflict = merged.privateNodes.enabled
     ? 'privateNodes.enabled'
     : merged.controlPlane.standalone.enabled
       ? 'controlPlane.standalone.enabled'
       : undefined
   const { services, endpoints } = merged.sync.toHost
-  const isOn = endpoints.enabled && apart === undefined
-  if (endpoints.enabled && apart !== undefined) {
-    const why = `endpoint sync needs the control plane as a container and host nodes, and ${apart} is true`
+  const isOn = endpoints.enabled && conflict === undefined
+  if (endpoints.enabled && conflict !== undefined) {
+    const why = `endpoint sync requires a control plane in a container and host nodes, but ${conflict} is true`
     if (isSet(endpointsOn))
-      problems.push({ at: endpointsOn, message: `${why}: set sync.toHost.endpoints.enabled to false or leave it out` })
-    else warnings.push({ at: apart.split('.'), message: `${why}: endpoint sync is off, and service sync with it` })
+      problems.push({ at: endpointsOn, message: `${why}: set sync.toHost.endpoints.enabled to false or remove it` })
+    else warnings.push({ at: conflict.split('.'), message: `${why}: endpoint sync and service sync are disabled` })
   }
   if (isOn || !services.enabled) return withSwitches(merged, isOn, services.enabled && isOn)
-  const off = apart === undefined ? 'sync.toHost.endpoints.enabled is false' : `${apart} is true`
+  const off = conflict === undefined ? 'sync.toHost.endpoints.enabled is false' : `${conflict} is true`
   if (isSet(servicesOn))
     problems.push({
       at: servicesOn,
-      message: `service sync needs endpoint sync, and ${off}: set ${
-        apart === undefined ? 'sync.toHost.endpoints.enabled to true, or ' : ''
+      message: `service sync requires endpoint sync, but ${off}: set ${
+        conflict === undefined ? 'sync.toHost.endpoints.enabled to true, or ' : ''
       }sync.toHost.services.enabled to false`,
     })
-  else if (apart === undefined)
-    warnings.push({ at: endpointsOn, message: 'service sync needs endpoint sync: it is off, too' })
+  else if (conflict === undefined)
+    warnings.push({ at: endpointsOn, message: 'service sync requires endpoint sync: it is disabled, too' })
   return withSwitches(merged, false, false)
 }
 
@@ -92,8 +96,7 @@ function namespaces({ sync }: Config, problems: Finding[]): void {
   if (Object.keys(mappings.byName).length === 0)
     problems.push({
       at: [...at, 'enabled'],
-      message:
-        'sync.toHost.namespaces.enabled needs sync.toHost.namespaces.mappings.byName: say where objects of each namespace go',
+      message: 'sync.toHost.namespaces.enabled requires sync.toHost.namespaces.mappings.byName',
     })
   for (const { from, message } of namespaceMap(mappings.byName).problems)
     problems.push({ at: [...at, 'mappings', 'byName', from], key: true, message })
@@ -109,22 +112,25 @@ const entryChecks = {
 function entries({ sync }: Config, problems: Finding[]): void {
   for (const key of Object.keys(entryChecks) as (keyof typeof entryChecks)[])
     for (const [index, entry] of sync.toHost.endpoints[key].entries()) {
-      // The shape check has reported entries of another type, and put null in their place.
+      // checkShape has replaced entries of the wrong type by null.
       const problem = typeof entry === 'string' && entryChecks[key](entry)
       if (problem) problems.push({ at: [...toHost, 'endpoints', key, index], message: `${key}[${index}] ${problem}` })
     }
 }
 
-function patches(config: Config, whyNot: string | undefined, problems: Finding[], warnings: Finding[]): void {
+function patches(config: Config, reason: string | undefined, problems: Finding[], warnings: Finding[]): void {
   for (const kind of ['services', 'endpoints'] as const) {
     const { patches: list, enabled } = config.sync.toHost[kind]
     const at = [...toHost, kind, 'patches']
     const name = at.join('.')
     if (list.length === 0) continue
-    if (whyNot !== undefined)
-      problems.push({ at, key: true, message: `${name} needs the enterprise feature: ${whyNot}` })
+    if (reason !== undefined) problems.push({ at, key: true, message: `${name} requires a licence: ${reason}` })
     else if (kind === 'services')
-      warnings.push({ at, key: true, message: `${name} is checked and not used: services are synced by somebody else` })
-    else if (!enabled) warnings.push({ at, key: true, message: `${name} has no effect: endpoint sync is off` })
+      warnings.push({
+        at,
+        key: true,
+        message: `${name} is validated but not used: this program does not sync services`,
+      })
+    else if (!enabled) warnings.push({ at, key: true, message: `${name} has no effect: endpoint sync is disabled` })
   }
 }

@@ -1,16 +1,16 @@
-// The one description of a vcluster.yaml: types, checks, defaults and the JSON Schema for editors all come from it (SPEC §2.10).
+// Schema of vcluster.yaml: the source of its types, validation, defaults and JSON Schema (SPEC §2.10).
 
 import { type Static, type TProperties, Type } from 'typebox'
 import type { Schema } from '../../api/schema.ts'
 
-/** Keys that are not listed are kept as they are: the file has many readers. */
+/** Keeps unknown keys, because other programs read the same file. */
 const open = <P extends TProperties>(properties: P, description = '') =>
   Type.Object(properties, { additionalProperties: true, default: {}, ...(description ? { description } : {}) })
-/** Keys that are not listed are mistakes. */
+/** Rejects unknown keys. */
 const strict = <P extends TProperties>(properties: P, description: string) =>
   Type.Object(properties, { additionalProperties: false, default: {}, description })
 const flag = (description: string, value: boolean) => Type.Boolean({ description, default: value })
-const words = (description: string) => Type.Optional(Type.String({ description }))
+const optionalText = (description: string) => Type.Optional(Type.String({ description }))
 const oneOf = <const V extends string[]>(values: [...V], description: string, value: V[number]) =>
   Type.Unsafe<V[number]>({ type: 'string', enum: values, description, default: value })
 
@@ -24,12 +24,12 @@ const labels = Type.Optional(
 const reference = Type.Optional(
   strict(
     {
-      apiVersion: words('apiVersion of the referenced object.'),
-      apiVersionPath: words('Where the apiVersion is, relative to the path; falls back to apiVersion.'),
-      kind: words('Kind of the referenced object.'),
-      kindPath: words('Where the kind is, relative to the path; falls back to kind.'),
-      namePath: words('Where the name is, relative to the path. Needed with any other *Path.'),
-      namespacePath: words('Where the namespace is, relative to the path; falls back to metadata.namespace.'),
+      apiVersion: optionalText('apiVersion of the referenced object.'),
+      apiVersionPath: optionalText('Path of the apiVersion, relative to the patch; falls back to apiVersion.'),
+      kind: optionalText('Kind of the referenced object.'),
+      kindPath: optionalText('Path of the kind, relative to the patch; falls back to kind.'),
+      namePath: optionalText('Path of the name, relative to the patch. Required with any other *Path.'),
+      namespacePath: optionalText('Path of the namespace, relative to the patch; falls back to metadata.namespace.'),
       labels,
     },
     'Treats the value at the path as a reference to another object and rewrites it.',
@@ -39,12 +39,12 @@ const reference = Type.Optional(
 const patch = strict(
   {
     path: Type.String({ description: 'Field to patch, such as subsets[*].addresses[*].ip; "" is the whole object.' }),
-    expression: words('JavaScript expression that makes the host value from `value`.'),
-    reverseExpression: words('Expression that makes the virtual value from the host value.'),
+    expression: optionalText('JavaScript expression that computes the host value from `value`.'),
+    reverseExpression: optionalText('Expression that computes the virtual value from the host value.'),
     reference,
     labels,
   },
-  'Overrides what is synced at one path. Either expressions or a reference.',
+  'Overrides the synced value at one path. Has either expressions or a reference.',
 )
 
 const patches = Type.Array(patch, {
@@ -54,7 +54,7 @@ const patches = Type.Array(patch, {
 const texts = (description: string) => Type.Array(Type.String(), { description, default: [] })
 
 const services = strict(
-  { enabled: flag('Sync services to the host. Needs endpoints.enabled.', true), patches },
+  { enabled: flag('Sync services to the host. Requires endpoints.enabled.', true), patches },
   'Services of the virtual cluster on the host.',
 )
 
@@ -64,20 +64,20 @@ const endpoints = strict(
     patches,
     hostDeletePolicy: oneOf(
       ['Recreate', 'Propagate'],
-      'What happens when a synced object is deleted on the host: made again, or deleted in the virtual cluster, too.',
+      'What to do when a synced object is deleted on the host: create it again, or also delete it in the virtual cluster.',
       'Recreate',
     ),
     allowedCIDRs: texts(
-      'Special addresses (loopback, link-local, multicast, cloud metadata, host API server) that endpoints may have. A network opens only special addresses that it names at least as narrowly as the built-in table.',
+      'Special addresses (loopback, link-local, multicast, cloud metadata, host API server) that endpoints may have. A network must be at least as narrow as the entry of the built-in table.',
     ),
     deniedCIDRs: texts(
-      'Further addresses that endpoints may not have, also where IPv6 embeds them. Wins over allowedCIDRs.',
+      'Additional addresses that endpoints may not have, also embedded in IPv6. Wins over allowedCIDRs.',
     ),
     allowedMetadataKeys: texts(
-      'Labels and annotations of tenants that reach the host though the built-in table denies them: a key, a prefix such as example.org/ or *.example.org/, or *. The narrower entry wins.',
+      'Labels and annotations that are synced to the host although the built-in table denies them: a key, a prefix such as example.org/ or *.example.org/, or *. The narrower entry wins.',
     ),
     deniedMetadataKeys: texts(
-      'Further labels and annotations of tenants that do not reach the host. Wins over an entry of allowedMetadataKeys that is as narrow.',
+      'Additional labels and annotations that are not synced to the host. Wins over an equally narrow entry of allowedMetadataKeys.',
     ),
   },
   'Endpoint objects of the virtual cluster on the host.',
@@ -90,16 +90,15 @@ const namespaces = open(
       byName: Type.Unsafe<{ readonly [from: string]: string }>({
         type: 'object',
         additionalProperties: { type: 'string' },
-        description: 'Virtual namespace → host namespace. One * on both sides stands for any text.',
+        description: 'Virtual namespace → host namespace. One * on both sides matches any text.',
         default: {},
       }),
     }),
   },
-  'Where objects of a virtual namespace go.',
+  'Mapping of virtual namespaces to host namespaces.',
 )
 
-const referents = (what: string) =>
-  open({ enabled: flag(`Bring along ${what} that references of patches name.`, true) })
+const referenced = (what: string) => open({ enabled: flag(`Sync ${what} that patches reference.`, true) })
 
 export const configSchema = Type.Object(
   {
@@ -108,14 +107,14 @@ export const configSchema = Type.Object(
         services,
         endpoints,
         namespaces,
-        configMaps: referents('ConfigMaps'),
-        secrets: referents('Secrets'),
+        configMaps: referenced('ConfigMaps'),
+        secrets: referenced('Secrets'),
       }),
     }),
     controlPlane: open({
-      standalone: open({ enabled: flag('The control plane runs outside of the host cluster.', false) }),
+      standalone: open({ enabled: flag('The control plane runs outside the host cluster.', false) }),
     }),
-    privateNodes: open({ enabled: flag('The virtual cluster has nodes of its own.', false) }),
+    privateNodes: open({ enabled: flag('The virtual cluster has its own nodes.', false) }),
     networking: open({
       advanced: open({
         clusterDomain: Type.String({ description: 'Domain of the cluster.', default: 'cluster.local' }),
@@ -128,10 +127,10 @@ export const configSchema = Type.Object(
 /** The file merged with the defaults. */
 export type Config = Static<typeof configSchema>
 
-/** For those who walk it. */
+/** The same schema, typed for generic traversal. */
 export const schema = configSchema as unknown as Schema
 
-/** What editors are given. Nothing is required in it that has a default. */
+/** JSON Schema for editors. Fields with a default are not required. */
 export function jsonSchema(): string {
   const published = {
     $schema: 'https://json-schema.org/draft/2020-12/schema',

@@ -1,11 +1,10 @@
-// The addresses that no endpoint may have, each with its source. networks.ts reads the table; operators extend it with
-// sync.toHost.endpoints.deniedCIDRs and open parts of it with allowedCIDRs.
+// Addresses that endpoints may not have, with their sources. Operators change the list with deniedCIDRs and allowedCIDRs.
 
 export type SpecialAddress = {
   readonly network: string
-  /** Said in the condition: "… is a loopback address". */
+  /** Used in the condition: "… is a loopback address". */
   readonly what: string
-  /** The standard or the cloud that gives the address its meaning. */
+  /** The standard or cloud that defines the address. */
   readonly source: string
 }
 

@@ -1,19 +1,19 @@
-// One patch on one object: finds the places, asks the sandbox or the names, and writes what came out. Called by apply.ts.
+// Applies one patch to one object: matches the path, computes the values and writes them.
 
 import { type Draft, isObject, type Json, type JsonObject } from '../../api/object.ts'
-import { MARK } from '../sync/names.ts'
+import { METADATA_PREFIX } from '../sync/names.ts'
 import { cloneJson, cloneValue, isSame, readAt, removeAll, writeAt } from './edit.ts'
 import { parseExpression } from './expression.ts'
 import { rewriteSelector } from './label-selector.ts'
 import type { Patch, Reference } from './patch.ts'
 import { type ConcretePath, type Match, matchPath, type Path, parsePath, showPath } from './path.ts'
 import { isProtected, mayHoldProtected, restoreProtected } from './protected-paths.ts'
-import { type Direction, type NamespaceMapping, type Referent, rewriteReference } from './reference.ts'
+import { type Direction, type NamespaceMapping, type ReferencedObject, rewriteReference } from './reference.ts'
 import type { Batch, Evaluated, Sandbox } from './sandbox.ts'
 
-export type Surroundings = {
+export type PatchEnvironment = {
   readonly vcluster: { readonly name: string; readonly namespace: string; readonly config: JsonObject }
-  /** Absent: all namespaces of the virtual cluster share one on the host. */
+  /** Absent in single-namespace mode. */
   readonly multiNamespace?: NamespaceMapping
   readonly sandbox: Sandbox
 }
@@ -21,24 +21,24 @@ export type Surroundings = {
 export type PatchInput = {
   readonly virtualObject: JsonObject | null
   readonly hostObject: JsonObject | null
-  /** The whole object as the other side would get it without patches. It is not changed. */
+  /** The object without patches. Not modified. */
   readonly object: JsonObject
 }
 
-/** One patch: what it changed, what it left alone and why, and how long it took. */
+/** The trace of one patch. */
 export type Step = {
   readonly index: number
   readonly path: string
   readonly changes: readonly { readonly path: string; readonly before: Json; readonly after?: Json }[]
-  /** Places that were matched, and are as they should be. */
+  /** Matched paths whose value did not change. */
   readonly unchanged: readonly string[]
   readonly skipped: readonly { readonly path: string; readonly reason: string }[]
-  /** It is for this direction, and nowhere in the object is what it could be applied to. */
+  /** The patch applies to this direction but matches nothing. */
   readonly isUnmatched: boolean
   readonly ms: number
 }
 
-export type Ready = {
+export type PreparedPatch = {
   readonly index: number
   readonly path: Path
   readonly shown: string
@@ -49,13 +49,13 @@ export type Ready = {
 
 export const protectedReason = 'is protected'
 
-/** A new value for a match; `null` removes it. */
+/** The new value of a match; `null` removes it. */
 type Outcome =
-  | { readonly value: Json; readonly referent?: Referent }
+  | { readonly value: Json; readonly referenced?: ReferencedObject }
   | { readonly skipped: string }
   | { readonly failed: string }
 
-export function prepare(patch: Patch, index: number): Ready {
+export function prepare(patch: Patch, index: number): PreparedPatch {
   const parsed = (text: string) => ({ text, names: parseExpression(text).names })
   const path = parsePath(patch.path)
   const isSelector = patch.labels !== undefined || patch.reference?.labels !== undefined
@@ -73,39 +73,39 @@ export function prepare(patch: Patch, index: number): Ready {
 }
 
 type One = {
-  readonly patch: Ready
+  readonly patch: PreparedPatch
   readonly direction: Direction
   readonly input: PatchInput
   readonly object: JsonObject
-  readonly options: Surroundings
+  readonly options: PatchEnvironment
 }
 type Done = Pick<Step, 'changes' | 'unchanged' | 'skipped'> & {
   readonly isUnmatched?: boolean
   readonly object: JsonObject
-  readonly referents: readonly Referent[]
+  readonly referencedObjects: readonly ReferencedObject[]
   readonly problem?: { readonly path: string; readonly message: string }
 }
 
 export async function applyOne(one: One): Promise<Done> {
   const { patch, direction, object } = one
   const isIdle = !patch.reference && !patch.isSelector && !patch.expressions[direction]
-  const nothing = { object, changes: [], unchanged: [], referents: [] }
+  const nothing = { object, changes: [], unchanged: [], referencedObjects: [] }
   if (isIdle) return { ...nothing, skipped: [{ path: patch.shown, reason: 'has nothing for this direction' }] }
   const { matches, misses } = matchPath(object, patch.path)
-  const open = matches.filter(({ path }) => !isProtected(path))
+  const writable = matches.filter(({ path }) => !isProtected(path))
   const skipped = [
     ...misses.map(({ path, reason }) => ({ path: showPath(path), reason })),
     ...matches
       .filter(({ path }) => isProtected(path))
       .map(({ path }) => ({ path: showPath(path), reason: protectedReason })),
   ]
-  if (open.length === 0) return { ...nothing, skipped, isUnmatched: true }
-  const outcomes = await outcomesOf(one, open)
+  if (writable.length === 0) return { ...nothing, skipped, isUnmatched: true }
+  const outcomes = await outcomesOf(one, writable)
   const failed = outcomes.findIndex(outcome => 'failed' in outcome)
   const reason = outcomes[failed]
   if (reason && 'failed' in reason)
-    return { ...nothing, skipped, problem: { path: showPath(open[failed]?.path ?? []), message: reason.failed } }
-  return write(one, open, outcomes, skipped)
+    return { ...nothing, skipped, problem: { path: showPath(writable[failed]?.path ?? []), message: reason.failed } }
+  return write(one, writable, outcomes, skipped)
 }
 
 function outcomesOf(one: One, matches: readonly Match[]): Promise<Outcome[]> | Outcome[] {
@@ -126,7 +126,7 @@ function outcomesOf(one: One, matches: readonly Match[]): Promise<Outcome[]> | O
 }
 
 function namespaceOf({ virtualObject, hostObject, object }: PatchInput): string {
-  const noted = readAt(hostObject ?? undefined, ['metadata', 'annotations', `${MARK}object-namespace`])
+  const noted = readAt(hostObject ?? undefined, ['metadata', 'annotations', `${METADATA_PREFIX}object-namespace`])
   const own = readAt(virtualObject ?? undefined, ['metadata', 'namespace']) ?? noted
   const found = own ?? readAt(object, ['metadata', 'namespace'])
   return typeof found === 'string' ? found : ''
@@ -155,7 +155,7 @@ async function evaluate(
 const outcomeOf = (result: Evaluated): Outcome =>
   'value' in result ? { value: cloneValue(result.value) } : { failed: result.message }
 
-function dnsOf({ name, namespace, config }: Surroundings['vcluster']): NonNullable<Batch['dns']> {
+function dnsOf({ name, namespace, config }: PatchEnvironment['vcluster']): NonNullable<Batch['dns']> {
   const domain = readAt(config, ['networking', 'advanced', 'clusterDomain'])
   return { vcluster: name, namespace, clusterDomain: typeof domain === 'string' && domain ? domain : 'cluster.local' }
 }
@@ -169,8 +169,8 @@ function write(
   const skipped = [...skips]
   const changes: Step['changes'][number][] = []
   const unchanged: string[] = []
-  const referents: Referent[] = []
-  const nothing = { object, changes: [], unchanged: [], skipped, referents: [] }
+  const referencedObjects: ReferencedObject[] = []
+  const nothing = { object, changes: [], unchanged: [], skipped, referencedObjects: [] }
   const removed: ConcretePath[] = []
   let next: Draft = cloneJson(object)
   for (const [index, { path, value: before }] of matches.entries()) {
@@ -181,8 +181,8 @@ function write(
       skipped.push({ path: shown, reason: outcome.skipped })
       continue
     }
-    const { value: after, referent } = outcome
-    if (referent) referents.push(referent)
+    const { value: after, referenced } = outcome
+    if (referenced) referencedObjects.push(referenced)
     if (after !== null && isSame(before, after)) {
       unchanged.push(shown)
       continue
@@ -197,10 +197,10 @@ function write(
   removeAll(next, removed)
   const message = mayHoldProtected(patch.path) ? restoreProtected(next, object) : undefined
   if (message !== undefined) return { ...nothing, problem: { path: patch.shown, message } }
-  return { object: next, changes, unchanged, skipped, referents }
+  return { object: next, changes, unchanged, skipped, referencedObjects }
 }
 
 function notAnObject(after: Json): NonNullable<Done['problem']> {
   const found = after === null ? 'nothing' : Array.isArray(after) ? 'a list' : `a ${typeof after}`
-  return { path: '', message: `the whole object must stay a map; the expression gave ${found}` }
+  return { path: '', message: `the whole object must stay a map; the expression returned ${found}` }
 }

@@ -1,4 +1,4 @@
-// Patches on objects: every row of the outcome table, in both directions, through the real sandbox.
+// Patches on objects: every outcome in both directions, with the real sandbox.
 
 import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
@@ -41,7 +41,7 @@ const skippedIn = (patched: Awaited<ReturnType<typeof apply>>) =>
   patched.trace.flatMap(step => step.skipped.map(one => `${one.path}: ${one.reason}`))
 
 suite('the outcome table', () => {
-  test('a path that is not found applies nowhere, and the other matches go on', async () => {
+  test('a path without a match is skipped, and the other matches are patched', async () => {
     const none = await apply([
       { path: 'metadata.annotations.missing', expression: '"x"' },
       { path: 'kind.deeper', expression: '"x"' },
@@ -51,7 +51,7 @@ suite('the outcome table', () => {
     assert.equal(none.problem, undefined)
     assert.deepEqual(skippedIn(none), [
       'metadata.annotations: has no "missing"',
-      'kind: is a string, nothing is inside',
+      'kind: is a string without fields',
       'subsets: has only 2 elements',
     ])
     const some = await apply({ path: 'subsets[*].addresses[*].hostname', expression: '"x-" + value' })
@@ -59,7 +59,7 @@ suite('the outcome table', () => {
     assert.deepEqual(skippedIn(some), ['subsets[0].addresses[0]: has no "hostname"', 'subsets[1]: has no "addresses"'])
   })
 
-  test('null and undefined remove the field, an element of a list too', async () => {
+  test('null and undefined remove the field or list element', async () => {
     for (const expression of ['null', 'undefined']) {
       const { object } = await apply({ path: 'metadata.annotations[x.y/z]', expression })
       assert.deepEqual(Object.keys(object.metadata.annotations), ['b', 'vcluster.platform.sh/object-name'])
@@ -74,7 +74,7 @@ suite('the outcome table', () => {
     )
   })
 
-  test('context has the concrete path, the objects and the virtual cluster', async () => {
+  test('context contains the concrete path, the objects and the virtual cluster', async () => {
     const { object } = await apply({ path: 'metadata.annotations.*', expression: 'context.path' })
     assert.equal(object.metadata.annotations['x.y/z'], 'metadata.annotations["x.y/z"]')
     const path = await apply({ path: 'subsets[0].addresses[1].ip', expression: 'context.path' })
@@ -85,7 +85,7 @@ suite('the outcome table', () => {
     assert.equal(b.object.metadata.annotations.b, 'vc,host,sync,web,null')
   })
 
-  test('patches apply in the order of the list, each on what the one before left', async () => {
+  test('patches apply in order, each to the result of the previous one', async () => {
     const { object, trace } = await apply([
       { path: 'metadata.annotations.b', expression: 'value + "1"' },
       { path: 'metadata.annotations["b"  ]'.replace('"b"  ', 'x.y/z'), expression: '"z"' },
@@ -104,7 +104,7 @@ suite('the outcome table', () => {
     assert.equal((await apply(backward, { reverse: true })).object.metadata.annotations.b, 'y')
   })
 
-  test('bookkeeping, names, uid and resourceVersion are skipped by wildcards and put back after', async () => {
+  test('sync metadata, names, uid and resourceVersion are protected from wildcards and whole-object patches', async () => {
     const skipped = await apply([
       { path: 'metadata.*', expression: 'typeof value === "string" ? "hacked" : value' },
       { path: 'metadata.annotations.*', expression: '"hacked"' },
@@ -138,12 +138,12 @@ suite('the outcome table', () => {
     assert.deepEqual((await apply({ path: 'metadata', expression: 'null' })).object.metadata.name, 'web-x-default-x-vc')
   })
 
-  test('an expression that throws, runs out of time or gives no JSON is a problem with index, path and message', async () => {
+  test('an expression that throws, times out or returns invalid JSON is reported with index, path and message', async () => {
     const cases: [string, RegExp][] = [
       ['value.nothing.more', /^TypeError: cannot read property 'more' of undefined$/],
       ['(() => { while (true) {} })()', /^took longer than 50 ms$/],
       ['"a".repeat(1e9)', /^needed more than 16 MiB of memory$/],
-      ['() => 1', /^the result has a function, which is no JSON$/],
+      ['() => 1', /^the result contains a function, which is not valid JSON$/],
     ]
     for (const [expression, message] of cases) {
       const patches = [
@@ -161,17 +161,17 @@ suite('the outcome table', () => {
     assert.deepEqual(whole.problem, {
       index: 0,
       path: '',
-      message: 'the whole object must stay a map; the expression gave a list',
+      message: 'the whole object must stay a map; the expression returned a list',
       expression: 'expression',
     })
-    assert.match((await apply({ path: '', expression: 'null' })).problem?.message ?? '', /gave nothing/)
+    assert.match((await apply({ path: '', expression: 'null' })).problem?.message ?? '', /returned nothing/)
     assert.match(
       (await apply({ path: 'metadata.labels', expression: '"x"' })).problem?.message ?? '',
       /labels must stay a map/,
     )
   })
 
-  test('a result that the schema refuses is a problem of the patch that made it', async () => {
+  test('a result that violates the schema is reported for the patch that caused it', async () => {
     const validate = (object: JsonObject) =>
       (object['subsets'] as unknown as Json[]).length > 1 ? [] : ['subsets: Required value']
     const fine = { path: 'metadata.labels.app', expression: '"fine"' }
@@ -183,7 +183,7 @@ suite('the outcome table', () => {
     assert.equal(mended.problem, undefined, 'what counts is the object at the end')
   })
 
-  test('the input is left as it was, and the same input gives the same result', async () => {
+  test('the input is not modified, and the same input has the same result', async () => {
     const before = JSON.stringify(endpoints)
     const patch: Patch = { path: '', expression: '(value.metadata.annotations.b = "x", value.subsets.pop(), value)' }
     const first = await apply(patch)
@@ -195,7 +195,7 @@ suite('the outcome table', () => {
   })
 })
 
-test('a key such as __proto__ is a key', async () => {
+test('a key such as __proto__ is an ordinary key', async () => {
   const object = JSON.parse('{"metadata":{"annotations":{"__proto__":"a","constructor":"b"}}}')
   const patched = await openPatcher({
     patches: [{ path: 'metadata.annotations.*', expression: 'value + "!"' }],
@@ -205,13 +205,13 @@ test('a key such as __proto__ is a key', async () => {
   assert.equal(JSON.stringify(patched.object), '{"metadata":{"annotations":{"__proto__":"a!","constructor":"b!"}}}')
 })
 
-test('patches that were not checked are refused when the patcher is opened', () => {
+test('opening a patcher with invalid patches throws', () => {
   const vcluster = { name: 'vc', namespace: 'host', config: {} }
   const patches = [{ path: 'a', expression: 'nonsense' }]
-  assert.throws(() => openPatcher({ patches, vcluster, sandbox }), /patches\.0\.expression: "nonsense" is not known/)
+  assert.throws(() => openPatcher({ patches, vcluster, sandbox }), /patches\.0\.expression: unknown name "nonsense"/)
 })
 
-test('virtualToHostDNS uses the cluster domain of the configuration, and says why it is not there for many namespaces', async () => {
+test('virtualToHostDNS uses the configured cluster domain and is not available in multi-namespace mode', async () => {
   const object = { metadata: { annotations: { a: 'nginx.default.svc' } } }
   const patches = [{ path: 'metadata.annotations.a', expression: 'virtualToHostDNS(value)' }]
   const config = { networking: { advanced: { clusterDomain: 'example.org' } } }

@@ -1,37 +1,44 @@
-// Applies a list of patches to an object on its way to the other side. The syncer and the preview call it.
+// Applies a list of patches to an object.
 
 import type { JsonObject } from '../../api/object.ts'
-import { applyOne, type PatchInput, prepare, type Ready, type Step, type Surroundings } from './apply-one.ts'
+import {
+  applyOne,
+  type PatchEnvironment,
+  type PatchInput,
+  type PreparedPatch,
+  prepare,
+  type Step,
+} from './apply-one.ts'
 import { cloneJson } from './edit.ts'
 import { checkPatches, type Patch } from './patch.ts'
 import type { Problem } from './problem.ts'
-import type { Direction, Referent } from './reference.ts'
+import type { Direction, ReferencedObject } from './reference.ts'
 
-export type PatcherOptions = Surroundings & {
+export type PatcherOptions = PatchEnvironment & {
   readonly patches: readonly Patch[]
-  /** What is wrong with an object by its schema; nothing: fine. */
+  /** Returns the schema problems of an object. */
   readonly validate?: (object: JsonObject) => readonly string[]
   readonly now?: () => number
 }
 
 export type { PatchInput, Step }
 
-/** With a problem the object is not to be written; `object` is what there was before the patch that failed. */
+/** With a problem, the object must not be written, and `object` is the state before the failed patch. */
 export type Patched = {
   readonly object: JsonObject
   readonly trace: readonly Step[]
-  readonly referents: readonly Referent[]
+  readonly referencedObjects: readonly ReferencedObject[]
   readonly problem?: Problem
 }
 
 export type Patcher = {
   toHost(input: PatchInput): Promise<Patched>
   toVirtual(input: PatchInput): Promise<Patched>
-  /** Closes the sandbox with it. */
+  /** Also closes the sandbox. */
   close(): Promise<void>
 }
 
-const expressionOf = (patch: Ready | undefined, direction: Direction): Pick<Problem, 'expression'> =>
+const expressionOf = (patch: PreparedPatch | undefined, direction: Direction): Pick<Problem, 'expression'> =>
   patch?.expressions[direction] ? { expression: direction === 'toHost' ? 'expression' : 'reverseExpression' } : {}
 
 export function openPatcher(options: PatcherOptions): Patcher {
@@ -42,7 +49,7 @@ export function openPatcher(options: PatcherOptions): Patcher {
 
   async function run(direction: Direction, input: PatchInput, validateEach: boolean): Promise<Patched> {
     const trace: Step[] = []
-    const referents: Referent[] = []
+    const referencedObjects: ReferencedObject[] = []
     let object: JsonObject = cloneJson(input.object)
     for (const patch of ready) {
       const start = now()
@@ -51,17 +58,17 @@ export function openPatcher(options: PatcherOptions): Patcher {
       const { changes, unchanged, skipped, isUnmatched = false } = done
       trace.push({ index, path, changes, unchanged, skipped, isUnmatched, ms: now() - start })
       const by = { index, ...expressionOf(patch, direction) }
-      if (done.problem) return { object, trace, referents, problem: { ...by, ...done.problem } }
-      const [refused] = validateEach && done.changes.length ? (validate?.(done.object) ?? []) : []
-      if (refused !== undefined) return { object, trace, referents, problem: { ...by, path, message: refused } }
-      referents.push(...done.referents)
+      if (done.problem) return { object, trace, referencedObjects, problem: { ...by, ...done.problem } }
+      const [invalid] = validateEach && done.changes.length ? (validate?.(done.object) ?? []) : []
+      if (invalid !== undefined) return { object, trace, referencedObjects, problem: { ...by, path, message: invalid } }
+      referencedObjects.push(...done.referencedObjects)
       object = done.object
     }
-    return { object, trace, referents }
+    return { object, trace, referencedObjects }
   }
 
-  /** Judged at the end, because patches may be right only together; who is to blame is looked for when it is not. */
-  async function runAndJudge(direction: Direction, input: PatchInput): Promise<Patched> {
+  /** Validates only the final object, because an intermediate one may be invalid. If it is invalid, finds the patch that caused it. */
+  async function runAndValidate(direction: Direction, input: PatchInput): Promise<Patched> {
     const patched = await run(direction, input, false)
     const [message] = patched.problem || !ready.length ? [] : (validate?.(patched.object) ?? [])
     if (message === undefined) return patched
@@ -74,8 +81,8 @@ export function openPatcher(options: PatcherOptions): Patcher {
   }
 
   return {
-    toHost: input => runAndJudge('toHost', input),
-    toVirtual: input => runAndJudge('toVirtual', input),
+    toHost: input => runAndValidate('toHost', input),
+    toVirtual: input => runAndValidate('toVirtual', input),
     close: () => sandbox.close(),
   }
 }

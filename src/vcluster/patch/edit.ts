@@ -1,9 +1,9 @@
-// Changes at places of an object that is being built: copy, read, write, remove. Used by apply.ts and reference.ts.
+// Copies, reads, writes and removes values of a JSON object by path.
 
 import { type Draft, emptyMap, type Json, type JsonObject } from '../../api/object.ts'
 import type { ConcretePath } from './path.ts'
 
-/** Maps of the copy inherit nothing, so that a key like `__proto__` is written like any other. */
+/** The copy has no prototype, so that a key such as `__proto__` is an ordinary key. */
 export function cloneJson(object: JsonObject): Draft {
   const next = emptyMap()
   for (const [key, value] of Object.entries(object)) next[key] = cloneValue(value)
@@ -24,13 +24,13 @@ export function readAt(object: Json | undefined, path: ConcretePath): Json | und
   return value
 }
 
-/** The way to it must exist, and the path must not be empty. */
+/** The parent must exist, and the path must not be empty. */
 export function writeAt(object: Draft, path: ConcretePath, value: Json): void {
   const parent = readAt(object, path.slice(0, -1)) as Draft
   parent[path.at(-1) as string] = value
 }
 
-/** From the back, so that an element's number still means what it meant. */
+/** Removes in reverse order, so that indexes of earlier elements stay valid. */
 export function removeAll(object: Draft, paths: readonly ConcretePath[]): void {
   for (const path of paths.toReversed()) {
     const parent = readAt(object, path.slice(0, -1))
@@ -40,7 +40,7 @@ export function removeAll(object: Draft, paths: readonly ConcretePath[]): void {
   }
 }
 
-/** Equal as JSON, whatever the order of keys. */
+/** Deep equality; ignores the order of keys. */
 export function isSame(one: Json | undefined, other: Json | undefined): boolean {
   if (one === other) return true
   if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null) return false

@@ -1,4 +1,4 @@
-// Expressions: what is one, what is not and where, and which names are free.
+// Expressions: which are accepted, errors with their position, and free variables.
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the expressions here are texts
 
 import assert from 'node:assert/strict'
@@ -9,7 +9,7 @@ import { parseExpression } from './expression.ts'
 const problems = (text: string) => parseExpression(text).problems.map(one => `${one.offset}: ${one.message}`)
 const names = (text: string) => [...parseExpression(text).names].toSorted().join(' ')
 
-test('one ES2020 expression of any shape is taken', () => {
+test('every kind of ES2020 expression is accepted', () => {
   const taken = [
     'value',
     '"literal"',
@@ -33,19 +33,19 @@ test('one ES2020 expression of any shape is taken', () => {
   for (const text of taken) assert.deepEqual(problems(text), [], text)
 })
 
-test('statements, import, await, yield, eval and new Function are refused with their place', () => {
+test('statements, import, await, yield, eval and new Function are rejected with their position', () => {
   const cases: [string, RegExp][] = [
     ['', /^0: is empty/],
     ['  ', /^0: is empty/],
-    ['value; value', /^5: is one expression and ends before ";"/],
+    ['value; value', /^5: must be one expression, but it ends before ";"/],
     ['value;', /^5: /],
-    ['let x = 1', /"let" begins a statement|ends before "x"/],
-    ['const x = 1; x', /^0: "const" begins a statement/],
-    ['if (value) 1', /^0: "if" begins a statement/],
-    ['for (;;) {}', /^0: "for" begins a statement/],
-    ['return value', /^0: "return" begins a statement/],
-    ['throw value', /^0: "throw" begins a statement/],
-    ['import x from "y"', /"import" begins a statement/],
+    ['let x = 1', /"let" starts a statement|ends before "x"/],
+    ['const x = 1; x', /^0: "const" starts a statement/],
+    ['if (value) 1', /^0: "if" starts a statement/],
+    ['for (;;) {}', /^0: "for" starts a statement/],
+    ['return value', /^0: "return" starts a statement/],
+    ['throw value', /^0: "throw" starts a statement/],
+    ['import x from "y"', /"import" starts a statement/],
     ['import("fs")', /^0: "import" is not allowed/],
     ['import.meta.url', /^0: import.meta/],
     ['await value', /await/],
@@ -55,25 +55,25 @@ test('statements, import, await, yield, eval and new Function are refused with t
     ['new Function("return 1")()', /^4: "Function" is not allowed/],
     ['value +', /^7: Unexpected token/],
     ['(value', /^6: Unexpected token/],
-    ['value) + (value', /^5: is one expression and ends before "\)"/],
+    ['value) + (value', /^5: must be one expression, but it ends before "\)"/],
     ['"open', /^0: Unterminated string/],
     ['value.#secret', /./],
     ['delete value', /Deleting local variable in strict mode/],
     ['010', /./],
-    ['a'.repeat(20_000), /^16384: has over/],
+    ['a'.repeat(20_000), /^16384: has more than/],
     [`${'('.repeat(201)}value${')'.repeat(201)}`, /^200: is nested more than/],
   ]
   for (const [text, message] of cases) assert.match(problems(text).join('\n'), message, text.slice(0, 40))
 })
 
-test('a name that nobody binds is refused with the nearest that is known', () => {
-  assert.deepEqual(problems('valeu + 1'), ['0: "valeu" is not known; did you mean value?'])
+test('an unknown name is rejected with a suggestion', () => {
+  assert.deepEqual(problems('valeu + 1'), ['0: unknown name "valeu"; did you mean value?'])
   assert.deepEqual(problems('1 + virtualToHostDns(value)'), [
-    '4: "virtualToHostDns" is not known; did you mean virtualToHostDNS?',
+    '4: unknown name "virtualToHostDns"; did you mean virtualToHostDNS?',
   ])
   assert.match(
     problems('process.exit()').join(),
-    /^0: "process" is not known: an expression knows value, valueExists, context, atob/,
+    /^0: unknown name "process": available are value, valueExists, context, atob/,
   )
   for (const name of [
     'globalThis',
@@ -85,11 +85,11 @@ test('a name that nobody binds is refused with the nearest that is known', () =>
     'Promise',
     'Proxy',
   ])
-    assert.match(problems(`${name}.x`).join(), /^0: "\w+" is not known/)
+    assert.match(problems(`${name}.x`).join(), /^0: unknown name "\w+"/)
   assert.equal(problems('a + b + value').length, 2, 'all are told')
 })
 
-test('names are free where no function around them binds them', () => {
+test('free variables are those that no enclosing function binds', () => {
   const cases: [string, string][] = [
     ['value.context', 'value'],
     ['value[context]', 'context value'],
@@ -113,7 +113,7 @@ test('names are free where no function around them binds them', () => {
   }
 })
 
-test('any text is answered, and every offset is in it (3000 cases)', () => {
+test('any text can be parsed, and every offset is within it (3000 cases)', () => {
   const word = fc.constantFrom(
     ...'value context ( ) { } [ ] => . ?. , ; ` ${ "a" /x/ + ** await async function* let x in of // /* */ \n'.split(
       ' ',
@@ -132,5 +132,5 @@ test('any text is answered, and every offset is in it (3000 cases)', () => {
     ),
     { numRuns: 3000 },
   )
-  assert.ok(problems(`value${'+value'.repeat(2700)}`).length <= 1, 'a long chain is no crash')
+  assert.ok(problems(`value${'+value'.repeat(2700)}`).length <= 1, 'a long chain does not crash')
 })

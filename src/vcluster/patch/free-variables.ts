@@ -1,8 +1,8 @@
-// Walks the tree of an expression: every node, and the names that it uses and does not bind. Called by expression.ts.
+// Walks the syntax tree of an expression and finds its free variables.
 
 import type { AnyNode, Identifier, Pattern } from 'acorn'
 
-/** Every node once, parents first. A list of its own instead of recursion: a tree may be thousands deep. */
+/** Visits every node, parents first. Iterative, because a tree may be thousands of levels deep. */
 export function visit(root: AnyNode, see: (node: AnyNode) => void): void {
   const open = [root]
   for (let node = open.pop(); node; node = open.pop()) {
@@ -19,8 +19,8 @@ function childrenOf(node: AnyNode): AnyNode[] {
 
 type Scoped = { readonly node: AnyNode; readonly bound: ReadonlySet<string> }
 
-/** A function's names count as bound in all of it; that a `let` ends with its block is found when it runs. */
-export function freeNames(root: AnyNode): readonly Identifier[] {
+/** Treats names declared in a function as bound in all of it. Block scoping errors show at run time. */
+export function freeVariables(root: AnyNode): readonly Identifier[] {
   const free: Identifier[] = []
   const open: Scoped[] = [{ node: root, bound: new Set() }]
   for (let one = open.pop(); one; one = open.pop()) {
@@ -36,7 +36,7 @@ function isFunction(node: AnyNode): boolean {
   return ['FunctionExpression', 'FunctionDeclaration', 'ArrowFunctionExpression'].includes(node.type)
 }
 
-/** Parameters, its own name, `arguments`, and everything declared in the body. */
+/** Parameters, the function name, `arguments`, and all declarations in the body. */
 function boundIn(root: AnyNode): string[] {
   const names = root.type === 'ArrowFunctionExpression' ? [] : ['arguments']
   visit(root, node => {
@@ -67,7 +67,7 @@ function namesIn(pattern: Pattern | null): string[] {
   }
 }
 
-/** The children that can use a name: `a.b` does not use `b`, `{ b: 1 }` neither, and a label is no name. */
+/** Children that may reference a variable. Excludes `b` in `a.b` and `{ b: 1 }`, and labels. */
 function referring(node: AnyNode): AnyNode[] {
   const isKeyed = node.type === 'Property' || node.type === 'MethodDefinition' || node.type === 'PropertyDefinition'
   const name =
@@ -78,7 +78,7 @@ function referring(node: AnyNode): AnyNode[] {
         : 'label' in node
           ? node.label
           : undefined
-  // In `{ b }` key and value are one node, which is a use.
+  // In `{ b }`, key and value are the same node, which is a reference.
   const isShort = node.type === 'Property' && node.shorthand
   return childrenOf(node).filter(child => isShort || child !== name)
 }

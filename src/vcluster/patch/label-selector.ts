@@ -1,17 +1,17 @@
-// A label selector said for the other side: keys, and in single-namespace mode the namespace. Called for `labels` patches.
+// Translates label selectors between the virtual cluster and the host.
 
 import { emptyMap, isObject, type Json, type JsonObject } from '../../api/object.ts'
-import { hostLabelKey, MARK } from '../sync/names.ts'
+import { hostLabelKey, METADATA_PREFIX } from '../sync/names.ts'
 import type { Direction, Naming } from './reference.ts'
 
-/** All namespaces of a virtual cluster share one on the host, so a selector must also say which one it means. */
-const own = { managedBy: `${MARK}managed-by`, namespace: `${MARK}namespace` }
+/** In single-namespace mode, a selector must also select the virtual cluster and namespace. */
+const own = { managedBy: `${METADATA_PREFIX}managed-by`, namespace: `${METADATA_PREFIX}namespace` }
 
 export type SelectorOptions = Naming & { readonly direction: Direction; readonly virtualValue: Json | undefined }
 
-/** Both shapes: `{ matchLabels, matchExpressions }`, and the plain map that a Service has. */
+/** Supports `{ matchLabels, matchExpressions }` and the plain map of a Service. */
 export function rewriteSelector(value: Json, options: SelectorOptions): { value: Json } | { skipped: string } {
-  if (!isObject(value)) return { skipped: 'is no map, so no label selector' }
+  if (!isObject(value)) return { skipped: 'is not a map, so not a label selector' }
   const isPlain = !isObject(value['matchLabels']) && !Array.isArray(value['matchExpressions'])
   const rename = renaming(options)
   if (isPlain) return { value: rewriteLabels(value, options, rename) }
@@ -38,7 +38,7 @@ function rewriteLabels(labels: JsonObject, options: SelectorOptions, rename: (ke
   return next
 }
 
-/** A hashed key tells nothing about what it was made from; the virtual object's own selector does. */
+/** Reverses hashed keys with the selector of the virtual object. */
 function renaming({ direction, vcluster, virtualValue }: SelectorOptions): (key: string) => string {
   if (direction === 'toHost') return key => hostLabelKey(key, vcluster.name)
   const known = new Map(keysOf(virtualValue).map(key => [hostLabelKey(key, vcluster.name), key]))

@@ -1,4 +1,4 @@
-// A list of patches: every rule about one, all problems told together, each with its place.
+// Validation of patches: every rule, all problems at once, each with its path.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -8,7 +8,7 @@ import { checkPatches } from './patch.ts'
 const told = (raw: unknown) =>
   checkPatches(raw).map(one => `${one.at.join('.')}${one.offset === undefined ? '' : `@${one.offset}`}: ${one.message}`)
 
-test('patches as SPEC §2.10 shows them are taken', () => {
+test('the patches of SPEC §2.10 are accepted', () => {
   const secret = { apiVersion: 'v1', kind: 'Secret' }
   const patches = [
     { path: 'metadata.annotations[x.y/z]', expression: '"prefix-" + value', reverseExpression: 'value.slice(7)' },
@@ -25,30 +25,30 @@ test('patches as SPEC §2.10 shows them are taken', () => {
   for (const none of [undefined, null, []]) assert.deepEqual(told(none), [])
 })
 
-test('every rule about a patch is told with its place', () => {
+test('every violated rule is reported with its path', () => {
   const reference = { apiVersion: 'v1', kind: 'Secret' }
   const cases: [unknown, RegExp][] = [
     ['text', /^: patches must be a list, not a string$/],
     [['text'], /^0: a patch must be a map, not a string$/],
-    [[{ expression: '1' }], /^0: needs a path; "" is the whole object$/],
+    [[{ expression: '1' }], /^0: requires a path; "" is the whole object$/],
     [[{ path: 7, expression: '1' }], /^0.path: must be a string, not a number$/],
-    [[{ path: 'a' }], /^0: needs an expression, a reverseExpression or a reference$/],
-    [[{ path: 'a', expression: '1', reference }], /^0.reference: reference and expression exclude each other/],
-    [[{ path: 'a', reverseExpression: '1', labels: {} }], /^0.labels: labels and reverseExpression exclude each other/],
+    [[{ path: 'a' }], /^0: requires an expression, a reverseExpression or a reference$/],
+    [[{ path: 'a', expression: '1', reference }], /^0.reference: reference and expression cannot be combined/],
+    [[{ path: 'a', reverseExpression: '1', labels: {} }], /^0.labels: labels and reverseExpression cannot be combined/],
     [[{ path: 'a[', expression: '1' }], /^0.path@1: the bracket is not closed/],
-    [[{ path: 'a', expression: 'valeu' }], /^0.expression@0: "valeu" is not known; did you mean value\?$/],
+    [[{ path: 'a', expression: 'valeu' }], /^0.expression@0: unknown name "valeu"; did you mean value\?$/],
     [[{ path: 'a', reverseExpression: '1 +' }], /^0.reverseExpression@3: Unexpected token$/],
     [[{ path: 'a', expression: 42 }], /^0.expression: must be a string, not a number; quote it/],
     [[{ path: 'metadata.name', expression: '1' }], /^0.path: metadata.name cannot be patched/],
     [[{ path: 'metadata["namespace"]', expression: '1' }], /^0.path: metadata.namespace cannot be patched/],
-    [[{ path: 'a', reference: { kind: 'Secret' } }], /^0.reference: needs apiVersion$/],
-    [[{ path: 'a', reference: { apiVersion: 'v1' } }], /^0.reference: needs kind$/],
-    [[{ path: 'a', reference: { ...reference, kind: '' } }], /^0.reference.kind: must be a string that is not empty$/],
+    [[{ path: 'a', reference: { kind: 'Secret' } }], /^0.reference: requires apiVersion$/],
+    [[{ path: 'a', reference: { apiVersion: 'v1' } }], /^0.reference: requires kind$/],
+    [[{ path: 'a', reference: { ...reference, kind: '' } }], /^0.reference.kind: must be a non-empty string$/],
     [
       [{ path: 'a', reference: { ...reference, kindPath: 'kind' } }],
-      /^0.reference: needs namePath, because kindPath is set/,
+      /^0.reference: requires namePath, because kindPath is set/,
     ],
-    [[{ path: 'a', reference: { ...reference, namePath: 'a[*]' } }], /^0.reference.namePath: must lead to one field/],
+    [[{ path: 'a', reference: { ...reference, namePath: 'a[*]' } }], /^0.reference.namePath: must select one field/],
     [[{ path: 'a', reference: { ...reference, namePath: 'a.' } }], /^0.reference.namePath@2: a segment is empty/],
     [
       [{ path: 'a', reference: { ...reference, nmaePath: 'a' } }],
@@ -57,12 +57,12 @@ test('every rule about a patch is told with its place', () => {
     [[{ path: 'a', reference: 'Secret' }], /^0.reference: must be a map, not a string$/],
     [[{ path: 'a', labels: 'x' }], /^0.labels: must be a map, not a string; write \{\}$/],
     [[{ path: 'a', expresion: '1' }], /^0.expresion: unknown key "expresion"; did you mean expression\?/],
-    [Array.from({ length: 1001 }, () => ({})), /^: there are 1001 patches; at most 1000 are allowed$/],
+    [Array.from({ length: 1001 }, () => ({})), /^: too many patches: 1001, at most 1000$/],
   ]
   for (const [raw, message] of cases) assert.match(told(raw)[0] ?? '', message)
 })
 
-test('the same path twice is refused, however it is written', () => {
+test('a duplicate path is rejected in any notation', () => {
   const patches = ['a.b', 'a["b"]', " a['b'] ", 'a.*', 'a[*]', 'a.c'].map(path => ({ path, expression: 'value' }))
   assert.deepEqual(
     checkPatches(patches).map(one => one.at),
@@ -75,7 +75,7 @@ test('the same path twice is refused, however it is written', () => {
   assert.match(told(patches)[0] ?? '', /a\.b is already patched by entry 0: put both into one expression/)
 })
 
-test('all problems of all patches are told together', () => {
+test('all problems of all patches are reported at once', () => {
   const patches = [
     { path: 'a[', expression: 'x + y', extra: 1 },
     { path: 'b' },
@@ -84,7 +84,7 @@ test('all problems of all patches are told together', () => {
   assert.equal(told(patches).length, 8, told(patches).join('\n'))
 })
 
-test('whatever is written there, the check answers (1000 cases)', () => {
+test('any value can be validated (1000 cases)', () => {
   const patch = fc.record(
     { path: fc.anything(), expression: fc.anything(), reference: fc.anything(), labels: fc.anything() },
     { requiredKeys: [] },

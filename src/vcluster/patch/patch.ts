@@ -1,4 +1,4 @@
-// One entry of `sync.toHost.endpoints.patches` (SPEC §2.10), and everything that can be wrong with a list of them.
+// Schema and validation of patches (SPEC §2.10).
 
 import { didYouMean } from '../../api/did-you-mean.ts'
 import { isObject, type JsonObject } from '../../api/object.ts'
@@ -12,7 +12,7 @@ export type Reference = {
   readonly kindPath?: string
   readonly namePath?: string
   readonly namespacePath?: string
-  /** Its presence says: the value is a label selector. */
+  /** If present, the value is a label selector. */
   readonly labels?: JsonObject
 }
 
@@ -24,26 +24,26 @@ export type Patch = {
   readonly labels?: JsonObject
 }
 
-/** `at`: keys inside the list, e.g. `[0, 'expression']`. `offset`: characters into that string, from 0. */
+/** `at` is the path in the list, such as `[0, 'expression']`; `offset` is the position in that string. */
 export type PatchProblem = {
   readonly at: readonly (string | number)[]
   readonly offset?: number
   readonly message: string
 }
 
-type Place = readonly (string | number)[]
+type ValuePath = readonly (string | number)[]
 
 const patchKeys: readonly (keyof Patch)[] = ['path', 'expression', 'reverseExpression', 'reference', 'labels']
 const relativePaths = ['apiVersionPath', 'kindPath', 'namePath', 'namespacePath'] as const
 const referenceKeys: readonly (keyof Reference)[] = ['apiVersion', 'kind', ...relativePaths, 'labels']
-const MOST = 1000
+const MAX_PATCHES = 1000
 
-/** All problems together; none means that the list is a `readonly Patch[]`. */
+/** Returns all problems. If there are none, the list is a valid `readonly Patch[]`. */
 export function checkPatches(raw: unknown): readonly PatchProblem[] {
   if (raw === undefined || raw === null) return []
   if (!Array.isArray(raw)) return [{ at: [], message: `patches must be a list, not ${typeName(raw)}` }]
-  if (raw.length > MOST) return [{ at: [], message: `there are ${raw.length} patches; at most ${MOST} are allowed` }]
-  return [...raw.flatMap((patch, index) => checkPatch(patch, index)), ...checkTwice(raw)]
+  if (raw.length > MAX_PATCHES) return [{ at: [], message: `too many patches: ${raw.length}, at most ${MAX_PATCHES}` }]
+  return [...raw.flatMap((patch, index) => checkPatch(patch, index)), ...checkDuplicates(raw)]
 }
 
 function checkPatch(patch: unknown, index: number): PatchProblem[] {
@@ -53,11 +53,11 @@ function checkPatch(patch: unknown, index: number): PatchProblem[] {
   const references = (['reference', 'labels'] as const).filter(has)
   const problems = [...unknownKeys(patch, patchKeys, [index]), ...checkPatchPath(patch['path'], index)]
   if (!expressions.length && !references.length)
-    problems.push({ at: [index], message: 'needs an expression, a reverseExpression or a reference' })
+    problems.push({ at: [index], message: 'requires an expression, a reverseExpression or a reference' })
   if (expressions.length && references.length)
     problems.push({
       at: [index, references[0] as string],
-      message: `${references[0]} and ${expressions[0]} exclude each other: keep one, and use two patches for both`,
+      message: `${references[0]} and ${expressions[0]} cannot be combined: use two patches`,
     })
   for (const key of expressions) problems.push(...checkExpression(patch[key], [index, key]))
   if (has('reference')) problems.push(...checkReference(patch['reference'], [index, 'reference'], has('labels')))
@@ -66,16 +66,16 @@ function checkPatch(patch: unknown, index: number): PatchProblem[] {
 }
 
 function checkPatchPath(path: unknown, index: number): PatchProblem[] {
-  const at: Place = [index, 'path']
-  if (path === undefined) return [{ at: [index], message: 'needs a path; "" is the whole object' }]
+  const at: ValuePath = [index, 'path']
+  if (path === undefined) return [{ at: [index], message: 'requires a path; "" is the whole object' }]
   const problems = checkPath(path, at)
   if (problems.length || typeof path !== 'string') return problems
   const shown = showPath(parsePath(path))
   if (shown !== 'metadata.name' && shown !== 'metadata.namespace') return []
-  return [{ at, message: `${shown} cannot be patched: the syncer gives names (SPEC §2.10)` }]
+  return [{ at, message: `${shown} cannot be patched: the syncer sets the names (SPEC §2.10)` }]
 }
 
-function checkPath(path: unknown, at: Place): PatchProblem[] {
+function checkPath(path: unknown, at: ValuePath): PatchProblem[] {
   if (typeof path !== 'string') return [{ at, message: `must be a string, not ${typeName(path)}` }]
   try {
     parsePath(path)
@@ -86,23 +86,21 @@ function checkPath(path: unknown, at: Place): PatchProblem[] {
   }
 }
 
-function checkExpression(text: unknown, at: Place): PatchProblem[] {
+function checkExpression(text: unknown, at: ValuePath): PatchProblem[] {
   if (typeof text !== 'string')
-    return [
-      { at, message: `must be a string, not ${typeName(text)}; quote it: '"a text"' gives a text, "42" a number` },
-    ]
+    return [{ at, message: `must be a string, not ${typeName(text)}; quote it: '"a text"' is a string, "42" a number` }]
   return parseExpression(text).problems.map(({ offset, message }) => ({ at, offset, message }))
 }
 
-function checkReference(reference: unknown, at: Place, labelsBeside: boolean): PatchProblem[] {
+function checkReference(reference: unknown, at: ValuePath, hasLabels: boolean): PatchProblem[] {
   if (!isObject(reference)) return [{ at, message: `must be a map, not ${typeName(reference)}` }]
   const problems = unknownKeys(reference, referenceKeys, at)
-  const isSelector = labelsBeside || reference['labels'] !== undefined
+  const isSelector = hasLabels || reference['labels'] !== undefined
   for (const key of ['apiVersion', 'kind'] as const) {
     const value = reference[key]
-    if (value === undefined && !isSelector) problems.push({ at, message: `needs ${key}` })
+    if (value === undefined && !isSelector) problems.push({ at, message: `requires ${key}` })
     else if (value !== undefined && (typeof value !== 'string' || value.trim() === ''))
-      problems.push({ at: [...at, key], message: 'must be a string that is not empty' })
+      problems.push({ at: [...at, key], message: 'must be a non-empty string' })
   }
   for (const key of relativePaths) {
     if (reference[key] === undefined) continue
@@ -110,23 +108,23 @@ function checkReference(reference: unknown, at: Place, labelsBeside: boolean): P
   }
   const other = relativePaths.find(key => key !== 'namePath' && reference[key] !== undefined)
   if (other && reference['namePath'] === undefined)
-    problems.push({ at, message: `needs namePath, because ${other} is set: the value is then an object` })
+    problems.push({ at, message: `requires namePath, because ${other} is set and the value is an object` })
   if (reference['labels'] !== undefined) problems.push(...checkMap(reference['labels'], [...at, 'labels']))
   return problems
 }
 
-/** A relative path names one field, so that what was found is also where the new name goes. */
-function checkRelative(path: unknown, at: Place): PatchProblem[] {
+/** A relative path must select one field, because the new name is written to the same field. */
+function checkRelative(path: unknown, at: ValuePath): PatchProblem[] {
   if (typeof path !== 'string' || checkPath(path, at).length) return []
   const wild = parsePath(path).findIndex(segment => 'any' in segment)
-  return wild < 0 ? [] : [{ at, message: 'must lead to one field; put the wildcard into path' }]
+  return wild < 0 ? [] : [{ at, message: 'must select one field; put the wildcard into path' }]
 }
 
-function checkMap(value: unknown, at: Place): PatchProblem[] {
+function checkMap(value: unknown, at: ValuePath): PatchProblem[] {
   return isObject(value) ? [] : [{ at, message: `must be a map, not ${typeName(value)}; write {}` }]
 }
 
-function checkTwice(list: readonly unknown[]): PatchProblem[] {
+function checkDuplicates(list: readonly unknown[]): PatchProblem[] {
   const seen = new Map<string, number>()
   return list.flatMap((patch, index) => {
     const path = isObject(patch) ? patch['path'] : undefined
@@ -134,19 +132,19 @@ function checkTwice(list: readonly unknown[]): PatchProblem[] {
     const shown = showPath(parsePath(path))
     const first = seen.get(shown)
     if (first === undefined) seen.set(shown, index)
-    return first === undefined ? [] : [{ at: [index, 'path'], message: twice(shown, first) }]
+    return first === undefined ? [] : [{ at: [index, 'path'], message: duplicate(shown, first) }]
   })
 }
 
-function twice(path: string, first: number): string {
+function duplicate(path: string, first: number): string {
   return `${path || 'the whole object'} is already patched by entry ${first}: put both into one expression`
 }
 
-function unknownKeys(map: JsonObject, known: readonly string[], at: Place): PatchProblem[] {
+function unknownKeys(map: JsonObject, known: readonly string[], at: ValuePath): PatchProblem[] {
   return Object.keys(map)
     .filter(key => !known.includes(key))
     .map(key => {
-      const hint = didYouMean(key, known) || `; known are ${known.join(', ')}`
+      const hint = didYouMean(key, known) || `; known keys: ${known.join(', ')}`
       return { at: [...at, key], message: `unknown key ${JSON.stringify(key)}${hint}` }
     })
 }

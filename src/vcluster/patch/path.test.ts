@@ -1,4 +1,4 @@
-// Paths: the grammar by example, every error with its column, and properties against a second, naive implementation.
+// Paths: the grammar by example, errors with their column, and comparison with a naive implementation.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -10,7 +10,7 @@ const key = (name: string) => ({ key: name })
 const index = (number: number) => ({ key: String(number), index: number })
 const any = { any: true } as const
 
-test('segments are separated by dots, bracketed or quoted; blanks are trimmed; the empty path is the whole object', () => {
+test('segments are separated by dots, in brackets or quoted; whitespace is trimmed; the empty path is the whole object', () => {
   const cases: [string, Path][] = [
     ['', []],
     ['  ', []],
@@ -33,7 +33,7 @@ test('segments are separated by dots, bracketed or quoted; blanks are trimmed; t
   for (const [text, expected] of cases) assert.deepEqual(parsePath(text), expected, text)
 })
 
-test('what is no path is refused with the column', () => {
+test('an invalid path is rejected with its column', () => {
   const cases: [string, number, RegExp][] = [
     ['.a', 1, /empty/],
     ['a..b', 3, /empty/],
@@ -52,7 +52,7 @@ test('what is no path is refused with the column', () => {
     ['a[-1]', 3, /negative/],
     ['a.-1', 3, /negative/],
     ['a[b[c]]', 4, /quote the key/],
-    ['a["\\x"]', 4, /no escape/],
+    ['a["\\x"]', 4, /invalid escape/],
     ['x'.repeat(1025), 1025, /more than 1024/],
     [`${'a.'.repeat(64)}a`, 129, /more than 64/],
   ]
@@ -64,7 +64,7 @@ test('what is no path is refused with the column', () => {
     )
 })
 
-test('context.path has indexes in brackets and quotes what is no plain name', () => {
+test('context.path has indexes in brackets and quotes special names', () => {
   const cases: [ConcretePath, string][] = [
     [[], ''],
     [['subsets', 0, 'addresses', 1, 'ip'], 'subsets[0].addresses[1].ip'],
@@ -84,24 +84,24 @@ const found = (text: string) => matchPath(object, parsePath(text)).matches.map((
 const missed = (text: string) =>
   matchPath(object, parsePath(text)).misses.map(({ path, reason }) => `${showPath(path)}: ${reason}`)
 
-test('a wildcard takes every element and every entry, and goes on where one way ends', () => {
+test('a wildcard matches every element and entry, and continues after a miss', () => {
   assert.deepEqual(found('subsets[*].addresses[*].ip'), ['subsets[0].addresses[0].ip'])
   assert.deepEqual(found('metadata.annotations.*'), ['metadata.annotations["x.y/z"]', 'metadata.annotations.b'])
   assert.deepEqual(found('empty'), ['empty'])
   assert.deepEqual(found(''), [''])
 })
 
-test('a path that is not found says where its way ended and why', () => {
+test('a miss reports where matching stopped and why', () => {
   assert.deepEqual(missed('subsets[*].addresses[*].ip'), [
     'subsets[0].addresses[1]: has no "ip"',
     'subsets[1]: has no "addresses"',
   ])
   assert.deepEqual(missed('subsets[7]'), ['subsets: has only 2 elements'])
-  assert.deepEqual(missed('subsets.x'), ['subsets: is a list, "x" is no index'])
-  assert.deepEqual(missed('empty.x'), ['empty: is null, nothing is inside'])
-  assert.deepEqual(missed('metadata.annotations.b.c'), ['metadata.annotations.b: is a string, nothing is inside'])
+  assert.deepEqual(missed('subsets.x'), ['subsets: is a list, "x" is not an index'])
+  assert.deepEqual(missed('empty.x'), ['empty: is null without fields'])
+  assert.deepEqual(missed('metadata.annotations.b.c'), ['metadata.annotations.b: is a string without fields'])
   assert.deepEqual(missed('__proto__.x'), [': has no "__proto__"'])
-  assert.deepEqual(missed('subsets.length'), ['subsets: is a list, "length" is no index'])
+  assert.deepEqual(missed('subsets.length'), ['subsets: is a list, "length" is not an index'])
 })
 
 const name = fc.oneof(
@@ -132,7 +132,7 @@ const { tree } = fc.letrec<{ tree: Json }>(tie => ({
   ),
 }))
 
-/** The whole tree listed first, then every place held against the pattern. */
+/** Lists the whole tree, then compares every value with the pattern. */
 function naive(object: Json, path: Path): string[] {
   const places: ConcretePath[] = []
   const list = (value: Json, way: ConcretePath) => {
@@ -152,7 +152,7 @@ function naive(object: Json, path: Path): string[] {
   return hits.map(way => JSON.stringify(way))
 }
 
-test('matchPath finds what a search through all places finds (3000 cases)', () => {
+test('matchPath agrees with an exhaustive search (3000 cases)', () => {
   const segment = fc.oneof(
     { weight: 2, arbitrary: fc.constant(any) },
     { weight: 1, arbitrary: fc.nat(2).map(index) },
@@ -167,7 +167,7 @@ test('matchPath finds what a search through all places finds (3000 cases)', () =
   )
 })
 
-test('every place of an object is found again by the path that is shown for it (2000 cases)', () => {
+test('showPath of every value finds the same value (2000 cases)', () => {
   fc.assert(
     fc.property(fc.dictionary(name, tree, { minKeys: 1, maxKeys: 3 }), object => {
       for (const shown of naive(object, [any]).concat(naive(object, [any, any]))) {
@@ -185,7 +185,7 @@ test('every place of an object is found again by the path that is shown for it (
   )
 })
 
-test('any text is a path or a PathError whose column is in it, and what is read is shown and read the same (5000 cases)', () => {
+test('any text is a path that round-trips, or a PathError with a column within it (5000 cases)', () => {
   const text = fc.oneof(
     fc.string({ unit: fc.constantFrom('a', '0', '.', '[', ']', '*', '"', "'", '\\', ' ', '-', 'u') }),
     fc.string(),

@@ -1,19 +1,19 @@
-// Paths into an object: `metadata.annotations["x.y/z"]`, `subsets[*].ports[0].name`. Read at load, matched by apply.ts.
+// Parses and matches paths such as `metadata.annotations["x.y/z"]` and `subsets[*].ports[0].name`.
 
 import type { Json, JsonObject } from '../../api/object.ts'
 
-/** `index` is there when the text may also mean a place in an array: `0`, not `"0"`. */
+/** `index` is set if the segment may also be an array index: `0`, not `"0"`. */
 export type Segment = { readonly any: true } | Named
 type Named = { readonly key: string; readonly index?: number }
 export type Path = readonly Segment[]
-/** A path without wildcards, as it leads through one object: names of entries, numbers of elements. */
+/** A path without wildcards: keys and indexes. */
 export type ConcretePath = readonly (string | number)[]
 
 export type Match = { readonly path: ConcretePath; readonly value: Json }
-/** Where a way ended, and why: the trace shows it. */
+/** The path at which matching stopped, and the reason, for the trace. */
 export type Miss = { readonly path: ConcretePath; readonly reason: string }
 
-/** Says which character of the path is wrong; `column` counts from 1. */
+/** `column` is the position of the error, counted from 1. */
 export class PathError extends Error {
   readonly column: number
   constructor(message: string, column: number) {
@@ -22,27 +22,27 @@ export class PathError extends Error {
   }
 }
 
-const LONGEST = 1024
-const DEEPEST = 64
-const BLANK = /\s/
+const MAX_LENGTH = 1024
+const MAX_DEPTH = 64
+const WHITESPACE = /\s/
 const PLAIN = /^[A-Za-z_$][\w$-]*$/
 const ESCAPES: { readonly [letter: string]: string } = { n: '\n', t: '\t', r: '\r', b: '\b', f: '\f' }
 
 /** The empty path is the whole object. */
 export function parsePath(text: string): Path {
-  if (text.length > LONGEST) throw new PathError(`the path has more than ${LONGEST} characters`, LONGEST + 1)
+  if (text.length > MAX_LENGTH) throw new PathError(`the path has more than ${MAX_LENGTH} characters`, MAX_LENGTH + 1)
   const segments: Segment[] = []
   let at = skip(text, 0)
   while (at < text.length) {
     const read = text[at] === '[' ? readBracket(text, at) : readName(text, at)
     segments.push(read.segment)
-    if (segments.length > DEEPEST) throw new PathError(`the path has more than ${DEEPEST} segments`, at + 1)
+    if (segments.length > MAX_DEPTH) throw new PathError(`the path has more than ${MAX_DEPTH} segments`, at + 1)
     at = skip(text, read.end)
     if (at === text.length || text[at] === '[') continue
     if (text[at] !== '.') throw new PathError(`expected "." or "[", found ${JSON.stringify(text[at])}`, at + 1)
     at = skip(text, at + 1)
     if (at === text.length || text[at] === '[')
-      throw new PathError('a segment is empty: a name follows the dot', at + 1)
+      throw new PathError('a segment is empty: expected a name after the dot', at + 1)
   }
   return segments
 }
@@ -62,7 +62,10 @@ function readBracket(text: string, open: number): Read {
   const inner = text.slice(start, close)
   const stray = inner.search(/["'[]/)
   if (stray >= 0)
-    throw new PathError(`quote the key: ${JSON.stringify(text[start + stray])} has a meaning here`, start + stray + 1)
+    throw new PathError(
+      `quote the key: ${JSON.stringify(text[start + stray])} is a special character`,
+      start + stray + 1,
+    )
   return { segment: bare(inner.trimEnd(), start), end: close + 1 }
 }
 
@@ -98,7 +101,7 @@ function readQuoted(text: string, start: number): Read {
     const code = /^u([0-9a-fA-F]{4})/.exec(text.slice(at, at + 5))?.[1]
     if (code !== undefined) at += 4
     else if (!/^["'\\/ntrbf]$/.test(escaped) && escaped)
-      throw new PathError(`\\${escaped} is no escape; there are \\" \\' \\\\ \\/ \\n \\t \\r \\b \\f \\u0000`, at)
+      throw new PathError(`invalid escape \\${escaped}; use \\" \\' \\\\ \\/ \\n \\t \\r \\b \\f \\u0000`, at)
     key += code === undefined ? (ESCAPES[escaped] ?? escaped) : String.fromCharCode(Number.parseInt(code, 16))
   }
   throw new PathError(`the quote is not closed: ${text[start]} is missing`, start + 1)
@@ -108,14 +111,14 @@ function bare(word: string, start: number): Segment {
   if (word === '') throw new PathError('a segment is empty', start + 1)
   if (word === '*') return { any: true }
   if (/^-\d+$/.test(word))
-    throw new PathError(`${word} is negative: elements count from 0 (quote it if it is a key)`, start + 1)
+    throw new PathError(`${word} is negative: indexes start at 0 (quote it if it is a key)`, start + 1)
   const index = /^(0|[1-9]\d{0,8})$/.test(word) ? Number(word) : undefined
   return index === undefined ? { key: word } : { key: word, index }
 }
 
 function skip(text: string, from: number): number {
   let at = from
-  while (at < text.length && BLANK.test(text[at] as string)) at++
+  while (at < text.length && WHITESPACE.test(text[at] as string)) at++
   return at
 }
 
@@ -123,21 +126,21 @@ function isQuote(letter: string | undefined): boolean {
   return letter === '"' || letter === "'"
 }
 
-/** Every place the path leads to, in the object's own order. */
+/** Returns all matches in the order of the object. */
 export function matchPath(object: JsonObject, path: Path): { readonly matches: Match[]; readonly misses: Miss[] } {
   const matches: Match[] = []
   const misses: Miss[] = []
-  const walk = (value: Json, depth: number, way: ConcretePath): void => {
+  const walk = (value: Json, depth: number, prefix: ConcretePath): void => {
     const segment = path[depth]
-    if (segment === undefined) matches.push({ path: way, value })
+    if (segment === undefined) matches.push({ path: prefix, value })
     else if (value === null || typeof value !== 'object')
-      misses.push({ path: way, reason: `is ${nameOf(value)}, nothing is inside` })
-    else if ('any' in segment) for (const [key, inner] of entries(value)) walk(inner, depth + 1, [...way, key])
+      misses.push({ path: prefix, reason: `is ${nameOf(value)} without fields` })
+    else if ('any' in segment) for (const [key, inner] of entries(value)) walk(inner, depth + 1, [...prefix, key])
     else {
       const key = keyIn(value, segment)
       const inner = key === undefined ? undefined : (value as JsonObject)[key]
-      if (inner === undefined || key === undefined) misses.push({ path: way, reason: missing(value, segment) })
-      else walk(inner, depth + 1, [...way, key])
+      if (inner === undefined || key === undefined) misses.push({ path: prefix, reason: missing(value, segment) })
+      else walk(inner, depth + 1, [...prefix, key])
     }
   }
   walk(object, 0, [])
@@ -156,14 +159,14 @@ function keyIn(value: readonly Json[] | JsonObject, segment: Named): string | nu
 
 function missing(value: readonly Json[] | JsonObject, { key, index }: Named): string {
   if (!Array.isArray(value)) return `has no ${JSON.stringify(key)}`
-  return index === undefined ? `is a list, ${JSON.stringify(key)} is no index` : `has only ${value.length} elements`
+  return index === undefined ? `is a list, ${JSON.stringify(key)} is not an index` : `has only ${value.length} elements`
 }
 
 function nameOf(value: Json): string {
   return value === null ? 'null' : `a ${typeof value}`
 }
 
-/** As `context.path` and messages have it; parsePath reads it back. */
+/** Formats a path for `context.path` and messages. parsePath parses the result. */
 export function showPath(path: ConcretePath | Path): string {
   return path
     .map((segment, depth) => {

@@ -1,20 +1,20 @@
-// What the other side would get for one Endpoints, before anything runs: by the syncer's own plan. The command line calls it.
+// Previews the sync of one Endpoints object with the syncer's own planner.
 
 import type { JsonObject, Metadata } from '../../api/object.ts'
 import { addressGuard } from '../config/address-policy.ts'
 import type { Config } from '../config/config.ts'
-import { type KeyPolicy, keyPolicy, neverCrosses } from '../config/metadata-keys.ts'
+import { isNeverSynced, type KeyPolicy, keyPolicy } from '../config/metadata-keys.ts'
 import { namespaceMap } from '../config/namespaces.ts'
 import type { EndpointsObject } from '../sync/kinds.ts'
 import { ownershipOf } from '../sync/ownership.ts'
 import { type PlanTools, planEndpoints } from '../sync/plan.ts'
-import { managedBy, nameMark, virtualRefOf } from '../sync/sync-annotations.ts'
+import { managedBy, nameAnnotation, virtualRefOf } from '../sync/sync-annotations.ts'
 import { objectProblem } from '../sync/validate-endpoints.ts'
 import { openPatcher, type Patched, type Patcher, type Step } from './apply.ts'
 import { protectedReason } from './apply-one.ts'
 import type { Patch } from './patch.ts'
 import { problemTexts } from './problem.ts'
-import type { Referent } from './reference.ts'
+import type { ReferencedObject } from './reference.ts'
 import type { Sandbox } from './sandbox.ts'
 
 export type PreviewOptions = {
@@ -26,27 +26,27 @@ export type PreviewOptions = {
 }
 
 export type Preview = {
-  /** As it would be written; with a problem, as far as it got. */
+  /** The object to write; with a problem, its state at the failure. */
   readonly object: JsonObject
-  /** The same without patches. */
+  /** The object without patches. */
   readonly plain: JsonObject
   readonly trace: readonly Step[]
-  readonly referents: readonly Referent[]
+  readonly referencedObjects: readonly ReferencedObject[]
   readonly problem?: string
-  /** What is true and might surprise. */
+  /** Hints about results that may be unexpected. */
   readonly notes: readonly string[]
 }
 
 export type PreviewObjects = { readonly virtualObject: JsonObject; readonly hostObject: JsonObject | null }
 
-/** As if the service of the same name were there and had no selector. */
+/** Assumes that a service of the same name exists without a selector. */
 export async function previewToHost(objects: PreviewObjects, options: PreviewOptions): Promise<Preview> {
-  const { patcher, seen } = watched(options)
+  const { patcher, seen } = recordingPatcher(options)
   const patched = await planHost(objects, options, patcher)
   const plain = await planHost(objects, options, undefined)
-  const { trace = [], referents = [] } = seen.last ?? {}
-  const notes = [...keysThatStay(objects.virtualObject, options.config), ...trace.flatMap(unmatched)]
-  return { ...patched, plain: plain.object, trace, referents, notes }
+  const { trace = [], referencedObjects = [] } = seen.last ?? {}
+  const notes = [...unsyncedKeys(objects.virtualObject, options.config), ...trace.flatMap(unmatched)]
+  return { ...patched, plain: plain.object, trace, referencedObjects, notes }
 }
 
 async function planHost(
@@ -60,29 +60,38 @@ async function planHost(
   const host = (hostObject ?? undefined) as unknown as EndpointsObject | undefined
   const ref = { namespace: virtual.metadata.namespace ?? '', name: virtual.metadata.name ?? '' }
   const { allowedCIDRs: allowed, deniedCIDRs: denied, hostDeletePolicy } = endpoints
-  const refuses = addressGuard({ allowed, denied, apiServer: [] })
+  const denyReason = addressGuard({ allowed, denied, apiServer: [] })
   const vcluster = { name, namespace, mapped: mappingOf(config)?.toHost }
-  const tools = { vcluster, hostDeletePolicy, owner: undefined, refuses, crosses: crossesBy(config), patcher, now }
+  const tools = {
+    vcluster,
+    hostDeletePolicy,
+    owner: undefined,
+    denyReason,
+    isSyncedKey: keyPolicyOf(config),
+    patcher,
+    now,
+  }
   const plan = await planEndpoints({ ref, virtual, service: 'plain', host }, tools)
   const object = (plan.host?.object ?? host ?? virtual) as unknown as JsonObject
-  if (plan.trouble) return { object, problem: `${plan.trouble.reason}: ${plan.trouble.logged ?? plan.trouble.message}` }
-  return plan.state === 'synced' ? { object } : { object, problem: `it is not synced: ${plan.state}` }
+  if (plan.syncFailure)
+    return { object, problem: `${plan.syncFailure.reason}: ${plan.syncFailure.logged ?? plan.syncFailure.message}` }
+  return plan.state === 'synced' ? { object } : { object, problem: `not synced: ${plan.state}` }
 }
 
 export type ReverseObjects = { readonly virtualObject: JsonObject | null; readonly hostObject: JsonObject }
 
-/** Why nobody can say which virtual object a host object stands for. */
-export function whyNameless({ virtualObject, hostObject }: ReverseObjects, name: string): string | undefined {
+/** Returns why the virtual object of a host object is unknown. */
+export function missingIdentity({ virtualObject, hostObject }: ReverseObjects, name: string): string | undefined {
   const { metadata } = hostObject as unknown as EndpointsObject
   if (virtualObject || virtualRefOf(metadata, name)) return undefined
-  if (metadata.annotations?.[nameMark] !== undefined)
-    return `it is a host object of ${metadata.labels?.[managedBy] ?? 'another virtual cluster'}, not of ${name} (--name): the syncer would leave it alone as HostObjectForeign`
-  const right = 'give it as vcluster patch prints it without --reverse, or the virtual object beside it'
-  return `it is no host object of ${name}: it lacks the annotation ${nameMark} and what goes with it; ${right} (--virtual-object, input.yaml)`
+  if (metadata.annotations?.[nameAnnotation] !== undefined)
+    return `it belongs to ${metadata.labels?.[managedBy] ?? 'another virtual cluster'}, not to ${name} (--name): the syncer would not change it (HostObjectForeign)`
+  const fix = 'pass the output of vcluster patch without --reverse, or also pass the virtual object'
+  return `it is not a host object of ${name}: it lacks the annotation ${nameAnnotation}; ${fix} (--virtual-object, input.yaml)`
 }
 
-/** Whether the syncer would take anything back from a host object. */
-function standing(
+/** Whether the syncer would sync changes of this host object back. */
+function ownershipProblem(
   { virtualObject, hostObject }: ReverseObjects,
   { name, namespace, config }: PreviewOptions,
 ): Pick<Preview, 'problem' | 'notes'> {
@@ -94,81 +103,79 @@ function standing(
   const owner = ownershipOf(metadata, { vcluster, ref, kind: 'Endpoints', uid: virtual?.uid })
   if (owner === 'ours') return { notes: [] }
   if (owner.reason !== 'unmarked')
-    return { problem: `HostObjectForeign: it was not created by the syncer: ${owner.why}`, notes: [] }
+    return { problem: `HostObjectForeign: the syncer did not create it: ${owner.why}`, notes: [] }
   return {
-    notes: [
-      "the host object lacks the syncer's marks: the syncer would leave it alone (HostObjectForeign), and nothing would come back from it",
-    ],
+    notes: ['the host object lacks the metadata of the syncer: it would not be synced back (HostObjectForeign)'],
   }
 }
 
-/** Labels and annotations come back from the host; everything else of the virtual object stays. */
+/** Only labels and annotations are synced back from the host. */
 export async function previewToVirtual(objects: ReverseObjects, options: PreviewOptions): Promise<Preview> {
   const { virtualObject, hostObject } = objects
   const { metadata, ...rest } = hostObject as unknown as EndpointsObject
   const virtual = virtualObject as unknown as EndpointsObject | null
   const known = virtualRefOf(metadata, options.name) ?? {}
   const { labels: _, annotations: __, ...own } = virtual?.metadata ?? (known as Metadata)
-  const back: Metadata = { ...own, ...crossing(metadata, crossesBy(options.config)) }
+  const back: Metadata = { ...own, ...syncedMetadata(metadata, keyPolicyOf(options.config)) }
   const plain = { ...rest, ...virtual, metadata: back } as unknown as JsonObject
-  const { patcher } = watched(options)
+  const { patcher } = recordingPatcher(options)
   const patched = await patcher?.toVirtual({ virtualObject, hostObject, object: plain })
   const { labels, annotations } = ((patched?.object ?? plain) as unknown as EndpointsObject).metadata
   const object = { ...plain, metadata: { ...back, ...(labels && { labels }), ...(annotations && { annotations }) } }
   const trace = patched?.trace ?? []
-  const { problem, notes } = standing(objects, options)
+  const { problem, notes } = ownershipProblem(objects, options)
   return {
     object: object as unknown as JsonObject,
     plain,
     trace,
-    referents: patched?.referents ?? [],
+    referencedObjects: patched?.referencedObjects ?? [],
     ...(patched?.problem && { problem: `PatchFailed: ${problemTexts(patched.problem).logged}` }),
     ...(problem === undefined ? {} : { problem }),
-    notes: [...notes, ...trace.flatMap(unmatched), ...trace.flatMap(lostChanges)],
+    notes: [...notes, ...trace.flatMap(unmatched), ...trace.flatMap(ignoredChanges)],
   }
 }
 
-const crossesBy = ({ sync }: Config): KeyPolicy => {
+const keyPolicyOf = ({ sync }: Config): KeyPolicy => {
   const { allowedMetadataKeys: allowed, deniedMetadataKeys: denied } = sync.toHost.endpoints
   return keyPolicy({ allowed, denied })
 }
 
-function crossing(
+function syncedMetadata(
   { labels = {}, annotations = {} }: Metadata,
-  crosses: KeyPolicy,
+  isSyncedKey: KeyPolicy,
 ): Pick<Metadata, 'labels' | 'annotations'> {
-  const those = (map: { readonly [key: string]: string }) =>
-    Object.fromEntries(Object.entries(map).filter(([key]) => crosses(key)))
-  const maps = { labels: those(labels), annotations: those(annotations) }
+  const synced = (map: { readonly [key: string]: string }) =>
+    Object.fromEntries(Object.entries(map).filter(([key]) => isSyncedKey(key)))
+  const maps = { labels: synced(labels), annotations: synced(annotations) }
   return Object.fromEntries(Object.entries(maps).filter(([, map]) => Object.keys(map).length))
 }
 
-/** A label that does not arrive looks like a mistake in a patch. */
-function keysThatStay(object: JsonObject, config: Config): string[] {
+/** Notes for unsynced keys, because a missing label looks like a wrong patch. */
+function unsyncedKeys(object: JsonObject, config: Config): string[] {
   const { metadata } = object as unknown as EndpointsObject
-  const crosses = crossesBy(config)
+  const isSyncedKey = keyPolicyOf(config)
   return (['labels', 'annotations'] as const).flatMap(part =>
     Object.keys(metadata[part] ?? {})
-      .filter(key => !neverCrosses(key) && !crosses(key))
+      .filter(key => !isNeverSynced(key) && !isSyncedKey(key))
       .map(
-        key => `metadata.${part}[${JSON.stringify(key)}] does not go to the host (allowedMetadataKeys may allow it)`,
+        key => `metadata.${part}[${JSON.stringify(key)}] is not synced to the host (allowedMetadataKeys can allow it)`,
       ),
   )
 }
 
-function lostChanges({ index, changes }: Step): string[] {
+function ignoredChanges({ index, changes }: Step): string[] {
   return changes
     .filter(({ path }) => !/^metadata\.(labels|annotations)\b|^$|^metadata$/.test(path))
-    .map(({ path }) => `patch ${index} at ${path}: only labels and annotations flow back, so this has no effect`)
+    .map(({ path }) => `patch ${index} at ${path}: only labels and annotations are synced back, so this has no effect`)
 }
 
-/** No failure, for objects differ; but a path that was mistyped looks just so. */
+/** Not an error, because objects differ, but a mistyped path looks the same. */
 function unmatched({ index, path, isUnmatched, skipped: [first] }: Step): string[] {
   if (!isUnmatched) return []
-  const isHeld = first?.reason === protectedReason
-  const why = first ? ` (${isHeld ? first.path : `${first.path} ${first.reason}`.trim()})` : ''
-  const what = isHeld ? 'only what is protected' : 'nothing in this object'
-  return [`patch ${index} at ${path} matches ${what}${why}, so it does nothing`]
+  const isProtected = first?.reason === protectedReason
+  const why = first ? ` (${isProtected ? first.path : `${first.path} ${first.reason}`.trim()})` : ''
+  const what = isProtected ? 'only protected fields' : 'nothing in this object'
+  return [`patch ${index} at ${path} matches ${what}${why} and has no effect`]
 }
 
 function mappingOf(config: Config) {
@@ -176,8 +183,8 @@ function mappingOf(config: Config) {
   return enabled ? namespaceMap(mappings.byName) : undefined
 }
 
-/** A patcher whose last result towards the host can be seen. */
-function watched(options: PreviewOptions): {
+/** A patcher that records its last result towards the host. */
+function recordingPatcher(options: PreviewOptions): {
   readonly patcher: Patcher | undefined
   readonly seen: { last?: Patched }
 } {

@@ -1,4 +1,4 @@
-// Whatever the checker accepts is exactly one expression inside the wrapper, for the engine as for the parser.
+// Every accepted text is exactly one expression in the wrapper, for the engine and for the parser.
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the expressions here are texts
 
 import assert from 'node:assert/strict'
@@ -17,13 +17,13 @@ const isAccepted = (text: string) => parseExpression(text).problems.length === 0
 /** A module reads operators where a script reads comments, and so sees other brackets. */
 const leaving = '1 <!--value[[{ a: (0\n) }, function () { return ("LEFT" <!--value) }]]'
 
-test('an expression that leaves its wrapper through HTML-like comments is refused', async () => {
+test('an expression that escapes its wrapper through HTML-like comments is rejected', async () => {
   const [result] = await sandbox.evaluate({ expression: leaving, values: [1] })
   assert.deepEqual(result, { value: 'LEFT' }, 'the engine reads two functions: only the checker stops it')
   assert.equal(isAccepted(leaving), false)
 })
 
-test('HTML-like comments are refused with their offset; the same characters in strings or as operators are fine', () => {
+test('HTML-like comments are rejected with their offset; the same characters in strings or operators are accepted', () => {
   for (const [text, offset] of [
     ['1 <!--value', 2],
     ['value.map(one => one <!--value)', 21],
@@ -49,7 +49,7 @@ test('HTML-like comments are refused with their offset; the same characters in s
     assert.deepEqual(parseExpression(text).problems, [], text)
 })
 
-test('a text that closes the wrapper, swallows its end or adds statements is refused', () => {
+test('a text that closes the wrapper, hides its end or adds statements is rejected', () => {
   const refused = [
     ...['#!/usr/bin/env node\nvalue', '#!value', '\ufeff#!value'],
     ...['value // \u2028) }); (function () { return (1', 'value // \u2029; 1', 'value\u2028; 1'],

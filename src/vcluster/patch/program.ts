@@ -1,5 +1,4 @@
-// Builds and parses the program that runs an expression. The checker (expression.ts) parses exactly the text that the
-// sandbox compiles, because both get it from here. Pure.
+// Builds and parses the program that runs an expression. The checker and the sandbox use it, so both see the same text.
 
 import { type AnyNode, type Expression, type Options, type Program, parse } from 'acorn'
 import { visit } from './free-variables.ts'
@@ -11,7 +10,7 @@ const head = `(function (${PARAMETERS.join(', ')}) { 'use strict'; return (`
 // The line break ends a line comment at the end of the expression.
 const tail = '\n) })'
 
-/** Where the expression begins in its program. */
+/** Start of the expression in its program. */
 export const PROGRAM_OFFSET = head.length
 
 export const programOf = (expression: string): string => head + expression + tail
@@ -39,7 +38,7 @@ export function parseProgram(expression: string): Parsed {
   if (!node) return { problem: { offset: 0, reason: 'not-one-expression' } }
   const { program, htmlComment } = readScript(text)
   if (htmlComment !== undefined) return { node, problem: { offset: htmlComment - head.length, reason: 'html-comment' } }
-  const isSame = program && placesIn(program) === placesIn(asModule)
+  const isSame = program && positionsIn(program) === positionsIn(asModule)
   return isSame ? { node } : { node, problem: { offset: 0, reason: 'not-one-expression' } }
 }
 
@@ -48,9 +47,9 @@ function wrapped({ body }: Program, length: number): Expression | undefined {
   const [statement] = body
   if (body.length !== 1 || statement?.type !== 'ExpressionStatement') return undefined
   const outer = statement.expression
-  const made = outer.type === 'ParenthesizedExpression' ? outer.expression : undefined
-  if (made?.type !== 'FunctionExpression' || made.params.length !== PARAMETERS.length) return undefined
-  const [directive, returned, ...more] = made.body.body
+  const wrapper = outer.type === 'ParenthesizedExpression' ? outer.expression : undefined
+  if (wrapper?.type !== 'FunctionExpression' || wrapper.params.length !== PARAMETERS.length) return undefined
+  const [directive, returned, ...more] = wrapper.body.body
   if (directive?.type !== 'ExpressionStatement' || directive.directive !== 'use strict' || more.length) return undefined
   const result = returned?.type === 'ReturnStatement' ? returned.argument : undefined
   if (result?.type !== 'ParenthesizedExpression') return undefined
@@ -76,8 +75,8 @@ function readScript(text: string): { readonly program?: Program; readonly htmlCo
   }
 }
 
-function placesIn(root: AnyNode): string {
-  const places: string[] = []
-  visit(root, ({ type, start, end }) => places.push(`${type} ${start} ${end}`))
-  return places.join('\n')
+function positionsIn(root: AnyNode): string {
+  const positions: string[] = []
+  visit(root, ({ type, start, end }) => positions.push(`${type} ${start} ${end}`))
+  return positions.join('\n')
 }

@@ -1,42 +1,42 @@
-// The fields that no patch changes: who the object is, and the syncer's bookkeeping. Called by apply.ts.
+// Fields that patches cannot change: the identity of the object and the syncer's metadata.
 
 import { type Draft, emptyMap, isObject, type Json, type JsonObject } from '../../api/object.ts'
-import { MARK } from '../sync/names.ts'
+import { METADATA_PREFIX } from '../sync/names.ts'
 import { readAt } from './edit.ts'
 import type { ConcretePath, Path } from './path.ts'
 
 const identity = ['name', 'namespace', 'uid', 'resourceVersion']
-const marked = ['annotations', 'labels']
+const metadataMaps = ['annotations', 'labels']
 
 export function isProtected(path: ConcretePath): boolean {
   const [first, second, third] = path
   if (path.length === 1) return first === 'apiVersion' || first === 'kind'
   if (first !== 'metadata') return false
   if (path.length >= 2 && identity.includes(second as string)) return true
-  return marked.includes(second as string) && typeof third === 'string' && third.startsWith(MARK)
+  return metadataMaps.includes(second as string) && typeof third === 'string' && third.startsWith(METADATA_PREFIX)
 }
 
-/** Whether a value that holds protected fields can be at the path: then they must be put back. */
+/** Whether the value at the path may contain protected fields, which must then be restored. */
 export function mayHoldProtected(path: Path): boolean {
   const [first] = path
   return path.length < 3 && (first === undefined || 'any' in first || first.key === 'metadata')
 }
 
-/** Puts back what is protected, as it was in `before`. Answers what makes that impossible. */
+/** Restores protected fields from `before`. Returns why that is impossible. */
 export function restoreProtected(next: Draft, before: JsonObject): string | undefined {
-  for (const key of ['apiVersion', 'kind']) put(next, key, before[key])
+  for (const key of ['apiVersion', 'kind']) set(next, key, before[key])
   const old = before['metadata']
   if (!isObject(old)) return undefined
   next['metadata'] ??= emptyMap()
   const metadata = next['metadata']
   if (!isObject(metadata)) return 'metadata must stay a map'
-  for (const key of identity) put(metadata, key, old[key])
-  for (const key of marked) {
-    const marks = entriesOf(old[key]).filter(([name]) => name.startsWith(MARK))
+  for (const key of identity) set(metadata, key, old[key])
+  for (const key of metadataMaps) {
+    const protectedEntries = entriesOf(old[key]).filter(([name]) => name.startsWith(METADATA_PREFIX))
     const now = readAt(metadata, [key])
     if (now !== undefined && !isObject(now)) return `metadata.${key} must stay a map`
-    const others = entriesOf(now).filter(([name]) => !name.startsWith(MARK))
-    if (now !== undefined || marks.length) put(metadata, key, mapOf([...others, ...marks]))
+    const others = entriesOf(now).filter(([name]) => !name.startsWith(METADATA_PREFIX))
+    if (now !== undefined || protectedEntries.length) set(metadata, key, mapOf([...others, ...protectedEntries]))
   }
   return undefined
 }
@@ -51,7 +51,7 @@ function mapOf(entries: readonly [string, Json][]): JsonObject {
   return map
 }
 
-function put(map: Draft | JsonObject, key: string, value: Json | undefined): void {
+function set(map: Draft | JsonObject, key: string, value: Json | undefined): void {
   if (value === undefined) delete (map as Draft)[key]
   else (map as Draft)[key] = value
 }

@@ -1,4 +1,4 @@
-// What a reference patch does with a value: the name of another object, or a label selector, said for the other side. Pure.
+// Rewrites references to other objects between the virtual cluster and the host.
 
 import { isObject, type Json, type JsonObject } from '../../api/object.ts'
 import { hostName, shortName } from '../sync/names.ts'
@@ -8,42 +8,42 @@ import { type ConcretePath, matchPath, parsePath, showPath } from './path.ts'
 
 export type Direction = 'toHost' | 'toVirtual'
 
-/** How namespaces are called on the other side, in multi-namespace mode; undefined: it is not synced. */
+/** Mapping of namespaces in multi-namespace mode; undefined for namespaces that are not synced. */
 export type NamespaceMapping = {
   readonly toHost: (namespace: string) => string | undefined
   readonly toVirtual: (namespace: string) => string | undefined
 }
 
-/** An object that a synced one speaks of, on both sides: the syncer pushes or imports it. */
-export type Referent = {
+/** An object that a synced object references, with its names on both sides. */
+export type ReferencedObject = {
   readonly apiVersion: string
   readonly kind: string
   readonly namespace: string
   readonly name: string
   readonly hostNamespace: string
   readonly hostName: string
-  /** Where it is spoken of. */
+  /** Path of the reference. */
   readonly path: string
 }
 
 export type Naming = {
   readonly vcluster: { readonly name: string; readonly namespace: string }
   readonly multiNamespace?: NamespaceMapping
-  /** The namespace of the object itself, in the virtual cluster. */
+  /** Namespace of the referencing object in the virtual cluster. */
   readonly namespace: string
 }
 
-export type Rewritten = { readonly value: Json; readonly referent?: Referent } | { readonly skipped: string }
+export type Rewritten = { readonly value: Json; readonly referenced?: ReferencedObject } | { readonly skipped: string }
 
 export type RewriteOptions = Naming & {
   readonly reference: Reference
   readonly direction: Direction
   readonly path: ConcretePath
-  /** What the virtual object has at the same place: a generated name tells nothing about what it was made from. */
+  /** Value of the virtual object at the same path, because a hashed name cannot be reversed. */
   readonly virtualValue: Json | undefined
 }
 
-/** These are on the host under their long name already; every other kind gets the short one (SPEC §2.10). */
+/** Kinds with readable host names. All others get the short name (SPEC §2.10). */
 const longNamed = ['v1/Endpoints', 'v1/Service', 'v1/Pod']
 
 export function rewriteReference(value: Json, options: RewriteOptions): Rewritten {
@@ -54,28 +54,28 @@ export function rewriteReference(value: Json, options: RewriteOptions): Rewritte
     return match?.path
   }
   const text = (path: string | undefined) => {
-    const place = at(path)
-    const found = place && readAt(holder, place)
-    return typeof found === 'string' && found !== '' ? found : undefined
+    const found = at(path)
+    const value = found && readAt(holder, found)
+    return typeof value === 'string' && value !== '' ? value : undefined
   }
   const name = text(reference.namePath ?? '')
   if (name === undefined) return { skipped: missingName(value, reference.namePath) }
   const apiVersion = text(reference.apiVersionPath) ?? reference.apiVersion ?? ''
   const kind = text(reference.kindPath) ?? reference.kind ?? ''
-  const spoken = { apiVersion, kind, name, namespace: text(reference.namespacePath), path: showPath(options.path) }
-  const referent = direction === 'toHost' ? referentFromVirtual(spoken, options) : referentFromHost(spoken, options)
-  if (typeof referent === 'string') return { skipped: referent }
+  const parsed = { apiVersion, kind, name, namespace: text(reference.namespacePath), path: showPath(options.path) }
+  const referenced = direction === 'toHost' ? fromVirtual(parsed, options) : fromHost(parsed, options)
+  if (typeof referenced === 'string') return { skipped: referenced }
 
   const next = cloneJson(holder)
   const isHost = direction === 'toHost'
-  writeAt(next, at(reference.namePath ?? '') as ConcretePath, isHost ? referent.hostName : referent.name)
-  const place = at(reference.namespacePath)
-  if (spoken.namespace !== undefined && place)
-    writeAt(next, place, isHost ? referent.hostNamespace : referent.namespace)
-  return { value: next['value'] as Json, referent }
+  writeAt(next, at(reference.namePath ?? '') as ConcretePath, isHost ? referenced.hostName : referenced.name)
+  const namespacePath = at(reference.namespacePath)
+  if (parsed.namespace !== undefined && namespacePath)
+    writeAt(next, namespacePath, isHost ? referenced.hostNamespace : referenced.namespace)
+  return { value: next['value'] as Json, referenced }
 }
 
-type Spoken = {
+type ParsedReference = {
   readonly apiVersion: string
   readonly kind: string
   readonly name: string
@@ -83,21 +83,24 @@ type Spoken = {
   readonly path: string
 }
 
-function referentFromVirtual(spoken: Spoken, { vcluster, multiNamespace, ...own }: RewriteOptions): Referent | string {
-  const namespace = spoken.namespace ?? own.namespace
+function fromVirtual(
+  parsed: ParsedReference,
+  { vcluster, multiNamespace, ...own }: RewriteOptions,
+): ReferencedObject | string {
+  const namespace = parsed.namespace ?? own.namespace
   const host = multiNamespace ? multiNamespace.toHost(namespace) : vcluster.namespace
   if (host === undefined) return `namespace ${JSON.stringify(namespace)} is not synced`
-  const name = multiNamespace ? spoken.name : generatedName(spoken, spoken.name, namespace, vcluster.name)
-  return { ...spoken, namespace, hostNamespace: host, hostName: name }
+  const name = multiNamespace ? parsed.name : generatedName(parsed, parsed.name, namespace, vcluster.name)
+  return { ...parsed, namespace, hostNamespace: host, hostName: name }
 }
 
-function referentFromHost(spoken: Spoken, options: RewriteOptions): Referent | string {
+function fromHost(parsed: ParsedReference, options: RewriteOptions): ReferencedObject | string {
   const { vcluster, multiNamespace, reference, virtualValue } = options
   if (multiNamespace) {
-    const namespace = spoken.namespace === undefined ? options.namespace : multiNamespace.toVirtual(spoken.namespace)
-    if (namespace === undefined) return `host namespace ${JSON.stringify(spoken.namespace)} is not synced`
-    const host = spoken.namespace ?? multiNamespace.toHost(namespace) ?? ''
-    return { ...spoken, namespace, hostNamespace: host, hostName: spoken.name }
+    const namespace = parsed.namespace === undefined ? options.namespace : multiNamespace.toVirtual(parsed.namespace)
+    if (namespace === undefined) return `host namespace ${JSON.stringify(parsed.namespace)} is not synced`
+    const host = parsed.namespace ?? multiNamespace.toHost(namespace) ?? ''
+    return { ...parsed, namespace, hostNamespace: host, hostName: parsed.name }
   }
   const read = (path: string | undefined): string | undefined => {
     if (path === undefined || virtualValue === undefined) return undefined
@@ -106,24 +109,25 @@ function referentFromHost(spoken: Spoken, options: RewriteOptions): Referent | s
   }
   const namespace = read(reference.namespacePath) ?? options.namespace
   const before = read(reference.namePath ?? '')
-  const known = { ...spoken, namespace, hostNamespace: vcluster.namespace, hostName: spoken.name }
-  if (before !== undefined && generatedName(spoken, before, namespace, vcluster.name) === spoken.name)
+  const known = { ...parsed, namespace, hostNamespace: vcluster.namespace, hostName: parsed.name }
+  if (before !== undefined && generatedName(parsed, before, namespace, vcluster.name) === parsed.name)
     return { ...known, name: before }
   const ending = `-x-${namespace}-x-${vcluster.name}`
-  if (isLongNamed(spoken) && spoken.name.endsWith(ending) && spoken.name.length > ending.length)
-    return { ...known, name: spoken.name.slice(0, -ending.length) }
-  return `${JSON.stringify(spoken.name)} is no name that this virtual cluster gave`
+  if (isLongNamed(parsed) && parsed.name.endsWith(ending) && parsed.name.length > ending.length)
+    return { ...known, name: parsed.name.slice(0, -ending.length) }
+  return `${JSON.stringify(parsed.name)} is not a name of this virtual cluster`
 }
 
-function isLongNamed({ apiVersion, kind }: Spoken): boolean {
+function isLongNamed({ apiVersion, kind }: ParsedReference): boolean {
   return longNamed.includes(`${apiVersion}/${kind}`)
 }
 
-function generatedName(spoken: Spoken, name: string, namespace: string, vcluster: string): string {
-  return (isLongNamed(spoken) ? hostName : shortName)(name, namespace, vcluster)
+function generatedName(parsed: ParsedReference, name: string, namespace: string, vcluster: string): string {
+  return (isLongNamed(parsed) ? hostName : shortName)(name, namespace, vcluster)
 }
 
 function missingName(value: Json, namePath: string | undefined): string {
-  if (namePath !== undefined) return isObject(value) ? `has no name at ${namePath}` : 'is no map, and namePath is set'
-  return value === '' ? 'is an empty text' : 'is no text; set namePath if the name is inside'
+  if (namePath !== undefined)
+    return isObject(value) ? `has no name at ${namePath}` : 'is not a map, but namePath is set'
+  return value === '' ? 'is an empty string' : 'is not a string; set namePath if the name is in a field'
 }

@@ -1,4 +1,4 @@
-// Whether reverseExpression undoes expression: on the values an object has, and on others like them. For the preview.
+// Checks that reverseExpression reverses expression, with the values of an object and generated ones.
 
 import type { Json, JsonObject } from '../../api/object.ts'
 import { isSame } from './edit.ts'
@@ -7,14 +7,14 @@ import type { Patch } from './patch.ts'
 import { matchPath, parsePath, showPath } from './path.ts'
 import type { Batch, Evaluated, Sandbox } from './sandbox.ts'
 
-/** For one patch: how many values came back the same, those that did not, and those that the expression does not take. */
+/** Result of one patch: values that round-trip, values that do not (`broken`), and values that the expression rejects. */
 export type RoundTrip = {
   readonly index: number
   readonly path: string
-  readonly held: number
-  readonly refused: number
+  readonly passed: number
+  readonly rejected: number
   readonly broken: readonly { readonly value: Json; readonly there: Json; readonly back: Json | string }[]
-  /** Why nothing was tried. */
+  /** Why the patch was not checked. */
   readonly skipped?: string
 }
 
@@ -38,39 +38,39 @@ export async function checkRoundTrip(options: RoundTripOptions): Promise<readonl
 
 async function checkOne(patch: Patch, index: number, options: RoundTripOptions): Promise<RoundTrip> {
   const path = parsePath(patch.path)
-  const base = { index, path: showPath(path), held: 0, refused: 0, broken: [] }
+  const base = { index, path: showPath(path), passed: 0, rejected: 0, broken: [] }
   const { expression, reverseExpression } = patch
   if (expression === undefined && reverseExpression === undefined) return { ...base, skipped: 'is a reference' }
   if (expression === undefined || reverseExpression === undefined)
     return { ...base, skipped: `has no ${expression === undefined ? 'expression' : 'reverseExpression'}` }
   const { matches } = matchPath(options.object, path)
   const own = matches.map(({ value }) => value)
-  const made = own.some(value => typeof value !== 'string') ? others : []
-  const likes = own.flatMap(value => (typeof value === 'string' ? [`${value}x`, `x${value}`, value + value] : []))
-  const first: Json[] = [...own, ...likes, ...texts.filter(() => !made.length), ...made]
-  const once = await evaluate(expression, first, base.path, options)
-  // What the expression gave is a value too: a prefix that is there already is where many reverses go wrong.
+  const generated = own.some(value => typeof value !== 'string') ? others : []
+  const variants = own.flatMap(value => (typeof value === 'string' ? [`${value}x`, `x${value}`, value + value] : []))
+  const first: Json[] = [...own, ...variants, ...texts.filter(() => !generated.length), ...generated]
+  const results = await evaluate(expression, first, base.path, options)
+  // Also use the results as inputs: many reverse expressions fail if a prefix already exists.
   const values = [
     ...first,
-    ...once.flatMap(result => ('value' in result && result.value !== null ? [result.value] : [])),
+    ...results.flatMap(result => ('value' in result && result.value !== null ? [result.value] : [])),
   ]
   const there = await evaluate(expression, values, base.path, options)
-  const taken = values.flatMap((value, at) => {
+  const accepted = values.flatMap((value, at) => {
     const result = there[at]
     return result && 'value' in result && result.value !== null ? [{ value, there: result.value }] : []
   })
   const back = await evaluate(
     reverseExpression,
-    taken.map(one => one.there),
+    accepted.map(one => one.there),
     base.path,
     options,
   )
-  const broken = taken.flatMap((one, at) => {
+  const broken = accepted.flatMap((one, at) => {
     const result = back[at] as Evaluated
     if ('value' in result && isSame(result.value, one.value)) return []
     return [{ ...one, back: 'value' in result ? result.value : result.message }]
   })
-  return { ...base, held: taken.length - broken.length, refused: values.length - taken.length, broken }
+  return { ...base, passed: accepted.length - broken.length, rejected: values.length - accepted.length, broken }
 }
 
 function evaluate(expression: string, values: readonly Json[], path: string, options: RoundTripOptions) {

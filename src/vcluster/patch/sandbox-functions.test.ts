@@ -1,4 +1,4 @@
-// atob, btoa and virtualToHostDNS: the examples of SPEC §2.10, and that they agree with what others compute.
+// atob, btoa and virtualToHostDNS: the examples of SPEC §2.10, and comparison with Node and the syncer.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -23,28 +23,28 @@ test('btoa and atob are base64 of UTF-8, and reverse each other (1000 cases)', (
   )
 })
 
-test('what is no text or no base64 is refused with what was expected', () => {
+test('invalid input is rejected with the expected format', () => {
   const cases: [() => unknown, RegExp][] = [
-    [() => btoa(undefined), /btoa: expected a text, got undefined/],
+    [() => btoa(undefined), /btoa: expected a string, got undefined/],
     [() => btoa(null), /got null/],
     [() => btoa({}), /got object/],
-    [() => btoa('\ud800'), /half a character/],
+    [() => btoa('\ud800'), /lone surrogate/],
     [() => atob('a'), /not base64/],
     [() => atob('a_b-'), /not base64/],
     [() => atob('YQ==='), /not base64/],
-    [() => atob('/w=='), /no text in UTF-8/],
-    [() => atob(undefined), /atob: expected a text, got undefined/],
+    [() => atob('/w=='), /not valid UTF-8/],
+    [() => atob(undefined), /atob: expected a string, got undefined/],
   ]
   for (const [call, message] of cases) assert.throws(call, message)
 })
 
-test('virtualToHostDNS gives the name on the host, with or without the domain', () => {
+test('virtualToHostDNS returns the host name, with or without the domain', () => {
   assert.equal(dns('nginx.default.svc.cluster.local'), 'nginx-x-default-x-vc.vc-ns.svc.cluster.local')
   assert.equal(dns('nginx.default.svc'), 'nginx-x-default-x-vc.vc-ns.svc.cluster.local')
   assert.equal(dns(`${'n'.repeat(49)}.default.svc`), `${'n'.repeat(49)}-x--097604cc5c.vc-ns.svc.cluster.local`)
 })
 
-test('virtualToHostDNS throws for what is no such name, with what was expected', () => {
+test('virtualToHostDNS throws for other names, with the expected format', () => {
   const wrong = [
     'nginx',
     'nginx.default',
@@ -69,7 +69,7 @@ test('virtualToHostDNS throws for what is no such name, with what was expected',
   assert.throws(() => makeDns(undefined)('a.b.svc'), /multi-namespace mode/)
 })
 
-test('virtualToHostDNS and the syncer give every Service the same name (1000 cases)', () => {
+test('virtualToHostDNS and the syncer agree on every name (1000 cases)', () => {
   const label = fc.stringMatching(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/)
   fc.assert(
     fc.property(label, label, label, (name, namespace, vcluster) => {

@@ -1,23 +1,23 @@
-// atob, btoa and virtualToHostDNS as expressions have them (SPEC §2.10). Like sandbox-realm.ts it is sent into QuickJS as text.
+// Implements atob, btoa and virtualToHostDNS for expressions (SPEC §2.10). Sent into QuickJS as source text.
 
 export type Dns = { readonly vcluster: string; readonly namespace: string; readonly clusterDomain: string }
 export type RealmFunctions = {
   readonly atob: (given: unknown) => string
   readonly btoa: (given: unknown) => string
-  /** Without a translation, in multi-namespace mode, the function throws. */
+  /** With undefined, in multi-namespace mode, the function throws. */
   readonly makeDns: (dns: Dns | undefined) => (given: unknown) => string
 }
 
-/** Stands alone: nothing outside of it exists where it runs, not even a hash. */
+/** Must be self-contained, because QuickJS has no access to this module, not even a hash function. */
 export function makeFunctions(): RealmFunctions {
-  const refuse = (message: string): never => {
+  const fail = (message: string): never => {
     throw new TypeError(message)
   }
   const nameOf = (given: unknown) => (given === null ? 'null' : typeof given)
   const wellFormed = (text: string) => {
     for (const letter of text) {
       const code = letter.codePointAt(0) as number
-      if (code >= 0xd800 && code <= 0xdfff) refuse('btoa: the text has half a character')
+      if (code >= 0xd800 && code <= 0xdfff) fail('btoa: the text has a lone surrogate')
     }
     return text
   }
@@ -31,14 +31,14 @@ export function makeFunctions(): RealmFunctions {
     }
     return bytes
   }
-  const textGiven = (name: string, given: unknown): string => {
+  const asText = (name: string, given: unknown): string => {
     if (typeof given === 'string') return given
     if (typeof given === 'number' || typeof given === 'boolean') return `${given}`
-    return refuse(`${name}: expected a text, got ${nameOf(given)}`)
+    return fail(`${name}: expected a string, got ${nameOf(given)}`)
   }
   const digits = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
   const btoa = (given: unknown): string => {
-    const bytes = bytesOf(textGiven('btoa', given))
+    const bytes = bytesOf(asText('btoa', given))
     let out = ''
     for (let at = 0; at < bytes.length; at += 3) {
       const [one = 0, two, three] = bytes.slice(at, at + 3)
@@ -49,29 +49,29 @@ export function makeFunctions(): RealmFunctions {
     return out
   }
   const atob = (given: unknown): string => {
-    const text = textGiven('atob', given).replace(/[\t\n\f\r ]/g, '')
+    const text = asText('atob', given).replace(/[\t\n\f\r ]/g, '')
     const bare = text.replace(/={1,2}$/, '')
     if (/[^A-Za-z0-9+/]/.test(bare) || bare.length % 4 === 1 || (bare !== text && text.length % 4 !== 0))
-      refuse('atob: not base64: expected A–Z a–z 0–9 + / and = at the end')
+      fail('atob: not base64: expected A–Z a–z 0–9 + / and = at the end')
     let escaped = ''
     let bits = 0
-    let held = 0
+    let buffer = 0
     for (const letter of bare) {
-      held = (held << 6) | digits.indexOf(letter)
+      buffer = (buffer << 6) | digits.indexOf(letter)
       bits += 6
       if (bits < 8) continue
       bits -= 8
-      escaped += `%${((held >> bits) & 255).toString(16).padStart(2, '0')}`
-      held &= (1 << bits) - 1
+      escaped += `%${((buffer >> bits) & 255).toString(16).padStart(2, '0')}`
+      buffer &= (1 << bits) - 1
     }
     try {
       return decodeURIComponent(escaped)
     } catch {
-      return refuse('atob: what is encoded is no text in UTF-8')
+      return fail('atob: the decoded bytes are not valid UTF-8')
     }
   }
 
-  /** The hash of FIPS 180-4, as hex digits: names over 63 bytes end in ten of them. */
+  /** SHA-256 (FIPS 180-4) as hex digits, for names over 63 bytes. */
   const sha256 = (text: string): string => {
     const primes: number[] = []
     for (let n = 2; primes.length < 64; n++) if (primes.every(prime => n % prime !== 0)) primes.push(n)
@@ -83,7 +83,7 @@ export function makeFunctions(): RealmFunctions {
     bytes.push(128)
     while (bytes.length % 64 !== 56) bytes.push(0)
     for (let shift = 56; shift >= 0; shift -= 8) bytes.push(shift > 24 ? 0 : (bits >>> shift) & 255)
-    const turn = (x: number, by: number) => (x >>> by) | (x << (32 - by))
+    const rotate = (x: number, by: number) => (x >>> by) | (x << (32 - by))
     for (let block = 0; block < bytes.length; block += 64) {
       const w: number[] = []
       for (let t = 0; t < 64; t++) {
@@ -92,16 +92,20 @@ export function makeFunctions(): RealmFunctions {
           t < 16
             ? [0, 1, 2, 3].reduce((sum, at) => (sum << 8) | (bytes[block + t * 4 + at] as number), 0)
             : ((w[t - 16] as number) +
-                (turn(a, 7) ^ turn(a, 18) ^ (a >>> 3)) +
+                (rotate(a, 7) ^ rotate(a, 18) ^ (a >>> 3)) +
                 (w[t - 7] as number) +
-                (turn(b, 17) ^ turn(b, 19) ^ (b >>> 10))) |
+                (rotate(b, 17) ^ rotate(b, 19) ^ (b >>> 10))) |
               0
       }
       let [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, last = 0] = h
       for (let t = 0; t < 64; t++) {
         const one =
-          last + (turn(e, 6) ^ turn(e, 11) ^ turn(e, 25)) + ((e & f) ^ (~e & g)) + (k[t] as number) + (w[t] as number)
-        const two = (turn(a, 2) ^ turn(a, 13) ^ turn(a, 22)) + ((a & b) ^ (a & c) ^ (b & c))
+          last +
+          (rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)) +
+          ((e & f) ^ (~e & g)) +
+          (k[t] as number) +
+          (w[t] as number)
+        const two = (rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)) + ((a & b) ^ (a & c) ^ (b & c))
         ;[last, g, f, e, d, c, b, a] = [g, f, e, (d + one) | 0, c, b, a, (one + two) | 0]
       }
       for (const [at, word] of [a, b, c, d, e, f, g, last].entries()) h[at] = ((h[at] as number) + word) | 0
@@ -114,13 +118,13 @@ export function makeFunctions(): RealmFunctions {
   const makeDns =
     (dns: Dns | undefined) =>
     (given: unknown): string => {
-      if (!dns) return refuse('virtualToHostDNS is not available: in multi-namespace mode names are not translated')
+      if (!dns) return fail('virtualToHostDNS is not available in multi-namespace mode, where names are not translated')
       const expected = `expected <name>.<namespace>.svc or <name>.<namespace>.svc.${dns.clusterDomain}`
-      if (typeof given !== 'string') return refuse(`virtualToHostDNS: ${expected}, got ${nameOf(given)}`)
+      if (typeof given !== 'string') return fail(`virtualToHostDNS: ${expected}, got ${nameOf(given)}`)
       const [name, namespace, svc, ...domain] = given.length > 253 ? [] : given.split('.')
       const isDomain = domain.length === 0 || domain.join('.') === dns.clusterDomain
       if (!isLabel(name) || !isLabel(namespace) || svc !== 'svc' || !isDomain)
-        refuse(`virtualToHostDNS: ${expected}, got ${JSON.stringify(given.slice(0, 100))}`)
+        fail(`virtualToHostDNS: ${expected}, got ${JSON.stringify(given.slice(0, 100))}`)
       const full = `${name}-x-${namespace}-x-${dns.vcluster}`
       const short = full.length <= 63 ? full : `${full.slice(0, 52)}-${sha256(full).slice(0, 10)}`.replaceAll('.-', '-')
       return `${short}.${dns.namespace}.svc.${dns.clusterDomain}`

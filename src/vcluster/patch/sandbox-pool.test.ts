@@ -1,4 +1,4 @@
-// The pool of threads by itself: how many there are, and when.
+// Number and lifetime of the threads in the pool.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -20,7 +20,7 @@ function counted() {
   return { count, open }
 }
 
-test('a pool that was started has all its threads before anybody asks, and opens no more', async () => {
+test('start opens all threads, and later jobs open no more', async () => {
   const { count, open } = counted()
   const pool = openPool(2, open)
   await pool.start()
@@ -31,7 +31,7 @@ test('a pool that was started has all its threads before anybody asks, and opens
   assert.equal(count.closed, 2)
 })
 
-test('a thread that comes when the pool is closed already is closed, and one that does not come is told', async () => {
+test('a thread that opens after close is closed, and a thread that fails to open is reported', async () => {
   const { count, open } = counted()
   const slow = Promise.withResolvers<void>()
   const pool = openPool(1, async () => {

@@ -1,35 +1,35 @@
-// As many threads as there are allowed, started when they are needed, replaced when they are spent. Used by sandbox.ts.
+// Pool of sandbox threads, started on demand and replaced when they can no longer be used.
 
 import type { SandboxThread, TimedJob } from './sandbox-thread.ts'
 import type { Answer } from './sandbox-worker.ts'
 
 export type Pool = {
-  /** All threads, before anybody asks. Rejects where one cannot be had. */
+  /** Starts all threads. Rejects if one cannot start. */
   start(): Promise<void>
-  /** In the order of asking. */
+  /** Jobs run in the order of the calls. */
   perform(job: TimedJob): Promise<Answer>
   close(): Promise<void>
 }
 
-type Asked = {
+type QueuedJob = {
   readonly job: TimedJob
   readonly resolve: (answer: Answer) => void
   readonly reject: (error: Error) => void
 }
 
-/** Waking a thread costs more than a small job does: what waits goes together, and is still limited one by one. */
-const MOST_TOGETHER = 8
+/** Waking a thread costs more than a small job, so waiting jobs are sent together. Each keeps its own limits. */
+const MAX_GROUP = 8
 
-export function openPool(most: number, open: () => Promise<SandboxThread>): Pool {
+export function openPool(size: number, open: () => Promise<SandboxThread>): Pool {
   const idle: SandboxThread[] = []
-  const asked: Asked[] = []
+  const queue: QueuedJob[] = []
   const busy = new Set<Promise<void>>()
   let isClosed = false
 
   function serveAll(): void {
-    while (asked.length && busy.size < most) {
-      const share = Math.ceil(asked.length / (most - busy.size))
-      const work = serve(asked.splice(0, Math.min(share, MOST_TOGETHER))).finally(() => {
+    while (queue.length && busy.size < size) {
+      const share = Math.ceil(queue.length / (size - busy.size))
+      const work = serve(queue.splice(0, Math.min(share, MAX_GROUP))).finally(() => {
         busy.delete(work)
         serveAll()
       })
@@ -37,13 +37,13 @@ export function openPool(most: number, open: () => Promise<SandboxThread>): Pool
     }
   }
 
-  async function serve(group: readonly Asked[]): Promise<void> {
+  async function serve(group: readonly QueuedJob[]): Promise<void> {
     try {
       const thread = idle.pop() ?? (await open())
       const answers = await thread.perform(group.map(({ job }) => job))
       for (const [index, answer] of answers.entries()) group[index]?.resolve(answer)
-      // Behind one that was ended nobody was heard: they go first now.
-      asked.unshift(...group.slice(answers.length))
+      // Jobs after a terminated one did not run: they go to the front of the queue.
+      queue.unshift(...group.slice(answers.length))
       if (answers.at(-1)?.spent) await replace(thread)
       else idle.push(thread)
     } catch (error) {
@@ -51,7 +51,7 @@ export function openPool(most: number, open: () => Promise<SandboxThread>): Pool
     }
   }
 
-  /** Before its turn is over, so that who comes next does not wait for a start. */
+  /** Starts the replacement before the slot is free, so that the next job does not wait for it. */
   async function replace(thread: SandboxThread): Promise<void> {
     await thread.close()
     if (!isClosed) await add()
@@ -65,13 +65,13 @@ export function openPool(most: number, open: () => Promise<SandboxThread>): Pool
 
   return {
     async start() {
-      await Promise.all(Array.from({ length: most - busy.size - idle.length }, add))
+      await Promise.all(Array.from({ length: size - busy.size - idle.length }, add))
     },
     perform: job =>
       new Promise((resolve, reject) => {
         if (isClosed) return reject(new Error('the sandbox is closed'))
-        asked.push({ job, resolve, reject })
-        // Once all have asked who are about to.
+        queue.push({ job, resolve, reject })
+        // Wait for other calls of the same tick, to group them.
         queueMicrotask(serveAll)
       }),
     async close() {

@@ -1,17 +1,17 @@
-// The realm that expressions see. Its function is not called here: sandbox-worker.ts sends its text into QuickJS.
+// Prepares the realm in which expressions run. sandbox-worker.ts sends its source text into QuickJS.
 
 import type { Dns, RealmFunctions } from './sandbox-functions.ts'
 
-/** One crossing: everything is JSON. `context` is absent when the expression does not name it. */
+/** Input of a batch, as JSON. `context` is absent if the expression does not use it. */
 export type RealmInput = {
   readonly values: readonly unknown[]
   readonly context?: { readonly vcluster: unknown; readonly hostObject: unknown; readonly virtualObject: unknown }
-  /** One a value, when there is a context. */
+  /** One per value, if there is a context. */
   readonly paths?: readonly string[]
   readonly dns?: Dns
 }
 
-/** `failures` says which values have none of their own in `values`, and why. */
+/** `failures` lists the values without a result. */
 export type RealmOutput = {
   readonly values: readonly unknown[]
   readonly failures: readonly { readonly index: number; readonly reason: Reason; readonly message: string }[]
@@ -19,16 +19,16 @@ export type RealmOutput = {
 export type Reason = 'threw' | 'result' | 'memory' | 'time'
 
 export type RealmOptions = {
-  readonly known: readonly string[]
-  readonly mostOutput: number
-  readonly deepest: number
+  readonly globals: readonly string[]
+  readonly maxOutput: number
+  readonly maxDepth: number
 }
 
 type Call = (value: unknown, exists: boolean, context: unknown, ...functions: readonly unknown[]) => unknown
 
-/** Stands alone: nothing outside of it exists where it runs. Answers the function that evaluates a batch. */
+/** Must be self-contained, because QuickJS has no access to this module. Returns the function that evaluates a batch. */
 export function prepareRealm(
-  { known, mostOutput, deepest }: RealmOptions,
+  { globals, maxOutput, maxDepth }: RealmOptions,
   { atob, btoa, makeDns }: RealmFunctions,
 ): (call: Call, input: string) => string {
   const root = globalThis as unknown as { [name: string]: unknown }
@@ -41,14 +41,14 @@ export function prepareRealm(
   const isContainer = (value: unknown): value is object =>
     (typeof value === 'object' && value !== null) || typeof value === 'function'
 
-  // Time and chance would make the second evaluation differ from the first.
+  // Remove clock and randomness, so that expressions are deterministic.
   const unavailable = (name: string, instead: string) => {
-    const refuse = () => {
+    const fail = () => {
       throw new TypeError(`${name} is not available: ${instead}`)
     }
-    return refuse
+    return fail
   }
-  const noClock = 'a result depends on its inputs alone'
+  const noClock = 'results must depend only on the inputs'
   const RealDate = Date
   const FixedDate = function (this: unknown, ...args: unknown[]): unknown {
     if (new.target === undefined || args.length === 0) return unavailable('Date without arguments', noClock)()
@@ -61,26 +61,26 @@ export function prepareRealm(
   root['Date'] = FixedDate
   Math.random = unavailable('Math.random', noClock) as () => number
 
-  // Setters behind which the engine keeps what it is given, frozen or not.
+  // These setters store values in the engine even if the object is frozen.
   for (const key of ['prepareStackTrace', 'stackTraceLimit', 'captureStackTrace']) deleteProperty(Error, key)
 
-  // Code made from text: the four constructors behind the four kinds of functions.
+  // Disable code generation: the constructors of the four kinds of functions.
   const samples = [() => 0, function* () {}, async () => 0, async function* () {}]
-  const noCode = unavailable('Function', 'an expression makes no code')
+  const noCode = unavailable('Function', 'expressions cannot create code')
   for (const sample of samples) defineProperty(getPrototypeOf(sample), 'constructor', { value: noCode })
 
-  /** What JSON would leave out or bend in silence is told instead. The copy has no getters and no `toJSON`. */
+  /** Copies a result without getters and `toJSON`. Throws for values that JSON would silently drop or change. */
   const plain = (value: unknown, depth: number): unknown => {
     if (value === null || typeof value === 'string' || typeof value === 'boolean') return value
     if (typeof value === 'number') {
-      if (value - value !== 0) throw new TypeError(`the result has ${value}, which is no JSON`)
+      if (value - value !== 0) throw new TypeError(`the result contains ${value}, which is not valid JSON`)
       return value
     }
     if (typeof value !== 'object')
       throw new TypeError(
-        `the result has ${typeof value === 'undefined' ? 'undefined in a list' : `a ${typeof value}`}, which is no JSON`,
+        `the result contains ${typeof value === 'undefined' ? 'undefined in a list' : `a ${typeof value}`}, which is not valid JSON`,
       )
-    if (depth > deepest) throw new TypeError(`the result is nested more than ${deepest} deep, or contains itself`)
+    if (depth > maxDepth) throw new TypeError(`the result is nested more than ${maxDepth} deep, or contains itself`)
     if (isArray(value)) {
       const out: unknown[] = []
       for (let at = 0; at < value.length; at++) out[at] = plain(value[at], depth + 1)
@@ -88,7 +88,9 @@ export function prepareRealm(
     }
     const prototype = getPrototypeOf(value)
     if (prototype !== plainPrototype && prototype !== null)
-      throw new TypeError('the result has an object that is no plain map (a Date, a Map, a class?), which is no JSON')
+      throw new TypeError(
+        'the result contains an object that is not a plain map (a Date, a Map, a class?), which is not valid JSON',
+      )
     const out: { [key: string]: unknown } = { __proto__: null } as never
     for (const key of keys(value)) {
       const inner = (value as { [key: string]: unknown })[key]
@@ -102,18 +104,18 @@ export function prepareRealm(
     return value
   }
 
-  const told = (error: unknown): string => {
+  const describe = (error: unknown): string => {
     try {
       const text = error instanceof Error ? `${error.name}: ${error.message}` : `threw ${stringify(error)}`
       return text.slice(0, 300)
     } catch {
-      return 'threw something that cannot be shown'
+      return 'threw a value that cannot be printed'
     }
   }
 
   const sized = (value: unknown, size: number): unknown => {
-    if (size <= mostOutput) return value
-    throw new TypeError(`the result has ${size} characters; at most ${mostOutput} are allowed`)
+    if (size <= maxOutput) return value
+    throw new TypeError(`the result is too long: ${size} characters, at most ${maxOutput}`)
   }
   const checked = (result: unknown): unknown => {
     if (typeof result === 'string') return sized(result, result.length)
@@ -122,12 +124,12 @@ export function prepareRealm(
     return typeof copy === 'object' ? sized(copy, (stringify(copy) as string).length) : copy
   }
   const failureOf = (index: number, reason: Reason, error: unknown) => {
-    const message = told(error)
+    const message = describe(error)
     if (message.includes('out of memory')) return { index, reason: 'memory', message } as const
     return { index, reason, message: reason === 'result' ? message.replace(/^TypeError: /, '') : message }
   }
 
-  /** Methods, because these have no `prototype` that could be written to. */
+  /** Uses methods, because they have no writable `prototype`. */
   const overridable = (prototype: object, key: string, value: unknown) => {
     const accessor = {
       get: () => value,
@@ -140,7 +142,7 @@ export function prepareRealm(
     return accessor
   }
 
-  // From here on nothing changes any more: every object that code can reach is frozen, and the rest is gone.
+  // Freeze every reachable object and delete all other globals.
   const roots = [root, ...samples, ...samples.map(sample => getPrototypeOf(sample)), unavailable, noCode, atob, btoa]
   const helpers = [[1].values().map(Boolean), Iterator.from({ next: Boolean } as never)]
   const strictArguments = (function () {
@@ -156,23 +158,23 @@ export function prepareRealm(
     new Set().values(),
     ''.matchAll(/a/g),
   ]
-  const open: unknown[] = [...roots, ...iterators]
+  const queue: unknown[] = [...roots, ...iterators]
   const reached = new Set<object>()
-  for (let next = open.pop(); open.length || next; next = open.pop()) {
+  for (let next = queue.pop(); queue.length || next; next = queue.pop()) {
     if (!isContainer(next) || reached.has(next)) continue
     reached.add(next)
-    open.push(getPrototypeOf(next))
+    queue.push(getPrototypeOf(next))
     for (const key of ownKeys(next)) {
       const { value, get, set } = getOwnPropertyDescriptor(next, key) as PropertyDescriptor
-      open.push(value, get, set)
+      queue.push(value, get, set)
     }
   }
-  // `map["constructor"] = 1` must go on working although the prototype is frozen.
+  // `map["constructor"] = 1` must still work although the prototype is frozen.
   deleteProperty(plainPrototype, '__proto__')
   for (const prototype of [plainPrototype, Error.prototype] as object[])
     for (const [key, { value, writable }] of entries(Object.getOwnPropertyDescriptors(prototype)))
       if (writable) defineProperty(prototype, key, overridable(prototype, key, value))
-  for (const name of ownKeys(root)) if (!known.includes(name as string)) deleteProperty(root, name)
+  for (const name of ownKeys(root)) if (!globals.includes(name as string)) deleteProperty(root, name)
   for (const object of reached) freeze(object)
 
   return (call, input) => {

@@ -1,4 +1,4 @@
-// One thread of the sandbox and its hard limit: whoever does not answer in time is ended, whatever it is doing. Used by sandbox-pool.ts.
+// One sandbox thread with a hard time limit: it is terminated if it does not respond in time.
 
 import { extname } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -8,18 +8,18 @@ import type { Answer, Job, WorkerData } from './sandbox-worker.ts'
 export type TimedJob = Job & { readonly hardMs: number }
 
 export type SandboxThread = {
-  /** Jobs one after the other, each with its own limit; answers in order. Fewer answers than jobs: the thread is spent. */
+  /** Runs jobs in order, each with its own limit. Fewer answers than jobs mean that the thread is no longer usable. */
   perform(jobs: readonly TimedJob[]): Promise<readonly Answer[]>
   close(): Promise<void>
 }
 
 const ENDED: Answer = { failure: 'broken', message: 'the thread ended', spent: true }
-/** Times the hard limit. */
-const STARVED = 20
-const LATE: Answer = { failure: 'time', message: 'ended from outside', spent: true }
+/** Multiple of the hard limit for a thread that gets no CPU time. */
+const STARVED_FACTOR = 20
+const LATE: Answer = { failure: 'time', message: 'terminated', spent: true }
 
 export async function openSandboxThread(data: WorkerData): Promise<SandboxThread> {
-  // The file's own ending, because the published sources are compiled.
+  // Use the extension of this file: the published package contains .js files.
   const worker = new Worker(new URL(`./sandbox-worker${extname(import.meta.url)}`, import.meta.url), {
     workerData: data,
     name: 'sandbox',
@@ -29,17 +29,17 @@ export async function openSandboxThread(data: WorkerData): Promise<SandboxThread
     resourceLimits: { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 4, stackSizeMb: 4 },
   })
   let settle: ((answer: Answer) => void) | undefined
-  const come: Answer[] = []
+  const received: Answer[] = []
   let isGone = false
   let cpuMs = 0
-  const take = (answer: Answer) => {
+  const receive = (answer: Answer) => {
     if (settle) settle(answer)
-    else come.push(answer)
+    else received.push(answer)
     settle = undefined
   }
-  const lose = () => {
+  const onExit = () => {
     isGone = true
-    take(ENDED)
+    receive(ENDED)
   }
   await new Promise<void>((resolve, reject) => {
     worker.once('message', (ready: { readonly cpuMs: number }) => {
@@ -47,11 +47,11 @@ export async function openSandboxThread(data: WorkerData): Promise<SandboxThread
       resolve()
     })
     worker.once('error', reject)
-    worker.once('exit', code => reject(new Error(`the sandbox did not start: exit ${code}`)))
+    worker.once('exit', code => reject(new Error(`cannot start the sandbox: exit code ${code}`)))
   })
-  worker.on('message', take)
-  worker.on('error', lose)
-  worker.on('exit', lose)
+  worker.on('message', receive)
+  worker.on('error', onExit)
+  worker.on('exit', onExit)
   worker.unref()
 
   async function end(): Promise<void> {
@@ -59,16 +59,16 @@ export async function openSandboxThread(data: WorkerData): Promise<SandboxThread
     await worker.terminate()
   }
 
-  /** Processor time that the job has had. Answered by the system, whatever the thread is doing. */
+  /** CPU time of the job. The operating system reports it even if the thread is busy. */
   async function usedMs(): Promise<number> {
     const { user, system } = await worker.cpuUsage()
     return (user + system) / 1000 - cpuMs
   }
 
-  /** True when the job has had its time. On a machine that gives it none it waits, and not for ever. */
+  /** Whether the job has used its time. Waits longer on a busy machine, up to a limit. */
   async function isOver({ softMs, hardMs }: TimedJob, hasAnswer: () => boolean): Promise<boolean> {
-    for (let waited = hardMs; waited < hardMs * STARVED; waited += hardMs / 5) {
-      // An answer may lie in the queue while this thread was busy: it is read first.
+    for (let waited = hardMs; waited < hardMs * STARVED_FACTOR; waited += hardMs / 5) {
+      // Read pending messages first: this thread may have been busy.
       await new Promise(resolve => setImmediate(() => setImmediate(resolve)))
       if (hasAnswer() || isGone || (await usedMs()) > softMs) break
       await delay(hardMs / 5)
@@ -77,17 +77,17 @@ export async function openSandboxThread(data: WorkerData): Promise<SandboxThread
   }
 
   function next(job: TimedJob): Promise<Answer> {
-    const ready = come.shift()
+    const ready = received.shift()
     if (ready) return Promise.resolve(ready)
     return new Promise((resolve, reject) => {
       let isAnswered = false
-      const judge = async () => {
+      const endIfOver = async () => {
         if (!(await isOver(job, () => isAnswered))) return
         settle = undefined
         await end()
         resolve(LATE)
       }
-      const timer = setTimeout(() => void judge().catch(reject), job.hardMs)
+      const timer = setTimeout(() => void endIfOver().catch(reject), job.hardMs)
       settle = answer => {
         isAnswered = true
         clearTimeout(timer)
@@ -100,7 +100,7 @@ export async function openSandboxThread(data: WorkerData): Promise<SandboxThread
     async perform(jobs) {
       if (isGone) return [ENDED]
       worker.ref()
-      come.length = 0
+      received.length = 0
       worker.postMessage(jobs)
       const answers: Answer[] = []
       for (const job of jobs) {

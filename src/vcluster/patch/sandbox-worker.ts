@@ -1,4 +1,4 @@
-// The thread that runs foreign code: QuickJS in WebAssembly, set back to the same memory after every batch. Started by sandbox-thread.ts.
+// Worker thread that runs untrusted expressions in QuickJS (WebAssembly) and resets its memory after every batch.
 
 import { parentPort, workerData } from 'node:worker_threads'
 import { EvalFlags, JSException, QuickJS } from 'quickjs-wasi'
@@ -8,22 +8,22 @@ import { prepareRealm, type RealmOptions } from './sandbox-realm.ts'
 
 export type WorkerData = RealmOptions & { readonly module: object; readonly memoryBytes: number }
 export type Job = { readonly source: string; readonly input: string; readonly softMs: number }
-/** `failure` is about the whole batch; what single values failed with is in `output`. */
+/** `failure` concerns the whole batch; failures of single values are in `output`. */
 export type Answer = ({ readonly output: string } | Failure) & {
-  /** The memory cannot be set back: the thread is to be ended. */
+  /** The memory cannot be reset: the thread must be terminated. */
   readonly spent?: boolean
-  /** Milliseconds of processor time that the thread has used in its life. */
+  /** Total CPU time of the thread in milliseconds. */
   readonly cpuMs?: number
 }
 export type Failure = { readonly failure: 'time' | 'memory' | 'broken'; readonly message: string }
 
-/** As much of WebAssembly.Memory as is needed; the compiler's library for Node has no types for it. */
+/** The used part of WebAssembly.Memory, which the type library for Node lacks. */
 type Memory = { readonly buffer: ArrayBuffer }
 
 const { module, memoryBytes, ...options } = workerData as WorkerData
 const STACK_BYTES = 256 * 1024
 const PAGE = 4096
-const MOST_COMPILED = 256
+const MAX_COMPILED = 256
 
 let memory: Memory | undefined
 let started = 0
@@ -35,9 +35,9 @@ const vm = await QuickJS.create({
   memoryLimit: memoryBytes,
   maxStackSize: STACK_BYTES,
   timezoneOffset: 0,
-  // Time that others took from the thread is not the program's.
+  // Also check CPU time: the thread may have been waiting for a core.
   interruptHandler: () => performance.now() - started > softMs && cpuNow() - startedCpu > softMs,
-  // No clock, no randomness, no output: a program has no way to ask for any.
+  // No clock, no randomness and no output.
   wasi: (given: Memory) => {
     memory = given
     return { clock_time_get: () => 0, random_get: () => 0, fd_write: () => 8 }
@@ -53,7 +53,7 @@ reserveHeap()
 const image = takeImage()
 const compiled = new Map<string, Uint8Array>()
 
-// Warm, so that the first batch does not pay for what V8 compiles late.
+// Warm up, so that the first batch does not include lazy compilation by V8.
 perform({ source: 'value + 1', input: '{"values":[1]}', softMs: 1000 })
 parentPort?.on('message', (jobs: readonly Job[]) => {
   for (const job of jobs) {
@@ -80,14 +80,14 @@ function perform(job: Job): Answer {
   return { ...answer, cpuMs: cpuNow(), ...(isFine ? {} : { spent: true }) }
 }
 
-/** Compiles the very text that the checker has parsed. */
+/** Compiles exactly the text that the checker parsed. */
 function bytecodeOf(source: string): Uint8Array {
   const known = compiled.get(source)
   if (known) return known
-  const made = vm.compile(programOf(source), 'expression')
-  if (compiled.size >= MOST_COMPILED) compiled.clear()
-  compiled.set(source, made)
-  return made
+  const bytecode = vm.compile(programOf(source), 'expression')
+  if (compiled.size >= MAX_COMPILED) compiled.clear()
+  compiled.set(source, bytecode)
+  return bytecode
 }
 
 function failureOf(error: unknown): Answer {
@@ -102,7 +102,7 @@ function failureOf(error: unknown): Answer {
   return { failure: message.includes('memory') ? 'memory' : 'broken', message: message.slice(0, 300) }
 }
 
-/** The heap takes all its room at the start: were it to grow later, the memory could not be set back. */
+/** Grows the heap to its limit at the start, because memory that grows later cannot be reset. */
 function reserveHeap(): void {
   const { exports } = vm as unknown as {
     readonly exports: { wasm_malloc(size: number): number; wasm_free(at: number): void }
@@ -110,16 +110,16 @@ function reserveHeap(): void {
   exports.wasm_free(exports.wasm_malloc(memoryBytes))
 }
 
-/** All memory that is in use now. Behind it is free room, of which only the pages that are not empty count. */
+/** Copies all used memory: the low part whole, and above the free space only pages that are not empty. */
 function takeImage(): { restore(): boolean } {
   const whole = new Uint8Array(memoryNow().buffer)
   const size = whole.length
   const pages = Array.from({ length: size / PAGE }, (_, page) => page * PAGE)
   const empty = Buffer.alloc(PAGE)
   const used = pages.filter(at => empty.compare(whole, at, at + PAGE) !== 0)
-  const room = used.findIndex((at, index) => (used[index + 1] ?? 0) - at > memoryBytes / 2)
-  const low = whole.slice(0, (used[room] ?? size - PAGE) + PAGE)
-  const high = used.slice(room + 1).map(at => ({ at, bytes: whole.slice(at, at + PAGE) }))
+  const gap = used.findIndex((at, index) => (used[index + 1] ?? 0) - at > memoryBytes / 2)
+  const low = whole.slice(0, (used[gap] ?? size - PAGE) + PAGE)
+  const high = used.slice(gap + 1).map(at => ({ at, bytes: whole.slice(at, at + PAGE) }))
   return {
     restore() {
       const now = new Uint8Array(memoryNow().buffer)

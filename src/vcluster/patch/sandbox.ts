@@ -1,43 +1,43 @@
-// Evaluates expressions of strangers within limits: batches in, results out, threads that can be ended. Called by apply.ts.
+// Evaluates untrusted expressions within time and memory limits, in worker threads.
 
 import { readFile } from 'node:fs/promises'
 import type { Json } from '../../api/object.ts'
-import { LANGUAGE } from './expression.ts'
+import { GLOBALS } from './expression.ts'
 import { openPool } from './sandbox-pool.ts'
 import type { RealmInput, RealmOutput, Reason } from './sandbox-realm.ts'
 import { openSandboxThread } from './sandbox-thread.ts'
 import type { Answer, Failure, WorkerData } from './sandbox-worker.ts'
 
 export type Limits = {
-  /** For one batch: this, and `matchMs` a value. The thread ends the program itself. */
+  /** Limit for a batch, plus `matchMs` per value. The thread interrupts the program itself. */
   readonly softMs: number
   readonly matchMs: number
-  /** Times the soft limit: the thread is ended from outside. */
+  /** Multiple of the soft limit after which the thread is terminated. */
   readonly hardFactor: number
   readonly memoryBytes: number
-  /** Characters of one result, as JSON. */
+  /** Maximum length of one result as JSON. */
   readonly outputBytes: number
-  /** For all values of a batch that is tried one by one. */
+  /** Limit for a batch that is evaluated value by value. */
   readonly totalMs: number
 }
 
 export type Batch = Omit<RealmInput, 'values'> & {
-  /** One that parseExpression took. */
+  /** Must be accepted by parseExpression. */
   readonly expression: string
   readonly values: readonly Json[]
 }
-/** `undefined` and `null` are both `null`. */
+/** `undefined` becomes `null`. */
 export type Evaluated = { readonly value: Json } | { readonly reason: Reason; readonly message: string }
 
 export type Sandbox = {
-  /** Has its threads before the first batch comes; without it they start when they are needed. */
+  /** Starts all threads. Otherwise they start on demand. */
   start(): Promise<void>
-  /** A result for every value, in order. Never rejects for what a program does. */
+  /** Returns a result for every value, in order. Never rejects because of the program. */
   evaluate(batch: Batch): Promise<readonly Evaluated[]>
   close(): Promise<void>
 }
 
-const usual: Limits = {
+const defaults: Limits = {
   softMs: 50,
   matchMs: 0.02,
   hardFactor: 5,
@@ -45,18 +45,18 @@ const usual: Limits = {
   outputBytes: 1024 * 1024,
   totalMs: 5000,
 }
-// The compiler's library for Node has no types for it.
+// The type library for Node lacks WebAssembly.
 const wasm = (globalThis as unknown as { WebAssembly: { compile(bytes: Uint8Array): Promise<object> } }).WebAssembly
-const MOST_VALUES = 4096
-const MOST_CHARACTERS = 512 * 1024
-const DEEPEST = 100
+const MAX_VALUES = 4096
+const MAX_CHARACTERS = 512 * 1024
+const MAX_DEPTH = 100
 
 export function openSandbox(options: { readonly workers?: number; readonly limits?: Partial<Limits> } = {}): Sandbox {
-  const limits = { ...usual, ...options.limits }
+  const limits = { ...defaults, ...options.limits }
   let data: Promise<WorkerData> | undefined
   const pool = openPool(options.workers ?? 2, async () => {
     data ??= dataOf(limits).catch(error => {
-      data = undefined // what was missing may be there the next time
+      data = undefined // try again next time
       throw error
     })
     return openSandboxThread(await data)
@@ -71,11 +71,11 @@ export function openSandbox(options: { readonly workers?: number; readonly limit
   async function evaluateSome(batch: Batch): Promise<Evaluated[]> {
     const answer = await perform(batch)
     if ('output' in answer) return resultsOf(answer.output, limits)
-    if (batch.values.length === 1) return [blame(answer, limits)]
+    if (batch.values.length === 1) return [failedResult(answer, limits)]
     return oneByOne(batch)
   }
 
-  /** Ends with the first that fails: an object with one failure is not written, so the others need not be known. */
+  /** Stops at the first failure, because the object is not written anyway. */
   async function oneByOne(batch: Batch): Promise<Evaluated[]> {
     const results: Evaluated[] = []
     const start = performance.now()
@@ -85,7 +85,7 @@ export function openSandbox(options: { readonly workers?: number; readonly limit
       results.push(result as Evaluated)
       if (result && 'reason' in result) break
     }
-    const unknown: Evaluated = { reason: 'time', message: 'not evaluated, because one before it failed' }
+    const unknown: Evaluated = { reason: 'time', message: 'not evaluated, because an earlier value failed' }
     return batch.values.map((_, index) => results[index] ?? unknown)
   }
 
@@ -99,21 +99,21 @@ export function openSandbox(options: { readonly workers?: number; readonly limit
   }
 }
 
-/** QuickJS is compiled once; threads share it. */
+/** Compiles QuickJS once for all threads. */
 async function dataOf({ memoryBytes, outputBytes }: Limits): Promise<WorkerData> {
   const file = await readFile(new URL(import.meta.resolve('quickjs-wasi/quickjs.wasm')))
   const module = await wasm.compile(file)
-  return { module, memoryBytes, known: LANGUAGE, mostOutput: outputBytes, deepest: DEEPEST }
+  return { module, memoryBytes, globals: GLOBALS, maxOutput: outputBytes, maxDepth: MAX_DEPTH }
 }
 
-/** What fits the memory in one crossing. */
+/** Splits a batch into parts that fit into memory. */
 function split(batch: Batch): Batch[] {
   const parts: Batch[] = []
   let from = 0
   let size = 0
   for (const [index, value] of batch.values.entries()) {
     const own = typeof value === 'string' ? value.length : JSON.stringify(value).length
-    if (index > from && (size + own > MOST_CHARACTERS || index - from >= MOST_VALUES)) {
+    if (index > from && (size + own > MAX_CHARACTERS || index - from >= MAX_VALUES)) {
       parts.push(part(batch, from, index))
       from = index
       size = 0
@@ -136,7 +136,7 @@ function resultsOf(output: string, limits: Limits): Evaluated[] {
   return results
 }
 
-function blame(answer: Failure, limits: Limits): Evaluated {
+function failedResult(answer: Failure, limits: Limits): Evaluated {
   if (answer.failure === 'time') return { reason: 'time', message: `took longer than ${limits.softMs} ms` }
   if (answer.failure === 'memory') return tooMuch(limits)
   return { reason: 'threw', message: answer.message }

@@ -1,4 +1,4 @@
-// What is not found on a side: an object, or what is followed there, and then it is another kind of server. endpoints.ts finds it, bin/sync.ts says which.
+// Classifies "not found" errors: a missing object, or a server that does not serve the API.
 
 import { ApiError } from '../../api/errors.ts'
 import type { Kind } from '../../api/kind.ts'
@@ -11,10 +11,10 @@ export class MissingApiError extends ApiError {
   }
 }
 
-/** An API server says so in a Status of its own; without one, something that stands before it has answered, and nothing is known. */
+/** Only a Status from the API server counts. A bare 404 may come from a proxy and proves nothing. */
 export const isNotFound = (error: unknown): error is ApiError =>
   error instanceof ApiError && error.code === 404 && error.status.reason === 'NotFound'
 
-/** A list is there even when it is empty: where it is not found, the resource itself is missing. */
+/** A list never returns 404 for missing objects, so the server does not serve the API. */
 export const missingApi = (side: 'virtual' | 'host', kind: Kind, error: unknown): unknown =>
   isNotFound(error) ? new MissingApiError(side, kind, error) : error

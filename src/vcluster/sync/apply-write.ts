@@ -1,18 +1,18 @@
-// Does one write of a plan, and says what an answer that is none means. endpoints.ts calls it.
+// Applies one write of a plan and classifies its errors.
 
 import { canonical } from '../../api/codec.ts'
 import { ApiError } from '../../api/errors.ts'
 import type { Json, Ref } from '../../api/object.ts'
 import type { Resources } from '../../api/resources.ts'
-import type { Referent } from '../patch/reference.ts'
+import type { ReferencedObject } from '../patch/reference.ts'
 import { isNotFound } from './api-errors.ts'
-import type { Trouble } from './condition.ts'
+import type { SyncFailure } from './condition.ts'
 import { Endpoints, type EndpointsObject } from './kinds.ts'
 import type { Write } from './plan.ts'
 
 const manager = { fieldManager: 'platform-vcluster-sync' }
 
-/** Answers what is left of the object; undefined: nothing. Deletes what was seen, and nothing else of that name. */
+/** Returns the object after the write, or undefined if it is deleted. Preconditions prevent deleting a newer object. */
 export async function perform(to: Resources, at: Ref, { verb, object }: Write): Promise<EndpointsObject | undefined> {
   if (verb === 'delete') {
     const { uid, resourceVersion } = object.metadata
@@ -29,12 +29,12 @@ export async function perform(to: Resources, at: Ref, { verb, object }: Write): 
   return written.object as EndpointsObject
 }
 
-/** Whether the server took it as it was: what it, or somebody on the way, changed has to be looked at. */
+/** Whether the server stored the metadata unchanged. If a webhook changed it, the object needs another pass. */
 export function isAsSent({ verb, object }: Write, left: EndpointsObject | undefined): boolean {
   if (verb === 'delete' || !left) return left === undefined
-  const said = ({ metadata: { labels = {}, annotations = {} } }: EndpointsObject) =>
+  const sent = ({ metadata: { labels = {}, annotations = {} } }: EndpointsObject) =>
     canonical({ labels, annotations } as unknown as Json)
-  return said(object) === said(left)
+  return sent(object) === sent(left)
 }
 
 export const isConflict = (error: unknown) => isNotFound(error) || (error instanceof ApiError && error.code === 409)
@@ -43,52 +43,56 @@ const missing = (error: unknown) => {
   throw error
 }
 
-type Place = { readonly host: Ref; readonly ref: Ref }
+type Refs = { readonly host: Ref; readonly ref: Ref }
 
-/** What the host will say again next time; everything else may pass. */
-export function troubleOf(error: unknown, verb: Write['verb'], place: Place): Trouble | undefined {
-  // What is not there and was to be made is the place for it, and no object that somebody has just removed.
+/** Returns undefined for errors that a retry may fix. */
+export function syncFailureOf(error: unknown, verb: Write['verb'], refs: Refs): SyncFailure | undefined {
+  // A 404 on create means that the namespace is missing.
   if (isNotFound(error) && verb === 'create')
-    return { reason: 'HostRefused', message: 'the namespace it goes to is not on the host', logged: error.message }
-  return refusal(error, verb, place)
+    return { reason: 'HostRefused', message: 'its namespace does not exist on the host', logged: error.message }
+  return permanentFailure(error, verb, refs)
 }
 
-/** The same for an object that a patch refers to, on whichever side it was refused. */
-export function referenceTrouble(error: unknown, referent: Referent): Trouble | undefined {
-  const { kind, namespace, name, hostNamespace, hostName } = referent
-  const place = { host: { namespace: hostNamespace, name: hostName }, ref: { namespace, name } }
-  const trouble = refusal(error, 'read or write', place)
+/** For objects that a patch references, on either side. */
+export function referenceFailure(error: unknown, referenced: ReferencedObject): SyncFailure | undefined {
+  const { kind, namespace, name, hostNamespace, hostName } = referenced
+  const refs = { host: { namespace: hostNamespace, name: hostName }, ref: { namespace, name } }
+  const syncFailure = permanentFailure(error, 'read or write', refs)
   return (
-    trouble && { ...trouble, reason: 'ReferenceFailed', message: `${kind} ${namespace}/${name}: ${trouble.message}` }
+    syncFailure && {
+      ...syncFailure,
+      reason: 'ReferenceFailed',
+      message: `${kind} ${namespace}/${name}: ${syncFailure.message}`,
+    }
   )
 }
 
-const askOperator = 'ask whoever runs the host; the log of the syncer says why'
+const askOperator = 'ask the operator of the host; the log of the syncer has the cause'
 
-/** A server's own words name users, namespaces and webhooks of the host: they are for the log. */
-function refusal(error: unknown, doing: string, place: Place): Trouble | undefined {
+/** The server's message may name users, namespaces and webhooks of the host, so it only goes to the log. */
+function permanentFailure(error: unknown, doing: string, refs: Refs): SyncFailure | undefined {
   if (!(error instanceof ApiError)) return undefined
   const { code, message: logged } = error
   if (code === 403)
-    return { reason: 'HostForbidden', message: `the syncer may not ${doing} it: ${askOperator}`, logged }
+    return { reason: 'HostForbidden', message: `the syncer has no permission to ${doing} it: ${askOperator}`, logged }
   if (code === 413) return { reason: 'HostRefused', message: 'it is too large for the host', logged }
   if (code !== 422 && code !== 400) return undefined
   return {
     reason: 'HostRefused',
-    message: `the host does not take it: ${fieldsOf(error, place) ?? askOperator}`,
+    message: `the host rejected it: ${fieldsOf(error, refs) ?? askOperator}`,
     logged,
   }
 }
 
-const ofTheHost = /webhook|admission|system:|ownerReferences/i
+const hostDetails = /webhook|admission|system:|ownerReferences/i
 
-/** What is wrong with which field, in the tenant's own names; undefined: that is not said, or not without names of the host. */
-function fieldsOf({ status, message: whole }: ApiError, { host, ref }: Place): string | undefined {
+/** Formats the invalid fields with the tenant's names. Returns undefined if that would reveal names of the host. */
+function fieldsOf({ status, message: whole }: ApiError, { host, ref }: Refs): string | undefined {
   const causes = (status.details?.causes ?? []).filter(({ field }) => field)
   const text = causes
     .map(({ field, message }) => `${field}: ${message}`)
     .join(', ')
     .replaceAll(host.name, ref.name)
   const isNamed = host.namespace !== ref.namespace && text.includes(host.namespace)
-  return text === '' || isNamed || ofTheHost.test(whole) || ofTheHost.test(text) ? undefined : text
+  return text === '' || isNamed || hostDetails.test(whole) || hostDetails.test(text) ? undefined : text
 }

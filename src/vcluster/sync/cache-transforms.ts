@@ -1,21 +1,21 @@
-// What the syncer keeps in memory of the objects it follows, and which changes of them mean something. Pure.
+// Reduces cached objects to the fields the syncer needs, to save memory.
 
 import type { Metadata } from '../../api/object.ts'
 import type { EndpointsObject, ServiceObject } from './kinds.ts'
-import { conditionsMark } from './sync-annotations.ts'
+import { conditionsAnnotation } from './sync-annotations.ts'
 
 export const serviceState = ({ spec }: ServiceObject) =>
   Object.keys(spec?.selector ?? {}).length ? 'selector' : 'plain'
 
-/** Managed fields are half of an object, and nobody here reads them. */
-export function slim(object: EndpointsObject): EndpointsObject {
+/** Drops managed fields, which are half of an object and not used here. */
+export function withoutManagedFields(object: EndpointsObject): EndpointsObject {
   const { managedFields: _, ...metadata } = object.metadata
   return { ...object, metadata }
 }
-export const bare = ({ subsets: _, ...object }: EndpointsObject): EndpointsObject => slim(object)
+export const bare = ({ subsets: _, ...object }: EndpointsObject): EndpointsObject => withoutManagedFields(object)
 
-/** Of a service it only matters whether it is there and has a selector. */
-export function gist({
+/** Keeps only whether the service exists and has a selector. */
+export function serviceSummary({
   apiVersion,
   kind,
   metadata: { name, namespace, resourceVersion },
@@ -34,12 +34,12 @@ export function gist({
   }
 }
 
-/** Our own condition is no change: acting on it would be talking to ourselves. */
+/** Ignores our own condition, because reacting to it would loop. */
 export function isOnlyCondition(next: EndpointsObject, before: EndpointsObject): boolean {
-  const mark = (object: EndpointsObject) => object.metadata.annotations?.[conditionsMark]
-  if (mark(next) === mark(before) || mark(next) === undefined) return false
+  const condition = (object: EndpointsObject) => object.metadata.annotations?.[conditionsAnnotation]
+  if (condition(next) === condition(before) || condition(next) === undefined) return false
   const rest = ({ metadata: { resourceVersion: _, ...metadata }, ...object }: EndpointsObject) => {
-    const { [conditionsMark]: __, ...annotations } = metadata.annotations ?? {}
+    const { [conditionsAnnotation]: __, ...annotations } = metadata.annotations ?? {}
     return JSON.stringify({ ...object, metadata: { ...metadata, annotations } })
   }
   return rest(next) === rest(before)

@@ -1,9 +1,9 @@
-// Why an object is not in sync, kept as an annotation on the virtual one: Endpoints has no status. Pure.
+// Stores why an object is not in sync as an annotation on the virtual object, because Endpoints has no status.
 
 import type { Resource } from '../../api/object.ts'
-import { conditionsMark } from './sync-annotations.ts'
+import { conditionsAnnotation } from './sync-annotations.ts'
 
-/** Each has its paragraph in docs/TROUBLESHOOTING.md. */
+/** docs/TROUBLESHOOTING.md explains each of them. */
 export const reasons = [
   'PatchFailed',
   'AddressRefused',
@@ -14,29 +14,29 @@ export const reasons = [
   'ReferenceFailed',
 ] as const
 export type Reason = (typeof reasons)[number]
-export type Trouble = {
+export type SyncFailure = {
   readonly reason: Reason
-  /** For the tenant, in the names of the virtual cluster. */
+  /** For the tenant, with names of the virtual cluster. */
   readonly message: string
-  /** The same for whoever runs the syncer, in the names of the host; absent: there is no difference. */
+  /** For the operator, with names of the host; default: `message`. */
   readonly logged?: string
 }
 
-/** The object with the condition, or without one; the very same where nothing changes. */
-export function withCondition<T extends Resource>(object: T, trouble: Trouble | undefined, now: number): T {
+/** Sets or removes the condition. Returns the same object if nothing changes. */
+export function withCondition<T extends Resource>(object: T, syncFailure: SyncFailure | undefined, now: number): T {
   const { annotations = {} } = object.metadata
   const before = readCondition(object)
-  if (!trouble) {
-    if (annotations[conditionsMark] === undefined) return object
-    const { [conditionsMark]: _, ...rest } = annotations
+  if (!syncFailure) {
+    if (annotations[conditionsAnnotation] === undefined) return object
+    const { [conditionsAnnotation]: _, ...rest } = annotations
     return { ...object, metadata: { ...object.metadata, annotations: rest } }
   }
-  const message = trouble.message.slice(0, 1024)
-  if (before?.reason === trouble.reason && before.message === message) return object
+  const message = syncFailure.message.slice(0, 1024)
+  if (before?.reason === syncFailure.reason && before.message === message) return object
   const lastTransitionTime =
-    before?.reason === trouble.reason ? before.lastTransitionTime : `${new Date(now).toISOString().slice(0, 19)}Z`
-  const condition = { type: 'Synced', status: 'False', reason: trouble.reason, message, lastTransitionTime }
-  const written = { ...annotations, [conditionsMark]: JSON.stringify([condition]) }
+    before?.reason === syncFailure.reason ? before.lastTransitionTime : `${new Date(now).toISOString().slice(0, 19)}Z`
+  const condition = { type: 'Synced', status: 'False', reason: syncFailure.reason, message, lastTransitionTime }
+  const written = { ...annotations, [conditionsAnnotation]: JSON.stringify([condition]) }
   return { ...object, metadata: { ...object.metadata, annotations: written } }
 }
 
@@ -44,18 +44,18 @@ type Condition = { readonly reason?: string; readonly message?: string; readonly
 
 function readCondition({ metadata }: Resource): Condition | undefined {
   try {
-    const [condition] = JSON.parse(metadata.annotations?.[conditionsMark] ?? '[]') as Condition[]
+    const [condition] = JSON.parse(metadata.annotations?.[conditionsAnnotation] ?? '[]') as Condition[]
     return condition
   } catch {
     return undefined
   }
 }
 
-/** A trouble as an error: the name is tried again later. */
-export class TroubleError extends Error {
-  readonly trouble: Trouble
-  constructor(trouble: Trouble) {
-    super(`${trouble.reason}: ${trouble.logged ?? trouble.message}`)
-    this.trouble = trouble
+/** Thrown to make the queue retry the object. */
+export class SyncFailureError extends Error {
+  readonly syncFailure: SyncFailure
+  constructor(syncFailure: SyncFailure) {
+    super(`${syncFailure.reason}: ${syncFailure.logged ?? syncFailure.message}`)
+    this.syncFailure = syncFailure
   }
 }

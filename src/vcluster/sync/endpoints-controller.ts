@@ -1,63 +1,62 @@
-// The syncer: follows endpoints and services of the virtual cluster and endpoints of the host, and makes the host follow,
-// name by name. What a name needs is decided by plan.ts from both sides; here it is read, written, retried and told.
+// Reconciles Endpoints: watches both clusters, plans each object with plan.ts, applies the writes and retries failures.
 
 import type { Kind } from '../../api/kind.ts'
 import type { Ref } from '../../api/object.ts'
 import type { Resources } from '../../api/resources.ts'
-import type { Referent } from '../patch/reference.ts'
+import type { ReferencedObject } from '../patch/reference.ts'
 import { missingApi } from './api-errors.ts'
-import { isAsSent, isConflict, perform, referenceTrouble, troubleOf } from './apply-write.ts'
-import { bare, gist, isOnlyCondition, serviceState, slim } from './cache-transforms.ts'
-import { type Trouble, TroubleError, withCondition } from './condition.ts'
+import { isAsSent, isConflict, perform, referenceFailure, syncFailureOf } from './apply-write.ts'
+import { bare, isOnlyCondition, serviceState, serviceSummary, withoutManagedFields } from './cache-transforms.ts'
+import { type SyncFailure, SyncFailureError, withCondition } from './condition.ts'
 import { openEvents } from './events.ts'
 import { Endpoints, type EndpointsObject, Service, type ServiceObject } from './kinds.ts'
 import { type Plan, type PlanTools, planEndpoints, type State, type Write } from './plan.ts'
 import { openRewriteBackoff } from './rewrite-backoff.ts'
-import { startLanes } from './sharded-queue.ts'
+import { startShardedQueue } from './sharded-queue.ts'
 import { virtualRefOf } from './sync-annotations.ts'
 import { hostRefOf } from './translate.ts'
-import { followCopies } from './write-through-cache.ts'
+import { openWriteThroughCache } from './write-through-cache.ts'
 
 export type Side = 'virtual' | 'host'
 
-/** What becomes of it is the caller's: metrics, logs. */
+/** Callbacks for metrics and logs. */
 export type Observer = {
-  /** A write that went through. */
+  /** A successful write. */
   readonly wrote: (side: Side, verb: Write['verb']) => void
-  /** From when a change was seen to when the host had it, in seconds. */
+  /** Seconds from observing a change to writing it to the host. */
   readonly lag: (seconds: number) => void
   readonly failed: (what: string, error: unknown) => void
-  readonly trouble: (ref: Ref, trouble: Trouble) => void
+  readonly syncFailure: (ref: Ref, syncFailure: SyncFailure) => void
 }
 
 export type SyncOptions = PlanTools & {
   readonly virtual: Resources
   readonly host: Resources
-  /** Namespaces of the host that are looked at; [''] is all. */
+  /** Host namespaces to watch; [''] means all. */
   readonly hostNamespaces: readonly string[]
-  /** Brings along what patches refer to; throws Trouble-like errors where it may not. */
-  readonly bringAlong?: ((referent: Referent) => Promise<void>) | undefined
-  /** Whether troubles are told on the virtual objects, too. */
-  readonly tell: boolean
+  /** Syncs an object that a patch references; throws SyncFailureError if that is not allowed. */
+  readonly syncReference?: ((referenced: ReferencedObject) => Promise<void>) | undefined
+  /** Whether to report failures on the virtual objects. */
+  readonly reportToTenant: boolean
   readonly instance: string
   readonly random: () => number
-  /** Milliseconds that never jump, for how long something is ago. */
+  /** Monotonic clock in milliseconds. */
   readonly ticks: () => number
   readonly observer: Observer
 }
 
 export interface EndpointSync {
-  /** Both sides were listed. */
+  /** Resolves when both sides are listed. */
   readonly ready: Promise<void>
-  /** Everything that was seen is done, or has failed. */
+  /** Resolves when every observed change is synced or has failed. */
   settled(): Promise<void>
-  /** Names that failed at their last try, with why. */
+  /** Objects whose last attempt failed. */
   failures(): readonly { readonly name: string; readonly error: unknown; readonly attempts: number }[]
   states(): ReadonlyMap<State, number>
-  /** Everything is looked at again: something that all of it depends on has changed. */
-  lookAtAll(): void
+  /** Reconciles all objects again, after a change that affects them all. */
+  resyncAll(): void
   readonly depth: number
-  /** What is known of either side, once it is ready. */
+  /** Cached objects of both sides, once ready. */
   readonly known: {
     virtual(ref: Ref): EndpointsObject | undefined
     host(): Iterable<EndpointsObject>
@@ -65,9 +64,9 @@ export interface EndpointSync {
   stop(): Promise<void>
 }
 
-const lanes = 8
-/** What patches refer to is not followed: that would need rights on every Secret. It is looked at so often. */
-const lookAtReferentsEvery = 30_000
+const shards = 8
+/** Referenced objects are polled, because a watch would need permissions on every Secret. */
+const pollReferencedEvery = 30_000
 const nameOf = ({ namespace, name }: Ref) => `${namespace}/${name}`
 const refOf = (name: string): Ref => {
   const [namespace = '', rest = ''] = name.split('/')
@@ -80,53 +79,53 @@ const versionOf = (object: EndpointsObject | undefined) => object?.metadata.reso
 export function startEndpointSync(options: SyncOptions): EndpointSync {
   const { vcluster, observer, now } = options
   const states = new Map<string, State>()
-  /** When the oldest change was seen that the host does not have yet. */
+  /** Time of the oldest observed change that the host does not have yet. */
   const since = new Map<string, number>()
-  /** Who waits for a host object that is not ours to go. */
+  /** Objects that wait for a foreign host object to disappear. */
   const waiting = new Map<string, Set<string>>()
-  /** Names that have to be looked at again as they are now. */
+  /** Objects that need another pass. */
   const again = new Set<string>()
-  const turns = openRewriteBackoff(options.ticks)
+  const backoff = openRewriteBackoff(options.ticks)
   let isReady = false
 
-  /** Who failed while a side was away need not wait for what its failures earned it, now or the next time. */
-  const tryAgain = () => {
+  /** After a reconnect, retries failed objects without the back-off that the outage caused. */
+  const retryFailed = () => {
     for (const [name, { error }] of work.failing) {
-      if (!(error instanceof TroubleError)) work.resetBackoff(name)
+      if (!(error instanceof SyncFailureError)) work.resetBackoff(name)
       add(name)
     }
   }
-  const following = (side: Side, kind: Kind) => (error: unknown) =>
-    observer.failed(`following ${side} ${kind.plural}`, missingApi(side, kind, error))
-  const virtual = followCopies<EndpointsObject>({
+  const watchFailed = (side: Side, kind: Kind) => (error: unknown) =>
+    observer.failed(`watch ${side} ${kind.plural}`, missingApi(side, kind, error))
+  const virtual = openWriteThroughCache<EndpointsObject>({
     resources: options.virtual,
     kind: Endpoints,
     namespaces: [''],
-    keep: slim,
+    keep: withoutManagedFields,
     changed: (ref, next, before) => {
       if (next && before && isOnlyCondition(next, before)) return
       since.set(nameOf(ref), since.get(nameOf(ref)) ?? options.ticks())
       add(nameOf(ref))
     },
-    failed: following('virtual', Endpoints),
-    isBack: tryAgain,
+    failed: watchFailed('virtual', Endpoints),
+    onReconnect: retryFailed,
   })
-  const services = followCopies<ServiceObject>({
+  const services = openWriteThroughCache<ServiceObject>({
     resources: options.virtual,
     kind: Service,
     namespaces: [''],
-    keep: gist,
+    keep: serviceSummary,
     changed: (ref, next, before) => {
       if (!next || !before || serviceState(next) !== serviceState(before)) add(nameOf(ref))
     },
-    failed: following('virtual', Service),
-    isBack: tryAgain,
+    failed: watchFailed('virtual', Service),
+    onReconnect: retryFailed,
   })
-  const host = followCopies<EndpointsObject>({
+  const host = openWriteThroughCache<EndpointsObject>({
     resources: options.host,
     kind: Endpoints,
     namespaces: options.hostNamespaces,
-    keep: object => (virtualRefOf(object.metadata, vcluster.name) ? slim(object) : bare(object)),
+    keep: object => (virtualRefOf(object.metadata, vcluster.name) ? withoutManagedFields(object) : bare(object)),
     changed: (ref, next, before) => {
       for (const object of [next, before]) {
         const own = object && virtualRefOf(object.metadata, vcluster.name)
@@ -134,24 +133,24 @@ export function startEndpointSync(options: SyncOptions): EndpointSync {
       }
       for (const name of waiting.get(nameOf(ref)) ?? []) add(name)
     },
-    failed: following('host', Endpoints),
-    isBack: tryAgain,
+    failed: watchFailed('host', Endpoints),
+    onReconnect: retryFailed,
   })
   const events = openEvents({
     resources: options.virtual,
     instance: options.instance,
     now,
-    failed: error => observer.failed('writing an Event', error),
+    failed: error => observer.failed('write Event', error),
   })
-  const work = startLanes({
-    lanes,
+  const work = startShardedQueue({
+    shards,
     work: reconcile,
     random: options.random,
     failed: (name, error) => {
-      // Somebody else was faster: nothing is wrong, and the informer is about to tell.
+      // Another client was faster: the informer will deliver the change.
       if (isConflict(error)) return
       states.set(name, 'failed')
-      if (!(error instanceof TroubleError)) observer.failed(`syncing ${name}`, error)
+      if (!(error instanceof SyncFailureError)) observer.failed(`sync ${name}`, error)
     },
   })
   const add = (name: string) => {
@@ -165,31 +164,31 @@ export function startEndpointSync(options: SyncOptions): EndpointSync {
       if (own) add(nameOf(own))
     }
   }
-  /** Before all is listed, what is missing may just not be there yet. */
+  /** Before the lists are complete, a missing object may only be late. */
   const ready = Promise.all([virtual.ready, services.ready, host.ready]).then(() => {
     isReady = true
     addAll()
   })
 
   async function reconcile(name: string): Promise<number | undefined> {
-    const early = turns.early(name, versionOf(virtual.get(refOf(name))))
-    if (early > 0) return early
+    const remaining = backoff.remaining(name, versionOf(virtual.get(refOf(name))))
+    if (remaining > 0) return remaining
     const started = since.get(name)
     since.delete(name)
     try {
-      const { host: write, referents, version } = await bringInOrder(name)
+      const { host: write, referencedObjects, version } = await applyPlan(name)
       if (write && started !== undefined) observer.lag((options.ticks() - started) / 1000)
-      const next = turns.next(name, again.delete(name), version)
+      const next = backoff.next(name, again.delete(name), version)
       if (next === 0) add(name)
-      return next || (referents?.length ? lookAtReferentsEvery : undefined)
+      return next || (referencedObjects?.length ? pollReferencedEvery : undefined)
     } catch (error) {
       if (started !== undefined) since.set(name, started)
       throw error
     }
   }
 
-  /** With the version of the virtual object that was seen, or left. */
-  async function bringInOrder(name: string): Promise<Plan & { readonly version: string | undefined }> {
+  /** Also returns the version of the virtual object that was read or written. */
+  async function applyPlan(name: string): Promise<Plan & { readonly version: string | undefined }> {
     const ref = refOf(name)
     const service = services.get(ref)
     const current = virtual.get(ref)
@@ -201,23 +200,23 @@ export function startEndpointSync(options: SyncOptions): EndpointSync {
     wait(name, plan)
     let left = plan.first === 'virtual' ? await writeVirtual(ref, plan) : undefined
     await writeHost(ref, plan, current)
-    for (const referent of plan.referents ?? []) await bring(referent, ref, current)
-    // Last, for it takes the condition away.
+    for (const referenced of plan.referencedObjects ?? []) await syncReferenced(referenced, ref, current)
+    // Last, because it removes the condition.
     if (plan.first !== 'virtual') left = await writeVirtual(ref, plan)
-    else if (plan.state === 'synced') again.add(name) // a condition that may be there goes the next time
+    else if (plan.state === 'synced') again.add(name) // the next pass removes the condition
     if (plan.state === 'gone') states.delete(name)
     else states.set(name, plan.state)
-    if (plan.trouble) await report(ref, current, plan.trouble)
+    if (plan.syncFailure) await report(ref, current, plan.syncFailure)
     return { ...plan, version: versionOf(plan.virtual ? left : current) }
   }
 
-  /** Until what is in the way has gone: it is not ours, so nothing else would tell. */
-  function wait(name: string, { trouble, hostRef, state }: Plan): void {
+  /** Remembers which foreign host object blocks this one, to retry when it disappears. */
+  function wait(name: string, { syncFailure, hostRef, state }: Plan): void {
     if (!hostRef) return
     const slot = nameOf(hostRef)
     const others = waiting.get(slot)
     const isLeaving = state === 'waiting' && host.get(hostRef)?.metadata.deletionTimestamp !== undefined
-    if (isLeaving || trouble?.reason === 'HostObjectForeign') waiting.set(slot, (others ?? new Set()).add(name))
+    if (isLeaving || syncFailure?.reason === 'HostObjectForeign') waiting.set(slot, (others ?? new Set()).add(name))
     else if (others?.delete(name) && others.size === 0) waiting.delete(slot)
   }
 
@@ -238,40 +237,44 @@ export function startEndpointSync(options: SyncOptions): EndpointSync {
     try {
       const left = await host.write(hostRef, () => perform(options.host, hostRef, write))
       observer.wrote('host', write.verb)
-      const isToMark = write.verb === 'create' && options.hostDeletePolicy === 'Propagate'
-      if (isToMark || !isAsSent(write, left)) again.add(nameOf(ref))
+      const needsHostUid = write.verb === 'create' && options.hostDeletePolicy === 'Propagate'
+      if (needsHostUid || !isAsSent(write, left)) again.add(nameOf(ref))
     } catch (error) {
-      const trouble = troubleOf(error, write.verb, { host: hostRef, ref })
-      if (trouble) await refuse(ref, current, trouble)
+      const syncFailure = syncFailureOf(error, write.verb, { host: hostRef, ref })
+      if (syncFailure) await refuse(ref, current, syncFailure)
       throw error
     }
   }
 
-  async function bring(referent: Referent, ref: Ref, current: EndpointsObject | undefined): Promise<void> {
+  async function syncReferenced(
+    referenced: ReferencedObject,
+    ref: Ref,
+    current: EndpointsObject | undefined,
+  ): Promise<void> {
     try {
-      await options.bringAlong?.(referent)
+      await options.syncReference?.(referenced)
     } catch (error) {
-      const trouble = error instanceof TroubleError ? error.trouble : referenceTrouble(error, referent)
-      if (trouble) await refuse(ref, current, trouble)
+      const syncFailure = error instanceof SyncFailureError ? error.syncFailure : referenceFailure(error, referenced)
+      if (syncFailure) await refuse(ref, current, syncFailure)
       throw error
     }
   }
 
-  /** The host said no: the condition says so on the virtual object. */
-  async function refuse(ref: Ref, current: EndpointsObject | undefined, trouble: Trouble): Promise<never> {
+  /** Sets the condition on the virtual object when the host rejects a write. */
+  async function refuse(ref: Ref, current: EndpointsObject | undefined, syncFailure: SyncFailure): Promise<never> {
     const latest = virtual.get(ref) ?? current
-    const marked = latest && options.tell ? withCondition(latest, trouble, now()) : latest
+    const marked = latest && options.reportToTenant ? withCondition(latest, syncFailure, now()) : latest
     if (marked && marked !== latest)
       await writeVirtual(ref, { state: 'failed', virtual: { verb: 'update', object: marked } })
-    return report(ref, current, trouble)
+    return report(ref, current, syncFailure)
   }
 
-  async function report(ref: Ref, current: EndpointsObject | undefined, trouble: Trouble): Promise<never> {
-    observer.trouble(ref, trouble)
-    const reason = trouble.reason === 'PatchFailed' ? 'PatchFailed' : 'SyncError'
-    if (options.tell)
-      await events.tell({ ref, uid: current?.metadata.uid }, reason, `${trouble.reason}: ${trouble.message}`)
-    throw new TroubleError(trouble)
+  async function report(ref: Ref, current: EndpointsObject | undefined, syncFailure: SyncFailure): Promise<never> {
+    observer.syncFailure(ref, syncFailure)
+    const reason = syncFailure.reason === 'PatchFailed' ? 'PatchFailed' : 'SyncError'
+    if (options.reportToTenant)
+      await events.record({ ref, uid: current?.metadata.uid }, reason, `${syncFailure.reason}: ${syncFailure.message}`)
+    throw new SyncFailureError(syncFailure)
   }
 
   return {
@@ -283,7 +286,7 @@ export function startEndpointSync(options: SyncOptions): EndpointSync {
       for (const state of states.values()) counts.set(state, (counts.get(state) ?? 0) + 1)
       return counts
     },
-    lookAtAll: addAll,
+    resyncAll: addAll,
     known: { virtual: virtual.get, host: host.values },
     get depth() {
       return work.depth

@@ -1,4 +1,4 @@
-// Tells the tenant on the virtual object itself what went wrong, as Events: once, then counted, never a flood.
+// Records sync failures as Events on the virtual object, deduplicated and rate limited.
 
 import { ApiError } from '../../api/errors.ts'
 import { type Json, type Ref, timestamp } from '../../api/object.ts'
@@ -14,29 +14,29 @@ export type EventsOptions = {
 }
 
 type About = { readonly ref: Ref; readonly uid: string | undefined }
-type Told = { readonly name: string; readonly first: string; count: number; last: number }
+type Recorded = { readonly name: string; readonly first: string; count: number; last: number }
 
-const again = 5 * 60_000
-const most = 10_000
+const repeatAfter = 5 * 60_000
+const maxRecorded = 10_000
 
 export interface Events {
-  /** Never rejects: an Event that cannot be written is no reason to stop. */
-  tell(about: About, reason: string, message: string): Promise<void>
+  /** Never rejects: a failed Event must not stop the sync. */
+  record(about: About, reason: string, message: string): Promise<void>
 }
 
 export function openEvents({ resources, instance, now, failed }: EventsOptions): Events {
-  const told = new Map<string, Told>()
+  const recorded = new Map<string, Recorded>()
   return {
-    async tell({ ref, uid = '' }, reason, message) {
+    async record({ ref, uid = '' }, reason, message) {
       const key = hashOf(`${ref.namespace}/${ref.name}/${uid}/${reason}/${message}`)
-      const before = told.get(key)
+      const before = recorded.get(key)
       if (before) before.count++
-      if (before && now() - before.last < again) return
+      if (before && now() - before.last < repeatAfter) return
       const time = timestamp(now())
       const one = before ?? { name: `${ref.name.slice(0, 230)}.${key}`, first: time, count: 1, last: 0 }
       one.last = now()
-      if (told.size >= most) told.delete(told.keys().next().value as string)
-      told.set(key, one)
+      if (recorded.size >= maxRecorded) recorded.delete(recorded.keys().next().value as string)
+      recorded.set(key, one)
       const event = {
         apiVersion: 'v1',
         kind: 'Event',
@@ -56,7 +56,7 @@ export function openEvents({ resources, instance, now, failed }: EventsOptions):
     },
   }
 
-  /** It may be there from before a restart: then it counts on. */
+  /** The Event may exist from before a restart: then increases its count. */
   async function write(
     ref: Ref,
     event: { readonly metadata: { readonly name: string }; readonly count: number } & { readonly [key: string]: Json },

@@ -1,4 +1,4 @@
-// Kubernetes' own kinds as far as the syncer speaks of them, on either side. Test servers serve them, too.
+// Kubernetes kinds that the syncer reads and writes.
 
 import { isIP } from 'node:net'
 import { invalidValue } from '../../api/errors.ts'
@@ -9,21 +9,21 @@ import { flag, integer, list, mapOf, type Static, struct, text, time } from '../
 const core = { group: '', version: 'v1', namespaced: true } as const
 const free = { 'x-kubernetes-preserve-unknown-fields': true } as const
 
-const objectReference = struct('What this is about.', {
-  apiVersion: text('API version of it.'),
-  kind: text('Kind of it.'),
-  namespace: text('Namespace of it.'),
-  name: text('Name of it.'),
-  uid: text('Which one of that name.'),
-  resourceVersion: text('In which state.'),
-  fieldPath: text('Which part of it.'),
+const objectReference = struct('The referenced object.', {
+  apiVersion: text('Its API version.'),
+  kind: text('Its kind.'),
+  namespace: text('Its namespace.'),
+  name: text('Its name.'),
+  uid: text('Its UID.'),
+  resourceVersion: text('Its resource version.'),
+  fieldPath: text('The field of the object.'),
 })
 const address = struct(
-  'Where something can be reached.',
+  'An endpoint address.',
   {
     ip: text('The address.'),
     hostname: text('Name of the endpoint.'),
-    nodeName: text('The node it is on.'),
+    nodeName: text('The node of the endpoint.'),
     targetRef: objectReference,
   },
   ['ip'],
@@ -34,14 +34,14 @@ const port = struct(
     name: text('Name of the port.'),
     port: integer('Number of the port.'),
     protocol: text('TCP, UDP or SCTP.'),
-    appProtocol: text('What is spoken there.'),
+    appProtocol: text('The application protocol.'),
   },
   ['port'],
 )
 const subset = struct('Addresses that share ports.', {
-  addresses: list(address, 'Those that are ready.'),
-  notReadyAddresses: list(address, 'Those that are not.'),
-  ports: list(port, 'Ports of all of them.'),
+  addresses: list(address, 'Ready addresses.'),
+  notReadyAddresses: list(address, 'Addresses that are not ready.'),
+  ports: list(port, 'Ports of these addresses.'),
 })
 export type ObjectReference = Static<typeof objectReference>
 export type Address = Static<typeof address>
@@ -54,7 +54,7 @@ export const Endpoints: Kind = defineKind({
   plural: 'endpoints',
   singular: 'endpoints',
   shortNames: ['ep'],
-  description: 'Endpoints is where the service of the same name can be reached.',
+  description: 'Endpoints lists the addresses of the service of the same name.',
   fields: { subsets: list(subset, 'All addresses and ports.') },
   validate: next =>
     ((next as EndpointsObject).subsets ?? []).flatMap((one, index) =>
@@ -80,7 +80,7 @@ export const Service: Kind = defineKind({
   plural: 'services',
   singular: 'service',
   shortNames: ['svc'],
-  description: 'Service is a name for a set of endpoints.',
+  description: 'Service names a set of endpoints.',
   fields: { spec: mapOf({ ...free, type: 'object' } as never, 'Selector, ports and more.', free) },
   sample: { apiVersion: 'v1', kind: 'Service', metadata: { name: 'nginx', namespace: 'default' }, spec: { ports: [] } },
 })
@@ -93,7 +93,7 @@ export const ConfigMap: Kind = defineKind({
   plural: 'configmaps',
   singular: 'configmap',
   shortNames: ['cm'],
-  description: 'ConfigMap is configuration by key.',
+  description: 'ConfigMap holds configuration by key.',
   fields: { data, binaryData: mapOf(text('Base64.'), 'Binary values by key.'), immutable: flag('Never changes.') },
   sample: {
     apiVersion: 'v1',
@@ -108,8 +108,8 @@ export const Secret: Kind = defineKind({
   kind: 'Secret',
   plural: 'secrets',
   singular: 'secret',
-  description: 'Secret is values by key that not everybody may see.',
-  fields: { data, type: text('What it is for.'), immutable: flag('Never changes.') },
+  description: 'Secret holds confidential values by key.',
+  fields: { data, type: text('Its type.'), immutable: flag('Never changes.') },
   sample: { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'key', namespace: 'default' }, data: { a: 'Yg==' } },
 })
 
@@ -119,18 +119,18 @@ export const Event: Kind = defineKind({
   plural: 'events',
   singular: 'event',
   shortNames: ['ev'],
-  description: 'Event is something that happened to an object.',
+  description: 'Event reports something that happened to an object.',
   fields: {
     involvedObject: objectReference,
-    reason: text('Why, in one word.'),
+    reason: text('The reason, in one word.'),
     message: text('What happened.'),
     type: text('Normal or Warning.'),
-    source: struct('Who says so.', { component: text('The program.'), host: text('Where it runs.') }),
+    source: struct('The source of the event.', { component: text('The program.'), host: text('Its host.') }),
     reportingComponent: text('The program.'),
-    reportingInstance: text('Which one of them.'),
-    count: integer('How often.'),
-    firstTimestamp: time('When it happened first.'),
-    lastTimestamp: time('When it happened last.'),
+    reportingInstance: text('The instance of the program.'),
+    count: integer('Number of occurrences.'),
+    firstTimestamp: time('First occurrence.'),
+    lastTimestamp: time('Last occurrence.'),
   },
   sample: { apiVersion: 'v1', kind: 'Event', metadata: { name: 'nginx.1', namespace: 'default' }, reason: 'SyncError' },
 })
@@ -142,13 +142,13 @@ export const Lease: Kind = defineKind({
   kind: 'Lease',
   plural: 'leases',
   singular: 'lease',
-  description: 'Lease says who does something that only one may do.',
-  spec: struct('Who, and for how long.', {
-    holderIdentity: text('Who.'),
-    leaseDurationSeconds: integer('How long after the renewal it counts.'),
-    acquireTime: text('Since when.'),
-    renewTime: text('When it was renewed.'),
-    leaseTransitions: integer('How often the holder changed.'),
+  description: 'Lease elects one holder among several candidates.',
+  spec: struct('The holder and the duration.', {
+    holderIdentity: text('The holder.'),
+    leaseDurationSeconds: integer('Seconds after the renewal at which the lease expires.'),
+    acquireTime: text('When the holder acquired it.'),
+    renewTime: text('When the holder renewed it.'),
+    leaseTransitions: integer('Number of holder changes.'),
   }),
   sample: {
     apiVersion: 'coordination.k8s.io/v1',
@@ -158,5 +158,5 @@ export const Lease: Kind = defineKind({
   },
 })
 
-/** What a test server serves, to be a cluster for the syncer. */
+/** The kinds of a test server for the syncer. */
 export const clusterKinds: readonly Kind[] = [Endpoints, Service, ConfigMap, Secret, Event, Lease]

@@ -1,4 +1,4 @@
-// Of several syncers of one virtual cluster one works: whoever holds the Lease on the host. bin/sync.ts starts it.
+// Leader election with a Lease on the host, so that only one of several syncers works.
 
 import { ApiError } from '../../api/errors.ts'
 import type { Json, Ref, Resource } from '../../api/object.ts'
@@ -11,18 +11,18 @@ export type LeaseOptions = {
   readonly at: Ref
   readonly identity: string
   readonly now: () => number
-  /** Milliseconds that never jump, for how long something is ago. */
+  /** Monotonic clock in milliseconds. */
   readonly ticks: () => number
   readonly wait: (milliseconds: number, signal: AbortSignal) => Promise<void>
-  /** Called when the lease is ours. The signal ends when it is not any more; it is waited for before anyone tries again. */
+  /** Called after acquiring the lease. The signal aborts when the lease is lost; the next attempt waits until `lead` returns. */
   readonly lead: (signal: AbortSignal) => Promise<void>
   readonly failed: (error: unknown) => void
 }
 
-const counts = 15_000
+const leaseDurationMs = 15_000
 const renewEvery = 5_000
-/** Given up so long before others may take it. */
-const giveUpAfter = 10_000
+/** Stops leading well before others may acquire the lease. */
+const renewDeadline = 10_000
 
 type Spec = {
   readonly holderIdentity?: string
@@ -34,26 +34,26 @@ type Spec = {
 type LeaseObject = Resource<Spec>
 
 /**
- * Resolves once `signal` ends, having let the lease go. Whether another's lease is over is judged by how long it was seen
- * unchanged here, never by the times in it: clocks may be apart.
+ * Resolves after `signal` aborts and the lease is released. Measures the expiry of another holder's lease with the local clock, never
+ * with the times in the lease, because clocks may differ.
  */
 export async function holdLease(options: LeaseOptions, signal: AbortSignal): Promise<void> {
   const { resources, at, identity, now, ticks, wait, failed } = options
   let seen: { readonly version: string; readonly tick: number } | undefined
 
-  /** Whether it is ours now. */
-  async function take(): Promise<boolean> {
+  /** Acquires or renews the lease. Returns whether it is ours. */
+  async function tryAcquire(): Promise<boolean> {
     const current = await read()
     if (!current) {
-      await resources.create(Lease, at.namespace, written(undefined))
+      await resources.create(Lease, at.namespace, leaseFor(undefined))
       return true
     }
     const version = current.metadata.resourceVersion ?? ''
-    const { holderIdentity, leaseDurationSeconds = counts / 1000 } = current.spec ?? {}
+    const { holderIdentity, leaseDurationSeconds = leaseDurationMs / 1000 } = current.spec ?? {}
     if (seen?.version !== version) seen = { version, tick: ticks() }
-    const isOver = !holderIdentity || ticks() - seen.tick > leaseDurationSeconds * 1000
-    if (holderIdentity !== identity && !isOver) return false
-    await resources.update(Lease, at, written(current))
+    const isExpired = !holderIdentity || ticks() - seen.tick > leaseDurationSeconds * 1000
+    if (holderIdentity !== identity && !isExpired) return false
+    await resources.update(Lease, at, leaseFor(current))
     return true
   }
 
@@ -66,13 +66,13 @@ export async function holdLease(options: LeaseOptions, signal: AbortSignal): Pro
     }
   }
 
-  function written(current: LeaseObject | undefined, holder = identity): Json {
+  function leaseFor(current: LeaseObject | undefined, holder = identity): Json {
     const { acquireTime, leaseTransitions = 0, holderIdentity } = current?.spec ?? {}
     const time = new Date(now()).toISOString().replace('Z', '000Z') // microseconds, as Kubernetes has them
     const isNew = holderIdentity !== holder
     const spec = {
       holderIdentity: holder,
-      leaseDurationSeconds: holder ? counts / 1000 : 1,
+      leaseDurationSeconds: holder ? leaseDurationMs / 1000 : 1,
       acquireTime: isNew ? time : (acquireTime ?? time),
       renewTime: time,
       leaseTransitions: isNew && current ? leaseTransitions + 1 : leaseTransitions,
@@ -81,7 +81,7 @@ export async function holdLease(options: LeaseOptions, signal: AbortSignal): Pro
     return { apiVersion: Lease.apiVersion, kind: Lease.kind, metadata, spec } as unknown as Json
   }
 
-  /** Leads until it cannot renew any more, or is told to stop. */
+  /** Leads until the renewal fails or the signal aborts. */
   async function lead(): Promise<void> {
     const ending = new AbortController()
     const stop = () => ending.abort()
@@ -91,23 +91,23 @@ export async function holdLease(options: LeaseOptions, signal: AbortSignal): Pro
     while (!ending.signal.aborted) {
       await wait(renewEvery, ending.signal)
       if (ending.signal.aborted) break
-      const asked = ticks()
-      const taking = take().catch(error => {
+      const requested = ticks()
+      const renewing = tryAcquire().catch(error => {
         failed(error)
         return undefined
       })
-      // No answer is an answer, too: whoever waits for one may wait for longer than the lease counts.
-      const late = wait(renewed + giveUpAfter - asked, ending.signal).then(() => undefined)
-      const mine = await Promise.race([taking, late])
-      if (mine) renewed = asked
-      if (mine === false || ticks() - renewed >= giveUpAfter) stop()
+      // A request may hang for longer than the lease is valid, so give up at the deadline.
+      const late = wait(renewed + renewDeadline - requested, ending.signal).then(() => undefined)
+      const mine = await Promise.race([renewing, late])
+      if (mine) renewed = requested
+      if (mine === false || ticks() - renewed >= renewDeadline) stop()
     }
     signal.removeEventListener('abort', stop)
     await leading
   }
 
   while (!signal.aborted) {
-    const mine = await take().catch(error => {
+    const mine = await tryAcquire().catch(error => {
       if (!(error instanceof ApiError) || error.code !== 409) failed(error)
       return false
     })
@@ -115,5 +115,5 @@ export async function holdLease(options: LeaseOptions, signal: AbortSignal): Pro
     else await wait(renewEvery / 2, signal)
   }
   const current = await read().catch(() => undefined)
-  if (current?.spec?.holderIdentity === identity) await resources.update(Lease, at, written(current, '')).catch(failed)
+  if (current?.spec?.holderIdentity === identity) await resources.update(Lease, at, leaseFor(current, '')).catch(failed)
 }

@@ -1,28 +1,28 @@
-// Labels and annotations of the two sides, merged key by key: what changed on the host alone goes to the virtual object,
-// everything else goes the other way. What "changed" means survives a restart, because it is kept on the host object. Pure.
+// Three-way merge of labels and annotations. Keys changed only on the host go to the virtual object, all others to the host.
+// The base of the merge is stored on the host object, so it survives a restart.
 
 import { emptyMap, type Metadata } from '../../api/object.ts'
 import type { KeyPolicy } from '../config/metadata-keys.ts'
-import { MARK } from './names.ts'
+import { METADATA_PREFIX } from './names.ts'
 import { type Base, hashOf, type Seen } from './sync-annotations.ts'
 
 type Map = { readonly [key: string]: string }
 type Part = 'labels' | 'annotations'
 type Maps = { readonly labels: Map; readonly annotations: Map }
-/** Changes to make; undefined: the key goes. */
+/** New values by key; undefined removes the key. */
 export type Changes = { readonly [key: string]: string | undefined }
 export type Adopted = { readonly labels: Changes; readonly annotations: Changes }
 
 const hashed = (map: Map, key: string) => (Object.hasOwn(map, key) ? hashOf(map[key] as string) : undefined)
 const valueIn = (map: Map, key: string) => (Object.hasOwn(map, key) ? map[key] : undefined)
 
-/** What the host changed and the virtual side did not. Where both did, the virtual side wins. */
-export function adoptedFrom(host: Metadata, virtual: Metadata, base: Base, crosses: KeyPolicy): Adopted {
+/** Keys that only the host changed. If both sides changed a key, the virtual side wins. */
+export function adoptedFrom(host: Metadata, virtual: Metadata, base: Base, isSyncedKey: KeyPolicy): Adopted {
   const part = (name: Part): Changes => {
     const [there, here, seen] = [host[name] ?? {}, virtual[name] ?? {}, base[name]]
     const changes = emptyMap<string | undefined>()
     for (const key of new Set([...Object.keys(there), ...Object.keys(seen)])) {
-      if (!crosses(key)) continue
+      if (!isSyncedKey(key)) continue
       const before: Seen = seen[key] ?? {}
       if (hashed(there, key) === before.host || hashed(here, key) !== before.virtual) continue
       changes[key] = valueIn(there, key)
@@ -42,18 +42,15 @@ export function withChanges(map: Map = {}, changes: Changes): Map {
   return next
 }
 
-/**
- * What both sides are now, to be compared with later. Of the keys that do not cross it has those in `written`: patches set
- * them, and the syncer may take them back.
- */
-export function baseOf(virtual: Metadata, host: Maps, { crosses, written }: Crossing): Base {
+/** The base for the next merge. Includes unsynced keys in `written`, which patches set and the syncer may remove again. */
+export function baseOf(virtual: Metadata, host: Maps, { isSyncedKey, written }: KeyFilter): Base {
   const part = (name: Part) => {
     const [here, there] = [virtual[name] ?? {}, host[name]]
     const seen = emptyMap<Seen>()
     for (const key of new Set([...Object.keys(here), ...Object.keys(there)])) {
-      if (key.startsWith(MARK)) continue
-      const v = crosses(key) ? hashed(here, key) : undefined
-      const h = crosses(key) || Object.hasOwn(written[name], key) ? hashed(there, key) : undefined
+      if (key.startsWith(METADATA_PREFIX)) continue
+      const v = isSyncedKey(key) ? hashed(here, key) : undefined
+      const h = isSyncedKey(key) || Object.hasOwn(written[name], key) ? hashed(there, key) : undefined
       if (v || h) seen[key] = { ...(v ? { virtual: v } : {}), ...(h ? { host: h } : {}) }
     }
     return seen
@@ -61,21 +58,22 @@ export function baseOf(virtual: Metadata, host: Maps, { crosses, written }: Cros
   return { labels: part('labels'), annotations: part('annotations') }
 }
 
-export type Crossing = {
-  readonly crosses: KeyPolicy
-  /** Labels and annotations that this syncer is about to write. */
+export type KeyFilter = {
+  readonly isSyncedKey: KeyPolicy
+  /** Labels and annotations of the pending write. */
   readonly written: Maps
 }
 
-/**
- * What stays on the host though nobody sends it: keys that do not cross, and that somebody else put there. A key that the
- * syncer wrote itself, for a patch or under another configuration, goes.
- */
-export function keptOnHost(host: Metadata | undefined, base: Base | undefined, { crosses, written }: Crossing): Maps {
+/** Keeps unsynced keys that others set on the host object. Removes keys that the syncer wrote for a patch or an older configuration. */
+export function keptOnHost(
+  host: Metadata | undefined,
+  base: Base | undefined,
+  { isSyncedKey, written }: KeyFilter,
+): Maps {
   const part = (name: Part): Map => {
     const kept = emptyMap<string>()
     for (const [key, value] of Object.entries(host?.[name] ?? {})) {
-      if (key.startsWith(MARK) || crosses(key) || Object.hasOwn(written[name], key)) continue
+      if (key.startsWith(METADATA_PREFIX) || isSyncedKey(key) || Object.hasOwn(written[name], key)) continue
       if (base?.[name][key]?.host !== hashOf(value)) kept[key] = value
     }
     return kept

@@ -1,10 +1,10 @@
-// Host names and label keys: the vectors of the design, and what must hold for every name.
+// Host names and label keys: examples and properties.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { dnsSubdomain, qualifiedName } from '../../api/names.ts'
-import { hostLabelKey, hostName, MARK, shortName } from './names.ts'
+import { hostLabelKey, hostName, METADATA_PREFIX, shortName } from './names.ts'
 
 test('a host name joins name, namespace and virtual cluster with -x-', () => {
   assert.equal(hostName('nginx', 'default', 'vcluster'), 'nginx-x-default-x-vcluster')
@@ -12,7 +12,7 @@ test('a host name joins name, namespace and virtual cluster with -x-', () => {
   assert.equal(hostName('test', 'test', 'suffix'), 'test-x-test-x-suffix')
 })
 
-test('a host name over 63 bytes ends in ten digits of its hash; one of exactly 63 stays', () => {
+test('a host name over 63 bytes ends in ten digits of its hash; one of exactly 63 does not change', () => {
   const cases: [string, string, string, string][] = [
     ['a'.repeat(40), 'production-namespace', 'my-vcluster', `${'a'.repeat(40)}-x-productio-f1d8deb047`],
     ['n'.repeat(48), 'default', 'vc', `${'n'.repeat(48)}-x-default-x-vc`],
@@ -33,7 +33,7 @@ test('a short name is v and 13 characters of the hash in base 36', () => {
 const label = fc.stringMatching(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/)
 const subdomain = fc.array(label, { minLength: 1, maxLength: 4 }).map(parts => parts.join('.').slice(0, 250))
 
-test('every host name and short name of a valid name is a valid name of at most 63 bytes', () => {
+test('every host name and short name is valid and has at most 63 bytes', () => {
   fc.assert(
     fc.property(subdomain, label, label, (name, namespace, vcluster) => {
       fc.pre(!dnsSubdomain(name).length)
@@ -45,12 +45,12 @@ test('every host name and short name of a valid name is a valid name of at most 
   )
 })
 
-test('a label key of a user crosses as it is, and is hashed when it looks like one of ours', () => {
+test('a label key does not change, except for reserved keys, which are hashed', () => {
   assert.equal(hostLabelKey('app.kubernetes.io/name', 'vc'), 'app.kubernetes.io/name')
   assert.match(
     hostLabelKey('vcluster.platform.sh/managed-by', 'vc'),
     /^vcluster\.platform\.sh\/label-vc-x-[0-9a-f]{10}$/,
   )
-  assert.notEqual(hostLabelKey(`${MARK}a`, 'vc'), hostLabelKey(`${MARK}b`, 'vc'))
-  assert.deepEqual(qualifiedName(hostLabelKey(`${MARK}a`, 'v'.repeat(63))), [])
+  assert.notEqual(hostLabelKey(`${METADATA_PREFIX}a`, 'vc'), hostLabelKey(`${METADATA_PREFIX}b`, 'vc'))
+  assert.deepEqual(qualifiedName(hostLabelKey(`${METADATA_PREFIX}a`, 'v'.repeat(63))), [])
 })

@@ -1,9 +1,9 @@
-// What things are called on the host: object names and label keys. Translation, references and virtualToHostDNS call these.
+// Names of objects and label keys on the host.
 
 import { createHash } from 'node:crypto'
 
-/** Our own annotations and labels begin with this; a user's keys that do are hashed. */
-export const MARK = 'vcluster.platform.sh/'
+/** Prefix of the syncer's own labels and annotations. User keys with this prefix are hashed. */
+export const METADATA_PREFIX = 'vcluster.platform.sh/'
 
 const LIMIT = 63
 const DIGITS = 10
@@ -12,22 +12,22 @@ export function hostName(name: string, namespace: string, vcluster: string): str
   return fit(joined(name, namespace, vcluster))
 }
 
-/** For kinds that nobody syncs by name: always 14 characters, beginning with `v`. */
+/** For kinds without a readable host name: always 14 characters, starting with `v`. */
 export function shortName(name: string, namespace: string, vcluster: string): string {
   return `v${base36(digest(joined(name, namespace, vcluster))).slice(0, 13)}`
 }
 
-/** A label key on the host: the user's own, unless it could be taken for one of ours. */
+/** Returns the key unchanged unless it has the reserved prefix. */
 export function hostLabelKey(key: string, vcluster: string): string {
-  if (!key.startsWith(MARK)) return key
-  return MARK + fit(`label-${vcluster}-x-${digest(key).toString('hex').slice(0, DIGITS)}`)
+  if (!key.startsWith(METADATA_PREFIX)) return key
+  return METADATA_PREFIX + fit(`label-${vcluster}-x-${digest(key).toString('hex').slice(0, DIGITS)}`)
 }
 
 function joined(name: string, namespace: string, vcluster: string): string {
   return `${name}-x-${namespace}-x-${vcluster}`
 }
 
-/** What is too long ends in a part of its hash instead: 52 characters, a dash, 10 digits make 63. */
+/** Replaces the end of long names by a hash: 52 characters, a dash and 10 digits make 63. */
 function fit(text: string): string {
   if (Buffer.byteLength(text) <= LIMIT) return text
   const hash = digest(text).toString('hex').slice(0, DIGITS)
@@ -38,7 +38,7 @@ function digest(text: string): Buffer {
   return createHash('sha256').update(text).digest()
 }
 
-/** Big-endian; as many zeros in front as there are zero bytes. */
+/** Big-endian, with one leading zero per leading zero byte. */
 function base36(bytes: Buffer): string {
   const first = bytes.findIndex(byte => byte !== 0)
   const zeros = first < 0 ? bytes.length : first

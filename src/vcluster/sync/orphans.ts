@@ -1,5 +1,5 @@
-// Objects on the host that this virtual cluster made and does not look after any more, for its configuration sends them
-// elsewhere by now. sync.ts asks at the start and tells; nobody removes them, for mappings come back.
+// Finds host objects that this virtual cluster created and no longer syncs, because their namespace mapping changed.
+// Nothing removes them, because a mapping may come back.
 
 import { ApiError } from '../../api/errors.ts'
 import type { Resource } from '../../api/object.ts'
@@ -9,10 +9,10 @@ import { Endpoints } from './kinds.ts'
 import { managedBy, virtualRefOf, virtualUidOf } from './sync-annotations.ts'
 import { hostRefOf, type Vcluster } from './translate.ts'
 
-/** So many, in a namespace of the host, of one of the virtual cluster. */
-export type Left = { readonly namespace: string; readonly from: string; readonly count: number }
+/** The number of orphans by host namespace and virtual namespace. */
+export type Orphans = { readonly namespace: string; readonly from: string; readonly count: number }
 
-export type LeftOptions = {
+export type OrphanOptions = {
   readonly host: Resources
   readonly known: EndpointSync['known']
   readonly vcluster: Vcluster
@@ -20,12 +20,12 @@ export type LeftOptions = {
 
 const pageSize = 500
 
-/** Looks in all namespaces, or, where that is not allowed, in those that are followed. */
-export async function findLeft({ host, known, vcluster }: LeftOptions): Promise<readonly Left[]> {
-  const counts = new Map<string, Left>()
-  const look = (object: Resource) => {
+/** Searches all namespaces, or only the watched ones without permission for all. */
+export async function findOrphans({ host, known, vcluster }: OrphanOptions): Promise<readonly Orphans[]> {
+  const counts = new Map<string, Orphans>()
+  const count = (object: Resource) => {
     const from = virtualRefOf(object.metadata, vcluster.name)
-    // The name of a cluster is no proof: another may have the same. That the virtual object is this very one is.
+    // Another cluster may have the same name, so compare the uid of the virtual object.
     const uid = from && known.virtual(from)?.metadata.uid
     if (!from || !uid || virtualUidOf(object.metadata) !== uid) return
     const { namespace = '', name } = object.metadata
@@ -35,19 +35,19 @@ export async function findLeft({ host, known, vcluster }: LeftOptions): Promise<
     counts.set(key, { namespace, from: from.namespace, count: (counts.get(key)?.count ?? 0) + 1 })
   }
   try {
-    await eachPage(host, `${managedBy}=${vcluster.name}`, look)
+    await eachPage(host, `${managedBy}=${vcluster.name}`, count)
   } catch (error) {
     if (!(error instanceof ApiError) || error.code !== 403) throw error
-    for (const object of known.host()) look(object)
+    for (const object of known.host()) count(object)
   }
   return [...counts.values()].toSorted((a, b) => (a.namespace < b.namespace ? -1 : 1))
 }
 
-async function eachPage(host: Resources, labelSelector: string, look: (object: Resource) => void): Promise<void> {
+async function eachPage(host: Resources, labelSelector: string, visit: (object: Resource) => void): Promise<void> {
   for (let next: string | undefined; ; ) {
     const options = { namespace: '', labelSelector, limit: pageSize, ...(next ? { continue: next } : {}) }
     const page = await host.list(Endpoints, options)
-    for (const { object } of page.items) look(object)
+    for (const { object } of page.items) visit(object)
     next = page.continue
     if (!next) return
   }

@@ -1,26 +1,26 @@
-// What has to be written for one Endpoints, from what is on both sides: the gate, the merge, the patches, the guard.
-// Nothing is read or written here; endpoints.ts does both.
+// Plans the writes for one Endpoints from the state of both sides: ownership, merge, patches and address guard.
+// Does no I/O; endpoints-controller.ts does.
 
 import { canonical } from '../../api/codec.ts'
 import type { Json, JsonObject, OwnerReference, Ref } from '../../api/object.ts'
 import { defaultKeyPolicy, type KeyPolicy } from '../config/metadata-keys.ts'
 import type { Patched, Patcher } from '../patch/apply.ts'
 import { problemTexts } from '../patch/problem.ts'
-import type { Referent } from '../patch/reference.ts'
-import { type Trouble, withCondition } from './condition.ts'
+import type { ReferencedObject } from '../patch/reference.ts'
+import { type SyncFailure, withCondition } from './condition.ts'
 import type { EndpointsObject } from './kinds.ts'
 import { adoptedFrom, isEmpty, keptOnHost, baseOf as seenNow, withChanges } from './merge-metadata.ts'
 import { type Foreign, ownershipOf } from './ownership.ts'
-import { hashOf, hostUidMark, marksOf, readBase, virtualUidOf, writeBase } from './sync-annotations.ts'
+import { hashOf, hostUidAnnotation, readBase, syncMetadataOf, virtualUidOf, writeBase } from './sync-annotations.ts'
 import { hostRefOf, subsetsKey, toHost, type Vcluster } from './translate.ts'
 
-/** The gate's answer, or how it went. */
+/** The outcome for an object. */
 export type State = 'synced' | 'waiting' | 'host-owned' | 'skipped' | 'gone' | 'failed'
 
-export type World = {
+export type ObservedState = {
   readonly ref: Ref
   readonly virtual: EndpointsObject | undefined
-  /** The service of the same name: whether it is there, and whether the host's controller looks after its endpoints. */
+  /** The service of the same name. With a selector, the host's controller manages its endpoints. */
   readonly service: 'none' | 'selector' | 'plain'
   readonly host: EndpointsObject | undefined
 }
@@ -29,11 +29,11 @@ export type PlanTools = {
   readonly vcluster: Vcluster
   readonly hostDeletePolicy: 'Recreate' | 'Propagate'
   readonly owner: OwnerReference | undefined
-  /** Why an address is refused; undefined: it is not. */
-  readonly refuses: (address: string) => string | undefined
-  /** Which labels and annotations cross; default: those that no well-known controller acts on. */
-  readonly crosses?: KeyPolicy | undefined
-  /** Absent: there are no patches. */
+  /** Returns why an address is denied; undefined if it is allowed. */
+  readonly denyReason: (address: string) => string | undefined
+  /** Which labels and annotations are synced; default: those that no well-known controller acts on. */
+  readonly isSyncedKey?: KeyPolicy | undefined
+  /** Absent without patches. */
   readonly patcher?: Pick<Patcher, 'toHost' | 'toVirtual'> | undefined
   readonly now: () => number
 }
@@ -42,22 +42,22 @@ export type Write =
   | { readonly verb: 'create' | 'update'; readonly object: EndpointsObject }
   | { readonly verb: 'delete'; readonly object: EndpointsObject }
 
-/** At most one write a side. */
+/** At most one write per side. */
 export type Plan = {
   readonly state: State
-  /** What must be safe before the other is touched. Default: the host, so that a condition goes only when all is well. */
+  /** The side to write first. Default: the host, so that the condition is removed only after success. */
   readonly first?: 'virtual'
   readonly hostRef?: Ref
   readonly virtual?: Write
   readonly host?: Write
-  readonly trouble?: Trouble
-  readonly referents?: readonly Referent[]
+  readonly syncFailure?: SyncFailure
+  readonly referencedObjects?: readonly ReferencedObject[]
 }
 
-export async function planEndpoints(world: World, tools: PlanTools): Promise<Plan> {
-  const { ref, virtual, host, service } = world
+export async function planEndpoints(observed: ObservedState, tools: PlanTools): Promise<Plan> {
+  const { ref, virtual, host, service } = observed
   const hostRef = hostRefOf(ref, tools.vcluster)
-  // The address of the API server itself is nobody's to sync.
+  // The Endpoints of the API server itself are never synced.
   if (ref.namespace === 'default' && ref.name === 'kubernetes') return { state: 'skipped' }
   const claim = { vcluster: tools.vcluster, ref, kind: 'Endpoints', uid: virtual?.metadata.uid }
   const owner = host && ownershipOf(host.metadata, claim)
@@ -66,22 +66,22 @@ export async function planEndpoints(world: World, tools: PlanTools): Promise<Pla
   if (!virtual || virtual.metadata.deletionTimestamp) return { state: 'gone', ...at, ...drop }
   if (service !== 'plain') {
     const state = service === 'none' ? 'waiting' : 'host-owned'
-    // The mark goes before the object does: else its end would look like a deletion on the host.
+    // Remove the annotation first, or the removal would look like a deletion on the host.
     return { state, first: 'virtual', ...at, ...changed(virtual, clean(virtual, undefined, tools)), ...drop }
   }
   if (!hostRef) {
-    const message = `the namespace ${ref.namespace} has no entry in sync.toHost.namespaces.mappings.byName`
+    const message = `namespace ${ref.namespace} has no entry in sync.toHost.namespaces.mappings.byName`
     return failed(virtual, { reason: 'NamespaceNotMapped', message }, tools)
   }
   if (host?.metadata.deletionTimestamp) return { state: 'waiting', hostRef }
-  if (typeof owner === 'object') return { hostRef, ...failed(virtual, foreignTrouble(owner, ref, hostRef), tools) }
-  if (!host && tools.hostDeletePolicy === 'Propagate' && wasMade(virtual, hostRef))
+  if (typeof owner === 'object') return { hostRef, ...failed(virtual, foreignFailure(owner, ref, hostRef), tools) }
+  if (!host && tools.hostDeletePolicy === 'Propagate' && wasCreated(virtual, hostRef))
     return { state: 'gone', hostRef, virtual: remove(virtual) }
-  return { hostRef, ...(await bring(virtual, host, { hostRef, tools })) }
+  return { hostRef, ...(await syncToHost(virtual, host, { hostRef, tools })) }
 }
 
-/** The tenant must not learn the names of its neighbours. */
-function foreignTrouble({ reason, why }: Foreign, ref: Ref, hostRef: Ref): Trouble {
+/** The message must not reveal the names of other tenants. */
+function foreignFailure({ reason, why }: Foreign, ref: Ref, hostRef: Ref): SyncFailure {
   const [name, hostName] = [ref, hostRef].map(one => `${one.namespace}/${one.name}`)
   return {
     reason: 'HostObjectForeign',
@@ -92,26 +92,26 @@ function foreignTrouble({ reason, why }: Foreign, ref: Ref, hostRef: Ref): Troub
 
 const remove = (object: EndpointsObject): Write => ({ verb: 'delete', object })
 
-function failed(virtual: EndpointsObject | undefined, trouble: Trouble, tools: PlanTools): Plan {
+function failed(virtual: EndpointsObject | undefined, syncFailure: SyncFailure, tools: PlanTools): Plan {
   if (!virtual || virtual.metadata.deletionTimestamp) return { state: 'gone' }
-  return { state: 'failed', trouble, ...changed(virtual, withCondition(virtual, trouble, tools.now())) }
+  return { state: 'failed', syncFailure, ...changed(virtual, withCondition(virtual, syncFailure, tools.now())) }
 }
 
 const changed = (before: EndpointsObject, after: EndpointsObject): Pick<Plan, 'virtual'> =>
   before === after ? {} : { virtual: { verb: 'update', object: after } }
 
-type BringOptions = { readonly hostRef: Ref; readonly tools: PlanTools }
+type SyncToHostOptions = { readonly hostRef: Ref; readonly tools: PlanTools }
 
 /** `host` is ours, or absent. */
-async function bring(
+async function syncToHost(
   virtual: EndpointsObject,
   host: EndpointsObject | undefined,
-  { hostRef, tools }: BringOptions,
+  { hostRef, tools }: SyncToHostOptions,
 ): Promise<Plan> {
   const merged = await adopt(virtual, host, tools)
-  if ('trouble' in merged) return failed(virtual, merged.trouble, tools)
-  const { vcluster, crosses = defaultKeyPolicy } = tools
-  const object = toHost(merged, { host: hostRef, vcluster, crosses })
+  if ('syncFailure' in merged) return failed(virtual, merged.syncFailure, tools)
+  const { vcluster, isSyncedKey = defaultKeyPolicy } = tools
+  const object = toHost(merged, { host: hostRef, vcluster, isSyncedKey })
   const patched = await tools.patcher?.toHost({
     virtualObject: merged as unknown as JsonObject,
     hostObject: (host ?? null) as unknown as JsonObject | null,
@@ -120,11 +120,11 @@ async function bring(
   const wanted = (patched?.object ?? object) as unknown as EndpointsObject
   const problem = patched && problemOf(patched)
   if (problem !== undefined) return failed(virtual, problem, tools)
-  const refused = refusedAddress(wanted, tools.refuses)
-  if (refused !== undefined) return failed(virtual, { reason: 'AddressRefused', message: refused }, tools)
+  const denied = deniedAddress(wanted, tools.denyReason)
+  if (denied !== undefined) return failed(virtual, { reason: 'AddressRefused', message: denied }, tools)
   const owner = hostRef.namespace === tools.vcluster.namespace ? tools.owner : undefined
   const write = hostWrite(finish(wanted, { merged, host, hostRef, tools }), host, owner)
-  // An edit of the host is on the virtual side before the host says that it is; its condition goes the next time.
+  // Store an edit of the host on the virtual side before recording it on the host. The next pass removes the condition.
   const { uid } = host?.metadata ?? {}
   const next = merged === virtual ? clean(merged, uid === undefined ? undefined : { uid, hostRef }, tools) : merged
   return {
@@ -132,19 +132,19 @@ async function bring(
     ...(merged === virtual ? {} : { first: 'virtual' as const }),
     ...changed(virtual, next),
     ...(write ? { host: write } : {}),
-    ...(patched?.referents.length ? { referents: patched.referents } : {}),
+    ...(patched?.referencedObjects.length ? { referencedObjects: patched.referencedObjects } : {}),
   }
 }
 
-/** The virtual object with what the host changed, seen through the reverse patches. */
+/** The virtual object with the changes of the host, after the reverse patches. */
 async function adopt(
   virtual: EndpointsObject,
   host: EndpointsObject | undefined,
-  { patcher, crosses = defaultKeyPolicy }: PlanTools,
-): Promise<EndpointsObject | { readonly trouble: Trouble }> {
-  // Another object of the same name inherits no edits that were made to the one before.
+  { patcher, isSyncedKey = defaultKeyPolicy }: PlanTools,
+): Promise<EndpointsObject | { readonly syncFailure: SyncFailure }> {
+  // A new object of the same name does not inherit edits of the old one.
   const base = host && virtualUidOf(host.metadata) === virtual.metadata.uid ? readBase(host.metadata) : undefined
-  const adopted = base && host ? adoptedFrom(host.metadata, virtual.metadata, base, crosses) : undefined
+  const adopted = base && host ? adoptedFrom(host.metadata, virtual.metadata, base, isSyncedKey) : undefined
   if (!adopted || !host || isEmpty(adopted)) return virtual
   const { labels, annotations } = virtual.metadata
   const apply = (from: EndpointsObject['metadata'] | undefined): EndpointsObject => {
@@ -168,10 +168,10 @@ async function adopt(
   })
   const back = reversed.object as unknown as EndpointsObject
   const problem = problemOf(reversed)
-  return problem === undefined ? apply(back.metadata) : { trouble: problem }
+  return problem === undefined ? apply(back.metadata) : { syncFailure: problem }
 }
 
-const problemOf = ({ problem }: Patched): Trouble | undefined =>
+const problemOf = ({ problem }: Patched): SyncFailure | undefined =>
   problem && { reason: 'PatchFailed', ...problemTexts(problem) }
 
 type FinishOptions = {
@@ -181,21 +181,21 @@ type FinishOptions = {
   readonly tools: PlanTools
 }
 
-/** Names and marks are not the patches' to change; what is of that side alone stays; and what is now is written down. */
+/** Restores names and sync metadata after the patches, keeps keys of the host, and stores the base of the next merge. */
 function finish(
   { metadata, subsets }: EndpointsObject,
   { merged, host, hostRef, tools }: FinishOptions,
 ): EndpointsObject {
-  const { vcluster, crosses = defaultKeyPolicy } = tools
-  const marks = marksOf(merged, hostRef, vcluster)
+  const { vcluster, isSyncedKey = defaultKeyPolicy } = tools
+  const marks = syncMetadataOf(merged, hostRef, vcluster)
   const written = {
     labels: { ...metadata.labels, ...marks.labels },
     annotations: { ...metadata.annotations, ...marks.annotations },
   }
-  const kept = keptOnHost(host?.metadata, host && readBase(host.metadata), { crosses, written })
+  const kept = keptOnHost(host?.metadata, host && readBase(host.metadata), { isSyncedKey, written })
   const labels = { ...kept.labels, ...written.labels }
   const annotations = { ...kept.annotations, ...written.annotations }
-  const base = writeBase(seenNow(merged.metadata, { labels, annotations }, { crosses, written }))
+  const base = writeBase(seenNow(merged.metadata, { labels, annotations }, { isSyncedKey, written }))
   return {
     apiVersion: 'v1',
     kind: 'Endpoints',
@@ -204,59 +204,60 @@ function finish(
   }
 }
 
-/** undefined: nothing to change. */
+/** Returns undefined if the host object is up to date. */
 function hostWrite(
   wanted: EndpointsObject,
-  there: EndpointsObject | undefined,
+  current: EndpointsObject | undefined,
   owner: OwnerReference | undefined,
 ): Write | undefined {
-  const owners = there?.metadata.ownerReferences ?? []
+  const owners = current?.metadata.ownerReferences ?? []
   const isOwned = !owner || owners.some(({ uid }) => uid === owner.uid)
-  // An owner of that name that is another one by now would take the object with it.
+  // An outdated owner of the same name would cause garbage collection of the object.
   const others = owners.filter(({ kind, name }) => kind !== owner?.kind || name !== owner.name)
   const ownerReferences = isOwned ? owners : [...others, owner]
   const metadata = { ...wanted.metadata, ...(ownerReferences.length ? { ownerReferences } : {}) }
-  if (!there) return { verb: 'create', object: { ...wanted, metadata } }
+  if (!current) return { verb: 'create', object: { ...wanted, metadata } }
   const isSame =
     isOwned &&
-    same(wanted.metadata.labels, there.metadata.labels) &&
-    same(wanted.metadata.annotations, there.metadata.annotations) &&
-    (same(wanted.subsets, there.subsets) || subsetsKey(wanted.subsets) === subsetsKey(there.subsets))
+    same(wanted.metadata.labels, current.metadata.labels) &&
+    same(wanted.metadata.annotations, current.metadata.annotations) &&
+    (same(wanted.subsets, current.subsets) || subsetsKey(wanted.subsets) === subsetsKey(current.subsets))
   if (isSame) return undefined
-  const { managedFields: _, ...kept } = there.metadata
+  const { managedFields: _, ...kept } = current.metadata
   return { verb: 'update', object: { ...wanted, metadata: { ...kept, ...metadata } } }
 }
 
 const same = (a: unknown, b: unknown) => a === b || canonical((a ?? null) as Json) === canonical((b ?? null) as Json)
 
-/** Which object was made of which, and where; hashed, for the tenant sees it. */
-const madeMark = ({ metadata: { uid } }: EndpointsObject, hostUid: string, { namespace, name }: Ref) =>
+/** Identifies the host object that was created for a virtual object. Hashed, because the tenant can read it. */
+const createdValue = ({ metadata: { uid } }: EndpointsObject, hostUid: string, { namespace, name }: Ref) =>
   `${uid}/${hostUid}/${hashOf(`${namespace}/${name}`)}`
-/** A copy of an object carries its annotations, and is another object; one that goes elsewhere by now was never made there. */
-function wasMade(virtual: EndpointsObject, hostRef: Ref): boolean {
-  const mark = virtual.metadata.annotations?.[hostUidMark]
-  return mark !== undefined && mark === madeMark(virtual, mark.split('/')[1] ?? '', hostRef)
+/** False for copies of an object, which have its annotations, and for objects with a new host namespace. */
+function wasCreated(virtual: EndpointsObject, hostRef: Ref): boolean {
+  const mark = virtual.metadata.annotations?.[hostUidAnnotation]
+  return mark !== undefined && mark === createdValue(virtual, mark.split('/')[1] ?? '', hostRef)
 }
 
-type Made = { readonly uid: string; readonly hostRef: Ref }
+type HostObject = { readonly uid: string; readonly hostRef: Ref }
 
-/** In sync: without a condition, and with the mark that tells a deletion on the host from what was never made. */
-function clean(virtual: EndpointsObject, made: Made | undefined, tools: PlanTools): EndpointsObject {
+/** Removes the condition and sets the annotation that distinguishes a deletion on the host from an object never created. */
+function clean(virtual: EndpointsObject, created: HostObject | undefined, tools: PlanTools): EndpointsObject {
   const fine = withCondition(virtual, undefined, tools.now())
   const { annotations = {} } = fine.metadata
-  const mark = tools.hostDeletePolicy === 'Propagate' && made ? madeMark(virtual, made.uid, made.hostRef) : undefined
-  if (annotations[hostUidMark] === mark) return fine
+  const mark =
+    tools.hostDeletePolicy === 'Propagate' && created ? createdValue(virtual, created.uid, created.hostRef) : undefined
+  if (annotations[hostUidAnnotation] === mark) return fine
   return {
     ...fine,
-    metadata: { ...fine.metadata, annotations: withChanges(annotations, { [hostUidMark]: mark }) },
+    metadata: { ...fine.metadata, annotations: withChanges(annotations, { [hostUidAnnotation]: mark }) },
   }
 }
 
-function refusedAddress({ subsets = [] }: EndpointsObject, refuses: PlanTools['refuses']): string | undefined {
+function deniedAddress({ subsets = [] }: EndpointsObject, denyReason: PlanTools['denyReason']): string | undefined {
   for (const [index, subset] of subsets.entries())
     for (const key of ['addresses', 'notReadyAddresses'] as const)
       for (const [at, { ip = '' }] of (subset[key] ?? []).entries()) {
-        const why = refuses(ip)
+        const why = denyReason(ip)
         if (why !== undefined) return `subsets[${index}].${key}[${at}].ip is ${why} (${ip.slice(0, 64)})`
       }
   return undefined

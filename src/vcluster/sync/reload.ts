@@ -1,4 +1,4 @@
-// Syncs for as long as it may, with the configuration as it is in the file now. sync.ts calls it.
+// Runs the syncer and restarts it when its configuration file changes.
 
 import { statSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
@@ -9,7 +9,7 @@ import type { EndpointSync } from './endpoints-controller.ts'
 import type { Opened, OptionsFor } from './flags.ts'
 import { openSync } from './sync.ts'
 
-type Keep = {
+type ReloadOptions = {
   readonly opened: Opened
   readonly options: OptionsFor
   readonly signal: AbortSignal
@@ -17,8 +17,8 @@ type Keep = {
   readonly running: (sync: EndpointSync | undefined) => void
 }
 
-/** Syncs until it is told to stop; a file that changes, and can be used, is used from then on. */
-export async function keepSyncing({ opened, options, signal, log, running }: Keep): Promise<void> {
+/** Syncs until the signal aborts. Keeps the previous configuration while the file is invalid. */
+export async function syncWithReload({ opened, options, signal, log, running }: ReloadOptions): Promise<void> {
   let { config } = opened
   while (!signal.aborted) {
     const sync = config.sync.toHost.endpoints.enabled
@@ -26,7 +26,7 @@ export async function keepSyncing({ opened, options, signal, log, running }: Kee
       : undefined
     running(sync)
     void sync?.ready.then(() => {
-      if (!signal.aborted) log.info('both sides are followed')
+      if (!signal.aborted) log.info('initial sync: both clusters listed')
     })
     config = (await nextConfig(opened, signal, log)) ?? config
     running(undefined)
@@ -39,31 +39,29 @@ export const aborted = (error: unknown) => {
   throw error
 }
 
-const lookEvery = 2000
+const pollEvery = 2000
 
-/** undefined: told to stop. */
-async function nextConfig({ asked, io }: Opened, signal: AbortSignal, log: Logger): Promise<Config | undefined> {
+/** Returns undefined after the signal aborts. */
+async function nextConfig({ flags, io }: Opened, signal: AbortSignal, log: Logger): Promise<Config | undefined> {
   const stamp = () => {
     try {
-      return (({ mtimeMs, size, ino }) => `${mtimeMs}/${size}/${ino}`)(statSync(asked.file))
+      return (({ mtimeMs, size, ino }) => `${mtimeMs}/${size}/${ino}`)(statSync(flags.file))
     } catch {
       return ''
     }
   }
   let seen = stamp()
   while (!signal.aborted) {
-    await setTimeout(lookEvery, undefined, { signal }).catch(() => {})
+    await setTimeout(pollEvery, undefined, { signal }).catch(() => {})
     const now = stamp()
     if (signal.aborted || now === seen || now === '') continue
     seen = now
     try {
-      const config = await readConfig(asked, io)
-      log.info(`${asked.file} has changed: every object is looked at again`)
+      const config = await readConfig(flags, io)
+      log.info({ file: flags.file }, 'config reloaded, syncing all objects again')
       return config
     } catch (error) {
-      log.error(
-        `${asked.file} has changed and cannot be used; what was there before goes on: ${(error as Error).message}`,
-      )
+      log.error({ file: flags.file, err: (error as Error).message }, 'config reload failed, keeping previous')
     }
   }
   return undefined

@@ -1,34 +1,33 @@
-// Delays repeated writes of the same object: the first retries run at once, later ones back off, so that a server which keeps changing an
-// object is not written to at full speed. A change by somebody else is not delayed.
+// Backs off when a server keeps changing what the syncer writes. A change by somebody else resets the back-off.
 
-type Turn = { readonly count: number; readonly until: number; readonly version: string | undefined }
+type Entry = { readonly count: number; readonly until: number; readonly version: string | undefined }
 
 export interface RewriteBackoff {
-  /** Milliseconds that the object must still wait; 0: none. `version`: the version of the virtual object. */
-  early(name: string, version: string | undefined): number
-  /** After a write: milliseconds until the next one; undefined: none is due. `version`: the version that was read or written. */
+  /** Milliseconds until the next pass. `version` is the current version of the virtual object. */
+  remaining(name: string, version: string | undefined): number
+  /** Milliseconds until another pass, or undefined if none is needed. `version` is what the last pass read or wrote. */
   next(name: string, isAgain: boolean, version: string | undefined): number | undefined
 }
 
-/** The number of retries without a delay. */
-const atOnce = 3
-const slowest = 30_000
+/** Passes without a delay. */
+const immediate = 3
+const maxDelay = 30_000
 
 export function openRewriteBackoff(ticks: () => number): RewriteBackoff {
-  const turns = new Map<string, Turn>()
+  const entries = new Map<string, Entry>()
   return {
-    early(name, version) {
-      const turn = turns.get(name)
-      if (!turn) return 0
-      if (turn.version === version) return Math.max(0, turn.until - ticks())
-      turns.delete(name)
+    remaining(name, version) {
+      const entry = entries.get(name)
+      if (!entry) return 0
+      if (entry.version === version) return Math.max(0, entry.until - ticks())
+      entries.delete(name)
       return 0
     },
     next(name, isAgain, version) {
-      if (!isAgain) return void turns.delete(name)
-      const count = (turns.get(name)?.count ?? 0) + 1
-      const delay = count > atOnce ? Math.min(slowest, 100 * 2 ** Math.min(count - atOnce, 20)) : 0
-      turns.set(name, { count, until: ticks() + delay, version })
+      if (!isAgain) return void entries.delete(name)
+      const count = (entries.get(name)?.count ?? 0) + 1
+      const delay = count > immediate ? Math.min(maxDelay, 100 * 2 ** Math.min(count - immediate, 20)) : 0
+      entries.set(name, { count, until: ticks() + delay, version })
       return delay
     },
   }

@@ -1,4 +1,4 @@
-// Runs the syncer between two open clusters: with or without a lease, until a signal stops it.
+// Runs the syncer between two clusters, with or without leader election, until a signal stops it.
 
 import { randomUUID } from 'node:crypto'
 import { lookup } from 'node:dns/promises'
@@ -9,24 +9,24 @@ import { ApiError } from '../../api/errors.ts'
 import { shutdownSignal } from '../../serving/shutdown-signal.ts'
 import { servePages } from '../../serving/status-listener.ts'
 import type { EndpointSync } from './endpoints-controller.ts'
-import { toldOf } from './failure.ts'
+import { describeError } from './failure.ts'
 import type { Opened, OptionsFor } from './flags.ts'
-import { openLearner } from './host-discovery.ts'
+import { openHostDiscovery } from './host-discovery.ts'
 import { holdLease } from './leader-election.ts'
 import { observeSync } from './metrics.ts'
 import { syncOnce } from './once.ts'
-import { keepSyncing } from './reload.ts'
+import { syncWithReload } from './reload.ts'
 
 /** Resolves with the exit code. */
 export async function runSync(opened: Opened): Promise<number> {
-  const { asked, config, io } = opened
-  const log = pino({ level: asked['log-level'], base: null }, pino.destination({ fd: 2, sync: false }))
+  const { flags, config, io } = opened
+  const log = pino({ level: flags['log-level'], base: null }, pino.destination({ fd: 2, sync: false }))
   const ending = new AbortController()
   void shutdownSignal().then(() => ending.abort())
-  if (!config.sync.toHost.endpoints.enabled) log.warn('endpoint sync is off: there is nothing to do')
+  if (!config.sync.toHost.endpoints.enabled) log.warn('endpoint sync is disabled, nothing to do')
   let current: EndpointSync | undefined
-  const { metrics, observer, failed, trouble } = observeSync(() => current)
-  const learn = openLearner({
+  const { metrics, observer, failed, syncFailure } = observeSync(() => current)
+  const discoverHost = openHostDiscovery({
     hostServer: opened.host.server,
     lookup: async name => {
       const found = await lookup(name, { all: true }).catch(error => {
@@ -35,18 +35,18 @@ export async function runSync(opened: Opened): Promise<number> {
       })
       return found.map(({ address }) => address)
     },
-    name: asked.name,
-    namespace: asked.namespace,
+    name: flags.name,
+    namespace: flags.namespace,
   })
   const options: OptionsFor = (next, signal) => ({
     config: next,
-    name: asked.name,
-    namespace: asked.namespace,
+    name: flags.name,
+    namespace: flags.namespace,
     virtual: opened.virtual.until(signal),
     host: opened.host.until(signal),
-    learn,
-    importAllow: asked['import-allow'],
-    tell: !asked['dry-run'],
+    discoverHost,
+    importAllow: flags['import-allow'],
+    reportToTenant: !flags['dry-run'],
     instance: hostname(),
     now: io.now,
     random: Math.random,
@@ -55,33 +55,34 @@ export async function runSync(opened: Opened): Promise<number> {
     observer: {
       ...observer,
       failed: (what, error) => {
-        if (signal.aborted) return // it was broken off, and nobody tries again
+        if (signal.aborted) return // shutting down, no retry follows
         failed(error)
-        // What the other side says is a sentence; where it was read in our own sources helps nobody.
-        if (error instanceof ApiError) log.warn({ what }, `failed; trying again: ${toldOf(opened, error)}`)
-        else log.warn({ err: error, what }, 'failed; trying again')
+        // An API error needs no stack trace.
+        if (error instanceof ApiError) log.warn({ what, err: describeError(opened, error) }, 'failed, retrying')
+        else log.warn({ err: error, what }, 'failed, retrying')
       },
-      leftBehind: found => {
-        observer.leftBehind(found)
-        for (const one of found)
-          log.warn(one, 'objects on the host are left behind: their namespace goes elsewhere now')
+      orphaned: found => {
+        observer.orphaned(found)
+        for (const one of found) log.warn(one, 'orphaned objects on the host: their namespace mapping changed')
       },
-      trouble: ({ namespace, name }, { reason, message, logged = message }) => {
-        trouble(reason)
+      syncFailure: ({ namespace, name }, { reason, message, logged = message }) => {
+        syncFailure(reason)
         log.warn({ namespace, name, reason }, logged)
       },
     },
   })
-  if (asked.once || asked['dry-run']) return syncOnce(opened, options, ending.signal, log)
+  if (flags.once || flags['dry-run']) return syncOnce(opened, options, ending.signal, log)
 
   let listed: EndpointSync | undefined
-  // One that waits for its turn is ready for it.
-  const isFollowed = () => (current ? current === listed : asked['leader-elect'])
-  const checks = checksOf(isFollowed, ending.signal)
-  const pages = asked.listen === 'off' ? undefined : await servePages(asked.listen, checks, metrics)
-  io.out(`platform syncs endpoints of ${asked.name} to ${asked.namespace}${pages ? `: ${pages.url}` : ''}\n`)
+  // A replica that waits for the lease is ready.
+  const isReady = () => (current ? current === listed : flags['leader-elect'])
+  const checks = checksOf(isReady, ending.signal)
+  const pages = flags.listen === 'off' ? undefined : await servePages(flags.listen, checks, metrics)
+  io.out(
+    `platform: syncing endpoints of ${flags.name} to ${flags.namespace}${pages ? `, status at ${pages.url}` : ''}\n`,
+  )
   const lead = (signal: AbortSignal) =>
-    keepSyncing({
+    syncWithReload({
       opened,
       options,
       signal,
@@ -93,18 +94,18 @@ export async function runSync(opened: Opened): Promise<number> {
         })
       },
     })
-  if (asked['leader-elect'])
+  if (flags['leader-elect'])
     await holdLease(
       {
         resources: opened.host.resources,
-        at: { namespace: asked.namespace, name: `vcluster-sync-${asked.name}`.slice(0, 253) },
-        // Replicas may share the name of a machine, and each is the first process of its container.
+        at: { namespace: flags.namespace, name: `vcluster-sync-${flags.name}`.slice(0, 253) },
+        // Replicas may share a host name, and each has process id 1 in its container.
         identity: `${hostname()}_${randomUUID()}`,
         now: io.now,
         ticks: () => performance.now(),
         wait: (milliseconds, signal) => setTimeout(milliseconds, undefined, { signal }).catch(() => {}),
         lead,
-        failed: error => log.warn({ err: error }, 'the lease could not be had; trying again'),
+        failed: error => log.warn({ err: error }, 'lease request failed, retrying'),
       },
       ending.signal,
     )
@@ -115,14 +116,14 @@ export async function runSync(opened: Opened): Promise<number> {
   return 0
 }
 
-function checksOf(isFollowed: () => boolean, leaving: AbortSignal) {
+function checksOf(isReady: () => boolean, shutdown: AbortSignal) {
   const ping = { name: 'ping', failure: () => undefined }
   return {
     livez: [ping],
     readyz: [
       ping,
-      { name: 'sync', failure: () => (isFollowed() ? undefined : 'both sides are not listed yet') },
-      { name: 'shutdown', failure: () => (leaving.aborted ? 'shutting down' : undefined) },
+      { name: 'sync', failure: () => (isReady() ? undefined : 'initial list of both clusters not complete') },
+      { name: 'shutdown', failure: () => (shutdown.aborted ? 'shutting down' : undefined) },
     ],
   }
 }

@@ -1,4 +1,4 @@
-// Resources as the syncer wants them: confined to a namespace, or without effect. Wraps whatever it is given.
+// Wraps a client for the syncer: limited to a namespace, with paged lists, or as a dry run.
 
 import { ApiError, expired } from '../../api/errors.ts'
 import type { Kind } from '../../api/kind.ts'
@@ -6,10 +6,10 @@ import type { Ref } from '../../api/object.ts'
 import { type Document, documentOf, type List, type ListOptions, type Resources } from '../../api/resources.ts'
 
 /**
- * Lists and watches see one namespace alone ('' is all), so that rights in that namespace are enough. Lists come page by
- * page: the text of all objects at once would be most of the memory the syncer ever needs. A server that was set back, and knows less than was seen of it already, is listed anew, as one that has forgotten is.
+ * Limits lists and watches to one namespace ('' means all), so that permissions in that namespace suffice. Pages lists to limit memory.
+ * Lists again after a restore of the server from a backup, when its resource version is lower than the last one seen.
  */
-export function within(resources: Resources, namespace: string): Resources {
+export function scopedTo(resources: Resources, namespace: string): Resources {
   return {
     ...resources,
     list: async (kind, options) => {
@@ -24,14 +24,14 @@ export function within(resources: Resources, namespace: string): Resources {
   }
 }
 
-/** In lists of Kubernetes the objects do not say what they are; in watches they do. That is no difference. */
+/** Items of a Kubernetes list have no kind, but watch events have. Adds it, so that both look the same. */
 function named(document: Document, { apiVersion, kind }: Kind): Document {
   return document.object.kind ? document : documentOf({ ...document.object, apiVersion, kind })
 }
 
 const pageSize = 500
 
-/** All pages of one moment. Where the server has forgotten that moment before the last page, everything at once. */
+/** All pages at one resource version. Falls back to one large list if the version expires. */
 async function listByPages(resources: Resources, kind: Kind, options: ListOptions): Promise<List> {
   const items: Document[] = []
   let next: string | undefined
@@ -51,29 +51,29 @@ async function listByPages(resources: Resources, kind: Kind, options: ListOption
 const isTooLarge = ({ status }: ApiError) =>
   status.details?.causes?.some(({ reason }) => reason === 'ResourceVersionTooLarge') ?? false
 
-export type Told = {
+export type DryRunWrite = {
   readonly verb: 'create' | 'update' | 'delete'
   readonly kind: Kind
   readonly ref: Ref
   readonly object?: unknown
 }
 
-/** Every write is put to the server as a dry run, and told. */
-export function withoutEffect(resources: Resources, tell: (write: Told) => void): Resources {
+/** Sends every write as a dry run and reports it. */
+export function dryRunClient(resources: Resources, report: (write: DryRunWrite) => void): Resources {
   return {
     ...resources,
     create: async (kind, namespace, object, options) => {
       const { name = '' } = (object as { metadata?: { name?: string } }).metadata ?? {}
-      tell({ verb: 'create', kind, ref: { namespace, name }, object })
+      report({ verb: 'create', kind, ref: { namespace, name }, object })
       return resources.create(kind, namespace, object, { ...options, dryRun: true })
     },
     update: async (kind, ref, object, options) => {
-      tell({ verb: 'update', kind, ref, object })
+      report({ verb: 'update', kind, ref, object })
       return resources.update(kind, ref, object, { ...options, dryRun: true })
     },
     patch: (kind, ref, patch, options) => resources.patch(kind, ref, patch, { ...options, dryRun: true }),
     delete: async (kind, ref, options) => {
-      tell({ verb: 'delete', kind, ref })
+      report({ verb: 'delete', kind, ref })
       return resources.delete(kind, ref, { ...options, dryRun: true })
     },
   }

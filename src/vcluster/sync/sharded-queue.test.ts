@@ -1,21 +1,21 @@
-// The lanes by themselves: what failures earn, and when that is forgotten.
+// The sharded queue: back-off and its reset.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { ApiError } from '../../api/errors.ts'
-import { startLanes } from './sharded-queue.ts'
+import { startShardedQueue } from './sharded-queue.ts'
 
-test('failures that are forgiven do not make the next one wait', { timeout: 20_000 }, async () => {
-  let isAway = true
+test('resetBackoff clears the delay of earlier failures', { timeout: 20_000 }, async () => {
+  let isDown = true
   let tries = 0
   const done = Promise.withResolvers<void>()
-  const lanes = startLanes({
-    lanes: 2,
+  const queue = startShardedQueue({
+    shards: 2,
     work: async () => {
       tries++
-      if (isAway) throw new Error('away')
-      if (lanes.failing.get('a')?.attempts === 0) throw new Error('a last one')
+      if (isDown) throw new Error('unreachable')
+      if (queue.failing.get('a')?.attempts === 0) throw new Error('a last one')
       done.resolve()
       return undefined
     },
@@ -23,30 +23,30 @@ test('failures that are forgiven do not make the next one wait', { timeout: 20_0
     random: () => 0.5,
   })
   while (tries < 12) {
-    lanes.add('a')
-    await lanes.idle()
+    queue.add('a')
+    await queue.idle()
   }
-  assert.equal(lanes.failing.get('a')?.attempts, 12) // the next try is a minute away
-  isAway = false
-  lanes.resetBackoff('a')
-  lanes.add('a')
-  await lanes.idle()
-  assert.equal(lanes.failing.get('a')?.attempts, 1)
+  assert.equal(queue.failing.get('a')?.attempts, 12) // the next retry would be in a minute
+  isDown = false
+  queue.resetBackoff('a')
+  queue.add('a')
+  await queue.idle()
+  assert.equal(queue.failing.get('a')?.attempts, 1)
   await done.promise
-  await lanes.idle()
-  assert.equal(lanes.failing.size, 0)
-  await lanes.stop()
+  await queue.idle()
+  assert.equal(queue.failing.size, 0)
+  await queue.stop()
 })
 
-test('a server is left alone for as long as it asks, and for five minutes at most', async t => {
+test('retryAfterSeconds is respected, up to five minutes', async t => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   let tries = 0
-  let asks = 20
-  const lanes = startLanes({
-    lanes: 1,
+  let retryAfterSeconds = 20
+  const queue = startShardedQueue({
+    shards: 1,
     work: async () => {
       tries++
-      throw new ApiError(429, '', 'not now', { details: { retryAfterSeconds: asks } })
+      throw new ApiError(429, '', 'not now', { details: { retryAfterSeconds } })
     },
     failed: () => {},
     random: () => 0,
@@ -55,16 +55,16 @@ test('a server is left alone for as long as it asks, and for five minutes at mos
     t.mock.timers.tick(milliseconds)
     for (let n = 0; n < 10; n++) await turn()
   }
-  lanes.add('a')
+  queue.add('a')
   await pass(0)
   await pass(19_999)
   assert.equal(tries, 1)
-  asks = 999_999
+  retryAfterSeconds = 999_999
   await pass(1)
   assert.equal(tries, 2)
   await pass(299_999)
   assert.equal(tries, 2)
   await pass(1)
   assert.equal(tries, 3)
-  await lanes.stop()
+  await queue.stop()
 })

@@ -1,41 +1,41 @@
-// Several loops side by side: a name always runs in the same one, so it is worked on once at a time, and one that is slow
-// holds up few others. Failures are tried again ever more slowly, and not all at the same moment.
+// Work queue with several shards. A name always uses the same shard, so it never runs concurrently and a slow one delays few
+// others. Failures back off exponentially with jitter.
 
 import { ApiError } from '../../api/errors.ts'
 import { startLoop } from '../../reconcile/work-queue.ts'
 
-export type LanesOptions = {
-  readonly lanes: number
-  /** Rejects: again later. A number: look again after so many milliseconds. */
+export type ShardedQueueOptions = {
+  readonly shards: number
+  /** A rejection causes a retry. A number schedules another run after that many milliseconds. */
   readonly work: (name: string) => Promise<number | undefined>
   readonly failed: (name: string, error: unknown, attempts: number) => void
   /** From 0 to 1. */
   readonly random: () => number
 }
 
-export interface Lanes {
+export interface ShardedQueue {
   add(name: string): void
-  /** What a name has failed with so far makes it wait no longer, should it fail again. */
+  /** Forgets earlier failures of a name, so that its next back-off starts small. */
   resetBackoff(name: string): void
-  /** Names that wait or are worked on; those that wait for their next try do not count. */
+  /** Names that are queued or in progress, without those waiting for a retry. */
   readonly depth: number
-  /** Names whose last try failed. */
+  /** Names whose last attempt failed. */
   readonly failing: ReadonlyMap<string, { readonly attempts: number; readonly error: unknown }>
   idle(): Promise<void>
   stop(): Promise<void>
 }
 
-const first = 100
-const slowest = 60_000
-/** A server that asks to be left alone for longer is asked all the same. */
-const longestAsked = 300_000
+const minDelay = 100
+const maxDelay = 60_000
+/** Upper limit for Retry-After. */
+const maxRetryAfter = 300_000
 
-export function startLanes({ lanes, work, failed, random }: LanesOptions): Lanes {
+export function startShardedQueue({ shards, work, failed, random }: ShardedQueueOptions): ShardedQueue {
   const failing = new Map<string, { attempts: number; error: unknown }>()
   const pending = new Set<string>()
   const reconcile = async (name: string): Promise<number | undefined> => {
     pending.delete(name)
-    under++
+    inProgress++
     try {
       const again = await work(name)
       failing.delete(name)
@@ -44,26 +44,26 @@ export function startLanes({ lanes, work, failed, random }: LanesOptions): Lanes
       const attempts = (failing.get(name)?.attempts ?? 0) + 1
       failing.set(name, { attempts, error })
       failed(name, error, attempts)
-      const asked = error instanceof ApiError ? (error.status.details?.retryAfterSeconds ?? 0) * 1000 : 0
-      const wait = Math.min(slowest, first * 2 ** Math.min(attempts - 1, 20))
-      return Math.max(Math.min(asked, longestAsked), wait * (0.5 + random()))
+      const retryAfter = error instanceof ApiError ? (error.status.details?.retryAfterSeconds ?? 0) * 1000 : 0
+      const wait = Math.min(maxDelay, minDelay * 2 ** Math.min(attempts - 1, 20))
+      return Math.max(Math.min(retryAfter, maxRetryAfter), wait * (0.5 + random()))
     } finally {
-      under--
+      inProgress--
     }
   }
-  let under = 0
-  const loops = Array.from({ length: lanes }, () => startLoop({ reconcile, failed: () => {} }))
+  let inProgress = 0
+  const loops = Array.from({ length: shards }, () => startLoop({ reconcile, failed: () => {} }))
   return {
     add(name) {
       pending.add(name)
-      loops[laneOf(name, lanes)]?.add(name)
+      loops[shardOf(name, shards)]?.add(name)
     },
     resetBackoff(name) {
       const failure = failing.get(name)
       if (failure) failure.attempts = 0
     },
     get depth() {
-      return pending.size + under
+      return pending.size + inProgress
     },
     failing,
     async idle() {
@@ -75,8 +75,8 @@ export function startLanes({ lanes, work, failed, random }: LanesOptions): Lanes
   }
 }
 
-function laneOf(name: string, lanes: number): number {
+function shardOf(name: string, shards: number): number {
   let sum = 0
   for (let at = 0; at < name.length; at++) sum = (Math.imul(sum, 31) + name.charCodeAt(at)) | 0
-  return (sum >>> 0) % lanes
+  return (sum >>> 0) % shards
 }

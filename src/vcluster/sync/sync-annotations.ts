@@ -1,37 +1,37 @@
-// What the syncer writes on host objects about itself: whose they are, and what was synced last. Only this file knows the names.
+// Labels and annotations that the syncer writes: ownership, and the base of the next metadata merge.
 
 import { createHash } from 'node:crypto'
 import { emptyMap, isObject, type Metadata, type Ref, type Resource } from '../../api/object.ts'
-import { MARK } from './names.ts'
+import { METADATA_PREFIX } from './names.ts'
 
-/** Condition of an object that is not in sync, on the virtual one. */
-export const conditionsMark = `${MARK}conditions`
-/** The host object that was made, on the virtual one, where a deletion on the host is to be followed. */
-export const hostUidMark = `${MARK}host-uid`
+/** On the virtual object: why it is not in sync. */
+export const conditionsAnnotation = `${METADATA_PREFIX}conditions`
+/** On the virtual object: the uid of its host object, for hostDeletePolicy Propagate. */
+export const hostUidAnnotation = `${METADATA_PREFIX}host-uid`
 
-/** Where an object of the virtual cluster came from that is the host's. */
-export const importedMark = `${MARK}imported-from`
+/** On an imported object: its source on the host. */
+export const importedAnnotation = `${METADATA_PREFIX}imported-from`
 
-export const nameMark = `${MARK}object-name`
+export const nameAnnotation = `${METADATA_PREFIX}object-name`
 export const mark = {
-  vclusterNamespace: `${MARK}vcluster-namespace`,
-  name: nameMark,
-  namespace: `${MARK}object-namespace`,
-  uid: `${MARK}object-uid`,
-  kind: `${MARK}object-kind`,
-  hostName: `${MARK}object-host-name`,
-  hostNamespace: `${MARK}object-host-namespace`,
-  managed: `${MARK}managed-annotations`,
+  vclusterNamespace: `${METADATA_PREFIX}vcluster-namespace`,
+  name: nameAnnotation,
+  namespace: `${METADATA_PREFIX}object-namespace`,
+  uid: `${METADATA_PREFIX}object-uid`,
+  kind: `${METADATA_PREFIX}object-kind`,
+  hostName: `${METADATA_PREFIX}object-host-name`,
+  hostNamespace: `${METADATA_PREFIX}object-host-namespace`,
+  managed: `${METADATA_PREFIX}managed-annotations`,
 }
-export const managedBy = `${MARK}managed-by`
-const namespaceLabel = `${MARK}namespace`
+export const managedBy = `${METADATA_PREFIX}managed-by`
+const namespaceLabel = `${METADATA_PREFIX}namespace`
 
 type Map = { readonly [key: string]: string }
 
-/** Labels that say who deployed an object, and not that another syncer manages it. */
+/** Labels that name a deployment tool, not another syncer. */
 export const generalManagers = new Set(['app.kubernetes.io/managed-by', 'endpoints.kubernetes.io/managed-by'])
 
-export function marksOf(
+export function syncMetadataOf(
   virtual: Resource,
   host: Ref,
   vcluster: { readonly name: string; readonly namespace: string },
@@ -51,7 +51,7 @@ export function marksOf(
   }
 }
 
-/** The virtual object that a host object names. ownership.ts decides whether the syncer created it. */
+/** The virtual object that a host object claims to belong to. ownership.ts decides whether that is true. */
 export function virtualRefOf({ annotations = {}, labels = {} }: Metadata, vcluster: string): Ref | undefined {
   const [name, namespace] = [annotations[mark.name], annotations[mark.namespace]]
   // The label alone is not enough: the host's own controllers copy labels from services.
@@ -61,7 +61,7 @@ export function virtualRefOf({ annotations = {}, labels = {} }: Metadata, vclust
 
 export const virtualUidOf = ({ annotations = {} }: Metadata): string | undefined => annotations[mark.uid]
 
-/** What a key was on either side when both were last brought in line, as hashes; absent: it was not there. */
+/** Hashes of a key's values on both sides at the last sync; absent if the key did not exist. */
 export type Seen = { readonly virtual?: string; readonly host?: string }
 export type Base = {
   readonly labels: { readonly [key: string]: Seen }
@@ -70,7 +70,7 @@ export type Base = {
 
 export const hashOf = (value: string): string => createHash('sha256').update(value).digest('hex').slice(0, 12)
 
-/** One hash where both sides were alike, as they are without patches; else both, '' for absent. */
+/** Writes one hash if both sides are equal, otherwise both, with '' for absent. */
 export function writeBase({ labels, annotations }: Base): Map {
   const packed = (part: Base['labels']) =>
     Object.fromEntries(
@@ -81,7 +81,7 @@ export function writeBase({ labels, annotations }: Base): Map {
   return { [mark.managed]: JSON.stringify({ annotations: packed(annotations), labels: packed(labels) }) }
 }
 
-/** undefined: there is none, or somebody broke it. */
+/** Returns undefined if the annotation is missing or invalid. */
 export function readBase({ annotations = {} }: Metadata): Base | undefined {
   try {
     const value: unknown = JSON.parse(annotations[mark.managed] ?? '')

@@ -1,4 +1,4 @@
-// From a configuration and the two clusters to a running syncer: patches, guard, owner and what else it needs. bin/sync.ts calls it.
+// Builds a running syncer from a configuration and two clusters.
 
 import type { JsonObject } from '../../api/object.ts'
 import type { Resources } from '../../api/resources.ts'
@@ -10,9 +10,9 @@ import { openPatcher, type Patched, type Patcher } from '../patch/apply.ts'
 import type { Patch } from '../patch/patch.ts'
 import { openSandbox, type Sandbox } from '../patch/sandbox.ts'
 import { type EndpointSync, type Observer, startEndpointSync } from './endpoints-controller.ts'
-import type { Known, Learn } from './host-discovery.ts'
-import { findLeft, type Left } from './orphans.ts'
-import { openReferents } from './reference-sync.ts'
+import type { DiscoverHost, HostInfo } from './host-discovery.ts'
+import { findOrphans, type Orphans } from './orphans.ts'
+import { openReferenceSync } from './reference-sync.ts'
 import { objectProblem } from './validate-endpoints.ts'
 
 export type OpenSyncOptions = {
@@ -21,33 +21,33 @@ export type OpenSyncOptions = {
   readonly namespace: string
   readonly virtual: Resources
   readonly host: Resources
-  /** Outlives a change of the configuration, so that what was learned does, too. */
-  readonly learn: Learn
-  /** Kinds, or kind/name, that may be imported from the host. */
+  /** Shared across configuration reloads, so that discovered addresses are kept. */
+  readonly discoverHost: DiscoverHost
+  /** Kinds or kind/name that may be imported from the host. */
   readonly importAllow: readonly string[]
-  /** Whether Events and conditions are written. */
-  readonly tell: boolean
+  /** Whether to write Events and conditions. */
+  readonly reportToTenant: boolean
   readonly instance: string
   readonly now: () => number
   readonly random: () => number
   readonly ticks: () => number
   readonly wait: (milliseconds: number) => Promise<void>
-  /** Milliseconds between two looks at what is known of the host; default: a minute. */
-  readonly learnEvery?: number
+  /** Milliseconds between two discoveries of the host; default: one minute. */
+  readonly discoverEvery?: number
   readonly observer: Observer & {
     readonly patched: (result: Patched, seconds: number) => void
-    /** Told once, after both sides were listed. */
-    readonly leftBehind: (found: readonly Left[]) => void
+    /** Called once, after both sides are listed. */
+    readonly orphaned: (found: readonly Orphans[]) => void
   }
 }
 
-/** Resolves once the host has answered what must be known of it first; tries for as long as it is away. */
+/** Resolves after the first discovery of the host. Retries while the host is unreachable. */
 export async function openSync(options: OpenSyncOptions): Promise<EndpointSync> {
   const { config, name, namespace, host } = options
   const { endpoints, namespaces, configMaps, secrets } = config.sync.toHost
   const map = namespaces.enabled ? namespaceMap(namespaces.mappings.byName) : undefined
   const vcluster = { name, namespace, mapped: map?.toHost }
-  let known = await retried(options, 'asking the host', () => options.learn(host))
+  let known = await withRetry(options, 'discover the host', () => options.discoverHost(host))
   const sandbox = endpoints.patches.length ? await startSandbox(options) : undefined
   const patcher = sandbox
     ? observed(
@@ -61,23 +61,23 @@ export async function openSync(options: OpenSyncOptions): Promise<EndpointSync> 
         options,
       )
     : undefined
-  const guardOf = ({ addresses }: Known) =>
+  const guardOf = ({ addresses }: HostInfo) =>
     addressGuard({ allowed: endpoints.allowedCIDRs, denied: endpoints.deniedCIDRs, apiServer: addresses })
   let guard = guardOf(known)
-  const crosses = keyPolicy({ allowed: endpoints.allowedMetadataKeys, denied: endpoints.deniedMetadataKeys })
+  const isSyncedKey = keyPolicy({ allowed: endpoints.allowedMetadataKeys, denied: endpoints.deniedMetadataKeys })
   const sync = startEndpointSync({
     ...options,
     vcluster,
     hostNamespaces: map ? (map.hostNamespaces ?? ['']) : [namespace],
     hostDeletePolicy: endpoints.hostDeletePolicy,
-    // Asked every time: a Service that was made again is another owner, and objects of a dead one are swept away.
+    // A getter: a recreated Service is a new owner, and objects of the old owner are garbage collected.
     get owner() {
       return known.owner
     },
-    refuses: address => guard(address),
-    crosses,
+    denyReason: address => guard(address),
+    isSyncedKey,
     patcher,
-    bringAlong: openReferents({
+    syncReference: openReferenceSync({
       virtual: options.virtual,
       host,
       vcluster,
@@ -86,31 +86,31 @@ export async function openSync(options: OpenSyncOptions): Promise<EndpointSync> 
       },
       pushes: { ConfigMap: configMaps.enabled, Secret: secrets.enabled },
       importAllow: options.importAllow,
-      crosses,
+      isSyncedKey,
     }),
   })
-  const hear = (next: Known) => {
+  const update = (next: HostInfo) => {
     if (JSON.stringify(next) === JSON.stringify(known)) return
     known = next
     guard = guardOf(next)
-    sync.lookAtAll()
+    sync.resyncAll()
   }
-  const away = (error: unknown) => options.observer.failed('asking the host', error)
-  const learning = setInterval(
-    () => void options.learn(host).then(hear).catch(away),
-    options.learnEvery ?? 60_000,
+  const discoveryFailed = (error: unknown) => options.observer.failed('discover the host', error)
+  const discovery = setInterval(
+    () => void options.discoverHost(host).then(update).catch(discoveryFailed),
+    options.discoverEvery ?? 60_000,
   ).unref()
   let isStopped = false
-  const lookForLeft = async () => {
+  const lookForOrphans = async () => {
     await sync.ready
-    const what = 'looking for what was left behind'
-    const found = await retried(options, what, async () =>
-      isStopped ? [] : findLeft({ host, known: sync.known, vcluster }),
+    const what = 'find orphans'
+    const found = await withRetry(options, what, async () =>
+      isStopped ? [] : findOrphans({ host, known: sync.known, vcluster }),
     )
-    if (!isStopped) options.observer.leftBehind(found)
+    if (!isStopped) options.observer.orphaned(found)
   }
-  // Told to stop while it waits to try again.
-  lookForLeft().catch(() => {})
+  // Rejects only if it is stopped during a retry.
+  lookForOrphans().catch(() => {})
   return {
     ...sync,
     get depth() {
@@ -118,18 +118,18 @@ export async function openSync(options: OpenSyncOptions): Promise<EndpointSync> 
     },
     async stop() {
       isStopped = true
-      clearInterval(learning)
+      clearInterval(discovery)
       await sync.stop()
       await patcher?.close()
     },
   }
 }
 
-/** Its threads are there before the first object is, and a machine that does not give them is told of at once. */
+/** Starts the threads before the first object, so that a failure shows early. */
 async function startSandbox(options: OpenSyncOptions): Promise<Sandbox> {
   const sandbox = openSandbox()
   try {
-    await retried(options, 'starting the sandbox for patches', sandbox.start)
+    await withRetry(options, 'start the patch sandbox', sandbox.start)
     return sandbox
   } catch (error) {
     await sandbox.close()
@@ -137,10 +137,10 @@ async function startSandbox(options: OpenSyncOptions): Promise<Sandbox> {
   }
 }
 
-const slowest = 10_000
+const maxDelay = 10_000
 
-async function retried<T>({ wait, observer }: OpenSyncOptions, what: string, work: () => Promise<T>): Promise<T> {
-  for (let delay = 100; ; delay = Math.min(delay * 2, slowest)) {
+async function withRetry<T>({ wait, observer }: OpenSyncOptions, what: string, work: () => Promise<T>): Promise<T> {
+  for (let delay = 100; ; delay = Math.min(delay * 2, maxDelay)) {
     try {
       return await work()
     } catch (error) {

@@ -1,33 +1,33 @@
-// A virtual Endpoints as the host would have it, before patches: names, references, labels and annotations. Pure.
+// Translates a virtual Endpoints object for the host, before patches: names, references, labels and annotations.
 
 import { emptyMap, type Metadata, type Ref } from '../../api/object.ts'
 import type { KeyPolicy } from '../config/metadata-keys.ts'
 import type { Address, EndpointsObject, ObjectReference, Subset } from './kinds.ts'
-import { hostLabelKey, hostName, MARK } from './names.ts'
-import { marksOf } from './sync-annotations.ts'
+import { hostLabelKey, hostName, METADATA_PREFIX } from './names.ts'
+import { syncMetadataOf } from './sync-annotations.ts'
 
 export type Vcluster = {
   readonly name: string
-  /** Where it lives on the host. */
+  /** Its namespace on the host. */
   readonly namespace: string
-  /** Multi-namespace mode; undefined for a namespace that is not mapped. */
+  /** Set in multi-namespace mode. Returns undefined for a namespace without a mapping. */
   readonly mapped?: ((namespace: string) => string | undefined) | undefined
 }
 
 type Map = { readonly [key: string]: string }
 
-/** Where an object is on the host; undefined: its namespace is not mapped. */
+/** Returns undefined if the namespace has no mapping. */
 export function hostRefOf({ namespace, name }: Ref, vcluster: Vcluster): Ref | undefined {
   if (!vcluster.mapped) return { namespace: vcluster.namespace, name: hostName(name, namespace, vcluster.name) }
   const mapped = vcluster.mapped(namespace)
   return mapped === undefined ? undefined : { namespace: mapped, name }
 }
 
-/** Labels of a tenant under reserved keys get a hashed key, so that label selectors can still find them. */
-export const hostLabels = (labels: Map = {}, { name }: Vcluster, crosses: KeyPolicy): Map =>
-  keep(labels, key => (crosses(key) || key.startsWith(MARK) ? hostLabelKey(key, name) : undefined))
-export const hostAnnotations = (annotations: Map = {}, crosses: KeyPolicy): Map =>
-  keep(annotations, key => (crosses(key) ? key : undefined))
+/** Hashes reserved label keys of the tenant, so that label selectors still work. */
+export const hostLabels = (labels: Map = {}, { name }: Vcluster, isSyncedKey: KeyPolicy): Map =>
+  keep(labels, key => (isSyncedKey(key) || key.startsWith(METADATA_PREFIX) ? hostLabelKey(key, name) : undefined))
+export const hostAnnotations = (annotations: Map = {}, isSyncedKey: KeyPolicy): Map =>
+  keep(annotations, key => (isSyncedKey(key) ? key : undefined))
 
 function keep(from: Map, rename: (key: string) => string | undefined): Map {
   const kept = emptyMap<string>()
@@ -38,15 +38,15 @@ function keep(from: Map, rename: (key: string) => string | undefined): Map {
   return kept
 }
 
-export type ToHostOptions = { readonly host: Ref; readonly vcluster: Vcluster; readonly crosses: KeyPolicy }
+export type ToHostOptions = { readonly host: Ref; readonly vcluster: Vcluster; readonly isSyncedKey: KeyPolicy }
 
-export function toHost(virtual: EndpointsObject, { host, vcluster, crosses }: ToHostOptions): EndpointsObject {
+export function toHost(virtual: EndpointsObject, { host, vcluster, isSyncedKey }: ToHostOptions): EndpointsObject {
   const { labels, annotations } = virtual.metadata
-  const marks = marksOf(virtual, host, vcluster)
+  const marks = syncMetadataOf(virtual, host, vcluster)
   const metadata: Metadata = {
     ...host,
-    labels: { ...hostLabels(labels, vcluster, crosses), ...marks.labels },
-    annotations: { ...hostAnnotations(annotations, crosses), ...marks.annotations },
+    labels: { ...hostLabels(labels, vcluster, isSyncedKey), ...marks.labels },
+    annotations: { ...hostAnnotations(annotations, isSyncedKey), ...marks.annotations },
   }
   return {
     apiVersion: 'v1',
@@ -68,7 +68,7 @@ function hostSubset(subset: Subset, virtual: EndpointsObject, vcluster: Vcluster
   }
 }
 
-/** Pods have other names there, and are other objects. Other kinds are nothing we know about. */
+/** Translates references to Pods, which have another name and uid on the host. Keeps other kinds. */
 function hostTarget(target: ObjectReference, virtual: EndpointsObject, vcluster: Vcluster): ObjectReference {
   if (target.kind !== 'Pod' || !target.name) return target
   const { uid: _, resourceVersion: __, ...rest } = target
@@ -79,7 +79,7 @@ function hostTarget(target: ObjectReference, virtual: EndpointsObject, vcluster:
   return ref ? { ...rest, ...ref } : rest
 }
 
-/** All addresses with their ports as a set: API servers regroup subsets, and that is no difference. */
+/** Compares subsets as a set of address and port pairs, because API servers regroup them. */
 export function subsetsKey(subsets: readonly Subset[] = []): string {
   const lines = subsets.flatMap(({ ports = [], addresses = [], notReadyAddresses = [] }) =>
     [...addresses.map(one => ['+', one] as const), ...notReadyAddresses.map(one => ['-', one] as const)].flatMap(
@@ -89,7 +89,7 @@ export function subsetsKey(subsets: readonly Subset[] = []): string {
   return [...new Set(lines)].sort().join('\n')
 }
 
-/** Sorted, and without what an API server fills in. */
+/** Sorted, without defaults of the API server. */
 function stable(value: unknown): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? ''
   return JSON.stringify(

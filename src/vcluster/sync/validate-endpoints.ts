@@ -1,4 +1,4 @@
-// Whether what patches made is still an Endpoints: a patch may return anything. plan.ts asks before anyone else looks at it.
+// Validates the type of every Endpoints field, because a patch may return anything.
 
 import { isObject } from '../../api/object.ts'
 
@@ -7,23 +7,23 @@ type Check = (value: unknown, at: string) => string | undefined
 const is =
   (type: string): Check =>
   (value, at) =>
-    typeof value === type ? undefined : `${at} is ${nameOf(value)}, and must be a ${type}`
+    typeof value === type ? undefined : `${at} is ${nameOf(value)}, must be a ${type}`
 const each =
   (check: Check): Check =>
   (value, at) => {
-    if (!Array.isArray(value)) return `${at} is ${nameOf(value)}, and must be a list`
+    if (!Array.isArray(value)) return `${at} is ${nameOf(value)}, must be a list`
     return first(value.map((item, index) => [check, item, `${at}[${index}]`]))
   }
 const map =
   (check: Check): Check =>
   (value, at) => {
-    if (!isObject(value)) return `${at} is ${nameOf(value)}, and must be a map`
+    if (!isObject(value)) return `${at} is ${nameOf(value)}, must be a map`
     return first(Object.entries(value).map(([key, item]) => [check, item, `${at}[${JSON.stringify(key)}]`]))
   }
 const fields =
   (checks: { readonly [key: string]: Check }, needs: readonly string[] = []): Check =>
   (value, at) => {
-    if (!isObject(value)) return `${at || 'the object'} is ${nameOf(value)}, and must be a map`
+    if (!isObject(value)) return `${at || 'the object'} is ${nameOf(value)}, must be a map`
     const missing = needs.find(key => value[key] === undefined)
     if (missing !== undefined) return `${at}.${missing} is missing`
     return first(
@@ -51,5 +51,5 @@ const check = fields({
   subsets: each(fields({ addresses: each(address), notReadyAddresses: each(address), ports: each(port) })),
 })
 
-/** What is wrong, and where; undefined: it is one. */
+/** Returns undefined if the object is valid. */
 export const objectProblem = (object: unknown): string | undefined => check(object, '')

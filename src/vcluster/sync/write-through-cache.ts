@@ -1,31 +1,31 @@
-// What is known of one kind on one side: what the informer follows, and, until it has caught up, what was just written.
+// Informer cache that also returns our own writes until the watch delivers them.
 
 import type { Kind } from '../../api/kind.ts'
 import type { Ref, Resource } from '../../api/object.ts'
 import type { Resources } from '../../api/resources.ts'
 import { startInformer } from '../../reconcile/informer.ts'
 import { isNotFound } from './api-errors.ts'
-import { within } from './scoped-client.ts'
+import { scopedTo } from './scoped-client.ts'
 
-export type CopiesOptions<T extends Resource> = {
+export type CacheOptions<T extends Resource> = {
   readonly resources: Resources
   readonly kind: Kind
-  /** [''] is all of them. */
+  /** [''] means all namespaces. */
   readonly namespaces: readonly string[]
-  /** What to keep of an object: as little as is needed. */
+  /** Reduces an object before it is cached. */
   readonly keep: (object: T) => T
-  /** Told of what others changed. */
+  /** Called for changes by others. */
   readonly changed: (ref: Ref, now: T | undefined, before: T | undefined) => void
   readonly failed: (error: unknown) => void
-  /** The other side can be followed again after it could not. */
-  readonly isBack: () => void
+  /** Called when the watch works again after a failure. */
+  readonly onReconnect: () => void
 }
 
-export interface Copies<T> {
+export interface WriteThroughCache<T> {
   readonly ready: Promise<void>
   get(ref: Ref): T | undefined
   values(): Iterable<T>
-  /** Does a write of our own, and remembers what it left; undefined: nothing. */
+  /** Performs a write and caches its result; undefined for a deletion. */
   write(ref: Ref, run: () => Promise<T | undefined>): Promise<T | undefined>
   stop(): void
 }
@@ -36,46 +36,43 @@ type Written<T> = {
   readonly ref: Ref
   readonly seen: string | undefined
   readonly object: T | undefined
-  /** Its place in the order of lists asked for and writes answered. */
-  readonly place: number
+  /** Order among list requests and write responses. */
+  readonly order: number
 }
 
-/**
- * Tells of every list before it is asked for, and of every watch but the first: a server that lets itself be watched again
- * is back, even with nothing to tell.
- */
-function answering(resources: Resources, asks: () => void, isBack: () => void): Resources {
+/** Calls `onList` before every list request and `onReconnect` for every watch after the first. */
+function observedClient(resources: Resources, onList: () => void, onReconnect: () => void): Resources {
   let isFirst = true
   return {
     ...resources,
     list: (kind, options) => {
-      asks()
+      onList()
       return resources.list(kind, options)
     },
     watch: async (kind, options) => {
       const watch = await resources.watch(kind, options)
-      if (!isFirst) isBack()
+      if (!isFirst) onReconnect()
       isFirst = false
       return watch
     },
   }
 }
 
-export function followCopies<T extends Resource>(options: CopiesOptions<T>): Copies<T> {
-  const { resources, kind, namespaces, keep, changed, failed, isBack } = options
-  /** `seen` is what the informer had when it was written: once that moves, the informer knows better. */
+export function openWriteThroughCache<T extends Resource>(options: CacheOptions<T>): WriteThroughCache<T> {
+  const { resources, kind, namespaces, keep, changed, failed, onReconnect } = options
+  /** `seen` is the informer's version at the time of the write. Once it changes, the informer is newer. */
   const written = new Map<string, Written<T>>()
-  /** Writes whose answer is awaited, while the informer has told nothing new. */
-  const underWay = new Map<string, object>()
-  let places = 0
+  /** Pending writes for which the informer has delivered nothing newer. */
+  const pending = new Map<string, object>()
+  let lastOrder = 0
   let isStopped = false
-  /** A list is the whole truth of what was written before it was asked for; what was written since may be missing in it. */
-  const listed = (namespace: string, asked: number) => {
+  /** A list contains every write before its request. Later writes may be missing in it. */
+  const listed = (namespace: string, requestedAt: number) => {
     const isOf = (other: string) => !namespace || other === namespace
-    for (const slot of underWay.keys()) if (isOf(slot.slice(0, slot.indexOf('/')))) underWay.delete(slot)
+    for (const slot of pending.keys()) if (isOf(slot.slice(0, slot.indexOf('/')))) pending.delete(slot)
     for (const [slot, own] of written) {
       if (!isOf(own.ref.namespace)) continue
-      if (own.object && own.place > asked) void ask(slot, own)
+      if (own.object && own.order > requestedAt) void verify(slot, own)
       else forget(slot, own)
     }
   }
@@ -84,8 +81,8 @@ export function followCopies<T extends Resource>(options: CopiesOptions<T>): Cop
     written.delete(slot)
     changed(own.ref, seen(own.ref), own.object)
   }
-  /** Made after the list, which the watch is about to tell, or gone before it, which nobody will: only the server knows. */
-  const ask = async (slot: string, own: Written<T>): Promise<void> => {
+  /** The object is either newer than the list or already deleted again: only the server knows. */
+  const verify = async (slot: string, own: Written<T>): Promise<void> => {
     for (let delay = 100; !isStopped && written.get(slot) === own; delay = Math.min(delay * 2, 10_000)) {
       try {
         await resources.get(kind, own.ref)
@@ -98,29 +95,29 @@ export function followCopies<T extends Resource>(options: CopiesOptions<T>): Cop
     }
   }
   const follow = (namespace: string) => {
-    /** The place of the list that is under way; nothing else is told meanwhile. */
-    let asked: number | undefined
-    const asks = () => {
-      asked = ++places
+    /** Order of the pending list request. The informer delivers nothing else meanwhile. */
+    let requestedAt: number | undefined
+    const onList = () => {
+      requestedAt = ++lastOrder
     }
     return startInformer<T>({
-      resources: answering(within(resources, namespace), asks, isBack),
+      resources: observedClient(scopedTo(resources, namespace), onList, onReconnect),
       kind,
       keep: object => keep(object as T),
       changed: (ref, now, before) => {
         const slot = slotOf(ref)
         const own = written.get(slot)
-        if (own?.object && !now && asked !== undefined && own.place > asked)
-          return void written.set(slot, { ...own, seen: undefined }) // `listed` looks into it
+        if (own?.object && !now && requestedAt !== undefined && own.order > requestedAt)
+          return void written.set(slot, { ...own, seen: undefined }) // `listed` verifies it
         written.delete(slot)
-        underWay.delete(slot)
-        // An echo of our own write is no news.
+        pending.delete(slot)
+        // Ignore the echo of our own write.
         if (!own || own.object?.metadata.resourceVersion !== now?.metadata.resourceVersion) changed(ref, now, before)
       },
       failed,
       listed: () => {
-        listed(namespace, asked ?? places)
-        asked = undefined
+        listed(namespace, requestedAt ?? lastOrder)
+        requestedAt = undefined
       },
     })
   }
@@ -144,22 +141,22 @@ export function followCopies<T extends Resource>(options: CopiesOptions<T>): Cop
     },
     async write(ref, run) {
       const [slot, token] = [slotOf(ref), {}]
-      underWay.set(slot, token)
+      pending.set(slot, token)
       try {
         const object = await run()
-        // The informer may be faster than the answer; it may know even more by now.
-        if (underWay.get(slot) === token)
+        // The watch may be faster than the response and already have a newer version.
+        if (pending.get(slot) === token)
           written.set(slot, {
             ...{ ref, seen: seen(ref)?.metadata.resourceVersion },
-            ...{ object: object && keep(object), place: ++places },
+            ...{ object: object && keep(object), order: ++lastOrder },
           })
         return object
       } catch (error) {
-        // It may have gone through all the same, or been refused because what was written before is not there any more.
+        // The write may have succeeded anyway, or failed because our cached object is outdated.
         written.delete(slot)
         throw error
       } finally {
-        if (underWay.get(slot) === token) underWay.delete(slot)
+        if (pending.get(slot) === token) pending.delete(slot)
       }
     },
     stop() {
