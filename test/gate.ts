@@ -15,6 +15,8 @@ type Step = { readonly name: string; run(): Promise<{ readonly code: number; rea
 const root = join(import.meta.dirname, '..')
 const cores = 2
 const compiled = join(root, 'node_modules/.cache/compiled')
+/** A process that a test left behind holds the runner's pipes open: it must not hold the gate as well. */
+const deadlineMinutes = 60
 
 /** Longest first; the test tools are looked up here so that no test waits for a download. */
 const steps: Step[] = [
@@ -30,7 +32,7 @@ const isSlow = process.argv.includes('--slow')
 const failed = isSlow ? [] : await runSteps()
 const hasFailed = await runTests()
 if (failed.length) console.log(`FAILED before the tests: ${failed.join(', ')}`)
-process.exitCode = failed.length || hasFailed ? 1 : 0
+process.exit(failed.length || hasFailed ? 1 : 0)
 
 function tool(name: string, program: string, ...args: string[]): Step {
   return {
@@ -82,8 +84,11 @@ async function runTests(): Promise<boolean> {
   const all = globSync(['src/**/*.test.ts', 'test/**/*.test.ts'], { exclude: ['test/prove/**'] })
   const matrices = globSync(['test/e2e/kubectl-*.test.ts', 'test/access/kubectl.test.ts'])
   const files = isSlow ? [...slow, ...matrices] : all.filter(file => !slow.includes(file))
-  const events = run({ files: files.toSorted(), concurrency: cores })
+  const execArgv = ['--import', import.meta.resolve('./support/deadline.ts')]
+  const events = run({ files: files.toSorted(), concurrency: cores, execArgv })
   let hasFailed = false
+  const running = new Set<string>()
+  events.on('test:dequeue', ({ nesting, name }) => nesting === 0 && files.includes(name) && running.add(name))
   const spent = new Map<string, number>()
   const count = ({ nesting, file = '', details }: TestEvent) => {
     if (nesting === 0) spent.set(file, (spent.get(file) ?? 0) + details.duration_ms)
@@ -93,6 +98,11 @@ async function runTests(): Promise<boolean> {
     hasFailed = true
     count(event)
   })
+  events.on('test:complete', ({ nesting, name }) => nesting === 0 && running.delete(name))
+  setTimeout(() => {
+    console.log(`FAILED: the tests did not end within ${deadlineMinutes} minutes; running: ${[...running].join(', ')}`)
+    process.exit(1)
+  }, deadlineMinutes * 60_000).unref()
   const report = events.compose(spec)
   for await (const text of report) process.stdout.write(text as string)
   const slowest = [...spent].toSorted(([, one], [, other]) => other - one).slice(0, 20)
