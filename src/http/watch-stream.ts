@@ -46,7 +46,7 @@ export async function streamWatch(exchange: Exchange, watch: Watch, options: Str
     ...(warnings.size ? { Warning: warningHeaders(warnings) } : {}),
   })
   response.flushHeaders()
-  // Node would frame the chunk again for each watch, and send it in four pieces.
+  // Node would frame the chunk again for each watch and send it in four pieces (nodejs/performance#57). Watches share the framed bytes.
   const isChunked = response.chunkedEncoding === true
   if (isChunked) response.chunkedEncoding = false
   const line = noting(lineWriter(options), options.note)

@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Duplex } from 'node:stream'
 import { ApiError, badRequest } from '../api/errors.ts'
+import type { Response } from './exchange.ts'
 import { errorHeaders } from './respond.ts'
 
 // Not imported: see kubeconfig/transport.ts.
@@ -18,7 +19,7 @@ export const answerClientErrorWith =
     answer(error.code === 'HPE_HEADER_OVERFLOW' ? tooLarge : refusalOf(error.code), socket)
 
 function answer({ status }: ApiError, socket: Duplex): void {
-  if (socket.writableEnded) return // answered already; whatever else comes is let go
+  if (socket.writableEnded) return // answered already; the rest is discarded
   if (!socket.writable || isAnswering(socket)) return void socket.destroy()
   const body = `${JSON.stringify(status)}\n`
   const headers = { ...headersOfRefusal(status, Buffer.byteLength(body)), Connection: 'close' }
@@ -49,7 +50,17 @@ function refusalOf(code: string | undefined): ApiError {
   return badRequest('the request is not valid HTTP')
 }
 
-/** In the middle of another answer of the same connection a second one would be read as part of the first. Node asks itself the same way. */
+/** The newest response of each HTTP/1.1 connection. */
+const newest = new WeakMap<Duplex, Response>()
+
+export function trackResponse(socket: Duplex, response: Response): void {
+  newest.set(socket, response)
+}
+
+/** A second response in the middle of another one would be read as a part of it. */
 function isAnswering(socket: Duplex): boolean {
-  return (socket as { _httpMessage?: { headersSent?: boolean } | null })._httpMessage?.headersSent === true
+  const response = newest.get(socket)
+  if (!response || response.writableFinished) return false
+  const waitsForEarlier = response.socket === null
+  return response.headersSent || waitsForEarlier
 }

@@ -30,7 +30,7 @@ export const lingering =
 /** The newest request of a connection that has a body: there may be thousands, one after the other. */
 const newest = new WeakMap<Socket, Request>()
 
-/** Node's server calls destroySoon of a socket once the last answer is out. */
+/** Node calls destroySoon after the last response of a connection and has no option to wait for the client (nodejs/node#9085), so it is replaced. */
 function closeGently(request: Request, moment: number): void {
   const { socket } = request
   const isKnown = newest.has(socket)

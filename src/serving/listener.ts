@@ -5,7 +5,7 @@ import { createSecureServer, type ServerHttp2Session } from 'node:http2'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { ApiError } from '../api/errors.ts'
-import { answerClientErrorWith } from './client-error.ts'
+import { answerClientErrorWith, trackResponse } from './client-error.ts'
 import type { Request, Response } from './exchange.ts'
 import { isBehindLast, lingering } from './lingering-close.ts'
 import type { CertificateSource } from './tls.ts'
@@ -151,8 +151,10 @@ const buffering =
   (handle: Handle): Handle =>
   (request, response) => {
     const { socket } = request
-    if (request.httpVersionMajor < 2 && 'encrypted' in socket && socket.isPaused())
-      socket.on('data', ignore).off('data', ignore)
+    if (request.httpVersionMajor < 2) {
+      trackResponse(socket, response)
+      if ('encrypted' in socket && socket.isPaused()) socket.on('data', ignore).off('data', ignore)
+    }
     handle(request, response)
   }
 const ignore = () => {}
