@@ -16,13 +16,15 @@ export type IntroduceOptions = {
   /** The file or variable of the key ring. */
   readonly ring: { readonly from: string }
   readonly authenticate: Authenticate
+  readonly print: (text: string) => void
 }
 
 /**
  * Prints on the first successful start. Later starts print only if admin.kubeconfig is missing, for example after a
  * restore.
  */
-export function printFirstRun({ directory, listeners, certificates, ring, authenticate }: IntroduceOptions): void {
+export function printFirstRun(options: IntroduceOptions): void {
+  const { directory, listeners, certificates, ring, authenticate, print } = options
   const secure = listeners.find(listener => listener.url.startsWith('https:'))
   const file = join(directory, 'admin.kubeconfig')
   const isFirst = isAdminKeyUnread(directory)
@@ -45,7 +47,7 @@ export function printFirstRun({ directory, listeners, certificates, ring, authen
       `  access key       ${join(directory, 'admin.key')}`,
       `  secrets sealed   with ${ring.from}${copied}`,
     ]
-    console.log(lines.join('\n'))
+    print(lines.join('\n'))
   }
   markAdminKeyRead(directory)
 }

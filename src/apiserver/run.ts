@@ -1,4 +1,4 @@
-// Runs the API server: opens the store, builds the server over it, listens, and closes everything in order after a signal.
+// Runs the API server: opens the store, builds the server over it, listens, and closes everything in order at shutdown.
 
 import { randomUUID } from 'node:crypto'
 import { resolve } from 'node:path'
@@ -16,7 +16,6 @@ import { openAuditLog } from '../serving/audit-log.ts'
 import { openFairness } from '../serving/event-loop-fairness.ts'
 import { openInflightLimits } from '../serving/inflight-limits.ts'
 import { openMetrics } from '../serving/metrics.ts'
-import { shutdownSignal } from '../serving/shutdown-signal.ts'
 import { openUnknownKeyLimiter } from '../serving/unknown-key-limiter.ts'
 import { isEmpty, openStorage, type Storage } from '../storage/index.ts'
 import { startBackgroundLoops } from './background-loops.ts'
@@ -40,10 +39,13 @@ export type RunOptions = {
   readonly log: Logger
   /** Prints the addresses of the server. */
   readonly print: (line: string) => void
+  /** Called once the server listens. It shuts down when the promise resolves. */
+  readonly waitForShutdown: () => Promise<void>
 }
 
-/** Resolves after a signal has stopped the server. */
-export async function runApiServer({ settings, env, version, log, print }: RunOptions): Promise<void> {
+/** Resolves after the server has shut down. */
+export async function runApiServer(run: RunOptions): Promise<void> {
+  const { settings, env, version, log, print, waitForShutdown } = run
   const directory = resolve(settings.data)
   const failed = (what: string, error: unknown) => log.warn({ err: error }, `${what} failed; trying again`)
   const now = Date.now
@@ -153,8 +155,8 @@ export async function runApiServer({ settings, env, version, log, print }: RunOp
   const certificates = settings.https === 'off' ? undefined : openCertificate({ settings, directory, now, failed })
   const listeners = await listen({ settings, options, certificates, gateway })
   listening = reachable(listeners[0]?.url ?? '')
-  const stopped = shutdownSignal() // before the ready line, because a supervisor may send a signal right after it
-  printFirstRun({ directory, listeners, certificates, ring, authenticate: apiServer.authenticate })
+  const stopped = waitForShutdown() // before the ready line, because a supervisor may send a signal right after it
+  printFirstRun({ directory, listeners, certificates, ring, authenticate: apiServer.authenticate, print })
   print(`platform is ready: ${listeners.map(listener => listener.url).join(' ')}`)
   apiServer.registry.startIndex()
 

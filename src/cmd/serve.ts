@@ -3,10 +3,11 @@
 import pino from 'pino'
 import { runApiServer } from '../apiserver/run.ts'
 import { readSettings } from '../apiserver/settings.ts'
+import { shutdownSignal } from '../serving/shutdown-signal.ts'
 import { version } from './version.ts'
 
 export async function serve(args: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
   const settings = await readSettings(args, env)
   const log = pino({ level: settings.logLevel, base: null }, pino.destination({ fd: 2, sync: false }))
-  await runApiServer({ settings, env, version, log, print: console.log })
+  await runApiServer({ settings, env, version, log, print: console.log, waitForShutdown: shutdownSignal })
 }

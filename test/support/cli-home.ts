@@ -58,7 +58,7 @@ const ofCheckout = join(import.meta.dirname, '../../bin/platform.js')
 
 /** A server, and somebody who is signed in to it, for all tests of a file. */
 export async function signedIn(options?: ServerOptions): Promise<{ readonly server: Server; readonly home: CliHome }> {
-  const server = await startServer(options)
+  const server = await startServer({ inProcess: true, ...options })
   const home = await openHome()
   after(async () => {
     try {

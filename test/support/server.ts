@@ -7,6 +7,9 @@ import { readFileSync, rmSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import pino from 'pino'
+import { runApiServer } from '../../src/apiserver/run.ts'
+import { readSettings } from '../../src/apiserver/settings.ts'
 import { freePort } from './ports.ts'
 import { type Answer, openRequests, type RequestOptions, type WatchEvent } from './request.ts'
 
@@ -17,6 +20,8 @@ export type ServerOptions = {
   readonly directory?: string
   /** What is loaded before it, and what it finds in its environment. */
   readonly begin?: Again
+  /** Runs it in this process, which is faster. It cannot crash then. */
+  readonly inProcess?: boolean
 }
 
 export type Server = {
@@ -65,14 +70,14 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
   let before = ''
   // A test that fails before its stop() leaves nothing behind.
   const leave = () => {
-    running?.child.kill('SIGKILL')
+    running?.child?.kill('SIGKILL')
     rmSync(directory, { recursive: true, force: true })
   }
   process.once('exit', leave)
   // Ports that it still has when it is started again.
   const [secure, plain] = [`127.0.0.1:${await freePort()}`, `127.0.0.1:${await freePort()}`]
   const args = ['serve', '--data', directory, '--https', secure, '--http', plain, ...extra(options)]
-  const start = (again?: Again) => run(args, again)
+  const start = (again?: Again) => (options.inProcess ? runInProcess(args) : run(args, again))
   const end = async (how: (one: Running) => Promise<void>, keep = false) => {
     const one = running
     running = undefined
@@ -113,8 +118,8 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
       running = await start(again)
     },
     died: async () => {
-      if (running && running.child.exitCode === null && running.child.signalCode === null)
-        await once(running.child, 'exit')
+      const child = running?.child
+      if (child && child.exitCode === null && child.signalCode === null) await once(child, 'exit')
     },
     die: () => end(killNow, true),
     async restart(meanwhile) {
@@ -130,7 +135,10 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
 const extra = ({ storage, args = [] }: ServerOptions) => [...(storage ? ['--storage', storage] : []), ...args]
 
 type Running = {
-  readonly child: ChildProcess
+  /** undefined: it runs in this process. */
+  readonly child?: ChildProcess
+  /** Of a server in this process. */
+  readonly stop?: () => Promise<void>
   readonly urls: readonly [https: string, http: string]
   output(): string
 }
@@ -170,7 +178,42 @@ async function run(args: readonly string[], { imports = [], env = {} }: Again = 
   return { child, urls, output }
 }
 
-async function stopWell({ child, output }: Running): Promise<void> {
+/** The program's own settings, log and shutdown. */
+async function runInProcess(args: readonly string[]): Promise<Running> {
+  const settings = await readSettings(args.slice(1), {})
+  let printed = ''
+  const write = (text: string) => {
+    printed += text
+  }
+  const log = pino({ level: settings.logLevel, base: null }, { write })
+  const { promise: shutdown, resolve: beginShutdown } = Promise.withResolvers<void>()
+  const { promise: ready, resolve: beReady } = Promise.withResolvers<void>()
+  const waitForShutdown = () => {
+    beReady()
+    return shutdown
+  }
+  const ended = runApiServer({
+    settings,
+    env: {},
+    version: 'test',
+    log,
+    print: text => write(`${text}\n`),
+    waitForShutdown,
+  })
+  await Promise.race([ready, ended])
+  // The ready line is printed in the same turn as the call of waitForShutdown.
+  await new Promise(setImmediate)
+  const found = /^platform is ready: (\S+) (\S+)$/m.exec(printed)
+  assert.ok(found, `the server is not ready; it printed:\n${printed}`)
+  const stop = () => {
+    beginShutdown()
+    return ended
+  }
+  return { urls: [found[1] as string, found[2] as string], output: () => printed, stop }
+}
+
+async function stopWell({ child, stop, output }: Running): Promise<void> {
+  if (!child) return stop?.()
   if (child.exitCode === null && child.signalCode === null) {
     const timer = setTimeout(() => child.kill('SIGKILL'), within)
     child.kill('SIGTERM')
@@ -180,7 +223,8 @@ async function stopWell({ child, output }: Running): Promise<void> {
   assert.equal(child.exitCode, 0, `the server ended with ${child.signalCode ?? child.exitCode}:\n${output()}`)
 }
 
-async function killNow({ child }: Running): Promise<void> {
+async function killNow({ child, stop }: Running): Promise<void> {
+  if (!child) return stop?.()
   if (child.exitCode !== null || child.signalCode !== null) return
   child.kill('SIGKILL')
   await once(child, 'exit')
