@@ -22,19 +22,19 @@ export async function measureAuthorize(): Promise<Measured> {
     failed: (_, error) => console.error(error),
   })
   await apiServer.ready
-  const inside = apiServer.registry.inside
+  const internalClient = apiServer.registry.internalClient
   const many = async (count: number, make: (index: number) => Promise<unknown>) => {
     for (let index = 0; index < count; index += 500)
       await Promise.all(Array.from({ length: Math.min(500, count - index) }, (_, each) => make(index + each)))
   }
   await many(teams, index =>
-    inside.create(Team, '', {
+    internalClient.create(Team, '', {
       metadata: { name: `team-${index}` },
       spec: { users: [`user-${index}`, `user-${index + 1}`] },
     }),
   )
   await many(100, index =>
-    inside.create(ClusterRole, '', {
+    internalClient.create(ClusterRole, '', {
       metadata: { name: `role-${index}` },
       rules: [
         {
@@ -47,7 +47,7 @@ export async function measureAuthorize(): Promise<Measured> {
     }),
   )
   await many(bindings, index =>
-    inside.create(ClusterRoleBinding, '', {
+    internalClient.create(ClusterRoleBinding, '', {
       metadata: { name: `binding-${index}` },
       roleRef: { apiGroup: group, kind: 'ClusterRole', name: `role-${index % 100}` },
       subjects: [
@@ -63,7 +63,7 @@ export async function measureAuthorize(): Promise<Measured> {
   await many(keys, index => {
     const key = makeKey(random)
     if (index % 97 === 0) secrets.push(key)
-    return inside.create(OwnedAccessKey, '', {
+    return internalClient.create(OwnedAccessKey, '', {
       metadata: { name: `key-${index}` },
       spec: { user: `user-${index % teams}`, key },
     })

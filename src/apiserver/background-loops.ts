@@ -37,7 +37,7 @@ export function startBackgroundLoops({ apiServer, storage: { activity }, setting
   idle(): Promise<void>
   stop(): Promise<void>
 } {
-  const resources = apiServer.inside
+  const resources = apiServer.internalClient
   const controllers = [
     startGarbageCollector({ resources, kinds, now, failed }),
     startAccessRoles({ resources, kinds: [SharedSecret, ProjectSecret, Team], failed }),

@@ -13,12 +13,12 @@ import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
  * Stores the key before anything else in an empty store. A store that is not empty already had its key, which stays
  * deleted if somebody deleted it. Writes admin.key first, so that a crash in between does not lose the key.
  */
-export async function createAdminKey(inside: Resources, directory: string): Promise<void> {
+export async function createAdminKey(internalClient: Resources, directory: string): Promise<void> {
   const file = join(directory, 'admin.key')
   writeSecret(join(directory, unreadMark), '')
   const key = existsSync(file) ? readFileSync(file, 'utf8').trim() : makeKey(size => randomBytes(size))
   if (!existsSync(file)) writeSecret(file, `${key}\n`)
-  await storeKey(inside, 'admin', key)
+  await storeKey(internalClient, 'admin', key)
 }
 
 /** Exists from the beginning of the first start until the server has printed the path of the administrator's key. */
@@ -42,15 +42,15 @@ export function keptKey(directory: string, authenticate: Authenticate): string |
 }
 
 /** Creates another key for the administrator. Earlier keys stay valid. */
-export async function makeAdminKey(inside: Resources, directory: string): Promise<string> {
+export async function makeAdminKey(internalClient: Resources, directory: string): Promise<string> {
   const key = makeKey(size => randomBytes(size))
-  await storeKey(inside, undefined, key)
+  await storeKey(internalClient, undefined, key)
   writeSecret(join(directory, 'admin.key'), `${key}\n`)
   return key
 }
 
-async function storeKey(inside: Resources, name: string | undefined, key: string): Promise<void> {
+async function storeKey(internalClient: Resources, name: string | undefined, key: string): Promise<void> {
   const metadata = name ? { name } : { generateName: 'admin-' }
   const spec = { displayName: 'Administrator', user: 'admin', key }
-  await inside.create(OwnedAccessKey, '', { metadata, spec }, { fieldManager: 'platform' })
+  await internalClient.create(OwnedAccessKey, '', { metadata, spec }, { fieldManager: 'platform' })
 }

@@ -46,7 +46,7 @@ export type ApiServer = {
   readonly registry: Registry
   readonly sealer: Sealer
   /** The internal client. The audit log records its writes. */
-  readonly inside: Resources
+  readonly internalClient: Resources
   /** Writes objects and merges them with stored ones. The audit log records the writes. */
   readonly write: (make: () => readonly Companion[]) => Promise<void>
   /** The internal client with decryption, for controllers that copy secrets. */
@@ -88,11 +88,11 @@ export type BuildOptions = {
   /** Called for every value that could not be decrypted. */
   readonly sealBroken?: (place: Place, error: SealError) => void
   /** Wraps the internal client to record the writes of the server. */
-  readonly recorded?: (inside: Resources) => Resources
+  readonly recorded?: (internalClient: Resources) => Resources
   /** Records one such write. */
   readonly record?: (write: OwnWrite) => void
   /** Runs before anything else is stored, including the built-in roles. */
-  readonly first?: (inside: Resources) => Promise<void>
+  readonly first?: (internalClient: Resources) => Promise<void>
 }
 
 const random = (size: number) => randomBytes(size)
@@ -138,7 +138,7 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     rulesFor: (caller, namespace) => authorizer.rules(caller, namespace),
     rulesOfRole: (kind, ref) => rbac.rulesOf(kind, ref),
     boundTo: group => [...rbac.boundTo(group)],
-    sharedWith: name => sharedWith(registry.inside, kinds, { name, uid: teams.uidOf(name) }),
+    sharedWith: name => sharedWith(registry.internalClient, kinds, { name, uid: teams.uidOf(name) }),
     explain: (caller, question) => explainer.explain(caller, question),
     whoCan: question => explainer.whoCan(question),
     permissionsOf: team => explainer.permissionsOf(team),
@@ -156,11 +156,11 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     maxTokenTTL,
     signToken: (caller, wanted) => issuer.sign(caller, wanted),
     generateKeyPair,
-    createSigningKey: async () => (await inside.create(SigningKey, '', {})).ref.name,
+    createSigningKey: async () => (await internalClient.create(SigningKey, '', {})).ref.name,
     sharedSecretUid: ref => registry.peek(SharedSecret, ref)?.metadata.uid,
     openVersion: ref => registry.open(SecretVersion, ref),
     listVersions: async selection =>
-      (await registry.inside.list(SecretVersion, selection)).items.map(({ object }) => object),
+      (await registry.internalClient.list(SecretVersion, selection)).items.map(({ object }) => object),
     namespacesInUse: () => namespacesInUse({ store: storage.store, kinds }),
   }
   const registry: Registry = openRegistry({
@@ -175,11 +175,11 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     admissions: admissionsFor(dependencies),
     authorize: dependencies.authorize,
   })
-  const inside = recorded?.(registry.inside) ?? registry.inside
+  const internalClient = recorded?.(registry.internalClient) ?? registry.internalClient
   const following = (what: string) => (error: unknown) => failed(`following ${what}`, error)
   const book = openKeyBook({
     maxTTL: maxKeyTTL ? maxKeyTTL * 1000 : undefined,
-    inside: registry.inside,
+    internalClient: registry.internalClient,
     told: rights.changed,
     unused: id => storage.activity.forget(id),
     failed: following('access keys'),
@@ -189,7 +189,7 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     rights.changed()
   }
   const teams: Teams = openTeams({
-    resources: registry.inside,
+    resources: registry.internalClient,
     look: name => registry.peek(Team, { namespace: '', name }),
     changed: teamsChanged,
     failed: following('teams'),
@@ -197,7 +197,7 @@ export function buildApiServer(options: BuildOptions): ApiServer {
   const rbac: Rbac = openRbac({
     teamRoles: team => teams.get(team)?.clusterRoles ?? [],
     teamUid: team => teams.uidOf(team),
-    resources: registry.inside,
+    resources: registry.internalClient,
     changed: rights.changed,
     failed: following('roles'),
   })
@@ -206,7 +206,7 @@ export function buildApiServer(options: BuildOptions): ApiServer {
   const isLive = isLiveWith({ teams, now, lastActivity })
   const explainer = openExplainer({ authorizer, rbac, teams, book, kinds, peek: registry.peek, isLive })
   const signingKeys = openSigningKeys({
-    resources: registry.inside,
+    resources: registry.internalClient,
     open: name => registry.open(SigningKey, { namespace: '', name }),
     now,
     failed: following('signing keys'),
@@ -223,12 +223,12 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     uuid: randomUUID,
   })
   const ready = Promise.all([book.ready, teams.ready, rbac.ready, signingKeys.ready])
-    .then(() => first?.(inside))
-    .then(() => repairBuiltIns(inside))
+    .then(() => first?.(internalClient))
+    .then(() => repairBuiltIns(internalClient))
   return {
     registry,
     sealer,
-    inside,
+    internalClient,
     write: async make => {
       for (const { document, ...written } of await registry.write(make))
         record?.({ ...written, document, ref: document.ref, manager: 'platform' })

@@ -66,7 +66,7 @@ export async function openEmbeddedGateway(options: EmbeddedGatewayOptions): Prom
     now,
   })
   const revocations: Revocations = openRevocations({
-    resources: apiServer.registry.inside,
+    resources: apiServer.registry.internalClient,
     kind: TokenRevocation,
     now,
     isNear: true,

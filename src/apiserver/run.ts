@@ -71,8 +71,8 @@ export async function runApiServer(run: RunOptions): Promise<void> {
     trustedProxies: settings.trustedProxy,
   })
   const audit = await openAuditLog({ settings, directory, metrics, sourcesOf: guard.sourcesOf, now, failed })
-  const first = async (inside: Resources) => {
-    if (isFirstStart) await createAdminKey(inside, directory)
+  const first = async (internalClient: Resources) => {
+    if (isFirstStart) await createAdminKey(internalClient, directory)
   }
   /** The HTTPS URL, once the server listens. */
   let listening = ''
@@ -84,7 +84,7 @@ export async function runApiServer(run: RunOptions): Promise<void> {
     first,
     guard,
     sealBroken: alarmOf(metrics, log),
-    recorded: inside => withAudit(audit, inside),
+    recorded: internalClient => withAudit(audit, internalClient),
     record: write => audit.own(write),
     maxKeyTTL: settings['auth.maxKeyTTL'],
     maxTokenTTL: settings['token.maxTTL'],
@@ -136,9 +136,9 @@ export async function runApiServer(run: RunOptions): Promise<void> {
     },
   }
   // Loaded only if configured, because it has many modules.
-  const inside = settings['gateway.config'] && (await import('./embedded-gateway.ts'))
-  const gateway = inside
-    ? await inside.openEmbeddedGateway({
+  const embedded = settings['gateway.config'] && (await import('./embedded-gateway.ts'))
+  const gateway = embedded
+    ? await embedded.openEmbeddedGateway({
         file: settings['gateway.config'],
         apiServer,
         issuer: () => settings.baseUrl || listening,

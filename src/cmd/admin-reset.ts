@@ -37,12 +37,12 @@ export async function adminReset(args: readonly string[], env: NodeJS.ProcessEnv
       keys,
       now,
       failed,
-      recorded: inside => withAudit(audit, inside),
+      recorded: internalClient => withAudit(audit, internalClient),
       maxTokenTTL: settings['token.maxTTL'],
       baseUrl: () => settings.baseUrl,
     })
     await apiServer.ready
-    const key = await makeAdminKey(apiServer.inside, directory)
+    const key = await makeAdminKey(apiServer.internalClient, directory)
     apiServer.stop()
     await audit.close()
     const [ca, file] = [join(directory, 'ca.crt'), join(directory, 'admin.kubeconfig')]

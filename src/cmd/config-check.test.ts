@@ -16,7 +16,7 @@ clusters:
   - { name: prod, kubeconfig: prod.kubeconfig }
 spaces: [{}]
 `
-const inside = `apiVersion: config.platform.sh/v1
+const internalClient = `apiVersion: config.platform.sh/v1
 kind: GatewayConfig
 clusters:
   - { name: prod, kubeconfig: prod.kubeconfig }
@@ -82,7 +82,7 @@ test('config check prints the settings if all named files are valid', async cont
   const file = openFiles(context)
   const log = context.mock.method(console, 'log', () => {})
   file('prod.kubeconfig', kubeconfig)
-  const given = file('gateway.yaml', inside)
+  const given = file('gateway.yaml', internalClient)
   assert.equal(await problemsOf(['--gateway-config', given]), '')
   assert.match(String(log.mock.calls[0]?.arguments[0]), new RegExp(`^gateway\\.config: ${given}$`, 'm'))
 })

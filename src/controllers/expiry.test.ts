@@ -10,16 +10,19 @@ const day = 24 * 3600
 
 /** Keys of the administrator, and those that remain after the controller, restarted at this time, has run. */
 async function openKeys(keys: { readonly [name: string]: object }, maxTTL?: number) {
-  const { clock, inside, close } = await buildApiServer()
+  const { clock, internalClient, close } = await buildApiServer()
   const used = new Map<string, number>()
   const uids = new Map<string, string>()
   for (const [name, spec] of Object.entries(keys)) {
-    const { object } = await inside.create(OwnedAccessKey, '', { metadata: { name }, spec: { user: 'admin', ...spec } })
+    const { object } = await internalClient.create(OwnedAccessKey, '', {
+      metadata: { name },
+      spec: { user: 'admin', ...spec },
+    })
     uids.set(name, object.metadata.uid ?? '')
   }
   const left = async () => {
     const controller = startExpiry({
-      resources: inside,
+      resources: internalClient,
       now: clock.now,
       lastActivity: uid => used.get(uid),
       maxTTL,
@@ -28,7 +31,7 @@ async function openKeys(keys: { readonly [name: string]: object }, maxTTL?: numb
     await controller.ready
     await controller.idle()
     await controller.stop()
-    return (await inside.list(OwnedAccessKey)).items.map(({ ref }) => ref.name).sort()
+    return (await internalClient.list(OwnedAccessKey)).items.map(({ ref }) => ref.name).sort()
   }
   return {
     left,

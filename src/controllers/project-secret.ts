@@ -22,7 +22,7 @@ import { startLoop } from '../reconcile/work-queue.ts'
 
 export type ProjectSecretOptions = {
   /** Objects as they lie there, to follow them by. */
-  readonly inside: Resources
+  readonly internalClient: Resources
   /** The same with sealed fields open, to copy them. */
   readonly opened: Resources
   readonly ownerMay: (owner: Owner, question: Question) => boolean
@@ -60,7 +60,7 @@ export function startProjectSecrets(options: ProjectSecretOptions): {
   idle(): Promise<void>
   stop(): Promise<void>
 } {
-  const { inside, ownerMay, rightsChanged, failed } = options
+  const { internalClient, ownerMay, rightsChanged, failed } = options
   /** The project secrets that follow a SharedSecret, by its namespace and name. */
   const followers = new Map<string, Set<string>>()
   const following = new Map<string, Following>()
@@ -102,7 +102,7 @@ export function startProjectSecrets(options: ProjectSecretOptions): {
   }
 
   const secrets = startInformer({
-    resources: inside,
+    resources: internalClient,
     kind: ProjectSecret,
     counts: mentions('sharedSecretRef'),
     keep: followingOf,
@@ -111,7 +111,7 @@ export function startProjectSecrets(options: ProjectSecretOptions): {
   })
   // Secrets without followers are ignored and never parsed.
   const sources = startInformer({
-    resources: inside,
+    resources: internalClient,
     kind: SharedSecret,
     counts: ({ ref }) => followers.has(slotOf(ref)),
     keep: () => undefined,

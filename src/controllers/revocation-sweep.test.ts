@@ -15,8 +15,8 @@ const at = (name: string) => ({ namespace: '', name })
 /** `sweep` returns the revocations that remain after the controller, restarted at this time, has run. */
 async function openSweep(maxTokenTTL = day) {
   const apiServer = await buildApiServer({ maxTokenTTL })
-  const left = async () => (await apiServer.inside.list(TokenRevocation)).items.map(({ object }) => object)
-  const sweep = async (resources: Resources = apiServer.inside) => {
+  const left = async () => (await apiServer.internalClient.list(TokenRevocation)).items.map(({ object }) => object)
+  const sweep = async (resources: Resources = apiServer.internalClient) => {
     const fail = (_: string, error: unknown) => assert.fail(String(error))
     const controller = startRevocationSweep({ resources, now: apiServer.clock.now, failed: fail })
     await controller.ready
@@ -66,10 +66,10 @@ test('one that is merged while it is about to go stays', async () => {
   forward(2)
   await set(false)
   const [merged, ...more] = await sweep({
-    ...apiServer.inside,
+    ...apiServer.internalClient,
     delete: async (...wanted) => {
       await set(true)
-      return apiServer.inside.delete(...wanted)
+      return apiServer.internalClient.delete(...wanted)
     },
   })
   assert.equal(more.length, 0)

@@ -17,12 +17,12 @@ async function openRotated(overlapSeconds: number) {
   const rotated = apiServer.clock.now()
   const revoked = async () => {
     const fail = (_: string, error: unknown) => assert.fail(String(error))
-    const { inside, write, clock } = apiServer
-    const controller = startRotationOverlap({ resources: inside, write, now: clock.now, failed: fail })
+    const { internalClient, write, clock } = apiServer
+    const controller = startRotationOverlap({ resources: internalClient, write, now: clock.now, failed: fail })
     await controller.ready
     await controller.idle()
     await controller.stop()
-    return (await inside.list(TokenRevocation)).items.map(({ object }) => object)
+    return (await internalClient.list(TokenRevocation)).items.map(({ object }) => object)
   }
   const set = (spec: object) =>
     apiServer.resources.patch(OwnedAccessKey, at, { type: 'merge', body: { spec } as never })

@@ -13,10 +13,10 @@ async function openKeys(maxTokenTTL = day) {
   const apiServer = await buildApiServer({ maxTokenTTL })
   const look = async (): Promise<{ name: string; signsIn: number }[]> => {
     const fail = (_: string, error: unknown) => assert.fail(String(error))
-    const controller = startSigningKeys({ resources: apiServer.inside, now: apiServer.clock.now, failed: fail })
+    const controller = startSigningKeys({ resources: apiServer.internalClient, now: apiServer.clock.now, failed: fail })
     await controller.ready
     await controller.stop()
-    const { items } = await apiServer.inside.list(SigningKey)
+    const { items } = await apiServer.internalClient.list(SigningKey)
     return items
       .map(({ ref, object }) => ({
         name: ref.name,
@@ -60,7 +60,7 @@ test('after a long pause the newest key keeps signing, and its successor is publ
 test('a key that is deleted is replaced at once', async () => {
   const { apiServer, look } = await openKeys()
   const [first] = await look()
-  await apiServer.inside.delete(SigningKey, { namespace: '', name: first?.name ?? '' })
+  await apiServer.internalClient.delete(SigningKey, { namespace: '', name: first?.name ?? '' })
   const [second, ...more] = await look()
   assert.ok(second && second.name !== first?.name && second.signsIn <= 0 && more.length === 0)
   await apiServer.close()

@@ -23,7 +23,7 @@ import { openReports } from './auth/usage-reporter.ts'
 import { openCertificates } from './certificates.ts'
 import { checkFiles, logPreflight } from './config/preflight.ts'
 import type { FollowedSetup } from './config/reload.ts'
-import { asFarAsPossible, type Change, together } from './config/reload-transaction.ts'
+import { type Change, prepareAll, prepareSome } from './config/reload-transaction.ts'
 import type { GatewayConfig } from './config/schema.ts'
 import { type Gateway, openGateway } from './gateway.ts'
 import { checksOf } from './health.ts'
@@ -130,8 +130,8 @@ export async function runGateway({ file, io, log, setup }: Running): Promise<voi
     info: text => log.info(text),
     error: text => log.error(text),
     check: () => checkFiles(file, io),
-    prepare: wanted => together([certificates, trust, doors, audit, rest], wanted),
-    renew: used => asFarAsPossible([certificates, trust], used),
+    prepare: wanted => prepareAll([certificates, trust, doors, audit, rest], wanted),
+    renew: used => prepareSome([certificates, trust], used),
   })
   const heard = trust.ready.then(() => 'heard')
   const first = await Promise.race([heard, setTimeout(patience, 'late', { ref: false }), told])

@@ -29,7 +29,7 @@ const writes: { readonly [verb: string]: (resources: Resources) => Promise<unkno
 for (const [verb, write] of Object.entries(writes))
   test(`${verb}: a retry after a conflict checks again`, async () => {
     const apiServer = await buildApiServer()
-    await apiServer.inside.create(SharedSecret, 'default', {
+    await apiServer.internalClient.create(SharedSecret, 'default', {
       metadata: { name: ref.name },
       spec: { owner: { user: 'ada' } },
     })
@@ -39,11 +39,11 @@ for (const [verb, write] of Object.entries(writes))
       versions.push(stored?.metadata.resourceVersion)
       if (change) throw forbidden(SharedSecret, ref.name, 'not any more')
       // Commit this first, so that the commit of the attempt conflicts. A finalizer keeps the object.
-      change = apiServer.inside.delete(SharedSecret, ref, { propagationPolicy: 'Foreground' })
+      change = apiServer.internalClient.delete(SharedSecret, ref, { propagationPolicy: 'Foreground' })
     }
     await assert.rejects(write(apiServer.as(caller, check)), { code: 403 })
     await change
-    const { object } = await apiServer.inside.get(SharedSecret, ref)
+    const { object } = await apiServer.internalClient.get(SharedSecret, ref)
     assert.equal(versions.length, 2)
     assert.equal(versions[1], object.metadata.resourceVersion)
     assert.equal((object.spec as { description?: string }).description, undefined)

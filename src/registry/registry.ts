@@ -43,7 +43,7 @@ export interface Registry {
   /** Waits for a resourceVersion that the store has not reached. */
   reachVersion(resourceVersion: string): Promise<void>
   /** Reads with hidden fields and without decryption. For controllers and authentication, never for a request. */
-  readonly inside: Resources
+  readonly internalClient: Resources
   /** A stored object without decryption, for decisions that need no encrypted field. */
   peek(kind: Kind, ref: Ref): Resource | undefined
   /** Stored objects among candidates, without decryption. */
@@ -71,7 +71,7 @@ export function openRegistry(given: RegistryOptions): Registry {
       return resources
     },
     reachVersion: version => reachVersion(options.store, version),
-    inside: resourcesOf(internal),
+    internalClient: resourcesOf(internal),
     write: make => commitAlone(internal, make),
     peek: openPeek(options.store),
     startIndex: options.visibility.start,

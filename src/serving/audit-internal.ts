@@ -19,7 +19,7 @@ export type OwnWrite = {
 }
 
 /** The same verbs; the audit log records each successful write. Failures are retried and not recorded. */
-export function withAudit(audit: { readonly own: (write: OwnWrite) => void }, inside: Resources): Resources {
+export function withAudit(audit: { readonly own: (write: OwnWrite) => void }, internalClient: Resources): Resources {
   const told = (verb: OwnWrite['verb'], kind: Kind, ref: Ref, manager = 'platform') => {
     return <T extends Document>(document: T): T => {
       const { namespace = '', name = '' } = document.object.metadata
@@ -28,17 +28,17 @@ export function withAudit(audit: { readonly own: (write: OwnWrite) => void }, in
     }
   }
   return {
-    ...inside,
+    ...internalClient,
     create: (kind, namespace, object, options) =>
-      inside
+      internalClient
         .create(kind, namespace, object, options)
         .then(told('create', kind, { namespace, name: '' }, options?.fieldManager)),
     update: (kind, ref, object, options) =>
-      inside.update(kind, ref, object, options).then(told('update', kind, ref, options?.fieldManager)),
+      internalClient.update(kind, ref, object, options).then(told('update', kind, ref, options?.fieldManager)),
     patch: (kind, ref, body, options) =>
-      inside.patch(kind, ref, body, options).then(told('patch', kind, ref, options?.fieldManager)),
+      internalClient.patch(kind, ref, body, options).then(told('patch', kind, ref, options?.fieldManager)),
     delete: async (kind, ref, options) => {
-      const deleted = await inside.delete(kind, ref, options)
+      const deleted = await internalClient.delete(kind, ref, options)
       audit.own({ verb: 'delete', kind, ref, manager: 'platform', document: undefined })
       return deleted
     },

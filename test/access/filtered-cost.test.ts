@@ -32,9 +32,9 @@ describe('20,000 objects of others and a few of the caller', () => {
       failed: (_, error) => assert.fail(String(error)),
     })
     await apiServer.ready
-    const { inside } = apiServer.registry
+    const { internalClient } = apiServer.registry
     const create = (kind: Kind, namespace: string, name: string, rest: object) =>
-      inside.create(kind, namespace, { metadata: { name }, ...rest })
+      internalClient.create(kind, namespace, { metadata: { name }, ...rest })
     await create(Team, '', 'web', { spec: { users: ['eve'], owner: { user: 'eve' } } })
     const many = async (count: number, make: (at: number) => Promise<unknown>) => {
       for (let at = 0; at < count; at += 500)
@@ -142,7 +142,7 @@ describe('20,000 objects of others and a few of the caller', () => {
     const next = watch.next()
     const binding = { namespace: '', name: 'one-name-for-eve' }
     const unsubscribe = apiServer.rightsChanged(() => again())
-    await apiServer.registry.inside.delete(ClusterRoleBinding, binding)
+    await apiServer.registry.internalClient.delete(ClusterRoleBinding, binding)
     const [event] = (await next) ?? []
     unsubscribe()
     assert.deepEqual([event?.type, event?.document.ref.name], ['DELETED', 's7'])

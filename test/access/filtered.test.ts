@@ -64,7 +64,7 @@ function readingsOf(kind: Kind, versions: readonly string[]): ListOptions[] {
 }
 
 /** Changes that decide who sees what: owners, access entries, members, roles, bindings; and objects that come and go. */
-async function change({ registry: { inside } }: ApiServer, die: Dice): Promise<void> {
+async function change({ registry: { internalClient } }: ApiServer, die: Dice): Promise<void> {
   const secret = die.pick([SharedSecret, ProjectSecret])
   const ref = { namespace: die.pick(['p-web', 'p-ops']), name: die.pick(['one', 'two', 'three']) }
   const owner = die.chance(0.5) ? { user: die.pick(users), team: null } : { user: null, team: die.pick(teamNames) }
@@ -75,23 +75,32 @@ async function change({ registry: { inside } }: ApiServer, die: Dice): Promise<v
   const team = { namespace: '', name: die.pick(teamNames) }
   const binding = { namespace: die.pick(['', ...spaces]), name: `b${Math.floor(die.next() * 6)}` }
   const changes: (() => Promise<unknown>)[] = [
-    () => inside.patch(secret, ref, merge({ spec: die.pick([{ owner }, { access }, { owner, access }]) })),
-    () => inside.patch(secret, ref, merge({ metadata: { labels: { on: die.pick(['yes', 'no']) } } })),
-    () => inside.delete(secret, ref),
+    () => internalClient.patch(secret, ref, merge({ spec: die.pick([{ owner }, { access }, { owner, access }]) })),
+    () => internalClient.patch(secret, ref, merge({ metadata: { labels: { on: die.pick(['yes', 'no']) } } })),
+    () => internalClient.delete(secret, ref),
     () =>
-      inside.create(secret, ref.namespace, { metadata: { name: ref.name, labels: { on: 'yes' } }, spec: { access } }),
-    () => inside.patch(Team, team, merge({ spec: die.pick([{ owner }, { access }, { users: die.some(users, 2) }]) })),
-    () => inside.delete(Team, team),
-    () => inside.create(Team, '', { metadata: { name: team.name }, spec: { users: die.some(users, 2), access } }),
-    () => inside.delete(RoleBinding, binding),
+      internalClient.create(secret, ref.namespace, {
+        metadata: { name: ref.name, labels: { on: 'yes' } },
+        spec: { access },
+      }),
     () =>
-      inside.create(RoleBinding, die.pick(spaces), {
+      internalClient.patch(
+        Team,
+        team,
+        merge({ spec: die.pick([{ owner }, { access }, { users: die.some(users, 2) }]) }),
+      ),
+    () => internalClient.delete(Team, team),
+    () =>
+      internalClient.create(Team, '', { metadata: { name: team.name }, spec: { users: die.some(users, 2), access } }),
+    () => internalClient.delete(RoleBinding, binding),
+    () =>
+      internalClient.create(RoleBinding, die.pick(spaces), {
         metadata: { generateName: 'new-' },
         roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: die.pick(['r1', 'r2']) },
         subjects: users.map(name => ({ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name })),
       }),
     () =>
-      inside.patch(
+      internalClient.patch(
         Role,
         { namespace: die.pick(spaces), name: 'r1' },
         merge({
@@ -134,11 +143,11 @@ async function inWorlds(
 test('a filtered list shows what an evaluation of every object shows, in every way to read it', async context => {
   const count = { lists: 0, indexed: 0, shown: 0 }
   await inWorlds(worlds, async (apiServer, keys, die, at) => {
-    const { inside } = apiServer.registry
+    const { internalClient } = apiServer.registry
     const versions: string[] = []
     for (let step = 0; step < 12; step++) {
       await change(apiServer, die)
-      if (step % 5 === 0) versions.push((await inside.list(Team)).resourceVersion)
+      if (step % 5 === 0) versions.push((await internalClient.list(Team)).resourceVersion)
     }
     await settle()
     for (const [index, authorization] of keys.entries())
@@ -149,7 +158,7 @@ test('a filtered list shows what an evaluation of every object shows, in every w
         const { caller, only, among } = seen
         const resources = apiServer.registry.as(caller)
         if (among()) count.indexed++
-        const all = (await inside.list(kind)).items
+        const all = (await internalClient.list(kind)).items
         const { group, plural: resource } = kind
         const allowed = all.filter(({ ref }) =>
           ['get', verb].some(

@@ -107,7 +107,7 @@ test('what a connection sent before lets nothing else in, and not even itself on
   assert.deepEqual([keyOf(one.header), keyOf(other.header), keyOf(one.header)], [one.name, other.name, one.name])
   for (const header of [`${one.header}x`, one.header.slice(0, -1), one.header.toLowerCase(), 'Bearer ', 'Basic x'])
     assert.throws(() => keyOf(header), { code: 401 }, header)
-  await apiServer.inside.delete(OwnedAccessKey, { namespace: '', name: one.name ?? '' })
+  await apiServer.internalClient.delete(OwnedAccessKey, { namespace: '', name: one.name ?? '' })
   assert.throws(() => keyOf(one.header), { message: 'access key was deleted' })
   assert.equal(keyOf(other.header), other.name)
   await close()

@@ -269,10 +269,10 @@ describe('revocations', { timeout: 240_000 }, () => {
     test('past 500 names one revocation concerns every token that carries the group of the team', async () => {
       const [vic, wes] = [await stage.invite('vic'), await stage.invite('wes')]
       await make('crowd', { users: ['vic', ...count(600).map(index => `u${index}`)] })
-      const [inside, outside] = [await vic.mint(), await wes.mint()]
+      const [internalClient, outside] = [await vic.mint(), await wes.mint()]
       const [found, ...more] = await written(() => patch(`${teams}/crowd`, { users: ['vic'] }))
       assert.deepEqual([found?.spec.users ?? [], found?.spec.groups, more.length], [[], ['platform:team:crowd'], 0])
-      await stage.refused(inside)
+      await stage.refused(internalClient)
       assert.equal(await stage.status(outside), 200)
       const again = await stage.mintsAgain(vic)
       await patch(`${teams}/crowd`, { users: ['vic', 'wes'] })

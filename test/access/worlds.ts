@@ -159,24 +159,24 @@ export async function build(world: World) {
     failed: (_, error) => assert.fail(String(error)),
   })
   await apiServer.ready
-  const inside = apiServer.registry.inside
+  const internalClient = apiServer.registry.internalClient
   const api = 'rbac.authorization.k8s.io'
   const secrets = new Map<string, string>()
   await Promise.all([
     ...world.teams.map(({ name, owner, ...spec }) =>
-      inside.create(Team, '', { metadata: { name }, spec: { ...spec, owner: ownerSpec(owner) } }),
+      internalClient.create(Team, '', { metadata: { name }, spec: { ...spec, owner: ownerSpec(owner) } }),
     ),
     ...world.secrets.map(({ kind, namespace, name, owner, access }) =>
-      inside.create(kind === 'sharedsecrets' ? SharedSecret : ProjectSecret, namespace, {
+      internalClient.create(kind === 'sharedsecrets' ? SharedSecret : ProjectSecret, namespace, {
         metadata: { name },
         spec: { access, owner: ownerSpec(owner) },
       }),
     ),
     ...world.roles.map(({ namespace, name, rules }) =>
-      inside.create(namespace ? Role : ClusterRole, namespace, { metadata: { name }, rules }),
+      internalClient.create(namespace ? Role : ClusterRole, namespace, { metadata: { name }, rules }),
     ),
     ...world.bindings.map(({ namespace, role, ofNamespace, users: named, groups }, index) =>
-      inside.create(namespace ? RoleBinding : ClusterRoleBinding, namespace, {
+      internalClient.create(namespace ? RoleBinding : ClusterRoleBinding, namespace, {
         metadata: { name: `b${index}` },
         roleRef: { apiGroup: api, kind: ofNamespace ? 'Role' : 'ClusterRole', name: role },
         subjects: [
@@ -186,7 +186,7 @@ export async function build(world: World) {
       }),
     ),
     ...world.keys.map(async ({ name, user, team, groups, scope }) => {
-      const { object } = await inside.create(OwnedAccessKey, '', {
+      const { object } = await internalClient.create(OwnedAccessKey, '', {
         metadata: { name },
         spec: { ...(user ? { user } : { team }), groups, ...(scope ? { scope: scopeSpec(scope) } : {}) },
       })

@@ -40,9 +40,9 @@ describe('requests that once stalled the server', () => {
 describe('limits of one request', () => {
   let system: System
   before(async () => {
-    system = await openSystem(async inside => {
+    system = await openSystem(async internalClient => {
       const spec = { description: 'x'.repeat(2_000_000) }
-      await inside.create(Team, '', { metadata: { name: 'larger', finalizers: ['example.com/keep'] }, spec })
+      await internalClient.create(Team, '', { metadata: { name: 'larger', finalizers: ['example.com/keep'] }, spec })
     })
   })
   after(() => system.close())

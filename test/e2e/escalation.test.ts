@@ -144,7 +144,11 @@ describe('a check fails when', () => {
     const subjects = [{ apiGroup: rbac, kind: 'User', name: 'eve' }]
     return breaks('conservation', {
       tamper: () =>
-        prover.rig.apiServer.inside.create(ClusterRoleBinding, '', { metadata: { name: 'b0' }, roleRef, subjects }),
+        prover.rig.apiServer.internalClient.create(ClusterRoleBinding, '', {
+          metadata: { name: 'b0' },
+          roleRef,
+          subjects,
+        }),
     })
   })
 
@@ -176,7 +180,10 @@ describe('a check fails when', () => {
       cause: 'request',
       outcome: { accepted: true },
       tamper: () =>
-        prover.rig.apiServer.inside.create(OwnedAccessKey, '', { metadata: { name: 'k3' }, spec: { user: 'eve' } }),
+        prover.rig.apiServer.internalClient.create(OwnedAccessKey, '', {
+          metadata: { name: 'k3' },
+          spec: { user: 'eve' },
+        }),
     })
   })
 
@@ -199,13 +206,13 @@ describe('a check fails when', () => {
       body: { spec: {} },
     } as const
     assert.ok((await prover.perform(minted)).accepted)
-    const { inside } = prover.rig.apiServer
+    const { internalClient } = prover.rig.apiServer
     await breaks('tokens', {
       cause: 'request',
       tamper: async () => {
-        await inside.delete(OwnedAccessKey, { namespace: '', name: 'k5' })
-        const { items } = await inside.list(TokenRevocation)
-        for (const { ref } of items) await inside.delete(TokenRevocation, ref)
+        await internalClient.delete(OwnedAccessKey, { namespace: '', name: 'k5' })
+        const { items } = await internalClient.list(TokenRevocation)
+        for (const { ref } of items) await internalClient.delete(TokenRevocation, ref)
       },
     })
     prover.credentials.tokens.length = 0
@@ -213,12 +220,12 @@ describe('a check fails when', () => {
 
   test('an object vanishes, changes, or gets a reserved label', async () => {
     const role = { namespace: '', name: 'platform-viewer' }
-    const { inside } = prover.rig.apiServer
+    const { internalClient } = prover.rig.apiServer
     await breaks('objects', { tamper: () => relabel(ClusterRole, role, { mine: 'yes' }) })
     const step = { kind: kinds.ClusterRole, name: role.name, method: 'merge' } as const
     const written = { step, known: { allowed: true }, cause: 'request', outcome: { accepted: true } } as const
     await breaks('objects', { ...written, tamper: () => relabel(ClusterRole, role, { 'platform.sh/mirrors': 'x' }) })
-    await breaks('objects', { tamper: () => inside.delete(ClusterRole, role) })
+    await breaks('objects', { tamper: () => internalClient.delete(ClusterRole, role) })
   })
 
   test('an answer shows data or a secret', async () => {

@@ -17,12 +17,19 @@ after(() => apiServer.close())
 /** What is left once a controller that was just started has seen everything. */
 async function leftAfterStart(most: number): Promise<number[]> {
   const failed = (what: string, error: unknown) => assert.fail(`${what}: ${error}`)
-  const options = { resources: apiServer.inside, most, days: 90, now: apiServer.clock.now, gone: () => {}, failed }
+  const options = {
+    resources: apiServer.internalClient,
+    most,
+    days: 90,
+    now: apiServer.clock.now,
+    gone: () => {},
+    failed,
+  }
   const controller = startSecretVersions(options)
   await controller.ready
   await controller.idle()
   await controller.stop()
-  const { items } = await apiServer.inside.list(SecretVersion)
+  const { items } = await apiServer.internalClient.list(SecretVersion)
   return items
     .map(({ object }) => (object.spec?.['version'] as { number?: number } | undefined)?.number ?? 0)
     .sort((a, b) => a - b)

@@ -61,7 +61,7 @@ export type ApiServer = {
   as: Registry['as']
   readonly reachVersion: Registry['reachVersion']
   readonly indexed: Registry['indexed']
-  readonly inside: Resources
+  readonly internalClient: Resources
   readonly write: Registry['write']
   /** What is stored of an object, sealed fields opened: what no door shows. */
   opened(kind: Kind, ref: Ref): Resource
@@ -132,7 +132,7 @@ export async function buildApiServer(
     sharedSecretUid: ref => registry.peek(SharedSecret, ref)?.metadata.uid,
     openVersion: ref => registry.open(SecretVersion, ref),
     listVersions: async selection =>
-      (await registry.inside.list(SecretVersion, selection)).items.map(({ object }) => object),
+      (await registry.internalClient.list(SecretVersion, selection)).items.map(({ object }) => object),
     namespacesInUse: () => namespacesInUse({ store, kinds }),
   }
   const registry: Registry = openRegistry({
@@ -148,14 +148,19 @@ export async function buildApiServer(
     authorize,
   })
   const book = openKeyBook({
-    inside: registry.inside,
+    internalClient: registry.internalClient,
     told: () => {},
     unused: id => void unused.push(id),
     failed: fail,
   })
   await book.ready
   const collector = options.collect
-    ? startGarbageCollector({ resources: registry.inside, kinds, now: clock.now, failed: (_, error) => fail(error) })
+    ? startGarbageCollector({
+        resources: registry.internalClient,
+        kinds,
+        now: clock.now,
+        failed: (_, error) => fail(error),
+      })
     : undefined
   await collector?.ready
   return {
@@ -166,7 +171,7 @@ export async function buildApiServer(
     as: registry.as,
     reachVersion: registry.reachVersion,
     indexed: registry.indexed,
-    inside: registry.inside,
+    internalClient: registry.internalClient,
     write: registry.write,
     unused,
     opened(kind, ref) {

@@ -51,14 +51,14 @@ const remembered = 10_000
 export type KeyBookOptions = {
   /** The longest lifetime of a key in milliseconds. It also applies to keys that are older than the setting (D18). */
   readonly maxTTL?: number | undefined
-  readonly inside: Resources
+  readonly internalClient: Resources
   readonly told: () => void
   /** Called with uids, and with `uid/key id`, whose activity is no longer needed (D19). */
   readonly unused: (id: string) => void
   readonly failed: (error: unknown) => void
 }
 
-export function openKeyBook({ inside, maxTTL, told, unused, failed }: KeyBookOptions): KeyBook {
+export function openKeyBook({ internalClient, maxTTL, told, unused, failed }: KeyBookOptions): KeyBook {
   const keys = new Map<string, AccessKey>()
   const byUid = new Map<string, AccessKey>()
   const gone = new Map<string, Fate>()
@@ -71,7 +71,7 @@ export function openKeyBook({ inside, maxTTL, told, unused, failed }: KeyBookOpt
     if (gone.size > remembered) for (const oldest of gone.keys()) if (gone.delete(oldest)) break
   }
   const informer = startInformer({
-    resources: inside,
+    resources: internalClient,
     kind: OwnedAccessKey,
     keep: object => bounded(read(object), maxTTL),
     failed,

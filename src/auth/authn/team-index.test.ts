@@ -18,7 +18,7 @@ test('the other name of a team is known whatever its labels and annotations are 
   for (const [name, { metadata, spec }] of made as [string, { metadata?: object; spec: object }][])
     await apiServer.resources.create(Team, '', { metadata: { name, ...metadata }, spec } as never)
   const teams = openTeams({
-    resources: apiServer.inside,
+    resources: apiServer.internalClient,
     look: () => undefined,
     changed: () => {},
     failed: error => assert.fail(String(error)),
@@ -34,7 +34,7 @@ test('a write of a team tells of it only when somebody may have won or lost some
   const apiServer = await buildApiServer()
   const told: { readonly roles: boolean }[] = []
   const teams = openTeams({
-    resources: apiServer.inside,
+    resources: apiServer.internalClient,
     look: () => undefined,
     changed: what => told.push(what),
     failed: error => assert.fail(String(error)),

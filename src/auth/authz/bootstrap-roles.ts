@@ -10,20 +10,20 @@ import { ClusterRole, ClusterRoleBinding } from '../../kinds/rbac.ts'
 const rbac = 'rbac.authorization.k8s.io'
 
 /** Makes the built-in roles and bindings what they are meant to be; what is right already is left alone. */
-export async function repairBuiltIns(inside: Resources): Promise<void> {
+export async function repairBuiltIns(internalClient: Resources): Promise<void> {
   for (const [name, { what, rules, users = [], groups = [] }] of Object.entries(builtInRoles)) {
     const metadata = {
       name,
       annotations: { 'platform.sh/description': what },
       labels: { 'platform.sh/built-in': 'true' },
     }
-    await repair(inside, ClusterRole, { metadata, rules: rules as unknown as Json })
+    await repair(internalClient, ClusterRole, { metadata, rules: rules as unknown as Json })
     const subjects = [
       ...users.map(user => ({ apiGroup: rbac, kind: 'User', name: user })),
       ...groups.map(group => ({ apiGroup: rbac, kind: 'Group', name: group })),
     ]
     if (subjects.length)
-      await repair(inside, ClusterRoleBinding, {
+      await repair(internalClient, ClusterRoleBinding, {
         metadata,
         roleRef: { apiGroup: rbac, kind: 'ClusterRole', name },
         subjects,
@@ -36,23 +36,23 @@ type Wanted = JsonObject & {
 }
 
 /** Rules, subjects, labels and owners are exactly those of the built-in; annotations of others stay. */
-async function repair(inside: Resources, kind: Kind, wanted: Wanted): Promise<void> {
+async function repair(internalClient: Resources, kind: Kind, wanted: Wanted): Promise<void> {
   const ref = { namespace: '', name: wanted.metadata.name }
-  const there = await inside.get(kind, ref).then(
+  const there = await internalClient.get(kind, ref).then(
     document => document.object as unknown as JsonObject & { readonly metadata: JsonObject },
     error => {
       if ((error as { code?: number }).code !== 404) throw error
     },
   )
-  if (!there) return void (await inside.create(kind, '', wanted, { fieldManager: 'platform' }))
+  if (!there) return void (await internalClient.create(kind, '', wanted, { fieldManager: 'platform' }))
   // An earlier version let a finalizer hold one that is being deleted: it goes, and comes back whole.
   if (there.metadata['deletionTimestamp'] !== undefined) {
-    await inside.delete(kind, ref, { gracePeriodSeconds: 0 })
+    await internalClient.delete(kind, ref, { gracePeriodSeconds: 0 })
     const body = { metadata: { finalizers: null } }
-    await inside.patch(kind, ref, { type: 'merge', body }, { fieldManager: 'platform' }).catch(error => {
+    await internalClient.patch(kind, ref, { type: 'merge', body }, { fieldManager: 'platform' }).catch(error => {
       if ((error as { code?: number }).code !== 404) throw error
     })
-    return void (await inside.create(kind, '', wanted, { fieldManager: 'platform' }))
+    return void (await internalClient.create(kind, '', wanted, { fieldManager: 'platform' }))
   }
   const { ownerReferences: _, finalizers: __, ...kept } = there.metadata
   const annotations = { ...(kept['annotations'] as JsonObject | undefined), ...wanted.metadata.annotations }
@@ -61,8 +61,8 @@ async function repair(inside: Resources, kind: Kind, wanted: Wanted): Promise<vo
   if (canonical(next) === canonical(there)) return
   // The roleRef of a binding cannot be changed in place.
   if (canonical(next['roleRef'] ?? null) !== canonical(there['roleRef'] ?? null)) {
-    await inside.delete(kind, ref)
-    return void (await inside.create(kind, '', wanted, { fieldManager: 'platform' }))
+    await internalClient.delete(kind, ref)
+    return void (await internalClient.create(kind, '', wanted, { fieldManager: 'platform' }))
   }
-  await inside.update(kind, ref, next, { fieldManager: 'platform' })
+  await internalClient.update(kind, ref, next, { fieldManager: 'platform' })
 }

@@ -10,13 +10,17 @@ import { meansTeam, teamGroup } from '../../kinds/team-uids.ts'
 /** `uid` is undefined for a team that is about to be created. */
 type Team = { readonly name: string; readonly uid: string | undefined }
 
-export async function sharedWith(inside: Resources, kinds: readonly Kind[], team: Team): Promise<readonly Shared[]> {
+export async function sharedWith(
+  internalClient: Resources,
+  kinds: readonly Kind[],
+  team: Team,
+): Promise<readonly Shared[]> {
   const found: Shared[] = []
   // As a user, the team has the name of its group (D16).
   const candidates = { terms: [memberTerm(team.name), userTerm(teamGroup(team.name))], namespaces: [], refs: [] }
   for (const kind of kinds) {
     if (!kind.stored || !kind.rights || kind.ownerOnly) continue
-    const { items } = await inside.list(kind, {
+    const { items } = await internalClient.list(kind, {
       only: object => givenTo(kind, object, team).length > 0,
       among: () => (kind.readers ? candidates : undefined),
     })

@@ -17,8 +17,8 @@ export type Change = {
 export type Part = { prepare(config: GatewayConfig): Change | undefined | Promise<Change | undefined> }
 
 /** All of them or none. Rejects with UsageError that says what is wrong with any of them. */
-export async function together(parts: readonly Part[], config: GatewayConfig): Promise<Change> {
-  const { ready, failures } = await prepareAll(parts, config)
+export async function prepareAll(parts: readonly Part[], config: GatewayConfig): Promise<Change> {
+  const { ready, failures } = await prepareParts(parts, config)
   const change = asOne(ready)
   if (failures.length === 0) return change
   change.drop()
@@ -29,15 +29,15 @@ export async function together(parts: readonly Part[], config: GatewayConfig): P
 export type Renewal = { readonly change: Change | undefined; readonly problems: readonly string[] }
 
 /** Those that can be used. */
-export async function asFarAsPossible(parts: readonly Part[], config: GatewayConfig): Promise<Renewal> {
-  const { ready, failures } = await prepareAll(parts, config)
+export async function prepareSome(parts: readonly Part[], config: GatewayConfig): Promise<Renewal> {
+  const { ready, failures } = await prepareParts(parts, config)
   return { change: ready.length ? asOne(ready) : undefined, problems: problemsIn(failures) }
 }
 
 const problemsIn = (failures: readonly unknown[]) =>
   failures.flatMap(one => (one instanceof UsageError ? one.problems : [(one as Error).message]))
 
-async function prepareAll(parts: readonly Part[], config: GatewayConfig) {
+async function prepareParts(parts: readonly Part[], config: GatewayConfig) {
   const tried = await Promise.allSettled(parts.map(async part => part.prepare(config)))
   return {
     ready: tried.flatMap(one => (one.status === 'fulfilled' && one.value ? [one.value] : [])),

@@ -13,7 +13,7 @@ import { openCertificates } from '../certificates.ts'
 import { checksOf } from '../health.ts'
 import { openSetupLoader } from './load.ts'
 import { type Following, openSetup } from './reload.ts'
-import { asFarAsPossible, type Part, together } from './reload-transaction.ts'
+import { type Part, prepareAll, prepareSome } from './reload-transaction.ts'
 import type { GatewayConfig } from './schema.ts'
 
 const authority = makeAuthority(Date.now())
@@ -119,7 +119,7 @@ test('a CA that is created while a configuration is activated is not a change of
   const { setup, file, write, follow, seconds } = open(t, alone, true)
   const certificates = openCertificates(setup.config, file, Date.now)
   t.after(certificates.stop)
-  follow({ prepare: config => together([certificates], config) })
+  follow({ prepare: config => prepareAll([certificates], config) })
   write({ ...alone, tls: { directory: 'own' } })
   await seconds(6)
   assert.equal(setup.reloads.used, 1)
@@ -150,7 +150,7 @@ test('a failure during activation leaves everything as it was, and is reported',
   put('other.crt', other.certificate)
   put('other.key', other.key)
   const wanted: GatewayConfig = { ...alone, tls: { certificate: 'other.crt', key: 'other.key' } }
-  follow({ prepare: config => together([certificates, broken], config) })
+  follow({ prepare: config => prepareAll([certificates, broken], config) })
   write({ ...wanted, ...clusters('one') })
   await seconds(3)
   assert.equal(shown(certificates), before)
@@ -171,8 +171,8 @@ test('a certificate that is renewed is shown though the file that names it is br
   const certificates = openCertificates(setup.config, file, Date.now)
   t.after(certificates.stop)
   follow({
-    prepare: config => together([certificates], config),
-    renew: config => asFarAsPossible([certificates], config),
+    prepare: config => prepareAll([certificates], config),
+    renew: config => prepareSome([certificates], config),
   })
   const places = setup.current()
   const before = shown(certificates)
@@ -197,8 +197,8 @@ test('a certificate that cannot be renewed is reported once, even if the configu
   const certificates = openCertificates(setup.config, file, Date.now)
   t.after(certificates.stop)
   follow({
-    prepare: config => together([certificates], config),
-    renew: config => asFarAsPossible([certificates], config),
+    prepare: config => prepareAll([certificates], config),
+    renew: config => prepareSome([certificates], config),
   })
   const next = issueCertificate(authority, ['localhost'], Date.now())
   put('gateway.yaml', '{')

@@ -157,7 +157,7 @@ export function secretsSuite(open: OpenHouse): void {
     const ref = (object: Resource) => ({ namespace: '', name: object.metadata.name ?? '' })
     const keyOf = (object: Resource | undefined) => object?.spec?.['key']
     const digestOf = async (object: Resource) =>
-      (await apiServer().inside.get(OwnedAccessKey, ref(object))).object.status?.['digest'] as string
+      (await apiServer().internalClient.get(OwnedAccessKey, ref(object))).object.status?.['digest'] as string
     test('show the key in the answer to their creation and by no other door (D13)', async () => {
       await watching(
         apiServer(),

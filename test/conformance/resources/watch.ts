@@ -188,7 +188,7 @@ export function watchSuite(open: OpenHouse): void {
       for (const name of large)
         await create(apiServer(), name, { metadata: labels, spec: { note: 'n'.repeat(200_000) } }, namespace)
       for (const options of [{ namespace }, { namespace, resourceVersion: from }]) {
-        const watch = await apiServer().inside.watch(Widget, options)
+        const watch = await apiServer().internalClient.watch(Widget, options)
         const batches: number[] = []
         for (let told = 0; told < 320; told += batches.at(-1) ?? 0) {
           const batch = (await watch.next()) ?? []

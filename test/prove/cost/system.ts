@@ -22,7 +22,7 @@ export type System = {
 }
 
 /** `first`: what is stored before requests come, by the server itself. */
-export async function openSystem(first?: (inside: Resources) => Promise<void>): Promise<System> {
+export async function openSystem(first?: (internalClient: Resources) => Promise<void>): Promise<System> {
   const now = Date.now
   const settings = await readSettings([], {})
   const storage = await openStorage({ engine: 'memory', directory: '', now })
@@ -36,9 +36,12 @@ export async function openSystem(first?: (inside: Resources) => Promise<void>): 
     failed,
     guard,
     baseUrl: () => 'https://platform.test',
-    first: async inside => {
-      await inside.create(OwnedAccessKey, '', { metadata: { name: 'admin' }, spec: { user: 'admin', key: adminKey } })
-      await first?.(inside)
+    first: async internalClient => {
+      await internalClient.create(OwnedAccessKey, '', {
+        metadata: { name: 'admin' },
+        spec: { user: 'admin', key: adminKey },
+      })
+      await first?.(internalClient)
     },
   })
   await apiServer.ready

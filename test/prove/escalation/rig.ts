@@ -50,8 +50,11 @@ export async function openRig(): Promise<Rig> {
     failed,
     guard,
     baseUrl: () => 'https://platform.test',
-    first: async inside => {
-      await inside.create(OwnedAccessKey, '', { metadata: { name: 'admin' }, spec: { user: 'admin', key: adminKey } })
+    first: async internalClient => {
+      await internalClient.create(OwnedAccessKey, '', {
+        metadata: { name: 'admin' },
+        spec: { user: 'admin', key: adminKey },
+      })
     },
   })
   await apiServer.ready
