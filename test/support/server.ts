@@ -58,7 +58,7 @@ export type Again = { readonly imports?: readonly string[]; readonly env?: Reado
 const program = join(import.meta.dirname, '../../bin/platform.js')
 /** Those that the program gives itself; already there, it need not begin a second time. */
 const flags = ['--max-semi-space-size=32']
-const within = 20_000
+const within = 60_000
 
 /** Those of this process that have not been stopped: who looks for what was left behind looks at all of them. */
 export const startedServers: ReadonlySet<Server> = new Set()
