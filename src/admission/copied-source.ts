@@ -46,7 +46,11 @@ export type CopyDependencies = {
   }) => Caller | undefined
 }
 
-/** The caller and the owner of the secret must both be able to read its source. */
+/**
+ * The caller and the owner of the secret must both be able to read its source. The controller later checks only the owner, so
+ * callers name themselves, a team that they may update (checkOwner), or a user whom they may impersonate. Otherwise a reader could
+ * keep the copy in sync in the name of somebody else after losing access.
+ */
 export function checkCopy(
   { authorize, callerOf }: CopyDependencies,
   { kind, next, request }: GatedWrite,
@@ -59,6 +63,16 @@ export function checkCopy(
   if (owner.user || owner.team) {
     const as = callerOf(pinnedOwner(owner, teamUidsOf(next)))
     if (!as || !authorize(as, question).allowed) missing.push(`the owner, ${printOwner(owner)}`)
+    const mayAct = {
+      verb: 'impersonate',
+      target: { group: '', resource: 'users', namespace: '', name: owner.user ?? '' },
+    }
+    if (owner.user && owner.user !== caller.username && !authorize(caller, mayAct).allowed)
+      throw forbidden(
+        kind,
+        next.metadata.name ?? '',
+        `spec.sharedSecretRef of a secret that user "${owner.user}" owns requires permission to impersonate the user; own the secret yourself, or let a team own it`,
+      )
   } else warn('spec.owner: the secret has no owner, so nothing is copied; the owner must be able to get the source')
   if (missing.length)
     throw forbidden(

@@ -43,7 +43,7 @@ async function admit(
   if (kind.checkedWhole && old && !isScoped && isOnlyForCollector(next, old)) return next
   const source = pinSource(dependencies, kind, next, old)
   const [before, after] = [old ? kind.grants(old) : [], kind.grants(source)]
-  if (isScoped) refuseScoped(kind, source, { before, after }, caller)
+  if (isScoped) refuseScoped(kind, source, { isNew: old === undefined, before, after }, caller)
   const check: GatedWrite = { kind, next: source, old, request }
   if (after.some(({ type }) => type === 'credential')) return checkCredential(dependencies, check)
   const uids = uidsFor(dependencies, after, before, old)
@@ -65,15 +65,11 @@ function checkDelete(dependencies: Scopes, kind: Kind, old: Resource, caller: Ca
 type Scopes = Pick<GateDependencies, 'isNoWider'>
 type Teams = Pick<GateDependencies, 'teamUid'>
 
+type Change = { readonly isNew: boolean; readonly before: readonly Grant[]; readonly after: readonly Grant[] }
+
 /** The scope of a key does not limit the permissions it grants to others (D25). Creating an own object is fine. */
-function refuseScoped(
-  kind: Kind,
-  next: Resource,
-  { before, after }: { readonly before: readonly Grant[]; readonly after: readonly Grant[] },
-  caller: Caller,
-): void {
+function refuseScoped(kind: Kind, next: Resource, { isNew, before, after }: Change, caller: Caller): void {
   if (after.some(({ type }) => type === 'credential')) return
-  const isNew = before.length === 0
   const lasting = (grants: readonly Grant[]) =>
     grants.filter(one => givesPower(one) && one.field !== 'metadata.name' && !(isNew && isCreatorsOwn(one, caller)))
   const isSame = JSON.stringify(lasting(before)) === JSON.stringify(lasting(after))

@@ -98,8 +98,9 @@ function wantedBy(kind: Kind, object: Resource): readonly Wanted[] {
     ownerReferences: [ownerOf(kind, object)] as unknown as Json,
   })
   const [roleKind, bindingKind] = kind.namespaced ? [Role, RoleBinding] : [ClusterRole, ClusterRoleBinding]
+  const names = entryNames(access)
   const mirrored = access.flatMap((entry, index): Wanted[] => {
-    const own = `access:${kind.plural}:${name}:${entry.name || index}`
+    const own = `access:${kind.plural}:${name}:${names[index]}`
     const resources = [kind.plural, ...(entry.subresources ?? []).map(sub => `${kind.plural}/${sub}`)]
     const rules = [{ verbs: [...(entry.verbs ?? [])], apiGroups: [kind.group], resources, resourceNames: [name] }]
     const subjects = [
@@ -123,6 +124,23 @@ function wantedBy(kind: Kind, object: Resource): readonly Wanted[] {
     },
   }))
   return [...mirrored, ...bound]
+}
+
+const maxEntryName = 60
+
+/** Entries may repeat a name, and use characters that names of roles cannot have (D26). No escaped name has a colon. */
+function entryNames(access: NonNullable<Spec['access']>): readonly string[] {
+  const used = new Set<string>()
+  return access.map((entry, index) => {
+    const escaped = (entry.name || `${index}`).replace(
+      /[^-A-Za-z0-9_.]/gu,
+      one => `~${one.codePointAt(0)?.toString(16)}~`,
+    )
+    const isUnique = escaped.length <= maxEntryName && !used.has(escaped)
+    const own = isUnique ? escaped : `${escaped.slice(0, maxEntryName)}:${index}`
+    used.add(own)
+    return own
+  })
 }
 
 const group = (name: string) => ({ apiGroup: rbac, kind: 'Group', name })

@@ -164,6 +164,11 @@ async function sync(options: ProjectSecretOptions, ref: Ref): Promise<void> {
 async function judge({ opened, ownerMay }: ProjectSecretOptions, secret: Resource, source: Source): Promise<Outcome> {
   const { owner } = followingOf(secret)
   const place = `SharedSecret ${slotOf(source)}`
+  const reason = 'SourceForbidden'
+  if (!owner.user && !owner.team) return { reason, message: `the secret has no owner who could get ${place}` }
+  // First, so that the condition tells nothing about a secret that the owner may not get.
+  if (!ownerMay(owner, readSource(source)))
+    return { reason, message: `${place} does not exist, or the owner, ${printOwner(owner)}, may not get it` }
   const found = await opened
     .get(SharedSecret, source)
     .then(({ object }) => object, notThere)
@@ -176,10 +181,6 @@ async function judge({ opened, ownerMay }: ProjectSecretOptions, secret: Resourc
       reason: 'SourceReplaced',
       message: `${place} was created again with uid ${uid}; set spec.sharedSecretRef.uid to it to follow the new one`,
     }
-  const reason = 'SourceForbidden'
-  if (!owner.user && !owner.team) return { reason, message: `nobody owns this secret, who could get ${place}` }
-  if (!ownerMay(owner, readSource(source)))
-    return { reason, message: `the owner, ${printOwner(owner)}, may not get ${place}` }
   const data = (found.spec?.['data'] ?? {}) as Json
   return { data, uid, reason: 'Copied', message: `the data is that of ${place}` }
 }

@@ -1,4 +1,5 @@
-// No answer shows more than get would show its caller: a write by someone who may not get is answered with metadata alone (D6).
+// No response shows more than get shows its caller. Without get, the response to a write has only metadata (D6), and a read of the
+// status subresource has metadata and status.
 
 import type { Caller } from '../api/caller.ts'
 import { emptyMap, type JsonObject, type Resource } from '../api/object.ts'
@@ -7,13 +8,15 @@ import type { Authorizer } from '../auth/authz/authorize.ts'
 import type { ResourceInfo } from './request-info.ts'
 import type { Result } from './verbs.ts'
 
-export function withoutUnseen(result: Result, { kind }: ResourceInfo, caller: Caller, authorizer: Authorizer): Result {
+export function withoutUnseen(result: Result, info: ResourceInfo, caller: Caller, authorizer: Authorizer): Result {
+  const { kind } = info
+  const mayReadStatus = info.verb === 'get' && info.subresource === 'status'
   if (!kind.stored || result.type === 'status') return result
   const seen = (document: Document): Document => {
     const { namespace, name } = document.ref
     const get = { verb: 'get', target: { group: kind.group, resource: kind.plural, namespace, name } }
     // By role, or by the object that is shown: another one may have its name by now. It is read only where no role allows it.
-    return authorizer.judge(caller, get, () => document.object).allowed ? document : bare(document)
+    return authorizer.judge(caller, get, () => document.object).allowed ? document : bare(document, mayReadStatus)
   }
   if (result.type === 'document') return { ...result, document: seen(result.document) }
   return { ...result, list: { ...result.list, items: result.list.items.map(seen) } }
@@ -23,11 +26,13 @@ export function withoutUnseen(result: Result, { kind }: ResourceInfo, caller: Ca
  * kubectl copies whole manifests into annotations, managedFields holds the values of sets, and annotations of the server
  * name teams that the object is shared with. None of them is metadata in this sense.
  */
-function bare({ object }: Document): Document {
+function bare({ object }: Document, mayReadStatus: boolean): Document {
   const { annotations, managedFields: _, ...metadata } = object.metadata
   const kept = emptyMap()
   for (const [key, value] of Object.entries(annotations ?? {}))
     if (!key.endsWith('last-applied-configuration') && !key.startsWith('platform.sh/')) kept[key] = value
   const shown = { ...metadata, ...(Object.keys(kept).length ? { annotations: kept } : {}) } as unknown as JsonObject
-  return documentOf({ apiVersion: object.apiVersion, kind: object.kind, metadata: shown } as unknown as Resource)
+  const status = mayReadStatus && object.status ? { status: object.status } : {}
+  const { apiVersion, kind } = object
+  return documentOf({ apiVersion, kind, metadata: shown, ...status } as unknown as Resource)
 }

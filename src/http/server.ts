@@ -197,11 +197,13 @@ async function serve(options: ServerOptions, exchange: Exchange, info: ResourceI
   if (exchange.trail) exchange.trail.answer = result
   if (recorded && !(await options.access.audit.conclude(recorded, result.type === 'document' ? result.code : 200)))
     throw unavailable('the change is stored, but the audit log cannot be written: check the object before you retry')
-  const shown = isRead(info)
-    ? result
-    : withoutUnseen(result, info, standing.caller as Caller, options.access.authorizer)
+  const shown =
+    isRead(info) && info.subresource !== 'status'
+      ? result
+      : withoutUnseen(result, info, standing.caller as Caller, options.access.authorizer)
   const note = isRead(info) ? noteOf(options, exchange, info, view) : undefined
-  if (note && result.type === 'document') note(result.document)
+  if (note && result.type === 'document' && shown.type === 'document' && shown.document === result.document)
+    note(result.document)
   if (note && result.type === 'list') for (const document of result.list.items) note(document)
   const sending = respond(exchange, writeResult(shown, info.kind, view, exchange, options.now()))
   if (sending) await sending
