@@ -39,8 +39,8 @@ test('unknown flags, missing values and extra arguments are reported together, e
     return []
   }
   const [data, https, http, argument, help] = await problems('--dta', 'x', '--htps=1', '--http')
-  assert.match(data ?? '', /^--dta .*; did you mean --data\?$/)
-  assert.match(https ?? '', /^--htps .*; did you mean --https\?$/)
+  assert.match(data ?? '', /^unknown flag --dta; did you mean --data\?$/)
+  assert.match(https ?? '', /^unknown flag --htps; did you mean --https\?$/)
   assert.match(http ?? '', /^--http .*: --http VALUE$/)
   assert.equal(argument, 'unexpected argument of 1 characters; only flags are allowed')
   assert.equal(help, '--help lists the flags')

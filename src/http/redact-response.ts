@@ -7,13 +7,13 @@ import type { Authorizer } from '../auth/authz/authorize.ts'
 import type { ResourceInfo } from './request-info.ts'
 import type { Result } from './verbs.ts'
 
-export function withoutUnseen(result: Result, { kind }: ResourceInfo, caller: Caller, authorizer: Authorizer): Result {
+export function redactResponse(result: Result, { kind }: ResourceInfo, caller: Caller, authorizer: Authorizer): Result {
   if (!kind.stored || result.type === 'status') return result
   const seen = (document: Document): Document => {
     const { namespace, name } = document.ref
     const get = { verb: 'get', target: { group: kind.group, resource: kind.plural, namespace, name } }
     // By role, or by the object that is shown: another one may have its name by now. It is read only where no role allows it.
-    return authorizer.judge(caller, get, () => document.object).allowed ? document : bare(document)
+    return authorizer.decide(caller, get, () => document.object).allowed ? document : bare(document)
   }
   if (result.type === 'document') return { ...result, document: seen(result.document) }
   return { ...result, list: { ...result.list, items: result.list.items.map(seen) } }

@@ -5,7 +5,7 @@ import type { Socket } from 'node:net'
 import type { Response } from './exchange.ts'
 
 /** Over HTTP/1.1 the connection ends before the last chunk. Over HTTP/2 Node would say that a stream ended without an error. */
-export function breakOff(response: Response): void {
+export function abortResponse(response: Response): void {
   const { stream } = response as { readonly stream?: ServerHttp2Stream }
   if (stream && !stream.closed) stream.close(constants.NGHTTP2_INTERNAL_ERROR)
   // A pipelined response that still waits closes the connection at its turn; the responses before it are complete.
