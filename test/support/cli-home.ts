@@ -82,7 +82,13 @@ export async function openHome({ mayHold = keyFiles, program: own = ofCheckout }
   const said: Buffer[] = []
   // A test that fails before it has ended them leaves nothing behind.
   const leave = () => {
-    for (const child of started) if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
+    for (const { pid, exitCode, signalCode } of started)
+      if (pid && exitCode === null && signalCode === null)
+        try {
+          process.kill(-pid, 'SIGKILL')
+        } catch {
+          // It has ended, and Node has not noticed yet.
+        }
   }
   process.once('exit', leave)
   const aside = await mkdtemp(join(tmpdir(), 'platform-cli-aside-'))
@@ -156,7 +162,9 @@ export async function openHome({ mayHold = keyFiles, program: own = ofCheckout }
     start: (args, options = {}) => {
       noteKeys(options)
       const all = { ...env, ...options.env }
-      const child = spawn(process.execPath, command(args, options.imports), { cwd: directory, env: all, stdio: 'pipe' })
+      // In its own process group: a program that outlives it keeps the pipes open, and this process with them.
+      const how = { cwd: directory, env: all, stdio: 'pipe', detached: true } as const
+      const child = spawn(process.execPath, command(args, options.imports), how)
       child.stderr.on('data', chunk => said.push(chunk))
       // A server tells on its standard output.
       if (args[0] === 'serve') child.stdout.on('data', chunk => said.push(chunk))
