@@ -54,7 +54,7 @@ async function openByHand(asked: (socket: TLSSocket, stream: number, connection:
   return { url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`, seen }
 }
 
-describe('a stream that the cluster did not look at', { timeout: 60_000 }, () => {
+describe('a stream that the cluster did not look at', { timeout: 120_000 }, () => {
   test('is asked for again when it is refused twice', async () => {
     let refused = 0
     const cluster = await openCluster({}, ({ response }) => {
@@ -167,7 +167,7 @@ describe('a stream that the cluster did not look at', { timeout: 60_000 }, () =>
 
 const reset = (stream: number, code: number) => frame(3, 0, stream, Buffer.from([0, 0, 0, code]))
 
-describe('a stream that the cluster resets', { timeout: 60_000 }, () => {
+describe('a stream that the cluster resets', { timeout: 120_000 }, () => {
   for (const code of [NGHTTP2_NO_ERROR, constants.NGHTTP2_INTERNAL_ERROR, constants.NGHTTP2_CANCEL]) {
     test(`before it has answered is 502, with code ${code}, too`, async () => {
       const { url } = await openByHand((socket, stream) => void socket.write(reset(stream, code)))

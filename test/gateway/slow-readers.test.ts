@@ -80,7 +80,7 @@ async function overHttp2(gateway: TestGateway, method: string, target: string, t
   return stream
 }
 
-describe('a client that takes nothing of an answer', { timeout: 60_000, concurrency: true }, () => {
+describe('a client that takes nothing of an answer', { timeout: 120_000, concurrency: true }, () => {
   for (const [over, begin] of [
     ['HTTP/1.1', overHttp1],
     ['HTTP/2', overHttp2],

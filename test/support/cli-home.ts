@@ -79,9 +79,11 @@ export async function openHome({ mayHold = keyFiles, program: own = ofCheckout }
   const env: NodeJS.ProcessEnv = { PATH: process.env['PATH'], HOME: directory, TERM: 'xterm', KUBERC: 'off' }
   const canaries = openCanaries()
   const started: ChildProcess[] = []
+  const terminals: Terminal[] = []
   const said: Buffer[] = []
   // A test that fails before it has ended them leaves nothing behind.
   const leave = () => {
+    for (const terminal of terminals) terminal.kill()
     for (const { pid, exitCode, signalCode } of started)
       if (pid && exitCode === null && signalCode === null)
         try {
@@ -127,13 +129,16 @@ export async function openHome({ mayHold = keyFiles, program: own = ofCheckout }
     assert.equal(canaries.in(output.stderr), undefined, `a secret was said: ${told(args, output)}`)
     return output
   }
-  const noted = (terminal: Terminal, note: (typed: string) => void): Terminal => ({
-    ...terminal,
-    type: text => {
-      note(text)
-      terminal.type(text)
-    },
-  })
+  const noted = (terminal: Terminal, note: (typed: string) => void): Terminal => {
+    terminals.push(terminal)
+    return {
+      ...terminal,
+      type: text => {
+        note(text)
+        terminal.type(text)
+      },
+    }
+  }
   const run: CliHome['run'] = (args, options = {}) => {
     const { env: more, stdin = '' } = options
     return watched(args, options, runHere(words(args), { env: { ...env, ...more }, directory, stdin, tell }))

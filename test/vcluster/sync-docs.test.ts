@@ -91,7 +91,7 @@ function confined(resources: Resources, rules: readonly Rule[], used: Set<string
   return { ...resources, ...Object.fromEntries(verbs.map(verb => [verb, guarded(verb, resources[verb] as never)])) }
 }
 
-test('the rights of the examples are enough for everything, and none is unused', { timeout: 30_000 }, async () => {
+test('the rights of the examples are enough for everything, and none is unused', { timeout: 120_000 }, async () => {
   const [virtual, host] = await Promise.all([openCluster(), openCluster()])
   const [v, h] = [people(virtual), people(host)]
   const used = { virtual: new Set<string>(), host: new Set<string>() }
