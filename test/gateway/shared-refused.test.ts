@@ -27,8 +27,10 @@ const answer = (stream: number) =>
 async function openByHand(asked: (socket: TLSSocket, stream: number, connection: number) => void, protocols = ['h2']) {
   let connections = 0
   let heads = 0
+  const sockets: TLSSocket[] = []
   const server = createTls({ ...tls, ALPNProtocols: protocols }, socket => {
     const number = ++connections
+    sockets.push(socket)
     socket.on('error', () => {}).write(settings)
     let got = none
     let at = 24 // behind the preface
@@ -42,7 +44,10 @@ async function openByHand(asked: (socket: TLSSocket, stream: number, connection:
     })
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
-  closing.push(() => server.close())
+  closing.push(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
   const seen = {
     get connections() {
       return connections

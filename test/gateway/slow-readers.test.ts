@@ -9,15 +9,14 @@ import { after, describe, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { connect } from 'node:tls'
 import { issueCertificate, makeAuthority } from '../../src/serving/certificate.ts'
+import { closeAll } from '../support/close-all.ts'
 import { eventually as until } from '../support/wire.ts'
 import { openBackend, openTestGateway, type TestGateway } from './in-process.ts'
 
 const current = issueCertificate(makeAuthority(Date.now()), ['127.0.0.1'], Date.now())
 const certificates = { current, follow: () => {}, stop: () => {} }
 const closing: (() => unknown)[] = []
-after(async () => {
-  for (const close of closing.splice(0).reverse()) await close()
-})
+after(() => closeAll(...closing.splice(0).reverse()))
 const path = '/kubernetes/cluster/prod/api/v1/pods'
 const much = 24 * 1024 * 1024
 const piece = Buffer.alloc(64 * 1024, 0x20)
