@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
 import test from 'node:test'
 import fc from 'fast-check'
+import { cpuMilliseconds } from '../../test/support/cpu-time.ts'
 import { applyJsonPatch, PatchError, type PatchOptions, patchOperations, unknownMembers } from './json-patch.ts'
 import { formatPointer, parsePointer } from './json-pointer.ts'
 import { readJson } from './json-reader.ts'
@@ -18,13 +19,6 @@ function failure(document: Json, patch: Json, options?: PatchOptions): PatchErro
     return error
   }
   return assert.fail('expected an error')
-}
-
-function cpuMilliseconds(run: () => unknown): number {
-  const start = process.cpuUsage()
-  run()
-  const used = process.cpuUsage(start)
-  return (used.user + used.system) / 1000
 }
 
 type SuiteCase = { comment?: string; doc: Json; patch: Json; expected?: Json; error?: string; disabled?: boolean }

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
 import { parse, stringify } from 'yaml'
+import { cpuMilliseconds } from '../../test/support/cpu-time.ts'
 import { DecodeError, readJson } from './json-reader.ts'
 import type { Json } from './object.ts'
 import { readYaml } from './yaml-reader.ts'
@@ -17,13 +18,6 @@ function problemOf(text: string): string {
     return error.message
   }
   return assert.fail(`expected an error: ${text.slice(0, 50)}`)
-}
-
-function cpuMilliseconds(run: () => unknown): number {
-  const start = process.cpuUsage()
-  run()
-  const used = process.cpuUsage(start)
-  return (used.user + used.system) / 1000
 }
 
 test('the core schema of YAML 1.2: yes, no, on and times stay strings', () => {

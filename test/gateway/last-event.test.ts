@@ -67,9 +67,10 @@ for (const [what, text] of [
     assert.equal(gateway.streams.cut, 1)
   })
 
-test('a watch by HTTP/2 ends so, too: without an error of the stream', async () => {
+test('a watch by HTTP/2 ends so, too: without an error of the stream', async t => {
   const { authorization } = await open({ headers: json, text: event }, { certificates })
   const session = connect(gateway.url, { rejectUnauthorized: false })
+  t.after(() => session.destroy())
   const stream = session.request({ ':path': `${pods}?watch=1`, authorization })
   let text = ''
   stream.setEncoding('utf8').on('data', chunk => {
@@ -80,7 +81,6 @@ test('a watch by HTTP/2 ends so, too: without an error of the stream', async () 
   await once(stream, 'close')
   assert.equal(stream.rstCode, 0)
   checkLast(text, event)
-  session.destroy()
 })
 
 for (const [what, query, headers, text] of [

@@ -12,6 +12,7 @@ import { after, before, describe, test } from 'node:test'
 import { connect as connectTls } from 'node:tls'
 import { issueCertificate, type Pair } from '../../src/serving/certificate.ts'
 import { keys, must, ours } from '../access/people.ts'
+import { closeAll } from '../support/close-all.ts'
 import { kubeconfigOf } from '../support/kubeconfig.ts'
 import { freePort } from '../support/ports.ts'
 import { type Server, startServer } from '../support/server.ts'
@@ -40,9 +41,11 @@ describe('a gateway whose files change', { timeout: 120_000, concurrency: true }
     ada = await invite(service, 'ada')
   })
   after(async () => {
-    await Promise.all(running.map(one => one.stop()))
-    await backend.close()
-    await Promise.all([service.stop(), other.stop()])
+    await closeAll(
+      () => Promise.all(running.map(one => one.stop())),
+      () => backend.close(),
+      () => Promise.all([service.stop(), other.stop()]),
+    )
   })
 
   async function open(over: object = {}): Promise<GatewayProcess> {
@@ -77,15 +80,12 @@ describe('a gateway whose files change', { timeout: 120_000, concurrency: true }
         ?.split(' ')[1],
     )
   }
-  /** An issuer that is not heard is waited for, for ten seconds. */
   async function isFailing(gateway: GatewayProcess, isSo: boolean): Promise<void> {
     const look = () =>
       eventually(isSo ? 'the files are not used' : 'the files are used', async () => {
         return (await metric(gateway, 'gateway_reload_failing')) === (isSo ? 1 : 0)
       })
-    await look()
-      .catch(look)
-      .catch(error => assert.fail(`${error}\n${gateway.output()}`))
+    await look().catch(error => assert.fail(`${error}\n${gateway.output()}`))
   }
   const says = (gateway: GatewayProcess, words: RegExp) =>
     eventually(`it says ${words}`, async () => words.test(gateway.output()))
@@ -112,12 +112,13 @@ describe('a gateway whose files change', { timeout: 120_000, concurrency: true }
       )
   }
 
-  test('a certificate is followed: written in place, by swapped links, by other names; open streams go on', async () => {
+  test('a certificate is followed: written in place, by swapped links, by other names; open streams go on', async t => {
     const gateway = await open()
     const token = await ada.mint()
     const next = await watch(gateway, token)
     const session = connectHttp2(gateway.url, { ca: authority.certificate, servername: 'localhost' })
     session.on('error', () => {})
+    t.after(() => session.destroy())
     await once(session, 'connect')
     const inPlace = makePair()
     put(gateway, 'tls.crt', inPlace.certificate)
@@ -150,7 +151,6 @@ describe('a gateway whose files change', { timeout: 120_000, concurrency: true }
     assert.doesNotMatch(gateway.output(), /tls.*cannot be used/)
     assert.equal(await next(), 'MODIFIED')
     assert.ok(!session.destroyed, 'a connection that was open stays')
-    session.destroy()
   })
 
   test('a certificate that does not fit its key changes nothing, is told and shown, and is used once it fits', async () => {
@@ -285,12 +285,13 @@ describe('a gateway whose files change', { timeout: 120_000, concurrency: true }
     assert.equal(await next(), 'MODIFIED')
   })
 
-  test('another address is listened on before the one before is left; its streams go on', async () => {
+  test('another address is listened on before the one before is left; its streams go on', async t => {
     const gateway = await open()
     const token = await ada.mint()
     const next = await watch(gateway, token)
     const [port, status] = [await freePort(), await freePort()]
     const taken = createServer().listen(0, '127.0.0.1')
+    t.after(() => taken.close())
     await once(taken, 'listening')
     const { port: busy } = taken.address() as { port: number }
     gateway.write({ clusters, listen: `127.0.0.1:${busy}` })

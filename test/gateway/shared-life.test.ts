@@ -102,7 +102,7 @@ function listen(place: StreamSlot | undefined) {
   return heard
 }
 
-describe('a place on a shared connection', { timeout: 60_000 }, () => {
+describe('a place on a shared connection', { timeout: 120_000 }, () => {
   test('there is none where no connection is to be kept any more, and none is opened', async () => {
     const way = await openWay()
     way.dial.retire()
@@ -131,7 +131,7 @@ describe('a place on a shared connection', { timeout: 60_000 }, () => {
   })
 })
 
-describe('a shared connection that ends', { timeout: 60_000 }, () => {
+describe('a shared connection that ends', { timeout: 120_000 }, () => {
   test('does not wait for a cluster that says nothing to that, and harms nobody', async () => {
     const way = await openWay()
     const place = await way.take()

@@ -18,7 +18,7 @@ describe('requests that can be read in two ways', () => {
   async function send(bytes: string): Promise<string> {
     const bare = await openBare(gateway.url)
     bare.socket.write(bytes)
-    const timer = setTimeout(() => bare.socket.destroy(), 2000)
+    const timer = setTimeout(() => bare.socket.destroy(), 30_000)
     const answer = await bare.until('"code":')
     clearTimeout(timer)
     bare.socket.destroy()

@@ -9,12 +9,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { issueCertificate, makeAuthority } from '../../src/serving/certificate.ts'
 import { keys, must, ours } from '../access/people.ts'
+import { closeAll } from '../support/close-all.ts'
 import { kubeconfigOf } from '../support/kubeconfig.ts'
 import { type Answer, openRequests, type RequestOptions } from '../support/request.ts'
 import { type Server, startServer } from '../support/server.ts'
 
 const program = join(import.meta.dirname, '../../bin/platform.js')
-const within = 20_000
+const within = 60_000
 
 export const authority = makeAuthority(Date.now())
 
@@ -172,10 +173,11 @@ export async function openGatewayStage(
     clusters,
     gateways,
     invite: (user, spec = {}) => invite(service as Server, user, spec),
-    async close() {
-      await Promise.all(gateways.map(one => one.stop()))
-      await Promise.all([service as Server, ...clusters].map(one => one.stop()))
-    },
+    close: () =>
+      closeAll(
+        () => Promise.all(gateways.map(one => one.stop())),
+        () => Promise.all([service as Server, ...clusters].map(one => one.stop())),
+      ),
   }
 }
 

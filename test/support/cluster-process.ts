@@ -12,7 +12,7 @@ import { type KubeBinaries, kubeBinaries, startKube } from './kube-cluster.ts'
 import { kubeconfigOf } from './kubeconfig.ts'
 
 const serverProgram = fileURLToPath(new URL('./cluster-server.ts', import.meta.url))
-const within = 20_000
+const within = 60_000
 
 export type ClusterProcess = {
   readonly server: string

@@ -125,7 +125,7 @@ export function people({ resources }: { readonly resources: Resources }) {
 export async function until<T>(
   what: string,
   look: () => Promise<T | undefined | false>,
-  milliseconds = 10_000,
+  milliseconds = 30_000,
 ): Promise<T> {
   const end = Date.now() + milliseconds
   for (;;) {

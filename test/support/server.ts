@@ -53,7 +53,7 @@ export type Again = { readonly imports?: readonly string[]; readonly env?: Reado
 const program = join(import.meta.dirname, '../../bin/platform.js')
 /** Those that the program gives itself; already there, it need not begin a second time. */
 const flags = ['--max-semi-space-size=32']
-const within = 20_000
+const within = 60_000
 
 /** Those of this process that have not been stopped: who looks for what was left behind looks at all of them. */
 export const startedServers: ReadonlySet<Server> = new Set()
@@ -62,10 +62,11 @@ const started = startedServers as Set<Server>
 export async function startServer(options: ServerOptions = {}): Promise<Server> {
   const directory = options.directory ?? (await mkdtemp(join(tmpdir(), 'platform-test-')))
   let running: Running | undefined
+  let ending: Running | undefined
   let before = ''
   // A test that fails before its stop() leaves nothing behind.
   const leave = () => {
-    running?.child.kill('SIGKILL')
+    for (const one of [running, ending]) one?.child.kill('SIGKILL')
     rmSync(directory, { recursive: true, force: true })
   }
   process.once('exit', leave)
@@ -75,6 +76,7 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
   const start = (again?: Again) => run(args, again)
   const end = async (how: (one: Running) => Promise<void>, keep = false) => {
     const one = running
+    ending = one
     running = undefined
     if (!keep) started.delete(server)
     try {

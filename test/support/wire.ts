@@ -113,8 +113,8 @@ export async function openBare(url: string, tls?: { readonly ca: string }): Prom
   return { socket, until: text => wait(() => closed || seen.includes(text)), ended: () => wait(() => closed) }
 }
 
-/** Asks again and again until it is so, for ten seconds at most: a loop must not outlive its test. */
+/** Asks again and again until it is so, for thirty seconds at most: a loop must not outlive its test. */
 export async function eventually(what: string, isSo: () => Promise<boolean>): Promise<void> {
-  for (const end = performance.now() + 10_000; !(await isSo()); await wait(10))
+  for (const end = performance.now() + 30_000; !(await isSo()); await wait(10))
     if (performance.now() > end) throw new Error(`it did not come to this: ${what}`)
 }

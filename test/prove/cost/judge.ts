@@ -1,13 +1,14 @@
 // The two limits of the cost prover, and how one request is measured against them.
 
+import { slowness } from '../../support/cpu-time.ts'
 import { type Cost, measure } from './meter.ts'
 import type { System } from './system.ts'
 
-/** Milliseconds of CPU time on the main thread without a break. */
-export const longestPiece = 50
+/** Milliseconds of CPU time on the main thread without a break, on the reference machine of cpu-time.ts. */
+const longestPiece = 50
 /** How much more CPU time twice the size may take. */
 const mostGrowth = 2.5
-/** Below so many milliseconds, most of the time is not the body's. */
+/** Below so many milliseconds on the reference machine, most of the time is not the body's. */
 const small = 8
 /** Garbage collection and other work of the machine only ever add time, so the best of a few counts. */
 const tries = 5
@@ -33,9 +34,13 @@ export async function judge(
     if (half) less.push(await measure(half))
     more.push(await measure(whole))
     const found = best(more)
-    const problem = problemOf(less, found)
+    if (!problemOf(less, found)) return { whole: found, problem: undefined }
+    // On a slower machine, every limit in milliseconds would fail requests that are not costly. Measuring this takes a while,
+    // so only a limit that seems to be exceeded is scaled.
+    const slower = slowness()
+    const problem = problemOf(less, found, slower)
     // By far too long is too long in any try.
-    if (!problem || more.length === tries || found.longest > 4 * longestPiece) return { whole: found, problem }
+    if (!problem || more.length === tries || found.longest > 4 * longestPiece * slower) return { whole: found, problem }
   }
 }
 
@@ -44,11 +49,15 @@ const best = (costs: readonly Cost[]): Cost => ({
   longest: Math.min(...costs.map(one => one.longest)),
 })
 
+/** The problem of one measured piece of work, if it has no half to compare with. */
+export const pieceProblem = ({ longest }: Cost): string | undefined =>
+  longest > longestPiece && longest > longestPiece * slowness() ? `${longest.toFixed(0)} ms without a break` : undefined
+
 /** The clock of the CPU may have steps of several milliseconds: of the half, the mean counts, or a short one would make it look steep. */
-function problemOf(less: readonly Cost[], { total, longest }: Cost): string | undefined {
-  if (longest > longestPiece) return `${longest.toFixed(0)} ms without a break`
+function problemOf(less: readonly Cost[], { total, longest }: Cost, slower = 1): string | undefined {
+  if (longest > longestPiece * slower) return `${longest.toFixed(0)} ms without a break`
   const half = less.reduce((sum, one) => sum + one.total, 0) / less.length
-  if (total > mostGrowth * Math.max(half, small))
+  if (total > mostGrowth * Math.max(half, small * slower))
     return `${half.toFixed(0)} ms for half the size, ${total.toFixed(0)} ms for the whole`
   return undefined
 }
