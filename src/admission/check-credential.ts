@@ -101,14 +101,14 @@ function checkScope({ isNoWider }: Scopes, write: KeyWrite): void {
   throw refusal(write, 'its scope would be wider than the scope of the access key of this request')
 }
 
-const notByItself = ['scope', 'groups', 'ttl', 'ttlAfterLastActivity', 'disabled'] as const
+const notChangeableByKey = ['scope', 'groups', 'ttl', 'ttlAfterLastActivity', 'disabled'] as const
 
 /** A key cannot lift its own limits. Otherwise somebody with a stolen limited key could take it over (D22). */
 function checkItself(write: KeyWrite): void {
   const { next, old, request, isIssued } = write
   const { keyUid } = request.caller
   if (!old || !keyUid || keyUid !== old.metadata.uid) return
-  const field = notByItself.find(one => !same(next.spec?.[one], old.spec?.[one]))
+  const field = notChangeableByKey.find(one => !same(next.spec?.[one], old.spec?.[one]))
   if (field) throw refusal(write, `a key cannot change its own ${field}`)
   if (isIssued && (old.spec?.scope !== undefined || old.spec?.ttl))
     throw refusal(write, 'a key that has a scope or a ttl cannot rotate itself')

@@ -83,7 +83,7 @@ const everything: readonly RuleLike[] = [
 ]
 
 /** The verbs `escalate` and `bind` work only with a key that has no scope. */
-const mayAnyway = (
+const isExempt = (
   { isNoWider, authorize }: Pick<GrantDependencies, 'isNoWider' | 'authorize'>,
   { request: { caller } }: GatedWrite,
   question: Question,
@@ -95,7 +95,7 @@ const mayAnyway = (
  */
 function checkRules(dependencies: GrantDependencies, check: GatedWrite, { rules, aggregates }: Of<'rules'>): void {
   const { kind, next, old } = check
-  if (mayAnyway(dependencies, check, { verb: 'escalate', target: targetOf(kind, next) })) return
+  if (isExempt(dependencies, check, { verb: 'escalate', target: targetOf(kind, next) })) return
   const aggregated = aggregates || (old && kind.grants?.(old).some(one => one.type === 'rules' && one.aggregates))
   // The request contains all rules of a new role. A change merges with rules that its author may not be able to read.
   const source = old && targetOf(kind, next)
@@ -110,7 +110,7 @@ function checkRules(dependencies: GrantDependencies, check: GatedWrite, { rules,
 function checkRole(dependencies: GrantDependencies, check: GatedWrite, { role, namespace }: Of<'role'>): void {
   const { kind, ...ref } = role
   const target = roleTarget(role)
-  if (mayAnyway(dependencies, check, { verb: 'bind', target })) return
+  if (isExempt(dependencies, check, { verb: 'bind', target })) return
   // A role that does not exist yet may get any rule.
   const rules = dependencies.rulesOfRole(kind, ref) ?? everything
   refuseMissing(dependencies, check, { rules, namespace, source: target })

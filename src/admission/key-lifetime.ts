@@ -73,8 +73,8 @@ export function checkLifetime(dependencies: LifetimeDependencies, write: KeyWrit
   // Stored times have whole seconds.
   const from = Math.floor(start / 1000)
   if (ttl && from + ttl <= ownEnd / 1000) return
-  const most = Math.floor(ownEnd / 1000 - from)
-  throw refuse(most > 0 ? `spec.ttl must be from 1 to ${most}` : 'spec.ttl: no time left')
+  const maxSeconds = Math.floor(ownEnd / 1000 - from)
+  throw refuse(maxSeconds > 0 ? `spec.ttl must be from 1 to ${maxSeconds}` : 'spec.ttl: no time left')
 }
 
 /** An expired secret stays expired, also for administrators (D18). */

@@ -1,7 +1,7 @@
 // Rejects a write that grants permissions its caller does not have, and lists the missing ones.
 
 import type { Caller } from '../api/caller.ts'
-import { cut, forbidden, isEnough, mostErrors } from '../api/errors.ts'
+import { cut, forbidden, isEnough, maxErrors } from '../api/errors.ts'
 import type { BoundRules, Decision, Question, RuleLike, Target } from '../api/permissions.ts'
 import type { GatedWrite } from '../api/power-gate.ts'
 
@@ -9,7 +9,7 @@ export const refusal = ({ kind, next }: GatedWrite, why: string) => forbidden(ki
 
 /** Limits the list to a readable length. */
 export const shown = (missing: readonly string[]) => [
-  ...missing.slice(0, mostErrors).map(cut),
+  ...missing.slice(0, maxErrors).map(cut),
   ...(isEnough(missing) ? ['and more'] : []),
 ]
 

@@ -37,9 +37,9 @@ function rightsOn({ grants, uids }: Given): Rights {
     if (grant.type !== 'object' && grant.type !== 'owner') continue
     // An owner with the name * is not everyone.
     const id = grant.type === 'owner' && idOf(grant.to, uids) === everyone ? '' : idOf(grant.to, uids)
-    const held = found.get(id) ?? new Set()
-    found.set(id, held)
-    for (const right of grant.type === 'owner' ? ['*', '* *'] : rightsIn(grant)) held.add(right)
+    const granted = found.get(id) ?? new Set()
+    found.set(id, granted)
+    for (const right of grant.type === 'owner' ? ['*', '* *'] : rightsIn(grant)) granted.add(right)
   }
   return found
 }
@@ -51,9 +51,9 @@ const rightsIn = ({ verbs, subresources }: ObjectGrant): string[] =>
 
 /** The new part of a grant, as one grant per verb, so that an error lists exactly the new verbs. */
 function newVerbs(grant: ObjectGrant, id: string, rights: Rights): Grant[] {
-  const held = [rights.get(id), rights.get(everyone)]
+  const granted = [rights.get(id), rights.get(everyone)]
   const has = (verb: string, sub: string | undefined) =>
-    held.some(set => {
+    granted.some(set => {
       if (!set) return false
       if (sub === undefined) return set.has(verb) || set.has('*')
       return set.has(`${verb} ${sub}`) || set.has(`* ${sub}`) || set.has(`${verb} *`) || set.has('* *')

@@ -70,13 +70,13 @@ export const accessExplanationAdmission = (
 ): Admission<ObjectOf<typeof AccessExplanation>> => ({
   answer: async (next, { caller, warn }) => {
     const { explain, whoCan, callerNamed } = dependencies
-    const { user, whoCan: wantsWho } = next.spec ?? {}
+    const { user, whoCan: wantsSubjects } = next.spec ?? {}
     const requested = question(next.spec ?? {})
     const isOther = user !== undefined && user !== '' && user !== caller.username
-    if (wantsWho || isOther) mustDelegate(caller, dependencies)
+    if (wantsSubjects || isOther) mustDelegate(caller, dependencies)
     const { allowed, reason, steps, nearMisses, unknown } = explain(isOther ? callerNamed(user) : caller, requested)
     for (const text of unknown) warn(text)
-    if (wantsWho) return { ...next, status: { who: [...whoCan(requested)] } }
+    if (wantsSubjects) return { ...next, status: { who: [...whoCan(requested)] } }
     return {
       ...next,
       status: { allowed, ...(reason ? { reason } : {}), steps: [...unknown, ...steps], nearMisses: [...nearMisses] },

@@ -59,7 +59,7 @@ export type Companion = {
   readonly limit?: {
     readonly label: string
     readonly value: string
-    readonly most: number
+    readonly max: number
     readonly instead: Companion
   }
 }

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { amongSaid, didYouMean } from './did-you-mean.ts'
+import { didYouMean, didYouMeanOneOf } from './did-you-mean.ts'
 
 test('never suggests the word itself', () => {
   assert.equal(didYouMean('server', ['server']), '')
@@ -11,7 +11,7 @@ test('never suggests the word itself', () => {
 })
 
 test('after a list of choices, suggests one of several, but not the only one', () => {
-  assert.equal(amongSaid('sever', ['server']), '')
-  assert.equal(amongSaid('sever', ['server', 'client']), '; did you mean server?')
-  assert.equal(amongSaid('neither', ['server', 'client']), '')
+  assert.equal(didYouMeanOneOf('sever', ['server']), '')
+  assert.equal(didYouMeanOneOf('sever', ['server', 'client']), '; did you mean server?')
+  assert.equal(didYouMeanOneOf('neither', ['server', 'client']), '')
 })

@@ -24,8 +24,8 @@ export function didYouMean(word: string, known: Iterable<string>, write = (one: 
 }
 
 /** For messages that list all choices. With a single choice, the suggestion would repeat the message. */
-export const amongSaid = (word: string, said: readonly string[]): string =>
-  said.length > 1 ? didYouMean(word, said) : ''
+export const didYouMeanOneOf = (word: string, choices: readonly string[]): string =>
+  choices.length > 1 ? didYouMean(word, choices) : ''
 
 /** Edit distance with swaps of adjacent letters. Stops at `limit`. */
 function distanceOf(a: string, b: string, limit: number): number {

@@ -89,9 +89,9 @@ export const internal = () =>
     'Internal error occurred; the server has logged it under the Audit-Id of this response',
   )
 /** The stored data is damaged or was changed. Unlike other internal errors, the response contains the cause (D28). */
-export const sealBroken = (of: Named, name: string, message: string) =>
+export const undecryptable = (of: Named, name: string, message: string) =>
   new ApiError(500, 'InternalError', message, { details: about(of, name, { causes: [{ reason: broken, message }] }) })
-export const isSealBroken = (error: unknown): error is ApiError =>
+export const isUndecryptable = (error: unknown): error is ApiError =>
   error instanceof ApiError && error.status.details?.causes?.[0]?.reason === broken
 const broken = 'SealBroken'
 export const unavailable = (message: string) =>
@@ -209,8 +209,8 @@ export const duplicateValue = (field: string, value: unknown): FieldError => ({
 })
 
 /** A 3 MiB body can have a million errors. Validation stops after this number. */
-export const mostErrors = 100
-export const isEnough = (errors: readonly unknown[]): boolean => errors.length > mostErrors
+export const maxErrors = 100
+export const isEnough = (errors: readonly unknown[]): boolean => errors.length > maxErrors
 
 /** A 422 with all field errors, up to a limit. The message has each text once, the causes have all errors. */
 export function invalid(
@@ -218,9 +218,9 @@ export function invalid(
   name: string,
   errors: readonly FieldError[],
 ): ApiError {
-  const listed = errors.slice(0, mostErrors)
+  const listed = errors.slice(0, maxErrors)
   const texts = [...new Set(listed.map(error => `${error.field}: ${error.message}`))]
-  if (isEnough(errors)) texts.push(`and more than ${mostErrors} errors`)
+  if (isEnough(errors)) texts.push(`and more than ${maxErrors} errors`)
   const list = texts.length === 1 ? texts[0] : `[${texts.join(', ')}]`
   return new ApiError(422, 'Invalid', `${dotted(of.group, of.kind)} "${name.slice(0, 512)}" is invalid: ${list}`, {
     details: { ...(name ? { name: name.slice(0, 512) } : {}), group: of.group, kind: of.kind, causes: listed },

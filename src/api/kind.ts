@@ -5,10 +5,10 @@ import type { Caller } from './caller.ts'
 import type { FieldError } from './errors.ts'
 import type { Grant } from './grant.ts'
 import type { JsonObject, Resource } from './object.ts'
-import type { Right, Who } from './permissions.ts'
+import type { ObjectPermission, PermissionSubject } from './permissions.ts'
 import type { Schema, Static, TSchema } from './schema.ts'
 
-export type { Question, Right, Who } from './permissions.ts'
+export type { ObjectPermission, PermissionSubject, Question } from './permissions.ts'
 
 export type Verb = 'create' | 'get' | 'list' | 'watch' | 'update' | 'patch' | 'delete' | 'deletecollection'
 const allVerbs: readonly Verb[] = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch']
@@ -25,7 +25,7 @@ export type Column = {
 /** Rules of a kind. All of them are pure. */
 type PureRules<O extends Resource> = {
   /** Permissions that the object itself grants, such as those of its owner. */
-  readonly rights?: (object: O, who: Who) => readonly Right[]
+  readonly rights?: (object: O, who: PermissionSubject) => readonly ObjectPermission[]
   /** Terms (candidates.ts) of everyone who may get a permission from `rights`. Filtered lists find objects by them. */
   readonly readers?: (object: O) => readonly string[]
   /** Sets defaults that depend on the object only. */

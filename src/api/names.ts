@@ -102,10 +102,10 @@ export function pathSegment(value: string): string[] {
   return ['/', '%'].filter(one => value.includes(one)).map(one => `may not contain '${one}'`)
 }
 
-const PLACE = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/
+const TARGET_NAME = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/
 
 /**
  * Whether it is a valid name of a cluster, project, space or virtual cluster in scopes, gateway configurations and
  * URLs.
  */
-export const isPlaceName = (value: string): boolean => PLACE.test(value)
+export const isTargetName = (value: string): boolean => TARGET_NAME.test(value)

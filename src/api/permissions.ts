@@ -70,13 +70,13 @@ export type Rules = {
 }
 
 /** Permissions that an object itself grants, with the reason. */
-export type Right = {
+export type ObjectPermission = {
   readonly verbs: readonly string[]
   readonly subresources: readonly string[]
   readonly because: string
 }
 /** `teams`: uids of the user's teams, or of the team of the key, by name. */
-export type Who = {
+export type PermissionSubject = {
   readonly username: string
   readonly teams: ReadonlyMap<string, string | undefined>
   readonly may: (question: Question) => boolean

@@ -146,7 +146,7 @@ const encoder = new TextEncoder()
 // Documents and events are classes, unlike most of this code, because the server creates them for every response. An
 // object literal with a getter is slower, and a page has 500 of them.
 
-class Made implements Document {
+class NewDocument implements Document {
   readonly object: Resource
   #write: (object: Json) => string
   #json: Uint8Array | undefined
@@ -166,7 +166,7 @@ class Made implements Document {
   }
 }
 
-class Stored implements Document {
+class StoredDocument implements Document {
   readonly json: Uint8Array
   #ref: Ref | undefined
   #uid: string | undefined
@@ -206,12 +206,13 @@ class Event implements WatchEvent {
 
 /** Encodes with sorted keys like stored objects, so that every response has the same bytes. */
 export const documentOf = (object: Resource, write: (object: Json) => string = canonical): Document =>
-  new Made(object, write)
+  new NewDocument(object, write)
 /** `ref`, `uid`: pass them if known, which saves parsing. */
 export const documentFrom = (json: Uint8Array, ref?: Ref, uid?: string): Document =>
-  new Stored(json, ref, uid, parseOnce)
+  new StoredDocument(json, ref, uid, parseOnce)
 /** For stored bytes, which have many readers. */
-export const storedDocument = (json: Uint8Array, ref: Ref): Document => new Stored(json, ref, undefined, parseStored)
+export const storedDocument = (json: Uint8Array, ref: Ref): Document =>
+  new StoredDocument(json, ref, undefined, parseStored)
 export const watchEvent = (type: WatchEvent['type'], document: Document): WatchEvent => new Event(type, document)
 
 /** A Status where an object is expected, as in the ERROR event of a watch. */

@@ -54,19 +54,19 @@ export const oneOf = <const V extends string[]>(values: [...V], description: str
   Type.Unsafe<V[number]>({ type: 'string', enum: values, description, ...extra })
 
 /** The default maximum of list items and map members, which limits the cost of a write (D72). */
-const usualMost = 250
+const defaultMaxItems = 250
 
 /** For server-side apply, a list is one value unless it declares the keys of its items (D23). */
 export const list = <T extends TSchema>(items: T, description: string, extra: Extra = {}) =>
-  Type.Array(items, { description, 'x-kubernetes-list-type': 'atomic', maxItems: usualMost, ...extra })
+  Type.Array(items, { description, 'x-kubernetes-list-type': 'atomic', maxItems: defaultMaxItems, ...extra })
 export const setOf = <T extends TSchema>(items: T, description: string, extra: Extra = {}) =>
-  Type.Array(items, { description, 'x-kubernetes-list-type': 'set', maxItems: usualMost, ...extra })
+  Type.Array(items, { description, 'x-kubernetes-list-type': 'set', maxItems: defaultMaxItems, ...extra })
 export const mapList = <T extends TSchema>(items: T, keys: readonly string[], description: string) =>
   Type.Array(items, {
     description,
     'x-kubernetes-list-type': 'map',
     'x-kubernetes-list-map-keys': keys,
-    maxItems: usualMost,
+    maxItems: defaultMaxItems,
   })
 
 export const mapOf = <T extends TSchema>(values: T, description: string, extra: Extra = {}) =>
@@ -74,7 +74,7 @@ export const mapOf = <T extends TSchema>(values: T, description: string, extra: 
     type: 'object',
     additionalProperties: values,
     description,
-    maxProperties: usualMost,
+    maxProperties: defaultMaxItems,
     ...extra,
   })
 

@@ -77,18 +77,18 @@ function mergeList(current: Json, items: readonly Json[], key: string | null): J
 /** Uses an index, because searching the list for every item would take quadratic time before its limit is checked. */
 function mergeByKey(current: readonly Json[], items: readonly Json[], key: string): Json {
   const list: (Json | undefined)[] = [...current]
-  const places = new Map<Json | undefined, number>()
-  for (const [place, one] of list.entries()) if (isObject(one) && !places.has(one[key])) places.set(one[key], place)
+  const indexes = new Map<Json | undefined, number>()
+  for (const [index, one] of list.entries()) if (isObject(one) && !indexes.has(one[key])) indexes.set(one[key], index)
   for (const item of items) {
     const id = isObject(item) ? item[key] : undefined
-    const place = isObject(item) ? places.get(id) : undefined
+    const index = isObject(item) ? indexes.get(id) : undefined
     if (isObject(item) && item['$patch'] === 'delete') {
-      if (place !== undefined) list[place] = undefined
-      places.delete(id)
-    } else if (place === undefined) {
-      if (isObject(item)) places.set(id, list.length)
+      if (index !== undefined) list[index] = undefined
+      indexes.delete(id)
+    } else if (index === undefined) {
+      if (isObject(item)) indexes.set(id, list.length)
       list.push(merge(emptyMap(), item, ''))
-    } else list[place] = merge(list[place] as Json, item, '')
+    } else list[index] = merge(list[index] as Json, item, '')
   }
   return list.filter(one => one !== undefined)
 }

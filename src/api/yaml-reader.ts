@@ -76,7 +76,7 @@ export function readYaml(text: string, options: ReadOptions = {}): YamlReading {
     throw new DecodeError(`more than ${MAX_CHARACTERS} characters of YAML: send JSON instead`, 1, 1)
   if (hasLines(text, MAX_LINES)) throw new DecodeError(`more than ${MAX_LINES} lines: send JSON instead`, MAX_LINES, 1)
   const node = composeOne(text, maxDepth)
-  const placeOf = countLines(text)
+  const positionOf = countLines(text)
   const repeated: Repeated[] = []
   const anchors = new Map<string, Anchor>()
   let expanded = 0
@@ -113,7 +113,7 @@ export function readYaml(text: string, options: ReadOptions = {}): YamlReading {
       const key = keyOf(pair.key, depth)
       if (object[key] !== undefined && repeated.length < MAX_DUPLICATES) {
         const message = `key ${JSON.stringify(key.slice(0, MAX_SHOWN_KEY))} already set in map`
-        repeated.push({ ...placeOf(startOf(pair.key)), message })
+        repeated.push({ ...positionOf(startOf(pair.key)), message })
       }
       object[key] = convert(pair.value, depth)
     }

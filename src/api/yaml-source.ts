@@ -22,19 +22,19 @@ export type Position = { readonly line: number; readonly column: number }
 export type Problem = Position & { readonly message: string }
 
 /** Larger than any file written by hand, and it limits the parsing time. */
-const mostBytes = 1024 * 1024
+const maxBytes = 1024 * 1024
 
 export type ConfigText = {
   readonly value: JsonObject
   /** The position of a value, or of its closest ancestor. `offset`: an index into a string value. */
-  placeOf(at: At, offset?: number): Position
+  positionOf(at: At, offset?: number): Position
   /** The position of a key. */
-  placeOfKey(at: At): Position
+  positionOfKey(at: At): Position
 }
 
 /** Throws ConfigTextError. */
 export function readConfigText(bytes: Uint8Array): ConfigText {
-  if (bytes.length > mostBytes) refuse(1, 1, `more than ${mostBytes} bytes`)
+  if (bytes.length > maxBytes) refuse(1, 1, `more than ${maxBytes} bytes`)
   const { value, repeated } = read(bytes)
   const text = new TextDecoder().decode(bytes)
   let found: { readonly counter: LineCounter; readonly root: unknown; readonly resolve: Resolve } | undefined
@@ -47,7 +47,7 @@ export function readConfigText(bytes: Uint8Array): ConfigText {
     found = { counter, root: parsed.contents, resolve }
     return found
   }
-  const place = (position: number): Position => {
+  const positionAt = (position: number): Position => {
     const { line, col } = document().counter.linePos(position)
     return { line: Math.max(1, line), column: Math.max(1, col) }
   }
@@ -55,17 +55,17 @@ export function readConfigText(bytes: Uint8Array): ConfigText {
   if (value !== null && !isObject(value)) refuse(1, 1, 'expected a map of keys and values')
   return {
     value: (value ?? {}) as JsonObject,
-    placeOf: (at, offset) => {
+    positionOf: (at, offset) => {
       const { root, resolve } = document()
       const { node, depth } = walk(root, at, resolve)
       const isIn = offset !== undefined && depth === at.length && isScalar(node)
-      const inside = isIn ? offsetIn(node, text, offset) : undefined
-      return place(inside ?? startOf(node))
+      const offsetInNode = isIn ? offsetIn(node, text, offset) : undefined
+      return positionAt(offsetInNode ?? startOf(node))
     },
-    placeOfKey: at => {
+    positionOfKey: at => {
       const { root, resolve } = document()
       const { node } = walk(root, at.slice(0, -1), resolve)
-      return place(startOf(pairOf(node, at.at(-1))?.key ?? node))
+      return positionAt(startOf(pairOf(node, at.at(-1))?.key ?? node))
     },
   }
 }
@@ -97,9 +97,9 @@ type Resolve = (node: unknown) => unknown
 function walk(root: unknown, at: At, resolve: Resolve): { readonly node: unknown; readonly depth: number } {
   let node = root
   for (const [depth, step] of at.entries()) {
-    const inside = resolve(node)
-    const next = isSeq(inside) ? inside.items[step as number] : pairOf(inside, step)?.value
-    if (next === undefined || next === null) return { node: pairOf(inside, step)?.key ?? node, depth }
+    const offsetInNode = resolve(node)
+    const next = isSeq(offsetInNode) ? offsetInNode.items[step as number] : pairOf(offsetInNode, step)?.value
+    if (next === undefined || next === null) return { node: pairOf(offsetInNode, step)?.key ?? node, depth }
     node = next
   }
   return { node, depth: at.length }

@@ -1,12 +1,12 @@
 // Looks up owner, expiry and digest of access keys for admission, and limits wrong guesses per caller.
 
 import type { Caller } from '../api/caller.ts'
-import type { AccessKey, KeyBook } from '../auth/authn/access-key-index.ts'
+import type { AccessKey, AccessKeyIndex } from '../auth/authn/access-key-index.ts'
 import { type Authenticate, endOf, UnknownKey } from '../auth/authn/authenticate.ts'
 import { checkGuess, type UnknownKeyLimiter } from '../serving/unknown-key-limiter.ts'
 
 type Options = {
-  readonly book: KeyBook
+  readonly keyIndex: AccessKeyIndex
   readonly authenticate: Authenticate
   readonly isLive: (key: AccessKey) => boolean
   readonly lastActivity: (id: string) => number | undefined
@@ -18,9 +18,9 @@ type Options = {
 /** A gateway reviews keys for all of its clients. Only this many guessing clients at a time delay the others. */
 const clientsOfGateway = 50
 
-export function accessKeyLookups({ book, authenticate, isLive, lastActivity, touch, now, guard }: Options) {
+export function accessKeyLookups({ keyIndex, authenticate, isLive, lastActivity, touch, now, guard }: Options) {
   const endOfKey = (uid: string) => {
-    const key = book.withUid(uid)
+    const key = keyIndex.withUid(uid)
     return key && endOf(key, lastActivity)
   }
   return {
@@ -38,7 +38,7 @@ export function accessKeyLookups({ book, authenticate, isLive, lastActivity, tou
     touchKeys(uses: readonly { readonly uid: string; readonly time: number }[]): number {
       // Reports may be late or come from a compromised gateway, so they do not revive an expired key.
       const valid = uses.filter(({ uid, time }) => {
-        const key = book.withUid(uid)
+        const key = keyIndex.withUid(uid)
         return key !== undefined && isLive(key) && time < endOf(key, lastActivity)
       })
       for (const { uid, time } of valid) touch(uid, time)
@@ -64,7 +64,7 @@ export function accessKeyLookups({ book, authenticate, isLive, lastActivity, tou
     takeDigest({ username }: Caller, digest: string, uid: string): (() => void) | undefined {
       const source = `keys brought by ${username}`
       if (guard) checkGuess(guard, source)
-      const taken = book.take(digest, uid)
+      const taken = keyIndex.take(digest, uid)
       if (!taken) guard?.failed(source)
       return taken
     },

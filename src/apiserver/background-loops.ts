@@ -56,7 +56,7 @@ export function startBackgroundLoops({ apiServer, storage: { activity }, setting
     startProjectSecrets({ ...apiServer, removeStale: settings['secrets.removeStale'], now, failed }),
     startSecretVersions({
       resources,
-      most: settings['secrets.versions'],
+      max: settings['secrets.versions'],
       days: settings['secrets.versionDays'],
       now,
       gone: uid => activity.forget(readId(uid)),

@@ -7,7 +7,7 @@ import type { Companion } from '../api/admission.ts'
 import { type Caller, type Scope, systemCaller } from '../api/caller.ts'
 import type { Kind, Question } from '../api/kind.ts'
 import type { Document, Resources } from '../api/resources.ts'
-import { openKeyBook } from '../auth/authn/access-key-index.ts'
+import { openAccessKeyIndex } from '../auth/authn/access-key-index.ts'
 import {
   type Authenticate,
   authenticateWith,
@@ -16,7 +16,7 @@ import {
   keyEndsWith,
 } from '../auth/authn/authenticate.ts'
 import { ownKeyWith } from '../auth/authn/denied-key-details.ts'
-import { openTeams, type Teams } from '../auth/authn/team-index.ts'
+import { openTeamIndex, type TeamIndex } from '../auth/authn/team-index.ts'
 import { type Authorizer, openAuthorizer } from '../auth/authz/authorize.ts'
 import { repairBuiltIns } from '../auth/authz/bootstrap-roles.ts'
 import { type Explainer, openExplainer } from '../auth/authz/explain.ts'
@@ -34,13 +34,13 @@ import { SigningKey } from '../kinds/signing-key.ts'
 import { Team } from '../kinds/team.ts'
 import { openRegistry, type Registry } from '../registry/registry.ts'
 import { namespacesInUse } from '../registry/virtual-kinds.ts'
-import type { OwnWrite } from '../serving/audit-internal.ts'
+import type { InternalWrite } from '../serving/audit-internal.ts'
 import type { UnknownKeyLimiter } from '../serving/unknown-key-limiter.ts'
-import { openSealer, type Place, type SealError, type Sealer } from '../storage/encryption.ts'
+import { openSealer, type SealContext, type SealError, type Sealer } from '../storage/encryption.ts'
 import type { Storage } from '../storage/index.ts'
 import type { RingKey } from '../storage/key-ring.ts'
 import { accessKeyLookups } from './access-key-lookups.ts'
-import { openRights } from './permission-changes.ts'
+import { openPermissionChanges } from './permission-changes.ts'
 
 export type ApiServer = {
   readonly registry: Registry
@@ -64,7 +64,7 @@ export type ApiServer = {
   readonly ownKey: ReturnType<typeof ownKeyWith>
   /** The uid of an existing team. */
   readonly teamUid: (name: string) => string | undefined
-  readonly rightsChanged: (callback: () => void) => () => void
+  readonly permissionsChanged: (callback: () => void) => () => void
   /** Resolves when all indexes are synced and the built-in roles exist. */
   readonly ready: Promise<void>
   stop(): void
@@ -86,11 +86,11 @@ export type BuildOptions = {
   /** Counts unknown keys in reviews, by caller. */
   readonly guard?: Pick<UnknownKeyLimiter, 'mayTry' | 'secondsLeft' | 'failed'>
   /** Called for every value that could not be decrypted. */
-  readonly sealBroken?: (place: Place, error: SealError) => void
+  readonly sealBroken?: (place: SealContext, error: SealError) => void
   /** Wraps the internal client to record the writes of the server. */
   readonly recorded?: (internalClient: Resources) => Resources
   /** Records one such write. */
-  readonly record?: (write: OwnWrite) => void
+  readonly record?: (write: InternalWrite) => void
   /** Runs before anything else is stored, including the built-in roles. */
   readonly first?: (internalClient: Resources) => Promise<void>
 }
@@ -125,7 +125,7 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     sealBroken,
   } = options
   const lastActivity = (uid: string) => storage.activity.last(uid)
-  const rights = openRights()
+  const rights = openPermissionChanges()
   const sealer = openSealer({ keys, random, ...(sealBroken ? { failed: sealBroken } : {}) })
   // Admission needs parts that depend on the registry, so each function looks its part up when called.
   const dependencies: AdmissionDependencies & GateDependencies = {
@@ -133,7 +133,7 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     random,
     isNoWider: isScopeNoWider,
     maxKeyTTL: maxKeyTTL || undefined,
-    authorize: (caller, question) => authorizer.judge(caller, question),
+    authorize: (caller, question) => authorizer.decide(caller, question),
     missingRules: (caller, wanted, namespace) => authorizer.missing(caller, wanted, namespace),
     rulesFor: (caller, namespace) => authorizer.rules(caller, namespace),
     rulesOfRole: (kind, ref) => rbac.rulesOf(kind, ref),
@@ -177,10 +177,10 @@ export function buildApiServer(options: BuildOptions): ApiServer {
   })
   const internalClient = recorded?.(registry.internalClient) ?? registry.internalClient
   const following = (what: string) => (error: unknown) => failed(`following ${what}`, error)
-  const book = openKeyBook({
+  const keyIndex = openAccessKeyIndex({
     maxTTL: maxKeyTTL ? maxKeyTTL * 1000 : undefined,
     internalClient: registry.internalClient,
-    told: rights.changed,
+    changed: rights.changed,
     unused: id => storage.activity.forget(id),
     failed: following('access keys'),
   })
@@ -188,9 +188,9 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     if (roles) rbac.forget()
     rights.changed()
   }
-  const teams: Teams = openTeams({
+  const teams: TeamIndex = openTeamIndex({
     resources: registry.internalClient,
-    look: name => registry.peek(Team, { namespace: '', name }),
+    peek: name => registry.peek(Team, { namespace: '', name }),
     changed: teamsChanged,
     failed: following('teams'),
   })
@@ -204,7 +204,7 @@ export function buildApiServer(options: BuildOptions): ApiServer {
   const { peek, among } = registry
   const authorizer = openAuthorizer({ kinds, rbac, peek, among, teamUid: team => teams.uidOf(team) })
   const isLive = isLiveWith({ teams, now, lastActivity })
-  const explainer = openExplainer({ authorizer, rbac, teams, book, kinds, peek: registry.peek, isLive })
+  const explainer = openExplainer({ authorizer, rbac, teams, keyIndex, kinds, peek: registry.peek, isLive })
   const signingKeys = openSigningKeys({
     resources: registry.internalClient,
     open: name => registry.open(SigningKey, { namespace: '', name }),
@@ -212,9 +212,9 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     failed: following('signing keys'),
   })
   const touch = (uid: string, time: number) => storage.activity.touch(uid, time)
-  const authenticate = authenticateWith({ book, teams, now, digest, lastActivity, touch })
-  const keyEnds = keyEndsWith({ book, digest, lastActivity })
-  const accessKeys = accessKeyLookups({ book, authenticate, isLive, lastActivity, touch, now, guard })
+  const authenticate = authenticateWith({ keyIndex, teams, now, digest, lastActivity, touch })
+  const keyEnds = keyEndsWith({ keyIndex, digest, lastActivity })
+  const accessKeys = accessKeyLookups({ keyIndex, authenticate, isLive, lastActivity, touch, now, guard })
   const issuer = openIssuer({
     url: baseUrl,
     keys: signingKeys,
@@ -222,7 +222,7 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     now,
     uuid: randomUUID,
   })
-  const ready = Promise.all([book.ready, teams.ready, rbac.ready, signingKeys.ready])
+  const ready = Promise.all([keyIndex.ready, teams.ready, rbac.ready, signingKeys.ready])
     .then(() => first?.(internalClient))
     .then(() => repairBuiltIns(internalClient))
   return {
@@ -236,23 +236,23 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     opened: recorded?.(registry.as(systemCaller)) ?? registry.as(systemCaller),
     ownerMay: (owner, question) => {
       const as = explainer.callerOf(owner)
-      return as !== undefined && authorizer.judge(as, question).allowed
+      return as !== undefined && authorizer.decide(as, question).allowed
     },
     authorizer,
     authenticate,
     keyEnds,
     issuer,
     teamUid: name => teams.uidOf(name),
-    rightsChanged: rights.follow,
+    permissionsChanged: rights.follow,
     noteRead: (kind, { ref, object }) => {
       // The time of a deleted object has been removed already, and a new one would stay forever.
       if (storage.store.get({ bucket: kind.id, ...ref })) touch(readId(object.metadata.uid ?? ''), now())
     },
-    warningFor: expiryWarnings({ book, now, lastActivity }),
+    warningFor: expiryWarnings({ keyIndex, now, lastActivity }),
     ownKey: ownKeyWith({ ends: accessKeys.ownKeyEnds, now }),
     ready,
     stop: () => {
-      for (const one of [book, teams, rbac, signingKeys]) one.stop()
+      for (const one of [keyIndex, teams, rbac, signingKeys]) one.stop()
     },
   }
 }

@@ -11,7 +11,7 @@ import { openSetupLoader } from '../gateway/config/load.ts'
 import { openSetup } from '../gateway/config/reload.ts'
 import { type Gateway, openGateway } from '../gateway/gateway.ts'
 import { observeBroken, observeGateway, recordGateway } from '../gateway/metrics.ts'
-import { openStreams, type Streams } from '../gateway/proxy/active-requests.ts'
+import { type ActiveRequests, openActiveRequests } from '../gateway/proxy/active-requests.ts'
 import { TokenRevocation } from '../kinds/token-revocation.ts'
 import type { Audit } from '../serving/audit.ts'
 import type { InflightLimits } from '../serving/inflight-limits.ts'
@@ -69,11 +69,11 @@ export async function openEmbeddedGateway(options: EmbeddedGatewayOptions): Prom
     resources: apiServer.registry.internalClient,
     kind: TokenRevocation,
     now,
-    isNear: true,
-    changed: () => streams.look(),
+    isLocal: true,
+    changed: () => streams.recheck(),
     failed: failed('following revocations'),
   })
-  const streams: Streams = openStreams({
+  const streams: ActiveRequests = openActiveRequests({
     revocations: () => revocations,
     isFeedStale: () => false,
     isCurrent: credentials.isCurrent,

@@ -4,8 +4,8 @@ import { randomBytes } from 'node:crypto'
 import { statSync } from 'node:fs'
 import type { Logger } from 'pino'
 import { kinds } from '../kinds/index.ts'
-import { foreignSeal, wrongKeys } from '../registry/key-ring-check.ts'
-import { startReseal } from '../registry/reencrypt.ts'
+import { valueOfUnknownKey, wrongKeys } from '../registry/key-ring-check.ts'
+import { openReencryption } from '../registry/reencrypt.ts'
 import type { Metrics } from '../serving/metrics.ts'
 import { openSealer, printId } from '../storage/encryption.ts'
 import type { Store } from '../storage/store.ts'
@@ -21,17 +21,23 @@ export function checkKeyRing(store: Store, ring: KeyRing): void {
   // The ring may have the right ids with wrong keys.
   const [wrong] = wrongKeys(store, kinds, openSealer({ keys: ring.keys, random: size => randomBytes(size) }))
   if (wrong !== undefined)
-    throw misfit(ring, `its key ${printId(wrong)} does not decrypt any value that is sealed with the key of that id`)
+    throw wrongKeyRing(
+      ring,
+      `its key ${printId(wrong)} does not decrypt any value that is sealed with the key of that id`,
+    )
 }
 
 function checkKeys(store: Store, ring: KeyRing): void {
   const ids = ring.keys.map(({ id }) => id)
-  const foreign = foreignSeal(store, kinds, ids)
+  const foreign = valueOfUnknownKey(store, kinds, ids)
   if (foreign !== undefined)
-    throw misfit(ring, `${foreign}, which it does not have (it has ${ids.join(', ')}); restore the line with that key`)
+    throw wrongKeyRing(
+      ring,
+      `${foreign}, which it does not have (it has ${ids.join(', ')}); restore the line with that key`,
+    )
 }
 
-const misfit = ({ from }: KeyRing, why: string) =>
+const wrongKeyRing = ({ from }: KeyRing, why: string) =>
   new Error(`the key ring of ${from} does not fit this data directory: ${why}`)
 
 /** Counts every failure, and logs the first of each object. */
@@ -47,7 +53,7 @@ export function alarmOf(metrics: Metrics, log: Logger): NonNullable<BuildOptions
   }
 }
 
-export type SealingOptions = {
+export type ReencryptionOptions = {
   readonly apiServer: ApiServer
   readonly store: Store
   readonly ring: KeyRing
@@ -58,13 +64,13 @@ export type SealingOptions = {
   readonly failed: (what: string, error: unknown) => void
 }
 
-const lookEvery = 500
+const checkEvery = 500
 
 /** Re-encrypts objects that the first key of the ring did not encrypt, also after each change of the key ring file. */
-export function startReencryption({ apiServer, store, ring, read, metrics, log, failed }: SealingOptions): {
+export function startReencryption({ apiServer, store, ring, read, metrics, log, failed }: ReencryptionOptions): {
   stop(): Promise<void>
 } {
-  const reseal = startReseal({ store, sealer: apiServer.sealer, kinds, failed })
+  const reseal = openReencryption({ store, sealer: apiServer.sealer, kinds, failed })
   metrics.readCounter(
     'platform_resealed_objects_total',
     'Objects that were re-encrypted with the first key of the ring.',
@@ -74,7 +80,7 @@ export function startReencryption({ apiServer, store, ring, read, metrics, log, 
     [{}, reseal.broken],
   ])
   let seen = stampOf(ring.from)
-  const look = () => {
+  const check = () => {
     const now = stampOf(ring.from)
     if (now === seen) return
     seen = now
@@ -88,7 +94,7 @@ export function startReencryption({ apiServer, store, ring, read, metrics, log, 
       failed('using the changed key ring', error) // keep the previous ring
     }
   }
-  const timer = ring.from.startsWith('env:') ? undefined : setInterval(look, lookEvery).unref()
+  const timer = ring.from.startsWith('env:') ? undefined : setInterval(check, checkEvery).unref()
   reseal.begin()
   return {
     async stop() {

@@ -9,7 +9,7 @@ import type { Listener } from '../serving/listener.ts'
 import { isAdminKeyUnread, keptKey, markAdminKeyRead } from './bootstrap-admin.ts'
 import { followAddress, kubeconfig, reachable } from './data-directory.ts'
 
-export type IntroduceOptions = {
+export type FirstRunOptions = {
   readonly directory: string
   readonly listeners: readonly Listener[]
   readonly certificates: { readonly ca: string } | undefined
@@ -23,7 +23,7 @@ export type IntroduceOptions = {
  * Prints on the first successful start. Later starts print only if admin.kubeconfig is missing, for example after a
  * restore.
  */
-export function printFirstRun(options: IntroduceOptions): void {
+export function printFirstRun(options: FirstRunOptions): void {
   const { directory, listeners, certificates, ring, authenticate, print } = options
   const secure = listeners.find(listener => listener.url.startsWith('https:'))
   const file = join(directory, 'admin.kubeconfig')

@@ -1,7 +1,7 @@
 // Notifies the request pipeline and the controllers about changed permissions.
 
 /** Notifies listeners that permissions may have changed, once for several concurrent changes. */
-export function openRights() {
+export function openPermissionChanges() {
   const followers = new Set<() => void>()
   let isIdle = true
   return {

@@ -10,7 +10,7 @@ import { openRoutes } from '../http/non-resource-routes.ts'
 import { observeRequests } from '../http/request-metrics.ts'
 import type { ServerOptions } from '../http/server.ts'
 import { kinds } from '../kinds/index.ts'
-import { countSeals } from '../registry/reencrypt.ts'
+import { countByKey } from '../registry/reencrypt.ts'
 import { withAudit } from '../serving/audit-internal.ts'
 import { openAuditLog } from '../serving/audit-log.ts'
 import { openFairness } from '../serving/event-loop-fairness.ts'
@@ -54,13 +54,13 @@ export async function runApiServer(run: RunOptions): Promise<void> {
   // An aborted first start may leave a CA that is not in use yet.
   if (settings.https !== 'off' && !settings.tlsCert && !isAdminKeyUnread(directory)) requireCompleteCa(directory)
   const grow = keepNurserySmall()
-  const told = (failure: string | undefined) =>
+  const reportFailure = (failure: string | undefined) =>
     failure === undefined
       ? log.warn('storage recovered, accepting writes')
       : log.error(`storage failed: ${failure}; reads continue, writes get 503 until it recovers`)
-  const storage = await openStorage({ engine: settings.storage as 'sqlite', directory, now, told })
+  const storage = await openStorage({ engine: settings.storage as 'sqlite', directory, now, reportFailure })
   const isFirstStart = isEmpty(storage)
-  const needed = () => countSeals(storage.store, kinds).keys()
+  const needed = () => countByKey(storage.store, kinds).keys()
   const readRing = (mayMake: boolean) => keyRingIn({ directory, setting: settings.masterKey, env, mayMake, needed })
   const ring = readRing(isFirstStart)
   checkKeyRing(storage.store, ring)
@@ -104,10 +104,10 @@ export async function runApiServer(run: RunOptions): Promise<void> {
   })
   grow()
 
-  const leaving = new AbortController() // not ready, but still serving
+  const shuttingDown = new AbortController() // not ready, but still serving
   const ending = new AbortController()
   const limits = openInflightLimits({
-    most: { read: settings['limits.reads'], write: settings['limits.writes'], watch: settings['limits.watches'] },
+    max: { read: settings['limits.reads'], write: settings['limits.writes'], watch: settings['limits.watches'] },
     share: settings['limits.share'] / 100,
     rate: settings['limits.rate'],
     burst: settings['limits.burst'],
@@ -115,7 +115,7 @@ export async function runApiServer(run: RunOptions): Promise<void> {
   })
   gaugeApiServer(metrics, storage.store, limits, guard)
   const count = observeRequests(metrics)
-  const checks = checksOf(storage, leaving.signal)
+  const checks = checksOf(storage, shuttingDown.signal)
   const options: Omit<ServerOptions, 'loopbackOnly'> = {
     kinds,
     access: { ...apiServer, guard, audit },
@@ -125,7 +125,7 @@ export async function runApiServer(run: RunOptions): Promise<void> {
     noteRead: apiServer.noteRead,
     ...openRoutes({ kinds, checks, metrics, now, version, issuer: apiServer.issuer }),
     limits,
-    turns: openFairness(() => performance.now()),
+    fairness: openFairness(() => performance.now()),
     refuseUnaudited: settings['audit.refuseWrites'],
     now,
     uuid: randomUUID,
@@ -162,7 +162,7 @@ export async function runApiServer(run: RunOptions): Promise<void> {
 
   await stopped
   log.info('shutting down, draining requests')
-  leaving.abort()
+  shuttingDown.abort()
   await setTimeout(settings.shutdownDelay * 1000)
   ending.abort()
   gateway?.endStreams()
@@ -184,9 +184,9 @@ function keepNurserySmall(): () => void {
   return () => setFlagsFromString('--semi-space-growth-factor=2')
 }
 
-function checksOf({ store }: Storage, leaving: AbortSignal) {
+function checksOf({ store }: Storage, shuttingDown: AbortSignal) {
   const ping = { name: 'ping', failure: () => undefined }
   const storage = { name: 'storage', failure: () => store.failure }
-  const shutdown = { name: 'shutdown', failure: () => (leaving.aborted ? 'shutting down' : undefined) }
+  const shutdown = { name: 'shutdown', failure: () => (shuttingDown.aborted ? 'shutting down' : undefined) }
   return { livez: [ping], readyz: [ping, storage, shutdown] }
 }

@@ -9,7 +9,7 @@ import { readSettings } from '../apiserver/settings.ts'
 import { UsageError } from '../host/command.ts'
 import { writeSecret } from '../host/secret-file.ts'
 import { kinds } from '../kinds/index.ts'
-import { countSeals } from '../registry/reencrypt.ts'
+import { countByKey } from '../registry/reencrypt.ts'
 import { readStored } from '../storage/index.ts'
 import { makeKeyRing } from '../storage/key-ring.ts'
 
@@ -21,7 +21,7 @@ async function open(args: readonly string[], env: Env) {
   if (!existsSync(join(directory, 'platform.db')))
     throw new UsageError([`${directory} has no platform.db: set --data to the directory of an existing server`])
   const ring = () => keyRingIn({ directory, setting: settings.masterKey, env, mayMake: false })
-  return { directory, ring, seals: () => countSeals(readStored(directory), kinds) }
+  return { directory, ring, seals: () => countByKey(readStored(directory), kinds) }
 }
 
 export async function storageStatus(args: readonly string[], env: Env): Promise<void> {

@@ -1,7 +1,7 @@
 // `platform vcluster sync`: opens both clusters and runs the syncer.
 
 import { defineCommand, UsageError } from '../host/command.ts'
-import { reachCluster } from '../transport/open-cluster.ts'
+import { openCluster } from '../transport/open-cluster.ts'
 import { readConfig } from '../vcluster/config/read.ts'
 import { flags, type Opened, timeoutProblem } from '../vcluster/sync/flags.ts'
 import { runSync } from '../vcluster/sync/run.ts'
@@ -35,8 +35,8 @@ export const vclusterSync = defineCommand({
         : '--listen must be HOST:PORT or off',
     ].filter(Boolean)
     const config = await readConfig(flags, io).catch(gather(problems))
-    const virtual = await reachCluster(virtualSide(flags), io).catch(gather(problems))
-    const host = await reachCluster({ file: flags['host-kubeconfig'], context: flags['host-context'] }, io).catch(
+    const virtual = await openCluster(virtualSide(flags), io).catch(gather(problems))
+    const host = await openCluster({ file: flags['host-kubeconfig'], context: flags['host-context'] }, io).catch(
       gather(problems),
     )
     if (virtual && !virtual.isVerified && flags['import-allow'].length)

@@ -7,14 +7,14 @@ import { dirname, join, resolve } from 'node:path'
 import { defineCommand, type Io, UsageError } from '../host/command.ts'
 import { fileProblem, unreadable } from '../host/fs-errors.ts'
 import { kinds } from '../kinds/index.ts'
-import { brokenSealOf, brokenSeals } from '../registry/verify-encryption.ts'
+import { undecryptableIn, undecryptableValues } from '../registry/verify-encryption.ts'
 import { checkBackup } from '../storage/check-backup.ts'
 import { UnknownKeyError } from '../storage/encrypted-stream.ts'
 import { openSealer } from '../storage/encryption.ts'
 import { readStored } from '../storage/index.ts'
 import type { RingKey } from '../storage/key-ring.ts'
-import { whyUnseen } from '../storage/sqlite/errors.ts'
-import { UnseenError, verifyFile } from '../storage/verify.ts'
+import { unavailableReason } from '../storage/sqlite/errors.ts'
+import { UnverifiedError, verifyFile } from '../storage/verify.ts'
 import { type DataDirectory, dataFlags, resolveData } from './data-flags.ts'
 
 export const verify = defineCommand({
@@ -52,7 +52,7 @@ async function verifyDirectory(data: DataDirectory, io: Io): Promise<number> {
   // Decrypting damaged records would report the same damage twice.
   const seals = damages.length
     ? []
-    : brokenSeals(
+    : undecryptableValues(
         reading(file, () => readStored(data.directory)),
         kinds,
         sealer,
@@ -76,7 +76,7 @@ async function verifyBackup(file: string, data: DataDirectory, io: Io): Promise<
       `the key ring is not in the backup: set --master-key, or --data to its directory (${data.directory} has none)`,
     ])
   const keys = ringOf(data)
-  const look = brokenSealOf(kinds, sealerOf(keys))
+  const look = undecryptableIn(kinds, sealerOf(keys))
   const source = file === '-' ? process.stdin : createReadStream(file)
   const { damages, records, revision } = await checkBackup({ source, keys, look }).catch(error => {
     if (error instanceof UnknownKeyError) throw unverified(named, error.message)
@@ -98,7 +98,7 @@ function reading<T>(file: string, look: () => T): T {
   try {
     return look()
   } catch (error) {
-    const why = error instanceof UnseenError ? error.message : whyUnseen((error as Error).cause)
+    const why = error instanceof UnverifiedError ? error.message : unavailableReason((error as Error).cause)
     throw why === undefined ? error : unverified(file, why)
   }
 }

@@ -158,7 +158,7 @@ async function reconcile(resources: Resources, { kind, ref, wanted }: Owned): Pr
       const current = there.get(one.object.metadata.name)
       there.delete(one.object.metadata.name)
       if (!current) await resources.create(own, ref.namespace, one.object, { fieldManager: 'access-roles' })
-      else await mend(resources, own, current, one.object)
+      else await repair(resources, own, current, one.object)
     }
     for (const object of there.values()) await resources.delete(own, refOf(object))
   }
@@ -167,7 +167,7 @@ async function reconcile(resources: Resources, { kind, ref, wanted }: Owned): Pr
 const isControlledBy = ({ metadata }: Resource, uid: string | undefined) =>
   metadata.ownerReferences?.some(one => one.controller === true && one.uid === uid) === true
 
-async function mend(resources: Resources, kind: Kind, current: Resource, wanted: Wanted['object']): Promise<void> {
+async function repair(resources: Resources, kind: Kind, current: Resource, wanted: Wanted['object']): Promise<void> {
   const { metadata: _, ...fields } = wanted
   const now = current as unknown as JsonObject
   if (Object.entries(fields).every(([field, value]) => canonical(value) === canonical(now[field] ?? null))) return

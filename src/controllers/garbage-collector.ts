@@ -1,7 +1,7 @@
 // The garbage collector: dependents follow their owners (D11), foreground and orphan deletions come to an end, and
 // objects whose grace period is over are removed (D10).
 
-import { isSealBroken } from '../api/errors.ts'
+import { isUndecryptable } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
 import type { JsonObject, OwnerReference, Ref, Resource } from '../api/object.ts'
 import type { Resources } from '../api/resources.ts'
@@ -117,31 +117,31 @@ function forget(dependents: Map<string, Set<string>>, owner: string, uid: string
   if (set?.size === 0) dependents.delete(owner)
 }
 
-async function reconcile(world: Reasons, uid: string): Promise<number | undefined> {
-  const node = world.nodes.get(uid)
-  if (!node || !world.complete) return undefined
-  if (node.deletionTimestamp !== undefined) return finish(world, node, node.deletionTimestamp)
-  if (node.owners.length) await collect(world, node)
+async function reconcile(state: Reasons, uid: string): Promise<number | undefined> {
+  const node = state.nodes.get(uid)
+  if (!node || !state.complete) return undefined
+  if (node.deletionTimestamp !== undefined) return finish(state, node, node.deletionTimestamp)
+  if (node.owners.length) await collect(state, node)
   return undefined
 }
 
 /** A deletion under way: its policy first, then its time. */
-async function finish(world: Reasons, node: Node, deletionTimestamp: string): Promise<number | undefined> {
-  const below = [...(world.dependents.get(node.uid) ?? [])].flatMap(uid => world.nodes.get(uid) ?? [])
+async function finish(state: Reasons, node: Node, deletionTimestamp: string): Promise<number | undefined> {
+  const below = [...(state.dependents.get(node.uid) ?? [])].flatMap(uid => state.nodes.get(uid) ?? [])
   if (node.finalizers.includes('orphan')) {
     // One that could not be released would be collected as soon as its owner is gone: that keeps the owner here.
-    for (const one of below) await release(world, one, [node.uid])
-    await unlock(world, node, 'orphan')
+    for (const one of below) await release(state, one, [node.uid])
+    await unlock(state, node, 'orphan')
   } else if (node.finalizers.includes('foregroundDeletion')) {
     const waiting = below.filter(one => one.owners.some(owner => owner.uid === node.uid && owner.blockOwnerDeletion))
-    for (const one of below) if (one.deletionTimestamp === undefined) await collect(world, one, node.uid)
+    for (const one of below) if (one.deletionTimestamp === undefined) await collect(state, one, node.uid)
     // A dependent that also owns this object, or waits for it, would wait forever. This breaks the cycle.
-    if (waiting.every(one => isAbove(world, one, node.uid))) await unlock(world, node, 'foregroundDeletion')
+    if (waiting.every(one => isAbove(state, one, node.uid))) await unlock(state, node, 'foregroundDeletion')
   } else if (node.finalizers.length === 0) {
-    const left = Date.parse(deletionTimestamp) - world.now()
+    const left = Date.parse(deletionTimestamp) - state.now()
     // Timers do not reach further than 24 days; a look a day is enough.
     if (left > 0) return Math.min(left, day)
-    await world.resources
+    await state.resources
       .delete(node.kind, node.ref, { gracePeriodSeconds: 0, preconditions: { uid: node.uid } })
       .catch(ignoreGone)
   }
@@ -149,76 +149,76 @@ async function finish(world: Reasons, node: Node, deletionTimestamp: string): Pr
 }
 
 /** Deletes a dependent none of whose owners is left; takes lost owners out of one that has others. */
-async function collect(world: Reasons, known: Node, going?: string): Promise<void> {
+async function collect(state: Reasons, known: Node, going?: string): Promise<void> {
   // The cache may be stale, and a deletion cannot be undone, so the current object decides.
-  const node = await current(world, known)
+  const node = await current(state, known)
   if (!node) return
   const lost: OwnerReference[] = []
-  for (const owner of node.owners) if (owner.uid === going || (await isLost(world, node, owner))) lost.push(owner)
+  for (const owner of node.owners) if (owner.uid === going || (await isLost(state, node, owner))) lost.push(owner)
   if (lost.length === 0) return
   if (lost.length < node.owners.length)
     return release(
-      world,
+      state,
       node,
       lost.map(owner => owner.uid),
     )
   // Going down with an owner that waits: whatever depends on this one is waited for as well.
-  const propagationPolicy = going !== undefined && world.dependents.has(node.uid) ? 'Foreground' : 'Background'
+  const propagationPolicy = going !== undefined && state.dependents.has(node.uid) ? 'Foreground' : 'Background'
   const policy = node.finalizers.some(one => one === 'orphan' || one === 'foregroundDeletion')
     ? {}
     : ({ propagationPolicy } as const)
   const preconditions = { uid: node.uid, resourceVersion: node.resourceVersion ?? '' }
-  await world.resources.delete(node.kind, node.ref, { ...policy, preconditions }).catch(ignoreGone)
+  await state.resources.delete(node.kind, node.ref, { ...policy, preconditions }).catch(ignoreGone)
 }
 
 /** Only kinds served here can be missed; an owner in another namespace cannot be one. */
-async function isLost(world: Reasons, node: Node, owner: OwnerReference): Promise<boolean> {
-  const kind = world.kinds.find(one => one.kind === owner.kind && one.apiVersion === owner.apiVersion)
+async function isLost(state: Reasons, node: Node, owner: OwnerReference): Promise<boolean> {
+  const kind = state.kinds.find(one => one.kind === owner.kind && one.apiVersion === owner.apiVersion)
   if (!kind) return false
-  const there = world.nodes.get(owner.uid)
+  const there = state.nodes.get(owner.uid)
   if (there) return there.kind.namespaced && there.ref.namespace !== node.ref.namespace
   const ref = { namespace: kind.namespaced ? node.ref.namespace : '', name: owner.name }
-  return (await look(world, kind, ref))?.uid !== owner.uid
+  return (await load(state, kind, ref))?.uid !== owner.uid
 }
 
 /** Whether what depends on a node, at whatever depth, has this uid among it. */
-const isAbove = (world: Reasons, node: Node, uid: string): boolean =>
-  reaches(node.uid, uid, one => world.dependents.get(one) ?? [])
+const isAbove = (state: Reasons, node: Node, uid: string): boolean =>
+  reaches(node.uid, uid, one => state.dependents.get(one) ?? [])
 
 /** The node as it is now; undefined when it is gone, or another object has its name. */
-async function current(world: Reasons, { kind, ref, uid }: Node): Promise<Node | undefined> {
-  const node = await look(world, kind, ref)
+async function current(state: Reasons, { kind, ref, uid }: Node): Promise<Node | undefined> {
+  const node = await load(state, kind, ref)
   return node?.uid === uid ? node : undefined
 }
 
-async function look(world: Reasons, kind: Kind, ref: Ref): Promise<Node | undefined> {
-  const document = await world.resources.get(kind, ref).catch(ignoreGone)
+async function load(state: Reasons, kind: Kind, ref: Ref): Promise<Node | undefined> {
+  const document = await state.resources.get(kind, ref).catch(ignoreGone)
   return document && nodeOf(kind, document.object)
 }
 
-async function release(world: Reasons, known: Node, owners: readonly string[]): Promise<void> {
-  const node = await current(world, known)
+async function release(state: Reasons, known: Node, owners: readonly string[]): Promise<void> {
+  const node = await current(state, known)
   const references = node?.owners.filter(one => !owners.includes(one.uid)) ?? []
   if (!node || references.length === node.owners.length) return
-  await change(world, node, { ownerReferences: references.length ? references : null })
+  await change(state, node, { ownerReferences: references.length ? references : null })
 }
 
-async function unlock(world: Reasons, node: Node, finalizer: string): Promise<void> {
+async function unlock(state: Reasons, node: Node, finalizer: string): Promise<void> {
   const finalizers = node.finalizers.filter(one => one !== finalizer)
-  await change(world, node, { finalizers: finalizers.length ? finalizers : null }).catch(error => {
+  await change(state, node, { finalizers: finalizers.length ? finalizers : null }).catch(error => {
     // An object that does not decrypt cannot be updated, but it can be deleted (D28): another policy removes the finalizer.
-    if (!isSealBroken(error)) throw error
+    if (!isUndecryptable(error)) throw error
     const preconditions = { uid: node.uid, resourceVersion: node.resourceVersion ?? '' }
-    return world.resources
+    return state.resources
       .delete(node.kind, node.ref, { propagationPolicy: 'Background', preconditions })
       .then(() => {}, ignoreGone)
   })
 }
 
 /** At exactly this version: after a concurrent write the object is checked again. */
-async function change(world: Reasons, { kind, ref, resourceVersion = '' }: Node, metadata: JsonObject): Promise<void> {
+async function change(state: Reasons, { kind, ref, resourceVersion = '' }: Node, metadata: JsonObject): Promise<void> {
   const body = { metadata: { ...metadata, resourceVersion } }
-  await world.resources
+  await state.resources
     .patch(kind, ref, { type: 'merge', body }, { fieldManager: 'garbage-collector' })
     .catch(ignoreGone)
 }

@@ -1,7 +1,7 @@
 // Keeps ProjectSecrets that follow a SharedSecret a copy of it (D30). The informers see sealed bytes; a value is open only while it is compared and copied.
 
 import { canonical } from '../api/codec.ts'
-import { ApiError, isSealBroken } from '../api/errors.ts'
+import { ApiError, isUndecryptable } from '../api/errors.ts'
 import type { Question } from '../api/kind.ts'
 import { type Json, type JsonObject, type Ref, type Resource, timestamp } from '../api/object.ts'
 import { type Resources, refOf } from '../api/resources.ts'
@@ -27,7 +27,7 @@ export type ProjectSecretOptions = {
   readonly opened: Resources
   readonly ownerMay: (owner: Owner, question: Question) => boolean
   /** Calls back whenever somebody's rights may have changed; answers how to stop that. */
-  readonly rightsChanged: (callback: () => void) => () => void
+  readonly permissionsChanged: (callback: () => void) => () => void
   /** Whether a copy whose source is gone or forbidden is removed. */
   readonly removeStale: boolean
   readonly now: () => number
@@ -51,7 +51,7 @@ type Outcome = {
 }
 
 /** Rights may also end without a word, as with a key that expires and whose groups counted. */
-const lookEvery = 60_000
+const checkEvery = 60_000
 const slotOf = ({ namespace, name }: Ref) => `${namespace}/${name}`
 const isSame = (one: unknown, other: unknown) => canonical((one ?? null) as Json) === canonical((other ?? null) as Json)
 
@@ -60,7 +60,7 @@ export function startProjectSecrets(options: ProjectSecretOptions): {
   idle(): Promise<void>
   stop(): Promise<void>
 } {
-  const { internalClient, ownerMay, rightsChanged, failed } = options
+  const { internalClient, ownerMay, permissionsChanged, failed } = options
   /** The project secrets that follow a SharedSecret, by its namespace and name. */
   const followers = new Map<string, Set<string>>()
   const following = new Map<string, Following>()
@@ -85,8 +85,8 @@ export function startProjectSecrets(options: ProjectSecretOptions): {
       if (others?.size === 0) followers.delete(slotOf(before.source))
     }
     if (now?.source) {
-      const place = slotOf(now.source)
-      followers.set(place, (followers.get(place) ?? new Set()).add(slot))
+      const source = slotOf(now.source)
+      followers.set(source, (followers.get(source) ?? new Set()).add(slot))
       following.set(slot, now)
     } else {
       following.delete(slot)
@@ -97,7 +97,7 @@ export function startProjectSecrets(options: ProjectSecretOptions): {
   const moved = (source: Ref) => {
     for (const slot of followers.get(slotOf(source)) ?? []) loop.add(slot)
   }
-  const look = () => {
+  const check = () => {
     for (const [slot, one] of following) if (mayRead(one) !== allowed.get(slot)) loop.add(slot)
   }
 
@@ -122,8 +122,8 @@ export function startProjectSecrets(options: ProjectSecretOptions): {
     },
     failed: error => failed('following shared secrets', error),
   })
-  const unfollow = rightsChanged(look)
-  const timer = setInterval(look, lookEvery).unref()
+  const unfollow = permissionsChanged(check)
+  const timer = setInterval(check, checkEvery).unref()
   return {
     ready: Promise.all([secrets.ready, sources.ready]).then(() => {}),
     idle: loop.idle,
@@ -148,8 +148,8 @@ async function sync(options: ProjectSecretOptions, ref: Ref): Promise<void> {
   const secret = await opened.get(ProjectSecret, ref).then(({ object }) => object, notThere)
   if (!secret || secret.metadata.deletionTimestamp) return
   const source = sourceOf(secret)
-  if (!source) return tell(opened, secret, { outcome: undefined, now: now() })
-  const outcome = await judge(options, secret, source)
+  if (!source) return writeCondition(opened, secret, { outcome: undefined, now: now() })
+  const outcome = await evaluate(options, secret, source)
   const there = secret.spec?.['data'] as Json | undefined
   const stays = outcome.data === undefined && (!removeStale || outcome.reason === 'SourceUnreadable')
   const isThere = stays || isSame(there ?? {}, outcome.data ?? {})
@@ -158,31 +158,35 @@ async function sync(options: ProjectSecretOptions, ref: Ref): Promise<void> {
   const written =
     isThere && pinned === secret ? secret : await copy(opened, pinned, isThere ? (there ?? undefined) : outcome.data)
   const message = stays && there ? `${outcome.message}; the data stays as it was last copied` : outcome.message
-  await tell(opened, written, { outcome: { ...outcome, message }, now: now(), isCopied: !isThere })
+  await writeCondition(opened, written, { outcome: { ...outcome, message }, now: now(), isCopied: !isThere })
 }
 
-async function judge({ opened, ownerMay }: ProjectSecretOptions, secret: Resource, source: Source): Promise<Outcome> {
+async function evaluate(
+  { opened, ownerMay }: ProjectSecretOptions,
+  secret: Resource,
+  source: Source,
+): Promise<Outcome> {
   const { owner } = followingOf(secret)
-  const place = `SharedSecret ${slotOf(source)}`
+  const described = `SharedSecret ${slotOf(source)}`
   const reason = 'SourceForbidden'
-  if (!owner.user && !owner.team) return { reason, message: `the secret has no owner who could get ${place}` }
+  if (!owner.user && !owner.team) return { reason, message: `the secret has no owner who could get ${described}` }
   // First, so that the condition tells nothing about a secret that the owner may not get.
   if (!ownerMay(owner, readSource(source)))
-    return { reason, message: `${place} does not exist, or the owner, ${printOwner(owner)}, may not get it` }
+    return { reason, message: `${described} does not exist, or the owner, ${printOwner(owner)}, may not get it` }
   const found = await opened
     .get(SharedSecret, source)
     .then(({ object }) => object, notThere)
     .catch(unreadable)
   if (found instanceof ApiError) return { reason: 'SourceUnreadable', message: found.message }
-  if (!found) return { reason: 'SourceNotFound', message: `${place} does not exist` }
+  if (!found) return { reason: 'SourceNotFound', message: `${described} does not exist` }
   const { uid } = found.metadata
   if (source.uid && source.uid !== uid)
     return {
       reason: 'SourceReplaced',
-      message: `${place} was created again with uid ${uid}; set spec.sharedSecretRef.uid to it to follow the new one`,
+      message: `${described} was created again with uid ${uid}; set spec.sharedSecretRef.uid to it to follow the new one`,
     }
   const data = (found.spec?.['data'] ?? {}) as Json
-  return { data, uid, reason: 'Copied', message: `the data is that of ${place}` }
+  return { data, uid, reason: 'Copied', message: `the data is that of ${described}` }
 }
 
 /** Writes only at the version that was read: after a concurrent write the object is checked again. */
@@ -192,10 +196,14 @@ async function copy(opened: Resources, secret: Resource, data: Json | undefined)
   return (await opened.update(ProjectSecret, refOf(secret), next, { fieldManager: syncManager })).object
 }
 
-type Told = { readonly outcome: Outcome | undefined; readonly now: number; readonly isCopied?: boolean }
+type ConditionUpdate = { readonly outcome: Outcome | undefined; readonly now: number; readonly isCopied?: boolean }
 
 /** The condition and the time, if they are new. No outcome: it follows nothing any more. */
-async function tell(opened: Resources, secret: Resource, { outcome, now, isCopied = false }: Told): Promise<void> {
+async function writeCondition(
+  opened: Resources,
+  secret: Resource,
+  { outcome, now, isCopied = false }: ConditionUpdate,
+): Promise<void> {
   const status = (secret.status ?? {}) as { readonly conditions?: readonly Condition[]; readonly lastSynced?: string }
   const { conditions = [], lastSynced, ...rest } = status
   const before = conditions.find(({ type }) => type === 'Synced')
@@ -204,12 +212,12 @@ async function tell(opened: Resources, secret: Resource, { outcome, now, isCopie
   const at = isNewly ? timestamp(now) : outcome && lastSynced
   if (isSame(before, next) && at === lastSynced) return
   const others = conditions.filter(({ type }) => type !== 'Synced')
-  const told = {
+  const condition = {
     ...rest,
     ...(next || others.length ? { conditions: [...others, ...(next ? [next] : [])] } : {}),
     ...(at ? { lastSynced: at } : {}),
   }
-  await opened.update(ProjectSecret, refOf(secret), { ...secret, status: told } as unknown as Json, {
+  await opened.update(ProjectSecret, refOf(secret), { ...secret, status: condition } as unknown as Json, {
     fieldManager: syncManager,
     subresource: 'status',
   })
@@ -227,6 +235,6 @@ function notThere(error: { code?: number }): undefined {
 
 /** The stored file was damaged. The condition says so, and the copy is checked again after the source changes. */
 function unreadable(error: unknown): ApiError {
-  if (!isSealBroken(error)) throw error
+  if (!isUndecryptable(error)) throw error
   return error
 }

@@ -11,7 +11,7 @@ import { startLoop } from '../reconcile/work-queue.ts'
 export type SecretVersionsOptions = {
   readonly resources: Resources
   /** How many earlier versions of a secret are kept, and for how many days after they were replaced. */
-  readonly most: number
+  readonly max: number
   readonly days: number
   readonly now: () => number
   /** Called for every deleted secret. */
@@ -30,7 +30,7 @@ type Kept = {
 const day = 24 * 3600 * 1000
 const secrets = [SharedSecret, ProjectSecret]
 
-export function startSecretVersions({ resources, most, days, now, gone, failed }: SecretVersionsOptions): {
+export function startSecretVersions({ resources, max, days, now, gone, failed }: SecretVersionsOptions): {
   readonly ready: Promise<void>
   idle(): Promise<void>
   stop(): Promise<void>
@@ -43,7 +43,7 @@ export function startSecretVersions({ resources, most, days, now, gone, failed }
       const [newest] = kept
       if (!newest) return undefined
       const isGone = !(await isThere(resources, newest))
-      const isOver = ({ since }: Kept, index: number) => isGone || index >= most || since + days * day <= now()
+      const isOver = ({ since }: Kept, index: number) => isGone || index >= max || since + days * day <= now()
       for (const one of kept.filter(isOver)) await resources.delete(SecretVersion, one.ref).catch(notThere)
       const oldest = kept.filter((one, index) => !isOver(one, index)).at(-1)
       return oldest && oldest.since + days * day - now()

@@ -24,54 +24,55 @@ export type GatewayAuditOptions = Pick<AuditLogOptions, 'metrics' | 'sourcesOf' 
   readonly file: string
 }
 
-type Held = { readonly stamp: string; readonly place: string; readonly sink: Sink; readonly audit: Audit }
+type OpenAudit = { readonly stamp: string; readonly destination: string; readonly sink: Sink; readonly audit: Audit }
 
 /** Rejects with UsageError. */
 export async function openGatewayAudit(first: GatewayConfig, options: GatewayAuditOptions): Promise<GatewayAudit> {
   const { file } = options
   /** The salt if no file is configured: it stays the same until the program ends. */
   const random = randomBytes(32)
-  const open = async (config: GatewayConfig, before?: Held): Promise<Held> => {
+  const open = async (config: GatewayConfig, before?: OpenAudit): Promise<OpenAudit> => {
     const settings = auditSettingsOf(config, file)
-    const place = settings['audit.log']
+    const destination = settings['audit.log']
     const salt = saltOf(config, file) ?? random
     const policy = await policyOf(settings)
-    const stamp = JSON.stringify([place, policy, salt.toString('hex')])
+    const stamp = JSON.stringify([destination, policy, salt.toString('hex')])
     if (before?.stamp === stamp) return before
     const into = { ...options, settings, directory: dirname(file), salt }
     // A file that stays is not opened twice: its lines stay in order.
-    const sink = before?.place === place ? before.sink : await openAuditSink(into).catch(unopened(file, place))
-    return { stamp, place, sink, audit: auditInto(sink, policy, into) }
+    const sink =
+      before?.destination === destination ? before.sink : await openAuditSink(into).catch(unopened(file, destination))
+    return { stamp, destination, sink, audit: auditInto(sink, policy, into) }
   }
-  let held = await open(first)
+  let current = await open(first)
   const closing = new Set<Promise<void>>()
-  const leave = ({ sink }: Held) => {
-    if (sink === held.sink) return
+  const closeSink = ({ sink }: OpenAudit) => {
+    if (sink === current.sink) return
     const closed = sink.close().finally(() => closing.delete(closed))
     closing.add(closed)
   }
   return {
-    begin: (exchange, question, caller) => held.audit.begin(exchange, question, caller),
-    started: (trail, code) => held.audit.started(trail, code),
-    complete: (trail, code, error) => held.audit.complete(trail, code, error),
+    begin: (exchange, question, caller) => current.audit.begin(exchange, question, caller),
+    started: (context, code) => current.audit.started(context, code),
+    complete: (context, code, error) => current.audit.complete(context, code, error),
     async prepare(config) {
-      const before = held
+      const before = current
       const next = await open(config, before)
       if (next === before) return undefined
       return {
         use() {
-          held = next
+          current = next
         },
         drop() {
-          held = before
-          leave(next)
+          current = before
+          closeSink(next)
         },
         // Requests in flight are recorded in the new log from now on, so the previous one receives nothing more.
-        done: () => leave(before),
+        done: () => closeSink(before),
       }
     },
     async close() {
-      await Promise.all([...closing, held.sink.close()])
+      await Promise.all([...closing, current.sink.close()])
     },
   }
 }
@@ -91,19 +92,19 @@ export function auditSettingsOf({ audit = {} }: GatewayConfig, file: string): Au
 
 /** Checks the target of the log without opening it: a check must not create a file. */
 export function checkAuditLog(config: GatewayConfig, file: string): string[] {
-  const place = auditSettingsOf(config, file)['audit.log']
-  if (place === '-' || place === 'off') return []
-  const tell = (why: string) => [`${file}: audit.log: cannot write ${place}: ${why}`]
-  const directory = dirname(place)
+  const destination = auditSettingsOf(config, file)['audit.log']
+  if (destination === '-' || destination === 'off') return []
+  const problem = (why: string) => [`${file}: audit.log: cannot write ${destination}: ${why}`]
+  const directory = dirname(destination)
   try {
-    const isThere = statSync(place, { throwIfNoEntry: false })
-    if (isThere?.isDirectory()) return tell('it is a directory')
+    const isThere = statSync(destination, { throwIfNoEntry: false })
+    if (isThere?.isDirectory()) return problem('it is a directory')
     if (!statSync(directory, { throwIfNoEntry: false })?.isDirectory())
-      return tell(`there is no directory ${directory}`)
-    accessSync(isThere ? place : directory, isThere ? constants.W_OK : constants.W_OK | constants.X_OK)
+      return problem(`there is no directory ${directory}`)
+    accessSync(isThere ? destination : directory, isThere ? constants.W_OK : constants.W_OK | constants.X_OK)
     return []
   } catch (error) {
-    return [`${file}: audit.log: ${writeProblem(place, error)}`]
+    return [`${file}: audit.log: ${writeProblem(destination, error)}`]
   }
 }
 
@@ -115,6 +116,6 @@ function saltOf({ audit = {} }: GatewayConfig, file: string): Buffer | undefined
   }
 }
 
-const unopened = (file: string, place: string) => (error: unknown) => {
-  throw new UsageError([`${file}: audit.log: ${place} cannot be written: ${(error as Error).message}`])
+const unopened = (file: string, destination: string) => (error: unknown) => {
+  throw new UsageError([`${file}: audit.log: ${destination} cannot be written: ${(error as Error).message}`])
 }

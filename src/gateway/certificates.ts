@@ -24,22 +24,22 @@ export interface Certificates {
 export function openCertificates(first: GatewayConfig, file: string, now: () => number): Certificates {
   let { source, stamp } = certificateOf(first, file, now)
   const followers = new Set<(pair: Pair) => void>()
-  const tell = (pair: Pair) => {
+  const notify = (pair: Pair) => {
     for (const follower of followers) follower(pair)
   }
-  source.follow(tell)
+  source.follow(notify)
   return {
     view() {
-      let mine: ((pair: Pair) => void) | undefined
+      let subscriber: ((pair: Pair) => void) | undefined
       return {
         get current() {
           return source.current
         },
         follow(changed) {
-          mine = changed
+          subscriber = changed
           followers.add(changed)
         },
-        stop: () => void (mine && followers.delete(mine)),
+        stop: () => void (subscriber && followers.delete(subscriber)),
       }
     },
     prepare(config) {
@@ -47,8 +47,8 @@ export function openCertificates(first: GatewayConfig, file: string, now: () => 
       if (next.stamp === stamp) return void next.source.stop()
       const put = (one: Certificate) => {
         ;({ source, stamp } = one)
-        source.follow(tell)
-        tell(source.current)
+        source.follow(notify)
+        notify(source.current)
       }
       return {
         use: () => put(next),
@@ -89,8 +89,8 @@ function certificateOf(config: GatewayConfig, file: string, now: () => number): 
 export function pairOf({ tls = {} }: GatewayConfig, file: string): Pair | undefined {
   const own = tls.directory ? [join(tls.directory, 'ca.crt'), join(tls.directory, 'ca.key')] : undefined
   const paths = (own ?? [tls.certificate, tls.key]).map(path => resolve(dirname(file), path ?? ''))
-  const away = paths.filter(path => !existsSync(path))
-  if (own && away.length === 2) return undefined
+  const missing = paths.filter(path => !existsSync(path))
+  if (own && missing.length === 2) return undefined
   const problems: string[] = []
   const [certificate = '', key = ''] = paths.map(path => {
     try {
@@ -101,7 +101,7 @@ export function pairOf({ tls = {} }: GatewayConfig, file: string): Pair | undefi
     }
   })
   // Somebody may be replacing both files. A new CA would overwrite one of them.
-  if (own && away.length === 1)
+  if (own && missing.length === 1)
     problems.push('ca.crt and ca.key are both required; without both, the gateway creates them')
   const [certificatePath = '', keyPath = ''] = paths
   if (problems.length === 0)

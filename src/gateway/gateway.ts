@@ -1,29 +1,29 @@
-// The way of a request through the gateway, in reading order: where to, who, still, may they, is it there, on it goes.
+// The request pipeline of the gateway: route, authentication, revocation, scope, target, forwarding.
 
 import type { Duplex } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 import { ApiError, forbiddenPath, tooManyRequests, unavailable } from '../api/errors.ts'
 import { allows } from '../auth/authz/scope.ts'
-import type { Place } from '../auth/authz/scope-rules.ts'
-import { breakOff } from '../serving/abort-response.ts'
+import type { Target } from '../auth/authz/scope-rules.ts'
+import { abortResponse } from '../serving/abort-response.ts'
 import type { Audit } from '../serving/audit.ts'
 import { type Exchange, openExchange, type Request, type Response } from '../serving/exchange.ts'
 import type { InflightLimits, Traffic } from '../serving/inflight-limits.ts'
 import { errorHeaders, respond, statusOf } from '../serving/respond.ts'
 import { checkGuess, type UnknownKeyLimiter } from '../serving/unknown-key-limiter.ts'
 import type { Credentials } from './auth/authenticator.ts'
-import { countsNoMore, type Principal } from './auth/principal.ts'
+import { noLongerValid, type Principal } from './auth/principal.ts'
 import type { Revocations } from './auth/revocations.ts'
 import { UnknownAccessKey } from './auth/token-review-cache.ts'
-import type { Streams } from './proxy/active-requests.ts'
+import type { ActiveRequests } from './proxy/active-requests.ts'
 import type { Found, Timeouts } from './proxy/backend.ts'
 import { checkInbound, type Prefixes } from './proxy/headers.ts'
 import { confine } from './proxy/namespace-guard.ts'
 import { forward } from './proxy/proxy.ts'
-import { placeName, questionOf, type Route, routeOf } from './proxy/routes.ts'
-import { protocolOf, takeLeave, upgrade } from './proxy/upgrade.ts'
+import { describeTarget, questionOf, type Route, routeOf } from './proxy/routes.ts'
+import { closeAfterResponse, protocolOf, upgrade } from './proxy/upgrade.ts'
 import type { Forwarding } from './proxy/upstream-request.ts'
-import { type Parting, tellWhy } from './proxy/watch-error-event.ts'
+import { sendWatchError, type WatchErrorEvent } from './proxy/watch-error-event.ts'
 
 // Not imported: see kubeconfig/transport.ts.
 const { ServerResponse } = process.getBuiltinModule('node:http')
@@ -39,7 +39,7 @@ export type GatewayObservation = {
 
 /** The configuration that can change while it runs. */
 export type Setup = {
-  readonly find: (place: Route['place']) => Found | undefined
+  readonly find: (place: Route['target']) => Found | undefined
   readonly prefixes: Prefixes
   readonly timeouts: Timeouts
 }
@@ -47,10 +47,10 @@ export type Setup = {
 export type GatewayOptions = {
   readonly setup: () => Setup
   readonly credentials: Credentials
-  readonly revocations: Pick<Revocations, 'whyNot'>
+  readonly revocations: Pick<Revocations, 'revokedReason'>
   /** Why nobody can be let in now; undefined: they can. */
   readonly staleFeedReason: () => string | undefined
-  readonly streams: Streams
+  readonly streams: ActiveRequests
   readonly limits: InflightLimits
   readonly guard: UnknownKeyLimiter
   readonly audit: Pick<Audit, 'begin' | 'started' | 'complete'>
@@ -65,24 +65,24 @@ export interface Gateway {
   upgrade(request: Request, socket: Duplex, head: Buffer): void
 }
 
-type Seen = { route: Route | undefined; principal: Principal | undefined; code: number | undefined }
-type Onward = (forwarding: Forwarding) => Promise<number | undefined>
+type RequestState = { route: Route | undefined; principal: Principal | undefined; code: number | undefined }
+type Forward = (forwarding: Forwarding) => Promise<number | undefined>
 
 export function openGateway(options: GatewayOptions): Gateway {
-  const run = async (exchange: Exchange, onward: Onward) => {
+  const run = async (exchange: Exchange, forwardRequest: Forward) => {
     const started = performance.now()
-    const seen: Seen = { route: undefined, principal: undefined, code: undefined }
+    const state: RequestState = { route: undefined, principal: undefined, code: undefined }
     let error: unknown
     try {
-      await serve(options, exchange, seen, onward)
+      await serve(options, exchange, state, forwardRequest)
     } catch (thrown) {
       error = thrown
       refuse(exchange, thrown)
     }
-    const code = seen.code ?? exchange.response.statusCode
-    if (exchange.trail) options.audit.complete(exchange.trail, code, error)
+    const code = state.code ?? exchange.response.statusCode
+    if (exchange.auditContext) options.audit.complete(exchange.auditContext, code, error)
     const seconds = (performance.now() - started) / 1000
-    options.observe({ exchange, route: seen.route, principal: seen.principal, code, seconds, error })
+    options.observe({ exchange, route: state.route, principal: state.principal, code, seconds, error })
   }
   return {
     handle(request, response) {
@@ -96,49 +96,58 @@ export function openGateway(options: GatewayOptions): Gateway {
       const response = new ServerResponse(request)
       response.shouldKeepAlive = false
       response.assignSocket(socket as never)
-      response.on('finish', () => takeLeave(socket))
+      response.on('finish', () => closeAfterResponse(socket))
       const exchange = openExchange(request, response, options.uuid)
       socket.on('close', () => response.emit('close'))
       // Also where the client does not take the answer, so that it is never out.
-      void run(exchange, forwarding => upgrade({ ...forwarding, socket, head })).finally(() => takeLeave(socket))
+      void run(exchange, forwarding => upgrade({ ...forwarding, socket, head })).finally(() =>
+        closeAfterResponse(socket),
+      )
     },
   }
 }
 
-async function serve(options: GatewayOptions, exchange: Exchange, seen: Seen, onward: Onward): Promise<void> {
+async function serve(
+  options: GatewayOptions,
+  exchange: Exchange,
+  state: RequestState,
+  forwardRequest: Forward,
+): Promise<void> {
   const route = routeOf(exchange)
-  seen.route = route
+  state.route = route
   const principal = await authenticate(options, exchange, route)
-  seen.principal = principal
+  state.principal = principal
   checkInbound(exchange.request)
   if (exchange.request.headers.upgrade !== undefined && exchange.request.httpVersionMajor === 1)
     protocolOf(exchange.request)
   checkScope(exchange, route, principal)
   const { find, prefixes, timeouts } = options.setup()
-  const found = find(route.place)
+  const found = find(route.target)
   if (!found)
-    throw new ApiError(404, 'NotFound', `${placeName(route.place)} is not configured on this gateway`, { details: {} })
+    throw new ApiError(404, 'NotFound', `${describeTarget(route.target)} is not configured on this gateway`, {
+      details: {},
+    })
   const { backend, namespace } = found
   if (namespace !== undefined) confine(route, namespace)
   options.used(principal.keyUid)
   const traffic = trafficOf(route, exchange)
-  const leave = options.limits.enter(principal.caller.username, traffic)
-  if (!leave) throw tooManyRequests()
-  const parting: Parting = {}
-  const out = options.streams.enter({
+  const release = options.limits.enter(principal.caller.username, traffic)
+  if (!release) throw tooManyRequests()
+  const watchError: WatchErrorEvent = {}
+  const unregister = options.streams.enter({
     principal,
     isLong: traffic === 'watch',
-    cut: why => cut(exchange, why, parting),
+    cut: why => cut(exchange, why, watchError),
     renew: () => options.credentials.principalOf(exchange.request),
   })
   try {
     const started = (code: number) => {
-      if (exchange.trail) options.audit.started(exchange.trail, code)
+      if (exchange.auditContext) options.audit.started(exchange.auditContext, code)
     }
-    seen.code = await onward({ exchange, route, principal, backend, prefixes, timeouts, started, parting })
+    state.code = await forwardRequest({ exchange, route, principal, backend, prefixes, timeouts, started, watchError })
   } finally {
-    out()
-    leave()
+    unregister()
+    release()
   }
 }
 
@@ -148,28 +157,28 @@ async function authenticate(options: GatewayOptions, exchange: Exchange, route: 
   const { request } = exchange
   const question = questionOf(route)
   try {
-    const blind = options.staleFeedReason()
-    if (blind !== undefined) throw unavailable(blind)
+    const staleReason = options.staleFeedReason()
+    if (staleReason !== undefined) throw unavailable(staleReason)
     const found = credentials.principalOf(request, () => checkGuess(guard, guard.addressOf(request)))
     let principal = found instanceof Promise ? await found : found
-    let revoked = revocations.whyNot(principal)
+    let revoked = revocations.revokedReason(principal)
     // A revocation arrived after the review of the key, so the key is reviewed again.
     for (let tries = 0; revoked !== undefined && principal.jti === undefined && tries < 2; tries++) {
       await setImmediate()
       principal = await credentials.principalOf(request)
-      revoked = revocations.whyNot(principal)
+      revoked = revocations.revokedReason(principal)
     }
-    if (revoked !== undefined) throw countsNoMore(principal, revoked)
+    if (revoked !== undefined) throw noLongerValid(principal, revoked)
     const { caller, keyUid, jti } = principal
-    exchange.trail = audit.begin(exchange, question, caller)
-    exchange.trail.noted = {
-      'platform.sh/place': placeName(route.place),
+    exchange.auditContext = audit.begin(exchange, question, caller)
+    exchange.auditContext.noted = {
+      'platform.sh/place': describeTarget(route.target),
       'platform.sh/access-key-uid': keyUid,
       ...(jti === undefined ? {} : { 'platform.sh/token': jti }),
     }
     return principal
   } catch (error) {
-    exchange.trail ??= audit.begin(exchange, question, undefined)
+    exchange.auditContext ??= audit.begin(exchange, question, undefined)
     if (error instanceof UnknownAccessKey) {
       const address = guard.addressOf(request)
       checkGuess(guard, address)
@@ -180,15 +189,15 @@ async function authenticate(options: GatewayOptions, exchange: Exchange, route: 
 }
 
 /** The scope is checked before the existence of the target (D33). */
-function checkScope({ trail }: Exchange, { place, act }: Route, { caller }: Principal): void {
-  const because = allows(caller.scope, { ...(place as Place), act })
-  if (trail) {
-    trail.allowed = because !== undefined
-    trail.reason = because ?? 'outside the scope'
+function checkScope({ auditContext }: Exchange, { target, act }: Route, { caller }: Principal): void {
+  const because = allows(caller.scope, { ...(target as Target), act })
+  if (auditContext) {
+    auditContext.allowed = because !== undefined
+    auditContext.reason = because ?? 'outside the scope'
   }
   if (because === undefined)
     throw forbiddenPath(
-      `User "${caller.username}" cannot ${act.verb} at ${placeName(place)}: the scope of the token is ${JSON.stringify(caller.scope).slice(0, 512)}`,
+      `User "${caller.username}" cannot ${act.verb} at ${describeTarget(target)}: the scope of the token is ${JSON.stringify(caller.scope).slice(0, 512)}`,
     )
 }
 
@@ -198,21 +207,21 @@ function trafficOf({ isLong }: Route, { method, request }: Exchange): Traffic {
 }
 
 /** Ends both sides: the end of the response aborts the upstream request. A client without a response gets the reason. */
-function cut(exchange: Exchange, why: ApiError, parting: Parting): void {
+function cut(exchange: Exchange, why: ApiError, watchError: WatchErrorEvent): void {
   const { response, request } = exchange
   // An upgraded connection no longer belongs to the response.
   if (!response.headersSent && response.socket) return void refuse(exchange, why)
   // Whole already: the connection may be the next request's by now.
   if (response.headersSent && response.writableEnded) return
-  if (tellWhy(parting, exchange, why)) return
-  breakOff(response)
+  if (sendWatchError(watchError, exchange, why)) return
+  abortResponse(response)
   if (request.httpVersionMajor === 1) request.socket.destroy()
 }
 
 function refuse(exchange: Exchange, error: unknown): void {
   const { request, response } = exchange
   // Half an answer is broken off. A whole one is none of this error's: its connection may be the next request's by now.
-  if (response.headersSent) return void (response.writableEnded || breakOff(response))
+  if (response.headersSent) return void (response.writableEnded || abortResponse(response))
   const status = statusOf(error)
   const body = new TextEncoder().encode(`${JSON.stringify(status)}\n`)
   // A body that nobody reads must not keep the connection.

@@ -10,18 +10,18 @@ type Checked = {
   readonly revocations: Pick<Revocations, 'age'>
   readonly reloads: Reloads
   readonly staleFeedReason: () => string | undefined
-  readonly leaving: AbortSignal
+  readonly shuttingDown: AbortSignal
   readonly now: () => number
 }
 
-export function checksOf({ keySet, revocations, reloads, staleFeedReason, leaving, now }: Checked): Checks {
+export function checksOf({ keySet, revocations, reloads, staleFeedReason, shuttingDown, now }: Checked): Checks {
   const ping = { name: 'ping', failure: () => undefined }
   const keys = {
     name: 'keys',
     failure: () => (keySet.age() === Number.POSITIVE_INFINITY ? 'no keys of the issuer yet' : undefined),
-    about: () => heard(keySet.age()),
+    about: () => describeAge(keySet.age()),
   }
-  const feed = { name: 'revocations', failure: staleFeedReason, about: () => heard(revocations.age()) }
+  const feed = { name: 'revocations', failure: staleFeedReason, about: () => describeAge(revocations.age()) }
   // Never a failure: the previous configuration still works, and otherwise all gateways with the same file would stop at once.
   const config = {
     name: 'config',
@@ -33,11 +33,11 @@ export function checksOf({ keySet, revocations, reloads, staleFeedReason, leavin
       return isBehind ? 'files have changed, and are used once they rest and can be' : 'as the file says'
     },
   }
-  const shutdown = { name: 'shutdown', failure: () => (leaving.aborted ? 'shutting down' : undefined) }
+  const shutdown = { name: 'shutdown', failure: () => (shuttingDown.aborted ? 'shutting down' : undefined) }
   return { livez: [ping], readyz: [ping, keys, feed, config, shutdown] }
 }
 
 const secondsOf = (milliseconds: number) => `${Math.round(milliseconds / 1000)} s`
 
 /** The age of the last contact with the management API (D33). */
-const heard = (age: number) => (age === Number.POSITIVE_INFINITY ? 'never heard' : `heard ${secondsOf(age)} ago`)
+const describeAge = (age: number) => (age === Number.POSITIVE_INFINITY ? 'never heard' : `heard ${secondsOf(age)} ago`)

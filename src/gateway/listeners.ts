@@ -7,7 +7,7 @@ import type { Listener } from '../serving/listener.ts'
 import type { Change } from './config/reload-transaction.ts'
 import type { GatewayConfig } from './config/schema.ts'
 
-export interface Doors {
+export interface GatewayListeners {
   /** The current addresses, as text. */
   readonly urls: () => string
   /** Rejects with UsageError where an address cannot be listened on. undefined: they are the same. */
@@ -18,7 +18,7 @@ export interface Doors {
   closeStatus(): Promise<void>
 }
 
-export type DoorsOptions = {
+export type GatewayListenersOptions = {
   readonly file: string
   readonly listen: (address: string) => Promise<Listener>
   readonly listenStatus: (address: string) => Promise<Listener>
@@ -26,34 +26,34 @@ export type DoorsOptions = {
 }
 
 /** The time for requests at a closed address to finish. */
-const leaveWithin = 3600_000
+const drainWithin = 3600_000
 
-type Door = { readonly address: string; readonly listener: Listener }
+type OpenListener = { readonly address: string; readonly listener: Listener }
 
 /** Throws UsageError. */
-export async function openListeners(first: GatewayConfig, options: DoorsOptions): Promise<Doors> {
+export async function openListeners(first: GatewayConfig, options: GatewayListenersOptions): Promise<GatewayListeners> {
   const { file, listen, listenStatus, info } = options
-  const ours = new Set<Door>()
-  const open = async (what: string, address: string, how: DoorsOptions['listen']): Promise<Door> => {
+  const listeners = new Set<OpenListener>()
+  const open = async (what: string, address: string, how: GatewayListenersOptions['listen']): Promise<OpenListener> => {
     try {
-      const door = { address, listener: await how(address) }
-      ours.add(door)
-      return door
+      const opened = { address, listener: await how(address) }
+      listeners.add(opened)
+      return opened
     } catch (error) {
       const { port } = addressOf(address)
-      const own = [...ours].find(({ listener }) => Number(new URL(listener.url).port) === port)
+      const own = [...listeners].find(({ listener }) => Number(new URL(listener.url).port) === port)
       const holder = own && `the gateway itself, which listens at ${own.address} until it is restarted`
       const why = listenError(address, error as Error, holder)
       throw new UsageError([`${file}: ${what}: ${why}; choose another address with ${what}: HOST:PORT`])
     }
   }
   const statusOf = ({ status = 'off' }: GatewayConfig) => (status === 'off' ? undefined : status)
-  const leaving = new Set<Listener>()
-  const leave = (door: Door, milliseconds: number) => {
-    const { listener } = door
-    ours.delete(door)
-    leaving.add(listener)
-    void listener.close(milliseconds).then(() => leaving.delete(listener))
+  const closing = new Set<Listener>()
+  const closeListener = (opened: OpenListener, milliseconds: number) => {
+    const { listener } = opened
+    listeners.delete(opened)
+    closing.add(listener)
+    void listener.close(milliseconds).then(() => closing.delete(listener))
   }
   let main = await open('listen', first.listen ?? '', listen)
   const wanted = statusOf(first)
@@ -78,7 +78,7 @@ export async function openListeners(first: GatewayConfig, options: DoorsOptions)
       const before = { main, status }
       const drop = () => {
         ;({ main, status } = before)
-        for (const one of opened) if (one.status === 'fulfilled' && one.value) leave(one.value, 0)
+        for (const one of opened) if (one.status === 'fulfilled' && one.value) closeListener(one.value, 0)
       }
       const failures = opened.filter(one => one.status === 'rejected').map(one => one.reason as UsageError)
       if (failures.length) {
@@ -93,14 +93,14 @@ export async function openListeners(first: GatewayConfig, options: DoorsOptions)
           if (isStatusMoved) status = nextStatus
         },
         done() {
-          if (nextMain) leave(before.main, leaveWithin)
-          if (isStatusMoved && before.status) leave(before.status, 1000)
+          if (nextMain) closeListener(before.main, drainWithin)
+          if (isStatusMoved && before.status) closeListener(before.status, 1000)
           info(`it listens at ${urls()} from now on`)
         },
       }
     },
     async close(milliseconds) {
-      await Promise.all([main.listener, ...leaving].map(one => one.close(milliseconds)))
+      await Promise.all([main.listener, ...closing].map(one => one.close(milliseconds)))
     },
     closeStatus: async () => status?.listener.close(1000),
   }

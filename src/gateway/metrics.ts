@@ -6,13 +6,13 @@ import type { Metrics } from '../serving/metrics.ts'
 import type { Revocations } from './auth/revocations.ts'
 import type { Reloads } from './config/reload.ts'
 import type { GatewayObservation } from './gateway.ts'
-import type { Streams } from './proxy/active-requests.ts'
+import type { ActiveRequests } from './proxy/active-requests.ts'
 
 const buckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 
 type Gauged = {
   readonly revocations: Pick<Revocations, 'age' | 'size'>
-  readonly streams: Streams
+  readonly streams: ActiveRequests
   /** Age of the issuer's keys, in milliseconds. */
   readonly keysAge: () => number
   readonly reloads: Reloads
@@ -48,7 +48,7 @@ export function observeGateway(metrics: Metrics, { revocations, streams, keysAge
   const known = new Map<string, (by: number) => void>()
   const timed = new Map<string, (value: number) => void>()
   return ({ route, code, seconds: taken }: GatewayObservation) => {
-    const target = route?.place.target ?? 'none'
+    const target = route?.target.target ?? 'none'
     const key = `${target} ${code}`
     const count = known.get(key) ?? requests({ target, code: String(code) })
     known.set(key, count)
@@ -72,7 +72,7 @@ export function recordGateway(
     method: exchange.request.method,
     path: exchange.path,
     user: principal?.caller.username,
-    target: route?.place.target,
+    target: route?.target.target,
     code,
     ms: Math.round(seconds * 1e4) / 10,
   }
@@ -87,7 +87,7 @@ function reasonOf(error: Error | undefined): object {
   return { why: error?.message, ...(cause === undefined ? {} : { cause }) }
 }
 
-const sayEvery = 60_000
+const logEvery = 60_000
 
 /** HTTP/2 connections that were closed because of a protocol error, before there was a request to answer. */
 export function observeBroken(metrics: Metrics, log: Pick<Logger, 'warn'>, now: () => number) {
@@ -95,18 +95,18 @@ export function observeBroken(metrics: Metrics, log: Pick<Logger, 'warn'>, now: 
     'gateway_broken_connections_total',
     'HTTP/2 connections ended for what was sent, by why.',
   )
-  const seen = new Map<string, { readonly count: (by: number) => void; said: number; unreadMark: number }>()
+  const seen = new Map<string, { readonly count: (by: number) => void; loggedAt: number; suppressed: number }>()
   return (why: string) => {
-    const one = seen.get(why) ?? { count: broken({ why }), said: Number.NEGATIVE_INFINITY, unreadMark: 0 }
+    const one = seen.get(why) ?? { count: broken({ why }), loggedAt: Number.NEGATIVE_INFINITY, suppressed: 0 }
     seen.set(why, one)
     one.count(1)
     // Anybody can do it, and as often as they like.
-    if (now() - one.said < sayEvery) return void one.unreadMark++
+    if (now() - one.loggedAt < logEvery) return void one.suppressed++
     log.warn(
-      { why, ...(one.unreadMark ? { unreadMark: one.unreadMark } : {}) },
+      { why, ...(one.suppressed ? { suppressed: one.suppressed } : {}) },
       'a connection by HTTP/2 was ended for what was sent over it, such as headers that are too large',
     )
-    one.said = now()
-    one.unreadMark = 0
+    one.loggedAt = now()
+    one.suppressed = 0
   }
 }

@@ -1,4 +1,4 @@
-// Runs a gateway of its own: verifies tokens beside a cluster and forwards what they allow, whether or not the management API is reachable.
+// Runs a standalone gateway beside a cluster. It verifies tokens and forwards requests, also while the management API is unreachable.
 
 import { randomUUID } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
@@ -19,7 +19,7 @@ import { openGatewayAudit } from './audit.ts'
 import { openCredentials } from './auth/authenticator.ts'
 import { headTooLarge } from './auth/bearer-token.ts'
 import { openTrust, type Trust } from './auth/upstream-trust.ts'
-import { openReports } from './auth/usage-reporter.ts'
+import { openUsageReporter } from './auth/usage-reporter.ts'
 import { openCertificates } from './certificates.ts'
 import { checkFiles, logPreflight } from './config/preflight.ts'
 import type { FollowedSetup } from './config/reload.ts'
@@ -29,8 +29,8 @@ import { type Gateway, openGateway } from './gateway.ts'
 import { checksOf } from './health.ts'
 import { openListeners } from './listeners.ts'
 import { observeBroken, observeGateway, recordGateway } from './metrics.ts'
-import { openStreams } from './proxy/active-requests.ts'
-import { isGatewayPath, noPlace } from './proxy/routes.ts'
+import { openActiveRequests } from './proxy/active-requests.ts'
+import { isGatewayPath, unknownRoute } from './proxy/routes.ts'
 
 const drainWithin = 7000
 /** Milliseconds before the log says that the management API is unreachable. */
@@ -45,8 +45,8 @@ export async function runGateway({ file, io, log, setup }: Running): Promise<voi
   const { now } = io
   const { config } = setup
   const failed = openThrottledLog(log, now)
-  const told = shutdownSignal()
-  const leaving = new AbortController()
+  const stopSignal = shutdownSignal()
+  const shuttingDown = new AbortController()
   const metrics = openMetrics()
   const guard = openUnknownKeyLimiter({ now })
   const audit = await openGatewayAudit(config, {
@@ -56,7 +56,7 @@ export async function runGateway({ file, io, log, setup }: Running): Promise<voi
     now,
     failed: (what, error) => failed(what)(error),
   })
-  const trust: Trust = openTrust(config, { file, io, failed, changed: () => streams.look() })
+  const trust: Trust = openTrust(config, { file, io, failed, changed: () => streams.recheck() })
   const { keySet, revocations } = trust
   const credentials = openCredentials({
     issuer: trust.issuer,
@@ -69,20 +69,20 @@ export async function runGateway({ file, io, log, setup }: Running): Promise<voi
     now,
   })
   const staleFeedReason = () => staleness(revocations.age(), (setup.config.revocations?.serveWithout ?? 900) * 1000)
-  const streams = openStreams({
+  const streams = openActiveRequests({
     revocations: () => revocations,
     isFeedStale: () => staleFeedReason() !== undefined,
     isCurrent: credentials.isCurrent,
     now,
   })
-  const reports = openReports({
+  const reports = openUsageReporter({
     send: uses => trust.service().report(uses),
     now,
     failed: failed('telling which keys were used'),
   })
   const observe = observeGateway(metrics, { revocations, streams, keysAge: keySet.age, reloads: setup.reloads })
   const limits = openInflightLimits({ ...limitsOf(config), rate: 0, burst: 0, now })
-  const entrance = openGateway({
+  const gateway = openGateway({
     setup: setup.current,
     credentials,
     revocations,
@@ -103,15 +103,14 @@ export async function runGateway({ file, io, log, setup }: Running): Promise<voi
     revocations,
     reloads: setup.reloads,
     staleFeedReason,
-    leaving: leaving.signal,
+    shuttingDown: shuttingDown.signal,
     now,
   })
   const certificates = openCertificates(config, file, now)
   const broken = observeBroken(metrics, log, now)
-  const doors = await openListeners(config, {
+  const listeners = await openListeners(config, {
     file,
-    listen: address =>
-      listenHttps(atAddress(address, entrance, broken), certificates.view(), pathsOf(entrance, checks)),
+    listen: address => listenHttps(atAddress(address, gateway, broken), certificates.view(), pathsOf(gateway, checks)),
     listenStatus: address => servePages(address, checks, metrics),
     info: text => log.info(text),
   })
@@ -130,25 +129,25 @@ export async function runGateway({ file, io, log, setup }: Running): Promise<voi
     info: text => log.info(text),
     error: text => log.error(text),
     check: () => checkFiles(file, io),
-    prepare: wanted => prepareAll([certificates, trust, doors, audit, rest], wanted),
+    prepare: wanted => prepareAll([certificates, trust, listeners, audit, rest], wanted),
     renew: used => prepareSome([certificates, trust], used),
   })
-  const heard = trust.ready.then(() => 'heard')
-  const first = await Promise.race([heard, setTimeout(patience, 'late', { ref: false }), told])
+  const connected = trust.ready.then(() => 'ready')
+  const first = await Promise.race([connected, setTimeout(patience, 'late', { ref: false }), stopSignal])
   if (first === 'late')
     log.warn(
-      `listening at ${doors.urls()}; rejecting requests until the management API is reachable: ${trust.service().url}`,
+      `listening at ${listeners.urls()}; rejecting requests until the management API is reachable: ${trust.service().url}`,
     )
-  if ((await Promise.race([heard, told])) === 'heard') {
-    io.out(`platform gateway is ready: ${doors.urls()}\n`)
+  if ((await Promise.race([connected, stopSignal])) === 'ready') {
+    io.out(`platform gateway is ready: ${listeners.urls()}\n`)
     void logPreflight(file, io, log)
   }
 
-  await told
+  await stopSignal
   log.info('shutting down, draining requests')
-  leaving.abort()
+  shuttingDown.abort()
   setup.stop()
-  const closing = doors.close(drainWithin)
+  const closing = listeners.close(drainWithin)
   // Streams never end by themselves: who follows one comes back, to another gateway.
   await Promise.race([closing, setTimeout(1000)])
   streams.endLong()
@@ -156,36 +155,36 @@ export async function runGateway({ file, io, log, setup }: Running): Promise<voi
   certificates.stop()
   streams.close()
   trust.stop()
-  const unreadMark = await reports.close()
-  if (unreadMark) log.warn(`the management API did not answer: the last use of ${unreadMark} keys was not reported`)
-  await doors.closeStatus()
+  const unreported = await reports.close()
+  if (unreported) log.warn(`the management API did not answer: the last use of ${unreported} keys was not reported`)
+  await listeners.closeStatus()
   await audit.close()
   trust.close()
   log.flush()
 }
 
 const limitsOf = ({ limits: { reads = 400, writes = 400, streams = 10_000, share = 80 } = {} }: GatewayConfig) => ({
-  most: { read: reads, write: writes, watch: streams },
+  max: { read: reads, write: writes, watch: streams },
   share: share / 100,
 })
 
-const atAddress = (address: string, entrance: Gateway, broken: Address['broken']): Address => ({
+const atAddress = (address: string, gateway: Gateway, broken: Address['broken']): Address => ({
   ...addressOf(address),
   bounds: { requestWithin },
   tooLarge: headTooLarge,
   broken,
-  upgrades: { wanted: ({ url }) => isGatewayPath(url), take: entrance.upgrade },
+  upgrades: { wanted: ({ url }) => isGatewayPath(url), take: gateway.upgrade },
 })
 
 /** Paths outside of clusters belong to the gateway itself. */
-function pathsOf(entrance: Gateway, checks: Checks): Handle {
+function pathsOf(gateway: Gateway, checks: Checks): Handle {
   const pages = healthPages(checks)
   const other: Handle = (request, response) => {
     const exchange = openExchange(request, response, randomUUID)
     const answer = exchange.method === 'GET' ? pages(exchange.path, exchange) : undefined
     void respond(exchange, answer ?? missing())
   }
-  return (request, response) => (isGatewayPath(request.url) ? entrance.handle : other)(request, response)
+  return (request, response) => (isGatewayPath(request.url) ? gateway.handle : other)(request, response)
 }
 
 function staleness(age: number, serveWithout: number): string | undefined {
@@ -197,7 +196,9 @@ function staleness(age: number, serveWithout: number): string | undefined {
 
 const missing = () => {
   const status = statusOf(
-    noPlace('this is a gateway: signing in and whatever else is not about a cluster needs the URL of the service; '),
+    unknownRoute(
+      'this is a gateway: signing in and whatever else is not about a cluster needs the URL of the service; ',
+    ),
   )
   return { code: 404, type: 'application/json', body: new TextEncoder().encode(`${JSON.stringify(status)}\n`) }
 }

@@ -1,7 +1,7 @@
 // Parses the arguments of a command against its flags and reports all errors at once.
 
 import { parseArgs } from 'node:util'
-import { amongSaid, didYouMean } from '../api/did-you-mean.ts'
+import { didYouMean, didYouMeanOneOf } from '../api/did-you-mean.ts'
 import { type Command, type Flag, type Flags, type Given, UsageError } from './command.ts'
 import { quoted, shortened } from './sanitize.ts'
 
@@ -97,7 +97,7 @@ function readValue(
   }
   for (const value of values ?? [])
     if (row.choices && !row.choices.includes(value))
-      problems.push(`${from}: ${quoted(value)} must be ${row.choices.join(', ')}${amongSaid(value, row.choices)}`)
+      problems.push(`${from}: ${quoted(value)} must be ${row.choices.join(', ')}${didYouMeanOneOf(value, row.choices)}`)
   for (const value of values ?? [])
     for (const problem of row.check?.(value) ?? []) problems.push(`${from}: ${quoted(value)} ${problem}`)
   return row.type === 'list' ? (values ?? []) : (values?.at(-1) ?? row.default)

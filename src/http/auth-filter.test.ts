@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import type { Resource } from '../api/object.ts'
 import { SharedSecret } from '../kinds/shared-secret.ts'
 import type { Exchange } from '../serving/exchange.ts'
-import { type Access, checkTarget, reauthorizeWatch, type Standing } from './auth-filter.ts'
+import { type Access, type AuthResult, checkTarget, reauthorizeWatch } from './auth-filter.ts'
 
 const question = {
   verb: 'delete',
@@ -18,7 +18,7 @@ const object = (uid: string, user = 'ada'): Resource => ({
   spec: { owner: { user } },
 })
 const caller = { username: 'ada', groups: [] }
-const standing = (granting?: Resource): Standing => ({
+const authResult = (granting?: Resource): AuthResult => ({
   caller,
   verdict: { answer: 'yes', reason: '', ...(granting ? { object: granting } : {}) },
 })
@@ -26,20 +26,20 @@ const access = {
   authenticate: () => caller,
   authorizer: {
     authorize: () => ({ answer: 'no', reason: '' }),
-    judge: (_: unknown, __: unknown, stored: Resource) => ({
+    decide: (_: unknown, __: unknown, stored: Resource) => ({
       allowed: (stored.spec as { owner: { user: string } }).owner.user === 'ada',
       reason: '',
     }),
   },
-  rightsChanged: (callback: () => void) => {
+  permissionsChanged: (callback: () => void) => {
     callback()
     return () => {}
   },
 } as unknown as Access
 
 test('a right that an object gives is a right to that object, for as long as it gives it', () => {
-  assert.equal(checkTarget(access, standing(), question, SharedSecret), undefined, 'a role gave it')
-  const check = checkTarget(access, standing(object('one')), question, SharedSecret)
+  assert.equal(checkTarget(access, authResult(), question, SharedSecret), undefined, 'a role gave it')
+  const check = checkTarget(access, authResult(object('one')), question, SharedSecret)
   assert.ok(check)
   check(object('one'))
   assert.throws(() => check(object('two')), { code: 409 })
@@ -49,9 +49,9 @@ test('a right that an object gives is a right to that object, for as long as it 
 
 test('a watch that lost its right while it was being opened ends as soon as it is open', () => {
   const exchange = { request: { headers: {}, httpVersionMajor: 1, socket: {} } } as unknown as Exchange
-  const watching = reauthorizeWatch(access, exchange, { ...question, verb: 'watch' }, standing())
+  const watching = reauthorizeWatch(access, exchange, { ...question, verb: 'watch' }, authResult())
   let ended = false
-  watching.onLost(() => {
+  watching.onDenied(() => {
     ended = true
   })
   watching.close()

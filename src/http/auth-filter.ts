@@ -23,43 +23,43 @@ export type Access = {
   /** Details about the key in a refusal; undefined: none. */
   readonly ownKey: (caller: Caller, question: Question) => readonly Cause[] | undefined
   /** Calls back whenever somebody's rights may have changed; answers how to stop that. */
-  readonly rightsChanged: (callback: () => void) => () => void
+  readonly permissionsChanged: (callback: () => void) => () => void
 }
 
 /** The result for a request: everything it asked for, or only the objects that the filter keeps. */
-export type Standing = { readonly caller: Caller | undefined; readonly verdict: Exclude<Verdict, { answer: 'no' }> }
+export type AuthResult = { readonly caller: Caller | undefined; readonly verdict: Exclude<Verdict, { answer: 'no' }> }
 
 /** Throws 401, 403, or 404 where even the name is not theirs to know. */
-export function judge(access: Access, exchange: Exchange, question: Question, find: KindFinder): Standing {
+export function authorize(access: Access, exchange: Exchange, question: Question, find: KindFinder): AuthResult {
   const holder = holderOf(access, exchange, question)
-  exchange.trail = access.audit.begin(exchange, question, holder)
-  const standing = standingOf(access, exchange, question, find, holder)
-  const warning = standing.caller && access.warningFor(standing.caller)
+  exchange.auditContext = access.audit.begin(exchange, question, holder)
+  const result = authResultOf(access, exchange, question, find, holder)
+  const warning = result.caller && access.warningFor(result.caller)
   if (warning) exchange.warn(warning)
-  return standing
+  return result
 }
 
 /** Authenticates and authorizes again after a wait: for a turn, for the body, or for a resourceVersion. */
-export function judgeAgain(access: Access, exchange: Exchange, question: Question, find: KindFinder): Standing {
+export function reauthorize(access: Access, exchange: Exchange, question: Question, find: KindFinder): AuthResult {
   const { request } = exchange
   const holder = access.authenticate(request.headers.authorization, true, connectionOf(request))
-  return standingOf(access, exchange, question, find, holder)
+  return authResultOf(access, exchange, question, find, holder)
 }
 
-function standingOf(
+function authResultOf(
   access: Access,
   exchange: Exchange,
   question: Question,
   find: KindFinder,
   holder: Caller | undefined,
-): Standing {
-  const { trail } = exchange
+): AuthResult {
+  const { auditContext } = exchange
   const caller = actingAs(access, exchange, holder)
   const verdict = access.authorizer.authorize(caller, question)
-  if (trail) {
-    if (caller !== holder) trail.impersonated = caller
-    trail.allowed = verdict.answer !== 'no'
-    trail.reason = verdict.reason
+  if (auditContext) {
+    if (caller !== holder) auditContext.impersonated = caller
+    auditContext.allowed = verdict.answer !== 'no'
+    auditContext.reason = verdict.reason
   }
   if (verdict.answer !== 'no') return { caller, verdict }
   throw caller ? refusal(access, caller, question, { ...verdict, find }) : missingKey()
@@ -72,7 +72,7 @@ function holderOf({ authenticate, guard, audit }: Access, exchange: Exchange, qu
     rejectDuplicateAuthorization(request)
     return authenticate(request.headers.authorization, false, connectionOf(request))
   } catch (error) {
-    exchange.trail = audit.begin(exchange, question, undefined)
+    exchange.auditContext = audit.begin(exchange, question, undefined)
     if (error instanceof UnknownKey) {
       const address = guard.addressOf(request)
       checkGuess(guard, address)
@@ -92,7 +92,7 @@ const connectionOf = (request: Request): object =>
 function actingAs({ authorizer }: Access, { request }: Exchange, caller: Caller | undefined): Caller | undefined {
   if (!isImpersonating(request.headers)) return caller
   if (!caller) throw missingKey()
-  return impersonate(caller, request.headers, question => authorizer.judge(caller, question))
+  return impersonate(caller, request.headers, question => authorizer.decide(caller, question))
 }
 
 type Refusal = { readonly reason: string; readonly byScope?: true; readonly find: KindFinder }
@@ -123,56 +123,61 @@ const scopeCauses = ({ key, username, impersonator }: Caller, message: string): 
       ]),
 ]
 
-export type Watching = {
+export type AuthorizedWatch = {
   /** The part of a selection that follows the caller's rights. */
   readonly selection: Pick<Selection, 'only' | 'among' | 'refilter'>
   /** Calls back when the watch is no longer allowed; at once if that is so already. */
-  onLost(callback: () => void): void
+  onDenied(callback: () => void): void
   close(): void
 }
 
-type Seen = Pick<Extract<Verdict, { readonly answer: 'only' }>, 'filter' | 'among'>
-const everything: Seen = { filter: () => true, among: () => undefined }
-const lookEvery = 1000
+type VisibleObjects = Pick<Extract<Verdict, { readonly answer: 'only' }>, 'filter' | 'among'>
+const everything: VisibleObjects = { filter: () => true, among: () => undefined }
+const recheckEvery = 1000
 
 /** Authorizes an open watch again: after every change of permissions, and every second because keys expire. */
-export function reauthorizeWatch(access: Access, exchange: Exchange, question: Question, first: Standing): Watching {
-  let seen: Seen | undefined = first.verdict.answer === 'only' ? first.verdict : undefined
-  const filtered = seen !== undefined
-  let isLost = false
+export function reauthorizeWatch(
+  access: Access,
+  exchange: Exchange,
+  question: Question,
+  first: AuthResult,
+): AuthorizedWatch {
+  let visible: VisibleObjects | undefined = first.verdict.answer === 'only' ? first.verdict : undefined
+  const filtered = visible !== undefined
+  let isDenied = false
   let stop: () => void = () => {}
-  const lost = () => {
-    isLost = true
+  const deny = () => {
+    isDenied = true
     stop()
   }
-  let again: () => void = () => {}
-  const look = () => {
+  let refilter: () => void = () => {}
+  const recheck = () => {
     const verdict = currentVerdict(access, exchange, question)
-    if (verdict.answer === 'no' || (verdict.answer === 'only' && !filtered)) return lost()
-    if (filtered) seen = verdict.answer === 'only' ? verdict : everything
+    if (verdict.answer === 'no' || (verdict.answer === 'only' && !filtered)) return deny()
+    if (filtered) visible = verdict.answer === 'only' ? verdict : everything
   }
-  const unsubscribe = access.rightsChanged(() => {
-    look()
-    again()
+  const unsubscribe = access.permissionsChanged(() => {
+    recheck()
+    refilter()
   })
-  const timer = setInterval(look, lookEvery).unref()
+  const timer = setInterval(recheck, recheckEvery).unref()
   return {
     selection: filtered
       ? {
-          only: object => seen?.filter(object) ?? false,
-          among: () => seen?.among(),
+          only: object => visible?.filter(object) ?? false,
+          among: () => visible?.among(),
           refilter: callback => {
-            again = callback
+            refilter = callback
             return () => {
-              again = () => {}
+              refilter = () => {}
             }
           },
         }
       : {},
-    onLost: callback => {
+    onDenied: callback => {
       stop = callback
       // The right may have been lost while the watch was being opened.
-      if (isLost) callback()
+      if (isDenied) callback()
     },
     close: () => {
       unsubscribe()
@@ -196,7 +201,7 @@ function currentVerdict(access: Access, exchange: Exchange, question: Question):
  */
 export function checkTarget(
   { authorizer }: Access,
-  { caller, verdict }: Standing,
+  { caller, verdict }: AuthResult,
   question: Question,
   kind: Kind,
 ): TargetCheck | undefined {
@@ -207,7 +212,7 @@ export function checkTarget(
     if (!stored) throw notFound(kind, name)
     if (stored.metadata.uid !== uid)
       throw conflict(kind, name, 'the object was deleted and created again while the request was processed')
-    if (!authorizer.judge(caller, question, stored).allowed)
+    if (!authorizer.decide(caller, question, stored).allowed)
       throw forbidden(kind, name, 'the object no longer grants this permission')
   }
 }

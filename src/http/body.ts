@@ -59,7 +59,7 @@ export const mediaType = (request: Request) =>
 /** An object: JSON or YAML; with no content type YAML, of which JSON is a part (D4). Protobuf for Kubernetes' own groups. */
 export async function readObject(exchange: Exchange, what: string, protobuf: boolean): Promise<Body> {
   const body = await read(exchange, what, protobuf)
-  if (exchange.trail) exchange.trail.sent = body.value
+  if (exchange.auditContext) exchange.auditContext.sent = body.value
   return body
 }
 

@@ -30,14 +30,16 @@ export function deleteOptions(query: Query, body: Json | undefined): DeleteOptio
   checkParameters(query)
   const errors: FieldError[] = []
   const sent = body === undefined || body === null ? {} : fromBody(body, errors)
-  const asked = fromQuery(query, errors)
+  const inQuery = fromQuery(query, errors)
   if (errors.length) throw invalidOptions('DeleteOptions', errors)
   for (const field of ['gracePeriodSeconds', 'propagationPolicy', 'uid', 'resourceVersion'] as const)
-    if (sent[field] !== undefined && asked[field] !== undefined && sent[field] !== asked[field])
-      throw badRequest(`the query asks for ${field} ${asked[field]}, the body for ${sent[field]}; nothing was deleted`)
-  if (Boolean(sent.dryRun) !== Boolean(asked.dryRun) && query.has('dryRun') && body !== undefined && hasDryRun(body))
+    if (sent[field] !== undefined && inQuery[field] !== undefined && sent[field] !== inQuery[field])
+      throw badRequest(
+        `the query asks for ${field} ${inQuery[field]}, the body for ${sent[field]}; nothing was deleted`,
+      )
+  if (Boolean(sent.dryRun) !== Boolean(inQuery.dryRun) && query.has('dryRun') && body !== undefined && hasDryRun(body))
     throw badRequest('the query and the body do not agree on dryRun; nothing was deleted')
-  const all: Options = { ...asked, ...sent, dryRun: Boolean(sent.dryRun) || Boolean(asked.dryRun) }
+  const all: Options = { ...inQuery, ...sent, dryRun: Boolean(sent.dryRun) || Boolean(inQuery.dryRun) }
   const preconditions = {
     ...(all.uid === undefined ? {} : { uid: all.uid }),
     ...(all.resourceVersion === undefined ? {} : { resourceVersion: all.resourceVersion }),

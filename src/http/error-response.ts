@@ -1,7 +1,7 @@
 // Writes an error as a Status, in JSON or YAML as the client prefers.
 
 import type { ServerHttp2Stream } from 'node:http2'
-import { breakOff } from '../serving/abort-response.ts'
+import { abortResponse } from '../serving/abort-response.ts'
 import type { Exchange } from '../serving/exchange.ts'
 import { respond, statusOf } from '../serving/respond.ts'
 import { negotiate, plain, type View } from './negotiate.ts'
@@ -10,7 +10,7 @@ import { writeError } from './write-result.ts'
 export async function refuse(exchange: Exchange, error: unknown): Promise<void> {
   const { request, response } = exchange
   const status = statusOf(error)
-  if (response.headersSent) return void breakOff(response)
+  if (response.headersSent) return void abortResponse(response)
   const answer = writeError(status, errorFormat(exchange), exchange)
   if (!(status.code === 413 || status.code === 504) || request.complete) return respond(exchange, answer)
   // A body that nobody will read must not keep the connection, or the work that waits for it, for longer than serving/linger.ts has patience.

@@ -55,7 +55,7 @@ function seal(document: JsonObject): Sealed {
   return { body, hash: createHash('sha512').update(body).digest('hex').toUpperCase() }
 }
 
-const protobufAsked = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf'
+const protobufAccept = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf'
 const protobufType = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf'
 
 /**
@@ -71,15 +71,15 @@ const protobufBody = (() => {
 
 function serveV2({ body, hash }: Sealed, { request }: Exchange): Answer {
   const accept = request.headers.accept ?? ''
-  if (accept.startsWith(protobufAsked))
+  if (accept.startsWith(protobufAccept))
     return { code: 200, type: protobufType, body: protobufBody, headers: { Vary: 'Accept' } }
   return { code: 200, type: 'application/json', body, headers: { ETag: `"${hash}"`, Vary: 'Accept' } }
 }
 
 function serveV3({ body, hash }: Sealed, at: string, { query, request }: Exchange, now: number): Answer {
-  const asked = query.get('hash')
+  const requestedHash = query.get('hash')
   const headers = { ETag: `"${hash}"`, Vary: 'Accept' }
-  if (asked !== null && asked !== hash)
+  if (requestedHash !== null && requestedHash !== hash)
     return {
       code: 301,
       type: 'application/json',
@@ -89,7 +89,7 @@ function serveV3({ body, hash }: Sealed, at: string, { query, request }: Exchang
   if (request.headers['if-none-match'] === headers.ETag)
     return { code: 304, type: 'application/json', body: Buffer.alloc(0), headers }
   const forever =
-    asked === null ? {} : { 'Cache-Control': 'public, immutable', Expires: new Date(now + year).toUTCString() }
+    requestedHash === null ? {} : { 'Cache-Control': 'public, immutable', Expires: new Date(now + year).toUTCString() }
   return { code: 200, type: 'application/json', body, headers: { ...headers, ...forever } }
 }
 

@@ -6,7 +6,7 @@ import type { Resource } from '../api/object.ts'
 import { documentOf } from '../api/resources.ts'
 import type { Authorizer } from '../auth/authz/authorize.ts'
 import { SharedSecret } from '../kinds/shared-secret.ts'
-import { withoutUnseen } from './redact-response.ts'
+import { redactResponse } from './redact-response.ts'
 import type { ResourceInfo } from './request-info.ts'
 
 const secretOf = (user: string): Resource => ({
@@ -17,7 +17,7 @@ const secretOf = (user: string): Resource => ({
 })
 /** Under the name, dora has an object of her own by now. */
 const authorizer = {
-  judge: (caller, _question, object = secretOf('dora')) => {
+  decide: (caller, _question, object = secretOf('dora')) => {
     const { spec } = typeof object === 'function' ? object() : object
     return { allowed: (spec as { owner: { user: string } }).owner.user === caller?.username, reason: '' }
   },
@@ -27,7 +27,7 @@ const info = { kind: SharedSecret } as unknown as ResourceInfo
 
 test('permission to see a deleted object depends on that object, not on the one that has its name now', () => {
   const shown = (user: string) =>
-    withoutUnseen(
+    redactResponse(
       { type: 'list', list: { items: [documentOf(secretOf(user))], resourceVersion: '1' } },
       info,
       dora,
@@ -40,7 +40,7 @@ test('permission to see a deleted object depends on that object, not on the one 
 
 test('managedFields, which hold values of sets, are not shown without get', () => {
   const document = documentOf(secretOf('victim'))
-  const answer = withoutUnseen({ type: 'document', code: 200, document }, info, dora, authorizer)
+  const answer = redactResponse({ type: 'document', code: 200, document }, info, dora, authorizer)
   const { object } = (answer as Extract<typeof answer, { type: 'document' }>).document
   assert.deepEqual(object.metadata, { name: 'a', namespace: 'default' })
 })

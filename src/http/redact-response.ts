@@ -8,7 +8,7 @@ import type { Authorizer } from '../auth/authz/authorize.ts'
 import type { ResourceInfo } from './request-info.ts'
 import type { Result } from './verbs.ts'
 
-export function withoutUnseen(result: Result, info: ResourceInfo, caller: Caller, authorizer: Authorizer): Result {
+export function redactResponse(result: Result, info: ResourceInfo, caller: Caller, authorizer: Authorizer): Result {
   const { kind } = info
   const mayReadStatus = info.verb === 'get' && info.subresource === 'status'
   if (!kind.stored || result.type === 'status') return result
@@ -16,7 +16,7 @@ export function withoutUnseen(result: Result, info: ResourceInfo, caller: Caller
     const { namespace, name } = document.ref
     const get = { verb: 'get', target: { group: kind.group, resource: kind.plural, namespace, name } }
     // By role, or by the object that is shown: another one may have its name by now. It is read only where no role allows it.
-    return authorizer.judge(caller, get, () => document.object).allowed ? document : bare(document, mayReadStatus)
+    return authorizer.decide(caller, get, () => document.object).allowed ? document : bare(document, mayReadStatus)
   }
   if (result.type === 'document') return { ...result, document: seen(result.document) }
   return { ...result, list: { ...result.list, items: result.list.items.map(seen) } }

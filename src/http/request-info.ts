@@ -20,7 +20,7 @@ export type ResourceInfo = {
 export type RequestInfo = ResourceInfo | { readonly type: 'path'; readonly path: string; readonly method: string }
 
 /** The meaning of a path. An invalid path throws only after authorization. */
-export type Asked = { readonly question: Question; readonly info: () => RequestInfo }
+export type ParsedRequest = { readonly question: Question; readonly info: () => RequestInfo }
 
 export type KindFinder = (group: string, version: string, plural: string) => Kind | undefined
 
@@ -33,11 +33,11 @@ export function kindFinder(kinds: readonly Kind[]): KindFinder {
 }
 
 /** undefined: it is not below the prefix. The question is put first; only then is `info` looked at, so that a 403 hides a 404. */
-export type ReadRequest = (exchange: Exchange) => Asked | undefined
+export type ReadRequest = (exchange: Exchange) => ParsedRequest | undefined
 
 export function requestReader(find: KindFinder): ReadRequest {
   // Clients request the same few objects all day, so parsed paths are cached. Clients cannot exceed the bounds of the cache.
-  const known = new Map<string, Asked>()
+  const known = new Map<string, ParsedRequest>()
   return ({ method, query, path }) => {
     const isPlain = method === 'GET' && query.size === 0
     const there = isPlain ? known.get(path) : undefined
@@ -52,7 +52,7 @@ export function requestReader(find: KindFinder): ReadRequest {
   }
 }
 
-function read(method: string, query: Query, path: string, find: KindFinder): Asked {
+function read(method: string, query: Query, path: string, find: KindFinder): ParsedRequest {
   const address = addressOf(path)
   if (address?.type !== 'resource') {
     const at = address?.path ?? path

@@ -20,7 +20,7 @@ const kind = defineKind({
 const path = '/kubernetes/management/apis/management.platform.sh/v1/things'
 const thing = documentOf({ apiVersion: kind.apiVersion, kind: 'Thing', metadata: { name: 'a' } })
 
-type Wanted = Pick<ServerOptions, 'turns' | 'observe'> & {
+type Wanted = Pick<ServerOptions, 'fairness' | 'observe'> & {
   readonly create: () => Promise<Document>
   readonly closed?: () => void
   readonly may?: () => boolean
@@ -28,7 +28,7 @@ type Wanted = Pick<ServerOptions, 'turns' | 'observe'> & {
 
 async function listen(context: TestContext, { create, closed = () => {}, may = () => true, ...wanted }: Wanted) {
   const limits = openInflightLimits({
-    most: { read: 1, write: 1, watch: 1 },
+    max: { read: 1, write: 1, watch: 1 },
     share: 1,
     rate: 0,
     burst: 0,
@@ -38,9 +38,9 @@ async function listen(context: TestContext, { create, closed = () => {}, may = (
     authenticate: () => ({ identity: 'User', username: 'ada', groups: [] }),
     authorizer: {
       authorize: () => ({ answer: may() ? 'yes' : 'no', reason: '' }),
-      judge: () => ({ allowed: true, reason: '' }),
+      decide: () => ({ allowed: true, reason: '' }),
     },
-    rightsChanged: () => () => {},
+    permissionsChanged: () => () => {},
     warningFor: () => undefined,
     ownKey: () => undefined,
     audit: { begin: () => ({}), started: () => {}, complete: () => {}, failure: undefined },
@@ -79,7 +79,7 @@ test('a write that was answered 504 is under way until its work is done', async 
     await working
     return thing
   }
-  const { limits, listener } = await listen(context, { create, turns: () => undefined, observe: () => {} })
+  const { limits, listener } = await listen(context, { create, fairness: () => undefined, observe: () => {} })
   const post = (query: string) =>
     new Promise<number | undefined>(resolve => {
       const call = request(`${listener.url}${path}${query}`, { method: 'POST', agent: false }, answer => {
@@ -112,7 +112,7 @@ test('a client that disconnects before its turn changes nothing, and the audit l
   })
   const { limits, listener } = await listen(context, {
     create: async () => assert.fail('it was created'),
-    turns: () => {
+    fairness: () => {
       isWaiting()
       return turn
     },
@@ -139,7 +139,7 @@ test('a client that loses its permission while it waits for its turn is refused'
   let may = true
   const { limits, listener } = await listen(context, {
     create: async () => assert.fail('it was created'),
-    turns: () => {
+    fairness: () => {
       may = false
       setImmediate(go)
       return turn

@@ -13,17 +13,17 @@ import {
 import type { Kind, Question, Verb } from '../api/kind.ts'
 import type { Document, Resources, TargetCheck } from '../api/resources.ts'
 import type { Audit } from '../serving/audit.ts'
-import type { Turns } from '../serving/event-loop-fairness.ts'
-import type { Trail } from '../serving/exchange.ts'
+import type { Fairness } from '../serving/event-loop-fairness.ts'
+import type { AuditContext } from '../serving/exchange.ts'
 import { type Exchange, openExchange, type Request, type Response } from '../serving/exchange.ts'
 import type { InflightLimits } from '../serving/inflight-limits.ts'
 import { isLoopback } from '../serving/listener.ts'
 import { type Answer, respond, statusOf } from '../serving/respond.ts'
-import { type Access, checkTarget, judge, judgeAgain, reauthorizeWatch, type Standing } from './auth-filter.ts'
+import { type Access, type AuthResult, authorize, checkTarget, reauthorize, reauthorizeWatch } from './auth-filter.ts'
 import { refuse } from './error-response.ts'
 import { negotiate, type View } from './negotiate.ts'
 import { timeoutOf } from './options.ts'
-import { withoutUnseen } from './redact-response.ts'
+import { redactResponse } from './redact-response.ts'
 import {
   type KindFinder,
   kindFinder,
@@ -64,7 +64,7 @@ export type ServerOptions = {
   readonly rootPages: Page
   readonly limits: InflightLimits
   /** The queue of requests that wait for their turn on the event loop. */
-  readonly turns: Turns
+  readonly fairness: Fairness
   /** Whether writes are refused while the audit log cannot be written. */
   readonly refuseUnaudited: boolean
   /** Whether the listener refuses Host headers other than loopback names: a web page could send them by DNS rebinding (D1). */
@@ -87,7 +87,7 @@ export function requestHandler(options: ServerOptions): Handler {
   return async (request, response) => {
     const started = performance.now()
     const exchange = openExchange(request, response, options.uuid)
-    const seen: Seen = { info: undefined, caller: undefined }
+    const seen: RequestState = { info: undefined, caller: undefined }
     let error: unknown
     try {
       await handle(options, read, find, exchange, seen)
@@ -97,35 +97,35 @@ export function requestHandler(options: ServerOptions): Handler {
     }
     // Nobody is answered who has gone: what would have been the answer is on record all the same.
     const code = error === undefined || response.headersSent ? response.statusCode : statusOf(error).code
-    if (exchange.trail) options.access.audit.complete(exchange.trail, code, error)
+    if (exchange.auditContext) options.access.audit.complete(exchange.auditContext, code, error)
     const seconds = (performance.now() - started) / 1000
     const { info, caller } = seen
     options.observe({ exchange, info, caller, code, seconds, error })
   }
 }
 
-type Seen = { info: RequestInfo | undefined; caller: Caller | undefined }
+type RequestState = { info: RequestInfo | undefined; caller: Caller | undefined }
 
 async function handle(
   options: ServerOptions,
   read: ReadRequest,
   find: KindFinder,
   exchange: Exchange,
-  seen: Seen,
+  seen: RequestState,
 ): Promise<void> {
   if (options.loopbackOnly && !isLoopback(exchange.request.headers.host))
     throw misdirected('this address answers to localhost, 127.0.0.1 and [::1] only')
-  const asked = read(exchange)
-  const question = asked?.question ?? { verb: exchange.method.toLowerCase(), path: exchange.path }
-  const standing = judge(options.access, exchange, question, find)
-  seen.caller = standing.caller
-  if (!asked) return servePage(options.rootPages, exchange.path, exchange)
-  const info = asked.info()
+  const parsed = read(exchange)
+  const question = parsed?.question ?? { verb: exchange.method.toLowerCase(), path: exchange.path }
+  const authResult = authorize(options.access, exchange, question, find)
+  seen.caller = authResult.caller
+  if (!parsed) return servePage(options.rootPages, exchange.path, exchange)
+  const info = parsed.info()
   seen.info = info
   if (info.type === 'path') return servePage(options.pages, info.path, exchange)
-  const caller = standing.caller as Caller
-  if (exchange.trail) exchange.trail.kind = info.kind
-  const recorded = isStrict(options, exchange, info) ? exchange.trail : undefined
+  const caller = authResult.caller as Caller
+  if (exchange.auditContext) exchange.auditContext.kind = info.kind
+  const recorded = isStrict(options, exchange, info) ? exchange.auditContext : undefined
   if (recorded && !(await mayBegin(options.access.audit, recorded)))
     throw unavailable('the audit log cannot be written; until it can, nothing is changed')
   const view = negotiate(exchange.request.headers.accept, shapeOf(info))
@@ -133,21 +133,21 @@ async function handle(
     caller.impersonator ?? caller.username,
     info.verb === 'get' || info.verb === 'list' ? 'read' : info.verb === 'watch' ? 'watch' : 'write',
   )
-  const turn = options.turns()
+  const turn = options.fairness()
   if (!leave) {
     // They come back together: answered in turn, they do so one after the other.
-    if (turn) await inTurn(turn, exchange)
+    if (turn) await waitForTurn(turn, exchange)
     throw tooManyRequests()
   }
   const work: Work = { settled: undefined }
   try {
-    if (turn) await inTurn(turn, exchange)
-    const again = () => judgeAgain(options.access, exchange, question, find)
-    const current = turn ? again() : standing
+    if (turn) await waitForTurn(turn, exchange)
+    const again = () => reauthorize(options.access, exchange, question, find)
+    const current = turn ? again() : authResult
     const waiting = waitOf(options, exchange, info, current)
     // A quick read waits for nothing after this. Everything else waits for a body, a version or the index, and is authorized again.
     const latest = isQuick(info, exchange) && !waiting ? () => current : again
-    const service = { view, standing: current, latest, question, work, recorded, waiting }
+    const service = { view, authResult: current, latest, question, work, recorded, waiting }
     if (info.verb === 'watch') await serveWatch(options, exchange, info, service)
     else await serve(options, exchange, info, service)
   } finally {
@@ -158,7 +158,7 @@ async function handle(
 }
 
 /** A client that disconnects while it waits frees its slot at once, so that others are not refused for it. */
-async function inTurn(turn: Promise<void>, exchange: Exchange): Promise<void> {
+async function waitForTurn(turn: Promise<void>, exchange: Exchange): Promise<void> {
   await Promise.race([turn, new Promise<void>(resolve => exchange.onClosed(resolve))])
   if (exchange.closed) throw badRequest('the client went away before it was its turn')
 }
@@ -168,13 +168,13 @@ type Work = { settled: Promise<void> | undefined }
 
 type Service = {
   readonly view: View
-  readonly standing: Standing
-  /** The standing by what holds now; throws where it is lost. */
-  readonly latest: () => Standing
+  readonly authResult: AuthResult
+  /** Authorizes again with the current permissions; throws if the caller lost them. */
+  readonly latest: () => AuthResult
   readonly question: Question
   readonly work: Work
   /** Set where what came of it has to be on record before it is answered. */
-  readonly recorded: Trail | undefined
+  readonly recorded: AuditContext | undefined
   /** Resolves when the request can be authorized for the last time; undefined: at once. */
   readonly waiting: Promise<void> | undefined
 }
@@ -182,25 +182,25 @@ type Service = {
 async function serve(options: ServerOptions, exchange: Exchange, info: ResourceInfo, service: Service): Promise<void> {
   const { view, latest, question, work, recorded, waiting } = service
   const timeout = timeoutOf(exchange.query)
-  let { standing } = service
+  let { authResult } = service
   // After every wait: a caller who holds the body back, or asks for a version to come, does not keep the rights from before.
   const ready = (): Ready => {
-    standing = latest()
-    const { verdict } = standing
+    authResult = latest()
+    const { verdict } = authResult
     const selection = verdict.answer === 'only' ? { only: verdict.filter, among: verdict.among } : everything
-    const check = isRead(info) ? undefined : checkTarget(options.access, standing, question, info.kind)
-    return { resources: options.resourcesFor(standing.caller as Caller, check), selection }
+    const check = isRead(info) ? undefined : checkTarget(options.access, authResult, question, info.kind)
+    return { resources: options.resourcesFor(authResult.caller as Caller, check), selection }
   }
   const start = () => perform[info.verb as Exclude<Verb, 'watch'>](ready, info, exchange)
   const working = waiting ? waiting.then(start) : start()
   const result = isQuick(info, exchange) && !waiting ? await working : await within(timeout, working, work)
-  if (exchange.trail) exchange.trail.answer = result
+  if (exchange.auditContext) exchange.auditContext.answer = result
   if (recorded && !(await options.access.audit.conclude(recorded, result.type === 'document' ? result.code : 200)))
     throw unavailable('the change is stored, but the audit log cannot be written: check the object before you retry')
   const shown =
     isRead(info) && info.subresource !== 'status'
       ? result
-      : withoutUnseen(result, info, standing.caller as Caller, options.access.authorizer)
+      : redactResponse(result, info, authResult.caller as Caller, options.access.authorizer)
   const note = isRead(info) ? noteOf(options, exchange, info, view) : undefined
   if (note && result.type === 'document' && shown.type === 'document' && shown.document === result.document)
     note(result.document)
@@ -225,13 +225,13 @@ async function serveWatch(
 ): Promise<void> {
   const { view, latest, question, waiting } = service
   if (waiting) await waiting
-  const standing = waiting ? latest() : service.standing
-  const resources = options.resourcesFor(standing.caller as Caller)
-  const watching = reauthorizeWatch(options.access, exchange, question, standing)
+  const authResult = waiting ? latest() : service.authResult
+  const resources = options.resourcesFor(authResult.caller as Caller)
+  const watching = reauthorizeWatch(options.access, exchange, question, authResult)
   try {
     const { watch, bookmarks, timeoutSeconds } = await openWatch(resources, info, exchange, watching.selection)
-    watching.onLost(watch.stop)
-    if (exchange.trail) options.access.audit.started(exchange.trail, 200)
+    watching.onDenied(watch.stop)
+    if (exchange.auditContext) options.access.audit.started(exchange.auditContext, 200)
     await streamWatch(exchange, watch, {
       kind: info.kind,
       view,
@@ -249,12 +249,19 @@ async function serveWatch(
 }
 
 /** Whether nothing may happen that is not on record: writes that leave a line, where the setting says so. */
-function isStrict({ refuseUnaudited, access }: ServerOptions, { trail }: Exchange, info: ResourceInfo): boolean {
-  return refuseUnaudited && !isRead(info) && info.verb !== 'watch' && trail !== undefined && access.audit.isDue(trail)
+function isStrict({ refuseUnaudited, access }: ServerOptions, { auditContext }: Exchange, info: ResourceInfo): boolean {
+  return (
+    refuseUnaudited &&
+    !isRead(info) &&
+    info.verb !== 'watch' &&
+    auditContext !== undefined &&
+    access.audit.isDue(auditContext)
+  )
 }
 
 /** While the log is known to fail, nothing more is queued for it. */
-const mayBegin = async (audit: Audit, trail: Trail) => audit.failure === undefined && (await audit.announce(trail))
+const mayBegin = async (audit: Audit, context: AuditContext) =>
+  audit.failure === undefined && (await audit.announce(context))
 
 /** The longest delay of a timer, 24 days. A longer one would fire at once. */
 const longestTimer = 2 ** 31 - 1

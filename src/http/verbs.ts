@@ -161,9 +161,9 @@ async function readPatch(exchange: Exchange, kind: Kind): Promise<{ patch: Patch
   if (type !== 'apply' && exchange.query.has('force')) throw forceForbidden()
   const { value, duplicates } = await readParsed(exchange, type === 'apply' ? 'yaml' : 'json', kind.kind)
   const body = given(value, kind.kind)
-  if (exchange.trail) {
-    exchange.trail.sent = body
-    if (type === 'json') exchange.trail.sentAs = 'json-patch'
+  if (exchange.auditContext) {
+    exchange.auditContext.sent = body
+    if (type === 'json') exchange.auditContext.sentAs = 'json-patch'
   }
   if (type === 'apply') return { patch: { type, body, force: isSet(exchange.query, 'force') }, duplicates }
   if (type === 'json' && patchOperations(body) > maxOperations)

@@ -3,7 +3,7 @@
 import { badRequest } from '../api/errors.ts'
 import type { Verb } from '../api/kind.ts'
 import { type Exchange, isSet } from '../serving/exchange.ts'
-import type { Standing } from './auth-filter.ts'
+import type { AuthResult } from './auth-filter.ts'
 import type { ResourceInfo } from './request-info.ts'
 
 const versioned: readonly Verb[] = ['get', 'list', 'deletecollection']
@@ -25,7 +25,7 @@ export function waitOf(
   { reachVersion, indexed }: Waits,
   exchange: Exchange,
   info: ResourceInfo,
-  { verdict }: Standing,
+  { verdict }: AuthResult,
 ): Promise<void> | undefined {
   const version = awaitedVersion(info, exchange)
   const indexing = verdict.answer === 'only' ? indexed() : undefined

@@ -2,7 +2,7 @@
 
 import type { Kind } from '../api/kind.ts'
 import { type Document, documentOf, type Watch, type WatchEvent, watchEvent } from '../api/resources.ts'
-import { breakOff } from '../serving/abort-response.ts'
+import { abortResponse } from '../serving/abort-response.ts'
 import type { Exchange } from '../serving/exchange.ts'
 import { warningHeaders } from '../serving/respond.ts'
 import type { View } from './negotiate.ts'
@@ -27,12 +27,12 @@ export type StreamOptions = {
 }
 
 const bookmarkEvery = 60_000
-const usualPatience = 30_000
+const defaultPatience = 30_000
 /** As much is written before the client has to have taken it: what nobody reads must not pile up. */
 const chunkSize = 1024 * 1024
 /** Approximate milliseconds to write to one watch. Each watch pauses on its own schedule, to spread the load on readers. */
-const writeTakes = 0.05
-const longestBreath = 50
+const msPerWatch = 0.05
+const maxDelay = 50
 
 export async function streamWatch(exchange: Exchange, watch: Watch, options: StreamOptions): Promise<void> {
   const { response, auditId, warnings } = exchange
@@ -50,7 +50,7 @@ export async function streamWatch(exchange: Exchange, watch: Watch, options: Str
   const isChunked = response.chunkedEncoding === true
   if (isChunked) response.chunkedEncoding = false
   const line = noting(lineWriter(options), options.note)
-  const output = outputOf(exchange, options.patience ?? usualPatience)
+  const output = outputOf(exchange, options.patience ?? defaultPatience)
   // A bookmark says that everything up to it was sent: not while something is still on its way.
   let writing = false
   const bookmark = () => {
@@ -69,12 +69,12 @@ export async function streamWatch(exchange: Exchange, watch: Watch, options: Str
     for (let events = await watch.next(); events; events = await watch.next()) {
       writing = true
       for (const lines of batches(events, line))
-        if (!(await output(join(lines, isChunked)))) return void breakOff(response)
+        if (!(await output(join(lines, isChunked)))) return void abortResponse(response)
       writing = false
       // Other watches are written to meanwhile. Events that arrive until this watch has its turn again leave in one write:
       // otherwise many watches on a busy kind would cost one write per event each.
-      const breath = Math.min(Math.floor(options.crowd() * writeTakes), longestBreath)
-      if (breath > 0) await new Promise(resolve => setTimeout(resolve, breath))
+      const delay = Math.min(Math.floor(options.crowd() * msPerWatch), maxDelay)
+      if (delay > 0) await new Promise(resolve => setTimeout(resolve, delay))
     }
     if (isChunked) response.chunkedEncoding = true // for the chunk that says there are no more
     response.end()

@@ -101,8 +101,8 @@ export function writeJson(code: number, value: Json, format: View['format'], exc
 
 /** Indented where a person is likely to read it. */
 function isPretty({ query, request }: Exchange): boolean {
-  const asked = query.get('pretty')
-  if (asked !== null) return asked !== '0' && asked !== 'false'
+  const pretty = query.get('pretty')
+  if (pretty !== null) return pretty !== '0' && pretty !== 'false'
   const agent = request.headers['user-agent']
   return typeof agent === 'string' && /^(curl|Wget|Mozilla)\//.test(agent)
 }

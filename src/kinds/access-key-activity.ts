@@ -20,7 +20,7 @@ const status = struct('Result of the report.', { recorded: integer('Number of ke
 
 type Activity = Resource<Static<typeof spec>, Static<typeof status>>
 
-const most = 1000
+const maxUses = 1000
 
 export const AccessKeyActivity: KindOf<Activity> = defineKind({
   kind: 'AccessKeyActivity',
@@ -44,5 +44,5 @@ export const AccessKeyActivity: KindOf<Activity> = defineKind({
 function check({ spec = {} }: Activity): FieldError[] {
   const { keys = [] } = spec
   if (keys.length === 0) return [required('spec.keys', 'at least one key is required')]
-  return keys.length > most ? [invalidValue('spec.keys', keys.length, `must have at most ${most} items`)] : []
+  return keys.length > maxUses ? [invalidValue('spec.keys', keys.length, `must have at most ${maxUses} items`)] : []
 }

@@ -8,12 +8,12 @@ import { type RevocationSpec, type Times, TokenRevocation, timesOf, tokenLifetim
 /** Label of revocations of one access key: a digest of the key's owner. Limits their number per owner. */
 export const ownerLabel = 'platform.sh/revocation-owner'
 /** With more revocations than this for one owner, one object revokes all tokens of the owner. */
-const mostKeys = 100
+const maxKeys = 100
 /**
  * With more names, or bytes of names, than this for one team, one object revokes all tokens with the group of the team.
  */
-const mostNames = 500
-const mostBytes = 64 * 1024
+const maxNames = 500
+const maxBytes = 64 * 1024
 
 /** The revocation of all keys of an owner, by the value of the label. */
 export const ownerRevocationName = (owner: string) => `revoked-owner-${owner}`
@@ -25,7 +25,7 @@ export type OwnedKey = {
   readonly subject?: string | undefined
 }
 
-type Lost = {
+type Loss = {
   readonly reason: string
   /** Revokes tokens issued until then. Defaults to now. */
   readonly notBefore?: string | undefined
@@ -37,7 +37,7 @@ export type KeyRevocationDependencies = { readonly now: () => number; readonly d
 
 export function keyRevocation(
   key: OwnedKey,
-  { reason, notBefore, tokensOnly }: Lost,
+  { reason, notBefore, tokensOnly }: Loss,
   { now, digest }: KeyRevocationDependencies,
 ): Companion {
   const [kind, username, name] = ownerOf(key)
@@ -56,7 +56,7 @@ export function keyRevocation(
     kind: TokenRevocation,
     object: one,
     merge: stored => latest(stored, one),
-    limit: { label: ownerLabel, value, most: mostKeys, instead },
+    limit: { label: ownerLabel, value, max: maxKeys, instead },
   }
 }
 
@@ -148,7 +148,7 @@ function joined(before: RevocationSpec = {}, left: Members, { group, times, now 
       if (!isNew.has(name) && time < newest) since.set(name, timestamp(time))
     }
   const names = [...users, ...groups]
-  return names.length > mostNames || JSON.stringify(names).length > mostBytes
+  return names.length > maxNames || JSON.stringify(names).length > maxBytes
     ? { users: [], groups: [group], since: {} }
     : { users: [...users], groups: [...groups], since: Object.fromEntries(since) }
 }

@@ -4,7 +4,7 @@ import type { Caller, Scope } from '../api/caller.ts'
 import { editorTerm, userTerm } from '../api/candidates.ts'
 import { type FieldError, fieldForbidden, invalidValue, isEnough } from '../api/errors.ts'
 import type { Grant } from '../api/grant.ts'
-import { defineKind, type KindOf, type Right, type Who } from '../api/kind.ts'
+import { defineKind, type KindOf, type ObjectPermission, type PermissionSubject } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
 import { closed, flag, integer, list, mapOf, oneOf, type Static, struct, text, time } from '../api/schema.ts'
 import { joinActivity, rotation } from './key-rotation.ts'
@@ -175,7 +175,7 @@ export const OwnedAccessKey: KindOf<Key> = defineKind({
  * Users manage their own keys, and keys of teams that they may update (D15). Only administrators manage keys of deleted
  * teams (D61).
  */
-function ownRights(key: Key, { username, may, teamUid }: Who): Right[] {
+function ownRights(key: Key, { username, may, teamUid }: PermissionSubject): ObjectPermission[] {
   const { spec = {} } = key
   if (spec.user !== undefined && spec.user === username)
     return [{ verbs: ['*'], subresources: ['*'], because: 'the key is the caller’s own' }]

@@ -34,7 +34,7 @@ type KeyDependencies = KeyRevocationDependencies & {
 
 export function revokedByKey(old: Key, next: Key | undefined, dependencies: KeyDependencies): readonly Companion[] {
   if (hasEnded(old, dependencies.now())) return []
-  const reason = whyKey(old, next, dependencies)
+  const reason = revocationReason(old, next, dependencies)
   if (reason !== undefined) return [keyRevocation(ownedKey(old), { reason }, dependencies)]
   const { rotatedAt, previous } = next?.status ?? {}
   const isSameOverlap = rotatedAt === old.status?.rotatedAt && previous?.digest === old.status?.previous?.digest
@@ -62,10 +62,14 @@ const ownedKey = ({ metadata: { uid = '' }, spec = {} }: Key): OwnedKey => ({
   subject: spec.subject,
 })
 
-function whyKey(old: Key, next: Key | undefined, { now: clock, isNoWider }: KeyDependencies): string | undefined {
+function revocationReason(
+  old: Key,
+  next: Key | undefined,
+  { now: clock, isNoWider }: KeyDependencies,
+): string | undefined {
   const name = `access key ${old.metadata.name}`
   const now = clock()
-  if (!next || isGoing(next)) return `${name} was deleted`
+  if (!next || isTerminating(next)) return `${name} was deleted`
   const [before, after] = [old.spec ?? {}, next.spec ?? {}]
   if (after.disabled) return `${name} was disabled`
   if (!isNoWider(before.scope, after.scope)) return `the scope of ${name} was narrowed`
@@ -77,7 +81,7 @@ function whyKey(old: Key, next: Key | undefined, { now: clock, isNoWider }: KeyD
 /** Ending a key revokes its tokens, and no token outlives the expiry of its key (D31). */
 function hasEnded(key: Key, now: number): boolean {
   const { disabled, ttl, ttlAfterLastActivity } = key.spec ?? {}
-  if (isGoing(key) || disabled) return true
+  if (isTerminating(key) || disabled) return true
   return Boolean(ttl && !ttlAfterLastActivity) && earliestEnd(key) + skew <= now
 }
 
@@ -92,8 +96,8 @@ const earliestEnd = ({ metadata, spec, status }: Key) =>
 function endsEarlier({ spec: before = {} }: Key, next: Key, now: number): boolean {
   const after = next.spec ?? {}
   if (!after.ttl || earliestEnd(next) >= now + longestTokenTTL * 1000) return false
-  const slidesNoMore = before.ttlAfterLastActivity === true && after.ttlAfterLastActivity !== true
-  return !before.ttl || after.ttl < before.ttl || slidesNoMore
+  const noLongerSlides = before.ttlAfterLastActivity === true && after.ttlAfterLastActivity !== true
+  return !before.ttl || after.ttl < before.ttl || noLongerSlides
 }
 
 /**
@@ -128,8 +132,8 @@ export function revokedByTeam(
 ): readonly Companion[] {
   const { name = '' } = old.metadata
   const own = teamGroup(name)
-  if (isGoing(old)) return []
-  if (!next || isGoing(next))
+  if (isTerminating(old)) return []
+  if (!next || isTerminating(next))
     return [
       teamRevocation(old.metadata, { users: [], groups: [own], reason: `team ${name} was deleted` }, dependencies),
     ]
@@ -140,7 +144,8 @@ export function revokedByTeam(
   return [teamRevocation(old.metadata, { users, groups, reason: `they left team ${name}` }, dependencies)]
 }
 
-const isGoing = ({ metadata }: { readonly metadata: Resource['metadata'] }) => metadata.deletionTimestamp !== undefined
+const isTerminating = ({ metadata }: { readonly metadata: Resource['metadata'] }) =>
+  metadata.deletionTimestamp !== undefined
 
 const without = (before: readonly string[] = [], after: readonly string[] = []) => {
   const kept = new Set(after)

@@ -2,7 +2,7 @@
 
 import type { Scope, ScopeRule } from '../api/caller.ts'
 import { type FieldError, invalidValue, isEnough, required } from '../api/errors.ts'
-import { isPlaceName } from '../api/names.ts'
+import { isTargetName } from '../api/names.ts'
 import { isPathPattern } from './rbac.ts'
 
 /** Accepts names that `old` has in the same field, so that a stored scope stays updatable. */
@@ -28,7 +28,7 @@ function checkNames(scope: Scope | undefined, old: Scope | undefined): FieldErro
   for (const { kind, at, value } of namesIn(scope)) {
     if (isEnough(errors)) break
     // An empty value is the same as an absent one.
-    if (value === '' || value === '*' || isPlaceName(value) || kept.has(`${kind} ${value}`)) continue
+    if (value === '' || value === '*' || isTargetName(value) || kept.has(`${kind} ${value}`)) continue
     const right = 'must be a name of lower-case letters, digits, - and ., such as prod, or * for all'
     errors.push(invalidValue(`spec.scope.${at}`, value, right))
   }

@@ -10,14 +10,14 @@ import { sourceOf } from './project-secret-source.ts'
 import { data } from './secret-data.ts'
 
 /** The maximum number of changed keys in a version. It describes the change and is not a copy. */
-const mostNamed = 1000
+const maxNamed = 1000
 
 export const version = struct('Version of the data and its author.', {
   number: integer('Starts at 1 and increases with every change of the data.'),
   author: text('User who wrote it.'),
   key: text('Name of the access key that the author used.'),
   time: time('Time of the change.'),
-  changed: list(text(''), `Keys that differ from the previous version, at most ${mostNamed}.`),
+  changed: list(text(''), `Keys that differ from the previous version, at most ${maxNamed}.`),
 })
 export type Version = Static<typeof version>
 
@@ -101,7 +101,7 @@ function versionAfter(next: Secret, old: Secret | undefined, { caller, now }: Au
     author: caller.username,
     ...(caller.key === undefined ? {} : { key: caller.key }),
     time: timestamp(now),
-    changed: changed.slice(0, mostNamed),
+    changed: changed.slice(0, maxNamed),
   }
 }
 

@@ -4,7 +4,7 @@ import type { Caller } from '../api/caller.ts'
 import { memberTerm, userTerm } from '../api/candidates.ts'
 import { type FieldError, fieldForbidden, invalidValue, isEnough } from '../api/errors.ts'
 import type { Grant, Recipient } from '../api/grant.ts'
-import type { Right, Who } from '../api/kind.ts'
+import type { ObjectPermission, PermissionSubject } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
 import { closed, flag, list, mapList, oneOf, type Static, struct, text, time } from '../api/schema.ts'
 import { meansTeam, teamOfGroup } from './team-uids.ts'
@@ -157,7 +157,10 @@ export function keepOwner<S extends Owned, T>(
 type Shared = Owned & { access?: Static<typeof access> | undefined }
 
 /** The owner has every verb. Access entries grant theirs (D26). */
-export function sharedRights(object: Resource<Shared, unknown>, { username, teams }: Who): Right[] {
+export function sharedRights(
+  object: Resource<Shared, unknown>,
+  { username, teams }: PermissionSubject,
+): ObjectPermission[] {
   const { owner: whose, access: entries = [] } = object.spec ?? {}
   const isIn = (team: string) => teams.has(team) && meansTeam(object, team, teams.get(team))
   const is = (user: string) => {
@@ -165,7 +168,9 @@ export function sharedRights(object: Resource<Shared, unknown>, { username, team
     return team === undefined ? user === username : isIn(team)
   }
   const owns = whose?.user ? is(whose.user) : whose?.team !== undefined && isIn(whose.team)
-  const rights: Right[] = owns ? [{ verbs: ['*'], subresources: ['*'], because: 'the caller owns the object' }] : []
+  const rights: ObjectPermission[] = owns
+    ? [{ verbs: ['*'], subresources: ['*'], because: 'the caller owns the object' }]
+    : []
   for (const [index, entry] of entries.entries()) {
     const byUser = entry.users?.includes('*') || entry.users?.some(is)
     if (!byUser && !entry.teams?.some(isIn)) continue
@@ -218,7 +223,7 @@ export function checkOwner(value: Static<typeof owner> | undefined, path = 'spec
 }
 
 /** The author needs each verb for each recipient, so this limits the checks of one write. */
-const mostGrants = 20_000
+const maxGrants = 20_000
 
 /** Validates access entries beyond their schema (D26). */
 export function checkAccess(entries: Static<typeof access> | undefined, path = 'spec.access'): FieldError[] {
@@ -228,8 +233,8 @@ export function checkAccess(entries: Static<typeof access> | undefined, path = '
       sum + verbs.length * (1 + subresources.length) * Math.max(1, users.length + teams.length),
     0,
   )
-  if (grants > mostGrants)
-    return [fieldForbidden(path, `grants ${grants} rights in all; at most ${mostGrants} are allowed`)]
+  if (grants > maxGrants)
+    return [fieldForbidden(path, `grants ${grants} rights in all; at most ${maxGrants} are allowed`)]
   for (const [index, entry] of (entries ?? []).entries()) {
     if (isEnough(errors)) break
     if (entry.verbs?.includes('create'))

@@ -3,7 +3,7 @@
 import { memberTerm } from '../api/candidates.ts'
 import { type FieldError, invalidValue, isEnough, required } from '../api/errors.ts'
 import type { Grant, Recipient } from '../api/grant.ts'
-import { defineKind, type KindOf, type Who } from '../api/kind.ts'
+import { defineKind, type KindOf, type PermissionSubject } from '../api/kind.ts'
 import { dnsLabel, isReservedName } from '../api/names.ts'
 import type { Resource } from '../api/object.ts'
 import { list, mapList, type Static, setOf, struct, text } from '../api/schema.ts'
@@ -126,7 +126,7 @@ export const Team: KindOf<Resource<Static<typeof spec>, Static<typeof status>>> 
   },
 })
 
-function isMember({ metadata: { name = '', uid } }: Pick<Resource, 'metadata'>, { teams }: Who): boolean {
+function isMember({ metadata: { name = '', uid } }: Pick<Resource, 'metadata'>, { teams }: PermissionSubject): boolean {
   return teams.has(name) && teams.get(name) === uid
 }
 

@@ -132,7 +132,7 @@ test('after a failure it resumes the watch, or lists again if configured, which 
       ...options,
       resources: { ...resources, watch },
       listsAfterFailure,
-      heard: () => void heard++,
+      contacted: () => void heard++,
     })
     await until(() => asked.length === 2)
     informer.stop()

@@ -23,7 +23,7 @@ export type InformerOptions<T> = {
   /** Called after every list: the informer may have missed deletions before it. */
   readonly listed?: () => void
   /** Called after every contact with the server: a list, or a batch of events, bookmarks included. */
-  readonly heard?: () => void
+  readonly contacted?: () => void
   /** Lists again after a failure instead of resuming the watch. `heard` is then called as soon as the server is back, not with its next event. */
   readonly listsAfterFailure?: boolean
   /** Called for failures that are retried. */
@@ -67,16 +67,16 @@ export function startInformer<T>(options: InformerOptions<T>): Informer<T> {
   })
 
   const set = ({ ref, object }: Document) => {
-    const place = slot(ref)
-    const before = known.get(place)?.value
+    const key = slot(ref)
+    const before = known.get(key)?.value
     const value = keep(object)
-    known.set(place, { ref, value })
+    known.set(key, { ref, value })
     changed(ref, value, before)
   }
   const drop = (ref: Ref) => {
-    const place = slot(ref)
-    const before = known.get(place)?.value
-    if (known.delete(place)) changed(ref, undefined, before)
+    const key = slot(ref)
+    const before = known.get(key)?.value
+    if (known.delete(key)) changed(ref, undefined, before)
   }
 
   const relist = async (): Promise<string | undefined> => {
@@ -90,7 +90,7 @@ export function startInformer<T>(options: InformerOptions<T>): Informer<T> {
     }
     for (const one of gone) drop(known.get(one)?.ref as Ref)
     options.listed?.()
-    options.heard?.()
+    options.contacted?.()
     return resourceVersion
   }
 
@@ -112,7 +112,7 @@ export function startInformer<T>(options: InformerOptions<T>): Informer<T> {
         else set(document)
         if (type === 'DELETED') options.deleted?.(document.object)
       }
-      options.heard?.()
+      options.contacted?.()
       version = watch.bookmark().document.object.metadata.resourceVersion
     }
     return progress

@@ -27,7 +27,7 @@ import { TypedError } from '../smd/typed.ts'
 import { admit } from './admission.ts'
 import { type Context, keyOf, requestOf } from './context.ts'
 import { insert, withoutStatus } from './create.ts'
-import { receive } from './decode.ts'
+import { decodeObject } from './decode.ts'
 import { checkMetadata, newMetadata } from './metadata.ts'
 import { isPlain } from './object-codec.ts'
 import { checkNameOnPath } from './request-path.ts'
@@ -79,7 +79,7 @@ async function mergeInto(
     const merged = merge(ctx, kind, applied, { ...options, callerCannotGet })
     const { resourceVersion: ____, managedFields = [], ...metadata } = merged.metadata
     return {
-      ...receive(kind, { ...merged, metadata } as unknown as Json, { ...options, fieldValidation: 'Ignore' }),
+      ...decodeObject(kind, { ...merged, metadata } as unknown as Json, { ...options, fieldValidation: 'Ignore' }),
       managedFields,
       written,
       callerCannotGet: callerCannotGet && Object.keys(fields).length > 0,
@@ -104,7 +104,7 @@ async function createBy(
   const request = requestOf(ctx, options)
   checkCreatePermission(ctx, kind, ref)
   const merged = merge(ctx, kind, { live: undefined, config, force, written: [] }, options)
-  const { object, errors } = receive(kind, merged as unknown as Json, { ...options, fieldValidation: 'Ignore' })
+  const { object, errors } = decodeObject(kind, merged as unknown as Json, { ...options, fieldValidation: 'Ignore' })
   const fresh = newMetadata(object.metadata, { namespace: ref.namespace, uid: ctx.uuid(), now: timestamp(ctx.now()) })
   const next = withoutStatus({ ...object, metadata: { ...fresh, name: ref.name } })
   const admitted = await admit(ctx, { kind, next, old: undefined, errors, request })
@@ -156,7 +156,7 @@ function checkConfiguration(kind: Kind, ref: Ref, body: Json): Resource {
  * Merging a 3 MiB body costs a hundred times more than decoding it. Reject a body with many errors before the merge.
  */
 function rejectManyErrors(kind: Kind, config: Resource): void {
-  const { object, errors } = receive(kind, config as unknown as Json, { fieldValidation: 'Ignore' })
+  const { object, errors } = decodeObject(kind, config as unknown as Json, { fieldValidation: 'Ignore' })
   // The merge would respond with 400 to an unknown field. If the field could lift a restriction, respond with 422
   // (D25).
   if (errors.some(({ reason }) => reason === 'FieldValueForbidden'))

@@ -76,7 +76,7 @@ function plan(ctx: Context, companion: Companion): Planned | undefined {
   const key = keyOf(kind, { namespace, name })
   const entry = merge && ctx.store.get(key)
   if (!entry) {
-    if (limit && countOf(ctx, key, limit) >= limit.most) return plan(ctx, limit.instead)
+    if (limit && countOf(ctx, key, limit) >= limit.max) return plan(ctx, limit.instead)
     const op: Put = { type: 'put', key, value: encode(ctx, kind, fresh), expect: 0 }
     return { kind, object: fresh, op, isMerged: merge !== undefined, counted: limit && termOf(key, limit) }
   }
@@ -97,8 +97,8 @@ const termOf = ({ bucket }: Key, { label, value }: Limit) => `${bucket} ${label}
  * scan.
  */
 function countOf(ctx: Context, key: Key, limit: Limit): number {
-  const { label, value, most } = limit
-  const { entries } = ctx.store.list({ bucket: key.bucket, labels: [{ key: label, values: [value] }], limit: most })
+  const { label, value, max } = limit
+  const { entries } = ctx.store.list({ bucket: key.bucket, labels: [{ key: label, values: [value] }], limit: max })
   const pending = [...(ctx.reserved.get(termOf(key, limit)) ?? [])].filter(one => !ctx.store.get(one))
   return entries.length + new Set(pending.map(({ name }) => name)).size
 }

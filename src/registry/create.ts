@@ -11,7 +11,7 @@ import { trackUpdate } from '../smd/update.ts'
 import type { Entry, Key, Value } from '../storage/store.ts'
 import { admit } from './admission.ts'
 import { type Context, keyOf, requestOf, spaceOf } from './context.ts'
-import { receive } from './decode.ts'
+import { decodeObject } from './decode.ts'
 import { newMetadata } from './metadata.ts'
 import { encodeWrite, presentStored, visible } from './object-codec.ts'
 import { checkNamespaceOnPath } from './request-path.ts'
@@ -24,7 +24,7 @@ export async function create(
   sent: Json,
   options: WriteOptions = {},
 ): Promise<Document> {
-  const { object, errors } = receive(kind, sent, options)
+  const { object, errors } = decodeObject(kind, sent, options)
   const request = requestOf(ctx, options)
   const space = spaceOf(kind, namespace)
   checkSent(kind, object.metadata, space)

@@ -17,14 +17,14 @@ import type { WriteOptions } from '../api/resources.ts'
 import { conform, type Findings, noFindings, noteUnknown, nothing, typeName } from './validate.ts'
 
 /** A well-formed object of the kind with all field errors so far. Bodies of another kind do not get this far. */
-export type Received = { readonly object: Resource; readonly errors: readonly FieldError[] }
+export type DecodedObject = { readonly object: Resource; readonly errors: readonly FieldError[] }
 
-export function receive(
+export function decodeObject(
   kind: Kind,
   sent: Json,
   options: WriteOptions,
   strictness: 'decode' | 'patch' = 'decode',
-): Received {
+): DecodedObject {
   if (!isObject(sent))
     throw badRequest(
       `the object provided is unrecognized (must be of type ${kind.kind}): it is ${article(typeName(sent))}, not an object`,
@@ -59,7 +59,7 @@ export function receive(
 }
 
 function refuseDuplicates(kind: Kind, { duplicates = [] }: WriteOptions): void {
-  if (duplicates.length) throw notHandled(kind, `strict decoding error: ${duplicates.slice(0, most).join(', ')}`)
+  if (duplicates.length) throw notHandled(kind, `strict decoding error: ${duplicates.slice(0, maxWarnings).join(', ')}`)
 }
 
 /** kind and apiVersion are optional. If set, they must match the URL (D24). */
@@ -103,7 +103,7 @@ const notHandled = (kind: Kind, why: string) =>
   badRequest(`${kind.kind} in version "${kind.version}" cannot be handled as a ${kind.kind}: ${why}`)
 
 /** Upstream stops here as well, so that a body of unknown fields does not get a response of its size. */
-const most = 100
+const maxWarnings = 100
 
 function report(
   kind: Kind,
@@ -120,7 +120,7 @@ function report(
   ]
   const problems = [...(options.duplicates ?? []), ...metadataFirst.map(path => `unknown field "${path}"`)].slice(
     0,
-    most,
+    maxWarnings,
   )
   if (problems.length && options.fieldValidation === 'Strict') {
     if (strictness === 'patch')

@@ -7,7 +7,7 @@ import type { Document } from '../api/resources.ts'
 import { type Context, spaceOf } from './context.ts'
 import { present } from './object-codec.ts'
 import { parseVersion, waitForRevision } from './resource-version.ts'
-import { getCollected } from './virtual-kinds.ts'
+import { getVirtual } from './virtual-kinds.ts'
 
 export async function get(
   ctx: Context,
@@ -15,7 +15,7 @@ export async function get(
   ref: Ref,
   options: { readonly resourceVersion?: string } = {},
 ): Promise<Document> {
-  if (!kind.stored) return getCollected(ctx, kind, ref)
+  if (!kind.stored) return getVirtual(ctx, kind, ref)
   const version = parseVersion(options.resourceVersion)
   if (version !== undefined && version > ctx.store.revision) await waitForRevision(ctx.store, version)
   const entry = ctx.store.get({ bucket: kind.id, namespace: spaceOf(kind, ref.namespace), name: ref.name })

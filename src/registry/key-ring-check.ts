@@ -1,7 +1,7 @@
 // Checks at startup that a key ring fits the stored data: no key is missing, and every key decrypts (D28).
 
 import { Buffer } from 'node:buffer'
-import { isSealBroken } from '../api/errors.ts'
+import { isUndecryptable } from '../api/errors.ts'
 import { fieldPath, readAt } from '../api/field-path.ts'
 import type { Kind } from '../api/kind.ts'
 import type { JsonObject } from '../api/object.ts'
@@ -10,7 +10,7 @@ import type { Entry, Store } from '../storage/store.ts'
 import { load } from './object-codec.ts'
 
 /** Describes the first value whose key is not in the ring. `ids`: the keys of the ring. */
-export function foreignSeal(store: Store, kinds: readonly Kind[], ids: readonly string[]): string | undefined {
+export function valueOfUnknownKey(store: Store, kinds: readonly Kind[], ids: readonly string[]): string | undefined {
   const known = new Set(ids)
   for (const kind of kinds) {
     if (!kind.stored || kind.sealed.length === 0) continue
@@ -47,8 +47,8 @@ function foreignPath(kind: Kind, { text }: Entry, known: ReadonlySet<string>) {
 }
 
 /** Single damaged values do not cause this many failures without a success. */
-const enough = 3
-const mostTried = 8
+const minFailures = 3
+const maxTried = 8
 
 /**
  * Keys of the ring that decrypt none of the values with their id. One damaged value must not stop the server, but a key
@@ -61,14 +61,14 @@ export function wrongKeys(store: Store, kinds: readonly Kind[], sealer: Sealer):
     for (const entry of store.list({ bucket: kind.id }).entries) {
       const id = firstId(entry.text)
       const of = id === undefined ? undefined : (tried.get(id) ?? { failed: 0, opened: false })
-      if (id === undefined || !of || of.opened || of.failed >= mostTried) continue
+      if (id === undefined || !of || of.opened || of.failed >= maxTried) continue
       tried.set(id, of)
       if (opens(kind, entry, sealer)) of.opened = true
       else of.failed++
     }
   }
   const isAnyRight = [...tried.values()].some(({ opened }) => opened)
-  return [...tried].filter(([, of]) => !of.opened && (!isAnyRight || of.failed >= enough)).map(([id]) => id)
+  return [...tried].filter(([, of]) => !of.opened && (!isAnyRight || of.failed >= minFailures)).map(([id]) => id)
 }
 
 function firstId(text: Buffer): string | undefined {
@@ -82,7 +82,7 @@ function opens(kind: Kind, entry: Entry, sealer: Sealer): boolean {
     load({ sealer }, kind, entry)
     return true
   } catch (error) {
-    if (!isSealBroken(error)) throw error
+    if (!isUndecryptable(error)) throw error
     return false
   }
 }

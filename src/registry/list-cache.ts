@@ -8,8 +8,8 @@ import { isPlain } from './object-codec.ts'
 
 type Recent = { revision: number; readonly lists: Map<string, List> }
 const recent = new WeakMap<Store, Recent>()
-const mostLists = 16
-const mostBytes = 1024 * 1024
+const maxLists = 16
+const maxBytes = 1024 * 1024
 
 /** The cache key of a list. Lists that depend on the caller, or need decryption, have none. */
 export function slotOf(ctx: Context, kind: Kind, options: ListOptions): string | undefined {
@@ -26,8 +26,8 @@ export function recentList(store: Store, slot: string): List | undefined {
 /** Returns the list. Caches it unless it is large or of an older revision. */
 export function keepList(store: Store, slot: string, list: List): List {
   const lists = listsOf(store)
-  if (list.resourceVersion !== String(store.revision) || bytesOf(list) > mostBytes) return list
-  if (lists.size >= mostLists) lists.clear()
+  if (list.resourceVersion !== String(store.revision) || bytesOf(list) > maxBytes) return list
+  if (lists.size >= maxLists) lists.clear()
   lists.set(slot, list)
   return list
 }

@@ -12,10 +12,10 @@ import { parseVersion, waitForRevision } from './resource-version.ts'
 import { type Selected, select, stateOf } from './selection.ts'
 import { translate } from './store-errors.ts'
 import { presentAmong } from './undecryptable.ts'
-import { listCollected } from './virtual-kinds.ts'
+import { listVirtual } from './virtual-kinds.ts'
 
 export async function list(ctx: Context, kind: Kind, options: ListOptions = {}): Promise<List> {
-  if (!kind.stored) return listCollected(ctx, kind, options)
+  if (!kind.stored) return listVirtual(ctx, kind, options)
   const slot = slotOf(ctx, kind, options)
   if (slot === undefined) return read(ctx, kind, options)
   return recentList(ctx.store, slot) ?? keepList(ctx.store, slot, await read(ctx, kind, options))

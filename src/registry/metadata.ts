@@ -6,7 +6,7 @@ import {
   fieldForbidden,
   invalidValue,
   isEnough,
-  mostErrors,
+  maxErrors,
   required,
   tooLong,
 } from '../api/errors.ts'
@@ -102,7 +102,7 @@ function checkFinalizers(finalizers: readonly string[], warn: (text: string) => 
     if (isEnough(errors)) return errors
     for (const problem of qualifiedName(one)) errors.push(invalidValue('metadata.finalizers', one, problem))
   }
-  for (const one of finalizers.slice(0, mostErrors))
+  for (const one of finalizers.slice(0, maxErrors))
     if (!one.includes('/') && !ownFinalizers.includes(one))
       warn(
         `metadata.finalizers: "${one}": prefer a domain-qualified finalizer name to avoid accidental conflicts with other finalizer writers`,
@@ -123,7 +123,7 @@ function checkOwners(references: readonly OwnerReference[]): FieldError[] {
   }
   const controllers = references.filter(one => one.controller)
   if (controllers.length > 1) {
-    const names = controllers.slice(0, mostErrors).map(one => `${one.kind}/${one.name}`)
+    const names = controllers.slice(0, maxErrors).map(one => `${one.kind}/${one.name}`)
     const found = cut(`${names.slice(0, -1).join(', ')} and ${names.at(-1)}`)
     const message = `Only one reference can have Controller set to true. Found "true" in references for ${found}`
     errors.push(invalidValue('metadata.ownerReferences', references, message))

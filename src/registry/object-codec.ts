@@ -2,7 +2,7 @@
 
 import type { Shown } from '../api/admission.ts'
 import { canonical } from '../api/codec.ts'
-import { sealBroken, tooLarge } from '../api/errors.ts'
+import { tooLarge, undecryptable } from '../api/errors.ts'
 import { type FieldPath, fieldPath, readAt, writeAt } from '../api/field-path.ts'
 import type { Kind } from '../api/kind.ts'
 import { isObject, type Json, type JsonObject, type Resource } from '../api/object.ts'
@@ -35,7 +35,7 @@ function openAt({ sealer }: Pick<Context, 'sealer'>, kind: Kind, at: FieldLocati
   try {
     return parsed(at, sealer.open(at, typeof sealed === 'string' ? sealed : ''))
   } catch (error) {
-    throw error instanceof SealError ? sealBroken(kind, at.name, error.message) : error
+    throw error instanceof SealError ? undecryptable(kind, at.name, error.message) : error
   }
 }
 
@@ -48,8 +48,8 @@ function parsed(at: FieldLocation, plaintext: Buffer): Json {
   }
 }
 
-const atTheGap = new Set(['resourceVersion', 'uid'])
-const inTheHead = new Set(['apiVersion', 'kind', 'metadata'])
+const afterRevision = new Set(['resourceVersion', 'uid'])
+const beforeRest = new Set(['apiVersion', 'kind', 'metadata'])
 
 /**
  * The bytes to store: encrypted, canonical, with a gap for the revision. `isSealed`: the fields are encrypted already.
@@ -61,10 +61,10 @@ export function encode(ctx: Pick<Context, 'sealer'>, kind: Kind, object: Resourc
 /** The bytes of a write, limited in size (D72). A stored object above the limit may stay or shrink. */
 export function encodeWrite(ctx: Context, kind: Kind, object: Resource, old?: Resource): Value {
   const { value, size } = encodeSized(ctx, kind, object)
-  const most = kind.sealed.includes(data) ? 320 * 1024 : 1024 * 1024
-  if (size > most && !ctx.isInternal && !(old && size <= encodeSized(ctx, kind, old).size))
+  const maxSize = kind.sealed.includes(data) ? 320 * 1024 : 1024 * 1024
+  if (size > maxSize && !ctx.isInternal && !(old && size <= encodeSized(ctx, kind, old).size))
     throw tooLarge(
-      `Request entity too large: the ${kind.kind} would be stored with ${size} bytes; at most ${most} are allowed${kind.sealed.includes(data) ? ', data not counted' : ''}`,
+      `Request entity too large: the ${kind.kind} would be stored with ${size} bytes; at most ${maxSize} are allowed${kind.sealed.includes(data) ? ', data not counted' : ''}`,
     )
   return value
 }
@@ -93,9 +93,9 @@ function encodeSized(
   }
   const metadata = sealedObject['metadata'] as JsonObject
   // uid is the last key of canonical metadata, so the revision goes right before it.
-  const others = canonical(metadata, atTheGap).slice(0, -1)
+  const others = canonical(metadata, afterRevision).slice(0, -1)
   const head = `{"apiVersion":${JSON.stringify(sealedObject['apiVersion'])},"kind":${JSON.stringify(sealedObject['kind'])},"metadata":${others},"resourceVersion":"`
-  const tail = canonical(sealedObject, inTheHead)
+  const tail = canonical(sealedObject, beforeRest)
   const text = Buffer.from(
     `${head}","uid":${JSON.stringify(metadata['uid'])}}${tail === '{}' ? '}' : `,${tail.slice(1)}`}`,
   )
@@ -157,12 +157,12 @@ export function redactLastApplied(kind: Kind, object: Resource): Resource {
   const secret = [...kind.writeOnly, ...kind.hidden]
   const text = secret.length ? readAt(object as unknown as JsonObject, lastApplied) : undefined
   if (typeof text !== 'string') return object
-  const next = strike(text, secret.map(fieldPath))
+  const next = removePaths(text, secret.map(fieldPath))
   return writeAt(object as unknown as JsonObject, lastApplied, next) as unknown as Resource
 }
 
 /** An annotation with another structure may contain secrets anywhere, so it is replaced as a whole. */
-function strike(text: string, paths: readonly FieldPath[]): string {
+function removePaths(text: string, paths: readonly FieldPath[]): string {
   try {
     let manifest: JsonObject = JSON.parse(text)
     if (!isObject(manifest)) return redacted

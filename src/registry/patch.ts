@@ -10,7 +10,7 @@ import type { Document, PatchBody, WriteOptions } from '../api/resources.ts'
 import { applyStrategicMerge } from '../api/strategic-merge.ts'
 import { apply } from './apply.ts'
 import { type Context, refOf } from './context.ts'
-import { receive, strictPatchError } from './decode.ts'
+import { decodeObject, strictPatchError } from './decode.ts'
 import { visible } from './object-codec.ts'
 import { checkNamedByPath } from './request-path.ts'
 import { maySee, secretFields, setsFields, writtenByPatch } from './secret-fields.ts'
@@ -33,7 +33,7 @@ export async function patch(
   const written = writtenByPatch(secret, body)
   return rewrite(ctx, kind, ref, options, old => {
     const patched = run(visible(ctx, kind, old) as unknown as Json, body, guard)
-    const received = receive(kind, patched, options, 'patch')
+    const received = decodeObject(kind, patched, options, 'patch')
     checkNamedByPath(kind, ref, received.object.metadata)
     // An unchanged resourceVersion is not a precondition; a changed one is.
     const isPinned = received.object.metadata.resourceVersion !== old.metadata.resourceVersion

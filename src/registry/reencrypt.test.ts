@@ -8,7 +8,7 @@ import { openSealer } from '../storage/encryption.ts'
 import { openMemoryStore } from '../storage/memory.ts'
 import { type Store, StoreError } from '../storage/store.ts'
 import { encode } from './object-codec.ts'
-import { countSeals, startReseal } from './reencrypt.ts'
+import { countByKey, openReencryption } from './reencrypt.ts'
 import { unpackData } from './sealed-data.ts'
 
 const kinds = [SharedSecret]
@@ -30,14 +30,14 @@ async function put(store: Store, sealer: ReturnType<typeof openSealer>, name: st
   await store.commit([{ type: 'put', key: { bucket: SharedSecret.id, namespace: 'default', name }, value }])
 }
 
-const seals = (store: Store) => Object.fromEntries(countSeals(store, kinds))
+const seals = (store: Store) => Object.fromEntries(countByKey(store, kinds))
 const fail = (what: string, error: unknown) => assert.fail(`${what}: ${error}`)
 
 test('re-encrypts every value at its revision', async () => {
   const { store, sealer } = await fill(200)
   const { revision } = store
   assert.deepEqual(seals(store), { old: 200 })
-  const reseal = startReseal({ store, sealer, kinds, failed: fail })
+  const reseal = openReencryption({ store, sealer, kinds, failed: fail })
   reseal.begin()
   await reseal.idle()
   assert.deepEqual(seals(store), { next: 200 })
@@ -61,7 +61,7 @@ test('retries after a disk failure, and encrypts nothing twice', async () => {
   }
   const failures: string[] = []
   const failed = (_: string, error: unknown) => void failures.push((error as Error).message)
-  const reseal = startReseal({ store: failing, sealer, kinds, failed, wait: async () => {} })
+  const reseal = openReencryption({ store: failing, sealer, kinds, failed, wait: async () => {} })
   reseal.begin()
   await reseal.idle()
   assert.deepEqual(failures, ['the disk is full'])
@@ -71,11 +71,11 @@ test('retries after a disk failure, and encrypts nothing twice', async () => {
 
 test('another run finishes after a stop', async () => {
   const { store, sealer } = await fill(300)
-  const first = startReseal({ store, sealer, kinds, failed: fail })
+  const first = openReencryption({ store, sealer, kinds, failed: fail })
   first.begin()
   await first.stop()
   assert.ok((seals(store)['old'] ?? 0) > 0, 'stopped before the end')
-  const second = startReseal({ store, sealer, kinds, failed: fail })
+  const second = openReencryption({ store, sealer, kinds, failed: fail })
   second.begin()
   await second.idle()
   assert.deepEqual(seals(store), { next: 300 })
@@ -86,7 +86,7 @@ test('skips and counts undecryptable values', async () => {
   const { store, sealer } = await fill(3)
   const foreign = openSealer({ keys: [{ id: 'old', key: new Uint8Array(32) }], random: size => randomBytes(size) })
   await put(store, foreign, 'broken')
-  const reseal = startReseal({ store, sealer, kinds, failed: fail })
+  const reseal = openReencryption({ store, sealer, kinds, failed: fail })
   reseal.begin()
   await reseal.idle()
   assert.deepEqual(seals(store), { next: 3, old: 1 })
@@ -95,7 +95,7 @@ test('skips and counts undecryptable values', async () => {
 
 test('keeps concurrent writes', async () => {
   const { store, sealer } = await fill(200)
-  const reseal = startReseal({ store, sealer, kinds, failed: fail })
+  const reseal = openReencryption({ store, sealer, kinds, failed: fail })
   reseal.begin()
   const writes = Array.from({ length: 200 }, (_, index) =>
     put(store, sealer, `s${index}`, { spec: { data: { a: 'newer' } } }),

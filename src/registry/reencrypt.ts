@@ -3,7 +3,7 @@
 // work, so an interrupted run just starts again.
 
 import { Buffer } from 'node:buffer'
-import { isSealBroken } from '../api/errors.ts'
+import { isUndecryptable } from '../api/errors.ts'
 import { fieldPath, readAt } from '../api/field-path.ts'
 import type { Kind } from '../api/kind.ts'
 import type { JsonObject } from '../api/object.ts'
@@ -11,7 +11,7 @@ import { keyIdOf, SEALED, type Sealer } from '../storage/encryption.ts'
 import type { Entry, Replacement, Store } from '../storage/store.ts'
 import { encode, load } from './object-codec.ts'
 
-export type ResealOptions = {
+export type ReencryptionOptions = {
   readonly store: Pick<Store, 'list' | 'replace'>
   readonly sealer: Sealer
   readonly kinds: readonly Kind[]
@@ -19,7 +19,7 @@ export type ResealOptions = {
   readonly wait?: (milliseconds: number) => Promise<void>
 }
 
-export interface Reseal {
+export interface Reencryption {
   /** Re-encrypted values, and values that were skipped because they are undecryptable. */
   readonly done: number
   readonly broken: number
@@ -35,7 +35,7 @@ const tryAgainAfter = 1000
 const mark = Buffer.from(`"${SEALED}`)
 const sleep = (milliseconds: number) => new Promise<void>(resolve => setTimeout(resolve, milliseconds).unref())
 
-export function startReseal({ store, sealer, kinds, failed, wait = sleep }: ResealOptions): Reseal {
+export function openReencryption({ store, sealer, kinds, failed, wait = sleep }: ReencryptionOptions): Reencryption {
   const counts = { done: 0, broken: 0 }
   let requested = 0
   let stopped = false
@@ -47,7 +47,7 @@ export function startReseal({ store, sealer, kinds, failed, wait = sleep }: Rese
       const value = encode({ sealer }, kind, load({ sealer }, kind, entry))
       return [{ key: entry.key, revision: entry.revision, value }]
     } catch (error) {
-      if (!isSealBroken(error)) throw error
+      if (!isUndecryptable(error)) throw error
       counts.broken++ // the sealer already reported it
       return []
     }
@@ -113,7 +113,7 @@ function isCurrent({ text }: Entry, kind: Kind, sealer: Sealer): boolean {
 }
 
 /** Counts sealed values by the id of their key. */
-export function countSeals(store: Pick<Store, 'list'>, kinds: readonly Kind[]): ReadonlyMap<string, number> {
+export function countByKey(store: Pick<Store, 'list'>, kinds: readonly Kind[]): ReadonlyMap<string, number> {
   const found = new Map<string, number>()
   for (const kind of kinds.filter(one => one.stored && one.sealed.length))
     for (const { text } of store.list({ bucket: kind.id }).entries) {

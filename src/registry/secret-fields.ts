@@ -48,14 +48,14 @@ export function fieldsOfConfiguration(schema: Schema, config: JsonObject): Field
     const own = schema.properties && Object.hasOwn(schema.properties, key) ? schema.properties[key] : undefined
     const below = own ?? additional(schema)
     const size = isObject(value) ? Object.keys(value).length : 0
-    if (isObject(value) && size > 0 && size <= mostMembers)
+    if (isObject(value) && size > 0 && size <= maxMembers)
       return fieldsOfConfiguration(below ?? {}, value).map(path => [key, ...path])
     return below?.['x-kubernetes-list-type'] === 'set' ? [] : [[key]]
   })
 }
 
 /** Each path costs a copy of its map, so a larger map counts as one field. */
-const mostMembers = 100
+const maxMembers = 100
 
 const additional = ({ additionalProperties }: Schema): Schema | undefined =>
   typeof additionalProperties === 'object' ? additionalProperties : undefined

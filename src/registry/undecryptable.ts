@@ -1,6 +1,6 @@
 // Shows objects with undecryptable fields (D28): a get fails with the reason, a list leaves the fields out.
 
-import { type ApiError, isSealBroken } from '../api/errors.ts'
+import { type ApiError, isUndecryptable } from '../api/errors.ts'
 import { fieldPath, writeAt } from '../api/field-path.ts'
 import type { Kind } from '../api/kind.ts'
 import type { JsonObject, Resource } from '../api/object.ts'
@@ -14,7 +14,7 @@ export function presentAmong(ctx: Context, kind: Kind, entry: Entry): Document {
   try {
     return present(ctx, kind, entry)
   } catch (error) {
-    if (!isSealBroken(error)) throw error
+    if (!isUndecryptable(error)) throw error
     return documentOf(brokenView(ctx, kind, JSON.parse(entry.text.toString()) as Resource, error))
   }
 }
@@ -39,7 +39,7 @@ export function loadToRemove(
   try {
     return { old: load(ctx, kind, entry), sealed: false }
   } catch (error) {
-    if (!isSealBroken(error)) throw error
+    if (!isUndecryptable(error)) throw error
     return { old: JSON.parse(entry.text.toString()) as Resource, sealed: true }
   }
 }

@@ -21,7 +21,7 @@ import type { Op } from '../storage/store.ts'
 import { admit } from './admission.ts'
 import { commitChange } from './companion-writes.ts'
 import { type Context, keyOf, refOf, requestOf } from './context.ts'
-import { type Received, receive } from './decode.ts'
+import { type DecodedObject, decodeObject } from './decode.ts'
 import { nextMetadata } from './metadata.ts'
 import { carryOver, encodeWrite, load, present, presentStored, visible } from './object-codec.ts'
 import { checkNamedByPath } from './request-path.ts'
@@ -35,7 +35,7 @@ export async function update(
   sent: Json,
   options: WriteOptions = {},
 ): Promise<Document> {
-  const received = receive(kind, sent, options)
+  const received = decodeObject(kind, sent, options)
   const ref = refOf(kind, at)
   checkNamedByPath(kind, ref, received.object.metadata)
   const written = writtenBy(secretFields(ctx, kind, ref), received.object as unknown as Json)
@@ -65,7 +65,7 @@ function versionMissing(kind: Kind, name: string): ApiError {
  * Computes the requested object from the stored one. Its resourceVersion, if set, is a precondition. Runs again after a
  * conflict.
  */
-export type Change = (old: Resource) => Received & {
+export type Change = (old: Resource) => DecodedObject & {
   readonly managedFields?: readonly ManagedFieldsEntry[]
   /** False: the resourceVersion comes from the stored object and is not a precondition. */
   readonly isPinned?: boolean

@@ -7,7 +7,7 @@ import {
   invalidSecret,
   invalidValue,
   isEnough,
-  mostErrors,
+  maxErrors,
   notSupported,
   required,
   tooLong,
@@ -29,7 +29,7 @@ export const noFindings = (): Findings => ({ errors: [], wrongTypes: [], unknown
 /** Returns the value without unknown fields and nulls, with defaults. After too many errors, returns it unchanged. */
 export function conform(schema: Schema, value: Json, path: string, found: Findings): Json {
   if (isEnough(found.errors)) return value
-  if (schema.deprecated && found.deprecated.length < mostErrors) found.deprecated.push(path)
+  if (schema.deprecated && found.deprecated.length < maxErrors) found.deprecated.push(path)
   if (schema['x-kubernetes-preserve-unknown-fields']) return value
   switch (schema.type) {
     case 'object':
@@ -77,18 +77,18 @@ function defaultsOf(schema: Schema): readonly (readonly [string, Json])[] {
 }
 
 export function noteUnknown({ unknown }: Pick<Findings, 'unknown'>, path: string, key: string): void {
-  if (unknown.length < mostErrors) unknown.push(join(path, key))
+  if (unknown.length < maxErrors) unknown.push(join(path, key))
 }
 
 function conformMap(
-  { additionalProperties, maxProperties: most = Number.POSITIVE_INFINITY }: Schema,
+  { additionalProperties, maxProperties: max = Number.POSITIVE_INFINITY }: Schema,
   value: { readonly [key: string]: Json },
   path: string,
   found: Findings,
 ): Json {
   const values = additionalProperties as Schema
   const keys = keysOf(value)
-  if (keys.length > most) return exceeding(value, path, keys.length, most, found)
+  if (keys.length > max) return exceeding(value, path, keys.length, max, found)
   if (keys.length && keys.every(key => fits(values, value[key] as Json))) return value
   const out = emptyMap()
   for (const key of keys) {
@@ -100,8 +100,8 @@ function conformMap(
 }
 
 /** Does not check the items, because the limit exists to avoid that cost. */
-function exceeding(value: Json, path: string, actual: number, most: number, found: Findings): Json {
-  found.errors.push(tooMany(path, actual, most))
+function exceeding(value: Json, path: string, actual: number, max: number, found: Findings): Json {
+  found.errors.push(tooMany(path, actual, max))
   return value
 }
 
@@ -118,8 +118,8 @@ const fits = (schema: Schema, value: Json) =>
   (!schema.format || (schema.format === 'byte' && base64.test(value as string)))
 
 function conformList(schema: Schema, value: readonly Json[], path: string, found: Findings): Json {
-  const { items = {}, maxItems: most = Number.POSITIVE_INFINITY } = schema
-  if (value.length > most) return exceeding(value, path, value.length, most, found)
+  const { items = {}, maxItems: max = Number.POSITIVE_INFINITY } = schema
+  if (value.length > max) return exceeding(value, path, value.length, max, found)
   const out = value.every(item => fits(items, item)) ? value : conformItems(items, value, path, found)
   const type = schema['x-kubernetes-list-type']
   if (type === 'set' || type === 'map') checkUnique(schema, out, path, found)

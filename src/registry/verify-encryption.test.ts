@@ -8,7 +8,7 @@ import { SharedSecret } from '../kinds/shared-secret.ts'
 import { recordsIn } from '../storage/backup.ts'
 import { openSealer } from '../storage/encryption.ts'
 import { makeKeyRing, readKeyRing } from '../storage/key-ring.ts'
-import { brokenSealOf } from './verify-encryption.ts'
+import { undecryptableIn } from './verify-encryption.ts'
 
 const random = (size: number) => randomBytes(size)
 const sealer = openSealer({ keys: readKeyRing(makeKeyRing(random)), random })
@@ -20,7 +20,7 @@ test('a decrypted value that is not JSON is an error, which does not quote it', 
     const object = { metadata, spec: { data: sealer.seal(place, plaintext) } }
     const key = { bucket: SharedSecret.id, namespace: 'default', name: 'db' }
     const entry = { key, revision: 7, text: Buffer.from(JSON.stringify(object)), labels: undefined }
-    assert.deepEqual(brokenSealOf(kinds, sealer)(entry as never), [
+    assert.deepEqual(undecryptableIn(kinds, sealer)(entry as never), [
       `spec.data of ${SharedSecret.id} default/db does not open: the decrypted value is not JSON`,
     ])
   }

@@ -9,14 +9,14 @@ import { select } from './selection.ts'
 
 const all = (ctx: Context, kind: Kind): readonly Resource[] => ctx.admissions.get(kind)?.collect?.() ?? []
 
-export function getCollected(ctx: Context, kind: Kind, { name }: Ref): Document {
+export function getVirtual(ctx: Context, kind: Kind, { name }: Ref): Document {
   const found = all(ctx, kind).find(object => object.metadata.name === name)
   if (!found) throw notFound(kind, name)
   return documentOf(found)
 }
 
 /** Always one page, because such kinds are small. */
-export function listCollected(ctx: Context, kind: Kind, options: ListOptions): List {
+export function listVirtual(ctx: Context, kind: Kind, options: ListOptions): List {
   const { matches } = select(ctx, kind, options)
   const revision = ctx.store.revision
   const entryOf = ({ metadata }: Resource) => ({

@@ -21,8 +21,8 @@ import { eventOf } from './watch-event-cache.ts'
 import { fixedView, type Move, movingView, type View, viewedAt } from './watch-filter.ts'
 
 /** The maximum that one `next` returns. The last event may exceed the bytes. */
-const mostEvents = 256
-const mostBytes = 1024 * 1024
+const maxEvents = 256
+const maxBytes = 1024 * 1024
 
 export async function watch(ctx: Context, kind: Kind, options: WatchOptions = {}): Promise<Watch> {
   const selected = select(ctx, kind, options)
@@ -102,7 +102,7 @@ function follow(ctx: Context, kind: Kind, { cursor, view, from, requested, backl
   /** The next events of the current state; empty at its end. */
   const takeRest = (): WatchEvent[] => {
     const events: WatchEvent[] = []
-    for (let bytes = 0; rest && events.length < mostEvents && bytes < mostBytes; ) {
+    for (let bytes = 0; rest && events.length < maxEvents && bytes < maxBytes; ) {
       const { value, done } = rest.next()
       if (done) {
         rest = undefined
@@ -118,7 +118,7 @@ function follow(ctx: Context, kind: Kind, { cursor, view, from, requested, backl
   const take = (): WatchEvent[] | undefined => {
     const events: WatchEvent[] = []
     try {
-      for (let looked = 0, bytes = 0; looked < mostEvents && bytes < mostBytes; looked++) {
+      for (let looked = 0, bytes = 0; looked < maxEvents && bytes < maxBytes; looked++) {
         const [event] = cursor.take(1)
         if (!event) return looked ? events : undefined
         const seen = event.revision > from ? translate(ctx, kind, view.moved(event), event) : undefined

@@ -15,7 +15,7 @@ import {
   redact,
   redactPatch,
 } from './audit-redact.ts'
-import type { Trail } from './exchange.ts'
+import type { AuditContext } from './exchange.ts'
 
 /** The type of object that a request expects as its body. */
 type BodyType = {
@@ -78,8 +78,8 @@ const isOfType = ({ kind, apiVersion }: JsonObject, expected: BodyType): boolean
   (apiVersion == null || expected.apiVersions.includes(apiVersion as string))
 
 /** undefined: nothing may be recorded. */
-export function requestObjectOf(trail: SentBody, hash: Hash): Json | undefined {
-  const { kind, sent, sentAs, question, decision } = trail
+export function requestObjectOf(context: SentBody, hash: Hash): Json | undefined {
+  const { kind, sent, sentAs, question, decision } = context
   if (!kind || sent == null) return undefined
   const expected = expectedBody(kind, question)
   if (sentAs === 'json-patch')
@@ -89,17 +89,17 @@ export function requestObjectOf(trail: SentBody, hash: Hash): Json | undefined {
   return redact(decision.omitManagedFields ? withoutManagedFields(sent) : sent, expected.protection, hash)
 }
 
-type SentBody = Pick<Trail, 'kind' | 'sent' | 'sentAs' | 'question' | 'decision'>
+type SentBody = Pick<AuditContext, 'kind' | 'sent' | 'sentAs' | 'question' | 'decision'>
 
 const large = 64 * 1024
 
 /** Whether the log does not show the whole body. An error message may repeat the rest of it. */
-export function isWithheld(trail: SentBody & Partial<Pick<Trail, 'exchange'>>): boolean {
-  if (trail.sent == null) return false
+export function isWithheld(context: SentBody & Partial<Pick<AuditContext, 'exchange'>>): boolean {
+  if (context.sent == null) return false
   // Looking through a large body to keep the message of its error would cost more than the message is worth.
-  if (Number(trail.exchange?.request.headers['content-length']) > large) return true
+  if (Number(context.exchange?.request.headers['content-length']) > large) return true
   let isHashed = false
-  const shown = requestObjectOf(trail, () => {
+  const shown = requestObjectOf(context, () => {
     isHashed = true
     return ''
   })
@@ -120,7 +120,7 @@ export function sentMetadata({ kind, sent, sentAs, question }: SentBody): JsonOb
   return isOfType(sent, expectedBody(kind, question)) && isObject(sent.metadata) ? sent.metadata : {}
 }
 
-export function responseObjectOf({ kind, answer, decision }: Trail, hash: Hash): Json | undefined {
+export function responseObjectOf({ kind, answer, decision }: AuditContext, hash: Hash): Json | undefined {
   if (!kind || !answer) return undefined
   const shown = ({ object }: Document): Json[] => {
     // Some subresources answer with another kind, whose secret fields are unknown here.

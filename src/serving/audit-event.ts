@@ -9,7 +9,7 @@ import { causesIn, isWithheld, requestObjectOf, responseObjectOf, sentMetadata }
 import type { Level, Requester, Stage } from './audit-policy.ts'
 import { type Hash, scrub } from './audit-redact.ts'
 import { cleanUri } from './audit-uri.ts'
-import type { Exchange, Trail } from './exchange.ts'
+import type { AuditContext, Exchange } from './exchange.ts'
 
 const anonymous: Caller = { username: 'system:anonymous', groups: ['system:unauthenticated'] }
 /** Credentials: every write to these resources is recorded. */
@@ -25,25 +25,29 @@ export function requesterOf({ request }: Exchange, caller: Caller | undefined): 
 }
 
 /** Whether it would make, change or end a key or a token. */
-export function isAboutKeys({ question }: Pick<Trail, 'question'>): boolean {
+export function isAboutKeys({ question }: Pick<AuditContext, 'question'>): boolean {
   return 'target' in question && issuing.has(question.target.resource) && !reading.has(question.verb)
 }
 
-const isIssuing = (trail: Trail, code: number) => code < 300 && isAboutKeys(trail)
+const isIssuing = (context: AuditContext, code: number) => code < 300 && isAboutKeys(context)
 
-export type Happening = {
+export type EventInput = {
   readonly stage: Stage
   readonly level: Level
   readonly at: number
   readonly code: number | undefined
   readonly error: unknown
 }
-type Means = { readonly hash: Hash; readonly sources: readonly string[] }
+type EventTools = { readonly hash: Hash; readonly sources: readonly string[] }
 
-export function eventOf(trail: Trail, { stage, level, at, code, error }: Happening, { hash, sources }: Means): object {
-  const { exchange, question, impersonated, received } = trail
+export function eventOf(
+  context: AuditContext,
+  { stage, level, at, code, error }: EventInput,
+  { hash, sources }: EventTools,
+): object {
+  const { exchange, question, impersonated, received } = context
   const { request, auditId } = exchange
-  const clean = (text: string, most = longestText) => cut(scrub(text, hash), most)
+  const clean = (text: string, maxLength = longestText) => cut(scrub(text, hash), maxLength)
   const userAgent = request.headers['user-agent']
   const isOver = stage === 'ResponseComplete' || stage === 'Panic'
   return {
@@ -54,20 +58,21 @@ export function eventOf(trail: Trail, { stage, level, at, code, error }: Happeni
     stage,
     requestURI: cut(cleanUri(request.url ?? '/', hash), longestUri),
     verb: question.verb,
-    user: userOf(requesterOf(exchange, trail.caller) as Caller | undefined),
+    user: userOf(requesterOf(exchange, context.caller) as Caller | undefined),
     impersonatedUser: impersonated && userOf(impersonated),
     sourceIPs: sources.length ? sources : undefined,
     userAgent: userAgent === undefined ? undefined : clean(userAgent),
-    objectRef: 'target' in question ? refOf(trail, question.target, isOver, clean) : undefined,
-    responseStatus: code === undefined ? undefined : statusOf(trail, code, error, clean),
-    ...(isOver ? objectsOf(trail, level, hash) : {}),
+    objectRef: 'target' in question ? refOf(context, question.target, isOver, clean) : undefined,
+    responseStatus: code === undefined ? undefined : statusOf(context, code, error, clean),
+    ...(isOver ? objectsOf(context, level, hash) : {}),
     requestReceivedTimestamp: microTime(received),
     stageTimestamp: microTime(at),
-    annotations: annotationsOf(trail, code, { hash, clean }),
+    annotations: annotationsOf(context, code, { hash, clean }),
   }
 }
 
-const cut = (text: string, most: number) => (text.length > most ? `${text.slice(0, most)}...TRUNCATED` : text)
+const cut = (text: string, maxLength: number) =>
+  text.length > maxLength ? `${text.slice(0, maxLength)}...TRUNCATED` : text
 
 export const userOf = (caller: Caller | undefined) =>
   caller ? { username: caller.username, uid: caller.uid, groups: caller.groups, extra: caller.extra } : {}
@@ -75,10 +80,10 @@ export const userOf = (caller: Caller | undefined) =>
 type Clean = (text: string) => string
 
 /** Name and uid of what was created are known from the answer alone. */
-function refOf(trail: Trail, target: Target, isOver: boolean, clean: Clean) {
+function refOf(context: AuditContext, target: Target, isOver: boolean, clean: Clean) {
   const { group, resource, subresource, namespace, name } = target
-  const sent = isOver ? sentMetadata(trail) : {}
-  const made = isOver && !reading.has(trail.question.verb) ? trail.answer?.document : undefined
+  const sent = isOver ? sentMetadata(context) : {}
+  const made = isOver && !reading.has(context.question.verb) ? context.answer?.document : undefined
   const text = (value: Json | undefined) =>
     typeof value === 'string' && value ? cut(clean(value), longestName) : undefined
   return {
@@ -87,29 +92,29 @@ function refOf(trail: Trail, target: Target, isOver: boolean, clean: Clean) {
     name: text(name ?? (made?.ref.name || sent.name)),
     uid: made?.uid ?? text(sent.uid),
     apiGroup: text(group),
-    apiVersion: trail.kind?.version,
+    apiVersion: context.kind?.version,
     resourceVersion: text(sent.resourceVersion),
     subresource: text(subresource),
   }
 }
 
-function statusOf(trail: Trail, code: number, error: unknown, clean: Clean) {
+function statusOf(context: AuditContext, code: number, error: unknown, clean: Clean) {
   if (error === undefined) return { metadata: {}, code }
   const failure = { metadata: {}, status: 'Failure', code }
   // The message of an internal error could contain anything. The server log has it under the same id.
   if (!(error instanceof ApiError)) return { ...failure, reason: 'InternalError' }
   const { message = '', reason } = error.status
-  const isAboutBody = (code === 400 || code === 422) && isWithheld(trail)
+  const isAboutBody = (code === 400 || code === 422) && isWithheld(context)
   if (!isAboutBody) return { ...failure, message: clean(message), reason }
   // The message may repeat values that the log must not show. Fields and reasons are safe.
-  const causes = causesIn(trail, error.status)
+  const causes = causesIn(context, error.status)
   return { ...failure, message: causes.length ? clean(causes.join(', ')) : undefined, reason }
 }
 
-function objectsOf(trail: Trail, level: Level, hash: Hash): { requestObject?: Json; responseObject?: Json } {
+function objectsOf(context: AuditContext, level: Level, hash: Hash): { requestObject?: Json; responseObject?: Json } {
   if (level !== 'Request' && level !== 'RequestResponse') return {}
-  const requestObject = requestObjectOf(trail, hash)
-  const responseObject = level === 'RequestResponse' ? responseObjectOf(trail, hash) : undefined
+  const requestObject = requestObjectOf(context, hash)
+  const responseObject = level === 'RequestResponse' ? responseObjectOf(context, hash) : undefined
   return {
     ...(requestObject === undefined ? {} : { requestObject }),
     ...(responseObject === undefined ? {} : { responseObject }),
@@ -118,18 +123,22 @@ function objectsOf(trail: Trail, level: Level, hash: Hash): { requestObject?: Js
 
 type Texts = { readonly hash: Hash; readonly clean: (text: string) => string }
 
-function annotationsOf(trail: Trail, code: number | undefined, { hash, clean }: Texts): JsonObject | undefined {
-  const { caller, allowed = code === 403 ? false : undefined, reason } = trail
-  const presented = code === 401 ? trail.exchange.request.headers.authorization : undefined
+function annotationsOf(
+  context: AuditContext,
+  code: number | undefined,
+  { hash, clean }: Texts,
+): JsonObject | undefined {
+  const { caller, allowed = code === 403 ? false : undefined, reason } = context
+  const presented = code === 401 ? context.exchange.request.headers.authorization : undefined
   const found: { [name: string]: string } = {}
   if (allowed !== undefined) {
     found['authorization.k8s.io/decision'] = allowed ? 'allow' : 'forbid'
     found['authorization.k8s.io/reason'] = clean(reason)
   }
   if (caller?.key !== undefined) found['platform.sh/access-key'] = caller.key
-  for (const [name, value] of Object.entries(trail.noted ?? {})) found[name] = clean(value)
+  for (const [name, value] of Object.entries(context.noted ?? {})) found[name] = clean(value)
   if (presented !== undefined) found['platform.sh/presented-key'] = hash(presented.replace(/^bearer +/i, '').trim())
-  if (code !== undefined && isIssuing(trail, code)) Object.assign(found, issuedBy(trail.answer?.document, hash))
+  if (code !== undefined && isIssuing(context, code)) Object.assign(found, issuedBy(context.answer?.document, hash))
   return Object.keys(found).length ? found : undefined
 }
 

@@ -17,7 +17,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
-import { type FileOptions, openFilePlace } from './audit-file.ts'
+import { type FileOptions, openFileDestination } from './audit-file.ts'
 import { openSink } from './audit-sink.ts'
 
 async function open(more: Partial<FileOptions> = {}) {
@@ -25,10 +25,10 @@ async function open(more: Partial<FileOptions> = {}) {
   const file = join(directory, 'audit.log')
   const failures: string[] = []
   const settings = { file, maxBytes: 2000, maxFiles: 0, maxAge: 0, now: Date.now, ...more }
-  const place = await openFilePlace({ ...settings, failed: what => void failures.push(what) })
+  const destination = await openFileDestination({ ...settings, failed: what => void failures.push(what) })
   const seen = { lost: 0 }
   const sink = openSink({
-    place,
+    destination,
     queueBytes: 1 << 24,
     batchBytes: 500,
     lost: lines => {
@@ -122,9 +122,16 @@ test('a log that was there before is gone on with, and made private', async () =
   await sink.close()
   const file = join(directory, 'audit.log')
   writeFileSync(file, 'before\n', { mode: 0o644 })
-  const place = await openFilePlace({ file, maxBytes: 100, maxFiles: 0, maxAge: 0, now: Date.now, failed: () => {} })
-  assert.equal(await place.put(Buffer.from('after\n'), 0), 6)
-  await place.close()
+  const destination = await openFileDestination({
+    file,
+    maxBytes: 100,
+    maxFiles: 0,
+    maxAge: 0,
+    now: Date.now,
+    failed: () => {},
+  })
+  assert.equal(await destination.put(Buffer.from('after\n'), 0), 6)
+  await destination.close()
   assert.equal(readFileSync(file, 'utf8'), 'before\nafter\n')
   assert.equal(statSync(file).mode & 0o777, 0o600)
   end()
@@ -132,7 +139,7 @@ test('a log that was there before is gone on with, and made private', async () =
 
 test('a directory that is not there fails the start', async () => {
   const options = { maxBytes: 1, maxFiles: 0, maxAge: 0, now: Date.now, failed: () => {} }
-  await assert.rejects(openFilePlace({ file: '/nonexistent/audit.log', ...options }), /ENOENT/)
+  await assert.rejects(openFileDestination({ file: '/nonexistent/audit.log', ...options }), /ENOENT/)
 })
 
 test('a log that cannot be written makes the sink fail, and it recovers by itself without losing a line', async () => {
@@ -163,11 +170,11 @@ test('a full disk cuts a line; once the file is moved away the whole line is in 
   const program = `
     import { renameSync } from 'node:fs'
     import { setTimeout } from 'node:timers/promises'
-    import { openFilePlace } from '${import.meta.dirname}/audit-file.ts'
+    import { openFileDestination } from '${import.meta.dirname}/audit-file.ts'
     import { openSink } from '${import.meta.dirname}/audit-sink.ts'
     process.on('SIGXFSZ', () => {})
-    const place = await openFilePlace({ file: '${file}', maxBytes: 1e9, maxFiles: 0, maxAge: 0, now: Date.now, failed() {} })
-    const sink = openSink({ place, queueBytes: 1e8, batchBytes: 1000, lost() {}, failed() {}, retryAfter: 5 })
+    const destination = await openFileDestination({ file: '${file}', maxBytes: 1e9, maxFiles: 0, maxAge: 0, now: Date.now, failed() {} })
+    const sink = openSink({ destination, queueBytes: 1e8, batchBytes: 1000, lost() {}, failed() {}, retryAfter: 5 })
     for (let n = 0; n < 1000; n++) sink.write('line ' + n)
     while (!sink.failure) await setTimeout(1)
     console.log(sink.failure)

@@ -2,7 +2,7 @@
 
 import { constants, type FileHandle, open, readdir, rename, stat, unlink } from 'node:fs/promises'
 import { basename, dirname, extname, join } from 'node:path'
-import type { Place } from './audit-sink.ts'
+import type { Destination } from './audit-sink.ts'
 
 export type FileOptions = {
   readonly file: string
@@ -23,7 +23,7 @@ const pruneEvery = 3600_000
 const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT
 
 /** Throws when the file cannot be opened: better found out at the start. */
-export async function openFilePlace(options: FileOptions): Promise<Place> {
+export async function openFileDestination(options: FileOptions): Promise<Destination> {
   const { file, maxBytes, now, failed } = options
   let handle: FileHandle | undefined
   let identity = ''

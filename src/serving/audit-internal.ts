@@ -9,7 +9,7 @@ import type { Document, Resources } from '../api/resources.ts'
 import { issuedBy, microTime, userOf } from './audit-event.ts'
 import type { Hash } from './audit-redact.ts'
 
-export type OwnWrite = {
+export type InternalWrite = {
   readonly verb: 'create' | 'update' | 'patch' | 'delete'
   readonly kind: Kind
   readonly ref: Ref
@@ -19,8 +19,11 @@ export type OwnWrite = {
 }
 
 /** The same verbs; the audit log records each successful write. Failures are retried and not recorded. */
-export function withAudit(audit: { readonly own: (write: OwnWrite) => void }, internalClient: Resources): Resources {
-  const told = (verb: OwnWrite['verb'], kind: Kind, ref: Ref, manager = 'platform') => {
+export function withAudit(
+  audit: { readonly own: (write: InternalWrite) => void },
+  internalClient: Resources,
+): Resources {
+  const record = (verb: InternalWrite['verb'], kind: Kind, ref: Ref, manager = 'platform') => {
     return <T extends Document>(document: T): T => {
       const { namespace = '', name = '' } = document.object.metadata
       audit.own({ verb, kind, ref: { ...ref, namespace, name }, manager, document })
@@ -32,11 +35,11 @@ export function withAudit(audit: { readonly own: (write: OwnWrite) => void }, in
     create: (kind, namespace, object, options) =>
       internalClient
         .create(kind, namespace, object, options)
-        .then(told('create', kind, { namespace, name: '' }, options?.fieldManager)),
+        .then(record('create', kind, { namespace, name: '' }, options?.fieldManager)),
     update: (kind, ref, object, options) =>
-      internalClient.update(kind, ref, object, options).then(told('update', kind, ref, options?.fieldManager)),
+      internalClient.update(kind, ref, object, options).then(record('update', kind, ref, options?.fieldManager)),
     patch: (kind, ref, body, options) =>
-      internalClient.patch(kind, ref, body, options).then(told('patch', kind, ref, options?.fieldManager)),
+      internalClient.patch(kind, ref, body, options).then(record('patch', kind, ref, options?.fieldManager)),
     delete: async (kind, ref, options) => {
       const deleted = await internalClient.delete(kind, ref, options)
       audit.own({ verb: 'delete', kind, ref, manager: 'platform', document: undefined })
@@ -45,12 +48,12 @@ export function withAudit(audit: { readonly own: (write: OwnWrite) => void }, in
   }
 }
 
-export const questionOf = ({ verb, kind, ref }: OwnWrite): Question => ({
+export const questionOf = ({ verb, kind, ref }: InternalWrite): Question => ({
   verb,
   target: { group: kind.group, resource: kind.plural, ...ref },
 })
 
-export function ownEvent({ verb, kind, ref, manager, document }: OwnWrite, at: number, hash: Hash): object {
+export function internalEvent({ verb, kind, ref, manager, document }: InternalWrite, at: number, hash: Hash): object {
   const code = verb === 'create' ? 201 : 200
   return {
     kind: 'Event',

@@ -5,10 +5,10 @@ import { resolve } from 'node:path'
 import { UsageError } from '../host/command.ts'
 import { fileProblem, writeProblem } from '../host/fs-errors.ts'
 import { type Audit, openAudit } from './audit.ts'
-import { openFilePlace } from './audit-file.ts'
+import { openFileDestination } from './audit-file.ts'
 import { defaultPolicy, type Policy } from './audit-policy.ts'
 import { hashWith, saltIn } from './audit-redact.ts'
-import { openSink, type Sink, streamPlace } from './audit-sink.ts'
+import { openSink, type Sink, streamDestination } from './audit-sink.ts'
 import type { Metrics } from './metrics.ts'
 import type { UnknownKeyLimiter } from './unknown-key-limiter.ts'
 
@@ -91,10 +91,10 @@ export async function policyIn(file: string): Promise<Policy> {
 export async function openAuditSink({ settings, directory, metrics, now, failed }: AuditLogOptions): Promise<Sink> {
   if (settings['audit.log'] === 'off') return nowhere
   const maxBytes = settings['audit.maxSize'] * 1024 * 1024
-  const place =
+  const destination =
     settings['audit.log'] === '-'
-      ? streamPlace(process.stdout)
-      : await openFilePlace({
+      ? streamDestination(process.stdout)
+      : await openFileDestination({
           file: resolve(directory, settings['audit.log']),
           maxBytes,
           maxFiles: settings['audit.maxFiles'],
@@ -104,7 +104,7 @@ export async function openAuditSink({ settings, directory, metrics, now, failed 
           failed,
         })
   return openSink({
-    place,
+    destination,
     queueBytes,
     batchBytes,
     // If the response waits for the line, the line is written at once.

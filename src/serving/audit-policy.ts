@@ -41,7 +41,7 @@ export type Decision = {
 
 /** undefined: the client was not authenticated. */
 export type Requester = { readonly username: string; readonly groups: readonly string[] } | undefined
-export type Decide = (question: Question, who: Requester) => Decision
+export type Decide = (question: Question, requester: Requester) => Decision
 
 const ours = 'management.platform.sh'
 
@@ -74,7 +74,7 @@ type Candidate = {
 export function compilePolicy(policy: Policy): Decide {
   const decisions = policy.rules.map(rule => decisionOf(policy, rule))
   const otherwise = decisionOf(policy, { level: 'None' })
-  const places = openPlaces()
+  const candidateCache = openCandidateCache()
   /** A cache for gets, whose question objects repeat all day. */
   const byQuestion = new WeakMap<Question, readonly Candidate[]>()
   const candidatesAt = (question: Question): readonly Candidate[] => {
@@ -86,27 +86,27 @@ export function compilePolicy(policy: Policy): Decide {
     return found
   }
   const candidatesOf = (question: Question): readonly Candidate[] => {
-    const known = places.find(question)
+    const known = candidateCache.find(question)
     if (known) return known
     const found = policy.rules.flatMap((rule, index) => candidateOf(rule, question, decisions[index] as Decision) ?? [])
     const last = found.findIndex(isUnconditional)
     const kept = last === -1 ? found : found.slice(0, last + 1)
-    places.keep(question, kept)
+    candidateCache.keep(question, kept)
     return kept
   }
-  return (question, who) => {
-    for (const candidate of candidatesAt(question)) if (fits(candidate, question, who)) return candidate.decision
+  return (question, requester) => {
+    for (const candidate of candidatesAt(question)) if (fits(candidate, question, requester)) return candidate.decision
     return otherwise
   }
 }
 
 type Branch<T> = Map<string, T>
-const mostPlaces = 4096
+const maxCached = 4096
 /** No group is called so: a path is never taken for a resource. */
 const noGroup = '/'
 
 /** Candidates by what of a question does not depend on who asks, nor on namespace and name. Places come from clients, so they are bounded. */
-function openPlaces() {
+function openCandidateCache() {
   const verbs: Branch<Branch<Branch<Branch<readonly Candidate[]>>>> = new Map()
   let size = 0
   return {
@@ -125,7 +125,7 @@ function openPlaces() {
         subresource = '',
       } = isPath ? { group: noGroup, resource: question.path } : question.target
       if (group.length + resource.length + subresource.length > 512) return
-      if (size++ >= mostPlaces) {
+      if (size++ >= maxCached) {
         verbs.clear()
         size = 1
       }
@@ -152,16 +152,16 @@ function decisionOf(policy: Policy, rule: PolicyRule): Decision {
 function candidateOf(rule: PolicyRule, question: Question, decision: Decision): Candidate | undefined {
   if (rule.verbs?.length && !rule.verbs.includes(question.verb)) return undefined
   const isAboutResources = Boolean(rule.namespaces?.length || rule.resources?.length)
-  const who = { decision, users: setOf(rule.users), groups: setOf(rule.userGroups) }
+  const requester = { decision, users: setOf(rule.users), groups: setOf(rule.userGroups) }
   if ('path' in question) {
     if (isAboutResources) return undefined
     if (rule.nonResourceURLs?.length && !rule.nonResourceURLs.some(url => isBelow(question.path, url))) return undefined
-    return { ...who, namespaces: undefined, names: undefined }
+    return { ...requester, namespaces: undefined, names: undefined }
   }
   if (!isAboutResources && rule.nonResourceURLs?.length) return undefined
   const names = rule.resources?.length ? namesAt(rule.resources, question.target) : 'any'
   if (names === 'none') return undefined
-  return { ...who, namespaces: setOf(rule.namespaces), names: names === 'any' ? undefined : names }
+  return { ...requester, namespaces: setOf(rule.namespaces), names: names === 'any' ? undefined : names }
 }
 
 const setOf = (list: readonly string[] | undefined) => (list?.length ? new Set(list) : undefined)
@@ -169,15 +169,15 @@ const setOf = (list: readonly string[] | undefined) => (list?.length ? new Set(l
 const isBelow = (path: string, url: string) =>
   url === '*' || url === path || (url.endsWith('*') && path.startsWith(url.replace(/\*+$/, '')))
 
-type Place = { readonly group: string; readonly resource: string; readonly subresource?: string }
+type ResourceTarget = { readonly group: string; readonly resource: string; readonly subresource?: string }
 
 /** Which names of a resource the entries of a rule cover. */
-function namesAt(entries: readonly GroupResources[], place: Place): ReadonlySet<string> | 'any' | 'none' {
+function namesAt(entries: readonly GroupResources[], target: ResourceTarget): ReadonlySet<string> | 'any' | 'none' {
   const names = new Set<string>()
   for (const { group = '', resources = [], resourceNames = [] } of entries) {
-    if (group !== place.group) continue
+    if (group !== target.group) continue
     if (resources.length === 0) return 'any'
-    if (!resources.some(one => isResource(one, place))) continue
+    if (!resources.some(one => isResource(one, target))) continue
     if (resourceNames.length === 0) return 'any'
     for (const name of resourceNames) names.add(name)
   }
@@ -185,7 +185,7 @@ function namesAt(entries: readonly GroupResources[], place: Place): ReadonlySet<
 }
 
 /** `pods`, `pods/log`, `*` for all, `*\/log` for that subresource of all; `pods/*` is pods and every subresource of it, as in Kubernetes. */
-function isResource(pattern: string, { resource, subresource = '' }: Place): boolean {
+function isResource(pattern: string, { resource, subresource = '' }: ResourceTarget): boolean {
   if (pattern === '*' || pattern === (subresource ? `${resource}/${subresource}` : resource)) return true
   if (subresource && pattern === `*/${subresource}`) return true
   return pattern === `${resource}/*`
@@ -193,9 +193,9 @@ function isResource(pattern: string, { resource, subresource = '' }: Place): boo
 
 const isUnconditional = ({ users, groups, namespaces, names }: Candidate) => !(users || groups || namespaces || names)
 
-function fits({ users, groups, namespaces, names }: Candidate, question: Question, who: Requester): boolean {
-  if (users && !(who && users.has(who.username))) return false
-  if (groups && !who?.groups.some(group => groups.has(group))) return false
+function fits({ users, groups, namespaces, names }: Candidate, question: Question, requester: Requester): boolean {
+  if (users && !(requester && users.has(requester.username))) return false
+  if (groups && !requester?.groups.some(group => groups.has(group))) return false
   if (!namespaces && !names) return true
   if ('path' in question) return false
   const { namespace, name = '' } = question.target

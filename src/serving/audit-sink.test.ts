@@ -5,9 +5,9 @@ import { spawnSync } from 'node:child_process'
 import { Writable } from 'node:stream'
 import { test } from 'node:test'
 import { setImmediate, setTimeout } from 'node:timers/promises'
-import { openSink, type Place, type SinkOptions, streamPlace } from './audit-sink.ts'
+import { type Destination, openSink, type SinkOptions, streamDestination } from './audit-sink.ts'
 
-type Fake = Place & {
+type Fake = Destination & {
   fails: string | undefined
   text: string
   tries: number
@@ -41,10 +41,10 @@ function openFake(): Fake {
   return fake
 }
 
-const open = (place: Place, more: Partial<SinkOptions> = {}) => {
+const open = (destination: Destination, more: Partial<SinkOptions> = {}) => {
   const seen = { lost: 0, failed: [] as unknown[] }
   const sink = openSink({
-    place,
+    destination,
     queueBytes: 1 << 20,
     batchBytes: 1 << 16,
     lost: lines => {
@@ -132,13 +132,13 @@ test('closing writes what is left, gives up after a while, and takes nothing mor
 
 test('a stream that fails, or never answers, makes the sink fail and nothing else', async () => {
   const broken = new Writable({ write: (_chunk, _encoding, done) => done(new Error('EPIPE')) })
-  const { sink, seen } = open(streamPlace(broken), { closeWithin: 100 })
+  const { sink, seen } = open(streamDestination(broken), { closeWithin: 100 })
   sink.write('a')
   while (!sink.failure) await setTimeout(1)
   assert.match(sink.failure, /EPIPE/)
   await sink.close()
   assert.equal(seen.lost, 1)
-  const stuck = open(streamPlace(new Writable({ write: () => {} })), { closeWithin: 100 })
+  const stuck = open(streamDestination(new Writable({ write: () => {} })), { closeWithin: 100 })
   stuck.sink.write('a')
   await stuck.sink.close()
   assert.equal(stuck.seen.lost, 1)
@@ -146,8 +146,8 @@ test('a stream that fails, or never answers, makes the sink fail and nothing els
 
 test('stdout is a place: what was written before the end arrives whole', () => {
   const program = `
-    import { openSink, streamPlace } from '${import.meta.dirname}/audit-sink.ts'
-    const sink = openSink({ place: streamPlace(process.stdout), queueBytes: 1e8, batchBytes: 1e5, lost() {}, failed() {} })
+    import { openSink, streamDestination } from '${import.meta.dirname}/audit-sink.ts'
+    const sink = openSink({ destination: streamDestination(process.stdout), queueBytes: 1e8, batchBytes: 1e5, lost() {}, failed() {} })
     for (let n = 0; n < 20000; n++) sink.write('line ' + n)
     await sink.close()
     process.exit(0)`

@@ -16,14 +16,14 @@ export interface Sink {
 }
 
 /** The target of the bytes. Both functions may throw; they are then called again with the same bytes. */
-export interface Place {
+export interface Destination {
   /** Writes some of the batch beginning at `done`, and answers up to where it is out now. A batch is whole lines. */
   put(batch: Buffer, done: number): Promise<number>
   close(): Promise<void>
 }
 
 export type SinkOptions = {
-  readonly place: Place
+  readonly destination: Destination
   /** Lines beyond this many bytes are not taken. */
   readonly queueBytes: number
   readonly batchBytes: number
@@ -39,7 +39,16 @@ export type SinkOptions = {
 }
 
 export function openSink(options: SinkOptions): Sink {
-  const { place, queueBytes, batchBytes, lost, failed, gatherFor = 0, retryAfter = 500, closeWithin = 2000 } = options
+  const {
+    destination,
+    queueBytes,
+    batchBytes,
+    lost,
+    failed,
+    gatherFor = 0,
+    retryAfter = 500,
+    closeWithin = 2000,
+  } = options
   const queue = openQueue()
   let batch: { readonly bytes: Buffer; readonly lines: number; done: number } | undefined
   let problem: string | undefined
@@ -53,26 +62,26 @@ export function openSink(options: SinkOptions): Sink {
   /** Lines taken and lines out, ever; and who waits for how many to be out. */
   let taken = 0
   let out = 0
-  let waiting: { readonly until: number; readonly tell: (isOut: boolean) => void }[] = []
-  const tell = (isOut: boolean, upTo: number) => {
-    const told = waiting.filter(one => one.until <= upTo)
+  let waiting: { readonly until: number; readonly notify: (isOut: boolean) => void }[] = []
+  const notify = (isOut: boolean, upTo: number) => {
+    const notified = waiting.filter(one => one.until <= upTo)
     waiting = waiting.filter(one => one.until > upTo)
-    for (const one of told) one.tell(isOut)
+    for (const one of notified) one.notify(isOut)
   }
 
   const attempt = async (): Promise<void> => {
     batch ??= { ...queue.take(batchBytes), done: 0 }
     try {
-      batch.done = await place.put(batch.bytes, batch.done)
+      batch.done = await destination.put(batch.bytes, batch.done)
       problem = undefined
       if (batch.done < batch.bytes.length) return
       out += batch.lines
       batch = undefined
-      tell(true, out)
+      notify(true, out)
     } catch (error) {
       if (problem === undefined) failed(error)
       problem = (error as Error).message
-      tell(false, Number.POSITIVE_INFINITY)
+      notify(false, Number.POSITIVE_INFINITY)
       await new Promise<void>(resolve => {
         const timer = setTimeout(resolve, retryAfter)
         wake = () => {
@@ -129,7 +138,7 @@ export function openSink(options: SinkOptions): Sink {
       if (out === taken) return problem === undefined
       if (problem !== undefined || closing) return false
       return new Promise(resolve => {
-        waiting.push({ until: taken, tell: resolve })
+        waiting.push({ until: taken, notify: resolve })
         enough()
       })
     },
@@ -146,10 +155,10 @@ export function openSink(options: SinkOptions): Sink {
       clearTimeout(timer)
       givenUp = true
       wake()
-      tell(false, Number.POSITIVE_INFINITY)
+      notify(false, Number.POSITIVE_INFINITY)
       const left = queue.lines + (batch?.lines ?? 0)
       if (left) lost(left)
-      await place.close().catch(() => {})
+      await destination.close().catch(() => {})
     },
   }
 }
@@ -190,7 +199,7 @@ function openQueue() {
 }
 
 /** A stream such as stdout as a place for lines. */
-export function streamPlace(stream: Writable): Place {
+export function streamDestination(stream: Writable): Destination {
   // Failures come to the callback; without a listener they would end the process.
   const ignore = () => {}
   stream.on('error', ignore)

@@ -33,10 +33,10 @@ const quietAtFirst: Policy = { omitStages: ['RequestReceived'], rules: [{ level:
 test('a write is announced and concluded once each, whatever stages the policy omits', async () => {
   for (const policy of [quietAtFirst, { rules: [{ level: 'Metadata' as const }] }]) {
     const { audit, events, begin } = open(policy)
-    const trail = begin('teams')
-    assert.equal(await audit.announce(trail), true)
-    assert.equal(await audit.conclude(trail, 201), true)
-    audit.complete(trail, 201, undefined)
+    const context = begin('teams')
+    assert.equal(await audit.announce(context), true)
+    assert.equal(await audit.conclude(context, 201), true)
+    audit.complete(context, 201, undefined)
     assert.deepEqual(
       events().map(({ stage, responseStatus }) => [stage, responseStatus?.code]),
       [
@@ -49,9 +49,9 @@ test('a write is announced and concluded once each, whatever stages the policy o
 
 test('a line that did not fit into the queue counts as not recorded', async () => {
   const { audit, begin } = open(quietAtFirst, 1)
-  const trail = begin('teams')
-  assert.equal(await audit.announce(trail), true)
-  assert.equal(await audit.conclude(trail, 201), false)
+  const context = begin('teams')
+  assert.equal(await audit.announce(context), true)
+  assert.equal(await audit.conclude(context, 201), false)
 })
 
 test('what leaves no line need not be on record; what makes a key always leaves one', () => {

@@ -78,14 +78,14 @@ const everything = (level: Policy['rules'][number]['level']): Policy => ({ rules
 test('an event has the fields of audit.k8s.io/v1, and none that is empty', () => {
   const { audit, events } = open(everything('Metadata'))
   const exchange = exchangeOf('/kubernetes/management/apis/x?limit=5')
-  const trail = audit.begin(exchange, on('create', 'sharedsecrets', { namespace: 'ns' }), ada)
-  trail.kind = Secret
-  trail.allowed = true
-  trail.reason = 'by role a'
-  trail.sent = { metadata: { name: 'reg', resourceVersion: '7' }, spec: { data: { p: 'CANARY' } } }
+  const context = audit.begin(exchange, on('create', 'sharedsecrets', { namespace: 'ns' }), ada)
+  context.kind = Secret
+  context.allowed = true
+  context.reason = 'by role a'
+  context.sent = { metadata: { name: 'reg', resourceVersion: '7' }, spec: { data: { p: 'CANARY' } } }
   const object = { apiVersion: 'v1', kind: 'SharedSecret', metadata: { name: 'reg', uid: 'u-9' } } as Resource
-  trail.answer = { document: documentOf(object) }
-  audit.complete(trail, 201, undefined)
+  context.answer = { document: documentOf(object) }
+  audit.complete(context, 201, undefined)
   const [first, last] = events()
   assert.equal(first.stage, 'RequestReceived')
   assert.equal(first.responseStatus, undefined)
@@ -135,10 +135,10 @@ test('a watch is recorded when it starts and when it ends; a bug as Panic, witho
 
 test('denials are recorded whatever the policy says, with decision and reason', () => {
   const { audit, events } = open({ rules: [{ level: 'None', omitStages: ['ResponseComplete'] }] })
-  const trail = audit.begin(exchangeOf('/a'), on('get', 'teams', { name: 'a' }), ada)
-  trail.allowed = false
-  trail.reason = 'the scope does not cover it'
-  audit.complete(trail, 403, forbiddenPath('no'))
+  const context = audit.begin(exchangeOf('/a'), on('get', 'teams', { name: 'a' }), ada)
+  context.allowed = false
+  context.reason = 'the scope does not cover it'
+  audit.complete(context, 403, forbiddenPath('no'))
   const [event] = events()
   assert.equal(event.level, 'Metadata')
   assert.equal(event.annotations['authorization.k8s.io/decision'], 'forbid')
@@ -154,9 +154,9 @@ test('denials are recorded whatever the policy says, with decision and reason', 
 
 test('a denial that is answered as a missing object is recorded as a denial', () => {
   const { audit, events } = open({ rules: [{ level: 'None' }] })
-  const trail = audit.begin(exchangeOf('/a'), on('get', 'ownedaccesskeys', { name: 'a' }), ada)
-  trail.allowed = false
-  audit.complete(trail, 404, unknownPath())
+  const context = audit.begin(exchangeOf('/a'), on('get', 'ownedaccesskeys', { name: 'a' }), ada)
+  context.allowed = false
+  audit.complete(context, 404, unknownPath())
   assert.equal(events()[0].annotations['authorization.k8s.io/decision'], 'forbid')
   assert.equal(events()[0].responseStatus.code, 404)
 })
@@ -270,9 +270,9 @@ test('what a client says of itself is bounded', () => {
 
 test('impersonation is recorded beside who really asked; why the log fails is handed on', () => {
   const { audit, events } = open(everything('Metadata'), 'disk full')
-  const trail = audit.begin(exchangeOf('/a'), on('get', 'teams'), ada)
-  trail.impersonated = { username: 'eve', groups: [] }
-  audit.complete(trail, 200, undefined)
+  const context = audit.begin(exchangeOf('/a'), on('get', 'teams'), ada)
+  context.impersonated = { username: 'eve', groups: [] }
+  audit.complete(context, 200, undefined)
   assert.equal(events()[1].user.username, 'ada')
   assert.equal(events()[1].impersonatedUser.username, 'eve')
   assert.equal(audit.failure, 'disk full')

@@ -3,28 +3,28 @@
 import { type Caller, systemCaller } from '../api/caller.ts'
 import { ApiError } from '../api/errors.ts'
 import type { Question } from '../api/kind.ts'
-import { eventOf, type Happening, isAboutKeys, requesterOf } from './audit-event.ts'
-import { type OwnWrite, ownEvent, questionOf } from './audit-internal.ts'
+import { type EventInput, eventOf, isAboutKeys, requesterOf } from './audit-event.ts'
+import { type InternalWrite, internalEvent, questionOf } from './audit-internal.ts'
 import { compilePolicy, type Level, type Policy, type Stage } from './audit-policy.ts'
 import type { Hash } from './audit-redact.ts'
 import type { Sink } from './audit-sink.ts'
-import type { Exchange, Request, Trail } from './exchange.ts'
+import type { AuditContext, Exchange, Request } from './exchange.ts'
 
 export interface Audit {
   /** After authentication, whether it succeeded or not: decides, and records RequestReceived. */
-  begin(exchange: Exchange, question: Question, caller: Caller | undefined): Trail
+  begin(exchange: Exchange, question: Question, caller: Caller | undefined): AuditContext
   /** A watch has begun to answer. */
-  started(trail: Trail, code: number): void
+  started(context: AuditContext, code: number): void
   /** The answer is out. Records denials, and writes of keys and tokens, whatever the policy says. */
-  complete(trail: Trail, code: number, error: unknown): void
+  complete(context: AuditContext, code: number, error: unknown): void
   /** A write of the server itself, which no request asked for. */
-  own(write: OwnWrite): void
+  own(write: InternalWrite): void
   /** Whether a request, when it is over, leaves a line whatever comes of it. */
-  isDue(trail: Trail): boolean
+  isDue(context: AuditContext): boolean
   /** Records that a write is about to be made, and answers whether that is on record. */
-  announce(trail: Trail): Promise<boolean>
+  announce(context: AuditContext): Promise<boolean>
   /** Records what came of a write before it is answered, and answers whether that is on record. */
-  conclude(trail: Trail, code: number): Promise<boolean>
+  conclude(context: AuditContext, code: number): Promise<boolean>
   /** Why lines do not get out at the moment, for those who want writes refused then. */
   readonly failure: string | undefined
   flush(): Promise<void>
@@ -46,20 +46,21 @@ export type AuditOptions = {
 export function openAudit({ policy, sink, hash, now, sourcesOf, counted }: AuditOptions): Audit {
   const decide = compilePolicy(policy)
   /** False: the queue is full, and the line is lost. */
-  const record = (trail: Trail, level: Level, what: Omit<Happening, 'level'>): boolean => {
+  const record = (context: AuditContext, level: Level, what: Omit<EventInput, 'level'>): boolean => {
     counted(1)
     return sink.write(
-      JSON.stringify(eventOf(trail, { ...what, level }, { hash, sources: sourcesOf(trail.exchange.request) })),
+      JSON.stringify(eventOf(context, { ...what, level }, { hash, sources: sourcesOf(context.exchange.request) })),
     )
   }
-  const isDue = (trail: Trail) => trail.decision.level !== 'None' || isAboutKeys(trail)
-  const levelOf = ({ decision: { level } }: Trail): Level => (level === 'None' ? 'Metadata' : level)
-  const isWanted = ({ decision }: Trail, stage: Stage) => decision.level !== 'None' && !decision.omitStages.has(stage)
+  const isDue = (context: AuditContext) => context.decision.level !== 'None' || isAboutKeys(context)
+  const levelOf = ({ decision: { level } }: AuditContext): Level => (level === 'None' ? 'Metadata' : level)
+  const isWanted = ({ decision }: AuditContext, stage: Stage) =>
+    decision.level !== 'None' && !decision.omitStages.has(stage)
   return {
     begin(exchange, question, caller) {
       const decision = decide(question, requesterOf(exchange, caller))
       const received = now()
-      const trail: Trail = {
+      const context: AuditContext = {
         exchange,
         question,
         caller,
@@ -75,37 +76,37 @@ export function openAudit({ policy, sink, hash, now, sourcesOf, counted }: Audit
         answer: undefined,
         isOver: false,
       }
-      if (isWanted(trail, 'RequestReceived'))
-        record(trail, decision.level, { stage: 'RequestReceived', at: received, code: undefined, error: undefined })
-      return trail
+      if (isWanted(context, 'RequestReceived'))
+        record(context, decision.level, { stage: 'RequestReceived', at: received, code: undefined, error: undefined })
+      return context
     },
-    started(trail, code) {
-      if (isWanted(trail, 'ResponseStarted'))
-        record(trail, trail.decision.level, { stage: 'ResponseStarted', at: now(), code, error: undefined })
+    started(context, code) {
+      if (isWanted(context, 'ResponseStarted'))
+        record(context, context.decision.level, { stage: 'ResponseStarted', at: now(), code, error: undefined })
     },
-    complete(trail, code, error) {
-      if (trail.isOver) return
+    complete(context, code, error) {
+      if (context.isOver) return
       const stage = error === undefined || error instanceof ApiError ? 'ResponseComplete' : 'Panic'
-      const isNeeded = isDenial(trail, code) || (isAboutKeys(trail) && code < 300)
-      if (isNeeded || isWanted(trail, stage)) record(trail, levelOf(trail), { stage, at: now(), code, error })
+      const isNeeded = isDenial(context, code) || (isAboutKeys(context) && code < 300)
+      if (isNeeded || isWanted(context, stage)) record(context, levelOf(context), { stage, at: now(), code, error })
     },
     own(write) {
       const { level } = decide(questionOf(write), systemCaller)
       if (level === 'None' && !isAboutKeys({ question: questionOf(write) })) return
       counted(1)
-      sink.write(JSON.stringify(ownEvent(write, now(), hash)))
+      sink.write(JSON.stringify(internalEvent(write, now(), hash)))
     },
     isDue,
-    async announce(trail) {
-      const received = { stage: 'RequestReceived', at: trail.received, code: undefined, error: undefined } as const
+    async announce(context) {
+      const received = { stage: 'RequestReceived', at: context.received, code: undefined, error: undefined } as const
       // The policy may have recorded it already.
-      const isTaken = isWanted(trail, 'RequestReceived') || record(trail, levelOf(trail), received)
+      const isTaken = isWanted(context, 'RequestReceived') || record(context, levelOf(context), received)
       return isTaken && sink.settled()
     },
-    async conclude(trail, code) {
-      trail.isOver = true
+    async conclude(context, code) {
+      context.isOver = true
       const what = { stage: 'ResponseComplete', at: now(), code, error: undefined } as const
-      return record(trail, levelOf(trail), what) && sink.settled()
+      return record(context, levelOf(context), what) && sink.settled()
     },
     get failure() {
       return sink.failure
@@ -116,4 +117,4 @@ export function openAudit({ policy, sink, hash, now, sourcesOf, counted }: Audit
 }
 
 /** Some denials look like something else: what is not theirs to know of is missing to them (D14). */
-const isDenial = ({ allowed }: Trail, code: number) => allowed === false || code === 401 || code === 403
+const isDenial = ({ allowed }: AuditContext, code: number) => allowed === false || code === 401 || code === 403

@@ -14,9 +14,9 @@ export interface Addresses {
 export function networkProblem(text: string): string | undefined {
   const [address = '', bits, more] = text.split('/')
   const family = isIP(address)
-  const most = family === 6 ? 128 : 32
+  const maxPrefix = family === 6 ? 128 : 32
   const isFine =
-    family && more === undefined && (bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= most))
+    family && more === undefined && (bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= maxPrefix))
   return isFine ? undefined : `${JSON.stringify(text)} is not an address or a network such as 10.0.0.0/8`
 }
 

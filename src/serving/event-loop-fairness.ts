@@ -2,12 +2,12 @@
 // between.
 
 /** undefined: continue at once. Otherwise resolves when it is the request's turn. */
-export type Turns = () => Promise<void> | undefined
+export type Fairness = () => Promise<void> | undefined
 
 /** Milliseconds of a turn of the event loop after which the rest waits for the next one. */
 const longest = 10
 
-export function openFairness(now: () => number): Turns {
+export function openFairness(now: () => number): Fairness {
   let waiting: (() => void)[] = []
   let next = 0
   let begun = 0

@@ -9,7 +9,7 @@ import type { Document, List } from '../api/resources.ts'
 import type { Decision } from './audit-policy.ts'
 
 /** One request's facts. The pipeline fills in what it learns; nothing is looked at or copied unless a line is written. */
-export type Trail = {
+export type AuditContext = {
   readonly exchange: Exchange
   readonly question: Question
   /** Whose key it was, before any impersonation. */
@@ -48,7 +48,7 @@ export type Exchange = {
   readonly warnings: ReadonlySet<string>
   warn(text: string): void
   /** The facts for the audit log; set when authentication begins. */
-  trail: Trail | undefined
+  auditContext: AuditContext | undefined
   /** Whether the client is gone or has taken the whole answer. Kept here, for HTTP/2 does not tell it afterwards. */
   readonly closed: boolean
   /** Calls back when it is closed; at once if it is already. */
@@ -81,7 +81,7 @@ class Opened implements Exchange {
   readonly path: string
   readonly query: Query
   readonly auditId: string
-  trail: Trail | undefined = undefined
+  auditContext: AuditContext | undefined = undefined
   closed = false
   #warnings: Set<string> | undefined = undefined
   #waiting: (() => void)[] | undefined = undefined

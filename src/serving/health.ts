@@ -18,9 +18,9 @@ export function healthPages(checks: Checks): (path: string, exchange: Exchange) 
     const [, page, one, ...rest] = path.split('/')
     if ((page !== 'livez' && page !== 'readyz' && page !== 'healthz') || rest.length) return undefined
     const all = page === 'livez' ? checks.livez : checks.readyz
-    const asked = one === undefined ? all : all.filter(check => check.name === one)
-    if (one !== undefined && asked.length === 0) return undefined
-    return report(page, asked, exchange.query)
+    const selected = one === undefined ? all : all.filter(check => check.name === one)
+    if (one !== undefined && selected.length === 0) return undefined
+    return report(page, selected, exchange.query)
   }
 }
 

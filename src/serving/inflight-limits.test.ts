@@ -4,11 +4,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { cpuMilliseconds } from '../../test/support/cpu-time.ts'
-import { type FairOptions, openInflightLimits } from './inflight-limits.ts'
+import { type InflightLimitsOptions, openInflightLimits } from './inflight-limits.ts'
 
-const most = { read: 10, write: 10, watch: 10 }
-const open = (more: Partial<FairOptions> = {}) =>
-  openInflightLimits({ most, share: 0.8, rate: 0, burst: 0, now: () => 0, ...more })
+const max = { read: 10, write: 10, watch: 10 }
+const open = (more: Partial<InflightLimitsOptions> = {}) =>
+  openInflightLimits({ max, share: 0.8, rate: 0, burst: 0, now: () => 0, ...more })
 
 test('one identity alone gets at most its share, so that others find free slots', () => {
   const limits = open()
@@ -37,13 +37,13 @@ test('under load, identities above the fair share are refused first', () => {
 test('limits that change count what is under way, and end nothing of it', () => {
   const limits = open()
   const ways = Array.from({ length: 6 }, () => limits.enter('ada', 'read'))
-  limits.resize({ most: { ...most, read: 4 }, share: 1 })
+  limits.resize({ max: { ...max, read: 4 }, share: 1 })
   assert.equal(limits.enter('bob', 'read'), undefined, 'full')
   assert.equal(limits.current.read, 6)
   for (const leave of ways) leave?.()
   assert.deepEqual(limits.current, { read: 0, write: 0, watch: 0 })
   assert.equal(Array.from({ length: 6 }, () => limits.enter('ada', 'read')).filter(Boolean).length, 4)
-  limits.resize({ most: { ...most, read: 20 }, share: 0.5 })
+  limits.resize({ max: { ...max, read: 20 }, share: 0.5 })
   assert.equal(Array.from({ length: 9 }, () => limits.enter('ada', 'read')).filter(Boolean).length, 6)
 })
 
@@ -70,7 +70,7 @@ test('an identity comes as fast as its rate after a burst', () => {
 
 test('idle identities are forgotten, busy ones and those with an empty bucket are not', () => {
   let time = 0
-  const limits = open({ most: { read: 1000, write: 1000, watch: 1000 }, now: () => time })
+  const limits = open({ max: { read: 1000, write: 1000, watch: 1000 }, now: () => time })
   limits.enter('busy', 'watch')
   for (let n = 0; n < 10_000; n++) {
     time += 1000
@@ -91,7 +91,7 @@ test('never more than everyone may hold, never more than one may, and a newcomer
   const step = fc.record({ who: fc.constantFrom('a', 'b', 'c', 'd', 'e'), leaves: fc.boolean() })
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 12 }), fc.array(step, { maxLength: 80 }), (total, steps) => {
-      const limits = open({ most: { read: total, write: total, watch: total } })
+      const limits = open({ max: { read: total, write: total, watch: total } })
       const held = new Map<string, (() => void)[]>()
       const sum = () => [...held.values()].reduce((all, ways) => all + ways.length, 0)
       for (const { who, leaves } of steps) {

@@ -6,7 +6,7 @@ export interface InflightLimits {
   /** undefined: too much. Otherwise the way out, to be called once. */
   enter(identity: string, traffic: Traffic): (() => void) | undefined
   /** From now on; what is under way goes on and counts, however much it is. */
-  resize(to: Pick<FairOptions, 'most' | 'share'>): void
+  resize(to: Pick<InflightLimitsOptions, 'max' | 'share'>): void
   readonly current: { readonly [traffic in Traffic]: number }
   readonly stats: Stats
 }
@@ -19,9 +19,9 @@ type Stats = {
   readonly identities: number
 }
 
-export type FairOptions = {
+export type InflightLimitsOptions = {
   /** Requests under way at once, of everyone together. */
-  readonly most: { readonly [traffic in Traffic]: number }
+  readonly max: { readonly [traffic in Traffic]: number }
   /** Which part of that, above 0 and up to 1, one identity may hold; what is left is for the others. */
   readonly share: number
   /** Requests a second of one identity, and how many may come at once after a pause. 0: any number. */
@@ -32,9 +32,9 @@ export type FairOptions = {
 
 type Identity = {
   readonly name: string
-  readonly held: { [traffic in Traffic]: number }
+  readonly inFlight: { [traffic in Traffic]: number }
   /** Made once, so that entering allocates nothing. */
-  readonly leave: { readonly [traffic in Traffic]: () => void }
+  readonly release: { readonly [traffic in Traffic]: () => void }
   tokens: number
   seen: number
 }
@@ -42,13 +42,13 @@ type Identity = {
 const crowded = 0.8
 const minute = 60_000
 
-export function openInflightLimits({ rate, burst, now, ...first }: FairOptions): InflightLimits {
+export function openInflightLimits({ rate, burst, now, ...first }: InflightLimitsOptions): InflightLimits {
   const current = { read: 0, write: 0, watch: 0 }
   /** How many identities hold anything. */
   const holders = { read: 0, write: 0, watch: 0 }
-  let { most } = first
-  let each = shareOf(most, first.share)
-  let near = shareOf(most, crowded)
+  let { max } = first
+  let each = shareOf(max, first.share)
+  let near = shareOf(max, crowded)
   const known = new Map<string, Identity>()
   // A forgotten identity returns with a full bucket, so only identities with a full bucket are forgotten.
   const idleAfter = Math.max(minute, rate > 0 ? (burst / rate) * 1000 : 0)
@@ -63,43 +63,43 @@ export function openInflightLimits({ rate, burst, now, ...first }: FairOptions):
 
   const meet = (name: string, time: number): Identity => {
     for (let looked = 0; looked < 2; looked++) forgetIdle(known, time - idleAfter)
-    const held = { read: 0, write: 0, watch: 0 }
-    const leaving = (traffic: Traffic) => () => {
+    const inFlight = { read: 0, write: 0, watch: 0 }
+    const releaserOf = (traffic: Traffic) => () => {
       current[traffic]--
-      held[traffic]--
-      if (held[traffic] === 0) holders[traffic]--
+      inFlight[traffic]--
+      if (inFlight[traffic] === 0) holders[traffic]--
     }
-    const leave = { read: leaving('read'), write: leaving('write'), watch: leaving('watch') }
-    const one = { name, held, leave, tokens: burst, seen: time }
+    const release = { read: releaserOf('read'), write: releaserOf('write'), watch: releaserOf('watch') }
+    const one = { name, inFlight, release, tokens: burst, seen: time }
     known.set(name, one)
     return one
   }
   /** Above its fair share an identity is refused first, while what is left is kept for those below theirs. */
-  const isTooMuch = (held: number, traffic: Traffic): boolean => {
-    if (held >= each[traffic]) return true
-    if (current[traffic] < near[traffic] || held === 0) return false
-    return held >= most[traffic] / holders[traffic]
+  const isTooMuch = (inFlight: number, traffic: Traffic): boolean => {
+    if (inFlight >= each[traffic]) return true
+    if (current[traffic] < near[traffic] || inFlight === 0) return false
+    return inFlight >= max[traffic] / holders[traffic]
   }
 
   return {
     current,
     stats,
     resize(to) {
-      most = to.most
-      each = shareOf(most, to.share)
-      near = shareOf(most, crowded)
+      max = to.max
+      each = shareOf(max, to.share)
+      near = shareOf(max, crowded)
     },
     enter(name, traffic) {
       const time = now()
       const one = known.get(name) ?? meet(name, time)
       if (rate > 0) one.tokens = Math.min(burst, one.tokens + (Math.max(0, time - one.seen) * rate) / 1000)
       one.seen = time
-      if (current[traffic] >= most[traffic]) {
+      if (current[traffic] >= max[traffic]) {
         stats.full++
         return undefined
       }
-      const held = one.held[traffic]
-      if (isTooMuch(held, traffic)) {
+      const inFlight = one.inFlight[traffic]
+      if (isTooMuch(inFlight, traffic)) {
         stats.share++
         return undefined
       }
@@ -110,25 +110,25 @@ export function openInflightLimits({ rate, burst, now, ...first }: FairOptions):
         }
         one.tokens--
       }
-      if (held === 0) holders[traffic]++
-      one.held[traffic]++
+      if (inFlight === 0) holders[traffic]++
+      one.inFlight[traffic]++
       current[traffic]++
-      return one.leave[traffic]
+      return one.release[traffic]
     },
   }
 }
 
-const shareOf = (most: FairOptions['most'], part: number) => ({
-  read: Math.max(1, Math.floor(most.read * part)),
-  write: Math.max(1, Math.floor(most.write * part)),
-  watch: Math.max(1, Math.floor(most.watch * part)),
+const shareOf = (max: InflightLimitsOptions['max'], part: number) => ({
+  read: Math.max(1, Math.floor(max.read * part)),
+  write: Math.max(1, Math.floor(max.write * part)),
+  watch: Math.max(1, Math.floor(max.watch * part)),
 })
 
 /** Checks the identities that were checked longest ago; busy ones go to the end. Two checks per new identity keep the map short. */
 function forgetIdle(known: Map<string, Identity>, before: number): void {
   for (const [name, one] of known) {
     known.delete(name)
-    const { read, write, watch } = one.held
+    const { read, write, watch } = one.inFlight
     if (read || write || watch || one.seen > before) known.set(name, one)
     return
   }

@@ -7,11 +7,11 @@ import type { Request, Response } from './exchange.ts'
 type Handle = (request: Request, response: Response) => void
 
 /** Answered for the last time: nothing that comes over them is a request any more. */
-const leaving = new WeakSet<Socket>()
+const lingeringSockets = new WeakSet<Socket>()
 
 /** Whether a request came behind one that was the last of its connection. It is let go. */
 export function isBehindLast({ socket }: Request): boolean {
-  if (!leaving.has(socket)) return false
+  if (!lingeringSockets.has(socket)) return false
   socket.destroy()
   return true
 }
@@ -36,11 +36,11 @@ function closeGently(request: Request, moment: number): void {
   const isKnown = newest.has(socket)
   newest.set(socket, request)
   if (isKnown) return
-  const closeAtOnce = socket.destroySoon
+  const closeImmediately = socket.destroySoon
   socket.destroySoon = () => {
     const last = newest.get(socket)
-    if (!last || last.complete || socket.destroyed) return closeAtOnce.call(socket)
-    leaving.add(socket)
+    if (!last || last.complete || socket.destroyed) return closeImmediately.call(socket)
+    lingeringSockets.add(socket)
     socket.end() // the client reads that this was all
     last.unpipe()
     last.resume()

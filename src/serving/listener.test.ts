@@ -60,7 +60,7 @@ for (const [scheme, listen] of [
   ['http', http],
   ['https', https],
 ] as const)
-  describe(`listener: ${scheme}`, { timeout: 60_000, concurrency: true }, () => {
+  describe(`listener: ${scheme}`, { timeout: 120_000, concurrency: true }, () => {
     let listener: Listener
     let hasty: Listener
     let streaming: Listener

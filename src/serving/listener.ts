@@ -45,7 +45,7 @@ const lookEvery = 30_000
  * The limit that the server announces over HTTP/2; Go clients keep to it. A larger header list ends its stream. nghttp2 closes the connection
  * for a single header above 64 KiB and for more than nine frames; RFC 9113 §10.5.1 allows both (decision 0018).
  */
-const mostHead = 64 * 1024
+const maxHead = 64 * 1024
 const headersTooLarge = new ApiError(431, 'RequestHeaderFieldsTooLarge', 'the headers of the request are too large')
 const minVersion = 'TLSv1.2'
 
@@ -60,7 +60,7 @@ export async function listenHttps(at: Address, certificates: CertificateSource, 
     minVersion,
     handshakeTimeout: bounds.headersWithin,
     maxSessionMemory: 32,
-    settings: { maxConcurrentStreams: 1000, maxHeaderListSize: mostHead },
+    settings: { maxConcurrentStreams: 1000, maxHeaderListSize: maxHead },
   })
   // For new connections; what is not said again would be as if it had never been said.
   certificates.follow(pair => server.setSecureContext({ cert: pair.certificate, key: pair.key, minVersion }))

@@ -25,7 +25,7 @@ type Family = {
 export function openMetrics(): Metrics {
   const families: Family[] = []
   const counters = new Map<string, Map<string, { value: number }>>()
-  const readWhenAsked = (type: string) => (name: string, help: string, read: Read) => {
+  const readOnScrape = (type: string) => (name: string, help: string, read: Read) => {
     const lines = () => [...read()].map(([labels, value]) => `${name}${write(labels)} ${value}`)
     families.push({ name, help, type, lines })
   }
@@ -67,8 +67,8 @@ export function openMetrics(): Metrics {
         }
       }
     },
-    gauge: readWhenAsked('gauge'),
-    readCounter: readWhenAsked('counter'),
+    gauge: readOnScrape('gauge'),
+    readCounter: readOnScrape('counter'),
     render: () =>
       families
         .map(

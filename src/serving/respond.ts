@@ -30,12 +30,12 @@ export function respond(exchange: Exchange, answer: Answer): Promise<void> | und
 }
 
 /** As many as there are threads for it. The others wait here, where those whose client has gone cost nothing. */
-const mostZipping = 4
+const maxConcurrentGzip = 4
 const line: (() => void)[] = []
 let zipping = 0
 
 async function sendZipped(exchange: Exchange, answer: Answer): Promise<void> {
-  if (zipping >= mostZipping) await new Promise<void>(resolve => line.push(resolve))
+  if (zipping >= maxConcurrentGzip) await new Promise<void>(resolve => line.push(resolve))
   if (exchange.closed) return line.shift()?.()
   await send(exchange, answer, await zip(answer.line ? withLine(answer.body) : answer.body), true)
 }

@@ -6,13 +6,13 @@ import { setTimeout } from 'node:timers/promises'
 export async function shutdownSignal(): Promise<void> {
   const signals = ['SIGINT', 'SIGTERM'] as const
   await new Promise<void>(resolve => {
-    const told = () => {
+    const onSignal = () => {
       resolve()
-      const untold = () => {
-        for (const signal of signals) process.off(signal, told)
+      const ignoreRepeats = () => {
+        for (const signal of signals) process.off(signal, onSignal)
       }
-      void setTimeout(1000, undefined, { ref: false }).then(untold)
+      void setTimeout(1000, undefined, { ref: false }).then(ignoreRepeats)
     }
-    for (const signal of signals) process.on(signal, told)
+    for (const signal of signals) process.on(signal, onSignal)
   })
 }

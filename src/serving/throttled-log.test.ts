@@ -20,8 +20,8 @@ test('the same failure is logged at once, then after one, two, four minutes; ano
   const text = 'asking failed; trying again'
   assert.deepEqual(lines, [
     [0, `${text}: away`, {}],
-    [60, `${text}: away`, { untold: 5 }],
-    [180, `${text}: away`, { untold: 11 }],
+    [60, `${text}: away`, { suppressed: 5 }],
+    [180, `${text}: away`, { suppressed: 11 }],
     [190, `${text}: refused`, {}],
     [190, text, 'TypeError'],
     [251, text, 'TypeError'],

@@ -2,43 +2,43 @@
 
 import type { Logger } from 'pino'
 
-export type Complaint = ((error: unknown) => void) & {
+export type FailureLogger = ((error: unknown) => void) & {
   /** Call after a success. Logs the recovery if the failure was logged. */
   readonly worked: () => void
 }
-export type Complaints = (what: string) => Complaint
+export type ThrottledLog = (what: string) => FailureLogger
 
-const soonest = 60_000
-const longest = 600_000
+const minInterval = 60_000
+const maxInterval = 600_000
 /** After this time without a failure, the operation counts as recovered. */
-const quiet = 60_000
+const recoveredAfter = 60_000
 
-export function openThrottledLog(log: Pick<Logger, 'info' | 'warn' | 'error'>, now: () => number): Complaints {
+export function openThrottledLog(log: Pick<Logger, 'info' | 'warn' | 'error'>, now: () => number): ThrottledLog {
   return what => {
     let message = ''
     let failed = Number.NEGATIVE_INFINITY
     let next = 0
-    let wait = soonest
-    let untold = 0
+    let wait = minInterval
+    let suppressed = 0
     let since: number | undefined
-    const complain = (error: unknown) => {
+    const logFailure = (error: unknown) => {
       const time = now()
-      const said = error instanceof Error ? error.message : String(error)
-      const isNew = said !== message || time - failed > quiet
+      const text = error instanceof Error ? error.message : String(error)
+      const isNew = text !== message || time - failed > recoveredAfter
       failed = time
       since ??= time
       if (!isNew && time < next) {
-        untold++
+        suppressed++
         return
       }
-      wait = isNew ? soonest : Math.min(wait * 2, longest)
+      wait = isNew ? minInterval : Math.min(wait * 2, maxInterval)
       next = time + wait
-      message = said
-      const times = isNew || untold === 0 ? {} : { untold }
-      untold = 0
+      message = text
+      const times = isNew || suppressed === 0 ? {} : { suppressed }
+      suppressed = 0
       // A bug is logged with its stack.
       if (isBug(error)) log.error({ ...times, err: error }, `${what} failed; trying again`)
-      else log.warn(times, `${what} failed; trying again: ${said}`)
+      else log.warn(times, `${what} failed; trying again: ${text}`)
     }
     const worked = () => {
       if (since === undefined) return
@@ -46,7 +46,7 @@ export function openThrottledLog(log: Pick<Logger, 'info' | 'warn' | 'error'>, n
       since = undefined
       message = ''
     }
-    return Object.assign(complain, { worked })
+    return Object.assign(logFailure, { worked })
   }
 }
 

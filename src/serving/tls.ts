@@ -23,18 +23,18 @@ export function ownCertificate(authority: Pair, names: readonly string[], now: (
     return { certificate: `${certificate}${authority.certificate}`, key }
   }
   let current = issue()
-  let tell: (pair: Pair) => void = () => {}
+  let notify: (pair: Pair) => void = () => {}
   const timer = setInterval(() => {
     if (Date.parse(new X509Certificate(current.certificate).validTo) - now() > renewBefore) return
     current = issue()
-    tell(current)
+    notify(current)
   }, day).unref()
   return {
     get current() {
       return current
     },
     follow: changed => {
-      tell = changed
+      notify = changed
     },
     stop: () => clearInterval(timer),
   }
@@ -88,14 +88,14 @@ export function fileCertificate({ certificate, key, every = 1000, failed }: File
   }
   let seen = stamp()
   let current = read()
-  let tell: (pair: Pair) => void = () => {}
+  let notify: (pair: Pair) => void = () => {}
   const timer = setInterval(() => {
     try {
       const now = stamp()
       if (now === seen) return
       current = read()
       seen = now
-      tell(current)
+      notify(current)
     } catch (error) {
       failed(error)
     }
@@ -105,7 +105,7 @@ export function fileCertificate({ certificate, key, every = 1000, failed }: File
       return current
     },
     follow: changed => {
-      tell = changed
+      notify = changed
     },
     stop: () => clearInterval(timer),
   }

@@ -52,7 +52,7 @@ test('a limit of 0 switches it off', () => {
 
 test('it remembers so many addresses at most, and forgets those whose window has passed', () => {
   let time = 0
-  const guard = openUnknownKeyLimiter({ now: () => time, limit: 2, most: 100 })
+  const guard = openUnknownKeyLimiter({ now: () => time, limit: 2, maxAddresses: 100 })
   for (let n = 0; n < 1000; n++) {
     guard.failed(`a${n}`)
     guard.failed('busy')

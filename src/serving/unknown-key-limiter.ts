@@ -21,21 +21,21 @@ export function checkGuess(guard: Pick<UnknownKeyLimiter, 'mayTry' | 'secondsLef
   if (!guard.mayTry(address)) throw tooManyGuesses(guard.secondsLeft(address))
 }
 
-export type GuardOptions = {
+export type UnknownKeyLimiterOptions = {
   readonly now: () => number
   /** So many failures within so many milliseconds are too many. 0: never. */
   readonly limit?: number
   readonly window?: number
   readonly trustedProxies?: readonly string[]
   /** Addresses remembered; the one whose last failure is longest ago goes first. */
-  readonly most?: number
+  readonly maxAddresses?: number
 }
 
 /** Times of an address' last failures, as many as it may have: a ring. */
 type Failures = { readonly times: Float64Array; next: number; newest: number }
 
-export function openUnknownKeyLimiter(options: GuardOptions): UnknownKeyLimiter {
-  const { now, limit = 20, window = 300_000, trustedProxies = [], most = 10_000 } = options
+export function openUnknownKeyLimiter(options: UnknownKeyLimiterOptions): UnknownKeyLimiter {
+  const { now, limit = 20, window = 300_000, trustedProxies = [], maxAddresses = 10_000 } = options
   const addresses = openAddresses(trustedProxies)
   const known = new Map<string, Failures>()
   const stats = {
@@ -48,7 +48,7 @@ export function openUnknownKeyLimiter(options: GuardOptions): UnknownKeyLimiter 
   /** The map is ordered by the newest failure, so entries that can be forgotten come first. */
   const forget = (time: number): void => {
     for (const [address, { newest }] of known) {
-      if (known.size <= most && newest > time - window) return
+      if (known.size <= maxAddresses && newest > time - window) return
       known.delete(address)
     }
   }

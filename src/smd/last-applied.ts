@@ -8,7 +8,7 @@ import { fieldsOf, problemsOf } from './typed.ts'
 
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration'
 /** The limit of Kubernetes for all annotations together. */
-const MOST_ANNOTATION_BYTES = 256 * 1024
+const MAX_ANNOTATION_BYTES = 256 * 1024
 
 /** The fields that were applied client-side and are unchanged since. kubectl may take them over from any manager. */
 export function fieldsOfLastApplied(shape: Shape, live: JsonObject, apiVersion: string): FieldSet {
@@ -49,7 +49,7 @@ export function refreshLastApplied(merged: JsonObject, config: JsonObject): Json
     (sum, [key, value]) => sum + bytesOf(key) + bytesOf(String(value)),
     0,
   )
-  return withAnnotations(merged, bytes > MOST_ANNOTATION_BYTES ? others : annotations)
+  return withAnnotations(merged, bytes > MAX_ANNOTATION_BYTES ? others : annotations)
 }
 
 function withAnnotations(object: JsonObject, annotations: JsonObject): JsonObject {

@@ -31,7 +31,7 @@ export type Owner = {
 export type Owners = Map<string, Owner>
 
 /** With more updaters, the oldest are merged. */
-const MOST_UPDATERS = 10
+const MAX_UPDATERS = 10
 const OLD_UPDATES = 'ancient-changes'
 
 /** Fields of identity and bookkeeping, which nobody can own. */
@@ -186,7 +186,7 @@ export function disown(owners: Owners, change: Comparison, except?: string): voi
 /** Merges the oldest updaters, one entry per version, until at most ten are left. */
 export function capUpdaters(owners: Owners): void {
   const updaters = [...owners].filter(([, owner]) => owner.operation === 'Update')
-  let excess = updaters.length - MOST_UPDATERS
+  let excess = updaters.length - MAX_UPDATERS
   if (excess <= 0) return
   updaters.sort(([a, one], [b, other]) => compareTexts(one.time ?? '', other.time ?? '') || compareTexts(a, b))
   const oldest = new Map<string, Owner & { readonly id: string }>()

@@ -1,6 +1,6 @@
 // Validates values against their schema, and finds their fields and the identity of list items.
 
-import { cut, isEnough, mostErrors } from '../api/errors.ts'
+import { cut, isEnough, maxErrors } from '../api/errors.ts'
 import { emptyMap, isObject, type Json, type JsonObject } from '../api/object.ts'
 import { draftFieldSet, type FieldSet, type FieldSetDraft, insert } from './field-set.ts'
 import { printGo, printGoSyntax, printGoType } from './go-format.ts'
@@ -50,7 +50,7 @@ function check(shape: Shape, value: Json, path: PathElement[], to: Check): void 
 function report(path: readonly PathElement[], problem: string, to: Check): void {
   if (isEnough(to.problems)) return
   const text = cut(path.length === 0 ? problem : `${printPath(path)}: ${problem}`)
-  to.problems.push(to.problems.length === mostErrors ? `and more than ${mostErrors} errors` : text)
+  to.problems.push(to.problems.length === maxErrors ? `and more than ${maxErrors} errors` : text)
 }
 
 function problemOfScalar(scalar: Scalar, value: Json): string | undefined {

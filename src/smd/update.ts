@@ -57,8 +57,8 @@ function trackAnew(stored: readonly ManagedFieldsEntry[], input: Tracked): reado
   const shape = shapeOf(input.schema)
   const after = withoutManagedFields(input.after)
   const before = input.before === undefined ? identityOf(input.after) : withoutManagedFields(input.before)
-  const isSound = (value: JsonObject) => problemsOf(shape, value, { repeats: true }).length === 0
-  if (!isSound(after) || (input.before !== undefined && !isSound(before))) return stored
+  const isValid = (value: JsonObject) => problemsOf(shape, value, { repeats: true }).length === 0
+  if (!isValid(after) || (input.before !== undefined && !isValid(before))) return stored
   recordUpdate(owners, { ...input, shape, before, after })
   capUpdaters(owners)
   const entries = writeOwners(owners)
@@ -72,19 +72,19 @@ function trackInPlace(
   stored: readonly ManagedFieldsEntry[],
   input: Tracked,
 ): readonly ManagedFieldsEntry[] | undefined {
-  const mine = stored.at(-1)
-  if (!input.before || !mine || !isOf(mine, input) || isSent(stored, input)) return undefined
+  const own = stored.at(-1)
+  if (!input.before || !own || !isOf(own, input) || isSent(stored, input)) return undefined
   // The last entry stays the last unless the clock went back.
-  if ((mine.time ?? '') > input.now) return undefined
+  if ((own.time ?? '') > input.now) return undefined
   const changed = changedFields(
     shapeOf(input.schema),
     withoutManagedFields(input.before),
     withoutManagedFields(input.after),
   )?.filter(path => isTracked(path, input))
-  if (!changed?.every(path => hasPath(mine, path))) return undefined
+  if (!changed?.every(path => hasPath(own, path))) return undefined
   const isTouched = (entry: ManagedFieldsEntry) => ownsNothing(entry) || changed.some(path => isAbout(entry, path))
-  if (stored.some(entry => entry !== mine && isTouched(entry))) return undefined
-  return changed.length === 0 ? stored : [...stored.slice(0, -1), { ...mine, time: input.now }]
+  if (stored.some(entry => entry !== own && isTouched(entry))) return undefined
+  return changed.length === 0 ? stored : [...stored.slice(0, -1), { ...own, time: input.now }]
 }
 
 /** The fields of the last created object of each shape, with its entry. */

@@ -8,7 +8,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { sumOf } from './checksum.ts'
 import { openStream, sealStream } from './encrypted-stream.ts'
 import type { RingKey } from './key-ring.ts'
-import { DamagedError, whyUnusable } from './sqlite/errors.ts'
+import { DamagedError, unusableError } from './sqlite/errors.ts'
 import { bringUpToDate, FILE_VERSION, type LogRow, readMeta, sumOfRow, writeMeta } from './sqlite/schema.ts'
 import { SLOTS } from './sqlite/table.ts'
 
@@ -79,7 +79,7 @@ function* records({
     yield [['end', objects]]
     done({ revision, objects })
   } catch (error) {
-    throw whyUnusable(file, error)
+    throw unusableError(file, error)
   } finally {
     db.close()
   }

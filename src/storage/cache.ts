@@ -1,8 +1,8 @@
 // Every object in memory, in key order and by label: what get, list and count answer from. Fed by the replica with an engine's events.
 
-import { type Held, sortKey } from './entry.ts'
+import { type CachedEntry, sortKey } from './entry.ts'
 import { termsOf as labelTerms } from './labels.ts'
-import type { Overlay } from './snapshot.ts'
+import type { Snapshot } from './snapshot.ts'
 import {
   addKey,
   nextKey,
@@ -19,7 +19,7 @@ import { addTerm, keysOf, reindex, type TermIndex } from './term-index.ts'
 
 /** `labels`: for every label `key=value`, the keys that carry it. `terms`: likewise for the terms of `termsOf`. */
 type Bucket = {
-  readonly entries: Map<string, Held>
+  readonly entries: Map<string, CachedEntry>
   readonly keys: SortedKeys
   readonly labels: TermIndex
   readonly terms: TermIndex
@@ -31,13 +31,13 @@ type Terms = NonNullable<ListQuery['labels']>
 type Page = { readonly entries: readonly Entry[]; readonly more: boolean; readonly remaining: number }
 
 export type Cache = {
-  get(key: Key): Held | undefined
+  get(key: Key): CachedEntry | undefined
   count(bucket: string): number
-  put(entry: Held): void
+  put(entry: CachedEntry): void
   remove(key: Key): void
   readonly index: Store['index']
   /** `overlay`: the changes since the revision that the page is to show; absent = the newest state. */
-  page(query: ListQuery, overlay?: Overlay): Page
+  page(query: ListQuery, snapshot?: Snapshot): Page
 }
 
 export function openCache(): Cache {
@@ -69,7 +69,7 @@ export function openCache(): Cache {
       change(bucket, key, previous, undefined)
     },
     index: (name, termsOf, pause) => buildIndex(bucketOf(name), termsOf, pause),
-    page: (query, overlay) => pageOf(buckets.get(query.bucket) ?? emptyBucket(), query, overlay),
+    page: (query, snapshot) => pageOf(buckets.get(query.bucket) ?? emptyBucket(), query, snapshot),
   }
 }
 
@@ -112,19 +112,19 @@ async function buildIndex(bucket: Bucket, termsOf: TermsOf, pause: () => Promise
   bucket.isIndexed = true
 }
 
-function pageOf(bucket: Bucket, query: ListQuery, overlay: Overlay | undefined): Page {
+function pageOf(bucket: Bucket, query: ListQuery, snapshot: Snapshot | undefined): Page {
   const range = rangeOf(query)
   const { labels: terms, filter, limit = 0 } = query
   const walks = walksOf(bucket, query, range)
-  if (overlay !== undefined) walks.push(walkFrom(overlay.keys, range.start, range.end))
+  if (snapshot !== undefined) walks.push(walkFrom(snapshot.keys, range.start, range.end))
   const next = unionOf(walks)
   const entries: Entry[] = []
   let last = range.start
   for (let key = next(); key !== undefined; key = next()) {
-    const entry = overlay?.before.has(key) ? overlay.before.get(key) : bucket.entries.get(key)
+    const entry = snapshot?.before.has(key) ? snapshot.before.get(key) : bucket.entries.get(key)
     if (entry === undefined || (terms !== undefined && !holds(terms, entry.labels))) continue
     if (limit > 0 && entries.length === limit) {
-      return { entries, more: true, remaining: remainingAfter(bucket, overlay, last, range.end) }
+      return { entries, more: true, remaining: remainingAfter(bucket, snapshot, last, range.end) }
     }
     if (filter !== undefined && !filter(entry)) continue
     entries.push(entry)
@@ -203,14 +203,14 @@ function holds(terms: Terms, labels: Labels): boolean {
   })
 }
 
-function remainingAfter(bucket: Bucket, overlay: Overlay | undefined, last: string, end: string | undefined): number {
+function remainingAfter(bucket: Bucket, snapshot: Snapshot | undefined, last: string, end: string | undefined): number {
   const from = justAfter(last)
   const below = end === undefined ? bucket.keys.size : rankOf(bucket.keys, end)
   let remaining = below - rankOf(bucket.keys, from)
-  if (overlay === undefined) return remaining
-  const walk = walkFrom(overlay.keys, from, end)
+  if (snapshot === undefined) return remaining
+  const walk = walkFrom(snapshot.keys, from, end)
   for (let key = nextKey(walk); key !== undefined; key = nextKey(walk)) {
-    if (overlay.before.get(key) !== undefined) remaining++
+    if (snapshot.before.get(key) !== undefined) remaining++
     if (bucket.entries.has(key)) remaining--
   }
   return remaining

@@ -6,7 +6,7 @@ import type { RingKey } from './key-ring.ts'
 import { labelsOf } from './labels.ts'
 import { SLOTS } from './sqlite/table.ts'
 import type { Entry } from './store.ts'
-import { MOST_DAMAGES, placeOf, problemOf, type Verified } from './verify.ts'
+import { describeRow, MAX_DAMAGES, problemOf, type Verified } from './verify.ts'
 
 export type CheckOptions = {
   readonly source: AsyncIterable<Uint8Array>
@@ -18,25 +18,25 @@ export type CheckOptions = {
 /** Throws UnknownKeyError where the ring cannot open it: then nothing was looked at. */
 export async function checkBackup({ source, keys, look }: CheckOptions): Promise<Verified> {
   const damages: string[] = []
-  const tell = (damage: string) => {
-    if (damages.length < MOST_DAMAGES) damages.push(damage)
+  const report = (damage: string) => {
+    if (damages.length < MAX_DAMAGES) damages.push(damage)
   }
-  const check = openCheck(tell, look)
+  const check = openCheck(report, look)
   let pieces = 0
-  for await (const piece of openStream(source, keys, tell)) {
+  for await (const piece of openStream(source, keys, report)) {
     pieces++
     try {
       for (const [fields, bytes] of recordsIn(piece)) check.record(fields, bytes)
     } catch (error) {
-      tell(`a record of the ${pieces}. piece that opens cannot be read: ${(error as Error).message}`)
+      report(`a record of the ${pieces}. piece that opens cannot be read: ${(error as Error).message}`)
     }
   }
   // The error about an unreadable chunk covers the records in it.
-  if (damages.length === 0 && !check.isWhole()) tell('it is not whole: records are missing')
+  if (damages.length === 0 && !check.isWhole()) report('it is not whole: records are missing')
   return { records: check.objects(), revision: check.revision(), damages }
 }
 
-function openCheck(tell: (damage: string) => void, look: CheckOptions['look']) {
+function openCheck(report: (damage: string) => void, look: CheckOptions['look']) {
   const seen = new Set<string>()
   let revision: number | undefined
   let objects = 0
@@ -48,15 +48,15 @@ function openCheck(tell: (damage: string) => void, look: CheckOptions['look']) {
   ) {
     objects++
     const at = Math.floor(id / SLOTS)
-    const where = placeOf({ id, bucket, namespace, name })
+    const where = describeRow({ id, bucket, namespace, name })
     const key = JSON.stringify([bucket, namespace, name])
-    if (seen.has(key)) tell(`${where}: the object is there twice`)
+    if (seen.has(key)) report(`${where}: the object is there twice`)
     seen.add(key)
-    if (revision !== undefined && at > revision) tell(`${where}: it is newer than the backup`)
+    if (revision !== undefined && at > revision) report(`${where}: it is newer than the backup`)
     const problem = gap === 0 ? 'a deletion, which no backup has' : problemOf({ gap, text, namespace, name }, at)
-    if (problem !== undefined) return tell(`${where}: ${problem}`)
+    if (problem !== undefined) return report(`${where}: ${problem}`)
     for (const found of look({ key: { bucket, namespace, name }, revision: at, text, labels: labelsOf(text) }))
-      tell(found)
+      report(found)
   }
 
   return {
@@ -64,7 +64,7 @@ function openCheck(tell: (damage: string) => void, look: CheckOptions['look']) {
       if (fields[0] === 'begin') revision = fields[1]
       else if (fields[0] === 'object') object(fields, bytes)
       else if (fields[0] === 'end') end = fields[1]
-      else if (fields[0] !== 'file' && fields[0] !== 'time') tell('it has a record of a kind that is not known')
+      else if (fields[0] !== 'file' && fields[0] !== 'time') report('it has a record of a kind that is not known')
     },
     isWhole: () => revision !== undefined && end === objects,
     objects: () => objects,

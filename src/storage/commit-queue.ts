@@ -4,13 +4,13 @@
 // One batch is written at a time, so preconditions are checked against the durable state plus earlier commits of the same batch. The
 // next batch collects meanwhile, so concurrent commits share an fsync.
 
-import { judge, type Pending, type Verdict } from './compare-and-swap.ts'
+import { type CommitOutcome, compareAndSwap, type Pending } from './compare-and-swap.ts'
 import { checkValue } from './entry.ts'
 import { labelsOf } from './labels.ts'
 import { type Op, StoreError } from './store.ts'
-import type { HeldEvent, Replica } from './watch-cache.ts'
+import type { CachedEvent, WatchCache } from './watch-cache.ts'
 
-export type Batch = { readonly events: readonly HeldEvent[]; readonly revision: number; readonly time: number }
+export type Batch = { readonly events: readonly CachedEvent[]; readonly revision: number; readonly time: number }
 
 export type CommitQueue = {
   commit(ops: readonly Op[]): Promise<number>
@@ -19,17 +19,17 @@ export type CommitQueue = {
 }
 
 /** An engine numbers the ops of a commit within its revision. */
-export const MOST_OPS = 1024
-const MOST_COMMITS = 2048
-const MOST_BYTES = 16 * 2 ** 20
+export const MAX_OPS = 1024
+const MAX_COMMITS = 2048
+const MAX_BYTES = 16 * 2 ** 20
 
 /** `write` resolves when the batch is durable and rejects, with the reason in plain words, when none of it is there. */
 export function openCommitQueue(options: {
-  readonly replica: Replica
+  readonly watchCache: WatchCache
   readonly write: (batch: Batch) => Promise<void>
   readonly now: () => number
 }): CommitQueue {
-  const { replica, write, now } = options
+  const { watchCache, write, now } = options
   let waiting: Pending[] = []
   let scheduled = false
   let writing: Promise<void> | undefined
@@ -48,27 +48,27 @@ export function openCommitQueue(options: {
     const size = batchSize(waiting)
     const commits = waiting.slice(0, size)
     waiting = waiting.slice(size)
-    const { events, revision, verdicts } = judge(commits, replica)
+    const { events, revision, outcomes } = compareAndSwap(commits, watchCache)
     if (events.length === 0) {
-      answer(verdicts)
+      answer(outcomes)
       schedule()
       return
     }
     const time = now()
     writing = write({ events, revision, time }).then(
       () => {
-        replica.apply(events, revision, time)
-        finish(verdicts)
+        watchCache.apply(events, revision, time)
+        finish(outcomes)
       },
-      (error: unknown) => finish(verdicts.map(verdict => refuse(verdict, error))),
+      (error: unknown) => finish(outcomes.map(outcome => refuse(outcome, error))),
     )
   }
 
   /** The next batch is sent off before this one is answered: answering is work that the disk need not wait for. */
-  function finish(verdicts: readonly Verdict[]): void {
+  function finish(outcomes: readonly CommitOutcome[]): void {
     writing = undefined
     if (waiting.length > 0) start()
-    answer(verdicts)
+    answer(outcomes)
   }
 
   return {
@@ -89,7 +89,7 @@ export function openCommitQueue(options: {
 
 /** An invalid commit is a bug of the caller, not a state of the store. */
 function checkOps(ops: readonly Op[]): Pending['labels'] {
-  if (ops.length === 0 || ops.length > MOST_OPS) throw new TypeError(`a commit has 1 to ${MOST_OPS} ops`)
+  if (ops.length === 0 || ops.length > MAX_OPS) throw new TypeError(`a commit has 1 to ${MAX_OPS} ops`)
   if (new Set(ops.map(op => op.key.bucket)).size < ops.length) {
     throw new TypeError('a commit names at most one key of a bucket')
   }
@@ -105,20 +105,20 @@ function batchSize(waiting: readonly Pending[]): number {
   let bytes = 0
   for (const [i, { ops }] of waiting.entries()) {
     for (const op of ops) if (op.type === 'put') bytes += op.value.text.length
-    if (i + 1 === MOST_COMMITS || bytes >= MOST_BYTES) return i + 1
+    if (i + 1 === MAX_COMMITS || bytes >= MAX_BYTES) return i + 1
   }
   return waiting.length
 }
 
 /** A refusal that rests on the failed batch itself says nothing that is true now; one that rests on durable state stands. */
-function refuse(verdict: Verdict, error: unknown): Verdict {
-  if (verdict.error !== undefined && !verdict.withinBatch) return verdict
+function refuse(outcome: CommitOutcome, error: unknown): CommitOutcome {
+  if (outcome.error !== undefined && !outcome.withinBatch) return outcome
   const reason = error instanceof StoreError ? error : new StoreError('unavailable', String(error))
-  return { pending: verdict.pending, revision: 0, error: reason, withinBatch: false }
+  return { pending: outcome.pending, revision: 0, error: reason, withinBatch: false }
 }
 
-function answer(verdicts: readonly Verdict[]): void {
-  for (const { pending, revision, error } of verdicts) {
+function answer(outcomes: readonly CommitOutcome[]): void {
+  for (const { pending, revision, error } of outcomes) {
     if (error === undefined) pending.resolve(revision)
     else pending.reject(error)
   }

@@ -1,8 +1,8 @@
 // Compare-and-swap: which commits of a batch hold, their revisions and their events. The commit queue asks before it writes.
 
-import { type Held, held, sortKey, withRevision } from './entry.ts'
+import { type CachedEntry, cachedEntry, sortKey, withRevision } from './entry.ts'
 import { type Key, type Labels, type Op, StoreError } from './store.ts'
-import type { HeldEvent, Replica } from './watch-cache.ts'
+import type { CachedEvent, WatchCache } from './watch-cache.ts'
 
 /** A commit that waits for its answer; `labels` belong to its ops, one by one. */
 export type Pending = {
@@ -13,36 +13,36 @@ export type Pending = {
 }
 
 /** `withinBatch`: refused for what an earlier commit of the same batch does, so true only once that is durable. */
-export type Verdict = {
+export type CommitOutcome = {
   readonly pending: Pending
   readonly revision: number
   readonly error: StoreError | undefined
   readonly withinBatch: boolean
 }
 
-export type Decision = {
-  readonly events: readonly HeldEvent[]
+export type SwapResult = {
+  readonly events: readonly CachedEvent[]
   readonly revision: number
-  readonly verdicts: readonly Verdict[]
+  readonly outcomes: readonly CommitOutcome[]
 }
 
-export function judge(commits: readonly Pending[], replica: Replica): Decision {
-  const events: HeldEvent[] = []
-  const verdicts: Verdict[] = []
-  const changed = new Map<string, Held | undefined>()
-  let revision = replica.revision
+export function compareAndSwap(commits: readonly Pending[], watchCache: WatchCache): SwapResult {
+  const events: CachedEvent[] = []
+  const outcomes: CommitOutcome[] = []
+  const changed = new Map<string, CachedEntry | undefined>()
+  let revision = watchCache.revision
 
   for (const pending of commits) {
     const found = pending.ops.map(op => {
-      const id = placeOf(op.key)
+      const id = describeKey(op.key)
       const within = changed.has(id)
-      return { id, within, entry: within ? changed.get(id) : replica.get(op.key) }
+      return { id, within, entry: within ? changed.get(id) : watchCache.get(op.key) }
     })
     // Every expectation is looked at before anything of the commit happens: all of it or nothing.
     const failed = pending.ops.findIndex((op, i) => refusal(op, found[i]!.entry) !== undefined)
     if (failed >= 0) {
       const { entry, within } = found[failed]!
-      verdicts.push({ pending, revision: 0, error: refusal(pending.ops[failed]!, entry), withinBatch: within })
+      outcomes.push({ pending, revision: 0, error: refusal(pending.ops[failed]!, entry), withinBatch: within })
       continue
     }
     revision++
@@ -52,16 +52,16 @@ export function judge(commits: readonly Pending[], replica: Replica): Decision {
       events.push(event)
       changed.set(id, event.type === 'deleted' ? undefined : event.entry)
     }
-    verdicts.push({ pending, revision, error: undefined, withinBatch: false })
+    outcomes.push({ pending, revision, error: undefined, withinBatch: false })
   }
-  return { events, revision, verdicts }
+  return { events, revision, outcomes }
 }
 
-function placeOf(key: Key): string {
+function describeKey(key: Key): string {
   return `${key.bucket}\0${sortKey(key.namespace, key.name)}`
 }
 
-function refusal(op: Op, entry: Held | undefined): StoreError | undefined {
+function refusal(op: Op, entry: CachedEntry | undefined): StoreError | undefined {
   const { type, key, expect } = op
   const name = `${key.bucket} ${key.namespace === '' ? '' : `${key.namespace}/`}${key.name}`
   if (entry === undefined) {
@@ -74,11 +74,11 @@ function refusal(op: Op, entry: Held | undefined): StoreError | undefined {
   return new StoreError('conflict', `${name} is at revision ${entry.revision}, not ${expect}`, at)
 }
 
-function eventOf(op: Op, labels: Labels, previous: Held | undefined, revision: number): HeldEvent {
+function eventOf(op: Op, labels: Labels, previous: CachedEntry | undefined, revision: number): CachedEvent {
   // The key object that is there already is kept, so that an object updated often does not grow new ones.
   const key = previous?.key ?? { bucket: op.key.bucket, namespace: op.key.namespace, name: op.key.name }
   if (op.type === 'put') {
-    const entry = held(key, revision, op.value, labels)
+    const entry = cachedEntry(key, revision, op.value, labels)
     return { type: previous === undefined ? 'created' : 'updated', revision, key, entry, previous }
   }
   if (previous === undefined) throw new Error('a delete of nothing was not refused')

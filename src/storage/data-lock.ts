@@ -3,7 +3,7 @@
 import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { codeOf, isDamaged, plainWords } from './sqlite/errors.ts'
+import { codeOf, describeError, isDamaged } from './sqlite/errors.ts'
 
 const BUSY = 5
 
@@ -39,7 +39,7 @@ export function openDataLock(directory: string): DataLock {
         { cause: error },
       )
     if ((codeOf(error) & 0xff) !== BUSY) {
-      throw new Error(`cannot use the data directory ${directory}: ${plainWords(error)}`, { cause: error })
+      throw new Error(`cannot use the data directory ${directory}: ${describeError(error)}`, { cause: error })
     }
     throw new Error(`the data directory is in use by another platform server, or a restore (pid ${pidIn(pidFile)})`, {
       cause: error,

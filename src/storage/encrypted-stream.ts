@@ -7,7 +7,7 @@ import type { RingKey } from './key-ring.ts'
 type Head = { readonly platform: 'backup'; readonly format: 1; readonly key: string; readonly salt: string }
 
 const TAG = 16
-const MOST = 64 * 2 ** 20
+const MAX_PIECE = 64 * 2 ** 20
 const LONGEST_HEAD = 1024
 
 const keyOf = ({ key }: RingKey, salt: Buffer) => Buffer.from(hkdfSync('sha256', key, salt, 'platform backup', 32))
@@ -38,12 +38,12 @@ export function* sealStream(
     return Buffer.concat([size, text])
   }
   let index = 0
-  let held: Buffer | undefined
+  let buffered: Buffer | undefined
   for (const piece of pieces) {
-    if (held) yield seal(held, index++, false)
-    held = piece
+    if (buffered) yield seal(buffered, index++, false)
+    buffered = piece
   }
-  yield seal(held ?? Buffer.alloc(0), index, true)
+  yield seal(buffered ?? Buffer.alloc(0), index, true)
 }
 
 /** The key ring does not have the key that a stream is sealed with. */
@@ -84,7 +84,7 @@ async function* openPieces(
   const own = keyOf(key, Buffer.from(head.salt, 'hex'))
   for (let index = 0, last = false; !last; index++) {
     const size = (await input.take(4)).readUInt32BE()
-    if (size < TAG || size > MOST) throw damaged(index)
+    if (size < TAG || size > MAX_PIECE) throw damaged(index)
     const text = await input.take(size)
     last = await input.isOver()
     const open = createDecipheriv('aes-256-gcm', own, nonceOf(index, last)).setAAD(line)
@@ -115,29 +115,29 @@ function readHead(line: Buffer): Head {
 /** Reads chunks of a requested size from chunks of any size. */
 function reader(source: AsyncIterable<Uint8Array>) {
   const chunks = source[Symbol.asyncIterator]()
-  let held = Buffer.alloc(0)
+  let buffered = Buffer.alloc(0)
   const more = async (): Promise<boolean> => {
     const { value, done } = await chunks.next()
-    if (!done) held = Buffer.concat([held, value])
+    if (!done) buffered = Buffer.concat([buffered, value])
     return !done
   }
   const cut = (size: number): Buffer => {
-    const taken = held.subarray(0, size)
-    held = held.subarray(size)
+    const taken = buffered.subarray(0, size)
+    buffered = buffered.subarray(size)
     return taken
   }
   return {
     async line(): Promise<Buffer> {
-      while (!held.includes(0x0a) && held.length < LONGEST_HEAD && (await more()));
-      const end = held.indexOf(0x0a)
+      while (!buffered.includes(0x0a) && buffered.length < LONGEST_HEAD && (await more()));
+      const end = buffered.indexOf(0x0a)
       return end === -1 || end > LONGEST_HEAD ? Buffer.alloc(0) : cut(end + 1)
     },
     async take(size: number): Promise<Buffer> {
-      while (held.length < size) if (!(await more())) throw new DamageError('it ends too soon')
+      while (buffered.length < size) if (!(await more())) throw new DamageError('it ends too soon')
       return cut(size)
     },
     async isOver(): Promise<boolean> {
-      while (held.length === 0) if (!(await more())) return true
+      while (buffered.length === 0) if (!(await more())) return true
       return false
     },
   }

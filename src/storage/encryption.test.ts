@@ -4,11 +4,11 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { openSealer, type Place, SealError } from './encryption.ts'
+import { openSealer, type SealContext, SealError } from './encryption.ts'
 import { makeKeyRing, readKeyRing } from './key-ring.ts'
 
 const random = (size: number) => randomBytes(size)
-const place: Place = { kind: 'SharedSecret', namespace: 'ns', name: 'db', uid: 'u1', path: 'spec.data.password' }
+const place: SealContext = { kind: 'SharedSecret', namespace: 'ns', name: 'db', uid: 'u1', path: 'spec.data.password' }
 const ring = makeKeyRing(random)
 const sealer = openSealer({ keys: readKeyRing(ring), random })
 
@@ -29,7 +29,7 @@ test('the same text seals differently every time', () => {
 
 test('a sealed value does not open at any other place (D28), not even one that reads the same end to end', () => {
   const sealed = sealer.seal(place, 'hunter2')
-  const moved: Partial<Place>[] = [
+  const moved: Partial<SealContext>[] = [
     { kind: 'ProjectSecret' },
     { namespace: 'other' },
     { name: 'db2' },

@@ -5,7 +5,7 @@ import { createCipheriv, createDecipheriv } from 'node:crypto'
 import type { RingKey } from './key-ring.ts'
 
 /** The object and field of a value, as additional authenticated data: moved elsewhere, it does not decrypt. */
-export type Place = {
+export type SealContext = {
   readonly kind: string
   readonly namespace: string
   readonly name: string
@@ -15,9 +15,9 @@ export type Place = {
 }
 
 export type Sealer = {
-  seal(place: Place, plaintext: string | Uint8Array): string
+  seal(place: SealContext, plaintext: string | Uint8Array): string
   /** Throws SealError. */
-  open(place: Place, sealed: string): Buffer
+  open(place: SealContext, sealed: string): Buffer
   /** Whether a stored value looks encrypted. A client can send such a value, too, so it is encrypted all the same. */
   isSealed(value: unknown): value is string
   /** Whether the first key of the ring sealed it: rotation looks for the others. */
@@ -39,7 +39,7 @@ export function openSealer(options: {
   readonly keys: readonly RingKey[]
   readonly random: (size: number) => Uint8Array
   /** Called for every value that does not decrypt: the file may have been changed. */
-  readonly failed?: (place: Place, error: SealError) => void
+  readonly failed?: (place: SealContext, error: SealError) => void
 }): Sealer {
   const { random, failed } = options
   let current = openRing(options.keys)
@@ -73,7 +73,7 @@ function openRing(keys: readonly RingKey[]) {
   return { key: first.key, mark: `${SEALED}${first.id}:`, ring: new Map(keys.map(({ id, key }) => [id, key])) }
 }
 
-function unseal(ring: ReadonlyMap<string, Uint8Array>, place: Place, sealed: string): Buffer {
+function unseal(ring: ReadonlyMap<string, Uint8Array>, place: SealContext, sealed: string): Buffer {
   const found = parse(sealed)
   if (!found) throw new SealError(`${nameOf(place)} does not open: what is stored is not sealed`)
   const { id, bytes } = found
@@ -93,7 +93,7 @@ function unseal(ring: ReadonlyMap<string, Uint8Array>, place: Place, sealed: str
 export const printId = (id: string) => (/^[a-z0-9]{1,32}$/.test(id) ? `"${id}"` : 'of an id that is none')
 
 /** Every part with its length before it, so that no two places have the same encoding. */
-function encode(place: Place): Buffer {
+function encode(place: SealContext): Buffer {
   const parts = [SEALED, place.kind, place.namespace, place.name, place.uid, place.path].map(part => Buffer.from(part))
   return Buffer.concat(
     parts.flatMap(part => {
@@ -117,6 +117,6 @@ function parse(sealed: string): { id: string; bytes: Buffer } | undefined {
   return { id: sealed.slice(SEALED.length, end), bytes }
 }
 
-export function nameOf({ kind, namespace, name, path }: Place): string {
+export function nameOf({ kind, namespace, name, path }: SealContext): string {
   return `${path} of ${kind} ${namespace === '' ? '' : `${namespace}/`}${name}`
 }

@@ -1,10 +1,10 @@
-// How a value becomes an entry: the revision put in its gap, its place in the key order. Called by the engines' shared parts.
+// Builds stored entries: inserts the revision into the text, and computes the sort key.
 
 import { Buffer } from 'node:buffer'
 import type { Entry, Key, Labels, Value } from './store.ts'
 
 /** An entry as it is kept: it remembers where its revision stands, so that a deletion can put its own there. */
-export type Held = Entry & { readonly gap: number }
+export type CachedEntry = Entry & { readonly gap: number }
 
 const QUOTE = 0x22
 const OUTSIDE_ASCII = /[^\0-\x7f]/
@@ -33,17 +33,17 @@ function fill(value: Value, revision: number, skip = 0): Buffer {
   return filled
 }
 
-export function held(key: Key, revision: number, value: Value, labels: Labels): Held {
+export function cachedEntry(key: Key, revision: number, value: Value, labels: Labels): CachedEntry {
   return { key, revision, text: fill(value, revision), labels, gap: value.gap }
 }
 
 /** The last state with the revision of its deletion in place. */
-export function withRevision(entry: Held, revision: number): Held {
+export function withRevision(entry: CachedEntry, revision: number): CachedEntry {
   const text = fill(entry, revision, String(entry.revision).length)
   return { key: entry.key, revision, text, labels: entry.labels, gap: entry.gap }
 }
 
 /** Another text in the place of an entry's own, for everyone who holds the entry: cache, history and overlays share it. */
-export function putText(entry: Held, { text, gap }: Pick<Held, 'text' | 'gap'>): void {
+export function putText(entry: CachedEntry, { text, gap }: Pick<CachedEntry, 'text' | 'gap'>): void {
   Object.assign(entry, { text, gap })
 }

@@ -35,7 +35,7 @@ export type EventLog = {
 }
 
 /** `events[head]` has position `first`; what is before `head` is dropped and waits to be cleared in bulk. */
-type Course = {
+type BucketLog = {
   events: StoreEvent[]
   head: number
   first: number
@@ -48,7 +48,7 @@ type Mark = { readonly revision: number; readonly time: number; readonly events:
 
 export function openEventLog(bounds: HistoryBounds = {}): EventLog {
   const { minAgeMs = 600_000, minEvents = 10_000, maxBytes = 512 * 2 ** 20 } = bounds
-  const courses = new Map<string, Course>()
+  const bucketLogs = new Map<string, BucketLog>()
   let marks: Mark[] = []
   let firstMark = 0
   let count = 0
@@ -56,16 +56,16 @@ export function openEventLog(bounds: HistoryBounds = {}): EventLog {
   let revision = 1
   let floor = 1
 
-  function courseOf(bucket: string): Course {
-    const course = courses.get(bucket) ?? {
+  function bucketLogOf(bucket: string): BucketLog {
+    const bucketLog = bucketLogs.get(bucket) ?? {
       events: [],
       head: 0,
       first: 0,
       deletions: openDeletions(),
       waiting: new Set(),
     }
-    courses.set(bucket, course)
-    return course
+    bucketLogs.set(bucket, bucketLog)
+    return bucketLog
   }
 
   function check(from: number): void {
@@ -78,20 +78,20 @@ export function openEventLog(bounds: HistoryBounds = {}): EventLog {
   }
 
   function append(events: readonly StoreEvent[], newest: number, time: number): void {
-    const touched = new Set<Course>()
+    const touched = new Set<BucketLog>()
     let size = 0
     for (const event of events) {
-      const course = courseOf(event.key.bucket)
-      course.events.push(event)
-      if (event.type === 'deleted') course.deletions.add(event)
-      touched.add(course)
+      const bucketLog = bucketLogOf(event.key.bucket)
+      bucketLog.events.push(event)
+      if (event.type === 'deleted') bucketLog.deletions.add(event)
+      touched.add(bucketLog)
       size += superseded(event)
     }
     marks.push({ revision: newest, time, events: events.length, bytes: size })
     count += events.length
     bytes += size
     revision = newest
-    for (const course of touched) wakeAll(course)
+    for (const bucketLog of touched) wakeAll(bucketLog)
   }
 
   function trim(now: number, limit = revision): number {
@@ -108,42 +108,42 @@ export function openEventLog(bounds: HistoryBounds = {}): EventLog {
       marks = marks.slice(firstMark)
       firstMark = 0
     }
-    if (floor !== before) for (const course of courses.values()) drop(course, floor)
+    if (floor !== before) for (const bucketLog of bucketLogs.values()) drop(bucketLog, floor)
     return floor
   }
 
   function positionAfter(bucket: string, after: number): number {
-    const course = courses.get(bucket)
-    if (course === undefined) return 0
-    let low = course.head
-    let high = course.events.length
+    const bucketLog = bucketLogs.get(bucket)
+    if (bucketLog === undefined) return 0
+    let low = bucketLog.head
+    let high = bucketLog.events.length
     while (low < high) {
       const middle = (low + high) >> 1
-      if (course.events[middle]!.revision <= after) low = middle + 1
+      if (bucketLog.events[middle]!.revision <= after) low = middle + 1
       else high = middle
     }
-    return course.first + low - course.head
+    return bucketLog.first + low - bucketLog.head
   }
 
   function eventsFrom(bucket: string, position: number, max = Number.POSITIVE_INFINITY): readonly StoreEvent[] {
-    const course = courses.get(bucket)
-    if (course === undefined) return []
-    const start = course.head + position - course.first
-    return course.events.slice(start, Math.min(start + max, course.events.length))
+    const bucketLog = bucketLogs.get(bucket)
+    if (bucketLog === undefined) return []
+    const start = bucketLog.head + position - bucketLog.first
+    return bucketLog.events.slice(start, Math.min(start + max, bucketLog.events.length))
   }
 
   function watch(bucket: string, after: number): Cursor {
     check(after)
-    const course = courseOf(bucket)
+    const bucketLog = bucketLogOf(bucket)
     const reader: Reader = { wake: undefined }
     let position = positionAfter(bucket, after)
     let seen = after
     let closed = false
-    const nextEvent = () => course.events[course.head + position - course.first]
+    const nextEvent = () => bucketLog.events[bucketLog.head + position - bucketLog.first]
     return {
       take(max) {
         if (closed) return []
-        if (position < course.first) {
+        if (position < bucketLog.first) {
           throw new StoreError('compacted', `history begins at ${floor}, after what was read last`, { revision: floor })
         }
         const events = eventsFrom(bucket, position, max)
@@ -153,18 +153,18 @@ export function openEventLog(bounds: HistoryBounds = {}): EventLog {
       wait(wake) {
         if (closed) return
         reader.wake = wake
-        course.waiting.add(reader)
-        if (position < course.first || nextEvent() !== undefined) wakeOne(course, reader)
+        bucketLog.waiting.add(reader)
+        if (position < bucketLog.first || nextEvent() !== undefined) wakeOne(bucketLog, reader)
       },
       get revision() {
         // Not the last event's own revision: that would fall back when an event follows a quiet time.
-        if (position >= course.first) seen = (nextEvent()?.revision ?? revision + 1) - 1
+        if (position >= bucketLog.first) seen = (nextEvent()?.revision ?? revision + 1) - 1
         return seen
       },
       close() {
         closed = true
         reader.wake = undefined
-        course.waiting.delete(reader)
+        bucketLog.waiting.delete(reader)
       },
     }
   }
@@ -185,7 +185,7 @@ export function openEventLog(bounds: HistoryBounds = {}): EventLog {
     watch,
     positionAfter,
     eventsFrom,
-    deletionAfter: (key, after) => courses.get(key.bucket)?.deletions.firstAfter(key, after),
+    deletionAfter: (key, after) => bucketLogs.get(key.bucket)?.deletions.firstAfter(key, after),
     check,
   }
 }
@@ -195,27 +195,31 @@ function superseded(event: StoreEvent): number {
   return last + (event.previous?.text.length ?? 0)
 }
 
-function drop(course: Course, floor: number): void {
-  const { events } = course
-  const before = course.head
-  for (let event = events[course.head]; event !== undefined && event.revision <= floor; event = events[course.head]) {
-    if (event.type === 'deleted') course.deletions.dropOldest(event.key)
-    course.head++
+function drop(bucketLog: BucketLog, floor: number): void {
+  const { events } = bucketLog
+  const before = bucketLog.head
+  for (
+    let event = events[bucketLog.head];
+    event !== undefined && event.revision <= floor;
+    event = events[bucketLog.head]
+  ) {
+    if (event.type === 'deleted') bucketLog.deletions.dropOldest(event.key)
+    bucketLog.head++
   }
-  course.first += course.head - before
+  bucketLog.first += bucketLog.head - before
   // Clearing costs what remains, and waiting keeps dropped values in memory: an eighth is where both stay small.
-  if (course.head < 64 || course.head < events.length >> 3) return
-  course.events = events.slice(course.head)
-  course.head = 0
+  if (bucketLog.head < 64 || bucketLog.head < events.length >> 3) return
+  bucketLog.events = events.slice(bucketLog.head)
+  bucketLog.head = 0
 }
 
-function wakeAll(course: Course): void {
-  for (const reader of course.waiting) wakeOne(course, reader)
+function wakeAll(bucketLog: BucketLog): void {
+  for (const reader of bucketLog.waiting) wakeOne(bucketLog, reader)
 }
 
 /** In a microtask of its own: a reader that throws or dawdles harms neither the commit nor the other readers. */
-function wakeOne(course: Course, reader: Reader): void {
-  course.waiting.delete(reader)
+function wakeOne(bucketLog: BucketLog, reader: Reader): void {
+  bucketLog.waiting.delete(reader)
   queueMicrotask(() => {
     const { wake } = reader
     reader.wake = undefined

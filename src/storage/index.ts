@@ -3,11 +3,11 @@
 import { join } from 'node:path'
 import { type Activity, openActivity } from './last-used.ts'
 import { openMemoryStore } from './memory.ts'
-import { whyUnusable } from './sqlite/errors.ts'
+import { unusableError } from './sqlite/errors.ts'
 import { loadLog } from './sqlite/load.ts'
-import { openSqliteStore, type Told } from './sqlite/store.ts'
+import { openSqliteStore, type ReportFailure } from './sqlite/store.ts'
 import type { Store } from './store.ts'
-import { openReplica } from './watch-cache.ts'
+import { openWatchCache } from './watch-cache.ts'
 
 export type Storage = { readonly store: Store; readonly activity: Activity; close(): Promise<void> }
 export type StorageOptions = {
@@ -15,16 +15,16 @@ export type StorageOptions = {
   /** The directory of the SQLite engine; it must exist. */
   readonly directory: string
   readonly now: () => number
-  readonly told?: Told
+  readonly reportFailure?: ReportFailure
 }
 
 const engines = {
   async memory({ now }: StorageOptions) {
-    return together(openMemoryStore({ now }), openActivity())
+    return withActivity(openMemoryStore({ now }), openActivity())
   },
-  async sqlite({ directory, now, told }: StorageOptions) {
-    const store = await openSqliteStore({ file: join(directory, 'platform.db'), now, told })
-    return together(store, openActivity(store.times))
+  async sqlite({ directory, now, reportFailure }: StorageOptions) {
+    const store = await openSqliteStore({ file: join(directory, 'platform.db'), now, reportFailure })
+    return withActivity(store, openActivity(store.times))
   },
 }
 
@@ -37,7 +37,7 @@ export function openStorage(options: StorageOptions): Promise<Storage> {
   return engines[options.engine](options)
 }
 
-function together(store: Store, activity: Activity): Storage {
+function withActivity(store: Store, activity: Activity): Storage {
   return {
     store,
     activity,
@@ -51,12 +51,12 @@ function together(store: Store, activity: Activity): Storage {
 
 /** Reads the current contents of an SQLite store without its lock, while a server runs. */
 export function readStored(directory: string): Pick<Store, 'list'> {
-  const replica = openReplica()
+  const watchCache = openWatchCache()
   const file = join(directory, 'platform.db')
   try {
-    loadLog(file, replica)
+    loadLog(file, watchCache)
   } catch (error) {
-    throw whyUnusable(file, error)
+    throw unusableError(file, error)
   }
-  return replica
+  return watchCache
 }

@@ -4,33 +4,33 @@ import { openCommitQueue } from './commit-queue.ts'
 import { putText } from './entry.ts'
 import type { HistoryBounds } from './event-log.ts'
 import type { Store } from './store.ts'
-import { openReplica } from './watch-cache.ts'
+import { openWatchCache } from './watch-cache.ts'
 
 export type MemoryOptions = { readonly now?: () => number; readonly history?: HistoryBounds }
 
 export function openMemoryStore(options: MemoryOptions = {}): Store {
   const { now = Date.now, history } = options
-  const replica = openReplica(history)
-  const queue = openCommitQueue({ replica, now, write: async () => {} })
+  const watchCache = openWatchCache(history)
+  const queue = openCommitQueue({ watchCache, now, write: async () => {} })
 
   return {
     get revision() {
-      return replica.revision
+      return watchCache.revision
     },
-    get: replica.get,
-    last: replica.last,
-    list: replica.list,
-    count: replica.count,
-    index: replica.index,
-    watch: replica.watch,
+    get: watchCache.get,
+    last: watchCache.last,
+    list: watchCache.list,
+    count: watchCache.count,
+    index: watchCache.index,
+    watch: watchCache.watch,
     commit: queue.commit,
     async replace(items) {
-      const found = replica.replacements(items)
+      const found = watchCache.replacements(items)
       for (const { entry, next } of found) putText(entry, next)
       return found.length
     },
     async compact(revision) {
-      replica.trim(now(), revision)
+      watchCache.trim(now(), revision)
     },
     failure: undefined,
     close: queue.close,

@@ -6,7 +6,7 @@ import { addKey, type SortedKeys, sortedKeys } from './sorted-keys.ts'
 import type { Entry } from './store.ts'
 
 /** For every key that changed after the revision, what was there then (undefined: nothing). */
-export type Overlay = { readonly before: ReadonlyMap<string, Entry | undefined>; readonly keys: SortedKeys }
+export type Snapshot = { readonly before: ReadonlyMap<string, Entry | undefined>; readonly keys: SortedKeys }
 
 type Kept = {
   readonly revision: number
@@ -15,36 +15,36 @@ type Kept = {
   position: number
 }
 
-const MOST_KEPT = 16
+const MAX_KEPT = 16
 
 /** Overlays are kept and continued: the pages of one long list would otherwise each read all history since its start. */
-export function openOverlays(log: EventLog): (bucket: string, revision: number) => Overlay {
+export function openSnapshots(log: EventLog): (bucket: string, revision: number) => Snapshot {
   const kept = new Map<string, Kept>()
 
   return (bucket, revision) => {
     const id = `${revision} ${bucket}`
-    const overlay = kept.get(id) ?? {
+    const snapshot = kept.get(id) ?? {
       revision,
       before: new Map<string, Entry | undefined>(),
       keys: sortedKeys(),
       position: log.positionAfter(bucket, revision),
     }
-    const events = log.eventsFrom(bucket, overlay.position)
+    const events = log.eventsFrom(bucket, snapshot.position)
     for (const event of events) {
       const key = sortKey(event.key.namespace, event.key.name)
-      if (overlay.before.has(key)) continue
-      overlay.before.set(key, event.previous)
-      addKey(overlay.keys, key)
+      if (snapshot.before.has(key)) continue
+      snapshot.before.set(key, event.previous)
+      addKey(snapshot.keys, key)
     }
-    overlay.position += events.length
+    snapshot.position += events.length
     // Inserted again, so that the map's order is the order of last use.
     kept.delete(id)
-    kept.set(id, overlay)
+    kept.set(id, snapshot)
     forget(kept, log.floor)
-    return overlay
+    return snapshot
   }
 }
 
 function forget(kept: Map<string, Kept>, floor: number): void {
-  for (const [id, overlay] of kept) if (overlay.revision < floor || kept.size > MOST_KEPT) kept.delete(id)
+  for (const [id, snapshot] of kept) if (snapshot.revision < floor || kept.size > MAX_KEPT) kept.delete(id)
 }

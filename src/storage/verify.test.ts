@@ -10,7 +10,7 @@ import { loadLog, loadTimes } from './sqlite/load.ts'
 import { bringUpToDate, type LogRow } from './sqlite/schema.ts'
 import { openTable, SLOTS } from './sqlite/table.ts'
 import { verifyFile } from './verify.ts'
-import { openReplica } from './watch-cache.ts'
+import { openWatchCache } from './watch-cache.ts'
 
 const fixture = join(import.meta.dirname, '../../test/fixtures/store/format-2.db')
 const directory = mkdtempSync(join(tmpdir(), 'platform-verify-'))
@@ -20,15 +20,15 @@ after(() => rmSync(directory, { recursive: true, force: true }))
 /** All that a server would show of a file: objects, revision and times; or that it would not start. */
 function shown(): string {
   try {
-    const replica = openReplica()
-    loadLog(file, replica)
+    const watchCache = openWatchCache()
+    loadLog(file, watchCache)
     const db = new DatabaseSync(file, { readOnly: true })
     const buckets = db.prepare('SELECT DISTINCT bucket FROM log ORDER BY bucket').all()
     db.close()
     const texts = buckets.map(({ bucket }) =>
-      replica.list({ bucket: String(bucket) }).entries.map(({ key, text }) => [key, text.toString('latin1')]),
+      watchCache.list({ bucket: String(bucket) }).entries.map(({ key, text }) => [key, text.toString('latin1')]),
     )
-    return JSON.stringify([replica.revision, texts, [...loadTimes(file)]])
+    return JSON.stringify([watchCache.revision, texts, [...loadTimes(file)]])
   } catch (error) {
     return `it does not start: ${(error as Error).message}`
   }

@@ -3,7 +3,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import { isObject } from '../api/object.ts'
 import { sumOf } from './checksum.ts'
-import { isNoDatabase, plainWords, whyUnseen } from './sqlite/errors.ts'
+import { describeError, isNotDatabase, unavailableReason } from './sqlite/errors.ts'
 import { FILE_VERSION, type LogRow, sumOfRow } from './sqlite/schema.ts'
 import { SLOTS } from './sqlite/table.ts'
 
@@ -18,16 +18,16 @@ export type Verified = {
 
 type Summed<T> = T & { readonly sum: number }
 /** It could not be looked at: in words, with what to do. */
-export class UnseenError extends Error {}
+export class UnverifiedError extends Error {}
 
-export const MOST_DAMAGES = 1000
+export const MAX_DAMAGES = 1000
 
-/** Throws UnseenError. */
+/** Throws UnverifiedError. */
 export function verifyFile(file: string): Verified {
   const damages: string[] = []
   const found = { records: 0, revision: 0 }
-  const tell = (damage: string) => {
-    if (damages.length < MOST_DAMAGES) damages.push(damage)
+  const report = (damage: string) => {
+    if (damages.length < MAX_DAMAGES) damages.push(damage)
   }
   /** No database at all: each further question would be answered the same. */
   let isForeign = false
@@ -36,10 +36,10 @@ export function verifyFile(file: string): Verified {
     try {
       look()
     } catch (error) {
-      const unseen = whyUnseen(error)
-      if (unseen !== undefined) throw new UnseenError(unseen, { cause: error })
-      tell(`${where} cannot be read: ${plainWords(error)}`)
-      isForeign ||= isNoDatabase(error)
+      const unavailable = unavailableReason(error)
+      if (unavailable !== undefined) throw new UnverifiedError(unavailable, { cause: error })
+      report(`${where} cannot be read: ${describeError(error)}`)
+      isForeign ||= isNotDatabase(error)
     }
   }
   let db: DatabaseSync | undefined
@@ -50,16 +50,16 @@ export function verifyFile(file: string): Verified {
   if (open === undefined) return { ...found, damages }
   try {
     tried('the file', () => open.exec('BEGIN'))
-    tried('the file', () => checkStructure(open, tell))
+    tried('the file', () => checkStructure(open, report))
     if (isForeign) return { ...found, damages }
     // Of another format the checks below would find fault with what is right.
     const format = formatOf(open)
     if (format !== undefined) return { ...found, damages, otherFormat: format }
-    tried('the table meta', () => checkMeta(open, tell))
-    tried('the table times', () => checkTimes(open, tell))
+    tried('the table meta', () => checkMeta(open, report))
+    tried('the table times', () => checkTimes(open, report))
     tried('the table log', () => {
       const { floor } = open.prepare("SELECT value AS floor FROM meta WHERE name = 'floor'").get() as { floor: number }
-      Object.assign(found, checkLog(open, floor, tell))
+      Object.assign(found, checkLog(open, floor, report))
     })
   } finally {
     open.close()
@@ -67,7 +67,7 @@ export function verifyFile(file: string): Verified {
   return { ...found, damages }
 }
 
-type Tell = (damage: string) => void
+type Report = (damage: string) => void
 
 /** As text; undefined: the current format, or unknown. A version with a wrong checksum is damage, not another format. */
 function formatOf(db: DatabaseSync): string | undefined {
@@ -85,43 +85,44 @@ function formatOf(db: DatabaseSync): string | undefined {
 }
 
 /** Pages, cells and the order within tables and indexes, as the engine itself sees them. */
-function checkStructure(db: DatabaseSync, tell: Tell): void {
+function checkStructure(db: DatabaseSync, report: Report): void {
   for (const row of db.prepare('PRAGMA integrity_check(100)').all()) {
-    const said = String(row['integrity_check'])
-    if (said !== 'ok') tell(`the structure of the file: ${said}`)
+    const result = String(row['integrity_check'])
+    if (result !== 'ok') report(`the structure of the file: ${result}`)
   }
 }
 
-function checkMeta(db: DatabaseSync, tell: Tell): void {
+function checkMeta(db: DatabaseSync, report: Report): void {
   const rows = db.prepare('SELECT * FROM meta').all() as unknown as Summed<{ name: string; value: number }>[]
   for (const name of ['version', 'floor', 'probe'])
-    if (!rows.some(row => row.name === name)) tell(`meta ${name} is missing`)
-  for (const { name, value, sum } of rows) if (sum !== sumOf([name, value])) tell(`meta ${name}: its checksum is wrong`)
+    if (!rows.some(row => row.name === name)) report(`meta ${name} is missing`)
+  for (const { name, value, sum } of rows)
+    if (sum !== sumOf([name, value])) report(`meta ${name}: its checksum is wrong`)
 }
 
-function checkTimes(db: DatabaseSync, tell: Tell): void {
+function checkTimes(db: DatabaseSync, report: Report): void {
   for (const row of db.prepare('SELECT * FROM times').iterate()) {
     const { id, time, sum } = row as unknown as Summed<{ id: string; time: number }>
-    if (sum !== sumOf([id, time])) tell(`times ${JSON.stringify(id)}: its checksum is wrong`)
+    if (sum !== sumOf([id, time])) report(`times ${JSON.stringify(id)}: its checksum is wrong`)
   }
 }
 
-function checkLog(db: DatabaseSync, floor: number, tell: Tell): { records: number; revision: number } {
+function checkLog(db: DatabaseSync, floor: number, report: Report): { records: number; revision: number } {
   const newest = new Map<string, number>()
   let records = 0
   let revision = floor
   for (const found of db.prepare('SELECT * FROM log ORDER BY id').iterate()) {
     const row = found as unknown as Summed<LogRow>
     const at = Math.floor(row.id / SLOTS)
-    const where = placeOf(row)
+    const where = describeRow(row)
     records++
     const problem = row.sum === sumOfRow(row) ? problemOf(row, at) : 'its checksum is wrong'
-    if (problem !== undefined) tell(`${where}: ${problem}`)
+    if (problem !== undefined) report(`${where}: ${problem}`)
     // History has no gaps: every revision above the oldest kept one was a commit.
-    if (at > floor && at !== revision && at !== revision + 1) tell(`${where}: what came before it is missing`)
+    if (at > floor && at !== revision && at !== revision + 1) report(`${where}: what came before it is missing`)
     const key = JSON.stringify([row.bucket, row.namespace, row.name])
     if (at > floor && row.previous !== (newest.get(key) ?? 0))
-      tell(`${where}: does not follow revision ${row.previous}`)
+      report(`${where}: does not follow revision ${row.previous}`)
     if (row.gap === 0) newest.delete(key)
     else newest.set(key, at)
     if (at > revision) revision = at
@@ -129,13 +130,13 @@ function checkLog(db: DatabaseSync, floor: number, tell: Tell): { records: numbe
   return { records, revision }
 }
 
-export const placeOf = ({ id, bucket, namespace, name }: Pick<LogRow, 'id' | 'bucket' | 'namespace' | 'name'>) =>
+export const describeRow = ({ id, bucket, namespace, name }: Pick<LogRow, 'id' | 'bucket' | 'namespace' | 'name'>) =>
   `record ${id} (revision ${Math.floor(id / SLOTS)}, ${bucket} ${namespace ? `${namespace}/` : ''}${name})`
 
-type Told = Pick<LogRow, 'gap' | 'text' | 'namespace' | 'name'>
+type RowContent = Pick<LogRow, 'gap' | 'text' | 'namespace' | 'name'>
 
 /** Whether the text is the object that the key says it is. */
-export function problemOf({ gap, text, namespace, name }: Told, revision: number): string | undefined {
+export function problemOf({ gap, text, namespace, name }: RowContent, revision: number): string | undefined {
   if (gap === 0) return text === null ? undefined : 'a deletion with a text'
   if (text === null) return 'it has no text'
   try {

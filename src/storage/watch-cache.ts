@@ -1,38 +1,38 @@
 // The watch cache: the state and the event log that readers see, updated together, once per batch. Every engine feeds one.
 
 import { type Cache, openCache } from './cache.ts'
-import { checkValue, type Held, held } from './entry.ts'
+import { type CachedEntry, cachedEntry, checkValue } from './entry.ts'
 import { type EventLog, type HistoryBounds, openEventLog } from './event-log.ts'
-import { openOverlays } from './snapshot.ts'
+import { openSnapshots } from './snapshot.ts'
 import type { Cursor, Entry, Key, ListQuery, ListResult, Replacement, Store, StoreEvent } from './store.ts'
 
 /** An event whose entries still know their gap. */
-export type HeldEvent = StoreEvent & { readonly entry: Held; readonly previous: Held | undefined }
+export type CachedEvent = StoreEvent & { readonly entry: CachedEntry; readonly previous: CachedEntry | undefined }
 
-export type Replica = {
+export type WatchCache = {
   readonly revision: number
   readonly floor: number
-  get(key: Key): Held | undefined
+  get(key: Key): CachedEntry | undefined
   last(entry: Entry): Entry | undefined
   list(query: ListQuery): ListResult
   count(bucket: string): number
   readonly index: Store['index']
   watch(bucket: string, after: number): Cursor
   /** Loads state that is older than the kept history, without an event. */
-  seed(key: Key, entry: Held | undefined): void
+  seed(key: Key, entry: CachedEntry | undefined): void
   begin(revision: number, floor: number): void
   /** `events`: those of whole commits, in order. `revision`: the last commit's. Readers see all of it or nothing. */
-  apply(events: readonly HeldEvent[], revision: number, time: number): void
+  apply(events: readonly CachedEvent[], revision: number, time: number): void
   /** The texts that would replace those there, each with the entry it is for; one whose key has moved on is left out. */
-  replacements(items: readonly Replacement[]): readonly { readonly entry: Held; readonly next: Held }[]
+  replacements(items: readonly Replacement[]): readonly { readonly entry: CachedEntry; readonly next: CachedEntry }[]
   /** Drops history beyond the bounds, up to `limit` if given. Returns the oldest kept revision. */
   trim(now: number, limit?: number): number
 }
 
-export function openReplica(bounds?: HistoryBounds): Replica {
+export function openWatchCache(bounds?: HistoryBounds): WatchCache {
   const cache: Cache = openCache()
   const log: EventLog = openEventLog(bounds)
-  const overlayAt = openOverlays(log)
+  const snapshotAt = openSnapshots(log)
 
   return {
     get revision() {
@@ -54,7 +54,7 @@ export function openReplica(bounds?: HistoryBounds): Replica {
     list(query) {
       const revision = query.revision ?? log.revision
       log.check(revision)
-      const page = cache.page(query, revision === log.revision ? undefined : overlayAt(query.bucket, revision))
+      const page = cache.page(query, revision === log.revision ? undefined : snapshotAt(query.bucket, revision))
       return { entries: page.entries, revision, more: page.more, remaining: page.remaining }
     },
     watch: log.watch,
@@ -75,7 +75,7 @@ export function openReplica(bounds?: HistoryBounds): Replica {
       items.flatMap(({ key, revision, value }) => {
         checkValue(value)
         const entry = cache.get(key)
-        return entry?.revision === revision ? [{ entry, next: held(key, revision, value, entry.labels) }] : []
+        return entry?.revision === revision ? [{ entry, next: cachedEntry(key, revision, value, entry.labels) }] : []
       }),
     trim: log.trim,
   }

@@ -1,4 +1,4 @@
-// One way into a cluster: where it is, whom to trust, how to say who one is. kubeconfig.ts and in-cluster.ts make it, transport.ts uses it.
+// Defines how to reach a cluster: address, trusted CA and credentials. kubeconfig.ts and in-cluster.ts create it.
 
 /** PEM, as it is or in a file that is read again when it changes. */
 export type Material = { readonly text: string } | { readonly file: string }

@@ -1,4 +1,4 @@
-// Why a server cannot be reached, in words that name what to look at: the server, its certificate, or the proxy on the way. transport.ts and the sign-in ask.
+// Describes why a server is unreachable: the server itself, its certificate, or a proxy.
 
 /** The code of a proxy that does not open a tunnel. */
 export const proxyRefused = 'ERR_PROXY_REFUSED'
@@ -14,7 +14,7 @@ type Failure = Error & {
 }
 
 /** The default name of the setting with the CA. */
-export const usualCa = 'certificate-authority-data'
+export const defaultCa = 'certificate-authority-data'
 const notTrusted = (caIs: string) => `its certificate is not trusted: ${caIs} must hold the CA that signed it`
 
 /** The code of a reset on a connection that carries a request. upstream.ts sets it. */
@@ -41,7 +41,7 @@ const causes: { readonly [code: string]: string | ((caIs: string) => string) } =
   CERT_HAS_EXPIRED: 'its certificate has ended, or the clocks are apart',
   CERT_NOT_YET_VALID: 'its certificate is not valid yet: the clocks are apart',
   ERR_TLS_CERT_ALTNAME_INVALID: caIs =>
-    `its certificate is for another name: ${caIs === usualCa ? 'set tls-server-name, or use that name' : 'use that name'}`,
+    `its certificate is for another name: ${caIs === defaultCa ? 'set tls-server-name, or use that name' : 'use that name'}`,
   ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED: 'it wants a client certificate',
 }
 
@@ -71,13 +71,13 @@ export function connectionProblem(error: unknown): ConnectionProblem {
 }
 
 /** undefined: nothing is known of it but what Node says. */
-export function causeOf({ code = '' }: { readonly code?: string }, caIs = usualCa): string | undefined {
+export function causeOf({ code = '' }: { readonly code?: string }, caIs = defaultCa): string | undefined {
   const cause = causes[code]
   return typeof cause === 'function' ? cause(caIs) : cause
 }
 
 /** Begins with `: `, or with the proxy that was in between. */
-export function whyNot(error: Failure, server: string, caIs = usualCa): string {
+export function describeFailure(error: Failure, server: string, caIs = defaultCa): string {
   if (error.code === proxyRefused)
     return `: the proxy refused to pass on: ${error.status}${error.status === 407 ? ` Proxy Authentication Required${hint}` : ''}`
   const why = /wrong version number|packet length too long|record overflow/.test(error.message)

@@ -28,7 +28,7 @@ const tokenFor = 60_000
 
 export function openCredentials(access: Access, { env, now }: Options): Credentials {
   const read = fileReader()
-  const provided = access.exec && askPlugin(access, { env, now })
+  const provided = access.exec && pluginCredentials(access, { env, now })
   const token = access.tokenFile === undefined ? undefined : tokenOf(access.tokenFile, now)
   return {
     mayChange: Boolean(provided || token),
@@ -97,22 +97,22 @@ function tokenOf(file: string, now: () => number) {
 }
 
 /** One question at a time, however many wait for its answer. */
-function askPlugin(access: Access, { env, now }: Options) {
+function pluginCredentials(access: Access, { env, now }: Options) {
   let kept: Provided | undefined
-  let asking: Promise<Provided> | undefined
+  let running: Promise<Provided> | undefined
   const isFresh = () => kept && (kept.expires === undefined || now() < kept.expires - early)
   return {
     async get(): Promise<Provided> {
       if (kept && isFresh()) return kept
-      asking ??= runExecPlugin(access.exec as NonNullable<Access['exec']>, { env, access })
+      running ??= runExecPlugin(access.exec as NonNullable<Access['exec']>, { env, access })
         .then(provided => {
           kept = provided
           return provided
         })
         .finally(() => {
-          asking = undefined
+          running = undefined
         })
-      return asking
+      return running
     },
     forget: () => {
       kept = undefined

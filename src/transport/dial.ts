@@ -1,4 +1,4 @@
-// The way into a cluster for programs that make requests themselves, such as a gateway: credentials and certificates of the moment.
+// Provides the current credentials and connections of a cluster to programs that send requests themselves, such as a gateway.
 
 import type { Access } from './cluster-config.ts'
 import { causeOf } from './connection-error.ts'
@@ -28,7 +28,7 @@ export function openDial(access: Access, { env, now }: Pick<TransportOptions, 'e
   const upstreams = openUpstreams(access, env)
   let kept: { readonly ready: Ready; readonly until: number } | undefined
   let refusals = 0
-  const look = async (): Promise<Ready> => {
+  const refresh = async (): Promise<Ready> => {
     const before = refusals
     const identity = await credentials.now()
     const ready = { ...upstreams.at(identity), authorization: identity.authorization }
@@ -38,7 +38,7 @@ export function openDial(access: Access, { env, now }: Pick<TransportOptions, 'e
   }
   return {
     server: access.server,
-    now: () => (kept && now() < kept.until ? kept.ready : look()),
+    now: () => (kept && now() < kept.until ? kept.ready : refresh()),
     refuse() {
       kept = undefined
       refusals++

@@ -1,4 +1,4 @@
-// Asks an exec plugin for credentials and keeps them until they end. credentials.ts calls it.
+// Runs an exec plugin for credentials, and caches them until they expire.
 
 import { spawn } from 'node:child_process'
 import { isObject } from '../api/object.ts'
@@ -18,7 +18,7 @@ export type RunOptions = {
   readonly milliseconds?: number
 }
 
-const mostBytes = 1024 * 1024
+const maxBytes = 1024 * 1024
 
 /** Rejects with a sentence; what the plugin prints on standard output is never in it. */
 export async function runExecPlugin(
@@ -52,7 +52,7 @@ function run(plugin: ExecPlugin, env: NodeJS.ProcessEnv, milliseconds: number): 
     let err = ''
     child.stdout.on('data', (chunk: Buffer) => {
       out += chunk
-      if (out.length > mostBytes) child.kill('SIGKILL')
+      if (out.length > maxBytes) child.kill('SIGKILL')
     })
     child.stderr.on('data', (chunk: Buffer) => {
       err = (err + chunk).slice(-500)

@@ -1,23 +1,23 @@
-// The way into the cluster that this program runs in, by the service account of its pod.
+// Reads the in-cluster configuration from the service account of the pod.
 
 import type { Access } from './cluster-config.ts'
 import { KubeconfigError } from './kubeconfig.ts'
 
 const mounted = '/var/run/secrets/kubernetes.io/serviceaccount'
 
-type World = {
+type Environment = {
   readonly env: { readonly [name: string]: string | undefined }
   /** undefined: there is no such file. */
   readonly readText: (file: string) => string | undefined
   readonly directory?: string
 }
 
-export const isInCluster = ({ env, readText, directory = mounted }: World): boolean =>
+export const isInCluster = ({ env, readText, directory = mounted }: Environment): boolean =>
   Boolean(env['KUBERNETES_SERVICE_HOST'] && env['KUBERNETES_SERVICE_PORT']) &&
   readText(`${directory}/token`) !== undefined
 
 /** Throws KubeconfigError. */
-export function inClusterAccess(world: World): Access {
+export function inClusterAccess(world: Environment): Access {
   const { env, readText, directory = mounted } = world
   const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port } = env
   if (!isInCluster(world))

@@ -1,4 +1,4 @@
-// Reads a kubeconfig: from its text and a context to one way in, with everything that is wrong with it at once.
+// Reads one context of a kubeconfig, and reports all of its problems together.
 
 import { DecodeError } from '../api/json-reader.ts'
 import { isObject, type Json, type JsonObject } from '../api/object.ts'
@@ -26,7 +26,7 @@ export type KubeconfigOptions = {
   readonly tenant?: TenantRules | undefined
 }
 
-const mostBytes = 3 * 1024 * 1024
+const maxBytes = 3 * 1024 * 1024
 
 /** Throws KubeconfigError. */
 export function readKubeconfig(bytes: Uint8Array, options: KubeconfigOptions): Access {
@@ -70,7 +70,7 @@ const isOther = (value: JsonObject) =>
   ['kind', 'clusters', 'contexts', 'users', 'current-context'].every(field => value[field] === undefined)
 
 function parse(bytes: Uint8Array, file: string): JsonObject {
-  if (bytes.length > mostBytes) throw new KubeconfigError([`${file} has more than ${mostBytes} bytes`])
+  if (bytes.length > maxBytes) throw new KubeconfigError([`${file} has more than ${maxBytes} bytes`])
   try {
     const { value } = decodeYaml(bytes)
     if (isObject(value) && isOther(value))

@@ -1,4 +1,4 @@
-// Opens the way into a cluster that a command names: a kubeconfig, or the service account of the pod it runs in.
+// Opens the cluster that a command names: from a kubeconfig, or from the service account of the pod.
 
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
@@ -12,7 +12,7 @@ import { KubeconfigError, readKubeconfig } from './kubeconfig.ts'
 import type { TenantRules } from './tenant-kubeconfig.ts'
 import { openTransport } from './transport.ts'
 
-export type Reached = {
+export type OpenedCluster = {
   readonly server: string
   /** Whether its name may be one that only a proxy can look up. */
   readonly isProxied: boolean
@@ -33,7 +33,7 @@ export type Reach = {
 }
 
 /** Throws UsageError. */
-export async function reachCluster(reach: Reach, io: Io): Promise<Reached> {
+export async function openCluster(reach: Reach, io: Io): Promise<OpenedCluster> {
   const access = await accessOf(reach, io).catch(error => {
     throw new UsageError(error instanceof KubeconfigError ? error.problems : [(error as Error).message])
   })
@@ -67,8 +67,8 @@ async function accessOf({ file, context, tenant }: Reach, io: Io): Promise<Acces
 
 function isVerified({ server, insecure }: Access): boolean {
   const { protocol, hostname } = new URL(server)
-  const isHere = /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)
-  return isHere || (protocol === 'https:' && !insecure)
+  const isLoopback = /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)
+  return isLoopback || (protocol === 'https:' && !insecure)
 }
 
 function readText(file: string): string | undefined {

@@ -1,4 +1,4 @@
-// HTTP proxies: which one leads to a server, and the tunnel through it. connector.ts opens connections with it.
+// Selects the HTTP proxy for a server, and opens tunnels through it.
 
 import type { Duplex } from 'node:stream'
 import type { Access } from './cluster-config.ts'

@@ -1,4 +1,4 @@
-// The answer of a server as much of a Response as callers use: whole, or as it comes. transport.ts makes them.
+// A light Response with the members that callers use: buffered or streamed.
 
 import { Readable } from 'node:stream'
 import type { Call, ResponseHead } from './upstream.ts'

@@ -16,12 +16,12 @@ export type TenantParts = {
   readonly user: JsonObject
 }
 
-const mostShown = 64
+const maxShown = 64
 
 /** Names from the file stay on one line and short: they must not hide the message. */
 function shown(value: unknown): string {
   const text = typeof value === 'string' ? value : ''
-  return JSON.stringify(text.length > mostShown ? `${text.slice(0, mostShown)}…` : text)
+  return JSON.stringify(text.length > maxShown ? `${text.slice(0, maxShown)}…` : text)
 }
 
 const isSet = (value: unknown): boolean => value !== undefined && value !== null && value !== ''

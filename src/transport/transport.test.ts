@@ -74,10 +74,10 @@ test('an answer with more bytes than are taken is given up where it exceeds them
     send()
   })
   const message = /^http:\/\/127\.0\.0\.1:\d+ answered with more than 1000 bytes \(.*\/large\)$/
-  await assert.rejects(open({ ...usual, server }, { most: 1000 })('/large'), refused(422, message))
+  await assert.rejects(open({ ...usual, server }, { maxBytes: 1000 })('/large'), refused(422, message))
   await gone.promise
   const exact = await listen((_, response) => response.end('x'.repeat(1000)))
-  assert.equal((await (await open({ ...usual, server: exact }, { most: 1000 })()).text()).length, 1000)
+  assert.equal((await (await open({ ...usual, server: exact }, { maxBytes: 1000 })()).text()).length, 1000)
 })
 
 test('a client certificate is shown to a server that asks for one', async () => {
@@ -307,9 +307,9 @@ test('a dial keeps its upstream until the certificate is another, and shares no 
     [one, one, two].map(({ certificate }) => new X509Certificate(certificate).serialNumber),
   )
   const behind = openDial({ ...usual, server, proxy: 'http://127.0.0.1:1' }, { env: {}, now: () => time })
-  assert.equal((await behind.now()).share, undefined)
+  assert.equal((await behind.now()).connectHttp2, undefined)
   const inProxyLand = openDial({ ...usual, server }, { env: { https_proxy: 'http://127.0.0.1:1' }, now: () => time })
-  assert.equal((await inProxyLand.now()).share, undefined)
+  assert.equal((await inProxyLand.now()).connectHttp2, undefined)
 })
 
 test('a question that is aborted while its answer is read was aborted; the server is not away', async () => {

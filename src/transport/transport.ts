@@ -1,9 +1,9 @@
-// `fetch` into a cluster: TLS, credentials and time limits as its kubeconfig says. client/connect.ts is opened with it.
+// `fetch` for a cluster, with the TLS settings, credentials and time limits of its kubeconfig.
 
 import type { Readable } from 'node:stream'
 import { ApiError } from '../api/errors.ts'
 import type { Access } from './cluster-config.ts'
-import { abortedRequest, noAnswerWithin, usualCa, whyNot } from './connection-error.ts'
+import { abortedRequest, defaultCa, describeFailure, noAnswerWithin } from './connection-error.ts'
 import { openCredentials } from './credentials.ts'
 import { openBody, streamedResponse, wholeResponse } from './response.ts'
 import type { Call, ResponseHead, Upstream } from './upstream.ts'
@@ -26,7 +26,7 @@ export type TransportOptions = {
   /** A body that says nothing for so long has lost its sender. */
   readonly quietFor?: number
   /** The largest response other than a watch, in bytes; default: any. A larger one rejects with 422. */
-  readonly most?: number
+  readonly maxBytes?: number
   /** The name of the setting with the CA, for error messages. */
   readonly caIs?: string
 }
@@ -39,8 +39,8 @@ export function openTransport(access: Access, options: TransportOptions): Transp
     now,
     answerWithin = 30_000,
     quietFor = 300_000,
-    most = Number.POSITIVE_INFINITY,
-    caIs = usualCa,
+    maxBytes = Number.POSITIVE_INFINITY,
+    caIs = defaultCa,
   } = options
   const credentials = openCredentials(access, { env, now })
   const upstreams = openUpstreams(access, env, connections)
@@ -56,7 +56,7 @@ export function openTransport(access: Access, options: TransportOptions): Transp
       ...(init.headers as { [name: string]: string }),
       ...(authorization ? { Authorization: authorization } : {}),
     }
-    return send(url, { ...init, headers }, { upstream, answerWithin, quietFor, most, caIs })
+    return send(url, { ...init, headers }, { upstream, answerWithin, quietFor, maxBytes, caIs })
   }
 
   return {
@@ -77,17 +77,17 @@ type SendOptions = {
   readonly upstream: Upstream
   readonly answerWithin: number
   readonly quietFor: number
-  readonly most: number
+  readonly maxBytes: number
   readonly caIs: string
 }
 
 function send(url: string, init: RequestInit, options: SendOptions): Promise<Response> {
-  const { upstream, answerWithin, quietFor, most, caIs } = options
+  const { upstream, answerWithin, quietFor, maxBytes, caIs } = options
   const { origin, host, pathname, search } = new URL(url)
   const { body, signal, method = 'GET', headers } = init
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
-    let left = most
+    let left = maxBytes
     let head: ResponseHead | undefined
     let stream: Readable | undefined
     const settle = () => {
@@ -128,7 +128,7 @@ function send(url: string, init: RequestInit, options: SendOptions): Promise<Res
             return
           }
           left -= chunk.length
-          if (left < 0) return fail(tooLarge(url, most))
+          if (left < 0) return fail(tooLarge(url, maxBytes))
           chunks.push(chunk)
         },
         end() {
@@ -151,10 +151,13 @@ function send(url: string, init: RequestInit, options: SendOptions): Promise<Res
 
 const isWatch = (url: string) => /[?&]watch=(true|1)(&|$)/.test(url)
 
-const tooLarge = (url: string, most: number) =>
-  new ApiError(422, 'Invalid', `${new URL(url).origin} answered with more than ${most} bytes (${url})`)
+const tooLarge = (url: string, maxBytes: number) =>
+  new ApiError(422, 'Invalid', `${new URL(url).origin} answered with more than ${maxBytes} bytes (${url})`)
 
 const unreachable = (origin: string, error: Error, caIs: string) =>
-  Object.assign(new ApiError(503, 'ServiceUnavailable', `cannot reach ${origin}${whyNot(error, origin, caIs)}`), {
-    cause: error,
-  })
+  Object.assign(
+    new ApiError(503, 'ServiceUnavailable', `cannot reach ${origin}${describeFailure(error, origin, caIs)}`),
+    {
+      cause: error,
+    },
+  )

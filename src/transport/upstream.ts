@@ -1,4 +1,4 @@
-// One server that requests go to over HTTP/1.1: undici keeps the connections and reads the responses. transport.ts and the gateway send requests.
+// Sends requests over HTTP/1.1 to one server, with the connection pool of undici.
 
 import type { Socket } from 'node:net'
 import type { Duplex, Readable } from 'node:stream'
@@ -73,7 +73,7 @@ export type UpstreamOptions = {
   readonly connections?: number
 }
 
-const mostHeaderBytes = 64 * 1024
+const maxHeaderBytes = 64 * 1024
 /** Servers that send `Keep-Alive: timeout` are believed instead. */
 const idleFor = 60_000
 const slowestConnect = 10_000
@@ -92,13 +92,13 @@ export function openUpstream({ server, connect, proxy, connections }: UpstreamOp
   const options: Client.Options = {
     connect: (_, callback) =>
       void connect(connectWithin).then(
-        socket => callback(null, tellResets(socket)),
+        socket => callback(null, reportResets(socket)),
         (error: Error) => callback(error, null),
       ),
     // The callers have their own time limits, which are exact.
     headersTimeout: 0,
     bodyTimeout: 0,
-    maxHeaderSize: mostHeaderBytes,
+    maxHeaderSize: maxHeaderBytes,
     keepAliveTimeout: idleFor,
   }
   const openPool = (): Pool =>
@@ -172,7 +172,7 @@ export function openUpstream({ server, connect, proxy, connections }: UpstreamOp
  * undici takes a reset for the end of a response without a length, and half a response would look whole.
  * Under another code the reset stays an error.
  */
-function tellResets(socket: Socket): Socket {
+function reportResets(socket: Socket): Socket {
   return socket.prependListener('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'ECONNRESET') error.code = brokenConnection
   })

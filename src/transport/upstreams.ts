@@ -11,7 +11,7 @@ import { openUpstream, type Upstream } from './upstream.ts'
 export type Reach = {
   readonly upstream: Upstream
   /** Begins a connection that offers HTTP/2 before HTTP/1.1. Absent without TLS and behind a proxy. */
-  readonly share: (() => Socket) | undefined
+  readonly connectHttp2: (() => Socket) | undefined
   /** Aborted once other certificates apply: keep no connection longer than its request. */
   readonly retired: AbortSignal
 }
@@ -65,12 +65,12 @@ function openSet({ access, env, connections }: SetOptions, { ca, certificate, ke
     open.set(server, upstream)
     return upstream
   }
-  const mayShare = access.server.startsWith('https:') && !proxyFor(access, env)
+  const mayUseHttp2 = access.server.startsWith('https:') && !proxyFor(access, env)
   return {
     to,
     reach: {
       upstream: to(new URL(access.server).origin),
-      share: mayShare ? directly({ ...access, secureContext }, ['h2', 'http/1.1']) : undefined,
+      connectHttp2: mayUseHttp2 ? directly({ ...access, secureContext }, ['h2', 'http/1.1']) : undefined,
       retired: end.signal,
     },
     retire() {

@@ -141,7 +141,7 @@ describe('20,000 objects of others and a few of the caller', () => {
     assert.equal((await watch.next())?.length, 5)
     const next = watch.next()
     const binding = { namespace: '', name: 'one-name-for-eve' }
-    const unsubscribe = apiServer.rightsChanged(() => again())
+    const unsubscribe = apiServer.permissionsChanged(() => again())
     await apiServer.registry.internalClient.delete(ClusterRoleBinding, binding)
     const [event] = (await next) ?? []
     unsubscribe()

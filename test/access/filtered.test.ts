@@ -162,7 +162,7 @@ test('a filtered list shows what an evaluation of every object shows, in every w
         const { group, plural: resource } = kind
         const allowed = all.filter(({ ref }) =>
           ['get', verb].some(
-            one => apiServer.authorizer.judge(caller, { verb: one, target: { group, resource, ...ref } }).allowed,
+            one => apiServer.authorizer.decide(caller, { verb: one, target: { group, resource, ...ref } }).allowed,
           ),
         )
         const newest = await resources.list(kind, { only, among })
@@ -200,7 +200,7 @@ test('a filtered watch follows every change to what a list shows', async () => {
       const selection: Selection = {
         only: object => now()?.only(object) ?? false,
         among: () => now()?.among(),
-        refilter: apiServer.rightsChanged,
+        refilter: apiServer.permissionsChanged,
       }
       const resources = apiServer.registry.as(seen.caller)
       const watch = await resources.watch(kind, { ...selection, resourceVersion: '0' })

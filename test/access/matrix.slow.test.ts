@@ -38,9 +38,9 @@ function makeAsk(die: Dice): Ask {
 }
 
 /** As a request is judged: a key that is not let in may do nothing. */
-function judge({ authenticate, authorizer }: ApiServer, authorization: string, question: Question): Decision {
+function decide({ authenticate, authorizer }: ApiServer, authorization: string, question: Question): Decision {
   try {
-    return authorizer.judge(authenticate(authorization), question)
+    return authorizer.decide(authenticate(authorization), question)
   } catch (error) {
     assert.ok(error instanceof ApiError && error.code === 401, String(error))
     return { allowed: false, reason: error.message }
@@ -65,7 +65,7 @@ test(`two evaluators agree on ${worlds * asksPerWorld} random requests, at least
       }
       const { verb, sub, name, group, resource, namespace } = ask
       const target = { group, resource, namespace, ...(name ? { name } : {}), ...(sub ? { subresource: sub } : {}) }
-      const actual = judge(apiServer, `Bearer ${secrets.get(key.name)}`, { verb, target })
+      const actual = decide(apiServer, `Bearer ${secrets.get(key.name)}`, { verb, target })
       assert.equal(
         actual.allowed,
         expected,

@@ -8,8 +8,9 @@ import { keys, openStage, ours } from './people.ts'
 
 const told = /^299 - "the key is in spec\.key of this response and is not shown again; /
 
-test('the answer that shows a generated key warns that no other will; a dry run and a key of one’s own do not', async () => {
+test('the answer that shows a generated key warns that no other will; a dry run and a key of one’s own do not', async t => {
   const stage = await openStage()
+  t.after(() => stage.close())
   const warning = async (query: string, spec: object) => {
     const { status, headers, body } = await stage.admin.ask('POST', keys + query, { spec })
     assert.equal(status, 201)
@@ -22,7 +23,6 @@ test('the answer that shows a generated key warns that no other will; a dry run 
   assert.match(made.key, /^plat_/)
   assert.equal((await warning('?dryRun=All', {})).text, '')
   assert.equal((await warning('', { key: 'k'.repeat(40) })).text, '')
-  await stage.close()
 })
 
 test('the answer that shows a token warns likewise; a dry run does not', async t => {
@@ -44,14 +44,14 @@ test('the answer that shows a token warns likewise; a dry run does not', async t
 
 await withEachKubectl(kubectl => {
   describe(`kubectl ${kubectl.version}`, () => {
-    test('prints the warning next to its one line', async () => {
+    test('prints the warning next to its one line', async t => {
       const k = await openSession(kubectl)
+      t.after(() => k.close())
       const manifest = { apiVersion: 'management.platform.sh/v1', kind: 'OwnedAccessKey', metadata: { name: 'ci' } }
       const { code, stdout, stderr } = await k.run('create -f -', { stdin: manifest })
       assert.equal(code, 0, stderr)
       assert.equal(stdout, 'ownedaccesskey.management.platform.sh/ci created\n')
       assert.match(stderr, /^Warning: the key is in spec\.key of this response and is not shown again/)
-      await k.close()
     })
 
     test('prints it for a token, too', async t => {

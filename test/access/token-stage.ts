@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { type GatewayProcess, invite, type Person, startGateway } from '../gateway/stage.ts'
+import { closeAll } from '../support/close-all.ts'
 import type { Answer } from '../support/request.ts'
 import { type Server, type ServerOptions, startServer } from '../support/server.ts'
 import { eventually } from '../support/wire.ts'
@@ -83,10 +84,7 @@ export async function openTokenStage(options: ServerOptions = { storage: 'memory
       })
       return token
     },
-    async close() {
-      await gateway.stop()
-      await service.stop()
-    },
+    close: () => closeAll(gateway.stop, service.stop),
   }
 }
 

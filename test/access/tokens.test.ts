@@ -200,7 +200,7 @@ describe('direct-cluster tokens', () => {
   })
 
   test('revocations are read whole or not at all: a part would say that the others do not count; a watch that loses its right ends', {
-    timeout: 60_000,
+    timeout: 120_000,
   }, async () => {
     const agent = await stage.invite('agent')
     const binding = {

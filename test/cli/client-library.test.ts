@@ -8,6 +8,7 @@ import { ApiError, connect } from '../../src/client/library.ts'
 import { retrying } from '../../src/client/retry.ts'
 import { Team } from '../../src/kinds/team.ts'
 import { type CliHome, openHome } from '../support/cli-home.ts'
+import { closeAll } from '../support/close-all.ts'
 import { type Server, startServer } from '../support/server.ts'
 
 let server: Server
@@ -16,10 +17,7 @@ before(async () => {
   server = await startServer({ storage: 'memory' })
   home = await openHome()
 })
-after(async () => {
-  await home.close()
-  await server.stop()
-})
+after(() => closeAll(home.close, server.stop))
 
 const root = join(import.meta.dirname, '../..')
 

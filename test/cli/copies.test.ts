@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { fingerprintOf } from '../../src/cli/login/trust.ts'
 import { type CliHome, openHome } from '../support/cli-home.ts'
+import { closeAll } from '../support/close-all.ts'
 import { type Server, startServer } from '../support/server.ts'
 
 let server: Server
@@ -21,11 +22,7 @@ before(async () => {
   await home.signIn(server)
   await home.ok('set secret app token=-', { stdin: 'canary-one' })
 })
-after(async () => {
-  await home.close()
-  await other.stop()
-  await server.stop()
-})
+after(() => closeAll(home.close, other.stop, server.stop))
 
 const fingerprint = () => fingerprintOf(new X509Certificate(server.ca))
 const env = { PLATFORM_PASSPHRASE: 'correct horse' }

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { type CliHome, openHome } from '../support/cli-home.ts'
+import { closeAll } from '../support/close-all.ts'
 import { type Server, startServer } from '../support/server.ts'
 import { withTerminal } from '../support/terminal.ts'
 
@@ -20,10 +21,7 @@ before(async () => {
   await home.ok('unset secret db user --yes')
   await set('db', 'canary-one')
 })
-after(async () => {
-  await home.close()
-  await server.stop()
-})
+after(() => closeAll(home.close, server.stop))
 
 test('history says who changed which keys when, newest first, and never a value', async () => {
   const text = await home.ok('history secret db')

@@ -62,9 +62,10 @@ test('--mask keeps values out of both streams', async () => {
   assert.deepEqual([stdout, stderr], ['a ***\n', '***\n'])
 })
 
-test('--watch starts the program anew when a value changes, and a key that ended leaves it running', async () => {
+test('--watch starts the program anew when a value changes, and a key that ended leaves it running', async t => {
   const key = (await home.ok('create accesskey watcher')).trim()
   const own = await openHome()
+  t.after(() => own.close())
   await own.signIn(server, key)
   const child = own.start(['run', '-s', 'app', '--watch', '--', node, '-e', stay])
   const until = reading(child)
@@ -82,7 +83,6 @@ test('--watch starts the program anew when a value changes, and a key that ended
   child.kill('SIGUSR1')
   const [code] = await once(child, 'exit')
   assert.equal(code, 9)
-  await own.close()
 })
 
 test('--watch that began with the last known values follows as soon as the service is back', async () => {
@@ -110,9 +110,10 @@ test('--watch that began with the last known values follows as soon as the servi
   assert.deepEqual(await once(child, 'exit'), [9, null])
 })
 
-test('a key that expires while --watch follows leaves the program running, and is told', async () => {
+test('a key that expires while --watch follows leaves the program running, and is told', async t => {
   const key = (await home.ok('create accesskey brief --ttl 1h')).trim()
   const own = await openHome()
+  t.after(() => own.close())
   await own.signIn(server, key)
   const child = own.start(['run', '-s', 'app', '--watch', '--', node, '-e', stay])
   const until = reading(child)
@@ -129,7 +130,6 @@ test('a key that expires while --watch follows leaves the program running, and i
   assert.equal(child.exitCode, null)
   child.kill('SIGUSR1')
   assert.deepEqual(await once(child, 'exit'), [9, null])
-  await own.close()
 })
 
 test('--watch ends a program that ignores SIGTERM, and starts the next one', async () => {

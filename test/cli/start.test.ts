@@ -5,6 +5,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { type CliHome, openHome } from '../support/cli-home.ts'
+import { closeAll } from '../support/close-all.ts'
 import { startServer } from '../support/server.ts'
 
 /** Told at the end, on standard error: files by their paths, and what of Node itself was loaded. */
@@ -39,7 +40,6 @@ test('a command loads what it needs: no YAML, no other kinds, and nothing of wha
       assert.match(loaded, /node_modules\/undici\/lib\/dispatcher\/pool\.js/, args.join(' '))
     }
   } finally {
-    await home.close()
-    await server.stop()
+    await closeAll(home.close, server.stop)
   }
 })

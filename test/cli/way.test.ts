@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { after, before, test } from 'node:test'
 import { type CliHome, openHome } from '../support/cli-home.ts'
+import { closeAll } from '../support/close-all.ts'
 import { type Server, startServer } from '../support/server.ts'
 import { withTerminal } from '../support/terminal.ts'
 
@@ -18,10 +19,7 @@ before(async () => {
   server = await startServer()
   home = await openHome()
 })
-after(async () => {
-  await home.close()
-  await server.stop()
-})
+after(() => closeAll(home.close, server.stop))
 
 const login = (url: string, caFile: string) => ['login', url, '--ca-file', caFile, '--access-key', '-', '--yes']
 const ca = () => join(server.directory, 'ca.crt')
@@ -85,12 +83,12 @@ test('HTTPS_PROXY is used from the first look at the certificate on, NO_PROXY pa
   }
   assert.equal(proxy.seen().includes(server.adminKey), false, 'the proxy sees TLS alone')
   const other = await startServer({ storage: 'memory' })
+  t.after(() => other.stop())
   const said = await home.fails(7, login(server.https, join(other.directory, 'ca.crt')), {
     env: { HTTPS_PROXY: proxy.url },
     stdin: server.adminKey,
   })
   assert.match(said, /cannot trust .*: its certificate is not signed by the CA in .*ca\.crt; nothing was sent/)
-  await other.stop()
 })
 
 test('a proxy with a password gets it; one that refuses, or is not there, is named as what failed', async t => {

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { OwnedAccessKey } from '../../src/kinds/owned-access-key.ts'
 import { SharedSecret } from '../../src/kinds/shared-secret.ts'
-import { foreignSeal } from '../../src/registry/key-ring-check.ts'
+import { valueOfUnknownKey } from '../../src/registry/key-ring-check.ts'
 import { openSealer } from '../../src/storage/encryption.ts'
 import { openMemoryStore } from '../../src/storage/memory.ts'
 import type { Store } from '../../src/storage/store.ts'
@@ -28,13 +28,13 @@ test('a value sealed with a key that is not there is found wherever it is', asyn
   await put(store, SharedSecret.id, 'a', { data: sealed('old') })
   await put(store, SharedSecret.id, 'b', { data: sealed('new') })
   await put(store, OwnedAccessKey.id, 'c', { identity: { connectorData: sealed('new') } })
-  assert.equal(foreignSeal(store, kinds, ['new', 'old']), undefined)
+  assert.equal(valueOfUnknownKey(store, kinds, ['new', 'old']), undefined)
   assert.equal(
-    foreignSeal(store, kinds, ['old']),
+    valueOfUnknownKey(store, kinds, ['old']),
     `spec.data of ${SharedSecret.id} default/b is sealed with the key "new"`,
   )
   assert.equal(
-    foreignSeal(store, kinds, ['new']),
+    valueOfUnknownKey(store, kinds, ['new']),
     `spec.data of ${SharedSecret.id} default/a is sealed with the key "old"`,
   )
   await store.close()
@@ -47,6 +47,6 @@ test('clear text that looks sealed keeps no server from starting', async () => {
     description: 'sealed:v1:',
     data: sealed('new'),
   })
-  assert.equal(foreignSeal(store, kinds, ['new']), undefined)
+  assert.equal(valueOfUnknownKey(store, kinds, ['new']), undefined)
   await store.close()
 })

@@ -153,7 +153,7 @@ describe('with a policy that records every body', () => {
   const linesOf = () => readFileSync(join(server.directory, 'audit.log'), 'utf8').split('\n').slice(0, -1)
   /** The last lines of these requests, once all of them are written; the log is written off the request's path. */
   const recorded = async (ids: readonly string[]): Promise<ReadonlyMap<string, string>> => {
-    const until = Date.now() + 10_000
+    const until = Date.now() + 30_000
     for (;;) {
       const complete = linesOf().filter(line => line.includes('"stage":"ResponseComplete"'))
       const found = new Map(complete.map(line => [JSON.parse(line).auditID as string, line]))

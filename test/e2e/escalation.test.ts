@@ -155,10 +155,10 @@ describe('a check fails when', () => {
   test('the server allows what the model denies', async () => {
     const step = { kind: kinds.SharedSecret, namespace: 'default', name: 's0' }
     await breaks('bound', { step, outcome: { accepted: true } })
-    const { judge } = prover.rig
-    prover.rig.judge = () => () => ({ allowed: true, reason: 'doctored' })
+    const { decide } = prover.rig
+    prover.rig.decide = () => () => ({ allowed: true, reason: 'doctored' })
     assert.throws(() => checkWholeBound(prover), isBroken('bound'))
-    prover.rig.judge = judge
+    prover.rig.decide = decide
   })
 
   test('a key or a token is created while impersonating', async () => {

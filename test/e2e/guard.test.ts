@@ -115,30 +115,30 @@ describe('guessing keys behind a trusted proxy', () => {
   })
 })
 
-test('loopback is exempt, and an X-Forwarded-For that no trusted proxy wrote changes nothing', async () => {
+test('loopback is exempt, and an X-Forwarded-For that no trusted proxy wrote changes nothing', async t => {
   const server = await startServer({ storage: 'memory' })
+  t.after(() => server.stop())
   assert.deepEqual(await tries(openWire(server), 25, from('203.0.113.9')), times(25, 401))
-  await server.stop()
 })
 
-test('limits.unknownKeys sets how many, and 0 any number', async () => {
+test('limits.unknownKeys sets how many, and 0 any number', async t => {
   for (const [limit, expected] of [
     ['3', [...times(3, 401), ...times(22, 429)]],
     ['0', times(25, 401)],
   ] as const) {
     const args = ['--trusted-proxy', '127.0.0.0/8', '--limits-unknown-keys', limit]
     const server = await startServer({ storage: 'memory', args })
+    t.after(() => server.stop())
     assert.deepEqual(await tries(openWire(server), 25, from('203.0.113.9')), expected)
-    await server.stop()
   }
 })
 
-test('a request with two Authorization headers is refused', async () => {
+test('a request with two Authorization headers is refused', async t => {
   const server = await startServer({ storage: 'memory' })
+  t.after(() => server.stop())
   const wire = openWire(server)
   const headers = { authorization: [`Bearer ${server.adminKey}`, `Bearer ${unknown()}`] }
   const { code, json } = await wire(`${group}/teams`, { key: '', headers })
   assert.equal(code, 401)
   assert.match(json.message, /more than one Authorization header/)
-  await server.stop()
 })

@@ -7,7 +7,7 @@ import { frame, headOf, openFrames } from '../support/http2-frames.ts'
 import { type Server, startServer } from '../support/server.ts'
 import { eventually, group, openWire } from '../support/wire.ts'
 
-describe('half a body over HTTP/2', { timeout: 60_000 }, () => {
+describe('half a body over HTTP/2', { timeout: 120_000 }, () => {
   let server: Server
   before(async () => {
     server = await startServer({ storage: 'memory' })

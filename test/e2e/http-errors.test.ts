@@ -19,7 +19,7 @@ function isStatus(reply: Reply, code: number, reason: string, message: string, d
   assert.ok(reply.text.endsWith('}\n'))
 }
 
-describe('refusals', { timeout: 30_000 }, () => {
+describe('refusals', { timeout: 120_000 }, () => {
   let server: Server
   let wire: Wire
   let yetToCome: Promise<Reply>
@@ -463,7 +463,7 @@ describe('refusals', { timeout: 30_000 }, () => {
 })
 
 test('one write more than may be under way is 429 with Retry-After; reads go on (wire §1.16)', {
-  timeout: 20_000,
+  timeout: 120_000,
 }, async () => {
   const server = await startServer({ storage: 'memory', args: ['--limits-writes', '1'] })
   try {

@@ -12,7 +12,7 @@ import { eventually, group, openBare, openWire, type Wire } from '../support/wir
 const teams = `${group}/teams`
 const json = { 'content-type': 'application/json' }
 
-describe('places among those under way', { timeout: 60_000 }, () => {
+describe('places among those under way', { timeout: 120_000 }, () => {
   let server: Server
   let wire: Wire
   before(async () => {

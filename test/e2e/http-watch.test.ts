@@ -13,7 +13,7 @@ import { eventually, group, openBare, openWire, type Wire } from '../support/wir
 const teams = `${group}/teams`
 const json = { 'content-type': 'application/json' }
 
-describe('watches', { timeout: 30_000 }, () => {
+describe('watches', { timeout: 120_000 }, () => {
   let server: Server
   let wire: Wire
   before(async () => {

@@ -55,7 +55,7 @@ await withEachKubectl(kubectl => {
     test('delete --cascade=background takes the dependents after their owner', async () => {
       const child = await family('background')
       assert.equal(await k.ok('delete team background'), `team.${group} "background" deleted\n`)
-      await k.ok(`wait --for=delete team/${child} --timeout=10s`)
+      await k.ok(`wait --for=delete team/${child} --timeout=60s`)
       await gone(child)
     })
 
@@ -71,11 +71,11 @@ await withEachKubectl(kubectl => {
       const child = await family('patient')
       await k.ok(['patch', 'team', child, '--type=merge', '-p', '{"metadata":{"finalizers":["example.com/hold"]}}'])
       await k.ok('delete team patient --cascade=foreground --wait=false')
-      await k.ok(`wait team/${child} --for=jsonpath={.metadata.deletionGracePeriodSeconds}=0 --timeout=10s`)
+      await k.ok(`wait team/${child} --for=jsonpath={.metadata.deletionGracePeriodSeconds}=0 --timeout=60s`)
       const { metadata } = await k.json('get team patient')
       assert.deepEqual(metadata.finalizers, ['foregroundDeletion'])
       await k.ok(['patch', 'team', child, '--type=merge', '-p', '{"metadata":{"finalizers":null}}'])
-      await k.ok('wait --for=delete team/patient --timeout=10s')
+      await k.ok('wait --for=delete team/patient --timeout=60s')
       await gone('patient')
     })
 
@@ -92,7 +92,7 @@ await withEachKubectl(kubectl => {
       assert.ok((await k.json('get team held')).metadata.deletionTimestamp)
       await create(team('released', {}, { finalizers: ['example.com/hold'] }))
       const deleting = k.ok('delete team released')
-      await k.ok('wait team/released --for=jsonpath={.metadata.deletionGracePeriodSeconds}=0 --timeout=15s')
+      await k.ok('wait team/released --for=jsonpath={.metadata.deletionGracePeriodSeconds}=0 --timeout=60s')
       await k.ok(['patch', 'team', 'released', '--type=json', '-p', '[{"op":"remove","path":"/metadata/finalizers"}]'])
       assert.equal(await deleting, `team.${group} "released" deleted\n`)
       await gone('released')
@@ -149,30 +149,30 @@ await withEachKubectl(kubectl => {
         await k.fails('wait shs/ready --for=condition=Ready --timeout=1s', { code: 1 }),
         'error: timed out waiting for the condition on sharedsecrets/ready\n',
       )
-      const waiting = k.ok('wait shs/ready --for=condition=Ready --timeout=15s')
+      const waiting = k.ok('wait shs/ready --for=condition=Ready --timeout=60s')
       await set('True')
       assert.equal(await waiting, `sharedsecret.${group}/ready condition met\n`)
     })
 
     test('wait --for=jsonpath ends when a field has the value', async () => {
       await create(team('becoming', { displayName: 'A' }))
-      const waiting = k.ok('wait team/becoming --for=jsonpath={.spec.displayName}=B --timeout=15s')
+      const waiting = k.ok('wait team/becoming --for=jsonpath={.spec.displayName}=B --timeout=60s')
       await k.ok(['patch', 'team', 'becoming', '--type=merge', '-p', '{"spec":{"displayName":"B"}}'])
       assert.equal(await waiting, `team.${group}/becoming condition met\n`)
     })
 
     test('wait --for=delete ends when the object goes, and at once where there is none', async () => {
       await create(team('leaving'))
-      const waiting = k.ok('wait team/leaving --for=delete --timeout=15s')
+      const waiting = k.ok('wait team/leaving --for=delete --timeout=60s')
       await k.ok('delete team leaving')
       assert.ok([`team.${group}/leaving condition met\n`, ''].includes(await waiting))
-      assert.equal(await k.ok('wait team/leaving --for=delete --timeout=15s'), '')
+      assert.equal(await k.ok('wait team/leaving --for=delete --timeout=60s'), '')
     })
 
     test('wait --for=create ends when the object comes', {
       skip: kubectl.minor < 31 && 'since kubectl 1.31',
     }, async () => {
-      const waiting = k.ok('wait team/coming --for=create --timeout=15s')
+      const waiting = k.ok('wait team/coming --for=create --timeout=60s')
       await create(team('coming'))
       assert.equal(await waiting, `team.${group}/coming condition met\n`)
     })

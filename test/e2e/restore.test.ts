@@ -39,7 +39,10 @@ describe('restore', { timeout: 120_000 }, () => {
       said += text
     })
     const ended = new Promise<number | null>(resolve => child.on('exit', resolve))
-    while (!existsSync(join(scratch, name, 'platform.db.restoring'))) await setTimeout(10)
+    while (!existsSync(join(scratch, name, 'platform.db.restoring'))) {
+      assert.equal(child.exitCode, null, said)
+      await setTimeout(10)
+    }
     return {
       pid: child.pid,
       end: async () => {
@@ -52,7 +55,7 @@ describe('restore', { timeout: 120_000 }, () => {
   test('while one restores, no server starts there and no other restores, and neither takes anything from it', async t => {
     const one = await halfRestored(t, 'both')
     const words = 'serve --data both --https off --http 127.0.0.1:0'
-    const serving = spawnSync(process.execPath, [program, ...words.split(' ')], { cwd: scratch, timeout: 20_000 })
+    const serving = spawnSync(process.execPath, [program, ...words.split(' ')], { cwd: scratch, timeout: 60_000 })
     assert.equal(serving.status, 1, String(serving.stdout) + String(serving.stderr))
     assert.match(String(serving.stderr), new RegExp(`the data directory is in use by .*\\(pid ${one.pid}\\)`))
     const other = run('restore - --data both', readFileSync(file))

@@ -13,10 +13,11 @@ import { startServer } from '../support/server.ts'
 const program = join(import.meta.dirname, '../../bin/platform.js')
 const temporary = () => mkdtempSync(join(tmpdir(), 'platform-serve-'))
 
-test('two signals that come together end the server as one does: what is under way is finished', async () => {
+test('two signals that come together end the server as one does: what is under way is finished', async t => {
   const directory = temporary()
   const args = [program, 'serve', '--data', directory, '--https', 'off', '--http', '127.0.0.1:0']
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  t.after(() => child.kill('SIGKILL'))
   let printed = ''
   for await (const chunk of child.stdout) {
     printed += chunk
@@ -31,8 +32,9 @@ test('two signals that come together end the server as one does: what is under w
   rmSync(directory, { recursive: true })
 })
 
-test('--insecure-http leaves the Host check of a loopback listener on', async () => {
+test('--insecure-http leaves the Host check of a loopback listener on', async t => {
   const server = await startServer({ args: ['--insecure-http'] })
+  t.after(() => server.stop())
   const status = await new Promise(resolve =>
     request(`${server.http}/livez`, { headers: { host: 'evil.example.org' } }, answer => {
       answer.resume()
@@ -40,11 +42,11 @@ test('--insecure-http leaves the Host check of a loopback listener on', async ()
     }).end(),
   )
   assert.equal(status, 421)
-  await server.stop()
 })
 
-test('admin reset keeps the address in the kubeconfig where the settings name none', async () => {
+test('admin reset keeps the address in the kubeconfig where the settings name none', async t => {
   const server = await startServer()
+  t.after(() => server.stop())
   const before = readFileSync(server.kubeconfig, 'utf8')
   const reset = (...flags: string[]) =>
     spawnSync(process.execPath, [program, 'admin', 'reset', '--data', server.directory, ...flags], { encoding: 'utf8' })
@@ -62,7 +64,6 @@ test('admin reset keeps the address in the kubeconfig where the settings name no
   })
   assert.notEqual(readFileSync(join(server.directory, 'admin.key'), 'utf8').trim(), server.adminKey)
   assert.equal((await server.request('GET', '/apis/management.platform.sh/v1/teams')).status, 200)
-  await server.stop()
 })
 
 test('reports why it cannot create the data directory', () => {
@@ -70,7 +71,7 @@ test('reports why it cannot create the data directory', () => {
     ['/proc/nope', /cannot create the data directory .*ENOENT/],
     [program, /cannot create the data directory .*platform\.js is not a directory/],
   ] as const) {
-    const { status, stderr } = spawnSync(process.execPath, [program, 'serve', '--data', directory], { timeout: 20_000 })
+    const { status, stderr } = spawnSync(process.execPath, [program, 'serve', '--data', directory], { timeout: 60_000 })
     assert.equal(status, 1)
     assert.match(String(stderr), why)
   }
@@ -81,7 +82,7 @@ function refusal(args: readonly string[]): readonly [number | null, string] {
   const { status, stderr } = spawnSync(
     process.execPath,
     [program, 'serve', '--https', '127.0.0.1:0', '--http', 'off', ...args],
-    { timeout: 30_000, encoding: 'utf8' },
+    { timeout: 60_000, encoding: 'utf8' },
   )
   return [status, stderr]
 }
@@ -107,8 +108,9 @@ test('an audit log, a certificate or a key that cannot be used is told with its 
   rmSync(data, { recursive: true })
 })
 
-test('a CA that is junk is told with its file', async () => {
+test('a CA that is junk is told with its file', async t => {
   const server = await startServer()
+  t.after(() => server.stop())
   const file = join(server.directory, 'ca.crt')
   await server.restart(async () => {
     const before = readFileSync(file)
@@ -118,7 +120,6 @@ test('a CA that is junk is told with its file', async () => {
     assert.equal(said, `platform: ${file} holds no certificate: it must be PEM\n`)
     writeFileSync(file, before)
   })
-  await server.stop()
 })
 
 test('a data directory without write permission is refused with whose it is', () => {
@@ -130,7 +131,7 @@ test('a data directory without write permission is refused with whose it is', ()
     if (process.geteuid() === 0) process.setuid(65534)
     await serve(['--data', ${JSON.stringify(data)}], {}).catch(({ message }) => console.log(message))`
   const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', code], {
-    timeout: 30_000,
+    timeout: 60_000,
     encoding: 'utf8',
   })
   assert.match(

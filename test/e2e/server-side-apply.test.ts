@@ -66,7 +66,7 @@ const collection = '/apis/management.platform.sh/v1/teams'
 
 type Answer = { readonly code: number; readonly body: JsonObject }
 
-describe('server-side apply answers over HTTP as a real kube-apiserver did (wire §1.14)', { timeout: 30_000 }, () => {
+describe('server-side apply answers over HTTP as a real kube-apiserver did (wire §1.14)', { timeout: 120_000 }, () => {
   let apiServer: ApiServer & { readonly kinds: readonly Kind[] }
   let front: Front
   before(async () => {

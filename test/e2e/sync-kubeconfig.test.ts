@@ -53,7 +53,7 @@ async function open(t: TestContext) {
         ...['--virtual-kubeconfig', sides.virtual ?? write(virtual.kubeconfig)],
         ...['--host-kubeconfig', sides.host ?? write(host.kubeconfig), ...more],
       ],
-      { timeout: 40_000 },
+      { timeout: 60_000 },
     )
   return { virtual, host, once }
 }

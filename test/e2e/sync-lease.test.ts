@@ -74,8 +74,9 @@ async function make(name: string): Promise<void> {
   await people(virtual).create(endpoints(name))
 }
 
-test('a write under way ends when the lease is lost, and no two replicas are taken for the same', async () => {
+test('a write under way ends when the lease is lost, and no two replicas are taken for the same', async t => {
   const front = await startFront()
+  t.after(() => front.close())
   const { child, printed } = await startProgram(
     args(front.kubeconfig, ['--leader-elect']),
     /initial sync: both clusters (listed)/,
@@ -96,17 +97,16 @@ test('a write under way ends when the lease is lost, and no two replicas are tak
     assert.doesNotMatch(printed(), /abort/i)
   } finally {
     await killProgram(child)
-    front.close()
   }
 })
 
-test('--once ends when its time is up, whatever is under way', async () => {
+test('--once ends when its time is up, whatever is under way', async t => {
   const front = await startFront()
+  t.after(() => front.close())
   front.hold((what, method) => what === 'endpoints' && method === 'POST')
   await make('slow')
-  const running = exec(process.execPath, args(front.kubeconfig, ['--once', '--timeout', '4']), { timeout: 25_000 })
+  const running = exec(process.execPath, args(front.kubeconfig, ['--once', '--timeout', '4']), { timeout: 60_000 })
   const { code, stderr } = await running
-  front.close()
   assert.equal(code, 1)
   assert.match(stderr, /platform: default\/slow: it was not done when it was time to end\n/)
   assert.match(stderr, /platform: timed out after 4 s/)

@@ -48,7 +48,7 @@ async function open(t: TestContext) {
     h,
     virtualKubeconfig: one as string,
     once: (file: string, more: readonly string[] = ['--once']) =>
-      exec(process.execPath, args(file, more), { timeout: 40_000 }),
+      exec(process.execPath, args(file, more), { timeout: 60_000 }),
     start: async (file: string, more: readonly string[] = []) => {
       const started = await startProgram(
         args(file, more),
@@ -320,11 +320,11 @@ describe('platform vcluster sync', { timeout: 300_000, concurrency: sideBySide(3
     const pair = issueCertificate(makeAuthority(now), ['127.0.0.1'], now)
     const { createServer } = await import('node:https')
     const server = createServer({ cert: pair.certificate, key: pair.key }, (_, response) => response.end())
+    t.after(() => server.close())
     await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
     const { port } = server.address() as { port: number }
     const wrong = write('wrong.kubeconfig', kubeconfigOf(`https://127.0.0.1:${port}`))
     const two = await exec(process.execPath, [program, ...common, ...sides.slice(0, 3), wrong])
-    server.close()
     assert.equal(two.code, 1)
     assert.match(
       two.stderr,
@@ -334,6 +334,7 @@ describe('platform vcluster sync', { timeout: 300_000, concurrency: sideBySide(3
     const { createServer: createPlain } = await import('node:http')
     const noSuch = JSON.stringify({ kind: 'Status', apiVersion: 'v1', reason: 'NotFound', code: 404 })
     const stranger = createPlain((_, response) => response.writeHead(404).end(noSuch))
+    t.after(() => stranger.close())
     await new Promise<void>(resolve => stranger.listen(0, '127.0.0.1', resolve))
     const elsewhere = `http://127.0.0.1:${(stranger.address() as { port: number }).port}`
     const other = write('other.kubeconfig', kubeconfigOf(elsewhere))
@@ -345,7 +346,6 @@ describe('platform vcluster sync', { timeout: 300_000, concurrency: sideBySide(3
       '--host-kubeconfig',
       other,
     ])
-    stranger.close()
     assert.equal(three.code, 1, three.stderr)
     assert.match(three.stderr, /at http:\S+ has no (endpoints|services) \(v1\): it must be a Kubernetes API server/)
     assert.doesNotMatch(three.stderr, /not done within/)

@@ -57,7 +57,7 @@ describe('access keys', () => {
       signal: ending.signal,
     })
     await eventually('it is asked about again', async () => asked === 2)
-    gateway.streams.look()
+    gateway.streams.recheck()
     assert.deepEqual([gateway.streams.open, gateway.streams.cut], [1, 0])
     ending.abort()
     await assert.rejects(watch.text())

@@ -201,9 +201,9 @@ test('another issuer, another audience and another time are refused', () => {
 
 test('nobody becomes a user or a group of the cluster’s own, were there no prefix', () => {
   const [{ userValidationRules }] = config.jwt
-  const judge = (user: object) =>
+  const decide = (user: object) =>
     userValidationRules.every(({ expression }: { expression: string }) => evaluate(expression, { user }) === true)
-  assert.ok(judge({ username: 'ada', groups: ['ops'] }))
-  assert.ok(!judge({ username: 'system:admin', groups: [] }))
-  assert.ok(!judge({ username: 'ada', groups: ['ops', 'system:masters'] }))
+  assert.ok(decide({ username: 'ada', groups: ['ops'] }))
+  assert.ok(!decide({ username: 'system:admin', groups: [] }))
+  assert.ok(!decide({ username: 'ada', groups: ['ops', 'system:masters'] }))
 })

@@ -65,7 +65,7 @@ const isAskedSoon = ({ isKeepAlive, seconds }: Probe) => isKeepAlive && seconds 
 
 if (!existsSync(table)) notRun(table)
 else
-  describe('a quiet connection to a cluster is asked after by the kernel within 30 s', { timeout: 60_000 }, () => {
+  describe('a quiet connection to a cluster is asked after by the kernel within 30 s', { timeout: 120_000 }, () => {
     test('that of a watch by HTTP/1.1', async () => {
       const cluster = await openOld()
       const seen = await watch(await openBefore(cluster.url))

@@ -10,7 +10,7 @@ import { openBackend, openTestGateway } from './in-process.ts'
 
 const certificates = { current: { certificate: tls.cert, key: tls.key }, follow: () => {}, stop: () => {} }
 
-describe('an answer to a client by HTTP/2', { timeout: 60_000 }, () => {
+describe('an answer to a client by HTTP/2', { timeout: 120_000 }, () => {
   for (const path of ['/api/v1/pods', '/api/v1/pods?watch=true'])
     test(`has every header that the cluster says more than once: ${path}`, async () => {
       const cluster = await openCluster({}, ({ response }) => {
@@ -32,7 +32,7 @@ describe('an answer to a client by HTTP/2', { timeout: 60_000 }, () => {
 })
 
 test('two Authorization headers of a client by HTTP/2 are 401, whichever of them is good', {
-  timeout: 60_000,
+  timeout: 120_000,
 }, async () => {
   const backend = await openBackend()
   const gateway = await openTestGateway({ backend, certificates })
@@ -56,7 +56,7 @@ test('two Authorization headers of a client by HTTP/2 are 401, whichever of them
   assert.equal(backend.got.length, 1)
 })
 
-describe('a body of a client by HTTP/2 that breaks off', { timeout: 60_000 }, () => {
+describe('a body of a client by HTTP/2 that breaks off', { timeout: 120_000 }, () => {
   for (const [how, code] of [
     ['cancelled', constants.NGHTTP2_CANCEL],
     ['reset without an error', constants.NGHTTP2_NO_ERROR],

@@ -13,6 +13,7 @@ import type { AddressInfo } from 'node:net'
 import { afterEach } from 'node:test'
 import { issueCertificate, makeAuthority } from '../../src/serving/certificate.ts'
 import { openDial } from '../../src/transport/dial.ts'
+import { closeAll } from '../support/close-all.ts'
 import { eventually } from '../support/wire.ts'
 import { claimsFor, type Options, openBackend, openTestGateway, type TestGateway } from './in-process.ts'
 
@@ -21,9 +22,7 @@ const pair = issueCertificate(authority, ['127.0.0.1', 'localhost'], Date.now())
 export const tls = { cert: pair.certificate, key: pair.key }
 const watching = '/kubernetes/cluster/prod/api/v1/pods?watch=true'
 export const closing: (() => unknown)[] = []
-afterEach(async () => {
-  for (const close of closing.splice(0).reverse()) await close()
-})
+afterEach(() => closeAll(...closing.splice(0).reverse()))
 
 type Got = { readonly request: Http2ServerRequest; readonly response: Http2ServerResponse }
 

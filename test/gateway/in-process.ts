@@ -13,7 +13,7 @@ import { openKeySet } from '../../src/gateway/auth/jwks.ts'
 import { openRevocations, type Revocations } from '../../src/gateway/auth/revocations.ts'
 import type { Review } from '../../src/gateway/auth/token-review-cache.ts'
 import { type GatewayObservation, openGateway } from '../../src/gateway/gateway.ts'
-import { openStreams, type Streams } from '../../src/gateway/proxy/active-requests.ts'
+import { type ActiveRequests, openActiveRequests } from '../../src/gateway/proxy/active-requests.ts'
 import type { Backend, Timeouts } from '../../src/gateway/proxy/backend.ts'
 import { isGatewayPath } from '../../src/gateway/proxy/routes.ts'
 import { TokenRevocation } from '../../src/kinds/token-revocation.ts'
@@ -36,7 +36,7 @@ export type TestGateway = {
   readonly publicJwk: JWK
   /** What the issuer publishes. */
   readonly published: JWK[]
-  readonly streams: Streams
+  readonly streams: ActiveRequests
   readonly revocations: Revocations
   readonly seen: GatewayObservation[]
   /** Lines of the audit log. */
@@ -133,11 +133,11 @@ export async function openTestGateway(options: Options): Promise<TestGateway> {
     resources: apiServer.resources,
     kind: TokenRevocation,
     now,
-    isNear: true,
-    changed: () => streams.look(),
+    isLocal: true,
+    changed: () => streams.recheck(),
     failed: () => {},
   })
-  const streams: Streams = openStreams({
+  const streams: ActiveRequests = openActiveRequests({
     revocations: () => revocations,
     isFeedStale,
     isCurrent: credentials.isCurrent,
@@ -172,7 +172,7 @@ export async function openTestGateway(options: Options): Promise<TestGateway> {
     revocations,
     staleFeedReason: () => (isFeedStale() ? 'the gateway has not heard from the service' : undefined),
     streams,
-    limits: openInflightLimits({ most: { read: most, write: most, watch: most }, share: 1, rate: 0, burst: 0, now }),
+    limits: openInflightLimits({ max: { read: most, write: most, watch: most }, share: 1, rate: 0, burst: 0, now }),
     guard,
     audit: openAudit({ policy, sink, hash: () => 'hash', now, sourcesOf: guard.sourcesOf, counted: () => {} }),
     used: uid => void used.push(uid),

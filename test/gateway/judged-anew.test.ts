@@ -52,7 +52,7 @@ test('what access keys opened goes on or ends as the service says that is asked 
   })
   const [stays, cut] = [await get('plat_ada', '?watch=1'), await get('plat_eve', '?watch=1')]
   generation++
-  gateway.streams.look()
+  gateway.streams.recheck()
   await assert.rejects(cut.text())
   assert.deepEqual([await statusOf('plat_ada'), await statusOf('plat_eve')], [200, 401])
   assert.deepEqual(asked, ['plat_ada', 'plat_eve', 'plat_ada', 'plat_eve'], 'each once more')
@@ -74,7 +74,7 @@ test('a stream of somebody who is somebody else to the service that is asked now
   })
   const [stays, ...cut] = await Promise.all(Object.keys(now).map(key => get(key, '?watch=1')))
   generation++
-  gateway.streams.look()
+  gateway.streams.recheck()
   for (const one of cut) await assert.rejects(one.text())
   assert.deepEqual([gateway.streams.open, gateway.streams.cut], [1, 2])
   await stays?.body?.cancel()
@@ -86,7 +86,7 @@ test('a key that goes while a token is verified with it does not count', async (
   let losses = 0
   const { principalOf } = credentialsWith({
     keyOf: async id => (id === kid && losses++ === 0 ? key : undefined),
-    get losses() {
+    get keyChanges() {
       return losses
     },
   })
@@ -105,7 +105,7 @@ test('a token whose key was looked for where nobody is asked any more is verifie
       losses++
       return undefined
     },
-    get losses() {
+    get keyChanges() {
       return losses
     },
   })

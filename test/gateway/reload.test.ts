@@ -12,6 +12,7 @@ import { after, before, describe, test } from 'node:test'
 import { connect as connectTls } from 'node:tls'
 import { issueCertificate, type Pair } from '../../src/serving/certificate.ts'
 import { keys, must, ours } from '../access/people.ts'
+import { closeAll } from '../support/close-all.ts'
 import { kubeconfigOf } from '../support/kubeconfig.ts'
 import { freePort } from '../support/ports.ts'
 import { type Server, startServer } from '../support/server.ts'
@@ -40,9 +41,11 @@ describe('a gateway whose files change', { timeout: 120_000, concurrency: true }
     ada = await invite(service, 'ada')
   })
   after(async () => {
-    await Promise.all(running.map(one => one.stop()))
-    await backend.close()
-    await Promise.all([service.stop(), other.stop()])
+    await closeAll(
+      () => Promise.all(running.map(one => one.stop())),
+      () => backend.close(),
+      () => Promise.all([service.stop(), other.stop()]),
+    )
   })
 
   async function open(over: object = {}): Promise<GatewayProcess> {

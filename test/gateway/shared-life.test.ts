@@ -6,8 +6,8 @@ import { constants, createSecureServer, type ServerHttp2Session, type ServerHttp
 import { type AddressInfo, connect as connectTcp, createServer as createTcp, type Server, type Socket } from 'node:net'
 import { afterEach, describe, test } from 'node:test'
 import { createServer as createTls } from 'node:tls'
-import type { Share } from '../../src/gateway/proxy/http2-connect.ts'
-import { acquireStream, type Place } from '../../src/gateway/proxy/http2-pool.ts'
+import type { ConnectHttp2 } from '../../src/gateway/proxy/http2-connect.ts'
+import { acquireStream, type StreamSlot } from '../../src/gateway/proxy/http2-pool.ts'
 import { issueCertificate, makeAuthority } from '../../src/serving/certificate.ts'
 import { openDial } from '../../src/transport/dial.ts'
 import { eventually } from '../support/wire.ts'
@@ -69,24 +69,24 @@ async function wayTo(cluster: Server) {
   const server = `https://127.0.0.1:${(between.address() as AddressInfo).port}`
   const access = { server, namespace: '', insecure: false, ca: { text: authority.certificate } }
   const dial = openDial(access, { env: {}, now: Date.now })
-  const { share, retired } = await dial.now()
+  const { connectHttp2, retired } = await dial.now()
   const sockets: Socket[] = []
-  const tapped: Share = () => {
-    const socket = (share as Share)()
+  const tapped: ConnectHttp2 = () => {
+    const socket = (connectHttp2 as ConnectHttp2)()
     sockets.push(socket)
     return socket
   }
   closing.push(() => dial.retire())
-  const wanted = { server, connectWithin: 10_000, isFresh: false, retired, askEvery: 250 }
+  const wanted = { server, connectWithin: 10_000, isFresh: false, retired, pingEvery: 250 }
   const silence = () => {
     for (const socket of held) socket.unpipe().pause()
   }
   return { take: (more = {}) => acquireStream(tapped, { ...wanted, ...more }), dial, sockets, silence }
 }
 
-function listen(place: Place | undefined) {
+function listen(place: StreamSlot | undefined) {
   const heard = { text: '', error: undefined as Error | undefined }
-  place?.ask(
+  place?.send(
     { ':path': '/' },
     {
       head: () => {},
@@ -102,7 +102,7 @@ function listen(place: Place | undefined) {
   return heard
 }
 
-describe('a place on a shared connection', { timeout: 60_000 }, () => {
+describe('a place on a shared connection', { timeout: 120_000 }, () => {
   test('there is none where no connection is to be kept any more, and none is opened', async () => {
     const way = await openWay()
     way.dial.retire()
@@ -131,14 +131,14 @@ describe('a place on a shared connection', { timeout: 60_000 }, () => {
   })
 })
 
-describe('a shared connection that ends', { timeout: 60_000 }, () => {
+describe('a shared connection that ends', { timeout: 120_000 }, () => {
   test('does not wait for a cluster that says nothing to that, and harms nobody', async () => {
     const way = await openWay()
     const place = await way.take()
     assert.ok(place)
     way.silence()
     way.dial.retire()
-    place.leave()
+    place.release()
     await until('the gateway has let go of it', () => way.sockets[0]?.destroyed === true)
   })
 
@@ -148,7 +148,7 @@ describe('a shared connection that ends', { timeout: 60_000 }, () => {
     await until('it has begun', () => heard.text === 'first')
     way.sessions[0]?.goaway(constants.NGHTTP2_NO_ERROR)
     await eventually('it takes nothing new', async () => {
-      ;(await way.take())?.leave()
+      ;(await way.take())?.release()
       return way.sockets.length === 2
     })
     way.silence()
@@ -159,7 +159,7 @@ describe('a shared connection that ends', { timeout: 60_000 }, () => {
 
   test('carries on what is quiet for as long as the cluster is there, after its goodbye, too', async () => {
     const way = await openWay()
-    const heard = listen(await way.take({ askEvery: 500 }))
+    const heard = listen(await way.take({ pingEvery: 500 }))
     await until('it has begun', () => heard.text === 'first')
     let answered = 0
     way.sessions[0]?.on('remoteSettings', () => answered++)

@@ -27,8 +27,10 @@ const answer = (stream: number) =>
 async function openByHand(asked: (socket: TLSSocket, stream: number, connection: number) => void, protocols = ['h2']) {
   let connections = 0
   let heads = 0
+  const sockets: TLSSocket[] = []
   const server = createTls({ ...tls, ALPNProtocols: protocols }, socket => {
     const number = ++connections
+    sockets.push(socket)
     socket.on('error', () => {}).write(settings)
     let got = none
     let at = 24 // behind the preface
@@ -42,7 +44,10 @@ async function openByHand(asked: (socket: TLSSocket, stream: number, connection:
     })
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
-  closing.push(() => server.close())
+  closing.push(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
   const seen = {
     get connections() {
       return connections
@@ -54,7 +59,7 @@ async function openByHand(asked: (socket: TLSSocket, stream: number, connection:
   return { url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`, seen }
 }
 
-describe('a stream that the cluster did not look at', { timeout: 60_000 }, () => {
+describe('a stream that the cluster did not look at', { timeout: 120_000 }, () => {
   test('is asked for again when it is refused twice', async () => {
     let refused = 0
     const cluster = await openCluster({}, ({ response }) => {
@@ -167,7 +172,7 @@ describe('a stream that the cluster did not look at', { timeout: 60_000 }, () =>
 
 const reset = (stream: number, code: number) => frame(3, 0, stream, Buffer.from([0, 0, 0, code]))
 
-describe('a stream that the cluster resets', { timeout: 60_000 }, () => {
+describe('a stream that the cluster resets', { timeout: 120_000 }, () => {
   for (const code of [NGHTTP2_NO_ERROR, constants.NGHTTP2_INTERNAL_ERROR, constants.NGHTTP2_CANCEL]) {
     test(`before it has answered is 502, with code ${code}, too`, async () => {
       const { url } = await openByHand((socket, stream) => void socket.write(reset(stream, code)))

@@ -166,15 +166,20 @@ describe('watches that share a connection', () => {
     })
     const dial = dialTo(cluster.url)
     closing.push(() => dial.retire())
-    const { share, retired } = await dial.now()
-    assert.ok(share)
+    const { connectHttp2, retired } = await dial.now()
+    assert.ok(connectHttp2)
     const outcome = async (code: number) => {
       status = code
-      const place = await acquireStream(share, { server: cluster.url, connectWithin: 10_000, isFresh: false, retired })
+      const place = await acquireStream(connectHttp2, {
+        server: cluster.url,
+        connectWithin: 10_000,
+        isFresh: false,
+        retired,
+      })
       return new Promise<string>(resolve => {
         const nothing = () => {}
         const failed = () => resolve('broken')
-        place?.ask({ ':path': '/' }, { head: nothing, data: nothing, end: () => resolve('whole'), failed })
+        place?.send({ ':path': '/' }, { head: nothing, data: nothing, end: () => resolve('whole'), failed })
       })
     }
     assert.equal(await outcome(304), 'whole')
@@ -264,12 +269,12 @@ describe('watches that share a connection', () => {
     const server = `https://127.0.0.1:${(byHand.address() as AddressInfo).port}`
     const dial = dialTo(server)
     closing.push(() => dial.retire())
-    const { share, retired } = await dial.now()
-    assert.ok(share)
-    const place = await acquireStream(share, { server, connectWithin: 10_000, isFresh: false, retired })
+    const { connectHttp2, retired } = await dial.now()
+    assert.ok(connectHttp2)
+    const place = await acquireStream(connectHttp2, { server, connectWithin: 10_000, isFresh: false, retired })
     const told: string[] = []
     await new Promise<void>((resolve, reject) =>
-      place?.ask(
+      place?.send(
         { ':path': '/' },
         {
           head: ({ status }) => void told.push(String(status)),
@@ -298,12 +303,12 @@ describe('watches that share a connection', () => {
       between.close()
     })
     const server = `https://127.0.0.1:${(between.address() as AddressInfo).port}`
-    const { share } = await dialTo(server).now()
-    assert.ok(share)
-    const place = await acquireStream(share, { server, connectWithin: 10_000, isFresh: false, askEvery: 100 })
+    const { connectHttp2 } = await dialTo(server).now()
+    assert.ok(connectHttp2)
+    const place = await acquireStream(connectHttp2, { server, connectWithin: 10_000, isFresh: false, pingEvery: 100 })
     const failed = new Promise<Error>(resolve => {
       const nothing = () => {}
-      place?.ask({ ':path': '/' }, { head: nothing, data: nothing, end: nothing, failed: resolve })
+      place?.send({ ':path': '/' }, { head: nothing, data: nothing, end: nothing, failed: resolve })
     })
     await until('it has asked', () => cluster.got.length === 1)
     for (const socket of held) socket.unpipe().pause()

@@ -9,15 +9,14 @@ import { after, describe, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { connect } from 'node:tls'
 import { issueCertificate, makeAuthority } from '../../src/serving/certificate.ts'
+import { closeAll } from '../support/close-all.ts'
 import { eventually as until } from '../support/wire.ts'
 import { openBackend, openTestGateway, type TestGateway } from './in-process.ts'
 
 const current = issueCertificate(makeAuthority(Date.now()), ['127.0.0.1'], Date.now())
 const certificates = { current, follow: () => {}, stop: () => {} }
 const closing: (() => unknown)[] = []
-after(async () => {
-  for (const close of closing.splice(0).reverse()) await close()
-})
+after(() => closeAll(...closing.splice(0).reverse()))
 const path = '/kubernetes/cluster/prod/api/v1/pods'
 const much = 24 * 1024 * 1024
 const piece = Buffer.alloc(64 * 1024, 0x20)
@@ -80,7 +79,7 @@ async function overHttp2(gateway: TestGateway, method: string, target: string, t
   return stream
 }
 
-describe('a client that takes nothing of an answer', { timeout: 60_000, concurrency: true }, () => {
+describe('a client that takes nothing of an answer', { timeout: 120_000, concurrency: true }, () => {
   for (const [over, begin] of [
     ['HTTP/1.1', overHttp1],
     ['HTTP/2', overHttp2],

@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { issueCertificate, makeAuthority } from '../../src/serving/certificate.ts'
 import { keys, must, ours } from '../access/people.ts'
+import { closeAll } from '../support/close-all.ts'
 import { kubeconfigOf } from '../support/kubeconfig.ts'
 import { type Answer, openRequests, type RequestOptions } from '../support/request.ts'
 import { type Server, startServer } from '../support/server.ts'
@@ -172,10 +173,11 @@ export async function openGatewayStage(
     clusters,
     gateways,
     invite: (user, spec = {}) => invite(service as Server, user, spec),
-    async close() {
-      await Promise.all(gateways.map(one => one.stop()))
-      await Promise.all([service as Server, ...clusters].map(one => one.stop()))
-    },
+    close: () =>
+      closeAll(
+        () => Promise.all(gateways.map(one => one.stop())),
+        () => Promise.all([service as Server, ...clusters].map(one => one.stop())),
+      ),
   }
 }
 

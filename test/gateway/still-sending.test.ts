@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { request } from 'node:https'
 import { after, before, describe, test } from 'node:test'
+import { closeAll } from '../support/close-all.ts'
 import { type Server, startServer } from '../support/server.ts'
 import { openBackend, type TestBackend } from './in-process.ts'
 import { type GatewayProcess, invite, startGateway } from './stage.ts'
@@ -62,9 +63,7 @@ describe('whoever is still sending gets the answer', { timeout: 120_000 }, () =>
     narrow = { authorization: `Bearer ${await ada.mint({ scope: { clusters: [{ cluster: 'dev' }] } })}` }
   })
   after(async () => {
-    await gateway.stop()
-    await backend.close()
-    await server.stop()
+    await closeAll(gateway.stop, backend.close, server.stop)
   })
 
   test('of the gateway, 401: there is no token', async () => {

@@ -14,14 +14,14 @@ before(async () => {
 })
 after(() => apiServer.close())
 
-const follow = (places?: Revocations['places'], at = apiServer) =>
+const follow = (sequenceNumbers?: Revocations['sequenceNumbers'], at = apiServer) =>
   openRevocations({
     resources: at.resources,
     kind: TokenRevocation,
     now: Date.now,
     changed: () => {},
     failed: () => {},
-    ...(places ? { places } : {}),
+    ...(sequenceNumbers ? { sequenceNumbers } : {}),
   })
 const revoke = async (user: string) => {
   const { object } = await apiServer.resources.create(TokenRevocation, '', { spec: { users: [user] } } as Json)
@@ -48,15 +48,15 @@ test('what was heard before keeps its place, and what comes later comes behind i
   for (const ref of others) await apiServer.resources.delete(TokenRevocation, ref, {})
   await eventually('they are gone', async () => first.size === 1)
 
-  const second = follow(first.places)
+  const second = follow(first.sequenceNumbers)
   await second.ready
   first.stop()
   assert.equal(second.size, 1)
-  assert.equal(second.whyNot(ada), undefined, 'it was asked about after that')
-  assert.notEqual(second.whyNot(keyOf('ada', 0)), undefined)
+  assert.equal(second.revokedReason(ada), undefined, 'it was asked about after that')
+  assert.notEqual(second.revokedReason(keyOf('ada', 0)), undefined)
   await revoke('mia')
   await eventually('it is heard', async () => second.size === 2)
-  assert.notEqual(second.whyNot(mia), undefined, 'that is later, whoever heard it')
+  assert.notEqual(second.revokedReason(mia), undefined, 'that is later, whoever heard it')
   second.stop()
 })
 
@@ -65,25 +65,25 @@ test('places of what is there no more are forgotten, whoever had heard of it', a
   const first = follow()
   await first.ready
   await revoke('nia')
-  await eventually('it is heard', async () => first.whyNot(keyOf('nia', 0)) !== undefined)
-  await eventually('it was told of', async () => first.order === first.places.last)
+  await eventually('it is heard', async () => first.revokedReason(keyOf('nia', 0)) !== undefined)
+  await eventually('it was told of', async () => first.order === first.sequenceNumbers.last)
   const [there, nia] = [first.size, keyOf('nia', first.order)]
   for (const user of ['sam', 'tom'])
     await elsewhere.resources.create(TokenRevocation, '', { spec: { users: [user] } } as Json)
   // One that is made ready and not used, and one that takes over.
-  const unused = follow(first.places, elsewhere)
+  const unused = follow(first.sequenceNumbers, elsewhere)
   await unused.ready
-  assert.equal(first.places.known.size, there + 2)
+  assert.equal(first.sequenceNumbers.known.size, there + 2)
   unused.stop()
   first.forget()
-  assert.equal(first.places.known.size, there)
-  assert.equal(first.whyNot(nia), undefined, 'who is judged is judged on')
+  assert.equal(first.sequenceNumbers.known.size, there)
+  assert.equal(first.revokedReason(nia), undefined, 'who is judged is judged on')
 
-  const second = follow(first.places, elsewhere)
+  const second = follow(first.sequenceNumbers, elsewhere)
   await second.ready
   first.stop()
   second.forget()
-  assert.equal(second.places.known.size, 2)
+  assert.equal(second.sequenceNumbers.known.size, 2)
   second.stop()
   await elsewhere.close()
 })

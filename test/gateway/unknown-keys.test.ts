@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
 import { makeKey } from '../../src/kinds/key-format.ts'
+import { closeAll } from '../support/close-all.ts'
 import { type Server, startServer } from '../support/server.ts'
 import { type GatewayProcess, invite, startGateway } from './stage.ts'
 
@@ -19,8 +20,7 @@ describe('unknown keys at a gateway', () => {
     gateway = await startGateway(service, { clusters: [{ name: 'prod', kubeconfig: service.kubeconfig }] })
   })
   after(async () => {
-    await gateway.stop()
-    await service.stop()
+    await closeAll(gateway.stop, service.stop)
   })
   const unknown = () => makeKey(size => randomBytes(size))
   const at = (one: GatewayProcess, key: string) => one.request('GET', '/kubernetes/cluster/prod/version', { key })

@@ -16,7 +16,7 @@ const inTraffic = (file: string, from: string, to: string) => bug('traffic', fil
 const inCrashes = (file: string, from: string, to: string) => bug('store crashes', file, from, to)
 
 const now = (chance: number) => `Math.random() < ${chance}`
-const push = 'course.events.push(event)'
+const push = 'bucketLog.events.push(event)'
 const getEntry = 'ctx.store.get({ bucket: kind.id, namespace: spaceOf(kind, ref.namespace), name: ref.name })'
 
 export const bugs: { readonly [name: string]: Bug } = {
@@ -49,14 +49,14 @@ export const bugs: { readonly [name: string]: Bug } = {
   'reorder two events': inTraffic(
     'storage/event-log.ts',
     push,
-    `${now(0.01)} ? course.events.splice(-1, 0, event) : ${push}`,
+    `${now(0.01)} ? bucketLog.events.splice(-1, 0, event) : ${push}`,
   ),
   'double an event': inTraffic('storage/event-log.ts', push, `${push}; if (${now(0.01)}) ${push}`),
   'lose an event': inTraffic('storage/event-log.ts', push, `if (${now(0.99)}) ${push}`),
   'forget to wake': inTraffic(
     'storage/event-log.ts',
-    'for (const course of touched) wakeAll(course)',
-    `for (const course of touched) if (!events[0].key.bucket.startsWith('teams') || ${now(0.2)}) wakeAll(course)`,
+    'for (const bucketLog of touched) wakeAll(bucketLog)',
+    `for (const bucketLog of touched) if (!events[0].key.bucket.startsWith('teams') || ${now(0.2)}) wakeAll(bucketLog)`,
   ),
   'resume one too late': inTraffic('storage/event-log.ts', '.revision <= after) low', '.revision <= after + 1) low'),
   'resume from now': inTraffic(
@@ -151,7 +151,7 @@ export const bugs: { readonly [name: string]: Bug } = {
   ),
   'a list of two revisions': inTraffic(
     'storage/watch-cache.ts',
-    'revision === log.revision ? undefined : overlayAt(query.bucket, revision)',
+    'revision === log.revision ? undefined : snapshotAt(query.bucket, revision)',
     'undefined',
   ),
   'the next page of a newer list': inTraffic(

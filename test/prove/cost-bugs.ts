@@ -9,9 +9,9 @@ import type { Edit } from './edits.ts'
 const edit = (file: string, from: string, to: string): Edit => ({ file, from, to })
 
 const withoutLimits: readonly Edit[] = [
-  edit('api/schema.ts', 'const usualMost = 250', 'const usualMost = 1_000_000'),
+  edit('api/schema.ts', 'const defaultMaxItems = 250', 'const defaultMaxItems = 1_000_000'),
   edit('http/body.ts', 'const maxValues = 50_000', 'const maxValues = 10_000_000'),
-  edit('registry/object-codec.ts', 'if (size > most && ', 'if (false && '),
+  edit('registry/object-codec.ts', 'if (size > maxSize && ', 'if (false && '),
 ]
 const comparingScopes: readonly Edit[] = [
   edit('auth/authz/scope.ts', 'if (inner === outer || !restricts(outer))', 'if (!restricts(outer))'),

@@ -42,14 +42,14 @@ export const points: { readonly [name: string]: Point } = {
   },
   'in compaction': { file: 'sqlite/table.ts', at: "writeMeta(db, 'floor', to)", side: 'before', soon: compactSoon },
   'after compaction': { file: 'sqlite/table.ts', at: 'floor = to\n', side: 'before', soon: compactSoon },
-  'before cache update': { file: 'commit-queue.ts', at: 'replica.apply(events, revision, time)', side: 'before' },
-  'after cache update': { file: 'commit-queue.ts', at: 'replica.apply(events, revision, time)', side: 'after' },
+  'before cache update': { file: 'commit-queue.ts', at: 'watchCache.apply(events, revision, time)', side: 'before' },
+  'after cache update': { file: 'commit-queue.ts', at: 'watchCache.apply(events, revision, time)', side: 'after' },
   'before answer': {
     file: 'commit-queue.ts',
     at: 'if (error === undefined) pending.resolve(revision)',
     side: 'before',
   },
-  'after answer': { file: 'commit-queue.ts', at: 'start()\n    answer(verdicts)', side: 'after' },
+  'after answer': { file: 'commit-queue.ts', at: 'start()\n    answer(outcomes)', side: 'after' },
 }
 
 /** Dies when it has come by so many times. */

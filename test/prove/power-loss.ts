@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { loadLog } from '../../src/storage/sqlite/load.ts'
 import { openTable, type RowBatch } from '../../src/storage/sqlite/table.ts'
-import { openReplica } from '../../src/storage/watch-cache.ts'
+import { openWatchCache } from '../../src/storage/watch-cache.ts'
 import { type Dice, diceOf } from './dice.ts'
 
 const sector = 512
@@ -88,7 +88,7 @@ function stateOf(directory: string, { db, wal }: Disk): string {
   writeFileSync(file, db)
   writeFileSync(`${file}-wal`, wal)
   const table = openTable({ file })
-  const replica = openReplica()
+  const replica = openWatchCache()
   loadLog(file, replica)
   assert.equal(table.revision, replica.revision)
   table.close()

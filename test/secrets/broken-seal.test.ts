@@ -164,7 +164,7 @@ describe('a start with the wrong key ring is refused, with the id of the key', (
     if (ring) writeFileSync(join(server.directory, 'master.key'), ring)
     else rmSync(join(server.directory, 'master.key'))
     const args = [program, 'serve', '--data', server.directory, '--https', 'off', '--http', '127.0.0.1:0']
-    const { status, stdout, stderr } = spawnSync(process.execPath, args, { timeout: 20_000, encoding: 'utf8' })
+    const { status, stdout, stderr } = spawnSync(process.execPath, args, { timeout: 60_000, encoding: 'utf8' })
     assert.equal(status, 1, stdout + stderr)
     return stderr
   }

@@ -15,11 +15,11 @@ before(async () => {
 after(() => apiServer.close())
 
 /** What is left once a controller that was just started has seen everything. */
-async function leftAfterStart(most: number): Promise<number[]> {
+async function leftAfterStart(max: number): Promise<number[]> {
   const failed = (what: string, error: unknown) => assert.fail(`${what}: ${error}`)
   const options = {
     resources: apiServer.internalClient,
-    most,
+    max,
     days: 90,
     now: apiServer.clock.now,
     gone: () => {},

@@ -79,10 +79,18 @@ export async function openHome({ mayHold = keyFiles, program: own = ofCheckout }
   const env: NodeJS.ProcessEnv = { PATH: process.env['PATH'], HOME: directory, TERM: 'xterm', KUBERC: 'off' }
   const canaries = openCanaries()
   const started: ChildProcess[] = []
+  const terminals: Terminal[] = []
   const said: Buffer[] = []
   // A test that fails before it has ended them leaves nothing behind.
   const leave = () => {
-    for (const child of started) if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
+    for (const terminal of terminals) terminal.kill()
+    for (const { pid, exitCode, signalCode } of started)
+      if (pid && exitCode === null && signalCode === null)
+        try {
+          process.kill(-pid, 'SIGKILL')
+        } catch {
+          // It has ended, and Node has not noticed yet.
+        }
   }
   process.once('exit', leave)
   const aside = await mkdtemp(join(tmpdir(), 'platform-cli-aside-'))
@@ -121,13 +129,16 @@ export async function openHome({ mayHold = keyFiles, program: own = ofCheckout }
     assert.equal(canaries.in(output.stderr), undefined, `a secret was said: ${told(args, output)}`)
     return output
   }
-  const noted = (terminal: Terminal, note: (typed: string) => void): Terminal => ({
-    ...terminal,
-    type: text => {
-      note(text)
-      terminal.type(text)
-    },
-  })
+  const noted = (terminal: Terminal, note: (typed: string) => void): Terminal => {
+    terminals.push(terminal)
+    return {
+      ...terminal,
+      type: text => {
+        note(text)
+        terminal.type(text)
+      },
+    }
+  }
   const run: CliHome['run'] = (args, options = {}) => {
     const { env: more, stdin = '' } = options
     return watched(args, options, runHere(words(args), { env: { ...env, ...more }, directory, stdin, tell }))
@@ -156,7 +167,9 @@ export async function openHome({ mayHold = keyFiles, program: own = ofCheckout }
     start: (args, options = {}) => {
       noteKeys(options)
       const all = { ...env, ...options.env }
-      const child = spawn(process.execPath, command(args, options.imports), { cwd: directory, env: all, stdio: 'pipe' })
+      // In its own process group: a program that outlives it keeps the pipes open, and this process with them.
+      const how = { cwd: directory, env: all, stdio: 'pipe', detached: true } as const
+      const child = spawn(process.execPath, command(args, options.imports), how)
       child.stderr.on('data', chunk => said.push(chunk))
       // A server tells on its standard output.
       if (args[0] === 'serve') child.stdout.on('data', chunk => said.push(chunk))

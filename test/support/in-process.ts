@@ -12,7 +12,7 @@ import type { Kind, Question } from '../../src/api/kind.ts'
 import type { JsonObject, Metadata, Ref, Resource } from '../../src/api/object.ts'
 import type { Decision } from '../../src/api/permissions.ts'
 import type { Resources } from '../../src/api/resources.ts'
-import { openKeyBook } from '../../src/auth/authn/access-key-index.ts'
+import { openAccessKeyIndex } from '../../src/auth/authn/access-key-index.ts'
 import type { Issuer } from '../../src/auth/tokens/issuer.ts'
 import { connect } from '../../src/client/connect.ts'
 import { startGarbageCollector } from '../../src/controllers/garbage-collector.ts'
@@ -147,9 +147,9 @@ export async function buildApiServer(
     admissions: admissionsFor(dependencies),
     authorize,
   })
-  const book = openKeyBook({
+  const book = openAccessKeyIndex({
     internalClient: registry.internalClient,
-    told: () => {},
+    changed: () => {},
     unused: id => void unused.push(id),
     failed: fail,
   })
@@ -199,7 +199,7 @@ export async function buildApiServer(
 /** Whoever comes may do what they ask: permissions are the subject of other tests. */
 const openDoor = {
   authorize: () => ({ answer: 'yes', reason: '' }),
-  judge: () => ({ allowed: true, reason: '' }),
+  decide: () => ({ allowed: true, reason: '' }),
 } as unknown as ServerOptions['access']['authorizer']
 
 export type Front = { readonly url: string; readonly limits: InflightLimits; close(): Promise<void> }
@@ -213,7 +213,7 @@ export async function openFront(
   const ending = new AbortController()
   const metrics = openMetrics()
   const { now } = apiServer.clock
-  const limits = openInflightLimits({ most: { read: 400, write: 400, watch: 400 }, share: 1, rate: 0, burst: 0, now })
+  const limits = openInflightLimits({ max: { read: 400, write: 400, watch: 400 }, share: 1, rate: 0, burst: 0, now })
   const guard = openUnknownKeyLimiter({ now })
   const sink = {
     write: () => true,
@@ -232,7 +232,7 @@ export async function openFront(
       authorizer: openDoor,
       guard,
       audit,
-      rightsChanged: () => () => {},
+      permissionsChanged: () => () => {},
       warningFor: () => undefined,
       ownKey: () => undefined,
     },
@@ -242,7 +242,7 @@ export async function openFront(
     noteRead: () => {},
     ...openRoutes({ kinds: apiServer.kinds, checks, metrics, now: apiServer.clock.now, version: 'test', issuer }),
     limits,
-    turns: () => undefined,
+    fairness: () => undefined,
     refuseUnaudited: false,
     loopbackOnly: true,
     now,

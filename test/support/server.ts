@@ -67,10 +67,11 @@ const started = startedServers as Set<Server>
 export async function startServer(options: ServerOptions = {}): Promise<Server> {
   const directory = options.directory ?? (await mkdtemp(join(tmpdir(), 'platform-test-')))
   let running: Running | undefined
+  let ending: Running | undefined
   let before = ''
   // A test that fails before its stop() leaves nothing behind.
   const leave = () => {
-    running?.child?.kill('SIGKILL')
+    for (const one of [running, ending]) one?.child?.kill('SIGKILL')
     rmSync(directory, { recursive: true, force: true })
   }
   process.once('exit', leave)
@@ -80,6 +81,7 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
   const start = (again?: Again) => (options.inProcess ? runInProcess(args) : run(args, again))
   const end = async (how: (one: Running) => Promise<void>, keep = false) => {
     const one = running
+    ending = one
     running = undefined
     if (!keep) started.delete(server)
     try {

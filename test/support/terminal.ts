@@ -8,6 +8,8 @@ export type Terminal = {
   /** Resolves once it has printed that, looking only at what came after the last answer. */
   sees(text: RegExp): Promise<string>
   type(text: string): void
+  /** Ends the program, if it still runs. */
+  kill(): void
   readonly ended: Promise<{ readonly code: number; readonly text: string }>
 }
 
@@ -43,6 +45,7 @@ export function openTerminal(command: readonly string[], env: NodeJS.ProcessEnv,
       seen = text.length
       child.stdin.write(typed)
     },
+    kill: () => void child.kill('SIGKILL'),
     ended,
   }
 }

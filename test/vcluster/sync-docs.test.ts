@@ -91,8 +91,9 @@ function confined(resources: Resources, rules: readonly Rule[], used: Set<string
   return { ...resources, ...Object.fromEntries(verbs.map(verb => [verb, guarded(verb, resources[verb] as never)])) }
 }
 
-test('the rights of the examples are enough for everything, and none is unused', { timeout: 30_000 }, async () => {
+test('the rights of the examples are enough for everything, and none is unused', { timeout: 120_000 }, async t => {
   const [virtual, host] = await Promise.all([openCluster(), openCluster()])
+  t.after(() => Promise.all([virtual.close(), host.close()]))
   const [v, h] = [people(virtual), people(host)]
   const used = { virtual: new Set<string>(), host: new Set<string>() }
   const sides = {
@@ -121,6 +122,7 @@ test('the rights of the examples are enough for everything, and none is unused',
     ticks: () => performance.now(),
     observer,
   })
+  t.after(() => sync.stop())
   const hostAt = (name: string) => ({ namespace: 'team', name: `${name}-x-default-x-vc` })
   for (const name of ['one', 'two', 'three']) {
     await v.service(name)
@@ -149,7 +151,6 @@ test('the rights of the examples are enough for everything, and none is unused',
     { ...once, now: Date.now, ticks: () => 0, wait, lead, failed: error => assert.fail(String(error)) },
     ending.signal,
   )
-  await Promise.all([virtual.close(), host.close()])
   assert.deepEqual(failures, [])
   const granted = (file: string) =>
     rulesIn(file).flatMap(({ resources, verbs }) => resources.flatMap(one => verbs.map(verb => `${verb} ${one}`)))

@@ -42,7 +42,7 @@ const make = async (name: string, namespace: string) => {
 }
 const found = () => until('what was left', async () => told.at(-1))
 
-describe('the syncer tells of what was left behind', { timeout: 60_000 }, () => {
+describe('the syncer tells of what was left behind', { timeout: 120_000 }, () => {
   beforeEach(async () => {
     clusters = await Promise.all([openCluster(), openCluster()])
     told = []

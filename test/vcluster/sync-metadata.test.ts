@@ -77,7 +77,7 @@ const dangerous = [
 const all = (keys: readonly string[], value = 'tenant') => Object.fromEntries(keys.map(key => [key, value]))
 const harmless = { app: 'web', 'example.org/tier': 'gold', 'my-kubernetes.io.example.org/x': 'y' }
 
-describe('labels and annotations of a tenant', { timeout: 60_000 }, () => {
+describe('labels and annotations of a tenant', { timeout: 120_000 }, () => {
   beforeEach(async () => {
     clusters = await Promise.all([openCluster(), openCluster()])
   })

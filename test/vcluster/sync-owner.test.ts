@@ -59,7 +59,7 @@ async function make(name: string, ip = '10.0.0.1'): Promise<void> {
   await v().create(endpoints(name, { subsets: [{ addresses: [{ ip }], ports: [{ port: 80 }] }] }))
 }
 
-describe('the syncer follows', { timeout: 60_000 }, () => {
+describe('the syncer follows', { timeout: 120_000 }, () => {
   beforeEach(async () => {
     clusters = await Promise.all([openCluster(), openCluster()])
   })

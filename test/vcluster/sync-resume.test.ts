@@ -86,7 +86,7 @@ type Told = PromiseWithResolvers<void>
 const marked = async () =>
   Object.keys((await people(side(0)).get(at))?.metadata.annotations ?? {}).some(key => key === hostUidAnnotation)
 
-describe('a side that goes away and comes back', { timeout: 60_000 }, () => {
+describe('a side that goes away and comes back', { timeout: 120_000 }, () => {
   beforeEach(async () => {
     clusters = await Promise.all([openCluster(), openCluster()])
   })

@@ -67,7 +67,7 @@ async function make(name: string, over: object = {}): Promise<void> {
   await virtualSide().create(endpoints(name, over as { [key: string]: unknown }))
 }
 
-describe('the syncer', { timeout: 60_000 }, () => {
+describe('the syncer', { timeout: 120_000 }, () => {
   beforeEach(async () => {
     ;[virtualCluster, hostCluster] = await Promise.all([openCluster(), openCluster()])
     ;[v, h] = [people(virtualCluster), people(hostCluster)]

@@ -32,39 +32,45 @@ export type AccessKey = {
   readonly created: number
 }
 
-export interface KeyBook {
+export interface AccessKeyIndex {
   readonly ready: Promise<void>
   find(digest: string): AccessKey | undefined
   withUid(uid: string): AccessKey | undefined
   /** Every key that is there, for questions about people without a request at hand (D17). */
   all(): Iterable<AccessKey>
   /** Why a key with this digest, which existed since the server started, is no longer valid. */
-  fateOf(digest: string): Fate | undefined
+  removalReason(digest: string): RemovalReason | undefined
   /** Takes a digest for the object with this uid until it is seen there; undefined: another has it. The answer gives it back. */
   take(digest: string, uid: string): (() => void) | undefined
   stop(): void
 }
 
-export type Fate = 'deleted' | 'rotated'
+export type RemovalReason = 'deleted' | 'rotated'
 const remembered = 10_000
 
-export type KeyBookOptions = {
+export type AccessKeyIndexOptions = {
   /** The longest lifetime of a key in milliseconds. It also applies to keys that are older than the setting (D18). */
   readonly maxTTL?: number | undefined
   readonly internalClient: Resources
-  readonly told: () => void
+  readonly changed: () => void
   /** Called with uids, and with `uid/key id`, whose activity is no longer needed (D19). */
   readonly unused: (id: string) => void
   readonly failed: (error: unknown) => void
 }
 
-export function openKeyBook({ internalClient, maxTTL, told, unused, failed }: KeyBookOptions): KeyBook {
+export function openAccessKeyIndex({
+  internalClient,
+  maxTTL,
+  changed,
+  unused,
+  failed,
+}: AccessKeyIndexOptions): AccessKeyIndex {
   const keys = new Map<string, AccessKey>()
   const byUid = new Map<string, AccessKey>()
-  const gone = new Map<string, Fate>()
+  const gone = new Map<string, RemovalReason>()
   /** Between a write's checks and its event: who is about to have a digest. */
   const taken = new Map<string, string>()
-  const forget = (digest: string, uid: string, fate: Fate) => {
+  const forget = (digest: string, uid: string, fate: RemovalReason) => {
     if (keys.get(digest)?.uid !== uid) return // another key's by now
     keys.delete(digest)
     gone.set(digest, fate)
@@ -90,7 +96,7 @@ export function openKeyBook({ internalClient, maxTTL, told, unused, failed }: Ke
         keys.set(digest, now as AccessKey)
         if (taken.get(digest) === now?.uid) taken.delete(digest)
       }
-      told()
+      changed()
     },
   })
   return {
@@ -98,7 +104,7 @@ export function openKeyBook({ internalClient, maxTTL, told, unused, failed }: Ke
     find: digest => keys.get(digest),
     withUid: uid => byUid.get(uid),
     all: () => new Set(keys.values()),
-    fateOf: digest => (keys.has(digest) ? undefined : gone.get(digest)),
+    removalReason: digest => (keys.has(digest) ? undefined : gone.get(digest)),
     take: (digest, uid) => {
       const holder = taken.get(digest) ?? keys.get(digest)?.uid
       if (holder !== undefined && holder !== uid) return undefined

@@ -7,12 +7,12 @@ import { isMistyped } from '../../kinds/key-format.ts'
 import { keyId } from '../../kinds/key-rotation.ts'
 import { restricts } from '../authz/scope.ts'
 import { isTokenLike } from '../tokens/token.ts'
-import type { AccessKey, Fate, KeyBook } from './access-key-index.ts'
-import type { Teams } from './team-index.ts'
+import type { AccessKey, AccessKeyIndex, RemovalReason } from './access-key-index.ts'
+import type { TeamIndex } from './team-index.ts'
 
 export type AuthenticateOptions = {
-  readonly book: KeyBook
-  readonly teams: Teams
+  readonly keyIndex: AccessKeyIndex
+  readonly teams: TeamIndex
   readonly now: () => number
   readonly digest: (text: string) => string
   readonly lastActivity: (uid: string) => number | undefined
@@ -30,14 +30,14 @@ export type Authenticate = (
 ) => Caller | undefined
 
 export function authenticateWith(options: AuthenticateOptions): Authenticate {
-  const { book, teams, now, touch } = options
+  const { keyIndex, teams, now, touch } = options
   const identities = new WeakMap<AccessKey, Identity>()
   const digestOf = digests(options.digest)
   return (authorization, quietly = false, connection) => {
     if (authorization === undefined) return undefined
     const found = digestOf(authorization, connection)
-    const key = book.find(found)
-    if (!key) throw notKnown(bearer(authorization), book.fateOf(found))
+    const key = keyIndex.find(found)
+    if (!key) throw notKnown(bearer(authorization), keyIndex.removalReason(found))
     const time = now()
     const problem = problemOf(key, found, time, options)
     if (problem !== undefined) throw unauthorized(problem)
@@ -77,7 +77,7 @@ const misplacedToken = () =>
     'this is a direct-cluster token, which is for a gateway: send it to /kubernetes/cluster/<cluster>/… there; the management API takes an access key',
   )
 
-function notKnown(secret: string, fate: Fate | undefined) {
+function notKnown(secret: string, fate: RemovalReason | undefined) {
   if (fate) return unauthorized(`access key was ${fate}`)
   if (isTokenLike(secret)) return misplacedToken()
   if (isMistyped(secret))
@@ -127,7 +127,7 @@ function problemOf(
 }
 
 /** A team that was created again under the same name is another one (D61). */
-function isTeamThere({ team = '', teamUid }: AccessKey, teams: Teams): boolean {
+function isTeamThere({ team = '', teamUid }: AccessKey, teams: TeamIndex): boolean {
   const uid = teams.uidOf(team)
   return uid !== undefined && (teamUid === undefined || teamUid === uid)
 }
@@ -137,10 +137,10 @@ export const endOf = (key: AccessKey, lastActivity: AuthenticateOptions['lastAct
 
 /** When a key that counts now does so no more, as far as is known: its own end, or that of an overlap after a rotation. */
 export const keyEndsWith =
-  ({ book, digest, lastActivity }: Pick<AuthenticateOptions, 'book' | 'digest' | 'lastActivity'>) =>
+  ({ keyIndex, digest, lastActivity }: Pick<AuthenticateOptions, 'keyIndex' | 'digest' | 'lastActivity'>) =>
   (secret: string): number | undefined => {
     const found = digest(secret)
-    const key = book.find(found)
+    const key = keyIndex.find(found)
     if (!key) return undefined
     const overlap = found === key.digest ? Number.POSITIVE_INFINITY : (key.previous?.until ?? 0)
     const end = Math.min(endOf(key, lastActivity), overlap)
@@ -152,23 +152,23 @@ const day = 24 * hour
 
 /** Warns clients whose key expires soon: in its last tenth, at most seven days before, once an hour. Short-lived keys get no warning. */
 export function expiryWarnings({
-  book,
+  keyIndex,
   now,
   lastActivity,
-}: Pick<AuthenticateOptions, 'book' | 'now' | 'lastActivity'>): (caller: Caller) => string | undefined {
-  const told = new WeakMap<AccessKey, number>()
+}: Pick<AuthenticateOptions, 'keyIndex' | 'now' | 'lastActivity'>): (caller: Caller) => string | undefined {
+  const warnedAt = new WeakMap<AccessKey, number>()
   /** A caller object is replaced when its key changes, so most callers need no second look. */
   const quiet = new WeakSet<Caller>()
   return caller => {
     if (quiet.has(caller)) return undefined
-    const key = caller.keyUid === undefined ? undefined : book.withUid(caller.keyUid)
+    const key = caller.keyUid === undefined ? undefined : keyIndex.withUid(caller.keyUid)
     if (!key?.ttl || key.ttl < day || key.slides) {
       quiet.add(caller)
       return undefined
     }
     const left = endOf(key, lastActivity) - now()
-    if (left > Math.min(key.ttl / 10, 7 * day) || now() - (told.get(key) ?? 0) < hour) return undefined
-    told.set(key, now())
+    if (left > Math.min(key.ttl / 10, 7 * day) || now() - (warnedAt.get(key) ?? 0) < hour) return undefined
+    warnedAt.set(key, now())
     const [number, unit] =
       left >= day ? [Math.floor(left / day), 'day'] : [Math.max(1, Math.floor(left / hour)), 'hour']
     return `access key ${key.name} expires in ${number} ${unit}${number === 1 ? '' : 's'}`
@@ -178,7 +178,7 @@ export function expiryWarnings({
 type Identity = { readonly caller: Caller; before?: Caller; readonly teams: number; touched: number }
 
 /** Username and groups that come with a key (D16). Kept until the key changes, or a team that its user is or was in. */
-function identityOf(key: AccessKey, teams: Teams, known: WeakMap<AccessKey, Identity>): Identity {
+function identityOf(key: AccessKey, teams: TeamIndex, known: WeakMap<AccessKey, Identity>): Identity {
   const kept = known.get(key)
   const version = key.user ? teams.versionOf(key.user) : 0
   if (kept?.teams === version) return kept
@@ -194,7 +194,7 @@ function identityOf(key: AccessKey, teams: Teams, known: WeakMap<AccessKey, Iden
   return identity
 }
 
-function named(key: AccessKey, teams: Teams): Pick<Caller, 'username' | 'groups' | 'identity'> {
+function named(key: AccessKey, teams: TeamIndex): Pick<Caller, 'username' | 'groups' | 'identity'> {
   const groups = ['system:authenticated', ...key.groups]
   const teamGroup = (team: string) => `platform:team:${team}`
   if (key.team) return { identity: 'Team', username: teamGroup(key.team), groups: [...groups, teamGroup(key.team)] }

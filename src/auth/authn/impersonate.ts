@@ -13,27 +13,27 @@ export function isImpersonating(headers: Headers): boolean {
 }
 
 /** The caller to act as. The scope of the key stays: nobody gets out of it by another name. */
-export function impersonate(caller: Caller, headers: Headers, judge: (question: Question) => Decision): Caller {
+export function impersonate(caller: Caller, headers: Headers, decide: (question: Question) => Decision): Caller {
   const user = one(headers['impersonate-user'])
   const groups = many(headers['impersonate-group'])
   const uid = one(headers['impersonate-uid'])
   const extra = extras(headers)
   if (user === '')
     throw badRequest('requested impersonation of groups, a uid or extra without impersonating a user name')
-  const ask = (resource: string, name: string, group = '', subresource?: string) => {
+  const check = (resource: string, name: string, group = '', subresource?: string) => {
     const target = { group, resource, namespace: '', name, ...(subresource ? { subresource } : {}) }
-    if (!judge({ verb: 'impersonate', target }).allowed)
+    if (!decide({ verb: 'impersonate', target }).allowed)
       throw forbidden(
         { group, plural: resource, kind: resource },
         name,
         `User "${caller.username}" cannot impersonate resource "${resource}" in API group "${group}" at the cluster scope`,
       )
   }
-  ask('users', user)
-  for (const group of groups) ask('groups', group)
-  if (uid) ask('uids', uid, 'authentication.k8s.io')
+  check('users', user)
+  for (const group of groups) check('groups', group)
+  if (uid) check('uids', uid, 'authentication.k8s.io')
   for (const [key, values] of Object.entries(extra))
-    for (const value of values) ask('userextras', value, 'authentication.k8s.io', key)
+    for (const value of values) check('userextras', value, 'authentication.k8s.io', key)
   return {
     identity: 'User',
     username: user,

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { buildApiServer } from '../../../test/support/in-process.ts'
 import { Team } from '../../kinds/team.ts'
-import { openTeams } from './team-index.ts'
+import { openTeamIndex } from './team-index.ts'
 
 test('the other name of a team is known whatever its labels and annotations are called (D23)', async () => {
   const apiServer = await buildApiServer()
@@ -17,9 +17,9 @@ test('the other name of a team is known whatever its labels and annotations are 
   ]
   for (const [name, { metadata, spec }] of made as [string, { metadata?: object; spec: object }][])
     await apiServer.resources.create(Team, '', { metadata: { name, ...metadata }, spec } as never)
-  const teams = openTeams({
+  const teams = openTeamIndex({
     resources: apiServer.internalClient,
-    look: () => undefined,
+    peek: () => undefined,
     changed: () => {},
     failed: error => assert.fail(String(error)),
   })
@@ -33,9 +33,9 @@ test('the other name of a team is known whatever its labels and annotations are 
 test('a write of a team tells of it only when somebody may have won or lost something, and moves only whom it concerns', async () => {
   const apiServer = await buildApiServer()
   const told: { readonly roles: boolean }[] = []
-  const teams = openTeams({
+  const teams = openTeamIndex({
     resources: apiServer.internalClient,
-    look: () => undefined,
+    peek: () => undefined,
     changed: what => told.push(what),
     failed: error => assert.fail(String(error)),
   })

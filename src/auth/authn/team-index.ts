@@ -14,12 +14,12 @@ export type TeamRecord = {
   readonly groups: readonly string[]
   readonly clusterRoles: readonly string[]
   /** Whether its deletion is under way: then it has no members, and nobody acts as it (D18). */
-  readonly going: boolean
+  readonly isTerminating: boolean
   /** The owner and access entries of the team. */
-  readonly sharing: string
+  readonly access: string
 }
 
-export interface Teams {
+export interface TeamIndex {
   readonly ready: Promise<void>
   /** Names of the teams of a user with these groups, in order. A team is never a member of a team. */
   of(user: string, groups: readonly string[]): readonly string[]
@@ -33,16 +33,16 @@ export interface Teams {
   stop(): void
 }
 
-export type TeamsOptions = {
+export type TeamIndexOptions = {
   readonly resources: Resources
   /** A team as it is stored. */
-  readonly look: (name: string) => Resource | undefined
+  readonly peek: (name: string) => Resource | undefined
   /** Called when a change may affect permissions; `roles`: because of the cluster roles of a team. */
   readonly changed: (what: { readonly roles: boolean }) => void
   readonly failed: (error: unknown) => void
 }
 
-export function openTeams({ resources, look, changed, failed }: TeamsOptions): Teams {
+export function openTeamIndex({ resources, peek, changed, failed }: TeamIndexOptions): TeamIndex {
   const byUser = new Map<string, Set<string>>()
   const byGroup = new Map<string, Set<string>>()
   const byUsername = new Map<string, string>()
@@ -89,17 +89,17 @@ export function openTeams({ resources, look, changed, failed }: TeamsOptions): T
     },
     get: name => {
       const kept = informer.get({ namespace: '', name })
-      const object = kept ? undefined : look(name)
+      const object = kept ? undefined : peek(name)
       return kept ?? (object && read(object))
     },
     uidOf: name => {
-      const kept = informer.get({ namespace: '', name }) ?? look(name)
+      const kept = informer.get({ namespace: '', name }) ?? peek(name)
       if (!kept) return undefined
       if ('metadata' in kept) return kept.metadata.deletionTimestamp === undefined ? kept.metadata.uid : undefined
-      return kept.going ? undefined : kept.uid
+      return kept.isTerminating ? undefined : kept.uid
     },
     withUsername: username =>
-      byUsername.get(username) ?? (look(username)?.spec?.username === username ? username : undefined),
+      byUsername.get(username) ?? (peek(username)?.spec?.username === username ? username : undefined),
     all: () => informer.values(),
     versionOf: versions.of,
     stop: informer.stop,
@@ -131,17 +131,17 @@ function read({ metadata, spec = {} }: Resource): TeamRecord {
     owner?: unknown
     access?: unknown
   }
-  const going = metadata.deletionTimestamp !== undefined
+  const isTerminating = metadata.deletionTimestamp !== undefined
   return {
     name: metadata.name ?? '',
     uid: metadata.uid ?? '',
     username: username ?? '',
-    users: going ? [] : (users ?? []),
+    users: isTerminating ? [] : (users ?? []),
     // Teams that were stored before such names were refused may have one (D61).
-    groups: going ? [] : (groups ?? []).filter(name => !isReservedName(name)),
-    clusterRoles: going ? [] : (clusterRoles ?? []).map(role => role.name ?? ''),
-    going,
-    sharing: owner === undefined && access === undefined ? '' : JSON.stringify([owner, access]),
+    groups: isTerminating ? [] : (groups ?? []).filter(name => !isReservedName(name)),
+    clusterRoles: isTerminating ? [] : (clusterRoles ?? []).map(role => role.name ?? ''),
+    isTerminating,
+    access: owner === undefined && access === undefined ? '' : JSON.stringify([owner, access]),
   }
 }
 
@@ -157,15 +157,15 @@ function changeOf(before: TeamRecord | undefined, now: TeamRecord | undefined): 
     roles ||
     !isSame(before?.users, now?.users) ||
     before?.username !== now?.username ||
-    before?.going !== now?.going ||
-    before?.sharing !== now?.sharing
+    before?.isTerminating !== now?.isTerminating ||
+    before?.access !== now?.access
   return isOther ? { groups, roles } : undefined
 }
 
 const isSame = (one: readonly string[] = [], other: readonly string[] = []) =>
   one.length === other.length && one.every((word, index) => word === other[index])
 
-const mostUsers = 100_000
+const maxUsers = 100_000
 
 /** By user; who is not among them has the number that everybody had last. */
 function openVersions() {
@@ -179,7 +179,7 @@ function openVersions() {
   return {
     of: (user: string): number => own.get(user) ?? floor,
     step: (user: string): void => {
-      if (own.size >= mostUsers) stepAll()
+      if (own.size >= maxUsers) stepAll()
       own.set(user, ++newest)
     },
     stepAll,

@@ -34,7 +34,7 @@ export interface Authorizer {
   /** The request path's question. */
   authorize(caller: Caller | undefined, question: Question): Verdict
   /** The same question for reviews and rules of kinds; `object` where it is at hand already. */
-  judge(caller: Caller | undefined, question: Question, object?: Resource | (() => Resource)): Decision
+  decide(caller: Caller | undefined, question: Question, object?: Resource | (() => Resource)): Decision
   rules(caller: Caller, namespace: string): Rules
   /** Which parts of these rules the caller does not hold itself, and so may not give away. */
   missing(caller: Caller, wanted: readonly RuleLike[], namespace: string): readonly string[]
@@ -83,11 +83,11 @@ export function openAuthorizer({ kinds, rbac, peek, among, teamUid }: Authorizer
     if (name === undefined || isNew(question) || (kind.namespaced && namespace === '')) return undefined
     const there = typeof object === 'function' ? object() : (object ?? objectOf(question, kind))
     if (!there) return undefined
-    return objectRight(kind, there, caller, question, { may: asked => judge(caller, asked).allowed, teamUid })
+    return objectRight(kind, there, caller, question, { may: asked => decide(caller, asked).allowed, teamUid })
   }
 
   /** The result that does not depend on the object: scope, roles and caller. undefined: the object may still allow it. */
-  const judgeWithout = (caller: Caller | undefined, question: Question, kind: Kind | undefined) => {
+  const decideWithoutObject = (caller: Caller | undefined, question: Question, kind: Kind | undefined) => {
     if ('path' in question && rbac.find(anonymous, question)) return yes('open to everyone')
     if (!caller) return no()
     if (caller.scope && !allows(caller.scope, { target: 'Management', act: actOf(question) }))
@@ -97,10 +97,10 @@ export function openAuthorizer({ kinds, rbac, peek, among, teamUid }: Authorizer
     return reason === undefined ? undefined : yes(reason)
   }
 
-  const judge: Authorizer['judge'] = (caller, question, object) => {
+  const decide: Authorizer['decide'] = (caller, question, object) => {
     const kind = kindOf(question)
-    const judged = judgeWithout(caller, question, kind)
-    if (judged) return judged
+    const decision = decideWithoutObject(caller, question, kind)
+    if (decision) return decision
     const right = byObject(caller as Caller, question, kind, object)
     return right === undefined ? no(isFiltered(question, kind) ? 'filtered' : '') : yes(right)
   }
@@ -110,18 +110,18 @@ export function openAuthorizer({ kinds, rbac, peek, among, teamUid }: Authorizer
     return object => {
       const { namespace = '', name = '' } = object.metadata
       const target = { group, resource, namespace, name }
-      return judge(caller, { verb: 'get', target }, object).allowed || judge(caller, { verb, target }, object).allowed
+      return decide(caller, { verb: 'get', target }, object).allowed || decide(caller, { verb, target }, object).allowed
     }
   }
 
-  const visible = openVisible({ rbac, among, judge })
+  const visible = openVisible({ rbac, among, decide })
 
   return {
-    judge,
+    decide,
     authorize(caller, question) {
       const kind = kindOf(question)
-      const judged = judgeWithout(caller, question, kind)
-      if (judged?.allowed) return { answer: 'yes', reason: judged.reason }
+      const decision = decideWithoutObject(caller, question, kind)
+      if (decision?.allowed) return { answer: 'yes', reason: decision.reason }
       // An object that is there now says nothing of those a list or watch may find under its name at other times.
       if (caller && kind && 'target' in question && isFiltered(question, kind))
         return {
@@ -130,18 +130,18 @@ export function openAuthorizer({ kinds, rbac, peek, among, teamUid }: Authorizer
           filter: filterFor(caller, question.verb, question.target),
           among: () => visible(caller, kind, question.verb),
         }
-      const object = judged ? undefined : objectOf(question, kind)
+      const object = decision ? undefined : objectOf(question, kind)
       const right = object && byObject(caller as Caller, question, kind, object)
       if (right !== undefined) return { answer: 'yes', reason: right, ...(object ? { object } : {}) }
-      return { answer: 'no', reason: judged?.reason ?? '', ...(judged?.byScope ? { byScope: true } : {}) }
+      return { answer: 'no', reason: decision?.reason ?? '', ...(decision?.byScope ? { byScope: true } : {}) }
     },
     rules(caller, namespace) {
-      const held = [...rbac.grants(caller, namespace)].flatMap(grant => grant.rules)
+      const granted = [...rbac.grants(caller, namespace)].flatMap(grant => grant.rules)
       const confinedBy = caller.scope && `the scope of access key "${caller.key}" allows less than its owner may`
       return {
         ...(confinedBy ? { confinedBy } : {}),
-        resourceRules: held.filter(rule => rule.resources?.length) as Rules['resourceRules'],
-        nonResourceRules: held.filter(rule => rule.nonResourceURLs?.length) as Rules['nonResourceRules'],
+        resourceRules: granted.filter(rule => rule.resources?.length) as Rules['resourceRules'],
+        nonResourceRules: granted.filter(rule => rule.nonResourceURLs?.length) as Rules['nonResourceRules'],
       }
     },
     missing(caller, wanted, namespace) {
@@ -152,8 +152,8 @@ export function openAuthorizer({ kinds, rbac, peek, among, teamUid }: Authorizer
       const all = { verb: '*', target: { group: '*', resource: '*', namespace } }
       const open = rbac.find(caller, all) ? wanted.filter(rule => rule.nonResourceURLs?.length) : wanted
       if (open.length === 0) return []
-      const held = [...rbac.grants(caller, namespace)].flatMap(grant => grant.rules)
-      return missingRules(held, open as readonly PolicyRule[]).map(printRule)
+      const granted = [...rbac.grants(caller, namespace)].flatMap(grant => grant.rules)
+      return missingRules(granted, open as readonly PolicyRule[]).map(printRule)
     },
   }
 }

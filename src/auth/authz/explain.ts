@@ -5,8 +5,8 @@ import type { Kind, Question } from '../../api/kind.ts'
 import type { Ref, Resource } from '../../api/object.ts'
 import type { Explained, TeamPermissions } from '../../api/permissions.ts'
 import { teamOfGroup } from '../../kinds/team-uids.ts'
-import type { AccessKey, KeyBook } from '../authn/access-key-index.ts'
-import type { Teams } from '../authn/team-index.ts'
+import type { AccessKey, AccessKeyIndex } from '../authn/access-key-index.ts'
+import type { TeamIndex } from '../authn/team-index.ts'
 import { type Authorizer, actOf } from './authorize.ts'
 import type { Rbac } from './rbac.ts'
 import type { PolicyRule } from './rbac-rules.ts'
@@ -17,8 +17,8 @@ import { unknownIn } from './unknown-resource.ts'
 export type ExplainOptions = {
   readonly authorizer: Authorizer
   readonly rbac: Rbac
-  readonly teams: Teams
-  readonly book: KeyBook
+  readonly teams: TeamIndex
+  readonly keyIndex: AccessKeyIndex
   readonly kinds: readonly Kind[]
   readonly peek: (kind: Kind, ref: Ref) => Resource | undefined
   /** Whether a key would be let in now. */
@@ -44,10 +44,10 @@ export type OwnerRef = {
 
 const teamGroup = 'platform:team:'
 
-export function openExplainer({ authorizer, rbac, teams, book, kinds, peek, isLive }: ExplainOptions): Explainer {
+export function openExplainer({ authorizer, rbac, teams, keyIndex, kinds, peek, isLive }: ExplainOptions): Explainer {
   const callerNamed = (user: string): Caller => {
     const groups = new Set(['system:authenticated', `platform:user:${user}`])
-    for (const key of book.all())
+    for (const key of keyIndex.all())
       if (key.user === user && isLive(key)) for (const group of key.groups) groups.add(group)
     for (const team of teams.of(user, [...groups])) groups.add(teamGroup + team)
     return { identity: 'User', username: user, groups: [...groups] }
@@ -86,13 +86,13 @@ export function openExplainer({ authorizer, rbac, teams, book, kinds, peek, isLi
       const team = user ? teamOfGroup(user) : named
       if (user && team === undefined) return callerNamed(user)
       const record = team ? teams.get(team) : undefined
-      if (!record || record.going || (uid !== undefined && uid !== record.uid)) return undefined
+      if (!record || record.isTerminating || (uid !== undefined && uid !== record.uid)) return undefined
       const username = teamGroup + team
       return { identity: 'Team', username, groups: ['system:authenticated', username] }
     },
     explain(caller, question) {
       const act = actOf(question)
-      const judgement = authorizer.judge(caller, question)
+      const decision = authorizer.decide(caller, question)
       const covered = allows(caller.scope, { target: 'Management', act })
       const steps = [
         ...(caller.key ? [`access key ${caller.key}`] : []),
@@ -100,15 +100,15 @@ export function openExplainer({ authorizer, rbac, teams, book, kinds, peek, isLi
         ...membership(caller),
         // A user can have many keys or none. A scope belongs to one key, so it does not apply to a question about a user.
         ...(caller.key || caller.scope ? [`scope: ${covered ?? 'no entry covers the request'}`] : []),
-        judgement.allowed ? judgement.reason : 'no role, binding or right of the object allows it',
+        decision.allowed ? decision.reason : 'no role, binding or right of the object allows it',
       ]
-      const near = judgement.allowed || !covered ? [] : nearMisses(caller, act)
-      return { ...judgement, steps, nearMisses: near, unknown: unknownIn(question, kinds) }
+      const near = decision.allowed || !covered ? [] : nearMisses(caller, act)
+      return { ...decision, steps, nearMisses: near, unknown: unknownIn(question, kinds) }
     },
     whoCan(question) {
       const found = new Set<string>()
-      for (const { label, ...who } of candidates(question, { rbac, teams, kinds, peek })) {
-        const { allowed, reason } = authorizer.judge(who, question)
+      for (const { label, ...subject } of candidates(question, { rbac, teams, kinds, peek })) {
+        const { allowed, reason } = authorizer.decide(subject, question)
         if (allowed) found.add(`${label} by ${reason.replace(/^allowed by (.*) of .* to .*$/, '$1')}`)
       }
       return [...found].sort()
@@ -116,7 +116,7 @@ export function openExplainer({ authorizer, rbac, teams, book, kinds, peek, isLi
     permissionsOf(name) {
       const team = teams.get(name)
       const members = new Map((team?.users ?? []).map(user => [user, 'spec.users']))
-      for (const key of book.all())
+      for (const key of keyIndex.all())
         for (const group of team?.groups ?? [])
           if (key.user && isLive(key) && key.groups.includes(group) && !members.has(key.user))
             members.set(key.user, `group ${group}`)

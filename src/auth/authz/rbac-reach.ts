@@ -12,9 +12,9 @@ export type Reach = {
 }
 
 /** `namespace` '' is everywhere. */
-type Held = { readonly namespace: string; readonly rules: readonly PolicyRule[] }
+type NamespaceRules = { readonly namespace: string; readonly rules: readonly PolicyRule[] }
 
-export function reachOf(grants: Iterable<Held>, allows: (rule: PolicyRule) => boolean): Reach {
+export function reachOf(grants: Iterable<NamespaceRules>, allows: (rule: PolicyRule) => boolean): Reach {
   const namespaces = new Set<string>()
   const names = new Set<string>()
   const refs: Ref[] = []

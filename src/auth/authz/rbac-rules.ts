@@ -125,13 +125,13 @@ function coversAtom(held: PolicyRule, atom: PolicyRule): boolean {
 }
 
 /** A rule stands for the product of its lists: beyond this it has to be held as it is, by one rule. */
-const mostAtoms = 10_000
+const maxAtoms = 10_000
 
 /** The parts of `wanted` that no rule of `held` covers; empty: all of it is held. */
 export function missingRules(held: readonly PolicyRule[], wanted: readonly PolicyRule[]): readonly PolicyRule[] {
   return wanted.flatMap(rule => {
     if (held.some(one => coversRule(one, rule))) return []
-    if (countAtoms(rule) > mostAtoms) return [rule]
+    if (countAtoms(rule) > maxAtoms) return [rule]
     return atoms(rule).filter(atom => !held.some(one => coversAtom(one, atom)))
   })
 }

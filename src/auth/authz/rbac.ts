@@ -87,10 +87,10 @@ export type RbacOptions = {
 export function openRbac({ resources, teamRoles, teamUid, changed, failed }: RbacOptions): Rbac {
   const roles = new Map<string, StoredRole>()
   const compiled = new Map<string, readonly PolicyRule[]>()
-  const held = openRuleCache<RuleIndex<Grant>>(teamUid)
+  const ruleCache = openRuleCache<RuleIndex<Grant>>(teamUid)
   const reached = openRuleCache<Reach>(teamUid)
   const forget = () => {
-    held.forget()
+    ruleCache.forget()
     reached.forget()
   }
   const users = new Map<string, Set<Bound>>()
@@ -195,7 +195,7 @@ export function openRbac({ resources, teamRoles, teamUid, changed, failed }: Rba
 
   /** All that somebody holds in a namespace, in one index: made once, and again when any role or binding changes. */
   const heldBy = (holder: Holder, namespace: string): RuleIndex<Grant> => {
-    const spaces = held.of(holder)
+    const spaces = ruleCache.of(holder)
     const known = spaces.get(namespace)
     if (known) return known
     const all = [...grants(holder, namespace)].flatMap(grant => grant.rules.map(rule => ({ rule, from: grant })))

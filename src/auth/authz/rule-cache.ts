@@ -5,7 +5,7 @@ import { teamOfGroup } from '../../kinds/team-uids.ts'
 export type Holder = { readonly username: string; readonly groups: readonly string[] }
 
 type Spaces<T> = Map<string, T>
-const mostHolders = 10_000
+const maxHolders = 10_000
 
 /** All keys of one user share it: there may be very many of them. */
 export function openRuleCache<T>(teamUid: (team: string) => string | undefined): {
@@ -26,7 +26,7 @@ export function openRuleCache<T>(teamUid: (team: string) => string | undefined):
       const name = JSON.stringify([holder.username, holder.groups, teams])
       const spaces = byName.get(name) ?? new Map<string, T>()
       // A caller can ask about any number of users, so the cache is bounded.
-      if (byName.size >= mostHolders) byName.clear()
+      if (byName.size >= maxHolders) byName.clear()
       byName.set(name, spaces)
       byHolder.set(holder, spaces)
       return spaces

@@ -3,7 +3,7 @@
 import type { ScopeRule } from '../../api/caller.ts'
 
 /** The target of a request: this API, or through the gateway a cluster, a space or a virtual cluster of a project. */
-export type Place =
+export type Target =
   | { readonly target: 'Management' }
   | { readonly target: 'Cluster'; readonly cluster: string }
   | { readonly target: 'ProjectSpace'; readonly project: string; readonly space: string }
@@ -21,7 +21,7 @@ export type Act =
       readonly name?: string
     }
 
-export type Request = Place & { readonly act: Act }
+export type Request = Target & { readonly act: Act }
 
 /** A name in an entry against a name: `*` is every one, nothing set is none. */
 export const covers = (pattern: string | undefined, name: string | undefined): boolean =>

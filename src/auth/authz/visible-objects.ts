@@ -14,19 +14,23 @@ export type VisibleOptions = {
   readonly rbac: Pick<Rbac, 'reach'>
   /** Stored objects that are among candidates. */
   readonly among: (kind: Kind, candidates: Candidates) => readonly Resource[]
-  readonly judge: (caller: Caller, question: Question, object: Resource) => Decision
+  readonly decide: (caller: Caller, question: Question, object: Resource) => Decision
 }
 
 /** Answers the candidates of a list or watch; undefined: every object of the kind. */
 export type Visible = (caller: Caller, kind: Kind, verb: string) => Candidates | undefined
 
-export function openVisible({ rbac, among, judge }: VisibleOptions): Visible {
+export function openVisible({ rbac, among, decide }: VisibleOptions): Visible {
   const byRights = (caller: Caller, kind: Kind, verbs: readonly string[]): Candidates | undefined => {
     // A kind that does not say whom its objects are for cannot be indexed.
     if (caller.groups.includes('system:masters') || (kind.rights && !kind.readers)) return undefined
     // The same verbs as the authorizer asks its roles for: of a personal kind, all of them (D15).
-    const asked = kind.ownerOnly ? ['*'] : verbs
-    const { all, namespaces, names, refs } = rbac.reach(caller, { group: kind.group, resource: kind.plural }, asked)
+    const wantedVerbs = kind.ownerOnly ? ['*'] : verbs
+    const { all, namespaces, names, refs } = rbac.reach(
+      caller,
+      { group: kind.group, resource: kind.plural },
+      wantedVerbs,
+    )
     if (all) return undefined
     const named = kind.namespaced ? [] : names.map(name => ({ namespace: '', name }))
     return {
@@ -44,7 +48,7 @@ export function openVisible({ rbac, among, judge }: VisibleOptions): Visible {
   const editorTerms = (caller: Caller): readonly string[] => {
     const candidates = byRights(caller, Team, ['update'])
     if (!candidates) return [editorTerm('*')]
-    const editable = among(Team, candidates).filter(team => judge(caller, updateOf(team), team).allowed)
+    const editable = among(Team, candidates).filter(team => decide(caller, updateOf(team), team).allowed)
     // A role can name a team that does not exist, and that has keys all the same.
     const names = [...candidates.refs.map(({ name }) => name), ...editable.map(({ metadata }) => metadata.name ?? '')]
     return names.map(editorTerm)

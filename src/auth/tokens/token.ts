@@ -43,14 +43,14 @@ export function audiencesOf(scope: Scope | undefined, ttl: number): readonly str
 
 /** The one cluster a scope names, where it says nothing else. */
 function onlyCluster(scope: Scope | undefined): string | undefined {
-  const said = Object.keys(spoken(scope ?? {}))
+  const restrictions = Object.keys(withoutEmpty(scope ?? {}))
   const [cluster, ...more] = scope?.clusters ?? []
   const name = cluster?.cluster
-  return said.length === 1 && more.length === 0 && name && !name.includes('*') ? name : undefined
+  return restrictions.length === 1 && more.length === 0 && name && !name.includes('*') ? name : undefined
 }
 
 /** Empty lists and false flags are left out: clusters check which claims exist (docs/CLUSTERS.md). */
-const spoken = (scope: Scope): Scope =>
+const withoutEmpty = (scope: Scope): Scope =>
   Object.fromEntries(
     Object.entries(scope).filter(([, value]) => (Array.isArray(value) ? value.length > 0 : value === true)),
   )
@@ -81,7 +81,7 @@ export function claimsOf({ issuer, caller, scope, now, expires, id }: Minting): 
       kind: caller.identity ?? 'User',
       name: caller.username,
       key: caller.keyUid,
-      ...(scope ? { scope: spoken(scope) } : {}),
+      ...(scope ? { scope: withoutEmpty(scope) } : {}),
     },
   }
 }

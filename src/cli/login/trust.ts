@@ -4,7 +4,7 @@ import { X509Certificate } from 'node:crypto'
 import type { DetailedPeerCertificate, TLSSocket } from 'node:tls'
 import { ApiError } from '../../api/errors.ts'
 import { UsageError } from '../../host/command.ts'
-import { whyNot } from '../../transport/connection-error.ts'
+import { describeFailure } from '../../transport/connection-error.ts'
 import { connectorTo } from '../../transport/connector.ts'
 import { proxyFor } from '../../transport/proxy.ts'
 import { proxyEnv, proxyNote } from '../proxy-env.ts'
@@ -27,8 +27,8 @@ export function serverOf(text: string): string {
     throw new UsageError(['the server must be a URL such as https://plane.example:8443'])
   const has = extraParts(parsed)
   if (has.length) throw new UsageError([`the server URL contains ${has.join(' and ')}: use ${parsed.origin}`])
-  const isHere = /^(localhost|127(\.\d+){3}|\[::1\])$/.test(parsed.hostname)
-  if (parsed.protocol === 'http:' && !isHere)
+  const isLoopback = /^(localhost|127(\.\d+){3}|\[::1\])$/.test(parsed.hostname)
+  if (parsed.protocol === 'http:' && !isLoopback)
     throw new UsageError([`${parsed.origin} is not encrypted: use https://, or others on the network can read the key`])
   return parsed.origin
 }
@@ -51,7 +51,7 @@ export async function fetchCertificates(server: string, env: Env): Promise<PeerC
     return seen
   } catch (error) {
     if (error instanceof UsageError) throw error
-    const message = `cannot reach ${server}${whyNot(error as Error, server)}${proxyNote(env, server)}`
+    const message = `cannot reach ${server}${describeFailure(error as Error, server)}${proxyNote(env, server)}`
     const failed = isTlsFailure(error) ? untrusted(message) : new ApiError(503, 'ServiceUnavailable', message)
     throw Object.assign(failed, { cause: error })
   }

@@ -7,7 +7,7 @@ import type { Request } from '../../serving/exchange.ts'
 import { bearerOf, isToken } from './bearer-token.ts'
 import type { KeySet } from './jwks.ts'
 import type { Principal } from './principal.ts'
-import { keep, openReviews, type ReviewsOptions } from './token-review-cache.ts'
+import { keep, openReviewCache, type ReviewCacheOptions } from './token-review-cache.ts'
 
 export interface Credentials {
   /** Returns at once if the credential is cached. `checkGuess` throws 429 if the address may not ask about an unknown key. Throws 401 for an invalid credential, 429 and 503 if the management API is unavailable. */
@@ -17,9 +17,9 @@ export interface Credentials {
   readonly known: number
 }
 
-export type CredentialsOptions = ReviewsOptions & {
+export type CredentialsOptions = ReviewCacheOptions & {
   readonly issuer: () => string
-  readonly keySet: Pick<KeySet, 'keyOf' | 'losses'>
+  readonly keySet: Pick<KeySet, 'keyOf' | 'keyChanges'>
   /** The key that reviews of access keys are counted under. */
   readonly addressOf: (request: Request) => string
 }
@@ -27,21 +27,21 @@ export type CredentialsOptions = ReviewsOptions & {
 export function openCredentials(options: CredentialsOptions): Credentials {
   const { issuer, keySet, addressOf, now } = options
   const tokens = new Map<string, Principal>()
-  const reviews = openReviews(options)
+  const reviews = openReviewCache(options)
 
   async function verify(token: string, digest: string, isAgain = false): Promise<Principal> {
-    const { losses } = keySet
+    const { keyChanges } = keySet
     const from = issuer()
     const checks = { issuer: from, audience: gatewayAudience, keyOf: keySet.keyOf, now }
     const claims = await verifyToken(token, checks).catch(error => {
       // The lookup used a key set that was replaced meanwhile; the current one may contain the key.
-      if (keySet.losses === losses || isAgain) throw error
+      if (keySet.keyChanges === keyChanges || isAgain) throw error
       return undefined
     })
     if (!claims) return verify(token, digest, true)
     // Its key may have gone while it was looked for.
-    if (keySet.losses !== losses) return verify(token, digest, isAgain)
-    const principal = { ...principalIn(claims), from, generation: losses }
+    if (keySet.keyChanges !== keyChanges) return verify(token, digest, isAgain)
+    const principal = { ...principalIn(claims), from, generation: keyChanges }
     keep(tokens, digest, principal)
     return principal
   }
@@ -51,14 +51,14 @@ export function openCredentials(options: CredentialsOptions): Credentials {
       const secret = bearerOf(request)
       const digest = hash('sha256', secret, 'base64')
       const kept = tokens.get(digest)
-      if (kept?.generation === keySet.losses) {
+      if (kept?.generation === keySet.keyChanges) {
         if (now() < kept.expires) return kept
         tokens.delete(digest)
       }
       if (isToken(secret)) return verify(secret, digest).catch(refuse)
       return reviews.of(secret, digest, { address: addressOf(request), checkGuess })
     },
-    isCurrent: ({ jti, generation }) => generation === (jti === undefined ? reviews.generation : keySet.losses),
+    isCurrent: ({ jti, generation }) => generation === (jti === undefined ? reviews.generation : keySet.keyChanges),
     get known() {
       return tokens.size + reviews.known
     },

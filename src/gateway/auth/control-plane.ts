@@ -15,7 +15,7 @@ import { TokenReview } from '../../kinds/subject-reviews.ts'
 import { openTransport, type Transport } from '../../transport/transport.ts'
 import type { GatewayConfig } from '../config/schema.ts'
 import type { Review } from './token-review-cache.ts'
-import type { ReportsOptions } from './usage-reporter.ts'
+import type { UsageReporterOptions } from './usage-reporter.ts'
 
 export type Service = {
   readonly url: string
@@ -26,16 +26,16 @@ export type Service = {
   readonly review: Review
   /** A review of the gateway's own key. Rejects with the error of the management API. */
   readonly reviewSelf: () => ReturnType<Review>
-  readonly report: ReportsOptions['send']
+  readonly report: UsageReporterOptions['send']
   /** Adds the file of the gateway's own key to an error about that key. */
   readonly ofOwnKey: (error: unknown) => unknown
   close(): void
 }
 
-type World = { readonly env: { readonly [name: string]: string | undefined }; readonly now: () => number }
+type Environment = { readonly env: { readonly [name: string]: string | undefined }; readonly now: () => number }
 
-const mostKeySet = 256 * 1024
-type Bounded = { readonly keyFile?: string | undefined; readonly most?: number }
+const maxKeySetBytes = 256 * 1024
+type FetchOptions = { readonly keyFile?: string | undefined; readonly maxBytes?: number }
 
 const pathsOf = ({ issuer = {}, service = {} }: GatewayConfig, file: string) => {
   const at = (path: string | undefined) => (path ? resolve(dirname(file), path) : undefined)
@@ -60,12 +60,12 @@ export function trustedIn(config: GatewayConfig, file: string) {
 }
 
 /** The files were looked at before. Those of CAs are read once: none is trusted that nobody has looked at. */
-export function openService(config: GatewayConfig, file: string, world: World): Service {
+export function openService(config: GatewayConfig, file: string, environment: Environment): Service {
   const { issuer = {}, service = {} } = config
   const { keyFile } = pathsOf(config, file)
   const trusted = trustedIn(config, file)
   const caOfService = service.ca ? 'service.ca' : 'issuer.ca'
-  const open = (server: string, ca: string | undefined, caIs: string, { keyFile, most }: Bounded) =>
+  const open = (server: string, ca: string | undefined, caIs: string, { keyFile, maxBytes }: FetchOptions) =>
     openTransport(
       {
         server,
@@ -75,11 +75,11 @@ export function openService(config: GatewayConfig, file: string, world: World): 
         ...(keyFile ? { tokenFile: keyFile } : {}),
       },
       // The service sends a bookmark every minute: a watch that is quiet for two has lost it.
-      { ...world, answerWithin: 10_000, quietFor: 130_000, caIs, ...(most ? { most } : {}) },
+      { ...environment, answerWithin: 10_000, quietFor: 130_000, caIs, ...(maxBytes ? { maxBytes } : {}) },
     )
   const url = service.url ?? issuer.url ?? ''
   const own = open(url, trusted.service, caOfService, { keyFile })
-  const keys = open(issuer.url ?? '', trusted.issuer, 'issuer.ca', { most: mostKeySet })
+  const keys = open(issuer.url ?? '', trusted.issuer, 'issuer.ca', { maxBytes: maxKeySetBytes })
   const resources = connect({ url, fetch: own.fetch })
   return {
     url,
@@ -107,9 +107,9 @@ export function openService(config: GatewayConfig, file: string, world: World): 
   }
 }
 
-type Look = (text: string) => string | undefined
+type CheckContent = (text: string) => string | undefined
 
-function checkFile(path: string | undefined, where: string, look: Look): string[] {
+function checkFile(path: string | undefined, where: string, look: CheckContent): string[] {
   if (!path) return []
   try {
     const wrong = look(readFileSync(path, 'utf8'))
@@ -119,12 +119,12 @@ function checkFile(path: string | undefined, where: string, look: Look): string[
   }
 }
 
-const noKey: Look = text => {
+const noKey: CheckContent = text => {
   if (text.trim() === '') return 'is empty: it must hold an access key'
   return /^\S+$/.test(text.trim()) ? undefined : 'must hold one access key and nothing else'
 }
 
-const noCertificate: Look = text => {
+const noCertificate: CheckContent = text => {
   try {
     void new X509Certificate(text)
     return undefined

@@ -10,7 +10,7 @@ export interface KeySet {
   /** An unknown id has the set fetched again, at most once a second, and waits for that. */
   keyOf(id: string): Promise<CryptoKey | undefined>
   /** Grows whenever a key has gone, or another one has its id: what was verified before may have been with that one. */
-  readonly losses: number
+  readonly keyChanges: number
   /** Milliseconds since it was last fetched; infinite before that. */
   age(): number
   /** Ends all fetching and logging. */
@@ -22,22 +22,29 @@ export type KeySetOptions = {
   readonly now: () => number
   readonly failed: (error: unknown) => void
   /** Called whenever they were fetched. */
-  readonly heard?: () => void
+  readonly contacted?: () => void
   /** Between two looks, in milliseconds. */
   readonly every?: number
   readonly atMostEvery?: number
 }
 
 /** More would be no key set of ours. */
-const mostKeys = 100
+const maxKeys = 100
 
-export function openKeySet({ fetch, now, failed, heard, every = 300_000, atMostEvery = 1000 }: KeySetOptions): KeySet {
+export function openKeySet({
+  fetch,
+  now,
+  failed,
+  contacted,
+  every = 300_000,
+  atMostEvery = 1000,
+}: KeySetOptions): KeySet {
   let keys: Keys = new Map()
   let losses = 0
   let fetched = Number.NEGATIVE_INFINITY
   let tried = Number.NEGATIVE_INFINITY
-  let asking: Promise<void> | undefined
-  let isAsked = false
+  let refreshing: Promise<void> | undefined
+  let isFetching = false
   let timer: NodeJS.Timeout | undefined
   let stopped = false
   let isReady: () => void = () => {}
@@ -45,16 +52,16 @@ export function openKeySet({ fetch, now, failed, heard, every = 300_000, atMostE
     isReady = resolve
   })
 
-  async function look(): Promise<void> {
+  async function update(): Promise<void> {
     if (stopped) return
     tried = now()
-    isAsked = true
+    isFetching = true
     try {
       const found = await readKeys(await fetch())
       if ([...keys].some(([id, { point }]) => found.get(id)?.point !== point)) losses++
       keys = found
       fetched = now()
-      heard?.()
+      contacted?.()
       isReady()
     } catch (error) {
       if (!stopped) failed(error) // what is known stays
@@ -66,13 +73,13 @@ export function openKeySet({ fetch, now, failed, heard, every = 300_000, atMostE
   /** One at a time, and not too often, however many wait for it. */
   function refresh(): Promise<void> {
     const wait = Math.min(atMostEvery, Math.max(0, tried + atMostEvery - now()))
-    asking ??= (wait ? new Promise<void>(resolve => setTimeout(resolve, wait).unref()) : Promise.resolve())
-      .then(look)
+    refreshing ??= (wait ? new Promise<void>(resolve => setTimeout(resolve, wait).unref()) : Promise.resolve())
+      .then(update)
       .finally(() => {
-        asking = undefined
-        isAsked = false
+        refreshing = undefined
+        isFetching = false
       })
-    return asking
+    return refreshing
   }
   void refresh()
 
@@ -82,11 +89,11 @@ export function openKeySet({ fetch, now, failed, heard, every = 300_000, atMostE
       const known = keys.get(id)
       if (known) return known.key
       // An earlier fetch may return a key set that is older than the requested key.
-      if (isAsked) await asking
+      if (isFetching) await refreshing
       if (!keys.has(id)) await refresh()
       return keys.get(id)?.key
     },
-    get losses() {
+    get keyChanges() {
       return losses
     },
     age: () => now() - fetched,
@@ -104,7 +111,7 @@ async function readKeys(set: Json): Promise<Keys> {
   const list = isObject(set) && Array.isArray(set['keys']) ? (set['keys'] as Json[]) : undefined
   if (!list) throw new Error('the issuer answered no key set')
   const found: Keys = new Map()
-  for (const one of list.slice(0, mostKeys)) {
+  for (const one of list.slice(0, maxKeys)) {
     if (!isObject(one) || !isOurs(one)) continue // other keys may be for others
     const key = (await importJWK(one as JWK, 'ES256')) as CryptoKey
     found.set(one['kid'] as string, { key, point: `${one['x']} ${one['y']}` })

@@ -20,7 +20,7 @@ export type Principal = {
 }
 
 /** `why`: where somebody said. */
-export function countsNoMore({ jti }: Principal, why?: string): ApiError {
+export function noLongerValid({ jti }: Principal, why?: string): ApiError {
   const what = jti === undefined ? 'access key' : 'token'
   return unauthorized(`the ${what} is no longer valid${why === undefined ? '' : `: ${why}`}`)
 }

@@ -10,14 +10,14 @@ export interface Revocations {
   /** Resolves once the first list is in. */
   readonly ready: Promise<void>
   /** Why a token or key is no longer valid; undefined: it is valid. */
-  whyNot(principal: Principal): string | undefined
+  revokedReason(principal: Principal): string | undefined
   /**
    * Grows with every received revocation. Only revocations that arrive later affect a key that is reviewed now, because the
    * management API knew the earlier ones. This needs no synchronised clocks.
    */
   readonly order: number
   /** The places in that order, for one that takes over. */
-  readonly places: Places
+  readonly sequenceNumbers: SequenceNumbers
   /** Forgets the numbers of deleted revocations. Call it after a replaced feed with the same numbers has stopped. */
   forget(): void
   readonly size: number
@@ -27,7 +27,7 @@ export interface Revocations {
 }
 
 /** By uid. */
-export type Places = { last: number; readonly known: Map<string, number> }
+export type SequenceNumbers = { last: number; readonly known: Map<string, number> }
 
 export type RevocationsOptions = {
   readonly resources: Resources
@@ -38,11 +38,11 @@ export type RevocationsOptions = {
   readonly changed: () => void
   readonly failed: (error: unknown) => void
   /** Called after every contact with the management API. */
-  readonly heard?: () => void
+  readonly contacted?: () => void
   /** In the management API itself the feed is never behind. */
-  readonly isNear?: boolean
+  readonly isLocal?: boolean
   /** The feed that this one replaces: known revocations keep their numbers, new ones follow, so that principals stay comparable. */
-  readonly places?: Places
+  readonly sequenceNumbers?: SequenceNumbers
 }
 
 type Entry = {
@@ -64,45 +64,45 @@ type Entry = {
 }
 
 /** Of several for the same subject, the latest time applies to tokens, and the last received one to access keys. */
-type About = {
+type RevokedSubject = {
   readonly forTokens: { readonly notBefore: number; readonly reason: string }
   readonly forKeys: { readonly order: number; readonly reason: string }
 }
-type Latest = Map<string, About>
+type Latest = Map<string, RevokedSubject>
 type Index = { readonly keys: Latest; readonly ids: Latest; readonly users: Latest; readonly groups: Latest }
 /** By the group that tokens must carry to be concerned; '' for those that concern all. */
 type Indexes = ReadonlyMap<string, Index>
 
 export function openRevocations(options: RevocationsOptions): Revocations {
-  const { resources, kind, now, changed, failed, isNear = false } = options
-  const { places = { last: 0, known: new Map() } } = options
-  let heard = Number.NEGATIVE_INFINITY
-  let order = places.last
+  const { resources, kind, now, changed, failed, isLocal = false } = options
+  const { sequenceNumbers = { last: 0, known: new Map() } } = options
+  let lastContact = Number.NEGATIVE_INFINITY
+  let order = sequenceNumbers.last
   let size = 0
   let indexes: Indexes | undefined
-  let isTelling = false
+  let isNotifying = false
   const informer = startInformer({
     resources,
     kind,
     keep: read,
     failed,
-    listsAfterFailure: !isNear,
-    heard: () => {
-      heard = now()
-      options.heard?.()
+    listsAfterFailure: !isLocal,
+    contacted: () => {
+      lastContact = now()
+      options.contacted?.()
     },
     changed: (_, now, before) => {
-      if (before && before.uid !== now?.uid) places.known.delete(before.uid)
+      if (before && before.uid !== now?.uid) sequenceNumbers.known.delete(before.uid)
       // A list tells of all of them again.
-      if (now) now.order = (now.uid && places.known.get(now.uid)) || ++places.last
-      if (now) places.known.set(now.uid, now.order)
+      if (now) now.order = (now.uid && sequenceNumbers.known.get(now.uid)) || ++sequenceNumbers.last
+      if (now) sequenceNumbers.known.set(now.uid, now.order)
       indexes = undefined
       // One look for all that comes together: a list of thousands must not cost a look each.
-      if (isTelling) return
-      isTelling = true
+      if (isNotifying) return
+      isNotifying = true
       setImmediate(() => {
-        isTelling = false
-        order = places.last
+        isNotifying = false
+        order = sequenceNumbers.last
         changed()
       })
     },
@@ -116,13 +116,13 @@ export function openRevocations(options: RevocationsOptions): Revocations {
   }
   return {
     ready: informer.ready,
-    whyNot(principal) {
+    revokedReason(principal) {
       const all = current()
       if (all.size === 0) return undefined
-      const reason = whyIn(all.get(''), principal)
+      const reason = reasonIn(all.get(''), principal)
       if (reason !== undefined || (all.size === 1 && all.has(''))) return reason
       for (const group of principal.caller.groups) {
-        const reason = whyIn(all.get(group), principal)
+        const reason = reasonIn(all.get(group), principal)
         if (reason !== undefined) return reason
       }
       return undefined
@@ -130,23 +130,23 @@ export function openRevocations(options: RevocationsOptions): Revocations {
     get order() {
       return order
     },
-    places,
+    sequenceNumbers,
     forget() {
       const there = new Set([...informer.values()].map(({ uid }) => uid))
-      for (const uid of places.known.keys()) if (!there.has(uid)) places.known.delete(uid)
+      for (const uid of sequenceNumbers.known.keys()) if (!there.has(uid)) sequenceNumbers.known.delete(uid)
     },
     get size() {
       current()
       return size
     },
-    age: () => (isNear && heard > Number.NEGATIVE_INFINITY ? 0 : now() - heard),
+    age: () => (isLocal && lastContact > Number.NEGATIVE_INFINITY ? 0 : now() - lastContact),
     stop: informer.stop,
   }
 }
 
-function whyIn(index: Index | undefined, { keyUid, jti, issued, caller }: Principal): string | undefined {
+function reasonIn(index: Index | undefined, { keyUid, jti, issued, caller }: Principal): string | undefined {
   if (!index) return undefined
-  const why = (about: About | undefined) => {
+  const why = (about: RevokedSubject | undefined) => {
     if (!about) return undefined
     const { forKeys, forTokens } = about
     if (jti === undefined) return issued < forKeys.order ? forKeys.reason : undefined
@@ -169,22 +169,22 @@ function indexesOf(entries: readonly Entry[]): Indexes {
     const { carrying, keyUID, jti, users, groups } = entry
     const index = indexes.get(carrying) ?? { keys: new Map(), ids: new Map(), users: new Map(), groups: new Map() }
     indexes.set(carrying, index)
-    if (keyUID) put(index.keys, keyUID, aboutOf(entry))
-    if (jti) put(index.ids, jti, aboutOf(entry))
-    for (const user of users) put(index.users, user, aboutOf(entry, user))
-    for (const group of groups) put(index.groups, group, aboutOf(entry, group))
+    if (keyUID) put(index.keys, keyUID, subjectOf(entry))
+    if (jti) put(index.ids, jti, subjectOf(entry))
+    for (const user of users) put(index.users, user, subjectOf(entry, user))
+    for (const group of groups) put(index.groups, group, subjectOf(entry, group))
   }
   return indexes
 }
 
-function aboutOf({ notBefore, since, order, reason, tokensOnly }: Entry, name = ''): About {
+function subjectOf({ notBefore, since, order, reason, tokensOnly }: Entry, name = ''): RevokedSubject {
   return {
     forTokens: { notBefore: Math.min(notBefore, since.get(name) ?? notBefore), reason },
     forKeys: { order: tokensOnly ? Number.NEGATIVE_INFINITY : order, reason },
   }
 }
 
-function put(map: Latest, name: string, { forTokens, forKeys }: About): void {
+function put(map: Latest, name: string, { forTokens, forKeys }: RevokedSubject): void {
   const there = map.get(name)
   map.set(name, {
     forTokens: there && there.forTokens.notBefore >= forTokens.notBefore ? there.forTokens : forTokens,

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { tooManyRequests } from '../../api/errors.ts'
-import { openReviews } from './token-review-cache.ts'
+import { openReviewCache } from './token-review-cache.ts'
 
 const refuse = (is: boolean) => {
   if (is) throw tooManyRequests()
@@ -13,7 +13,7 @@ const ada = { caller: { username: 'ada', groups: [] }, keyUid: 'uid' }
 test('unknown keys are remembered for a while, only so many, and push out no key that counts', async () => {
   const asked: string[] = []
   let time = 0
-  const reviews = openReviews({
+  const reviews = openReviewCache({
     review: async key => {
       asked.push(key)
       return key === 'good' ? ada : undefined
@@ -39,7 +39,7 @@ test('unknown keys are remembered for a while, only so many, and push out no key
 test('a key is reviewed again after a revocation, and after a failed review', async () => {
   let asked = 0
   let order = 0
-  const reviews = openReviews({
+  const reviews = openReviewCache({
     review: async () => {
       asked++
       if (asked === 2) throw new Error('away')
@@ -58,7 +58,7 @@ test('a key is reviewed again after a revocation, and after a failed review', as
 test('what a service said, or was about to say, does not count once it is trusted otherwise', async () => {
   const answers: ((found: typeof ada | undefined) => void)[] = []
   let generation = 0
-  const reviews = openReviews({
+  const reviews = openReviewCache({
     review: () => new Promise(resolve => void answers.push(resolve)),
     generation: () => generation,
     order: () => 0,
@@ -84,7 +84,7 @@ const turn = () => new Promise(resolve => setImmediate(resolve))
 test('a previously valid key is reviewed while invented ones occupy every slot, and after the management API was unreachable', async () => {
   let time = 0
   let isAway = false
-  const reviews = openReviews({
+  const reviews = openReviewCache({
     review: async key => {
       if (key !== 'good') return new Promise(() => {})
       if (isAway) throw new Error('away')
@@ -110,7 +110,7 @@ test('previously valid keys wait for a slot, and a key that becomes invalid is t
   let time = 0
   let isSlow = false
   const answers: ((found: typeof ada | undefined) => void)[] = []
-  const reviews = openReviews({
+  const reviews = openReviewCache({
     review: () => (isSlow ? new Promise(resolve => answers.push(resolve)) : Promise.resolve(ada)),
     order: () => 0,
     now: () => time,

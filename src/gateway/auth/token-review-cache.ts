@@ -4,7 +4,7 @@ import type { Caller } from '../../api/caller.ts'
 import { ApiError, tooManyRequests } from '../../api/errors.ts'
 import type { Principal } from './principal.ts'
 
-export interface Reviews {
+export interface ReviewCache {
   /** Rejects with UnknownAccessKey, 429 or 503. */
   of(key: string, digest: string, from: From): Promise<Principal>
   /** Reviews in flight. */
@@ -28,7 +28,7 @@ export type ReviewedKey = {
   readonly endsIn?: number | undefined
 }
 
-export type ReviewsOptions = {
+export type ReviewCacheOptions = {
   readonly review: Review
   /** The URL of the management API; default ''. Reviews of another one are not used. */
   readonly service?: () => string
@@ -48,57 +48,57 @@ export class UnknownAccessKey extends ApiError {
 
 type Kept = { readonly answer: Promise<Principal>; readonly generation: number; readonly order: number; until: number }
 
-const most = 10_000
+const maxEntries = 10_000
 const keptFor = 10_000
 const refusedFor = 2_000
 /** Concurrent reviews of unknown keys, in total and per address. Further ones get 429. */
-const atOnce = 64
-const atOnceFromOne = 16
+const maxConcurrent = 64
+const maxPerAddress = 16
 /** Keys that have counted before have as many places of their own, and wait for one: invented keys must not lock them out. */
-const waitFor = 3000
+const maxWait = 3000
 
-export function openReviews(options: ReviewsOptions): Reviews {
+export function openReviewCache(options: ReviewCacheOptions): ReviewCache {
   const { review, service = () => '', generation = () => 0, order, now } = options
   const kept = new Map<string, Kept>()
   /** Until when. In a map of their own: invented keys must push out none that counts. */
   const refused = new Map<string, { readonly until: number; readonly generation: number }>()
   /** Those that have counted, as far as is remembered. */
-  const good = new Map<string, true>()
-  const asking = openPlaces()
-  const askingAgain = openLine()
+  const validBefore = new Map<string, true>()
+  const unknownKeySlots = openSlots()
+  const knownKeySlots = openSlotQueue()
 
-  async function ask(key: string): Promise<Principal> {
+  async function requestReview(key: string): Promise<Principal> {
     // All are taken before the question: what happens while it is answered counts as later.
-    const [issued, asked, from, judged] = [order(), now(), service(), generation()]
+    const [issued, requestedAt, from, generationBefore] = [order(), now(), service(), generation()]
     const found = await review(key)
-    if (judged !== generation()) return ask(key)
+    if (generationBefore !== generation()) return requestReview(key)
     if (!found) throw new UnknownAccessKey()
     const { caller, keyUid, endsIn = Number.POSITIVE_INFINITY } = found
-    return { caller, keyUid, from, generation: judged, jti: undefined, issued, expires: asked + endsIn }
+    return { caller, keyUid, from, generation: generationBefore, jti: undefined, issued, expires: requestedAt + endsIn }
   }
 
   return {
     async of(key, digest, { address, checkGuess }) {
       const before = kept.get(digest)
       if (before?.order === order() && before.generation === generation() && now() < before.until) return before.answer
-      const no = refused.get(digest)
-      if (no && no.generation === generation() && now() < no.until) throw new UnknownAccessKey()
-      const isGood = good.has(digest)
-      if (!isGood) checkGuess?.()
-      const place = isGood ? askingAgain.enter() : asking.enter(address)
-      if (!place) throw tooManyRequests()
-      const answer = Promise.resolve(place).then(leave => ask(key).finally(leave))
+      const rejected = refused.get(digest)
+      if (rejected && rejected.generation === generation() && now() < rejected.until) throw new UnknownAccessKey()
+      const wasValid = validBefore.has(digest)
+      if (!wasValid) checkGuess?.()
+      const slot = wasValid ? knownKeySlots.enter() : unknownKeySlots.enter(address)
+      if (!slot) throw tooManyRequests()
+      const answer = Promise.resolve(slot).then(release => requestReview(key).finally(release))
       const one: Kept = { answer, generation: generation(), order: order(), until: now() + keptFor }
       keep(kept, digest, one)
       try {
         const principal = await answer
         one.until = Math.min(one.until, principal.expires)
-        keep(good, digest, true)
+        keep(validBefore, digest, true)
         return principal
       } catch (error) {
         if (kept.get(digest) === one) kept.delete(digest)
         if (error instanceof UnknownAccessKey) {
-          good.delete(digest)
+          validBefore.delete(digest)
           keep(refused, digest, { until: now() + refusedFor, generation: generation() })
         }
         throw error
@@ -117,17 +117,17 @@ export function openReviews(options: ReviewsOptions): Reviews {
 export function keep<T>(map: Map<string, T>, digest: string, value: T): void {
   map.delete(digest)
   map.set(digest, value)
-  if (map.size > most) for (const oldest of map.keys()) if (map.delete(oldest)) break
+  if (map.size > maxEntries) for (const oldest of map.keys()) if (map.delete(oldest)) break
 }
 
-function openPlaces() {
+function openSlots() {
   const taken = new Map<string, number>()
   let all = 0
   return {
     /** undefined: no place is free. Otherwise how to leave. */
     enter(address: string): (() => void) | undefined {
       const own = taken.get(address) ?? 0
-      if (all >= atOnce || (address !== '' && own >= atOnceFromOne)) return undefined
+      if (all >= maxConcurrent || (address !== '' && own >= maxPerAddress)) return undefined
       all++
       taken.set(address, own + 1)
       return () => {
@@ -141,31 +141,31 @@ function openPlaces() {
 }
 
 /** Requests without a free slot wait in order, for a short time. */
-function openLine() {
-  const line = new Set<() => void>()
+function openSlotQueue() {
+  const queue = new Set<() => void>()
   let taken = 0
-  const leave = () => {
-    const [next] = line
+  const release = () => {
+    const [next] = queue
     if (!next) return void taken--
-    line.delete(next)
+    queue.delete(next)
     next() // it has the place now
   }
   return {
     enter(): Promise<() => void> {
-      if (taken < atOnce) {
+      if (taken < maxConcurrent) {
         taken++
-        return Promise.resolve(leave)
+        return Promise.resolve(release)
       }
       return new Promise((resolve, reject) => {
         const go = () => {
           clearTimeout(timer)
-          resolve(leave)
+          resolve(release)
         }
         const timer = setTimeout(() => {
-          line.delete(go)
+          queue.delete(go)
           reject(tooManyRequests())
-        }, waitFor)
-        line.add(go)
+        }, maxWait)
+        queue.add(go)
       })
     },
   }

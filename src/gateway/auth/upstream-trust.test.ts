@@ -54,24 +54,24 @@ test('another CA or key set of the same issuer is a new generation, and so is th
     trust.stop()
     trust.close()
   })
-  const judgedBy = () => [trust.generation(), trust.keySet.losses] as const
-  const isNewer = (before: readonly number[]) => judgedBy().every((one, at) => one > (before[at] ?? 0))
+  const verifiedBy = () => [trust.generation(), trust.keySet.keyChanges] as const
+  const isNewer = (before: readonly number[]) => verifiedBy().every((one, at) => one > (before[at] ?? 0))
   const believes = async (keys: string) => (await trust.keySet.keyOf(keys)) !== undefined
   await trust.ready
   assert.equal(await trust.prepare(configOf('one')), undefined)
 
-  let before = judgedBy()
+  let before = verifiedBy()
   const dropped = await trust.prepare(configOf('two'))
-  assert.deepEqual(judgedBy(), before)
+  assert.deepEqual(verifiedBy(), before)
   dropped?.use()
   assert.ok((await believes('two')) && isNewer(before))
-  before = judgedBy()
+  before = verifiedBy()
   dropped?.drop()
   assert.ok((await believes('one')) && isNewer(before))
 
   // The same CA and one more.
   put('ca.crt', `${authority.certificate}${makeAuthority(Date.now()).certificate}`)
-  before = judgedBy()
+  before = verifiedBy()
   looks = 0
   const change = await trust.prepare(configOf('one'))
   change?.use()

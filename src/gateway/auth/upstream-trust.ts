@@ -3,14 +3,14 @@
 import { setTimeout } from 'node:timers/promises'
 import { type Io, UsageError } from '../../host/command.ts'
 import { TokenRevocation } from '../../kinds/token-revocation.ts'
-import type { Complaints } from '../../serving/throttled-log.ts'
-import { misnamed } from '../config/preflight-probes.ts'
+import type { ThrottledLog } from '../../serving/throttled-log.ts'
+import { issuerMismatch } from '../config/preflight-probes.ts'
 import type { Change } from '../config/reload-transaction.ts'
 import type { GatewayConfig } from '../config/schema.ts'
 import { checkServiceFiles, openService, type Service, trustedIn } from './control-plane.ts'
 import { type KeySet, openKeySet } from './jwks.ts'
 import type { Principal } from './principal.ts'
-import { openRevocations, type Places, type Revocations } from './revocations.ts'
+import { openRevocations, type Revocations, type SequenceNumbers } from './revocations.ts'
 
 export interface Trust {
   /** Those of now. */
@@ -20,8 +20,8 @@ export interface Trust {
   readonly generation: () => number
   /** Resolves after the first contact with all of them. */
   readonly ready: Promise<void>
-  readonly keySet: Pick<KeySet, 'keyOf' | 'losses' | 'age'>
-  readonly revocations: Pick<Revocations, 'whyNot' | 'order' | 'size' | 'age'>
+  readonly keySet: Pick<KeySet, 'keyOf' | 'keyChanges' | 'age'>
+  readonly revocations: Pick<Revocations, 'revokedReason' | 'order' | 'size' | 'age'>
   /** Rejects if the new ones do not answer in time. undefined: nothing changed. */
   prepare(config: GatewayConfig): Promise<Change | undefined>
   stop(): void
@@ -32,12 +32,12 @@ export interface Trust {
 export type TrustOptions = {
   readonly file: string
   readonly io: Pick<Io, 'env' | 'now'>
-  readonly failed: Complaints
+  readonly failed: ThrottledLog
   /** Called when credentials may have become invalid. */
   readonly changed: () => void
 }
 
-type Held = {
+type TrustState = {
   readonly stamp: string
   readonly issuer: string
   readonly service: Service
@@ -50,34 +50,34 @@ const within = 10_000
 
 export function openTrust(first: GatewayConfig, { file, io, failed, changed }: TrustOptions): Trust {
   const { now } = io
-  const open = (config: GatewayConfig, told: Complaints, places?: Places): Held => {
+  const open = (config: GatewayConfig, log: ThrottledLog, sequenceNumbers?: SequenceNumbers): TrustState => {
     const service = openService(config, file, io)
-    const [fetching, following] = [told('fetching the keys of the issuer'), told('following revocations')]
+    const [fetching, following] = [log('fetching the keys of the issuer'), log('following revocations')]
     return {
       stamp: stampOf(config, file),
       issuer: config.issuer?.url ?? '',
       service,
-      keySet: openKeySet({ fetch: service.fetchKeys, now, failed: fetching, heard: fetching.worked }),
+      keySet: openKeySet({ fetch: service.fetchKeys, now, failed: fetching, contacted: fetching.worked }),
       revocations: openRevocations({
         resources: service.resources,
         kind: TokenRevocation,
         now,
         changed,
         failed: error => following(service.ofOwnKey(error)),
-        heard: following.worked,
-        ...(places ? { places } : {}),
+        contacted: following.worked,
+        ...(sequenceNumbers ? { sequenceNumbers } : {}),
       }),
     }
   }
-  const stop = ({ keySet, revocations }: Held) => {
+  const stop = ({ keySet, revocations }: TrustState) => {
     keySet.stop()
     revocations.stop()
   }
-  const left = new Set<Service>()
-  const leave = (service: Service) => {
-    if (left.delete(service)) service.close()
+  const retired = new Set<Service>()
+  const closeRetired = (service: Service) => {
+    if (retired.delete(service)) service.close()
   }
-  let held = open(first, failed)
+  let current = open(first, failed)
   let losses = 0
   let generation = 0
   let preparing: (() => void) | undefined
@@ -85,73 +85,73 @@ export function openTrust(first: GatewayConfig, { file, io, failed, changed }: T
   const ready = new Promise<void>(resolve => {
     isReady = resolve
   })
-  const hear = ({ keySet, revocations }: Held) => Promise.all([keySet.ready, revocations.ready])
-  void hear(held).then(() => isReady())
+  const firstContact = ({ keySet, revocations }: TrustState) => Promise.all([keySet.ready, revocations.ready])
+  void firstContact(current).then(() => isReady())
 
   return {
-    issuer: () => held.issuer,
-    service: () => held.service,
+    issuer: () => current.issuer,
+    service: () => current.service,
     generation: () => generation,
     ready,
     keySet: {
-      keyOf: id => held.keySet.keyOf(id),
-      get losses() {
-        return losses + held.keySet.losses
+      keyOf: id => current.keySet.keyOf(id),
+      get keyChanges() {
+        return losses + current.keySet.keyChanges
       },
-      age: () => held.keySet.age(),
+      age: () => current.keySet.age(),
     },
     revocations: {
-      whyNot: principal => issuerChanged(held, principal) ?? held.revocations.whyNot(principal),
+      revokedReason: principal => issuerChanged(current, principal) ?? current.revocations.revokedReason(principal),
       get order() {
-        return held.revocations.order
+        return current.revocations.order
       },
       get size() {
-        return held.revocations.size
+        return current.revocations.size
       },
-      age: () => held.revocations.age(),
+      age: () => current.revocations.age(),
     },
     async prepare(config) {
       const problems = checkServiceFiles(config, file)
       if (problems.length) throw new UsageError(problems)
-      if (stampOf(config, file) === held.stamp) return undefined
+      if (stampOf(config, file) === current.stamp) return undefined
       let why: unknown
       let isUsed = false
-      const told: Complaints = what => {
-        const complain = failed(what)
+      const log: ThrottledLog = what => {
+        const report = failed(what)
         const hold = (error: unknown) => {
-          if (isUsed) complain(error)
+          if (isUsed) report(error)
           else why = error
         }
-        return Object.assign(hold, { worked: complain.worked })
+        return Object.assign(hold, { worked: report.worked })
       }
-      const next = open(config, told, held.revocations.places)
-      const before = held
+      const next = open(config, log, current.revocations.sequenceNumbers)
+      const before = current
       /** Results of the other generation are verified again. */
-      const put = (one: Held) => {
-        losses += held.keySet.losses + 1
+      const put = (one: TrustState) => {
+        losses += current.keySet.keyChanges + 1
         generation++
-        held = one
+        current = one
       }
       const drop = () => {
         preparing = undefined
-        if (held === next) put(before)
+        if (current === next) put(before)
         stop(next)
-        held.revocations.forget()
+        current.revocations.forget()
         next.service.close()
       }
       preparing = drop
       const late = new AbortController()
       const end = setTimeout(within, 'late', { ref: false, signal: late.signal }).catch(() => 'late')
-      const heard = await Promise.race([hear(next), end])
+      const outcome = await Promise.race([firstContact(next), end])
       late.abort()
-      if (heard === 'late') {
+      if (outcome === 'late') {
         drop()
         const reason = why instanceof Error ? `: ${why.message}` : ''
         throw new UsageError([
           `${file}: issuer, service: ${next.service.url} did not answer within ${within / 1000} s${reason}`,
         ])
       }
-      const wrong = misnamed(config, await next.service.fetchMetadata().catch(() => undefined))
+      const wrong = issuerMismatch(config, await next.service.fetchMetadata().catch(() => undefined))
       if (wrong) {
         drop()
         throw new UsageError([`${file}: ${wrong}`])
@@ -164,27 +164,27 @@ export function openTrust(first: GatewayConfig, { file, io, failed, changed }: T
           isUsed = true
           isReady()
           stop(before)
-          held.revocations.forget()
+          current.revocations.forget()
           // Requests in flight still get their answer.
-          left.add(before.service)
-          void setTimeout(within, undefined, { ref: false }).then(() => leave(before.service))
+          retired.add(before.service)
+          void setTimeout(within, undefined, { ref: false }).then(() => closeRetired(before.service))
           changed()
         },
       }
     },
     stop() {
       preparing?.()
-      stop(held)
+      stop(current)
     },
     close() {
-      for (const service of left) leave(service)
-      held.service.close()
+      for (const service of retired) closeRetired(service)
+      current.service.close()
     },
   }
 }
 
 /** Whose word is not asked for any more cannot take it back either: so it does not count. */
-function issuerChanged({ issuer, service }: Held, { jti, from }: Principal): string | undefined {
+function issuerChanged({ issuer, service }: TrustState, { jti, from }: Principal): string | undefined {
   if (jti === undefined) return from === service.url ? undefined : 'another management API reviews access keys now'
   return from === issuer ? undefined : 'its issuer is not the one of this gateway any more'
 }

@@ -2,14 +2,14 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { openReports } from './usage-reporter.ts'
+import { openUsageReporter } from './usage-reporter.ts'
 
 type Uses = readonly { readonly uid: string; readonly time: number }[]
 
 test('a key that is used often is reported once, with its newest use', async () => {
   const told: Uses[] = []
   let time = 0
-  const reports = openReports({ send: async uses => void told.push(uses), now: () => ++time, failed: () => {} })
+  const reports = openUsageReporter({ send: async uses => void told.push(uses), now: () => ++time, failed: () => {} })
   for (let count = 0; count < 1000; count++) reports.used('a')
   reports.used('b')
   assert.equal(await reports.close(), 0)
@@ -25,7 +25,7 @@ test('a failed report is sent again with the next one; many keys take several ba
   const told: Uses[] = []
   const failures: unknown[] = []
   let isAway = true
-  const reports = openReports({
+  const reports = openUsageReporter({
     send: async uses => {
       if (isAway) throw new Error('away')
       told.push(uses)
@@ -47,7 +47,7 @@ test('a failed report is sent again with the next one; many keys take several ba
 
 test('an unreachable management API delays the end only briefly, and the number of unreported keys is known', async () => {
   const never = new Promise<void>(() => {})
-  const reports = openReports({
+  const reports = openUsageReporter({
     send: () => never,
     now: () => 1,
     failed: () => assert.fail(),

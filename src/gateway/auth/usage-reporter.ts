@@ -2,13 +2,13 @@
 
 import { setTimeout } from 'node:timers/promises'
 
-export interface Reports {
+export interface UsageReporter {
   used(keyUid: string): void
   /** Sends pending reports within a short time, and stops. Returns how many keys were not reported. */
   close(): Promise<number>
 }
 
-export type ReportsOptions = {
+export type UsageReporterOptions = {
   readonly send: (uses: readonly { readonly uid: string; readonly time: number }[]) => Promise<void>
   readonly now: () => number
   readonly failed: (error: unknown) => void
@@ -17,17 +17,17 @@ export type ReportsOptions = {
   readonly closeWithin?: number
 }
 
-const atOnce = 500
+const batchSize = 500
 /** The number of keys to remember while the management API is unreachable. */
-const most = 10_000
+const maxKeys = 10_000
 
-export function openReports(options: ReportsOptions): Reports {
+export function openUsageReporter(options: UsageReporterOptions): UsageReporter {
   const { send, now, failed, every = 10_000, closeWithin = 3000 } = options
   const uses = new Map<string, number>()
-  let telling: Promise<void> = Promise.resolve()
+  let flushing: Promise<void> = Promise.resolve()
 
-  async function tell(): Promise<void> {
-    const batch = Array.from(uses, ([uid, time]) => ({ uid, time })).slice(0, atOnce)
+  async function flush(): Promise<void> {
+    const batch = Array.from(uses, ([uid, time]) => ({ uid, time })).slice(0, batchSize)
     if (batch.length === 0) return
     try {
       await send(batch)
@@ -35,22 +35,22 @@ export function openReports(options: ReportsOptions): Reports {
       return failed(error) // they stay queued for the next report
     }
     for (const { uid, time } of batch) if (uses.get(uid) === time) uses.delete(uid)
-    if (batch.length === atOnce) await tell()
+    if (batch.length === batchSize) await flush()
   }
   const timer = setInterval(() => {
-    telling = telling.then(tell)
+    flushing = flushing.then(flush)
   }, every).unref()
 
   return {
     used(keyUid) {
-      if (uses.size < most || uses.has(keyUid)) uses.set(keyUid, now())
+      if (uses.size < maxKeys || uses.has(keyUid)) uses.set(keyUid, now())
     },
     async close() {
       clearInterval(timer)
       // Waiting for an unreachable management API, request by request, would take longer than a supervisor waits.
       const end = new AbortController()
       const late = setTimeout(closeWithin, undefined, { signal: end.signal }).catch(() => {})
-      await Promise.race([telling.then(tell), late])
+      await Promise.race([flushing.then(flush), late])
       end.abort()
       return uses.size
     },

@@ -1,11 +1,11 @@
 // Reads a gateway.yaml: everything that is wrong with it at once, with line and column. bin opens what it names.
 
-import { amongSaid, didYouMean } from '../../api/did-you-mean.ts'
+import { didYouMean, didYouMeanOneOf } from '../../api/did-you-mean.ts'
 import { isObject, type Json, type JsonObject } from '../../api/object.ts'
 import type { Schema } from '../../api/schema.ts'
 import { type At, type ConfigText, ConfigTextError, type Problem, readConfigText } from '../../api/yaml-source.ts'
-import { checkRules, type Finding, type WithGaps } from './rules.ts'
-import { aloneSchema, type GatewayConfig, insideSchema } from './schema.ts'
+import { checkRules, type Finding, type PartialConfig } from './rules.ts'
+import { embeddedSchema, type GatewayConfig, standaloneSchema } from './schema.ts'
 
 /** With problems, `config` contains the parts of the right type. */
 export type LoadedConfig = { readonly config: GatewayConfig; readonly problems: readonly Problem[] }
@@ -20,17 +20,25 @@ export function loadGatewayConfig(bytes: Uint8Array, alone: boolean): LoadedConf
     return { config: {}, problems: error.problems }
   }
   const findings: Finding[] = []
-  const sound = soundOf(text.value, { schema: (alone ? aloneSchema : insideSchema) as Schema, at: [], findings })
+  const valid = validPart(text.value, {
+    schema: (alone ? standaloneSchema : embeddedSchema) as Schema,
+    at: [],
+    findings,
+  })
   if (!alone)
     for (const [index, one] of findings.entries())
-      if (one.key && one.at.length === 1 && Object.hasOwn((aloneSchema as Schema).properties ?? {}, String(one.at[0])))
+      if (
+        one.key &&
+        one.at.length === 1 &&
+        Object.hasOwn((standaloneSchema as Schema).properties ?? {}, String(one.at[0]))
+      )
         findings[index] = { ...one, message: `${one.at[0]} is for a gateway of its own; here the service has it` }
   // The rules rely on the types; a rule that depends on a part of the wrong type is skipped.
   const isDoubtful = ({ at }: Finding) => findings.some(one => !one.missing && isWithin(one.at, at))
-  findings.push(...checkRules((sound ?? {}) as WithGaps).filter(one => !isDoubtful(one)))
-  const config = withoutGaps(sound ?? {}) as GatewayConfig
+  findings.push(...checkRules((valid ?? {}) as PartialConfig).filter(one => !isDoubtful(one)))
+  const config = withoutGaps(valid ?? {}) as GatewayConfig
   const problems = findings
-    .map(({ at, key, message }) => ({ ...(key ? text.placeOfKey(at) : text.placeOf(at)), message }))
+    .map(({ at, key, message }) => ({ ...(key ? text.positionOfKey(at) : text.positionOf(at)), message }))
     .toSorted((one, other) => one.line - other.line || one.column - other.column)
   return { config, problems }
 }
@@ -46,7 +54,7 @@ const expected: { readonly [type: string]: string } = {
 type Shaping = { readonly schema: Schema; readonly at: At; readonly findings: Finding[] }
 
 /** The part of the right type; undefined: none. A list keeps the indexes of its items. */
-function soundOf(value: Json, { schema, at, findings }: Shaping): unknown {
+function validPart(value: Json, { schema, at, findings }: Shaping): unknown {
   const { type = '', minimum } = schema
   const name = nameOf(at)
   const wrong = (message: string) => {
@@ -55,20 +63,20 @@ function soundOf(value: Json, { schema, at, findings }: Shaping): unknown {
   }
   if (!isOf(value, type)) return wrong(expected[type] ?? '')
   if (schema.enum && !schema.enum.includes(value as string))
-    return wrong(`${schema.enum.join(' or ')}${amongSaid(String(value), schema.enum)}`)
+    return wrong(`${schema.enum.join(' or ')}${didYouMeanOneOf(String(value), schema.enum)}`)
   if (minimum !== undefined && (value as number) < minimum) return wrong(`at least ${minimum}`)
-  if (isObject(value)) return soundMembers(value, { schema, at, findings })
+  if (isObject(value)) return validMembers(value, { schema, at, findings })
   const { items } = schema
   if (!Array.isArray(value) || !items) return value
-  return value.map((item, index) => soundOf(item as Json, { schema: items, at: [...at, index], findings }))
+  return value.map((item, index) => validPart(item as Json, { schema: items, at: [...at, index], findings }))
 }
 
-function soundMembers(value: JsonObject, { schema, at, findings }: Shaping): object {
+function validMembers(value: JsonObject, { schema, at, findings }: Shaping): object {
   const { properties = {}, required = [] } = schema
-  const sound: { [key: string]: unknown } = Object.create(null)
+  const valid: { [key: string]: unknown } = Object.create(null)
   for (const [key, member] of Object.entries(value)) {
-    const inside = Object.hasOwn(properties, key) ? properties[key] : undefined
-    if (inside) sound[key] = soundOf(member, { schema: inside, at: [...at, key], findings })
+    const schemaOfKey = Object.hasOwn(properties, key) ? properties[key] : undefined
+    if (schemaOfKey) valid[key] = validPart(member, { schema: schemaOfKey, at: [...at, key], findings })
     else {
       const known = Object.keys(properties)
       const message = `${nameOf([...at, key])} is not a known key${didYouMean(key, known)} (known: ${known.join(', ')})`
@@ -77,7 +85,7 @@ function soundMembers(value: JsonObject, { schema, at, findings }: Shaping): obj
   }
   for (const key of required)
     if (!Object.hasOwn(value, key)) findings.push({ at, missing: true, message: `${nameOf([...at, key])} is missing` })
-  return sound
+  return valid
 }
 
 const isWithin = (at: At, outer: At) => outer.every((step, index) => at[index] === step)

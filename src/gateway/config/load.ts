@@ -10,7 +10,7 @@ import { inClusterAccess } from '../../transport/in-cluster.ts'
 import { KubeconfigError, readKubeconfig } from '../../transport/kubeconfig.ts'
 import type { Setup } from '../gateway.ts'
 import type { Found } from '../proxy/backend.ts'
-import { placeName, type Route } from '../proxy/routes.ts'
+import { describeTarget, type Route } from '../proxy/routes.ts'
 import { loadGatewayConfig } from './config.ts'
 import type { GatewayConfig, ReachedBy } from './schema.ts'
 
@@ -25,7 +25,7 @@ export type LoadedSetup = {
   use(): void
 }
 
-type World = { readonly env: { readonly [name: string]: string | undefined }; readonly now: () => number }
+type Environment = { readonly env: { readonly [name: string]: string | undefined }; readonly now: () => number }
 
 export interface SetupLoader {
   /** Throws UsageError with everything that is wrong. Ways into clusters that did not change are kept, with their connections. */
@@ -35,7 +35,7 @@ export interface SetupLoader {
 }
 
 /** `alone`: for `platform gateway`; otherwise for `platform serve`. */
-export function openSetupLoader(file: string, alone: boolean, world: World): SetupLoader {
+export function openSetupLoader(file: string, alone: boolean, environment: Environment): SetupLoader {
   let dials = new Map<string, Dial>()
   const filesOf = (config: GatewayConfig) => [file, ...namedIn(config).map(one => resolve(dirname(file), one))]
   return {
@@ -48,9 +48,9 @@ export function openSetupLoader(file: string, alone: boolean, world: World): Set
     },
     load() {
       const { config, problems } = loadGatewayConfig(read(file), alone)
-      const opened = open(config, { file, world, before: dials })
-      const told = problems.map(({ line, column, message }) => `${file}:${line}:${column}: ${message}`)
-      if (told.length + opened.problems.length) throw new UsageError([...told, ...opened.problems])
+      const opened = open(config, { file, environment, before: dials })
+      const texts = problems.map(({ line, column, message }) => `${file}:${line}:${column}: ${message}`)
+      if (texts.length + opened.problems.length) throw new UsageError([...texts, ...opened.problems])
       const use = () => {
         for (const [stamp, dial] of dials) if (!opened.dials.has(stamp)) dial.retire()
         dials = opened.dials
@@ -71,9 +71,9 @@ function namedIn({
   audit = {},
 }: GatewayConfig) {
   const own = tls.directory ? [join(tls.directory, 'ca.crt'), join(tls.directory, 'ca.key')] : []
-  const ways = [...clusters, ...virtualClusters].map(one => one.kubeconfig)
+  const kubeconfigs = [...clusters, ...virtualClusters].map(one => one.kubeconfig)
   const others = [tls.certificate, tls.key, ...own, issuer.ca, service.ca, audit.policy, audit.salt]
-  return [...ways, ...others].filter(one => one !== undefined)
+  return [...kubeconfigs, ...others].filter(one => one !== undefined)
 }
 
 function read(file: string): Uint8Array {
@@ -93,26 +93,26 @@ type Opened = {
   readonly accesses: ReadonlyMap<string, Access>
   readonly problems: readonly string[]
 }
-type Opening = { readonly file: string; readonly world: World; readonly before: ReadonlyMap<string, Dial> }
+type Opening = { readonly file: string; readonly environment: Environment; readonly before: ReadonlyMap<string, Dial> }
 
-function open(config: GatewayConfig, { file, world, before }: Opening): Opened {
+function open(config: GatewayConfig, { file, environment, before }: Opening): Opened {
   const problems: string[] = []
   const found = new Map<string, Found>()
   const dials = new Map<string, Dial>()
   const accesses = new Map<string, Access>()
-  const put = (place: Route['place'], reached: ReachedBy) => {
-    const name = placeName(place)
+  const put = (target: Route['target'], reached: ReachedBy) => {
+    const name = describeTarget(target)
     if (!reached.kubeconfig && !reached.inCluster) return // reported already
     try {
-      const access = accessOf(reached, file, world)
+      const access = accessOf(reached, file, environment)
       accesses.set(name, access)
       const stamp = JSON.stringify(access)
-      const dial = dials.get(stamp) ?? before.get(stamp) ?? openDial(access, world)
+      const dial = dials.get(stamp) ?? before.get(stamp) ?? openDial(access, environment)
       dials.set(stamp, dial)
       found.set(name, { backend: { ...dial, name } })
     } catch (error) {
-      const told = error instanceof KubeconfigError ? error.problems : [(error as Error).message]
-      problems.push(...told.map(text => `${file}: ${name}: ${text}`))
+      const texts = error instanceof KubeconfigError ? error.problems : [(error as Error).message]
+      problems.push(...texts.map(text => `${file}: ${name}: ${text}`))
     }
   }
   for (const { name = nameless, ...reached } of config.clusters ?? [])
@@ -120,13 +120,13 @@ function open(config: GatewayConfig, { file, world, before }: Opening): Opened {
   for (const { name = nameless, project = nameless, ...reached } of config.virtualClusters ?? [])
     put({ target: 'ProjectVirtualCluster', project, virtualCluster: name }, reached)
   for (const { name = '', project = '', cluster = '', namespace = '' } of config.spaces ?? []) {
-    const there = found.get(placeName({ target: 'Cluster', cluster }))
-    if (there) found.set(placeName({ target: 'ProjectSpace', project, space: name }), { ...there, namespace })
+    const there = found.get(describeTarget({ target: 'Cluster', cluster }))
+    if (there) found.set(describeTarget({ target: 'ProjectSpace', project, space: name }), { ...there, namespace })
   }
   return { found, dials, accesses, problems }
 }
 
-function accessOf({ kubeconfig, context }: ReachedBy, file: string, { env }: World): Access {
+function accessOf({ kubeconfig, context }: ReachedBy, file: string, { env }: Environment): Access {
   if (!kubeconfig) return inClusterAccess({ env, readText })
   const path = resolve(dirname(file), kubeconfig)
   return readKubeconfig(bytesOf(path), { file: path, directory: dirname(path), context })
@@ -150,7 +150,7 @@ function readText(file: string): string | undefined {
 
 function setupOf({ identity, timeouts }: GatewayConfig, found: ReadonlyMap<string, Found>): Setup {
   return {
-    find: place => found.get(placeName(place)),
+    find: target => found.get(describeTarget(target)),
     prefixes: { userPrefix: identity?.userPrefix ?? '', groupPrefix: identity?.groupPrefix ?? '' },
     timeouts: {
       connect: millisecondsOf(timeouts?.connect ?? 10),

@@ -15,38 +15,50 @@ import { isAboutCertificates } from '../proxy/backend.ts'
 import type { GatewayConfig } from './schema.ts'
 
 /** `away`: targets that are unreachable now. */
-export type Told = { readonly problems: string[]; readonly warnings: string[]; readonly away: string[] }
-type About = { readonly config: GatewayConfig; readonly file: string }
+export type PreflightReport = {
+  readonly problems: string[]
+  readonly warnings: string[]
+  readonly unreachable: string[]
+}
+type ConfigFile = { readonly config: GatewayConfig; readonly file: string }
 type Failure = Error & { readonly cause?: unknown }
 
-const isAway = (error: unknown) => !(error instanceof ApiError) || error.code >= 500 || error.code === 429
-const isMistrust = ({ cause }: Failure) => isAboutCertificates(String((cause as { code?: string } | undefined)?.code))
+const isUnreachable = (error: unknown) => !(error instanceof ApiError) || error.code >= 500 || error.code === 429
+const isUntrusted = ({ cause }: Failure) => isAboutCertificates(String((cause as { code?: string } | undefined)?.code))
 
-export async function askIssuer(service: Service, { config, file }: About, { problems, away }: Told): Promise<void> {
-  const tell = (setting: string) => (error: Failure) => {
-    const list = isAway(error) && !isMistrust(error) ? away : problems
-    list.push(`${file}: ${isAway(error) ? 'issuer' : setting}: ${error.message}`)
+export async function probeIssuer(
+  service: Service,
+  { config, file }: ConfigFile,
+  { problems, unreachable }: PreflightReport,
+): Promise<void> {
+  const record = (setting: string) => (error: Failure) => {
+    const list = isUnreachable(error) && !isUntrusted(error) ? unreachable : problems
+    list.push(`${file}: ${isUnreachable(error) ? 'issuer' : setting}: ${error.message}`)
   }
-  const wrong = misnamed(config, (await service.fetchMetadata().catch(tell('issuer.url'))) ?? undefined)
+  const wrong = issuerMismatch(config, (await service.fetchMetadata().catch(record('issuer.url'))) ?? undefined)
   if (wrong) problems.push(`${file}: ${wrong}`)
-  const keys = await service.fetchKeys().catch(tell('issuer.keySet'))
+  const keys = await service.fetchKeys().catch(record('issuer.keySet'))
   if (keys !== undefined && !(isObject(keys) && Array.isArray(keys['keys']) && keys['keys'].length))
     problems.push(`${file}: issuer.keySet: the issuer answers no keys: none of its tokens would count`)
 }
 
 /** The problem if the issuer's metadata has another issuer name; undefined: none, or no metadata. */
-export function misnamed({ issuer }: GatewayConfig, metadata: Json | undefined): string | undefined {
+export function issuerMismatch({ issuer }: GatewayConfig, metadata: Json | undefined): string | undefined {
   if (metadata === undefined) return undefined
   const named = isObject(metadata) ? metadata['issuer'] : undefined
   if (named === issuer?.url) return undefined
   return `issuer.url: the issuer at ${issuer?.url} calls itself ${JSON.stringify(named)?.slice(0, 256)}: its tokens say so, and none of them would count`
 }
 
-export async function askService(service: Service, { config, file }: About, told: Told): Promise<void> {
-  const { problems, warnings, away } = told
+export async function probeService(
+  service: Service,
+  { config, file }: ConfigFile,
+  report: PreflightReport,
+): Promise<void> {
+  const { problems, warnings, unreachable } = report
   const keyFile = resolve(dirname(file), config.service?.keyFile ?? '')
-  const tell = async (error: Failure) => {
-    if (isAway(error)) (isMistrust(error) ? problems : away).push(`${file}: service: ${error.message}`)
+  const record = async (error: Failure) => {
+    if (isUnreachable(error)) (isUntrusted(error) ? problems : unreachable).push(`${file}: service: ${error.message}`)
     else if ((error as ApiError).code === 401)
       problems.push(
         `${file}: service.keyFile: the service does not take the access key in ${keyFile}: ${error.message}`,
@@ -58,10 +70,10 @@ export async function askService(service: Service, { config, file }: About, told
   const isFollowed = await service.resources
     .list(TokenRevocation, { limit: 1 })
     .then(() => true)
-    .catch(tell)
+    .catch(record)
   if (!isFollowed) return
-  const own = await service.reviewSelf().catch(tell)
-  if (own && !isAgentAlone(own.caller.scope))
+  const own = await service.reviewSelf().catch(record)
+  if (own && !hasOnlyAgentRole(own.caller.scope))
     warnings.push(
       `${file}: service.keyFile: the key in ${keyFile} may do more than a gateway does: give it the scope role agent and nothing else`,
     )
@@ -85,54 +97,56 @@ async function userOf({ resources }: Service): Promise<string | undefined> {
   return user !== undefined && /^[\w.@:-]+$/.test(user) ? user : undefined
 }
 
-const isAgentAlone = (scope: Scope | undefined) =>
+const hasOnlyAgentRole = (scope: Scope | undefined) =>
   scope !== undefined &&
   Object.keys(scope).length === 1 &&
   scope.roles?.length === 1 &&
   scope.roles[0]?.role === 'agent'
 
-export type Ways = { readonly file: string; readonly io: Io }
+export type ProbeOptions = { readonly file: string; readonly io: Io }
 const extra = (name: string) => ({
   ...{ verb: 'impersonate', group: 'authentication.k8s.io' },
   ...{ resource: 'userextras', subresource: `authentication.platform.sh/${name}` },
 })
 /** The permissions that forwarding needs. */
-const presents = [
+const impersonations = [
   { verb: 'impersonate', resource: 'users' },
   { verb: 'impersonate', resource: 'groups' },
   ...['key', 'token'].map(extra),
 ]
 
-const inWords = ({ resource, subresource }: { readonly resource: string; readonly subresource?: string }) =>
+const resourceName = ({ resource, subresource }: { readonly resource: string; readonly subresource?: string }) =>
   subresource ? `${resource}/${subresource}` : resource
 
 /** Whether each takes the gateway's credentials, and lets it present others. */
-export async function askClusters(
+export async function probeClusters(
   accesses: ReadonlyMap<string, Access>,
-  { file, io }: Ways,
-  told: Told,
+  { file, io }: ProbeOptions,
+  report: PreflightReport,
 ): Promise<void> {
-  const ask = async ([name, access]: [string, Access]) => {
+  const probe = async ([name, access]: [string, Access]) => {
     const transport = openTransport(access, { env: io.env, now: io.now, answerWithin: 10_000 })
     const { create } = connect({ url: access.server, below: '', fetch: transport.fetch })
-    const isRefused = async (resourceAttributes: (typeof presents)[number]) => {
+    const isRefused = async (resourceAttributes: (typeof impersonations)[number]) => {
       const { object } = await create(SelfSubjectAccessReview, '', { spec: { resourceAttributes } })
       return (object.status as { readonly allowed?: boolean } | undefined)?.allowed !== true
     }
     try {
-      const refused = await Promise.all(presents.map(isRefused))
-      const missing = presents.filter((_, index) => refused[index]).map(inWords)
+      const refused = await Promise.all(impersonations.map(isRefused))
+      const missing = impersonations.filter((_, index) => refused[index]).map(resourceName)
       if (missing.length)
-        told.problems.push(
+        report.problems.push(
           `${file}: ${name}: the gateway may not impersonate ${missing.join(', ')} there, and every request would be refused: see docs/GATEWAY.md`,
         )
     } catch (error) {
       const { message, code } = error as ApiError
-      if (isAway(error)) (isMistrust(error as Failure) ? told.problems : told.away).push(`${file}: ${name}: ${message}`)
-      else if (code === 401) told.problems.push(`${file}: ${name} does not take the gateway’s credentials: ${message}`)
-      else told.problems.push(`${file}: ${name} does not say whether the gateway may impersonate users: ${message}`)
+      if (isUnreachable(error))
+        (isUntrusted(error as Failure) ? report.problems : report.unreachable).push(`${file}: ${name}: ${message}`)
+      else if (code === 401)
+        report.problems.push(`${file}: ${name} does not take the gateway’s credentials: ${message}`)
+      else report.problems.push(`${file}: ${name} does not say whether the gateway may impersonate users: ${message}`)
     }
     transport.close()
   }
-  await Promise.all([...accesses].map(ask))
+  await Promise.all([...accesses].map(probe))
 }

@@ -9,52 +9,62 @@ import { checkServiceFiles, openService } from '../auth/control-plane.ts'
 import { pairOf } from '../certificates.ts'
 import { loadGatewayConfig } from './config.ts'
 import { type LoadedSetup, openSetupLoader } from './load.ts'
-import { askClusters, askIssuer, askService, type Told, type Ways } from './preflight-probes.ts'
+import {
+  type PreflightReport,
+  type ProbeOptions,
+  probeClusters,
+  probeIssuer,
+  probeService,
+} from './preflight-probes.ts'
 import type { GatewayConfig } from './schema.ts'
 
 /** Answers the exit code: 0, or 1 where only somebody cannot be reached. Throws UsageError with everything that is wrong. */
 export async function checkGateway(file: string, io: Io): Promise<number> {
-  const { problems, setup } = await lookAtFiles(file, io)
-  const told: Told = { problems: [...problems], warnings: [], away: [] }
-  if (setup && problems.length === 0) await askAround(setup, { file, io }, told)
-  for (const text of new Set(told.warnings)) io.err(`warning: ${text}\n`)
-  if (told.problems.length) throw new UsageError([...new Set([...told.problems, ...told.away])])
-  for (const text of new Set(told.away)) io.err(`${text}\n`)
-  return told.away.length ? 1 : 0
+  const { problems, setup } = await readFiles(file, io)
+  const report: PreflightReport = { problems: [...problems], warnings: [], unreachable: [] }
+  if (setup && problems.length === 0) await probeAll(setup, { file, io }, report)
+  for (const text of new Set(report.warnings)) io.err(`warning: ${text}\n`)
+  if (report.problems.length) throw new UsageError([...new Set([...report.problems, ...report.unreachable])])
+  for (const text of new Set(report.unreachable)) io.err(`${text}\n`)
+  return report.unreachable.length ? 1 : 0
 }
 
 /** The results of the network checks. */
-async function askAround({ config, accesses }: LoadedSetup, { file, io }: Ways, told: Told): Promise<void> {
+async function probeAll(
+  { config, accesses }: LoadedSetup,
+  { file, io }: ProbeOptions,
+  report: PreflightReport,
+): Promise<void> {
   const service = openService(config, file, io)
   await Promise.all([
-    askIssuer(service, { config, file }, told),
-    askService(service, { config, file }, told),
-    askClusters(accesses, { file, io }, told),
+    probeIssuer(service, { config, file }, report),
+    probeService(service, { config, file }, report),
+    probeClusters(accesses, { file, io }, report),
   ])
   service.close()
 }
 
 /** Logs the results of `--check` at startup: otherwise clients would see most problems first. */
 export async function logPreflight(file: string, io: Io, log: Pick<Logger, 'warn' | 'error'>): Promise<void> {
-  const told: Told = { problems: [], warnings: [], away: [] }
+  const report: PreflightReport = { problems: [], warnings: [], unreachable: [] }
   try {
-    await askAround(openSetupLoader(file, true, io).load(), { file, io }, told)
+    await probeAll(openSetupLoader(file, true, io).load(), { file, io }, report)
   } catch (error) {
-    told.warnings.push((error as Error).message)
+    report.warnings.push((error as Error).message)
   }
-  for (const text of new Set(told.problems)) log.error(text)
-  for (const text of new Set([...told.away, ...told.warnings])) log.warn(text)
+  for (const text of new Set(report.problems)) log.error(text)
+  for (const text of new Set([...report.unreachable, ...report.warnings])) log.warn(text)
 }
 
 /** Rejects with UsageError, all of it: what the file says, whatever of it is of the right shape, and the files it names. */
 export async function checkFiles(file: string, io: Io): Promise<void> {
-  const { problems } = await lookAtFiles(file, io)
+  const { problems } = await readFiles(file, io)
   if (problems.length) throw new UsageError(problems)
 }
 
-type Looked = { readonly problems: readonly string[]; readonly setup: LoadedSetup | undefined }
+type FileCheck = { readonly problems: readonly string[]; readonly setup: LoadedSetup | undefined }
 
-async function lookAtFiles(file: string, io: Io): Promise<Looked> {
+async function readFiles(file: string, io: Io): Promise<FileCheck> {
   const problems: string[] = []
   const attempt = async <T>(work: () => T | Promise<T>): Promise<T | undefined> => {
     try {

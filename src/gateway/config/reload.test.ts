@@ -85,7 +85,7 @@ test('the file that has changed is named, and until it is used the gateway does 
     revocations: { age: () => 0 },
     reloads: setup.reloads,
     staleFeedReason: () => undefined,
-    leaving: new AbortController().signal,
+    shuttingDown: new AbortController().signal,
     now: Date.now,
   }).readyz.find(({ name }) => name === 'config')
   const one = join(dirname(file), 'one')

@@ -38,9 +38,9 @@ export type Reloads = {
   readonly isBehind: boolean
 }
 
-const lookEvery = 1000
+const pollEvery = 1000
 /** A failed reload is retried: an issuer may have been unreachable, or an unwatched file such as a key may exist by now. */
-const again = 10_000
+const retryAfter = 10_000
 
 /** Throws UsageError where the files cannot be used now. */
 export function openSetup(loader: SetupLoader, now: () => number): FollowedSetup {
@@ -50,13 +50,13 @@ export function openSetup(loader: SetupLoader, now: () => number): FollowedSetup
   const named = () => [...new Set([...loader.files(), ...loaded.files])]
   let files = named()
   let seen = stampsOf(files)
-  let resting = seen
+  let settled = seen
   /** Of what is used now. */
-  let taken = seen
-  let tryAgain = Number.POSITIVE_INFINITY
-  let told = ''
+  let used = seen
+  let retryAt = Number.POSITIVE_INFINITY
+  let lastError = ''
   /** The same, of the files that were named before. */
-  let toldBefore = ''
+  let lastRenewError = ''
   let timer: NodeJS.Timeout | undefined
   let isBusy = false
   let stopped = false
@@ -65,13 +65,13 @@ export function openSetup(loader: SetupLoader, now: () => number): FollowedSetup
     failed: 0,
     failingSince: undefined as number | undefined,
     get isBehind() {
-      return changedSince(taken).length > 0
+      return changedSince(used).length > 0
     },
   }
 
   async function reload(following: Following): Promise<void> {
     const [file = ''] = files
-    const changed = changedSince(taken)
+    const changed = changedSince(used)
     const which = changed.length ? changed.join(', ') : file
     const [have, are] = changed.length > 1 ? ['have', 'are'] : ['has', 'is']
     try {
@@ -83,20 +83,20 @@ export function openSetup(loader: SetupLoader, now: () => number): FollowedSetup
       loaded = next
       reloads.used++
       reloads.failingSince = undefined
-      told = toldBefore = ''
-      taken = seen = rested(seen, loaded.files)
+      lastError = lastRenewError = ''
+      used = seen = settledStamps(seen, loaded.files)
       following.info(`${which} ${have} changed and ${are} used from now on`)
-      leave(following, () => next.use())
-      leave(following, () => change?.done())
+      cleanUp(following, () => next.use())
+      cleanUp(following, () => change?.done())
     } catch (error) {
       if (stopped) return
       reloads.failed++
       reloads.failingSince ??= now()
-      tryAgain = performance.now() + again
+      retryAt = performance.now() + retryAfter
       const why = error instanceof UsageError ? error.problems.join('; ') : (error as Error).message
-      if (why !== told)
+      if (why !== lastError)
         following.error(`${which} ${have} changed and cannot be used, keeping the previous configuration: ${why}`)
-      told = why
+      lastError = why
       await renew(following)
     }
   }
@@ -105,26 +105,27 @@ export function openSetup(loader: SetupLoader, now: () => number): FollowedSetup
   async function renew(following: Following): Promise<void> {
     try {
       const { change, problems = [] } = (await following.renew?.(loaded.config)) ?? {}
-      tellOf(following, problems)
+      reportRenewErrors(following, problems)
       if (!change) return
       if (stopped) return change.drop()
       change.use()
       following.info('files that it named before have changed, too, and are used from now on')
-      leave(following, change.done)
+      cleanUp(following, change.done)
     } catch (error) {
-      tellOf(following, [(error as Error).message])
+      reportRenewErrors(following, [(error as Error).message])
     }
   }
 
   /** The last reported problem is the same. */
-  const tellOf = (following: Following, problems: readonly string[]) => {
-    const news = problems.filter(one => !told.includes(one)).join('; ')
-    if (news && news !== toldBefore && !stopped) following.error(`files that it named before cannot be used: ${news}`)
-    toldBefore = news
+  const reportRenewErrors = (following: Following, problems: readonly string[]) => {
+    const newErrors = problems.filter(one => !lastError.includes(one)).join('; ')
+    if (newErrors && newErrors !== lastRenewError && !stopped)
+      following.error(`files that it named before cannot be used: ${newErrors}`)
+    lastRenewError = newErrors
   }
 
   /** An activated configuration stays active, whatever follows. */
-  const leave = (following: Following, work: () => void) => {
+  const cleanUp = (following: Following, work: () => void) => {
     try {
       work()
     } catch (error) {
@@ -132,23 +133,23 @@ export function openSetup(loader: SetupLoader, now: () => number): FollowedSetup
     }
   }
 
-  const look = async (following: Following) => {
+  const poll = async (following: Following) => {
     if (isBusy) return
     const stamps = stampsOf(files)
-    if (isDeepStrictEqual(stamps, seen) && performance.now() < tryAgain) return
+    if (isDeepStrictEqual(stamps, seen) && performance.now() < retryAt) return
     // A file that is still being written is read after it stops changing.
-    if (!isDeepStrictEqual(stamps, resting)) {
-      resting = stamps
+    if (!isDeepStrictEqual(stamps, settled)) {
+      settled = stamps
       return
     }
-    tryAgain = Number.POSITIVE_INFINITY
+    retryAt = Number.POSITIVE_INFINITY
     isBusy = true
     // Before any of them is read: what is written from now on is another change.
     files = named()
     seen = stampsOf(files)
     await reload(following)
     files = named()
-    resting = stampsOf(files)
+    settled = stampsOf(files)
     isBusy = false
   }
   return {
@@ -158,8 +159,8 @@ export function openSetup(loader: SetupLoader, now: () => number): FollowedSetup
     current: () => loaded.setup,
     reloads,
     follow(following) {
-      taken = seen = resting = rested(seen, files)
-      timer = setInterval(() => void look(following), lookEvery).unref()
+      used = seen = settled = settledStamps(seen, files)
+      timer = setInterval(() => void poll(following), pollEvery).unref()
     },
     stop() {
       stopped = true
@@ -177,7 +178,7 @@ const changedSince = (stamps: Stamps): string[] =>
   [...stamps].filter(([file, stamp]) => stampOf(file) !== stamp).map(([file]) => file)
 
 /** The state of the used files. An optional file that was created meanwhile, such as the gateway's own CA, is not a change. */
-const rested = (stamps: Stamps, files: readonly string[]): Stamps =>
+const settledStamps = (stamps: Stamps, files: readonly string[]): Stamps =>
   new Map(
     files
       .map(file => [file, stamps.get(file)])

@@ -1,7 +1,7 @@
 // The rules of a gateway.yaml beyond its schema: unique names, spaces in known clusters, one route to each. Pure.
 
 import { didYouMean } from '../../api/did-you-mean.ts'
-import { isPlaceName } from '../../api/names.ts'
+import { isTargetName } from '../../api/names.ts'
 import type { At } from '../../api/yaml-source.ts'
 import type { GatewayConfig, ReachedBy } from './schema.ts'
 
@@ -16,20 +16,20 @@ export type Finding = {
 const address = /^(\[[0-9a-fA-F:]+\]|[^:\s]+):(\d{1,4}|[1-5]\d{4}|6[0-4]\d{3}|65[0-4]\d{2}|655[0-2]\d|6553[0-5])$/
 const https = /^https:\/\/[^/?#\s]+(\/[^?#\s]*[^/?#\s])?$/
 
-type Gaps<List> = List extends readonly (infer One)[] ? readonly (One | undefined)[] : never
+type WithUndefined<List> = List extends readonly (infer One)[] ? readonly (One | undefined)[] : never
 
 /** A configuration without its parts of the wrong type. Missing parts were reported already. */
-export type WithGaps = {
+export type PartialConfig = {
   readonly [key in keyof GatewayConfig]: key extends 'clusters' | 'virtualClusters' | 'spaces'
-    ? Gaps<GatewayConfig[key]>
+    ? WithUndefined<GatewayConfig[key]>
     : GatewayConfig[key]
 }
 
-export function checkRules(config: WithGaps): Finding[] {
-  return [...checkServer(config), ...checkPlaces(config), ...checkIdentity(config)]
+export function checkRules(config: PartialConfig): Finding[] {
+  return [...checkServer(config), ...checkTargets(config), ...checkIdentity(config)]
 }
 
-function checkServer({ listen, tls, issuer, service, status, limits }: WithGaps): Finding[] {
+function checkServer({ listen, tls, issuer, service, status, limits }: PartialConfig): Finding[] {
   const found: Finding[] = []
   const files = [tls?.certificate, tls?.key].filter(Boolean).length
   if (tls && (files === 1 || (files === 2) === Boolean(tls.directory)))
@@ -48,7 +48,7 @@ function checkServer({ listen, tls, issuer, service, status, limits }: WithGaps)
   return found
 }
 
-function checkPlaces({ clusters = [], virtualClusters = [], spaces = [] }: WithGaps): Finding[] {
+function checkTargets({ clusters = [], virtualClusters = [], spaces = [] }: PartialConfig): Finding[] {
   const found: Finding[] = []
   const names = clusters.map(one => one?.name)
   const seen = new Set<string>()
@@ -60,7 +60,7 @@ function checkPlaces({ clusters = [], virtualClusters = [], spaces = [] }: WithG
   }
   const named = (list: string, index: number, fields: { readonly [field: string]: string | undefined }) => {
     for (const [field, value] of Object.entries(fields))
-      if (value !== undefined && !isPlaceName(value))
+      if (value !== undefined && !isTargetName(value))
         found.push({
           at: [list, index, field],
           message: `${list}[${index}].${field} must be lower-case letters, digits, - and .`,
@@ -101,7 +101,7 @@ function checkReached({ kubeconfig, context, inCluster }: ReachedBy, at: At): Fi
 }
 
 /** Names with the prefix system: belong to the cluster (D33). */
-function checkIdentity({ identity = {} }: WithGaps): Finding[] {
+function checkIdentity({ identity = {} }: PartialConfig): Finding[] {
   return (['userPrefix', 'groupPrefix'] as const)
     .filter(field => !/^[\w:.@/-]*$/.test(identity[field] ?? '') || identity[field]?.startsWith('system:'))
     .map(field => ({

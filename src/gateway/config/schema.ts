@@ -26,7 +26,7 @@ const space = struct(
 )
 
 /** The settings of the embedded gateway. */
-const places = {
+const targets = {
   apiVersion: oneOf(['config.platform.sh/v1'], 'Always this.'),
   kind: oneOf(['GatewayConfig'], 'Always this.'),
   identity: struct('Whom clusters see.', {
@@ -43,7 +43,7 @@ const places = {
   }),
 }
 
-const alone = {
+const standalone = {
   listen: text('HOST:PORT to serve HTTPS on.'),
   tls: struct(
     'The certificate it is served with: from files, which are read again when they change, or of a CA of its own.',
@@ -91,8 +91,8 @@ const alone = {
 }
 
 const needed = ['apiVersion', 'kind'] as const
-export const insideSchema = struct('A gateway in the service.', places, needed)
-export const aloneSchema = struct('A gateway of its own.', { ...places, ...alone }, [
+export const embeddedSchema = struct('A gateway in the service.', targets, needed)
+export const standaloneSchema = struct('A gateway of its own.', { ...targets, ...standalone }, [
   ...needed,
   'listen',
   'tls',
@@ -100,7 +100,7 @@ export const aloneSchema = struct('A gateway of its own.', { ...places, ...alone
   'service',
 ])
 
-export type GatewayConfig = Static<typeof aloneSchema>
+export type GatewayConfig = Static<typeof standaloneSchema>
 export type ReachedBy = {
   readonly kubeconfig?: string | undefined
   readonly context?: string | undefined

@@ -6,7 +6,7 @@ import { eventually } from '../../../test/support/wire.ts'
 import { type ApiError, tooManyRequests, unavailable } from '../../api/errors.ts'
 import type { Principal } from '../auth/principal.ts'
 import { UnknownAccessKey } from '../auth/token-review-cache.ts'
-import { openStreams } from './active-requests.ts'
+import { openActiveRequests } from './active-requests.ts'
 
 const until = (expires: number): Principal => ({
   caller: { username: 'ada', groups: [] },
@@ -21,7 +21,7 @@ const until = (expires: number): Principal => ({
 async function ended(renew: () => Promise<Principal>) {
   const cut: ApiError[] = []
   let asked = 0
-  const streams = openStreams({
+  const streams = openActiveRequests({
     revocations: () => undefined,
     isFeedStale: () => false,
     isCurrent: () => true,
@@ -36,7 +36,7 @@ async function ended(renew: () => Promise<Principal>) {
     },
     cut: why => cut.push(why),
   })
-  streams.look()
+  streams.recheck()
   return { streams, codes: () => cut.map(({ code }) => code), asked: () => asked }
 }
 
@@ -44,7 +44,7 @@ test('the gateway repeats a review that failed when a key expired, and the strea
   const answers = [() => Promise.reject(tooManyRequests()), () => Promise.reject(unavailable('away'))]
   const { streams, codes, asked } = await ended(() => answers.shift()?.() ?? Promise.resolve(until(5000)))
   await eventually('the gateway repeats the review until it gets an answer', async () => asked() === 3)
-  streams.look()
+  streams.recheck()
   assert.deepEqual([codes(), streams.open, asked()], [[], 1, 3])
   streams.close()
 })

@@ -3,14 +3,14 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { ApiError, unavailable } from '../../api/errors.ts'
-import { countsNoMore, type Principal } from '../auth/principal.ts'
+import { noLongerValid, type Principal } from '../auth/principal.ts'
 import type { Revocations } from '../auth/revocations.ts'
 
-export interface Streams {
+export interface ActiveRequests {
   /** Answers how to leave. */
-  enter(one: Underway): () => void
+  enter(one: ActiveRequest): () => void
   /** Looks at all of them; called when something was revoked, and every second for what runs out. */
-  look(): void
+  recheck(): void
   readonly open: number
   readonly cut: number
   /** Ends those that never end by themselves: the program is about to. */
@@ -19,7 +19,7 @@ export interface Streams {
   close(): void
 }
 
-export type Underway = {
+export type ActiveRequest = {
   readonly principal: Principal
   readonly isLong: boolean
   /** Verifies the credential again, when `principal` expires or the issuer or management API changed; absent: the request ends. */
@@ -28,8 +28,8 @@ export type Underway = {
   readonly cut: (why: ApiError) => void
 }
 
-export type StreamsOptions = {
-  readonly revocations: () => Pick<Revocations, 'whyNot'> | undefined
+export type ActiveRequestsOptions = {
+  readonly revocations: () => Pick<Revocations, 'revokedReason'> | undefined
   /** Whether the revocation feed has been silent for too long to serve anything. */
   readonly isFeedStale: () => boolean
   /** Whether the current issuer and management API verified the principal. */
@@ -37,71 +37,76 @@ export type StreamsOptions = {
   readonly now: () => number
 }
 
-const lookEvery = 1000
+const recheckEvery = 1000
 /** With a look every second, what has ended is cut within five. */
 const renewWithin = 3000
-const askAgainAfter = 250
+const retryAfter = 250
 
-type One = Pick<Underway, 'isLong' | 'cut' | 'renew'> & { principal: Principal; isAsking: boolean }
+type One = Pick<ActiveRequest, 'isLong' | 'cut' | 'renew'> & { principal: Principal; isRenewing: boolean }
 
-export function openStreams({ revocations, isFeedStale, isCurrent, now }: StreamsOptions): Streams {
-  const under = new Set<One>()
+export function openActiveRequests({
+  revocations,
+  isFeedStale,
+  isCurrent,
+  now,
+}: ActiveRequestsOptions): ActiveRequests {
+  const active = new Set<One>()
   let count = 0
   const cut = (one: One, why: ApiError) => {
     count++
     end(one, why)
   }
-  const look = () => {
-    const blind = isFeedStale()
+  const recheck = () => {
+    const isStale = isFeedStale()
     const known = revocations()
-    for (const one of under) {
-      const why = known?.whyNot(one.principal)
-      if (blind) cut(one, unavailable('nothing is known of revocations any more'))
-      else if (why !== undefined) cut(one, countsNoMore(one.principal, why))
+    for (const one of active) {
+      const why = known?.revokedReason(one.principal)
+      if (isStale) cut(one, unavailable('nothing is known of revocations any more'))
+      else if (why !== undefined) cut(one, noLongerValid(one.principal, why))
       else if (now() < one.principal.expires && isCurrent(one.principal)) continue
       else if (one.renew) void renew(one)
-      else cut(one, countsNoMore(one.principal))
+      else cut(one, noLongerValid(one.principal))
     }
   }
   /** The life of a key may have been made longer, by its use too; and the keys that a token was verified with may be the issuer's no more. */
   async function renew(one: One): Promise<void> {
-    if (one.isAsking) return
-    one.isAsking = true
-    const found = await renewed(one, () => under.has(one))
-    one.isAsking = false
-    if (!under.has(one)) return
+    if (one.isRenewing) return
+    one.isRenewing = true
+    const found = await renewed(one, () => active.has(one))
+    one.isRenewing = false
+    if (!active.has(one)) return
     if (!found) cut(one, unavailable('nobody could say whether the token or access key still counts'))
     else if (found !== 'over' && now() < found.expires && isSame(found, one.principal)) one.principal = found
-    else cut(one, countsNoMore(one.principal))
+    else cut(one, noLongerValid(one.principal))
   }
   /** The cluster received the identity when the request began. A client with another identity, or fewer permissions, must send a new request. */
   const isSame = (found: Principal, before: Principal) =>
     found.keyUid === before.keyUid && isDeepStrictEqual(found.caller, before.caller)
   const end = (one: One, why: ApiError) => {
-    under.delete(one)
+    active.delete(one)
     one.cut(why)
   }
-  const leaving = () => unavailable('the gateway is about to end; come again')
-  const timer = setInterval(look, lookEvery).unref()
+  const shuttingDown = () => unavailable('the gateway is about to end; come again')
+  const timer = setInterval(recheck, recheckEvery).unref()
   return {
     enter({ principal, isLong, cut, renew }) {
-      const one = { principal, isLong, cut, renew, isAsking: false }
-      under.add(one)
-      return () => void under.delete(one)
+      const one = { principal, isLong, cut, renew, isRenewing: false }
+      active.add(one)
+      return () => void active.delete(one)
     },
-    look,
+    recheck,
     get open() {
-      return under.size
+      return active.size
     },
     get cut() {
       return count
     },
     endLong() {
-      for (const one of under) if (one.isLong) end(one, leaving())
+      for (const one of active) if (one.isLong) end(one, shuttingDown())
     },
     close() {
       clearInterval(timer)
-      for (const one of under) end(one, leaving())
+      for (const one of active) end(one, shuttingDown())
     },
   }
 }
@@ -110,17 +115,17 @@ export function openStreams({ revocations, isFeedStale, isCurrent, now }: Stream
 async function renewed({ renew }: One, isWanted: () => boolean): Promise<Principal | 'over' | undefined> {
   const late = new AbortController()
   const end = wait(renewWithin, undefined, { ref: false, signal: late.signal })
-  const asked = async () => {
+  const retry = async () => {
     while (!late.signal.aborted && isWanted()) {
       try {
         return await renew?.()
       } catch (error) {
         if (error instanceof ApiError && error.code === 401) return 'over'
       }
-      await wait(askAgainAfter, undefined, { ref: false, signal: late.signal })
+      await wait(retryAfter, undefined, { ref: false, signal: late.signal })
     }
     return undefined
   }
   const stopped = () => undefined
-  return Promise.race([asked().catch(stopped), end.catch(stopped)]).finally(() => late.abort())
+  return Promise.race([retry().catch(stopped), end.catch(stopped)]).finally(() => late.abort())
 }

@@ -1,8 +1,8 @@
-// A cluster as the gateway reaches it, and what its failures are called: every error says which hop it was. bin opens backends.
+// Defines the backend of a cluster and its errors. Every error names the hop that failed.
 
 import { ApiError } from '../../api/errors.ts'
 import type { Upstream } from '../../transport/upstream.ts'
-import type { Share } from './http2-connect.ts'
+import type { ConnectHttp2 } from './http2-connect.ts'
 
 export type Backend = {
   /** In words: cluster prod. */
@@ -23,7 +23,7 @@ export type Ready = {
   readonly upstream: Pick<Upstream, 'send' | 'renew'>
   readonly authorization: string | undefined
   /** Begins a connection that offers HTTP/2 first. Absent without TLS and behind a proxy. */
-  readonly share?: Share | undefined
+  readonly connectHttp2?: ConnectHttp2 | undefined
   /** Aborted when the gateway reaches the cluster so no more. */
   readonly retired?: AbortSignal | undefined
 }
@@ -44,8 +44,8 @@ type Failure = Error & { readonly code?: string }
 /** Nothing was done there, so it may be tried again. */
 export const notReached = ({ name, why }: Backend, error: Failure): ApiError =>
   isAboutCertificates(error.code ?? '')
-    ? because(error, new ApiError(502, 'BadGateway', `${name} cannot be trusted: ${why(error)}`))
-    : because(
+    ? withCause(error, new ApiError(502, 'BadGateway', `${name} cannot be trusted: ${why(error)}`))
+    : withCause(
         error,
         new ApiError(503, 'ServiceUnavailable', `${name} cannot be reached: ${why(error)}`, {
           details: { retryAfterSeconds: 1 },
@@ -54,7 +54,7 @@ export const notReached = ({ name, why }: Backend, error: Failure): ApiError =>
 
 /** It said so itself. */
 export const refusedUnread = ({ name }: Backend, error: Failure): ApiError =>
-  because(
+  withCause(
     error,
     new ApiError(503, 'ServiceUnavailable', `${name} takes no more at the moment: it refused the request unread`, {
       details: { retryAfterSeconds: 1 },
@@ -62,7 +62,7 @@ export const refusedUnread = ({ name }: Backend, error: Failure): ApiError =>
   )
 
 export const brokenOff = ({ name, why }: Backend, error: Failure): ApiError =>
-  because(
+  withCause(
     error,
     new ApiError(
       502,
@@ -88,7 +88,7 @@ export const refusedUs = ({ name }: Backend): ApiError =>
   new ApiError(502, 'BadGateway', `${name} refused the gateway's own credentials: its operator has to look after them`)
 
 export const noCredentials = ({ name }: Backend, error: Failure): ApiError =>
-  because(
+  withCause(
     error,
     new ApiError(
       502,
@@ -98,7 +98,7 @@ export const noCredentials = ({ name }: Backend, error: Failure): ApiError =>
   )
 
 /** The reason itself is the operator's to read: it may have paths, addresses and words of other programs in it. */
-const because = (cause: Error, told: ApiError): ApiError => Object.assign(told, { cause })
+const withCause = (cause: Error, error: ApiError): ApiError => Object.assign(error, { cause })
 
 export const redirected = ({ name }: Backend): ApiError =>
   new ApiError(502, 'BadGateway', `${name} answered with a redirect, which is neither followed nor passed on`)

@@ -83,29 +83,29 @@ export function checkInbound({ rawHeaders, headers: { connection } }: Request): 
   const hidden = named.size && notByConnection.find(name => named.has(name))
   if (hidden) throw badRequest(`Connection must not name ${hidden}`)
   for (let index = 0; index < rawHeaders.length; index += 2)
-    if (fateOf(rawHeaders[index] as string) === 'refused')
+    if (actionOf(rawHeaders[index] as string) === 'refused')
       throw forbiddenPath('Impersonate headers are not taken: a gateway says itself whom a request is from')
 }
 
-type Fate = 'kept' | 'dropped' | 'protocols' | 'refused'
+type HeaderAction = 'kept' | 'dropped' | 'protocols' | 'refused'
 
 /** Names are few, and the same in every request. */
-const fates = new Map<string, Fate>()
-const mostFates = 1000
+const headerActions = new Map<string, HeaderAction>()
+const maxCachedHeaders = 1000
 
-function fateOf(sent: string): Fate {
-  const known = fates.get(sent)
+function actionOf(sent: string): HeaderAction {
+  const known = headerActions.get(sent)
   if (known) return known
   const name = plain(sent)
-  const fate = name.startsWith('impersonate-')
+  const action = name.startsWith('impersonate-')
     ? 'refused'
     : dropped.has(name) || droppedBeginnings.some(one => name.startsWith(one))
       ? 'dropped'
       : name === 'sec-websocket-protocol'
         ? 'protocols'
         : 'kept'
-  if (fates.size < mostFates) fates.set(sent, fate)
-  return fate
+  if (headerActions.size < maxCachedHeaders) headerActions.set(sent, action)
+  return action
 }
 
 export type Outbound = {
@@ -125,10 +125,10 @@ export function requestHeaders(
   const named = namedByConnection(request.headers.connection)
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index] as string
-    const fate = fateOf(name)
-    if (fate === 'dropped' || fate === 'refused' || (named.size && named.has(plain(name)))) continue
+    const action = actionOf(name)
+    if (action === 'dropped' || action === 'refused' || (named.size && named.has(plain(name)))) continue
     const value = rawHeaders[index + 1] as string
-    if (fate === 'kept') headers.push(name, value)
+    if (action === 'kept') headers.push(name, value)
     else headers.push(...protocols(value))
   }
   headers.push('X-Forwarded-For', socket.remoteAddress ?? '', 'Audit-ID', auditId)
@@ -187,7 +187,7 @@ function bytes(value: string): string {
   return /[^\x00-\x7f]/.test(value) ? Buffer.from(value).toString('latin1') : value
 }
 
-const answerDropped = new Set([
+const droppedResponseHeaders = new Set([
   'connection',
   'keep-alive',
   'proxy-connection',
@@ -201,18 +201,18 @@ const answerDropped = new Set([
   'audit-id',
 ])
 
-const answerFates = new Map<string, boolean>()
+const responseHeaderCache = new Map<string, boolean>()
 
 function isPassedOn(sent: string): boolean {
-  const known = answerFates.get(sent)
+  const known = responseHeaderCache.get(sent)
   if (known !== undefined) return known
-  const is = !answerDropped.has(plain(sent))
-  if (answerFates.size < mostFates) answerFates.set(sent, is)
+  const is = !droppedResponseHeaders.has(plain(sent))
+  if (responseHeaderCache.size < maxCachedHeaders) responseHeaderCache.set(sent, is)
   return is
 }
 
 /** Cookies and other ways to a cluster would be taken for the gateway's: all its clusters are one place to a client. */
-export function answerHeaders(
+export function responseHeaders(
   auditId: string,
   rawHeaders: readonly string[],
   connection: string | undefined,

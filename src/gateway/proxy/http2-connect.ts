@@ -1,21 +1,24 @@
-// A connection by HTTP/2 to a cluster: how it is opened, and how it is noticed that nobody is there any more. shared.ts keeps them.
+// Opens HTTP/2 connections to a cluster, and detects dead ones with pings.
 
 import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2'
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 
 /** Begins a connection. It stays the same function for as long as the gateway has the same certificates for the cluster. */
-export type Share = () => Socket
+export type ConnectHttp2 = () => Socket
 
 const settings = { enablePush: false }
 
 export type Opened = { readonly session: ClientHttp2Session; readonly socket: TLSSocket }
 
-type Where = { readonly server: string; readonly connectWithin: number }
+type ConnectTarget = { readonly server: string; readonly connectWithin: number }
 
 /** Resolves once the cluster has said how many streams it takes; undefined: it speaks HTTP/1.1 alone. */
-export function open(share: Share, { server, connectWithin }: Where): Promise<Opened | undefined> {
-  const socket = share() as TLSSocket
+export function openHttp2(
+  connect: ConnectHttp2,
+  { server, connectWithin }: ConnectTarget,
+): Promise<Opened | undefined> {
+  const socket = connect() as TLSSocket
   socket.setNoDelay(true)
   socket.setKeepAlive(true, 30_000)
   return new Promise((resolve, reject) => {
@@ -52,10 +55,10 @@ export function open(share: Share, { server, connectWithin }: Where): Promise<Op
 export const failed = (message: string, code: string) => Object.assign(new Error(message), { code })
 
 /** A quiet stream does not show whether the cluster is alive, so the gateway sends pings. Any frame counts as an answer. */
-export function listenForLife({ session, socket }: Opened, askEvery: number): void {
+export function startPings({ session, socket }: Opened, pingEvery: number): void {
   let read = -1
   let isEnding = false
-  const look = () => {
+  const check = () => {
     if (session.destroyed) {
       // Waits for the cluster to close its side as well, for a limited time.
       if (isEnding) socket.destroy()
@@ -67,14 +70,14 @@ export function listenForLife({ session, socket }: Opened, askEvery: number): vo
       return void socket.destroy()
     }
     read = socket.bytesRead
-    question(session)
+    sendPing(session)
   }
-  const timer = setInterval(look, askEvery).unref()
+  const timer = setInterval(check, pingEvery).unref()
   socket.once('close', () => clearInterval(timer))
 }
 
 /** Something that the other side has to answer. */
-function question(session: ClientHttp2Session): void {
+function sendPing(session: ClientHttp2Session): void {
   try {
     // After a goodbye Node sends no ping any more, but settings; these change nothing.
     if (session.closed) session.settings(settings)

@@ -1,19 +1,19 @@
-// Connections that the streams of one cluster share, by HTTP/2 where it speaks it: a watch is a stream and no connection. proxy.ts takes places.
+// Pools HTTP/2 connections to a cluster, so that watches share connections instead of opening one each.
 
 import { type ClientHttp2Session, type ClientHttp2Stream, constants, type OutgoingHttpHeaders } from 'node:http2'
 import type { Call, ResponseHandler } from '../../transport/upstream.ts'
-import { listenForLife, type Opened, open, type Share } from './http2-connect.ts'
-import { listenTo } from './http2-stream.ts'
+import { type ConnectHttp2, type Opened, openHttp2, startPings } from './http2-connect.ts'
+import { handleResponse } from './http2-stream.ts'
 
 /** For one stream, on a connection that is open. */
-export interface Place {
+export interface StreamSlot {
   /** Throws where the headers cannot be said in HTTP/2; the place is given back then. */
-  ask(headers: OutgoingHttpHeaders, listening: ResponseHandler): Call
+  send(headers: OutgoingHttpHeaders, handler: ResponseHandler): Call
   /** Not needed after all. */
-  leave(): void
+  release(): void
 }
 
-export type Wanted = {
+export type AcquireOptions = {
   readonly server: string
   /** Milliseconds until a connection. */
   readonly connectWithin: number
@@ -24,57 +24,57 @@ export type Wanted = {
   /** Nobody waits for it any more. */
   readonly isGone?: (() => boolean) | undefined
   /** Milliseconds between two questions whether the cluster is still there. One that does not answer until the next is gone. */
-  readonly askEvery?: number | undefined
+  readonly pingEvery?: number | undefined
 }
 
 const idleFor = 60_000
 /** Connections that closed right after they were opened. After some of them the pool uses HTTP/1.1. */
-const mostInVain = 2
+const maxFailedAttempts = 2
 /** A cluster may allow fewer. All that share a connection end with it, so not more either. */
-const mostStreams = 250
+const maxStreams = 250
 /** Some servers take many streams that are broken off for an attack, and end all that share the connection. */
-const mostBrokenOff = 500
-const usuallyAskEvery = 20_000
+const maxAborted = 500
+const defaultPingInterval = 20_000
 /** Of all streams together; each has 64 KiB of its own, so that one who reads slowly does not hold the others back. */
 const window = 4 * 1024 * 1024
 
 type Pool = {
-  readonly connections: Set<Shared>
+  readonly connections: Set<SharedConnection>
   /** undefined: there is none, or it is over already. */
-  opening: Promise<Shared | undefined> | undefined
+  opening: Promise<SharedConnection | undefined> | undefined
   /** The cluster does not speak HTTP/2. */
   isPlain: boolean
   isRetired: boolean
 }
 
 /** Connections by their credentials: another identity towards the cluster gets its own connections. */
-const pools = new WeakMap<Share, Pool>()
+const pools = new WeakMap<ConnectHttp2, Pool>()
 
 /** undefined: the cluster does not support HTTP/2, or closes such connections. Rejects if it is unreachable. */
-export async function acquireStream(share: Share, wanted: Wanted): Promise<Place | undefined> {
-  const pool = poolOf(share, wanted.retired)
-  let mayUse = !wanted.isFresh
-  for (let inVain = 0; inVain < mostInVain; ) {
-    if (pool.isPlain || pool.isRetired || wanted.isGone?.()) return undefined
-    if (mayUse) for (const one of pool.connections) if (one.hasRoom) return one.take()
+export async function acquireStream(connect: ConnectHttp2, options: AcquireOptions): Promise<StreamSlot | undefined> {
+  const pool = poolOf(connect, options.retired)
+  let mayUse = !options.isFresh
+  for (let failedAttempts = 0; failedAttempts < maxFailedAttempts; ) {
+    if (pool.isPlain || pool.isRetired || options.isGone?.()) return undefined
+    if (mayUse) for (const one of pool.connections) if (one.hasFreeStream) return one.take()
     mayUse = true
-    pool.opening ??= add(pool, share, wanted).finally(() => {
+    pool.opening ??= add(pool, connect, options).finally(() => {
       pool.opening = undefined
     })
     const opened = await pool.opening
-    if (wanted.isFresh && opened?.hasRoom) return opened.take()
+    if (options.isFresh && opened?.hasFreeStream) return opened.take()
     // One that others have filled was not in vain.
-    if (!opened?.hasRoom && !opened?.taken) inVain++
+    if (!opened?.hasFreeStream && !opened?.streams) failedAttempts++
   }
   return undefined
 }
 
-function poolOf(share: Share, retired: AbortSignal | undefined): Pool {
-  const known = pools.get(share)
+function poolOf(connect: ConnectHttp2, retired: AbortSignal | undefined): Pool {
+  const known = pools.get(connect)
   if (known) return known
   const isRetired = retired?.aborted === true
   const pool: Pool = { connections: new Set(), opening: undefined, isPlain: false, isRetired }
-  pools.set(share, pool)
+  pools.set(connect, pool)
   retired?.addEventListener('abort', () => {
     pool.isRetired = true
     for (const one of pool.connections) one.retire()
@@ -82,35 +82,35 @@ function poolOf(share: Share, retired: AbortSignal | undefined): Pool {
   return pool
 }
 
-async function add(pool: Pool, share: Share, wanted: Wanted): Promise<Shared | undefined> {
-  const opened = await open(share, wanted)
+async function add(pool: Pool, connect: ConnectHttp2, options: AcquireOptions): Promise<SharedConnection | undefined> {
+  const opened = await openHttp2(connect, options)
   if (!opened) pool.isPlain = true
   else if (opened.session.closed || opened.session.destroyed) opened.socket.destroy()
   else {
-    const one = new Shared(opened, pool, wanted.askEvery)
+    const one = new SharedConnection(opened, pool, options.pingEvery)
     pool.connections.add(one)
     return one
   }
   return undefined
 }
 
-class Shared {
+class SharedConnection {
   readonly session: ClientHttp2Session
   readonly pool: Pool
-  taken = 0
+  streams = 0
   isUsed = false
   isOver = false
-  brokenOff = 0
+  aborted = 0
   lastSeen = Number.POSITIVE_INFINITY
   timer: NodeJS.Timeout | undefined
 
-  constructor(opened: Opened, pool: Pool, askEvery = usuallyAskEvery) {
+  constructor(opened: Opened, pool: Pool, pingEvery = defaultPingInterval) {
     const { session } = opened
     this.session = session
     this.pool = pool
     this.isOver = pool.isRetired
     session.setLocalWindowSize(window)
-    listenForLife(opened, askEvery)
+    startPings(opened, pingEvery)
     session.on('goaway', (_, last = 0) => {
       this.lastSeen = Math.min(this.lastSeen, last)
     })
@@ -121,22 +121,22 @@ class Shared {
     this.rest()
   }
 
-  get hasRoom(): boolean {
+  get hasFreeStream(): boolean {
     const { closed, destroyed, remoteSettings } = this.session
     if (this.isOver || closed || destroyed) return false
-    return this.taken < Math.min(mostStreams, remoteSettings.maxConcurrentStreams ?? mostStreams)
+    return this.streams < Math.min(maxStreams, remoteSettings.maxConcurrentStreams ?? maxStreams)
   }
 
-  take(): Place {
-    this.taken++
+  take(): StreamSlot {
+    this.streams++
     clearTimeout(this.timer)
     this.session.ref()
-    return { ask: (headers, listening) => this.ask(headers, listening), leave: () => this.leave() }
+    return { send: (headers, handler) => this.send(headers, handler), release: () => this.release() }
   }
 
-  leave(): void {
-    this.taken--
-    if (this.taken === 0) this.rest()
+  release(): void {
+    this.streams--
+    if (this.streams === 0) this.rest()
   }
 
   /** Nobody uses it at the moment. */
@@ -149,24 +149,24 @@ class Shared {
   /** Streams in flight may finish. */
   retire(): void {
     this.isOver = true
-    if (this.taken === 0) this.session.close()
+    if (this.streams === 0) this.session.close()
   }
 
-  ask(headers: OutgoingHttpHeaders, listening: ResponseHandler): Call {
+  send(headers: OutgoingHttpHeaders, handler: ResponseHandler): Call {
     const isReused = this.isUsed
     this.isUsed = true
     let stream: ClientHttp2Stream
     try {
       stream = this.session.request(headers, { endStream: true })
     } catch (error) {
-      this.leave()
+      this.release()
       throw error
     }
-    const answer = listenTo(stream, listening, { isReused, lastSeen: () => this.lastSeen })
+    const answer = handleResponse(stream, handler, { isReused, lastSeen: () => this.lastSeen })
     stream.once('close', () => {
       // A connection that refused one stream will refuse the next. Its streams may finish, and it gets no new ones.
       if (stream.rstCode === constants.NGHTTP2_REFUSED_STREAM) this.isOver = true
-      this.leave()
+      this.release()
     })
     return {
       pause: () => void (answer.isWanted && stream.pause()),
@@ -174,7 +174,7 @@ class Shared {
       drop: () => {
         if (!answer.isWanted) return
         answer.isWanted = false
-        if (++this.brokenOff > mostBrokenOff) this.isOver = true
+        if (++this.aborted > maxAborted) this.isOver = true
         stream.close(constants.NGHTTP2_CANCEL)
         stream.destroy()
       },

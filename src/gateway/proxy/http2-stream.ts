@@ -4,7 +4,7 @@ import { type ClientHttp2Stream, constants } from 'node:http2'
 import type { ResponseHandler } from '../../transport/upstream.ts'
 import { failed } from './http2-connect.ts'
 
-type Carrier = {
+type StreamConnection = {
   readonly isReused: boolean
   /** The last stream that the cluster looked at, or will: it says so when it says goodbye. */
   readonly lastSeen: () => number
@@ -13,10 +13,10 @@ type Carrier = {
 /** The cluster did not process the request: it has no free stream, or wants HTTP/1.1, which is the last attempt. */
 const refusals = [constants.NGHTTP2_REFUSED_STREAM, constants.NGHTTP2_HTTP_1_1_REQUIRED]
 
-export function listenTo(
+export function handleResponse(
   stream: ClientHttp2Stream,
-  listening: ResponseHandler,
-  carrier: Carrier,
+  handler: ResponseHandler,
+  connection: StreamConnection,
 ): { isWanted: boolean } {
   const answer = { isWanted: true }
   let hasAnswered = false
@@ -34,11 +34,11 @@ export function listenTo(
     const { ':status': status = 502, 'content-length': size } = headers
     // These have no body; the length is that of what is not sent.
     left = size === undefined || status === 204 || status === 304 ? undefined : Number(size)
-    if (answer.isWanted) listening.head({ status, rawHeaders: withoutPseudo(raw ?? []), connection: undefined })
+    if (answer.isWanted) handler.head({ status, rawHeaders: withoutPseudo(raw ?? []), connection: undefined })
     // Not earlier: data that arrived together with the headers would be delivered before them.
     stream.on('data', (chunk: Buffer) => {
       if (left !== undefined) left -= chunk.length
-      if (answer.isWanted) listening.data(chunk)
+      if (answer.isWanted) handler.data(chunk)
     })
   })
   stream.on('end', () => {
@@ -49,7 +49,7 @@ export function listenTo(
       return
     }
     answer.isWanted = false
-    listening.end()
+    handler.end()
   })
   stream.on('error', cause => {
     error ??= cause
@@ -57,10 +57,10 @@ export function listenTo(
   stream.on('close', () => {
     if (!answer.isWanted) return
     answer.isWanted = false
-    const isBehind = stream.id === undefined || stream.id > carrier.lastSeen()
+    const isBehind = stream.id === undefined || stream.id > connection.lastSeen()
     const isRefused = !hasAnswered && (isBehind || refusals.includes(stream.rstCode))
-    const how = { isStale: !hasAnswered && (carrier.isReused || isRefused), isConnected: !isRefused, isRefused }
-    listening.failed(error ?? failed('the connection was broken off', 'ECONNRESET'), how)
+    const how = { isStale: !hasAnswered && (connection.isReused || isRefused), isConnected: !isRefused, isRefused }
+    handler.failed(error ?? failed('the connection was broken off', 'ECONNRESET'), how)
   })
   return answer
 }

@@ -1,7 +1,7 @@
 // A space is a namespace of a cluster: discovery and what is inside that namespace pass, nothing else (D33). Pure.
 
 import { forbiddenPath } from '../../api/errors.ts'
-import { placeName, type Route } from './routes.ts'
+import { describeTarget, type Route } from './routes.ts'
 
 const discovery = /^\/(api(\/v1)?|apis(\/[^/]+){0,2}|openapi(\/.*)?|version)?\/?$/
 
@@ -9,7 +9,7 @@ const discovery = /^\/(api(\/v1)?|apis(\/[^/]+){0,2}|openapi(\/.*)?|version)?\/?
 export function confine(route: Route, namespace: string): void {
   if (isInside(route, namespace)) return
   throw forbiddenPath(
-    `${placeName(route.place)} is the namespace "${namespace}": only discovery and paths inside that namespace are for it`,
+    `${describeTarget(route.target)} is the namespace "${namespace}": only discovery and paths inside that namespace are for it`,
   )
 }
 

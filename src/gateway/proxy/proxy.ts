@@ -1,11 +1,11 @@
-// Hands a request on to a cluster and its answer back, as they come: nothing is gathered, and nobody is sent more than they take.
+// Forwards a request to a cluster and streams the response back, with back pressure and safe retries.
 
 import type { Call, ResponseHandler } from '../../transport/upstream.ts'
 import { type Ready, redirected, refusedUs, tooLate } from './backend.ts'
 import { acquireStream } from './http2-pool.ts'
-import { openPassing, type Passing, type Sent } from './response-relay.ts'
+import { openResponseRelay, type ResponseRelay, type UpstreamResponse } from './response-relay.ts'
 import { countStream } from './slow-client-timeout.ts'
-import { Failed, failure } from './upstream-error.ts'
+import { UpstreamError, upstreamError } from './upstream-error.ts'
 import { bodyOf, type Forwarding, hasBody, readyOf, requestOf, streamHeadersOf } from './upstream-request.ts'
 
 /** Resolves when the answer is out, or the client is gone. Rejects with an ApiError before anything was sent. */
@@ -20,29 +20,29 @@ export async function forward(forwarding: Forwarding): Promise<void> {
 }
 
 /** A cluster that is about to end refuses what it gets, on one connection after the other perhaps. Then HTTP/1.1 is tried. */
-const mostRefused = 3
+const maxRefused = 3
 
 /**
  * Retries once if that is safe: on a connection that had closed, and with fresh credentials. A request that the cluster
  * reports as unprocessed is retried a few times.
  */
-async function answerOf(forwarding: Forwarding): Promise<Sent | undefined> {
+async function answerOf(forwarding: Forwarding): Promise<UpstreamResponse | undefined> {
   const { exchange, backend } = forwarding
   const isRepeatable = exchange.method === 'GET' && !hasBody(exchange.request)
   let isFresh = false
   let refusal: Error | undefined
   for (let [attempt, refused] = [0, 0]; ; attempt++) {
     const mayRepeat = isRepeatable && attempt === refused
-    const sent = await send(forwarding, { isFresh, isAlone: refused === mostRefused }).catch(error => {
-      if (!(error instanceof Failed)) throw error
+    const sent = await send(forwarding, { isFresh, isAlone: refused === maxRefused }).catch(error => {
+      if (!(error instanceof UpstreamError)) throw error
       isFresh = error.isStale
-      if (error.isRefused && isRepeatable && refused < mostRefused) {
+      if (error.isRefused && isRepeatable && refused < maxRefused) {
         refused++
-        refusal = error.told
+        refusal = error.reported
         return undefined
       }
       if (mayRepeat && error.isStale) return undefined
-      throw refusal ?? error.told
+      throw refusal ?? error.reported
     })
     if (sent === 'gone') return undefined
     if (!sent) continue
@@ -63,7 +63,7 @@ async function answerOf(forwarding: Forwarding): Promise<Sent | undefined> {
 /** `isAlone`: on no shared connection. */
 type Sending = { readonly isFresh: boolean; readonly isAlone: boolean }
 
-async function send(forwarding: Forwarding, { isFresh, isAlone }: Sending): Promise<Sent | 'gone'> {
+async function send(forwarding: Forwarding, { isFresh, isAlone }: Sending): Promise<UpstreamResponse | 'gone'> {
   const ready = await readyOf(forwarding)
   const { exchange, route } = forwarding
   if (exchange.closed) return 'gone'
@@ -89,22 +89,22 @@ function overHttp1(forwarding: Forwarding, ready: Ready, isFresh: boolean): Begi
 /** Long-running requests share a connection if possible, because connections are most of their cost. undefined: not possible. */
 async function share(forwarding: Forwarding, ready: Ready, isFresh: boolean): Promise<Begin | 'gone' | undefined> {
   const { exchange, backend, timeouts } = forwarding
-  if (!ready.share) return undefined
+  if (!ready.connectHttp2) return undefined
   const headers = streamHeadersOf(forwarding, ready)
   if (!headers) return undefined
   const isGone = () => exchange.closed || exchange.response.headersSent
   const wanted = { server: backend.server, connectWithin: timeouts.connect, isFresh, retired: ready.retired }
-  const place = await acquireStream(ready.share, { ...wanted, isGone }).catch(error => {
-    throw failure(forwarding, error as Error, { isStale: false, isConnected: false })
+  const slot = await acquireStream(ready.connectHttp2, { ...wanted, isGone }).catch(error => {
+    throw upstreamError(forwarding, error as Error, { isStale: false, isConnected: false })
   })
   if (isGone()) {
-    place?.leave()
+    slot?.release()
     return 'gone'
   }
-  if (!place) return undefined
+  if (!slot) return undefined
   return handler => {
     try {
-      return place.ask(headers, handler)
+      return slot.send(headers, handler)
     } catch {
       // HTTP/2 says some headers once that a client may say twice.
       return overHttp1(forwarding, ready, isFresh)(handler)
@@ -112,34 +112,34 @@ async function share(forwarding: Forwarding, ready: Ready, isFresh: boolean): Pr
   }
 }
 
-function receive(forwarding: Forwarding, begin: Begin): Promise<Sent | 'gone'> {
+function receive(forwarding: Forwarding, begin: Begin): Promise<UpstreamResponse | 'gone'> {
   const { exchange, backend, route, timeouts } = forwarding
   return new Promise((resolve, reject) => {
     let timer: NodeJS.Timeout | undefined
-    let passing: Passing | undefined
+    let relay: ResponseRelay | undefined
     const call = begin({
       head(head) {
         clearTimeout(timer)
-        passing = openPassing(forwarding, head, call)
-        resolve(passing)
+        relay = openResponseRelay(forwarding, head, call)
+        resolve(relay)
       },
-      data: chunk => passing?.data(chunk),
-      end: () => passing?.end(),
+      data: chunk => relay?.data(chunk),
+      end: () => relay?.end(),
       failed(error, how) {
         clearTimeout(timer)
-        if (passing) return passing.broken()
-        reject(failure(forwarding, error, how))
+        if (relay) return relay.broken()
+        reject(upstreamError(forwarding, error, how))
       },
     })
     const late = () => {
       call.drop()
-      reject(new Failed(tooLate(backend, timeouts.answer)))
+      reject(new UpstreamError(tooLate(backend, timeouts.answer)))
     }
     if (!route.isLong) timer = setTimeout(late, timeouts.answer)
     exchange.onClosed(() => {
       clearTimeout(timer)
       call.drop()
-      if (passing) passing.broken()
+      if (relay) relay.broken()
       else resolve('gone')
     })
   })

@@ -1,15 +1,15 @@
-// The answer of a cluster on its way to the client, piece by piece and no faster than it is taken. proxy.ts opens it.
+// Relays the response of a cluster to the client in chunks, no faster than the client reads.
 
-import { breakOff } from '../../serving/abort-response.ts'
+import { abortResponse } from '../../serving/abort-response.ts'
 import type { Response } from '../../serving/exchange.ts'
 import type { Call, ResponseHead } from '../../transport/upstream.ts'
-import { answerHeaders } from './headers.ts'
-import { openPace } from './slow-client-timeout.ts'
+import { responseHeaders } from './headers.ts'
+import { openReadTimeout } from './slow-client-timeout.ts'
 import type { Forwarding } from './upstream-request.ts'
-import { isInLines } from './watch-error-event.ts'
+import { isJsonWatch } from './watch-error-event.ts'
 
 /** An answer that has begun. */
-export type Sent = {
+export type UpstreamResponse = {
   readonly status: number
   /** Hands it on to the client. */
   pass(): Promise<void>
@@ -20,42 +20,42 @@ export type Sent = {
 const short = 16 * 1024
 
 /** It comes piece by piece. */
-export type Passing = Sent & { data(chunk: Buffer): void; end(): void; broken(): void }
+export type ResponseRelay = UpstreamResponse & { data(chunk: Buffer): void; end(): void; broken(): void }
 
 /** Aborts the client's response if the cluster aborts its own: a partial response must not look complete. */
-export function openPassing(forwarding: Forwarding, head: ResponseHead, call: Call): Passing {
+export function openResponseRelay(forwarding: Forwarding, head: ResponseHead, call: Call): ResponseRelay {
   const { response } = forwarding.exchange
-  let isPassing = false
-  let isHeldBack = false
+  let isRelaying = false
+  let isPaused = false
   /** Whether what was sent ends with a line. */
   let isLine = true
   /** The data that arrived with the headers; all of a small response. */
-  let waiting: Buffer[] = []
+  let buffered: Buffer[] = []
   let state: 'open' | 'whole' | 'broken' = 'open'
   let done: () => void = () => {}
-  const pace = openPace(forwarding, () => {
-    breakOff(response)
+  const readTimeout = openReadTimeout(forwarding, () => {
+    abortResponse(response)
     call.drop()
     done()
   })
-  const go = () => {
-    isHeldBack = false
-    pace.took()
+  const resume = () => {
+    isPaused = false
+    readTimeout.clear()
     call.resume()
   }
   const data = (chunk: Buffer) => {
-    if (!isPassing) return void waiting.push(chunk)
+    if (!isRelaying) return void buffered.push(chunk)
     isLine = chunk.at(-1) === 10
-    if (response.write(chunk) || isHeldBack) return
-    isHeldBack = true
-    pace.waits()
+    if (response.write(chunk) || isPaused) return
+    isPaused = true
+    readTimeout.start()
     call.pause()
-    response.once('drain', go)
+    response.once('drain', resume)
   }
-  if (isInLines(forwarding.route, head))
-    forwarding.parting.say = line => {
+  if (isJsonWatch(forwarding.route, head))
+    forwarding.watchError.endWith = line => {
       // Not possible behind another response on the same connection, or if the client does not read.
-      if (!isPassing || state !== 'open' || !isLine || isHeldBack || !response.socket) return false
+      if (!isRelaying || state !== 'open' || !isLine || isPaused || !response.socket) return false
       state = 'whole'
       call.drop()
       response.end(line)
@@ -67,24 +67,24 @@ export function openPassing(forwarding: Forwarding, head: ResponseHead, call: Ca
     data,
     end() {
       state = 'whole'
-      if (!isPassing) return
+      if (!isRelaying) return
       response.end()
-      pace.waits()
+      readTimeout.start()
     },
     broken() {
-      if (isPassing && state === 'open') breakOff(response)
+      if (isRelaying && state === 'open') abortResponse(response)
       if (state === 'open') state = 'broken'
       done()
     },
     pass() {
-      if (state === 'broken') breakOff(response)
+      if (state === 'broken') abortResponse(response)
       else begin(forwarding, head)
-      isPassing = true
-      const first = waiting.length > 1 ? Buffer.concat(waiting) : waiting[0]
-      waiting = []
+      isRelaying = true
+      const first = buffered.length > 1 ? Buffer.concat(buffered) : buffered[0]
+      buffered = []
       if (state === 'whole') endWith(response, first)
       else if (first) data(first)
-      if (state === 'whole') pace.waits()
+      if (state === 'whole') readTimeout.start()
       return new Promise(resolve => {
         done = resolve
         forwarding.exchange.onClosed(resolve)
@@ -101,7 +101,7 @@ function endWith(response: Response, body: Buffer | undefined): void {
 
 function begin({ exchange, route, started }: Forwarding, { status, rawHeaders, connection }: ResponseHead): void {
   const { response, auditId } = exchange
-  response.writeHead(status, answerHeaders(auditId, rawHeaders, connection))
+  response.writeHead(status, responseHeaders(auditId, rawHeaders, connection))
   if (!route.isLong) return
   response.flushHeaders()
   started(status)

@@ -2,13 +2,13 @@
 
 import { ApiError, badRequest } from '../../api/errors.ts'
 import type { Question } from '../../api/kind.ts'
-import { isPlaceName } from '../../api/names.ts'
+import { isTargetName } from '../../api/names.ts'
 import { parsePath } from '../../api/paths.ts'
-import type { Act, Place } from '../../auth/authz/scope-rules.ts'
+import type { Act, Target } from '../../auth/authz/scope-rules.ts'
 import { type Exchange, isSet, type Query, type Request } from '../../serving/exchange.ts'
 
 export type Route = {
-  readonly place: Exclude<Place, { target: 'Management' }>
+  readonly target: Exclude<Target, { target: 'Management' }>
   /** Behind the place, as sent; at least `/`. */
   readonly path: string
   /** With its question mark; '' without one. */
@@ -22,12 +22,12 @@ const root = /^\/kubernetes\/(?:cluster|project)\//
 const shape =
   /^\/kubernetes\/(?:cluster\/([^/]+)|project\/([^/]+)\/virtualcluster\/([^/]+)|project\/([^/]+)\/space\/([^/]+))(\/.*)?$/
 /** Characters that servers interpret differently: encoded slashes, backslashes and dots, non-printable or non-ASCII characters, a fragment. */
-const doubtful = /%(?:2f|5c|2e|[01][0-9a-f]|7f)|[^\x21-\x7e]|[\\#]/i
+const ambiguous = /%(?:2f|5c|2e|[01][0-9a-f]|7f)|[^\x21-\x7e]|[\\#]/i
 const escapes = /%(?![0-9a-f]{2})/i
 const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 
 /** The path may lack the target, or have a typo in it. */
-export const noPlace = (before = '') =>
+export const unknownRoute = (before = '') =>
   new ApiError(
     404,
     'NotFound',
@@ -42,11 +42,11 @@ export const isGatewayPath = (url: string | undefined): boolean => root.test(url
 export function routeOf({ request, path, query, method }: Exchange): Route {
   checkSpelling(request, path)
   const found = shape.exec(path)
-  if (!found) throw noPlace()
+  if (!found) throw unknownRoute()
   const [, cluster, project, virtualCluster, itsProject, space, rest = '/'] = found
   for (const one of [cluster, project, virtualCluster, itsProject, space])
-    if (one !== undefined && !isPlaceName(one)) throw badRequest(`the path names "${one}", which nothing is called`)
-  const place: Route['place'] =
+    if (one !== undefined && !isTargetName(one)) throw badRequest(`the path names "${one}", which nothing is called`)
+  const target: Route['target'] =
     cluster !== undefined
       ? { target: 'Cluster', cluster }
       : virtualCluster !== undefined
@@ -55,7 +55,7 @@ export function routeOf({ request, path, query, method }: Exchange): Route {
   const mark = request.url?.indexOf('?') ?? -1
   const act = actOf(method, rest, query)
   return {
-    place,
+    target,
     path: rest,
     query: mark === -1 ? '' : (request.url ?? '').slice(mark),
     act,
@@ -67,7 +67,7 @@ function checkSpelling({ url = '', method = '', rawHeaders, httpVersionMajor }: 
   // TRACE would send the gateway's own credentials back; the others mean nothing to a cluster.
   if (!methods.has(method)) throw new ApiError(405, 'MethodNotAllowed', `${method} is not passed on to a cluster`)
   if (!url.startsWith('/')) throw badRequest('the request target must be a path: absolute-form is for proxies')
-  if (doubtful.test(path) || escapes.test(path) || /[^\x21-\x7e]/.test(url))
+  if (ambiguous.test(path) || escapes.test(path) || /[^\x21-\x7e]/.test(url))
     throw badRequest('the path has encoded slashes, dots or control characters, or non-ASCII characters')
   if (path.includes('%') && !isDecodable(path)) throw badRequest('percent-encoded bytes in the path must be UTF-8')
   // Some servers cut a segment at its semicolon: to them `..;` is `..`.
@@ -160,9 +160,9 @@ export function questionOf({ act, path }: Pick<Route, 'act' | 'path'>): Question
 }
 
 /** The place in words. */
-export function placeName(place: Route['place']): string {
-  if (place.target === 'Cluster') return `cluster ${place.cluster}`
-  return place.target === 'ProjectSpace'
-    ? `space ${place.space} of project ${place.project}`
-    : `virtual cluster ${place.virtualCluster} of project ${place.project}`
+export function describeTarget(target: Route['target']): string {
+  if (target.target === 'Cluster') return `cluster ${target.cluster}`
+  return target.target === 'ProjectSpace'
+    ? `space ${target.space} of project ${target.project}`
+    : `virtual cluster ${target.virtualCluster} of project ${target.project}`
 }

@@ -4,34 +4,34 @@ import type { Socket } from 'node:net'
 import type { Exchange } from '../../serving/exchange.ts'
 import type { Forwarding } from './upstream-request.ts'
 
-export type Pace = {
+export type ReadTimeout = {
   /** The client has to take something before it is given more. */
-  waits(): void
+  start(): void
   /** It did. */
-  took(): void
+  clear(): void
 }
 
 /** Streams are counted apart, and may be followed as slowly as anybody likes. */
-const none: Pace = { waits: () => {}, took: () => {} }
+const none: ReadTimeout = { start: () => {}, clear: () => {} }
 
 /** `late`: it took too long for one piece, of some 64 KiB. */
-export function openPace({ exchange, route, timeouts }: Forwarding, late: () => void): Pace {
+export function openReadTimeout({ exchange, route, timeouts }: Forwarding, late: () => void): ReadTimeout {
   if (route.isLong) return none
   let timer: NodeJS.Timeout | undefined
-  const took = () => {
+  const clear = () => {
     clearTimeout(timer)
     timer = undefined
   }
   const wait = () => {
-    const isItsTurn = !isInLine(exchange)
+    const isItsTurn = !isPipelined(exchange)
     timer = setTimeout(() => (isItsTurn ? late() : wait()), timeouts.take).unref()
   }
-  exchange.onClosed(took)
+  exchange.onClosed(clear)
   return {
-    waits() {
+    start() {
       if (!exchange.closed && !timer) wait()
     },
-    took,
+    clear,
   }
 }
 
@@ -48,5 +48,5 @@ export function countStream({ exchange, route }: Forwarding): void {
 }
 
 /** An answer that waits behind another one of its connection (pipelining) cannot be taken yet, and those before it have a pace of their own. */
-const isInLine = ({ request, response }: Exchange) =>
+const isPipelined = ({ request, response }: Exchange) =>
   request.httpVersionMajor === 1 && response.socket === null && !streams.get(request.socket)

@@ -5,7 +5,7 @@ import { badRequest } from '../../api/errors.ts'
 import type { Request } from '../../serving/exchange.ts'
 import type { ResponseHead } from '../../transport/upstream.ts'
 import { brokenOff, notAgreed, notReached, type Ready, redirected, refusedUs, tooLate } from './backend.ts'
-import { answerHeaders } from './headers.ts'
+import { responseHeaders } from './headers.ts'
 import { type Forwarding, readyOf, requestOf } from './upstream-request.ts'
 
 export type Upgrading = Forwarding & {
@@ -32,7 +32,7 @@ export async function upgrade(upgrading: Upgrading): Promise<number> {
   const wanted = protocolOf(exchange.request)
   const ready = await readyOf(upgrading)
   if (exchange.closed) return 499
-  const letGo = holdEarly(socket)
+  const stopBuffering = bufferEarlyData(socket)
   const answer = await agreement(upgrading, ready, wanted)
   if (answer === 'gone') return 499
   const { head } = answer
@@ -53,14 +53,14 @@ export async function upgrade(upgrading: Upgrading): Promise<number> {
     return relay(upgrading, head, answer.body)
   }
   upgrading.started(101)
-  return join(socket, answer.socket, { ...upgrading, head: Buffer.concat([upgrading.head, ...letGo()]) }, head)
+  return join(socket, answer.socket, { ...upgrading, head: Buffer.concat([upgrading.head, ...stopBuffering()]) }, head)
 }
 
 /** How long a client may take to read why it was refused. Closing at once, with bytes of it unread, would take the answer back. */
 const linger = 1000
 
 /** Drains a connection that was not upgraded, after its response. Only a reading socket notices that the client disconnected. */
-export function takeLeave(socket: Duplex): void {
+export function closeAfterResponse(socket: Duplex): void {
   if (socket.writableEnded || socket.destroyed) return
   socket.end()
   socket.removeAllListeners('data').resume()
@@ -69,22 +69,22 @@ export function takeLeave(socket: Duplex): void {
   socket.once('close', () => clearTimeout(timer))
 }
 
-const mostEarly = 64 * 1024
+const maxEarlyBytes = 64 * 1024
 
 /** Keeps data that arrives before the cluster accepts the upgrade. Only a reading socket notices that the client disconnected. */
-function holdEarly(socket: Duplex): () => readonly Buffer[] {
-  const held: Buffer[] = []
+function bufferEarlyData(socket: Duplex): () => readonly Buffer[] {
+  const buffered: Buffer[] = []
   let size = 0
   const data = (chunk: Buffer) => {
-    held.push(chunk)
+    buffered.push(chunk)
     size += chunk.length
-    if (size >= mostEarly) socket.pause()
+    if (size >= maxEarlyBytes) socket.pause()
   }
   const gone = () => void socket.destroy()
   socket.on('data', data).on('end', gone)
   return () => {
     socket.off('data', data).off('end', gone).pause()
-    return held
+    return buffered
   }
 }
 
@@ -96,8 +96,8 @@ type Answer = {
   readonly body: Buffer
 }
 
-const mostRefusal = 64 * 1024
-const slowestRefusal = 5000
+const maxRefusalBytes = 64 * 1024
+const refusalTimeout = 5000
 
 /** Resolves with the answer of the cluster. That of one that refuses is short, and not waited for long. Its connection is closed then. */
 function agreement(upgrading: Upgrading, ready: Ready, wanted: string): Promise<Answer | 'gone'> {
@@ -110,7 +110,7 @@ function agreement(upgrading: Upgrading, ready: Ready, wanted: string): Promise<
     const refused = () => {
       clearTimeout(timer)
       call.drop()
-      if (head) resolve({ head, body: Buffer.concat(chunks).subarray(0, mostRefusal) })
+      if (head) resolve({ head, body: Buffer.concat(chunks).subarray(0, maxRefusalBytes) })
     }
     const late = () => {
       call.drop()
@@ -121,12 +121,12 @@ function agreement(upgrading: Upgrading, ready: Ready, wanted: string): Promise<
       head(answer) {
         head = answer
         clearTimeout(timer)
-        timer = setTimeout(refused, Math.min(timeouts.answer, slowestRefusal))
+        timer = setTimeout(refused, Math.min(timeouts.answer, refusalTimeout))
       },
       data(chunk) {
         chunks.push(chunk)
         size += chunk.length
-        if (size >= mostRefusal) refused()
+        if (size >= maxRefusalBytes) refused()
       },
       end: refused,
       failed(error, { isConnected }) {
@@ -154,7 +154,7 @@ function protocolIn({ rawHeaders }: ResponseHead): string | undefined {
 
 function relay({ exchange }: Upgrading, { status, rawHeaders, connection }: ResponseHead, body: Buffer): number {
   const { response, auditId } = exchange
-  const kept = answerHeaders(auditId, rawHeaders, connection)
+  const kept = responseHeaders(auditId, rawHeaders, connection)
   const without = kept.filter((_, index) => kept[index - (index % 2)]?.toLowerCase() !== 'content-length')
   response.writeHead(status, [...without, 'Content-Length', String(body.length), 'Connection', 'close'])
   response.end(body)
@@ -165,7 +165,7 @@ function relay({ exchange }: Upgrading, { status, rawHeaders, connection }: Resp
 function join(client: Duplex, cluster: Duplex, { exchange, head }: Upgrading, agreed: ResponseHead): Promise<number> {
   exchange.response.detachSocket(client as never)
   const lines = ['HTTP/1.1 101 Switching Protocols', 'Connection: Upgrade', `Upgrade: ${protocolIn(agreed)}`]
-  const kept = answerHeaders(exchange.auditId, agreed.rawHeaders, agreed.connection)
+  const kept = responseHeaders(exchange.auditId, agreed.rawHeaders, agreed.connection)
   for (let index = 0; index < kept.length; index += 2) lines.push(`${kept[index]}: ${kept[index + 1]}`)
   client.write(Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'))
   if (head.length) cluster.write(head)

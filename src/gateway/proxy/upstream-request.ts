@@ -9,7 +9,7 @@ import type { Principal } from '../auth/principal.ts'
 import { type Backend, noCredentials, type Ready, type Timeouts } from './backend.ts'
 import { type Prefixes, requestHeaders } from './headers.ts'
 import type { Route } from './routes.ts'
-import type { Parting } from './watch-error-event.ts'
+import type { WatchErrorEvent } from './watch-error-event.ts'
 
 export type Forwarding = {
   readonly exchange: Exchange
@@ -20,7 +20,7 @@ export type Forwarding = {
   readonly timeouts: Timeouts
   /** Called when the response of a long-running request has begun. */
   readonly started: (code: number) => void
-  readonly parting: Parting
+  readonly watchError: WatchErrorEvent
 }
 
 /** The gateway's current credentials for the cluster. Throws 502 if it has none. */

@@ -1,31 +1,31 @@
 // Ends a watch whose token is no longer valid with an ERROR event, as Kubernetes does.
 
 import type { ApiError } from '../../api/errors.ts'
-import { breakOff } from '../../serving/abort-response.ts'
+import { abortResponse } from '../../serving/abort-response.ts'
 import type { Exchange } from '../../serving/exchange.ts'
 import { statusOf } from '../../serving/respond.ts'
 import type { ResponseHead } from '../../transport/upstream.ts'
 import type { Route } from './routes.ts'
 
-export type Parting = {
+export type WatchErrorEvent = {
   /** Ends the answer with a line; false: it is at no place for one. Absent: it takes none at all. */
-  say?: (line: string) => boolean
+  endWith?: (line: string) => boolean
 }
 
 /** Aborts the connection of a client that does not read it in time. */
 const takeWithin = 500
 
 /** False: it has to be broken off. */
-export function tellWhy({ say }: Parting, exchange: Exchange, why: ApiError): boolean {
+export function sendWatchError({ endWith }: WatchErrorEvent, exchange: Exchange, why: ApiError): boolean {
   const event = { type: 'ERROR', object: statusOf(why) }
-  if (why.code !== 401 || !say?.(`${JSON.stringify(event)}\n`)) return false
-  const timer = setTimeout(() => breakOff(exchange.response), takeWithin)
+  if (why.code !== 401 || !endWith?.(`${JSON.stringify(event)}\n`)) return false
+  const timer = setTimeout(() => abortResponse(exchange.response), takeWithin)
   exchange.onClosed(() => clearTimeout(timer))
   return true
 }
 
 /** Whether it is a watch in lines of JSON. */
-export function isInLines({ act }: Route, { status, rawHeaders }: ResponseHead): boolean {
+export function isJsonWatch({ act }: Route, { status, rawHeaders }: ResponseHead): boolean {
   if (act.verb !== 'watch' || status !== 200) return false
   const headers = new Map<string, string>()
   for (let index = 0; index < rawHeaders.length; index += 2)

@@ -26,13 +26,13 @@ export function codeOf(error: unknown): number {
   return typeof code === 'number' ? code : 0
 }
 
-export function plainWords(error: unknown): string {
+export function describeError(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error)
   const known = words[codeOf(error) & 0xff]
   return known === undefined ? message : `${known} (${message})`
 }
 
-const toDo: { readonly [code: number]: string } = {
+const advices: { readonly [code: number]: string } = {
   5: 'try again when that has ended',
   6: 'try again when that has ended',
   7: 'try again with more of it',
@@ -42,9 +42,9 @@ const toDo: { readonly [code: number]: string } = {
 }
 
 /** Why a file could not be looked at though nothing may be wrong with what is in it, and what to do; undefined: it is another failure. */
-export function whyUnseen(error: unknown): string | undefined {
-  const advice = toDo[codeOf(error) & 0xff]
-  return advice && `${plainWords(error)}: ${advice}`
+export function unavailableReason(error: unknown): string | undefined {
+  const advice = advices[codeOf(error) & 0xff]
+  return advice && `${describeError(error)}: ${advice}`
 }
 
 /** The file is damaged, as text. */
@@ -52,17 +52,17 @@ export class DamagedError extends Error {}
 
 const ERROR = 1
 
-export const isNoDatabase = (error: unknown): boolean => (codeOf(error) & 0xff) === 26
+export const isNotDatabase = (error: unknown): boolean => (codeOf(error) & 0xff) === 26
 
 export const isDamaged = (error: unknown): boolean =>
-  error instanceof DamagedError || isNoDatabase(error) || (codeOf(error) & 0xff) === 11
+  error instanceof DamagedError || isNotDatabase(error) || (codeOf(error) & 0xff) === 11
 
 /** An error from opening a database, with the file, the problem and what to do. Other errors are returned unchanged. */
-export function whyUnusable(file: string, error: unknown): unknown {
+export function unusableError(file: string, error: unknown): unknown {
   const code = codeOf(error) & 0xff
   if (!isDamaged(error) && code === 0) return error
   if (!isDamaged(error) && code !== ERROR)
-    return new Error(`cannot use ${file}: ${plainWords(error)}`, { cause: error })
+    return new Error(`cannot use ${file}: ${describeError(error)}`, { cause: error })
   const what = isDamaged(error) ? 'is damaged' : 'is not a database of this platform'
   return new Error(
     `${file} ${what}: ${(error as Error).message}. platform verify ${dirname(file)} names all that is wrong; platform restore makes a new directory from a backup`,
@@ -74,7 +74,7 @@ export function whyUnusable(file: string, error: unknown): unknown {
  * A COMMIT that could not write all of its pages did nothing: the mark of a commit is on the last one. After a failed
  * fsync, or anything unforeseen, pages may or may not be on the disk, and only reading back can tell.
  */
-export function didNothing(error: unknown): boolean {
+export function hadNoEffect(error: unknown): boolean {
   const code = codeOf(error)
   return (code & 0xff) === FULL || (code & 0xff) === READONLY || code === IOERR_WRITE
 }

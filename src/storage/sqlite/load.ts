@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { withRevision } from '../entry.ts'
 import { labelsOf } from '../labels.ts'
 import type { Key } from '../store.ts'
-import type { Replica } from '../watch-cache.ts'
+import type { WatchCache } from '../watch-cache.ts'
 import { DamagedError } from './errors.ts'
 import { readMeta, sumOfRow } from './schema.ts'
 import { SLOTS } from './table.ts'
@@ -20,19 +20,19 @@ const chunkWith = (sum: string) => `
   FROM (SELECT * FROM log WHERE id > ? ORDER BY id LIMIT 64)`
 type Fields = readonly [number, string, string, string, number, number, number, number, number]
 
-const mostNamed = 5
+const maxListed = 5
 
 /**
  * Read on the main thread: the objects are needed there, and nothing else happens before they are. `isChecked`: throws where a record is
  * damaged; nobody is shown it, and no write makes it look right. Files of the first format have nothing to check by.
  */
-export function loadLog(file: string, replica: Replica, isChecked = false): void {
+export function loadLog(file: string, watchCache: WatchCache, isChecked = false): void {
   const db = new DatabaseSync(file, { readOnly: true, timeout: 5000 })
   db.exec('BEGIN') // a consistent snapshot during concurrent writes
   const words = new Map<string, string>()
   const floor = readMeta(db, 'floor')
   if (floor === undefined) throw new DamagedError('its history has no beginning')
-  replica.begin(floor, floor)
+  watchCache.begin(floor, floor)
   const chunk = db.prepare(chunkWith(isChecked ? 'sum' : '0'))
   chunk.setReturnArrays(true)
   const damaged: string[] = []
@@ -46,14 +46,14 @@ export function loadLog(file: string, replica: Replica, isChecked = false): void
       const end = start + row[7]
       const text = texts.subarray(start, end)
       if (isChecked && isDamaged(row, text)) damaged.push(`${row[1]} ${row[2]}/${row[3]}`)
-      else if (damaged.length === 0) loadRow(row, text, replica, floor, words)
+      else if (damaged.length === 0) loadRow(row, text, watchCache, floor, words)
       last = row[0]
       start = end
     }
   }
   db.close()
   if (damaged.length === 0) return
-  const named = `${damaged.slice(0, mostNamed).join(', ')}${damaged.length > mostNamed ? ' and others' : ''}`
+  const named = `${damaged.slice(0, maxListed).join(', ')}${damaged.length > maxListed ? ' and others' : ''}`
   throw new DamagedError(`the checksum is wrong of ${damaged.length} of its records (${named})`)
 }
 
@@ -61,23 +61,23 @@ function isDamaged([id, bucket, namespace, name, previous, gap, time, , sum]: Fi
   return sum !== sumOfRow({ id, bucket, namespace, name, previous, gap, time, text })
 }
 
-function loadRow(row: Fields, text: Buffer, replica: Replica, floor: number, words: Map<string, string>): void {
+function loadRow(row: Fields, text: Buffer, watchCache: WatchCache, floor: number, words: Map<string, string>): void {
   const [id, bucket, namespace, name, before, gap, time] = row
   const revision = Math.floor(id / SLOTS)
-  const place: Key = { bucket: shared(bucket, words), namespace: shared(namespace, words), name }
-  const previous = replica.get(place)
-  const key = previous?.key ?? place
+  const wanted: Key = { bucket: shared(bucket, words), namespace: shared(namespace, words), name }
+  const previous = watchCache.get(wanted)
+  const key = previous?.key ?? wanted
   if (revision > floor && (previous?.revision ?? 0) !== before) {
     throw new DamagedError(`${bucket} ${namespace}/${name} at ${revision} does not follow ${before}`)
   }
   const entry = gap === 0 ? undefined : { key, revision, text, labels: labelsOf(text), gap }
-  if (revision <= floor) replica.seed(key, entry)
+  if (revision <= floor) watchCache.seed(key, entry)
   else if (entry !== undefined) {
     const type = previous === undefined ? 'created' : 'updated'
-    replica.apply([{ type, revision, key, entry, previous }], revision, time)
+    watchCache.apply([{ type, revision, key, entry, previous }], revision, time)
   } else if (previous !== undefined) {
     const last = withRevision(previous, revision)
-    replica.apply([{ type: 'deleted', revision, key, entry: last, previous }], revision, time)
+    watchCache.apply([{ type: 'deleted', revision, key, entry: last, previous }], revision, time)
   }
 }
 

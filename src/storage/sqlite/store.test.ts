@@ -189,7 +189,7 @@ describe('sqlite: what stands when a write fails', () => {
       return { ...thread, call }
     }
     const told: unknown[] = []
-    const store = await open({ file: scratch(), openThread, probeMs: 5, told: failure => told.push(failure) })
+    const store = await open({ file: scratch(), openThread, probeMs: 5, reportFailure: failure => told.push(failure) })
     await store.commit([put('old')])
     broken = true
     const [a, b, c] = [

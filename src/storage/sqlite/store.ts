@@ -8,14 +8,14 @@ import { openDataLock } from '../data-lock.ts'
 import { putText } from '../entry.ts'
 import type { HistoryBounds } from '../event-log.ts'
 import { type Store, StoreError } from '../store.ts'
-import { openReplica } from '../watch-cache.ts'
-import { whyUnusable } from './errors.ts'
+import { openWatchCache } from '../watch-cache.ts'
+import { unusableError } from './errors.ts'
 import { loadLog, loadTimes } from './load.ts'
 import type { Row, Times } from './table.ts'
 import { openSqliteThread, type SqliteThread, ThreadLostError } from './thread.ts'
 
 /** Hears why writes have begun to fail, once, and undefined when they work again. */
-export type Told = (failure: string | undefined) => void
+export type ReportFailure = (failure: string | undefined) => void
 
 export type SqliteOptions = {
   readonly file: string
@@ -23,7 +23,7 @@ export type SqliteOptions = {
   readonly history?: HistoryBounds
   /** How often a failing disk is tried again. */
   readonly probeMs?: number
-  readonly told?: Told | undefined
+  readonly reportFailure?: ReportFailure | undefined
   /** How the thread is started: tests make it fail in ways that a disk rarely does. */
   readonly openThread?: typeof openSqliteThread
 }
@@ -38,21 +38,21 @@ export type SqliteStore = Store & {
 const COMPACT_EVERY = 1000
 
 export async function openSqliteStore(options: SqliteOptions): Promise<SqliteStore> {
-  const { file, now = Date.now, history, probeMs = 1000, told, openThread = openSqliteThread } = options
+  const { file, now = Date.now, history, probeMs = 1000, reportFailure, openThread = openSqliteThread } = options
   const lock = openDataLock(dirname(file))
-  const replica = openReplica(history)
+  const watchCache = openWatchCache(history)
   let opening: SqliteThread | undefined
   let loaded: Map<string, number>
   try {
     // Made here and not by SQLite, so that nobody else can read it; its companions take over the mode.
     closeSync(openSync(file, 'a', 0o600))
     opening = await openThread({ file, settle: false })
-    loadLog(file, replica, true)
+    loadLog(file, watchCache, true)
     loaded = loadTimes(file)
   } catch (error) {
     await opening?.close()
     lock.close()
-    throw whyUnusable(file, error)
+    throw unusableError(file, error)
   }
 
   let thread = opening
@@ -67,7 +67,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
   function note(reason: string | undefined): void {
     const isNew = (failure === undefined) !== (reason === undefined)
     failure = reason
-    if (isNew) told?.(reason)
+    if (isNew) reportFailure?.(reason)
   }
 
   function works(): void {
@@ -102,7 +102,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
       if (thread.revision < batch.revision) throw new StoreError('unavailable', reason)
     }
     counts.transactions++
-    counts.commits += batch.revision - replica.revision
+    counts.commits += batch.revision - watchCache.revision
     works()
   }
 
@@ -128,7 +128,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
   }
 
   async function compactFile(): Promise<void> {
-    compacted = replica.floor
+    compacted = watchCache.floor
     await thread.call({ type: 'compact', floor: compacted }).catch((error: Error) => {
       // Asked again with the next thousand: a compaction that failed once must not be the last.
       compacted = thread.floor
@@ -143,30 +143,30 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
     lock.close()
   }
 
-  const queue = openCommitQueue({ replica, now, write })
+  const queue = openCommitQueue({ watchCache, now, write })
   return {
     get revision() {
-      return replica.revision
+      return watchCache.revision
     },
     get failure() {
       return failure
     },
-    get: replica.get,
-    last: replica.last,
-    list: replica.list,
-    count: replica.count,
-    index: replica.index,
-    watch: replica.watch,
+    get: watchCache.get,
+    last: watchCache.last,
+    list: watchCache.list,
+    count: watchCache.count,
+    index: watchCache.index,
+    watch: watchCache.watch,
     async commit(ops) {
       if (reopening !== undefined) throw new StoreError('unavailable', failure ?? 'the storage thread ended')
       const revision = await queue.commit(ops)
-      if (replica.floor - compacted >= COMPACT_EVERY) void compactFile()
+      if (watchCache.floor - compacted >= COMPACT_EVERY) void compactFile()
       return revision
     },
     async replace(items) {
       if (closing !== undefined || reopening !== undefined)
         throw new StoreError('unavailable', failure ?? 'the storage thread ended')
-      const found = replica.replacements(items)
+      const found = watchCache.replacements(items)
       const texts = found.map(({ next: { key, revision, gap, text } }) => ({ ...key, revision, gap, text }))
       await thread.call({ type: 'replace', texts }).catch((error: Error) => {
         if (error instanceof ThreadLostError) reopen().catch(() => {})
@@ -177,7 +177,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
       return found.length
     },
     async compact(revision) {
-      replica.trim(now(), revision)
+      watchCache.trim(now(), revision)
       await compactFile()
     },
     stats: () => ({ ...counts }),

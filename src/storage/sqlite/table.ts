@@ -5,8 +5,8 @@
 
 import { DatabaseSync } from 'node:sqlite'
 import { sumOf } from '../checksum.ts'
-import { MOST_OPS } from '../commit-queue.ts'
-import { didNothing } from './errors.ts'
+import { MAX_OPS } from '../commit-queue.ts'
+import { hadNoEffect } from './errors.ts'
 import { bringUpToDate, type LogRow, sumOfRow, writeMeta } from './schema.ts'
 
 /** `text`: how many bytes of the batch's slab are this row's; 0 for a deletion, whose text is its predecessor's. */
@@ -47,7 +47,7 @@ export type Table = {
 }
 
 /** A row's id is its revision and its slot in the commit: the log's order is the table's own, without an index. */
-export const SLOTS = MOST_OPS
+export const SLOTS = MAX_OPS
 
 const STEP = 1000
 const TIDY_PAGES = 4000
@@ -91,7 +91,7 @@ export function openTable(options: TableOptions): Table {
       db.exec('COMMIT')
     } catch (error) {
       rollback(db)
-      if (didNothing(error)) throw error
+      if (hadNoEffect(error)) throw error
       db.close()
       throw new UnclearError('a COMMIT failed', { cause: error })
     }

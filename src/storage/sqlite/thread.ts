@@ -37,7 +37,7 @@ export function openSqliteThread(data: WorkerData): Promise<SqliteThread> {
     else waiting?.reject(new Error(answer.error))
   }
 
-  function lose(reason: Error): void {
+  function failAll(reason: Error): void {
     lost ??= new ThreadLostError(`the storage thread ended: ${reason.message}`, { cause: reason })
     for (const { reject } of calls.values()) reject(lost)
     calls.clear()
@@ -49,11 +49,11 @@ export function openSqliteThread(data: WorkerData): Promise<SqliteThread> {
       resolve({ ...ready, call, close: () => closeThread(call) })
     })
     worker.on('error', (error: Error) => {
-      lose(error)
+      failAll(error)
       reject(error)
     })
     worker.on('exit', code => {
-      lose(new Error(`exit ${code}`))
+      failAll(new Error(`exit ${code}`))
       reject(lost ?? new Error(`exit ${code}`))
     })
   })

@@ -1,7 +1,7 @@
 // The storage thread: owns the database file, handles requests in order, and replies to each when it is durable.
 
 import { parentPort, workerData } from 'node:worker_threads'
-import { plainWords } from './errors.ts'
+import { describeError } from './errors.ts'
 import { openTable, type RowBatch, type Text, type Times, UnclearError } from './table.ts'
 
 export type Request =
@@ -44,7 +44,7 @@ function serve(port: NonNullable<typeof parentPort>, data: WorkerData): void {
       port.postMessage({ id } satisfies Answer)
     } catch (error) {
       if (error instanceof UnclearError) throw error
-      port.postMessage({ id, error: plainWords(error) } satisfies Answer)
+      port.postMessage({ id, error: describeError(error) } satisfies Answer)
     }
   }
 
@@ -60,7 +60,7 @@ function serve(port: NonNullable<typeof parentPort>, data: WorkerData): void {
     } catch (error) {
       if (error instanceof UnclearError) throw error
       compactions.shift()
-      port.postMessage({ id: next.id, error: plainWords(error) } satisfies Answer)
+      port.postMessage({ id: next.id, error: describeError(error) } satisfies Answer)
     }
     tidy()
     if (compactions.length > 0) setImmediate(compactOn)

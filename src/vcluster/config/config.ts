@@ -1,6 +1,6 @@
 // Loads a vcluster.yaml with its defaults and reports all problems with line and column (SPEC §2.10).
 
-import { amongSaid, didYouMean } from '../../api/did-you-mean.ts'
+import { didYouMean, didYouMeanOneOf } from '../../api/did-you-mean.ts'
 import { emptyMap, isObject, type Json, type JsonObject } from '../../api/object.ts'
 import type { Schema } from '../../api/schema.ts'
 import { type At, type ConfigText, ConfigTextError, type Problem, readConfigText } from '../../api/yaml-source.ts'
@@ -65,7 +65,7 @@ function valueAt(value: Json | undefined, at: At): Json | undefined {
 }
 
 const locate = (text: ConfigText, { at, offset, key, message }: Finding): Problem => ({
-  ...(key ? text.placeOfKey(at) : text.placeOf(at, offset)),
+  ...(key ? text.positionOfKey(at) : text.positionOf(at, offset)),
   message,
 })
 const inOrder = (a: Problem, b: Problem) => a.line - b.line || a.column - b.column
@@ -87,7 +87,7 @@ function checkShape(value: Json, { type = '', ...rest }: Schema, at: At, found: 
     return null
   }
   if (rest.enum && !rest.enum.includes(value as string)) {
-    const hint = amongSaid(String(value), rest.enum)
+    const hint = didYouMeanOneOf(String(value), rest.enum)
     found.wrong.push({ at, message: `${at.join('.')} must be ${rest.enum.join(' or ')}${hint}` })
   }
   if (isObject(value)) return checkKeys(value, rest, at, found)

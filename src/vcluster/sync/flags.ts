@@ -4,7 +4,7 @@ import { dnsLabel } from '../../api/names.ts'
 import type { Flags, Given, Io } from '../../host/command.ts'
 import { readDuration } from '../../host/duration.ts'
 import { quoted } from '../../host/sanitize.ts'
-import type { Reached } from '../../transport/open-cluster.ts'
+import type { OpenedCluster } from '../../transport/open-cluster.ts'
 import type { Config } from '../config/config.ts'
 import { configFlags } from '../config/read.ts'
 import type { OpenSyncOptions } from './sync.ts'
@@ -85,8 +85,8 @@ type SyncFlags = Given<typeof flags>['flags']
 export type Opened = {
   readonly flags: SyncFlags
   readonly config: Config
-  readonly virtual: Reached
-  readonly host: Reached
+  readonly virtual: OpenedCluster
+  readonly host: OpenedCluster
   readonly io: Io
 }
 

@@ -6,7 +6,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { ApiError } from '../../api/errors.ts'
 import { startShardedQueue } from './sharded-queue.ts'
 
-test('resetBackoff clears the delay of earlier failures', { timeout: 20_000 }, async () => {
+test('resetBackoff clears the delay of earlier failures', { timeout: 120_000 }, async () => {
   let isDown = true
   let tries = 0
   const done = Promise.withResolvers<void>()

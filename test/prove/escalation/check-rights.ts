@@ -94,13 +94,13 @@ export function checkWholeBound(prover: Prover): void {
 }
 
 function askAll({ rig, credentials, rights }: Prover, secret: string, asked: Iterable<number>): void {
-  const judge = rig.judge(secret)
-  if (!judge) return
+  const decide = rig.decide(secret)
+  if (!decide) return
   const credential = credentials.of(secret)
   const bits = credential ? bothBits(rights.bitsOf(credential.principal), scopeBits(credential.scope)) : noBits()
   for (const index of asked) {
     if (hasBit(bits, index)) continue
-    const { allowed, reason } = judge(questions[index] as (typeof questions)[number])
+    const { allowed, reason } = decide(questions[index] as (typeof questions)[number])
     if (allowed)
       throw new Violation('bound', `the server allows "${nameOf(index)}" to ${holder(credential)}: ${reason}`)
   }

@@ -21,7 +21,7 @@ export type Rig = {
   now(): number
   ask(request: HttpRequest): Promise<HttpAnswer>
   /** What the server allows the holder of a secret now, as a request meets it; undefined: it does not let the secret in. */
-  judge(secret: string): ((question: Question) => Decision) | undefined
+  decide(secret: string): ((question: Question) => Decision) | undefined
   /** Resolves when controllers and indexes have caught up with every write. */
   settle(): Promise<void>
   /** Moves the clock, and with it every timer of the server. */
@@ -105,10 +105,10 @@ export async function openRig(): Promise<Rig> {
         throw new Error(`the server failed: ${request.method} ${request.url}`, { cause: broken })
       return answer
     },
-    judge(secret) {
+    decide(secret) {
       try {
         const caller = apiServer.authenticate(`Bearer ${secret}`, true)
-        return question => apiServer.authorizer.judge(caller, question)
+        return question => apiServer.authorizer.decide(caller, question)
       } catch {
         return undefined
       }
