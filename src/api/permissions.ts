@@ -1,5 +1,7 @@
 // Defines the types of authorization: requests, decisions and rules.
 
+import type { Caller } from './caller.ts'
+
 /** The resource of an authorization request. */
 export type Target = {
   readonly group: string
@@ -15,6 +17,9 @@ export type Question =
 
 /** `reason` is for people. `byScope`: the scope of the access key excludes the request, whatever its owner may do. */
 export type Decision = { readonly allowed: boolean; readonly reason: string; readonly byScope?: true }
+
+/** Whether a change may have changed the permissions of a caller. */
+export type Affects = (caller: Caller) => boolean
 
 /** Access to one object. */
 export type Shared = {

@@ -5,7 +5,8 @@ import { type AdmissionDependencies, admissionsFor } from '../admission/admissio
 import { type GateDependencies, openGate } from '../admission/gate.ts'
 import type { Companion } from '../api/admission.ts'
 import { type Caller, type Scope, systemCaller } from '../api/caller.ts'
-import type { Kind, Question } from '../api/kind.ts'
+import type { Kind } from '../api/kind.ts'
+import type { Affects } from '../api/permissions.ts'
 import type { Document, Resources } from '../api/resources.ts'
 import { openAccessKeyIndex } from '../auth/authn/access-key-index.ts'
 import {
@@ -51,8 +52,8 @@ export type ApiServer = {
   readonly write: (make: () => readonly Companion[]) => Promise<void>
   /** The internal client with decryption, for controllers that copy secrets. */
   readonly opened: Resources
-  /** Whether the owner of an object may do something. */
-  readonly ownerMay: (owner: Owner, question: Question) => boolean
+  /** The owner of an object as a caller; undefined: no owner, or a team that does not exist. */
+  readonly callerOf: (owner: Owner) => Caller | undefined
   readonly authorizer: Authorizer
   readonly authenticate: Authenticate
   /** The expiry of an access key, if known. */
@@ -64,7 +65,7 @@ export type ApiServer = {
   readonly ownKey: ReturnType<typeof ownKeyWith>
   /** The uid of an existing team. */
   readonly teamUid: (name: string) => string | undefined
-  readonly permissionsChanged: (callback: () => void) => () => void
+  readonly permissionsChanged: (callback: (affects: Affects) => void) => () => void
   /** Resolves when all indexes are synced and the built-in roles exist. */
   readonly ready: Promise<void>
   stop(): void
@@ -184,21 +185,20 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     unused: id => storage.activity.forget(id),
     failed: following('access keys'),
   })
-  const teamsChanged = ({ roles }: { readonly roles: boolean }) => {
-    if (roles) rbac.forget()
-    rights.changed()
-  }
   const teams: TeamIndex = openTeamIndex({
     resources: registry.internalClient,
     peek: name => registry.peek(Team, { namespace: '', name }),
-    changed: teamsChanged,
+    changed: ({ roles, affects }) => {
+      if (roles) rbac.forget()
+      rights.changed(affects)
+    },
     failed: following('teams'),
   })
   const rbac: Rbac = openRbac({
     teamRoles: team => teams.get(team)?.clusterRoles ?? [],
     teamUid: team => teams.uidOf(team),
     resources: registry.internalClient,
-    changed: rights.changed,
+    changed: () => rights.changed(),
     failed: following('roles'),
   })
   const { peek, among } = registry
@@ -234,10 +234,7 @@ export function buildApiServer(options: BuildOptions): ApiServer {
         record?.({ ...written, document, ref: document.ref, manager: 'platform' })
     },
     opened: recorded?.(registry.as(systemCaller)) ?? registry.as(systemCaller),
-    ownerMay: (owner, question) => {
-      const as = explainer.callerOf(owner)
-      return as !== undefined && authorizer.decide(as, question).allowed
-    },
+    callerOf: explainer.callerOf,
     authorizer,
     authenticate,
     keyEnds,

@@ -6,8 +6,9 @@ import type { Kind } from '../api/kind.ts'
 import type { JsonObject, OwnerReference, Ref, Resource } from '../api/object.ts'
 import type { Resources } from '../api/resources.ts'
 import { type Informer, mentions, startInformer } from '../reconcile/informer.ts'
+import { forEachInSlices } from '../reconcile/time-slices.ts'
 import { startLoop } from '../reconcile/work-queue.ts'
-import { reaches } from './reach.ts'
+import { reachableFrom } from './reach.ts'
 
 const day = 24 * 3600 * 1000
 
@@ -130,13 +131,15 @@ async function finish(state: Reasons, node: Node, deletionTimestamp: string): Pr
   const below = [...(state.dependents.get(node.uid) ?? [])].flatMap(uid => state.nodes.get(uid) ?? [])
   if (node.finalizers.includes('orphan')) {
     // One that could not be released would be collected as soon as its owner is gone: that keeps the owner here.
-    for (const one of below) await release(state, one, [node.uid])
+    await forEachInSlices(below, one => release(state, one, [node.uid]))
     await unlock(state, node, 'orphan')
   } else if (node.finalizers.includes('foregroundDeletion')) {
     const waiting = below.filter(one => one.owners.some(owner => owner.uid === node.uid && owner.blockOwnerDeletion))
-    for (const one of below) if (one.deletionTimestamp === undefined) await collect(state, one, node.uid)
+    const remaining = below.filter(one => one.deletionTimestamp === undefined)
+    await forEachInSlices(remaining, one => collect(state, one, node.uid))
     // A dependent that also owns this object, or waits for it, would wait forever. This breaks the cycle.
-    if (waiting.every(one => isAbove(state, one, node.uid))) await unlock(state, node, 'foregroundDeletion')
+    const owners = reachableFrom(node.uid, uid => state.nodes.get(uid)?.owners.map(owner => owner.uid) ?? [])
+    if (waiting.every(one => owners.has(one.uid))) await unlock(state, node, 'foregroundDeletion')
   } else if (node.finalizers.length === 0) {
     const left = Date.parse(deletionTimestamp) - state.now()
     // Timers do not reach further than 24 days; a look a day is enough.
@@ -180,10 +183,6 @@ async function isLost(state: Reasons, node: Node, owner: OwnerReference): Promis
   const ref = { namespace: kind.namespaced ? node.ref.namespace : '', name: owner.name }
   return (await load(state, kind, ref))?.uid !== owner.uid
 }
-
-/** Whether what depends on a node, at whatever depth, has this uid among it. */
-const isAbove = (state: Reasons, node: Node, uid: string): boolean =>
-  reaches(node.uid, uid, one => state.dependents.get(one) ?? [])
 
 /** The node as it is now; undefined when it is gone, or another object has its name. */
 async function current(state: Reasons, { kind, ref, uid }: Node): Promise<Node | undefined> {

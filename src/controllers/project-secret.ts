@@ -1,9 +1,11 @@
 // Keeps ProjectSecrets that follow a SharedSecret a copy of it (D30). The informers see sealed bytes; a value is open only while it is compared and copied.
 
+import type { Caller } from '../api/caller.ts'
 import { canonical } from '../api/codec.ts'
 import { ApiError, isUndecryptable } from '../api/errors.ts'
 import type { Question } from '../api/kind.ts'
 import { type Json, type JsonObject, type Ref, type Resource, timestamp } from '../api/object.ts'
+import type { Affects } from '../api/permissions.ts'
 import { type Resources, refOf } from '../api/resources.ts'
 import { ProjectSecret } from '../kinds/project-secret.ts'
 import {
@@ -18,6 +20,7 @@ import {
 import { SharedSecret } from '../kinds/shared-secret.ts'
 import { teamUidsOf } from '../kinds/team-uids.ts'
 import { mentions, startInformer } from '../reconcile/informer.ts'
+import { forEachInSlices } from '../reconcile/time-slices.ts'
 import { startLoop } from '../reconcile/work-queue.ts'
 
 export type ProjectSecretOptions = {
@@ -25,9 +28,10 @@ export type ProjectSecretOptions = {
   readonly internalClient: Resources
   /** The same with sealed fields open, to copy them. */
   readonly opened: Resources
-  readonly ownerMay: (owner: Owner, question: Question) => boolean
+  readonly callerOf: (owner: Owner) => Caller | undefined
+  readonly authorizer: { decide(caller: Caller, question: Question): { readonly allowed: boolean } }
   /** Calls back whenever somebody's rights may have changed; answers how to stop that. */
-  readonly permissionsChanged: (callback: () => void) => () => void
+  readonly permissionsChanged: (callback: (affects: Affects) => void) => () => void
   /** Whether a copy whose source is gone or forbidden is removed. */
   readonly removeStale: boolean
   readonly now: () => number
@@ -60,19 +64,18 @@ export function startProjectSecrets(options: ProjectSecretOptions): {
   idle(): Promise<void>
   stop(): Promise<void>
 } {
-  const { internalClient, ownerMay, permissionsChanged, failed } = options
+  const { internalClient, callerOf, permissionsChanged, failed } = options
   /** The project secrets that follow a SharedSecret, by its namespace and name. */
   const followers = new Map<string, Set<string>>()
   const following = new Map<string, Following>()
   /** The last known result about the owner's permission. */
   const allowed = new Map<string, boolean>()
-  const mayRead = ({ source, owner }: Following) => source !== undefined && ownerMay(owner, readSource(source))
 
   const loop = startLoop({
     reconcile: async slot => {
       const [namespace = '', name = ''] = slot.split('/')
       const one = following.get(slot)
-      if (one) allowed.set(slot, mayRead(one))
+      if (one) allowed.set(slot, mayRead(options, callerOf(one.owner), one.source))
       await sync(options, { namespace, name })
       return undefined
     },
@@ -97,8 +100,16 @@ export function startProjectSecrets(options: ProjectSecretOptions): {
   const moved = (source: Ref) => {
     for (const slot of followers.get(slotOf(source)) ?? []) loop.add(slot)
   }
-  const check = () => {
-    for (const [slot, one] of following) if (mayRead(one) !== allowed.get(slot)) loop.add(slot)
+  /** Finds followers whose owner gained or lost the permission. An owner with many followers is evaluated once. */
+  const check = async (affects: Affects = () => true) => {
+    const owners = new Map<string, Caller | undefined>()
+    await forEachInSlices(following, ([slot, { owner, source }]) => {
+      const id = JSON.stringify(owner)
+      if (!owners.has(id)) owners.set(id, callerOf(owner))
+      const caller = owners.get(id)
+      if (caller && !affects(caller)) return
+      if (mayRead(options, caller, source) !== allowed.get(slot)) loop.add(slot)
+    })
   }
 
   const secrets = startInformer({
@@ -122,8 +133,8 @@ export function startProjectSecrets(options: ProjectSecretOptions): {
     },
     failed: error => failed('following shared secrets', error),
   })
-  const unfollow = permissionsChanged(check)
-  const timer = setInterval(check, checkEvery).unref()
+  const unfollow = permissionsChanged(affects => void check(affects))
+  const timer = setInterval(() => void check(), checkEvery).unref()
   return {
     ready: Promise.all([secrets.ready, sources.ready]).then(() => {}),
     idle: loop.idle,
@@ -135,6 +146,14 @@ export function startProjectSecrets(options: ProjectSecretOptions): {
       await loop.stop()
     },
   }
+}
+
+function mayRead(
+  { authorizer }: ProjectSecretOptions,
+  caller: Caller | undefined,
+  source: Source | undefined,
+): boolean {
+  return caller !== undefined && source !== undefined && authorizer.decide(caller, readSource(source)).allowed
 }
 
 function followingOf(object: Resource): Following {
@@ -161,19 +180,15 @@ async function sync(options: ProjectSecretOptions, ref: Ref): Promise<void> {
   await writeCondition(opened, written, { outcome: { ...outcome, message }, now: now(), isCopied: !isThere })
 }
 
-async function evaluate(
-  { opened, ownerMay }: ProjectSecretOptions,
-  secret: Resource,
-  source: Source,
-): Promise<Outcome> {
+async function evaluate(options: ProjectSecretOptions, secret: Resource, source: Source): Promise<Outcome> {
   const { owner } = followingOf(secret)
   const described = `SharedSecret ${slotOf(source)}`
   const reason = 'SourceForbidden'
   if (!owner.user && !owner.team) return { reason, message: `the secret has no owner who could get ${described}` }
   // First, so that the condition tells nothing about a secret that the owner may not get.
-  if (!ownerMay(owner, readSource(source)))
+  if (!mayRead(options, options.callerOf(owner), source))
     return { reason, message: `${described} does not exist, or the owner, ${printOwner(owner)}, may not get it` }
-  const found = await opened
+  const found = await options.opened
     .get(SharedSecret, source)
     .then(({ object }) => object, notThere)
     .catch(unreadable)

@@ -1,12 +1,9 @@
-// Whether one thing leads to another over any number of steps: how the garbage collector finds cycles of owners.
+// Walks a graph, so that the garbage collector finds cycles of owners.
 
-/** Without recursion: chains are as long as clients make them. */
-export function reaches<T>(from: T, to: T, next: (one: T) => Iterable<T>): boolean {
-  const seen = new Set<T>([from])
-  for (const one of seen)
-    for (const other of next(one)) {
-      if (other === to) return true
-      seen.add(other) // and is walked on from in its turn: a set is iterated in order of insertion
-    }
-  return false
+/** Everything that a walk reaches, with its start. Without recursion, because clients decide how long chains are. */
+export function reachableFrom<T>(start: T, next: (one: T) => Iterable<T>): ReadonlySet<T> {
+  const seen = new Set<T>([start])
+  // A set is iterated in order of insertion, so new members get their turn.
+  for (const one of seen) for (const other of next(one)) seen.add(other)
+  return seen
 }

@@ -31,8 +31,8 @@ const access = {
       reason: '',
     }),
   },
-  permissionsChanged: (callback: () => void) => {
-    callback()
+  permissionsChanged: (callback: (affects: () => boolean) => void) => {
+    callback(() => true)
     return () => {}
   },
 } as unknown as Access

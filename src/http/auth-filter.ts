@@ -3,6 +3,7 @@
 import type { Caller } from '../api/caller.ts'
 import { type ApiError, type Cause, conflict, forbidden, forbiddenPath, notFound } from '../api/errors.ts'
 import type { Kind, Question } from '../api/kind.ts'
+import type { Affects } from '../api/permissions.ts'
 import type { Selection, TargetCheck } from '../api/resources.ts'
 import { type Authenticate, missingKey, UnknownKey } from '../auth/authn/authenticate.ts'
 import { impersonate, isImpersonating } from '../auth/authn/impersonate.ts'
@@ -10,6 +11,7 @@ import type { Authorizer, Verdict } from '../auth/authz/authorize.ts'
 import type { Audit } from '../serving/audit.ts'
 import { rejectDuplicateAuthorization } from '../serving/duplicate-authorization.ts'
 import type { Exchange, Request } from '../serving/exchange.ts'
+import { ownTurn } from '../serving/own-turn.ts'
 import { checkGuess, type UnknownKeyLimiter } from '../serving/unknown-key-limiter.ts'
 import type { KindFinder } from './request-info.ts'
 
@@ -22,8 +24,8 @@ export type Access = {
   readonly warningFor: (caller: Caller) => string | undefined
   /** Details about the key in a refusal; undefined: none. */
   readonly ownKey: (caller: Caller, question: Question) => readonly Cause[] | undefined
-  /** Calls back whenever somebody's rights may have changed; answers how to stop that. */
-  readonly permissionsChanged: (callback: () => void) => () => void
+  /** Calls back when permissions may have changed. Returns a function that stops it. */
+  readonly permissionsChanged: (callback: (affects: Affects) => void) => () => void
 }
 
 /** The result for a request: everything it asked for, or only the objects that the filter keeps. */
@@ -151,14 +153,27 @@ export function reauthorizeWatch(
     stop()
   }
   let refilter: () => void = () => {}
+  let { caller } = first
+  let isQueued = false
   const recheck = () => {
-    const verdict = currentVerdict(access, exchange, question)
+    const current = authorizeAgain(access, exchange, question)
+    const { verdict } = current
+    caller = current.caller
     if (verdict.answer === 'no' || (verdict.answer === 'only' && !filtered)) return deny()
     if (filtered) visible = verdict.answer === 'only' ? verdict : everything
   }
-  const unsubscribe = access.permissionsChanged(() => {
+  const unsubscribe = access.permissionsChanged(affects => {
+    // Groups of an impersonated user come from the request, and the right to impersonate from somebody else.
+    if (caller && caller.impersonator === undefined && !affects(caller)) return
     recheck()
-    refilter()
+    // From now on, events show only what the caller may see. Finding objects that appeared or disappeared takes longer: one watch
+    // per turn of the event loop.
+    if (!filtered || isQueued) return
+    isQueued = true
+    void ownTurn().then(() => {
+      isQueued = false
+      refilter()
+    })
   })
   const timer = setInterval(recheck, recheckEvery).unref()
   return {
@@ -186,12 +201,15 @@ export function reauthorizeWatch(
   }
 }
 
-function currentVerdict(access: Access, exchange: Exchange, question: Question): Verdict {
+type Current = { readonly caller: Caller | undefined; readonly verdict: Verdict }
+
+function authorizeAgain(access: Access, exchange: Exchange, question: Question): Current {
   try {
     const holder = access.authenticate(exchange.request.headers.authorization, true, connectionOf(exchange.request))
-    return access.authorizer.authorize(actingAs(access, exchange, holder), question)
+    const caller = actingAs(access, exchange, holder)
+    return { caller, verdict: access.authorizer.authorize(caller, question) }
   } catch {
-    return { answer: 'no', reason: '' }
+    return { caller: undefined, verdict: { answer: 'no', reason: '' } }
   }
 }
 

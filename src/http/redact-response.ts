@@ -18,7 +18,10 @@ export function redactResponse(result: Result, info: ResourceInfo, caller: Calle
     // By role, or by the object that is shown: another one may have its name by now. It is read only where no role allows it.
     return authorizer.decide(caller, get, () => document.object).allowed ? document : bare(document, mayReadStatus)
   }
-  if (result.type === 'document') return { ...result, document: seen(result.document) }
+  if (result.type === 'document') {
+    const document = seen(result.document)
+    return document === result.document ? result : { ...result, document }
+  }
   return { ...result, list: { ...result.list, items: result.list.items.map(seen) } }
 }
 

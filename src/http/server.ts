@@ -201,9 +201,8 @@ async function serve(options: ServerOptions, exchange: Exchange, info: ResourceI
     isRead(info) && info.subresource !== 'status'
       ? result
       : redactResponse(result, info, authResult.caller as Caller, options.access.authorizer)
-  const note = isRead(info) ? noteOf(options, exchange, info, view) : undefined
-  if (note && result.type === 'document' && shown.type === 'document' && shown.document === result.document)
-    note(result.document)
+  const note = isRead(info) && shown === result ? noteOf(options, exchange, info, view) : undefined
+  if (note && result.type === 'document') note(result.document)
   if (note && result.type === 'list') for (const document of result.list.items) note(document)
   const sending = respond(exchange, writeResult(shown, info.kind, view, exchange, options.now()))
   if (sending) await sending

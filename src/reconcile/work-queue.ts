@@ -1,5 +1,7 @@
 // Reconciles by name: a name is worked on once at a time, an error means again later, ever more slowly.
 
+import { openTimeSlices } from './time-slices.ts'
+
 export type LoopOptions = {
   /** Brings one thing in order. Rejects: try again later. A number: look again after so many milliseconds. */
   readonly reconcile: (name: string) => Promise<number | undefined>
@@ -45,11 +47,13 @@ export function startLoop({ reconcile, failed }: LoopOptions): Loop {
 
   const run = async () => {
     running = true
+    const pause = openTimeSlices()
     // One walk for all of them, what is added meanwhile included: a new walk for each would pass all that were removed.
     for (const name of queue) {
       if (stopped) break
       queue.delete(name)
       await work(name)
+      await pause()
     }
     running = false
     for (const rest of resting.splice(0)) rest()

@@ -2,6 +2,7 @@
 
 import type { Scope } from '../../api/caller.ts'
 import type { Resource } from '../../api/object.ts'
+import type { Affects } from '../../api/permissions.ts'
 import type { Resources } from '../../api/resources.ts'
 import { keyId } from '../../kinds/key-rotation.ts'
 import { isKnownScope } from '../../kinds/known-scope.ts'
@@ -36,8 +37,9 @@ export interface AccessKeyIndex {
   readonly ready: Promise<void>
   find(digest: string): AccessKey | undefined
   withUid(uid: string): AccessKey | undefined
-  /** Every key that is there, for questions about people without a request at hand (D17). */
   all(): Iterable<AccessKey>
+  /** The keys of a user, for questions about people without a request at hand (D17). */
+  ofUser(user: string): Iterable<AccessKey>
   /** Why a key with this digest, which existed since the server started, is no longer valid. */
   removalReason(digest: string): RemovalReason | undefined
   /** Takes a digest for the object with this uid until it is seen there; undefined: another has it. The answer gives it back. */
@@ -52,7 +54,8 @@ export type AccessKeyIndexOptions = {
   /** The longest lifetime of a key in milliseconds. It also applies to keys that are older than the setting (D18). */
   readonly maxTTL?: number | undefined
   readonly internalClient: Resources
-  readonly changed: () => void
+  /** Called with whose permissions may have changed. */
+  readonly changed: (affects: Affects) => void
   /** Called with uids, and with `uid/key id`, whose activity is no longer needed (D19). */
   readonly unused: (id: string) => void
   readonly failed: (error: unknown) => void
@@ -67,6 +70,7 @@ export function openAccessKeyIndex({
 }: AccessKeyIndexOptions): AccessKeyIndex {
   const keys = new Map<string, AccessKey>()
   const byUid = new Map<string, AccessKey>()
+  const byUser = new Map<string, Map<string, AccessKey>>()
   const gone = new Map<string, RemovalReason>()
   /** Between a write's checks and its event: who is about to have a digest. */
   const taken = new Map<string, string>()
@@ -92,18 +96,22 @@ export function openAccessKeyIndex({
         byUid.delete(before.uid)
       }
       if (now) byUid.set(now.uid, now)
+      if (before?.user) forgetOfUser(byUser, before.user, before.uid)
+      if (now?.user) byUser.set(now.user, (byUser.get(now.user) ?? new Map()).set(now.uid, now))
       for (const digest of digestsOf(now)) {
         keys.set(digest, now as AccessKey)
         if (taken.get(digest) === now?.uid) taken.delete(digest)
       }
-      changed()
+      const affects = affectedBy(before, now)
+      if (affects) changed(affects)
     },
   })
   return {
     ready: informer.ready,
     find: digest => keys.get(digest),
     withUid: uid => byUid.get(uid),
-    all: () => new Set(keys.values()),
+    all: () => byUid.values(),
+    ofUser: user => byUser.get(user)?.values() ?? [],
     removalReason: digest => (keys.has(digest) ? undefined : gone.get(digest)),
     take: (digest, uid) => {
       const holder = taken.get(digest) ?? keys.get(digest)?.uid
@@ -115,6 +123,19 @@ export function openAccessKeyIndex({
     },
     stop: informer.stop,
   }
+}
+
+function forgetOfUser(byUser: Map<string, Map<string, AccessKey>>, user: string, uid: string): void {
+  const own = byUser.get(user)
+  own?.delete(uid)
+  if (own?.size === 0) byUser.delete(user)
+}
+
+/** A new key changes no open request. Groups of keys count for their user also without the key (D17). undefined: nobody is affected. */
+function affectedBy(before: AccessKey | undefined, now: AccessKey | undefined): Affects | undefined {
+  const withGroups = [before, now].flatMap(key => (key?.user && key.groups.length ? [key.user] : []))
+  if (!before && !withGroups.length) return undefined
+  return caller => (before !== undefined && caller.keyUid === before.uid) || withGroups.includes(caller.username)
 }
 
 const bounded = (key: AccessKey, most: number | undefined): AccessKey =>

@@ -32,11 +32,18 @@ test('the other name of a team is known whatever its labels and annotations are 
 
 test('a write of a team tells of it only when somebody may have won or lost something, and moves only whom it concerns', async () => {
   const apiServer = await buildApiServer()
-  const told: { readonly roles: boolean }[] = []
+  const callers = [
+    { username: 'ada', groups: [] },
+    { username: 'bob', groups: [] },
+    { username: 'cem', groups: ['devs'] },
+    { username: 'platform:team:web', groups: ['platform:team:web'] },
+  ]
+  const told: { readonly roles: boolean; readonly affected: readonly string[] | 'everybody' }[] = []
   const teams = openTeamIndex({
     resources: apiServer.internalClient,
     peek: () => undefined,
-    changed: what => told.push(what),
+    changed: ({ roles, affects }) =>
+      told.push({ roles, affected: affects ? callers.filter(affects).map(one => one.username) : 'everybody' }),
     failed: error => assert.fail(String(error)),
   })
   await teams.ready
@@ -55,9 +62,11 @@ test('a write of a team tells of it only when somebody may have won or lost some
 
   assert.equal((await merge({ access: [{ users: ['bob'], verbs: ['get'] }] })).length, 1)
   assert.equal((await merge({ owner: { user: 'bob' } })).length, 1)
-  assert.deepEqual(await merge({ clusterRoles: [{ name: 'view' }] }), [{ groups: false, roles: true }])
+  assert.deepEqual(await merge({ clusterRoles: [{ name: 'view' }] }), [
+    { roles: true, affected: ['ada', 'platform:team:web'] },
+  ])
 
-  assert.deepEqual(await merge({ users: ['bob'] }), [{ groups: false, roles: false }])
+  assert.deepEqual(await merge({ users: ['bob'] }), [{ roles: false, affected: ['ada', 'bob', 'platform:team:web'] }])
   const [ada, bob] = versions()
   assert.notEqual(ada, before[0], 'who left is another')
   assert.notEqual(bob, before[1], 'who came is another')
@@ -66,7 +75,7 @@ test('a write of a team tells of it only when somebody may have won or lost some
   assert.deepEqual(versions(), [ada, bob])
   told.splice(0)
 
-  assert.deepEqual(await merge({ groups: ['devs'] }), [{ groups: true, roles: false }])
+  assert.deepEqual(await merge({ groups: ['devs'] }), [{ roles: false, affected: ['bob', 'cem', 'platform:team:web'] }])
   assert.ok(teams.versionOf('ada') !== ada && teams.versionOf('bob') !== bob, 'anybody may be in a group')
   teams.stop()
   await apiServer.close()

@@ -2,6 +2,7 @@
 
 import { isReservedName } from '../../api/names.ts'
 import type { Resource } from '../../api/object.ts'
+import type { Affects } from '../../api/permissions.ts'
 import type { Document, Resources } from '../../api/resources.ts'
 import { Team } from '../../kinds/team.ts'
 import { latin1, mentions, startInformer } from '../../reconcile/informer.ts'
@@ -37,8 +38,8 @@ export type TeamIndexOptions = {
   readonly resources: Resources
   /** A team as it is stored. */
   readonly peek: (name: string) => Resource | undefined
-  /** Called when a change may affect permissions; `roles`: because of the cluster roles of a team. */
-  readonly changed: (what: { readonly roles: boolean }) => void
+  /** Called when a change may affect permissions; `roles`: because of the cluster roles of a team. `affects` absent: everybody's. */
+  readonly changed: (what: { readonly roles: boolean; readonly affects?: Affects | undefined }) => void
   readonly failed: (error: unknown) => void
 }
 
@@ -77,7 +78,7 @@ export function openTeamIndex({ resources, peek, changed, failed }: TeamIndexOpt
       }
       if (change.groups) versions.stepAll()
       else for (const record of [before, now]) for (const user of record?.users ?? []) versions.step(user)
-      changed(change)
+      changed({ roles: change.roles, affects: change.onlyMembers ? isMember(name, before, now) : undefined })
     },
   })
   return {
@@ -145,21 +146,28 @@ function read({ metadata, spec = {} }: Resource): TeamRecord {
   }
 }
 
-type Change = { readonly groups: boolean; readonly roles: boolean }
+/** `onlyMembers`: the permissions of others are as before. */
+type Change = { readonly groups: boolean; readonly roles: boolean; readonly onlyMembers: boolean }
 
 /** undefined: nobody's rights are other than before. Most writes of a team are about something else. */
 function changeOf(before: TeamRecord | undefined, now: TeamRecord | undefined): Change | undefined {
   const groups = !isSame(before?.groups, now?.groups)
   // A binding to a team name refers to the team with that uid (D61).
   const roles = !isSame(before?.clusterRoles, now?.clusterRoles) || before?.uid !== now?.uid
-  const isOther =
-    groups ||
-    roles ||
-    !isSame(before?.users, now?.users) ||
-    before?.username !== now?.username ||
-    before?.isTerminating !== now?.isTerminating ||
-    before?.access !== now?.access
-  return isOther ? { groups, roles } : undefined
+  const onlyMembers =
+    before?.uid === now?.uid &&
+    before?.username === now?.username &&
+    before?.isTerminating === now?.isTerminating &&
+    before?.access === now?.access
+  const isOther = !onlyMembers || groups || roles || !isSame(before?.users, now?.users)
+  return isOther ? { groups, roles, onlyMembers } : undefined
+}
+
+/** Whether a caller is or was a member, or acts as the team. */
+function isMember(name: string, ...records: readonly (TeamRecord | undefined)[]): Affects {
+  const users = new Set(records.flatMap(record => record?.users ?? []))
+  const groups = new Set([`platform:team:${name}`, ...records.flatMap(record => record?.groups ?? [])])
+  return caller => users.has(caller.username) || caller.groups.some(group => groups.has(group))
 }
 
 const isSame = (one: readonly string[] = [], other: readonly string[] = []) =>

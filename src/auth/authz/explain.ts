@@ -47,8 +47,7 @@ const teamGroup = 'platform:team:'
 export function openExplainer({ authorizer, rbac, teams, keyIndex, kinds, peek, isLive }: ExplainOptions): Explainer {
   const callerNamed = (user: string): Caller => {
     const groups = new Set(['system:authenticated', `platform:user:${user}`])
-    for (const key of keyIndex.all())
-      if (key.user === user && isLive(key)) for (const group of key.groups) groups.add(group)
+    for (const key of keyIndex.ofUser(user)) if (isLive(key)) for (const group of key.groups) groups.add(group)
     for (const team of teams.of(user, [...groups])) groups.add(teamGroup + team)
     return { identity: 'User', username: user, groups: [...groups] }
   }
