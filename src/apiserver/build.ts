@@ -21,6 +21,7 @@ import { openTeamIndex, type TeamIndex } from '../auth/authn/team-index.ts'
 import { type Authorizer, openAuthorizer } from '../auth/authz/authorize.ts'
 import { repairBuiltIns } from '../auth/authz/bootstrap-roles.ts'
 import { type Explainer, openExplainer } from '../auth/authz/explain.ts'
+import { openPermissionChanges } from '../auth/authz/permission-changes.ts'
 import { openRbac, type Rbac } from '../auth/authz/rbac.ts'
 import { isNoWider } from '../auth/authz/scope.ts'
 import { sharedWith } from '../auth/authz/team-grants.ts'
@@ -41,7 +42,6 @@ import { openSealer, type SealContext, type SealError, type Sealer } from '../st
 import type { Storage } from '../storage/index.ts'
 import type { RingKey } from '../storage/key-ring.ts'
 import { accessKeyLookups } from './access-key-lookups.ts'
-import { openPermissionChanges } from './permission-changes.ts'
 
 export type ApiServer = {
   readonly registry: Registry
