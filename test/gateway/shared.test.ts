@@ -300,7 +300,7 @@ describe('watches that share a connection', () => {
     const server = `https://127.0.0.1:${(between.address() as AddressInfo).port}`
     const { share } = await dialTo(server).now()
     assert.ok(share)
-    const place = await acquireStream(share, { server, connectWithin: 10_000, isFresh: false, askEvery: 100 })
+    const place = await acquireStream(share, { server, connectWithin: 10_000, isFresh: false, askEvery: 1500 })
     const failed = new Promise<Error>(resolve => {
       const nothing = () => {}
       place?.ask({ ':path': '/' }, { head: nothing, data: nothing, end: nothing, failed: resolve })
