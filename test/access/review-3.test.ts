@@ -104,7 +104,7 @@ describe('an expired key', () => {
 
   test('that slides lives again with a new secret', async () => {
     const owner = await stage.invite('sam')
-    const { spec } = await makeKey(owner, { ttl: 1, ttlAfterLastActivity: true }, 'slid')
+    const { spec } = await makeKey(owner, { ttl: 5, ttlAfterLastActivity: true }, 'slid')
     await must(stage.person('sam', spec.key).ask('GET', '/version'))
     await soon('it expires', () => isExpired(spec.key))
     await must(patch(admin, `${keys}/slid`, { spec: { description: 'x' } }))

@@ -62,7 +62,7 @@ describe('what is taken away is gone:', () => {
 
   test('a key that expires ends, and its open watches with it', { timeout }, async () => {
     const made = await must(
-      stage.admin.ask('POST', keys, { metadata: { name: 'short' }, spec: { user: 'admin', ttl: 2 } }),
+      stage.admin.ask('POST', keys, { metadata: { name: 'short' }, spec: { user: 'admin', ttl: 5 } }),
     )
     const boss = stage.person('admin', made.spec.key)
     const events = await watching(boss, teams)
@@ -161,7 +161,7 @@ describe('what is taken away is gone:', () => {
     const made = await must(stage.admin.ask('POST', keys, { metadata: { name: 'turning' }, spec: { user: 'admin' } }))
     const old = stage.person('admin', made.spec.key)
     const rotated = await must(
-      stage.admin.ask('POST', `${keys}/turning/rotate`, { kind: 'KeyRotation', spec: { overlapSeconds: 1 } }),
+      stage.admin.ask('POST', `${keys}/turning/rotate`, { kind: 'KeyRotation', spec: { overlapSeconds: 5 } }),
     )
     const fresh = stage.person('admin', rotated.spec.key)
     assert.notEqual(rotated.spec.key, made.spec.key)

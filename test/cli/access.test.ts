@@ -8,6 +8,7 @@ import { test } from 'node:test'
 import type { Resource } from '../../src/api/object.ts'
 import { flagsOf } from '../../src/cli/keys/access-key-lifecycle.ts'
 import { openHome, signedIn } from '../support/cli-home.ts'
+import { eventually } from '../support/wire.ts'
 
 const { server, home } = await signedIn()
 
@@ -69,7 +70,7 @@ test('list accesskeys has the other forms of a list too: labels, wide, changes a
   child.stdout?.on('data', chunk => {
     text += chunk
   })
-  while (!/^ADDED +ci /m.test(text)) await once(child.stdout as NodeJS.ReadableStream, 'data')
+  await eventually('it prints that', async () => /^ADDED +ci /m.test(text))
   child.kill('SIGINT')
   await once(child, 'exit')
 })

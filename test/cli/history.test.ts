@@ -6,6 +6,7 @@ import { type CliHome, openHome } from '../support/cli-home.ts'
 import { closeAll } from '../support/close-all.ts'
 import { type Server, startServer } from '../support/server.ts'
 import { withTerminal } from '../support/terminal.ts'
+import { eventually } from '../support/wire.ts'
 
 let server: Server
 let home: CliHome
@@ -125,7 +126,9 @@ test('secrets of a project have a history too; one that follows another has none
     headers: { 'Content-Type': 'application/merge-patch+json' },
   })
   // Until it is copied, the copying itself comes in between.
-  while (!/"lastSynced"/.test(await home.ok('get secret app --project shop -o json')));
+  await eventually('it is copied', async () =>
+    /"lastSynced"/.test(await home.ok('get secret app --project shop -o json')),
+  )
   assert.match(await home.fails(1, 'rollback secret app@2 --project shop --yes'), /spec.data/)
 })
 

@@ -6,6 +6,7 @@ import { chmodSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { before, test } from 'node:test'
 import { signedIn } from '../support/cli-home.ts'
+import { eventually } from '../support/wire.ts'
 
 const { home } = await signedIn()
 before(async () => {
@@ -55,7 +56,7 @@ test('a watch of a name that is not there ends with 3; else its columns stay and
     })
     return {
       until: async (wanted: RegExp) => {
-        while (!wanted.test(text)) await once(child.stdout as NodeJS.ReadableStream, 'data')
+        await eventually('it prints that', async () => wanted.test(text))
         return text
       },
       end: async () => {

@@ -8,6 +8,7 @@ import { test } from 'node:test'
 import { kinds } from '../../src/kinds/index.ts'
 import { openHome, signedIn } from '../support/cli-home.ts'
 import { withTerminal } from '../support/terminal.ts'
+import { eventually } from '../support/wire.ts'
 
 const { server, home } = await signedIn()
 
@@ -144,7 +145,7 @@ test('-w prints what is there and every change, until it is ended', async () => 
     text += chunk
   })
   const until = async (wanted: RegExp) => {
-    while (!wanted.test(text)) await once(child.stdout as NodeJS.ReadableStream, 'data')
+    await eventually('it prints that', async () => wanted.test(text))
   }
   await home.run('create -f -', { stdin: team('early') })
   await until(/"ADDED".*"name":"early"/)

@@ -12,6 +12,7 @@ import { fingerprintOf } from '../../src/cli/login/trust.ts'
 import { type CliHome, openHome, signedIn } from '../support/cli-home.ts'
 import { openFiu } from '../support/fiu.ts'
 import { notRun } from '../support/missing.ts'
+import { eventually } from '../support/wire.ts'
 
 const { server, home } = await signedIn()
 before(async () => {
@@ -27,7 +28,7 @@ const reading = (child: ChildProcess) => {
     text += chunk
   })
   return async (wanted: RegExp) => {
-    while (!wanted.test(text)) await once(child.stdout as NodeJS.ReadableStream, 'data')
+    await eventually('it prints that', async () => wanted.test(text))
   }
 }
 
@@ -78,7 +79,7 @@ test('--watch starts the program anew when a value changes, and a key that ended
   await until(/canary-two\n/)
   assert.match(said, /restarting the program/)
   await home.ok('disable accesskey watcher')
-  while (!/cannot watch, retrying/.test(said)) await once(child.stderr as NodeJS.ReadableStream, 'data')
+  await eventually('it prints that', async () => /cannot watch, retrying/.test(said))
   assert.equal(child.exitCode, null)
   child.kill('SIGUSR1')
   const [code] = await once(child, 'exit')
@@ -126,7 +127,7 @@ test('a key that expires while --watch follows leaves the program running, and i
     body: { spec: { ttl: 1 } },
     headers: { 'Content-Type': 'application/merge-patch+json' },
   })
-  while (!/cannot watch, retrying: .*expired/.test(said)) await once(child.stderr as NodeJS.ReadableStream, 'data')
+  await eventually('it prints that', async () => /cannot watch, retrying: .*expired/.test(said))
   assert.equal(child.exitCode, null)
   child.kill('SIGUSR1')
   assert.deepEqual(await once(child, 'exit'), [9, null])

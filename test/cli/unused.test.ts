@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { signedIn } from '../support/cli-home.ts'
+import { eventually } from '../support/wire.ts'
 
 const { server, home } = await signedIn()
 
@@ -29,7 +30,7 @@ const follow = (more: readonly string[]) => {
   return {
     text: () => text,
     seen: async (wanted: RegExp) => {
-      while (!wanted.test(text)) await once(child.stdout as NodeJS.ReadableStream, 'data')
+      await eventually('it prints that', async () => wanted.test(text))
     },
     /** What it complained of until now. */
     end: async () => {

@@ -92,10 +92,13 @@ describe('gateways', () => {
     }
   })
 
-  test('a signing key that is rotated under load fails no request', async () => {
+  test('a signing key that is rotated under load fails no request', async t => {
     let token = await ada.mint()
     const codes = new Map<number, number>()
     let isOver = false
+    t.after(() => {
+      isOver = true
+    })
     const load = Array.from({ length: 8 }, async () => {
       while (!isOver) {
         const { status } = await asks(first, `${prod}${teams}`, token)

@@ -77,7 +77,7 @@ async function wayTo(cluster: Server) {
     return socket
   }
   closing.push(() => dial.retire())
-  const wanted = { server, connectWithin: 10_000, isFresh: false, retired, pingEvery: 250 }
+  const wanted = { server, connectWithin: 10_000, isFresh: false, retired, pingEvery: 1500 }
   const silence = () => {
     for (const socket of held) socket.unpipe().pause()
   }
@@ -159,7 +159,7 @@ describe('a shared connection that ends', { timeout: 120_000 }, () => {
 
   test('carries on what is quiet for as long as the cluster is there, after its goodbye, too', async () => {
     const way = await openWay()
-    const heard = listen(await way.take({ pingEvery: 500 }))
+    const heard = listen(await way.take({ pingEvery: 1500 }))
     await until('it has begun', () => heard.text === 'first')
     let answered = 0
     way.sessions[0]?.on('remoteSettings', () => answered++)

@@ -305,7 +305,7 @@ describe('watches that share a connection', () => {
     const server = `https://127.0.0.1:${(between.address() as AddressInfo).port}`
     const { connectHttp2 } = await dialTo(server).now()
     assert.ok(connectHttp2)
-    const place = await acquireStream(connectHttp2, { server, connectWithin: 10_000, isFresh: false, pingEvery: 100 })
+    const place = await acquireStream(connectHttp2, { server, connectWithin: 10_000, isFresh: false, pingEvery: 1500 })
     const failed = new Promise<Error>(resolve => {
       const nothing = () => {}
       place?.send({ ':path': '/' }, { head: nothing, data: nothing, end: nothing, failed: resolve })

@@ -28,7 +28,7 @@ export function exec(file: string, args: readonly string[], options: ExecOptions
     const timer = setTimeout(() => {
       late = true
       child.kill('SIGKILL')
-    }, options.timeout ?? 20_000)
+    }, options.timeout ?? 60_000)
     child.stdout.on('data', chunk => out.push(chunk))
     child.stderr.on('data', chunk => err.push(chunk))
     child.on('error', error => end(127, error.message))

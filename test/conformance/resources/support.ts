@@ -146,9 +146,9 @@ export async function events(watch: Watch, count: number): Promise<WatchEvent[]>
 export const spoken = (all: readonly WatchEvent[]) =>
   all.map(({ type, document }) => `${type} ${document.object.metadata.name ?? ''}`.trim())
 
-/** Asks again and again until it is so, for ten seconds at most: a loop must not outlive its test. */
+/** Asks again and again until it is so, for thirty seconds at most: a loop must not outlive its test. */
 export async function until(isSo: () => Promise<boolean>): Promise<void> {
-  for (const end = performance.now() + 10_000; !(await isSo()); await turn())
+  for (const end = performance.now() + 30_000; !(await isSo()); await turn())
     assert.ok(performance.now() < end, 'it did not come to this')
 }
 
