@@ -7,7 +7,7 @@ import type { JsonObject, OwnerReference, Ref, Resource } from '../api/object.ts
 import type { Resources } from '../api/resources.ts'
 import { type Informer, mentions, startInformer } from '../reconcile/informer.ts'
 import { startLoop } from '../reconcile/work-queue.ts'
-import { reaches } from './reach.ts'
+import { reaches } from './reachability.ts'
 
 const day = 24 * 3600 * 1000
 

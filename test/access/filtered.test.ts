@@ -14,7 +14,7 @@ import { ProjectSecret } from '../../src/kinds/project-secret.ts'
 import { ClusterRole, Role, RoleBinding } from '../../src/kinds/rbac.ts'
 import { SharedSecret } from '../../src/kinds/shared-secret.ts'
 import { Team } from '../../src/kinds/team.ts'
-import { build, type Dice, dice, makeWorld, spaces, teamNames, users } from './worlds.ts'
+import { build, type Dice, dice, makeWorld, spaces, teamNames, users } from './random-objects.ts'
 
 const worlds = 120
 const kinds = [Team, SharedSecret, ProjectSecret, OwnedAccessKey, Role, RoleBinding, ClusterRole]

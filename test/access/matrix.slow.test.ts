@@ -7,7 +7,7 @@ import type { Question } from '../../src/api/kind.ts'
 import type { Decision } from '../../src/api/permissions.ts'
 import type { ApiServer } from '../../src/apiserver/build.ts'
 import { type Ask, mayDo } from './evaluator.ts'
-import { build, type Dice, dice, makeWorld, ours, spaces, teamNames, verbs } from './worlds.ts'
+import { build, type Dice, dice, makeWorld, ours, spaces, teamNames, verbs } from './random-objects.ts'
 
 const worlds = 250
 const asksPerWorld = 420

@@ -2,11 +2,11 @@
 
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import type { Person } from '../gateway/stage.ts'
+import type { Person } from '../gateway/gateway-fixture.ts'
 import { changeStored } from '../support/stored.ts'
 import { eventually } from '../support/wire.ts'
 import { keys, must, refused, teams } from './people.ts'
-import { openTokenStage, type Revocation, revocations, type TokenStage, together } from './token-stage.ts'
+import { openTokenStage, type Revocation, revocations, type TokenStage, together } from './token-gateway.ts'
 
 const count = (length: number) => Array.from({ length }, (_, index) => index)
 

@@ -4,10 +4,10 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
-import type { Person } from '../gateway/stage.ts'
+import type { Person } from '../gateway/gateway-fixture.ts'
 import { eventually } from '../support/wire.ts'
 import { keys, must, ours, refused } from './people.ts'
-import { openTokenStage, type TokenStage } from './token-stage.ts'
+import { openTokenStage, type TokenStage } from './token-gateway.ts'
 
 const tokens = `${ours}/directclusterendpointtokens`
 const secret = (letter: string) => `secret-${letter.repeat(40)}`

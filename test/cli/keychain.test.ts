@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { openHome } from '../support/cli-home.ts'
-import { findDesktop, inSession, withDesktop } from '../support/desktop.ts'
+import { findDesktop, inSession, withDesktop } from '../support/desktop-tools.ts'
 import { type Server, startServer } from '../support/server.ts'
 
 const found = await findDesktop()

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { signedIn } from '../support/cli-home.ts'
 import { findKubectls } from '../support/kubectl.ts'
-import { notRun } from '../support/missing.ts'
+import { notRun } from '../support/missing-tool.ts'
 
 // Looked for before any test is known: what is awaited between them is waited for by none.
 const [kubectl] = (await findKubectls()).toReversed()

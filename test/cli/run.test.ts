@@ -11,7 +11,7 @@ import { after, before, test } from 'node:test'
 import { fingerprintOf } from '../../src/cli/login/trust.ts'
 import { type CliHome, openHome, signedIn } from '../support/cli-home.ts'
 import { openFiu } from '../support/fiu.ts'
-import { notRun } from '../support/missing.ts'
+import { notRun } from '../support/missing-tool.ts'
 
 const { server, home } = await signedIn()
 before(async () => {

@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import { bugs } from '../prove/bugs.ts'
 import { checkConsistency } from '../prove/check-consistency.ts'
 import { edited } from '../prove/edits.ts'
-import type { Get, List, Recording, Session, Sight, Told, Write } from '../prove/record.ts'
+import type { Get, List, Recording, Session, Sight, Told, Write } from '../prove/recording.ts'
 
 const a = (version: number, value: string, color = 'red', uid = 'first'): Sight => ({
   name: 'a',

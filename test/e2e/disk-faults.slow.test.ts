@@ -6,7 +6,7 @@ import { runDiskFault } from '../prove/disk-faults.ts'
 import { runPowerLoss } from '../prove/power-loss.ts'
 import { proofsOf } from '../prove/proofs.ts'
 import { openFiu } from '../support/fiu.ts'
-import { notRun } from '../support/missing.ts'
+import { notRun } from '../support/missing-tool.ts'
 
 const seed = process.env['PROVE_SEED'] ?? String(Date.now())
 

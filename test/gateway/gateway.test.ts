@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { must, ours, rbac, refused, teams } from '../access/people.ts'
 import { eventually } from '../support/wire.ts'
-import { type GatewayProcess, type GatewayStage, openGatewayStage, type Person } from './stage.ts'
+import { type GatewayProcess, type GatewayStage, openGatewayStage, type Person } from './gateway-fixture.ts'
 
 describe('a gateway', () => {
   let stage: GatewayStage

@@ -18,7 +18,7 @@ import { blocksOf, readDocument } from '../support/docs.ts'
 import { type KubeCluster, kubeBinaries, startKube } from '../support/kube-cluster.ts'
 import { openRequests } from '../support/request.ts'
 import { type Server, startServer } from '../support/server.ts'
-import { authority, type GatewayProcess, invite, startGateway } from './stage.ts'
+import { authority, type GatewayProcess, invite, startGateway } from './gateway-fixture.ts'
 
 const reviews = '/apis/authentication.k8s.io/v1/selfsubjectreviews'
 const review = { body: { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' } }

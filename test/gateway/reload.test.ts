@@ -17,8 +17,8 @@ import { kubeconfigOf } from '../support/kubeconfig.ts'
 import { freePort } from '../support/ports.ts'
 import { type Server, startServer } from '../support/server.ts'
 import { eventually } from '../support/wire.ts'
+import { agentKey, authority, type GatewayProcess, invite, type Person, startGateway } from './gateway-fixture.ts'
 import { openBackend, type TestBackend } from './in-process.ts'
-import { agentKey, authority, type GatewayProcess, invite, type Person, startGateway } from './stage.ts'
 
 const path = '/kubernetes/cluster/slow/api/v1/pods'
 const clusters = [{ name: 'slow', kubeconfig: 'slow.json' }]

@@ -9,7 +9,7 @@ import { makeAuthority } from '../../src/serving/certificate.ts'
 import { exec } from '../support/exec.ts'
 import { freePort } from '../support/ports.ts'
 import { type Server, startServer } from '../support/server.ts'
-import { agentKey, configOf, invite, startGateway } from './stage.ts'
+import { agentKey, configOf, invite, startGateway } from './gateway-fixture.ts'
 
 const program = join(import.meta.dirname, '../../bin/platform.js')
 

@@ -6,7 +6,7 @@ import { after, before, describe, test } from 'node:test'
 import { makeKey } from '../../src/kinds/key-format.ts'
 import { closeAll } from '../support/close-all.ts'
 import { type Server, startServer } from '../support/server.ts'
-import { type GatewayProcess, invite, startGateway } from './stage.ts'
+import { type GatewayProcess, invite, startGateway } from './gateway-fixture.ts'
 
 const limit = 2
 /** As many times what one address may do is what a gateway may ask about. */

@@ -9,7 +9,7 @@ import { after, before, describe, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { must, ours, secrets, soon } from '../access/people.ts'
 import { exec } from '../support/exec.ts'
-import { notRun } from '../support/missing.ts'
+import { notRun } from '../support/missing-tool.ts'
 import { type Server, startServer } from '../support/server.ts'
 import { openTerminal } from '../support/terminal.ts'
 

@@ -1,7 +1,7 @@
 // What happened, put together from all that anybody was told: one fact a revision, each with what was there before it.
 // check-consistency.ts holds everything that was read against it.
 
-import type { Recording, Sight, Violation, Write } from './record.ts'
+import type { Recording, Sight, Violation, Write } from './recording.ts'
 
 export type Fact = {
   readonly revision: number

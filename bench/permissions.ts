@@ -1,8 +1,8 @@
 // What rights cost a get: by somebody whose right is one of very many, against the administrator of a server that has none of them.
 
 import { Agent, request } from 'node:https'
-import { type Measured, median as medianOf } from './figure.ts'
 import { drive } from './load.ts'
+import { type Measured, median as medianOf } from './measurement.ts'
 import { remove, type Server, startServer } from './processes.ts'
 
 const base = '/kubernetes/management/apis'

@@ -1,6 +1,6 @@
 // Choices that the seed decides. The generators of worlds and steps make all of theirs here.
 
-import { type Dice, diceOf } from '../dice.ts'
+import { type Dice, diceOf } from '../seeded-random.ts'
 
 export type Chance = {
   readonly below: Dice

@@ -5,8 +5,8 @@ import { request } from 'node:https'
 import { after, before, describe, test } from 'node:test'
 import { closeAll } from '../support/close-all.ts'
 import { type Server, startServer } from '../support/server.ts'
+import { type GatewayProcess, invite, startGateway } from './gateway-fixture.ts'
 import { openBackend, type TestBackend } from './in-process.ts'
-import { type GatewayProcess, invite, startGateway } from './stage.ts'
 
 const body = Buffer.alloc(6 * 1024 * 1024, 0x20)
 const rounds = 60

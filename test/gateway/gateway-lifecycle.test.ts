@@ -9,10 +9,9 @@ import { after, before, describe, test } from 'node:test'
 import { keys, must, rbac, teams } from '../access/people.ts'
 import { exec } from '../support/exec.ts'
 import { findKubectls } from '../support/kubectl.ts'
-import { notRun } from '../support/missing.ts'
+import { notRun } from '../support/missing-tool.ts'
 import type { Server } from '../support/server.ts'
 import { eventually } from '../support/wire.ts'
-import { openBackend } from './in-process.ts'
 import {
   authority,
   type GatewayProcess,
@@ -21,7 +20,8 @@ import {
   type Person,
   sendTooMuch,
   startGateway,
-} from './stage.ts'
+} from './gateway-fixture.ts'
+import { openBackend } from './in-process.ts'
 
 const program = join(import.meta.dirname, '../../bin/platform.js')
 const prod = '/kubernetes/cluster/prod'

@@ -6,7 +6,7 @@ import { createConnection, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { connect as connectTls } from 'node:tls'
 import type { Server } from '../support/server.ts'
-import { vitalsOf } from './vitals.ts'
+import { vitalsOf } from './process-health.ts'
 
 export type Flood = (server: Server, size: number) => Promise<() => void>
 export type Flooded = {

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { floods, runFlood } from '../prove/floods.ts'
+import { floods, runFlood } from '../prove/flooding-clients.ts'
 import { runRawFuzz } from '../prove/raw-fuzz.ts'
 import { runShapeFuzz } from '../prove/shape-fuzz.ts'
 import { type Server, startServer } from '../support/server.ts'

@@ -4,7 +4,7 @@ import { stringify } from 'yaml'
 import type { Kind } from '../../../src/api/kind.ts'
 import type { JsonObject } from '../../../src/api/object.ts'
 import { pathOf } from '../../../src/api/paths.ts'
-import type { Input } from './judge.ts'
+import type { Input } from './limits.ts'
 import { writeProtobuf } from './protobuf.ts'
 
 /** undefined: the kind is not written in this way. */

@@ -5,7 +5,7 @@ import { mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { CliHome } from './cli-home.ts'
 import { fetchDebian } from './fetch-debian.ts'
-import { notRun } from './missing.ts'
+import { notRun } from './missing-tool.ts'
 
 const cache = join(import.meta.dirname, '../../node_modules/.cache/platform-tools')
 const shells = ['zsh-common', 'fish', 'fish-common', 'libpcre2-32-0']

@@ -3,7 +3,7 @@
 import type { Credentials, Principal } from './credentials.ts'
 import type { Model } from './model.ts'
 import { kinds, ours, rbac } from './objects.ts'
-import type { Rights } from './rights.ts'
+import type { Rights } from './permissions.ts'
 import { type ReadScope, scopeBits } from './scopes.ts'
 import {
   addBits,

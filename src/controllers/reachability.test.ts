@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { reaches } from './reach.ts'
+import { reaches } from './reachability.ts'
 
 test('a chain of any length is walked without recursion', () => {
   const next = (one: number) => (one < 200_000 ? [one + 1] : [])

@@ -10,7 +10,7 @@ import { keys, must, rbac } from '../access/people.ts'
 import { kubeconfigOf } from '../support/kubeconfig.ts'
 import { type Server, startServer } from '../support/server.ts'
 import { eventually } from '../support/wire.ts'
-import { type GatewayProcess, invite, startGateway } from './stage.ts'
+import { type GatewayProcess, invite, startGateway } from './gateway-fixture.ts'
 
 describe('what a gateway tells', { timeout: 120_000 }, () => {
   let service: Server

@@ -1,7 +1,7 @@
 // What the generators of worlds and steps share: the world, chance, who the attackers are, and which dangers are switched on.
 
-import type { Chance } from './chance.ts'
 import type { Prover } from './prover.ts'
+import type { Chance } from './seeded-choices.ts'
 import type { Family } from './step.ts'
 import type { Bits } from './universe.ts'
 

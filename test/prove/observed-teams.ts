@@ -1,6 +1,6 @@
 // How teams on the wire become what is recorded. traffic.ts and watchers.ts read answers with it.
 
-import type { Sight } from './record.ts'
+import type { Sight } from './recording.ts'
 
 export const teams = '/kubernetes/management/apis/management.platform.sh/v1/teams'
 

@@ -10,7 +10,7 @@ export type KeyLife = {
 }
 
 /** In milliseconds. A new secret has its full lifetime, even if the previous one was used earlier. */
-export function keyEnd({ since, ttl, slides }: KeyLife, lastActivity: () => number | undefined): number {
+export function keyExpiry({ since, ttl, slides }: KeyLife, lastActivity: () => number | undefined): number {
   if (ttl === undefined) return Number.POSITIVE_INFINITY
   return (slides ? Math.max(since, lastActivity() ?? 0) : since) + ttl
 }

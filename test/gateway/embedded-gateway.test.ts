@@ -9,7 +9,7 @@ import { keys, must, teams } from '../access/people.ts'
 import { openRequests } from '../support/request.ts'
 import { startServer } from '../support/server.ts'
 import { eventually, openBare } from '../support/wire.ts'
-import { invite, sendTooMuch } from './stage.ts'
+import { invite, sendTooMuch } from './gateway-fixture.ts'
 
 test('the service leads to clusters itself where gateway.config says so, with the same rules', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'platform-central-'))

@@ -1,4 +1,4 @@
-// The time that a server takes to end while clients hold connections: at most ten seconds (issue 2 §6). http-life.test.ts tests how it ends.
+// The time that a server takes to end while clients hold connections: at most ten seconds (issue 2 §6). server-lifecycle.test.ts tests how it ends.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'

@@ -1,7 +1,7 @@
 // A service with a gateway in front of it, both real programs, for tests of what becomes of direct-cluster tokens.
 
 import assert from 'node:assert/strict'
-import { type GatewayProcess, invite, type Person, startGateway } from '../gateway/stage.ts'
+import { type GatewayProcess, invite, type Person, startGateway } from '../gateway/gateway-fixture.ts'
 import { closeAll } from '../support/close-all.ts'
 import type { Answer } from '../support/request.ts'
 import { type Server, type ServerOptions, startServer } from '../support/server.ts'
