@@ -26,7 +26,7 @@ const details = ({ status, body }: Answer) => {
   return (body as { details: { causes?: { reason: string; message: string }[] } }).details
 }
 
-test('the refusal of "who am I" tells the holder key, owner, scope and seconds left, and no group', async () => {
+test('a denied self review names the key, its owner, its scope and the remaining seconds, but no groups', async () => {
   const scope = { projects: [{ project: 'shop' }] }
   const narrow = await withScope('narrow', scope, { ttl: 3600 })
   const { causes = [], ...about } = details(await narrow.ask('POST', review, {}))
@@ -42,7 +42,7 @@ test('the refusal of "who am I" tells the holder key, owner, scope and seconds l
   assert.ok(Number(ends?.message) > 3000 && Number(ends?.message) <= 3600, ends?.message)
 })
 
-test('a key without an end is told none', async () => {
+test('a denied self review of a key without expiry has no remaining seconds', async () => {
   const endless = await withScope('endless', { virtualClusters: [{ project: 'shop', virtualCluster: 'dev' }] })
   const { causes = [] } = details(await endless.ask('POST', review, {}))
   assert.deepEqual(
@@ -51,7 +51,7 @@ test('a key without an end is told none', async () => {
   )
 })
 
-test('every other refusal by scope names the key and its owner, and not the scope', async () => {
+test('every other denial by scope names the key and its owner, but not the scope', async () => {
   const narrow = await withScope('short', { projects: [{ project: 'shop' }] })
   for (const [method, path] of [
     ['GET', `${teams}/web`],
@@ -77,7 +77,7 @@ test('every other refusal by scope names the key and its owner, and not the scop
   assert.equal(details(await ada.ask('GET', `${secrets()}/db`)).causes, undefined)
 })
 
-test('whoever is acted for, asks about somebody or reads why, hears nothing of the key', async () => {
+test('impersonated users, reviews about others and explanations contain nothing about the key', async () => {
   const scope = { rules: [{ verbs: ['impersonate'], resources: [{ group: '', resources: ['users'] }] }] }
   const proxy = await withScope('proxy', scope, { ttl: 3600 })
   const acting = await proxy.ask('POST', review, {}, { 'impersonate-user': 'ada' })

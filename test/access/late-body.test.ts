@@ -8,7 +8,7 @@ import { keys, must, openStage, ours, type Person, rbac, type Stage, teams } fro
 const api = 'rbac.authorization.k8s.io'
 const mergeType = { 'content-type': 'application/merge-patch+json' }
 
-describe('a body that comes late', () => {
+describe('a request whose body arrives late', () => {
   let stage: Stage
   before(async () => {
     stage = await openStage()
@@ -24,7 +24,7 @@ describe('a body that comes late', () => {
     return stage.person(name, key.spec.key)
   }
 
-  test('makes no token and no key after its own key was disabled', async () => {
+  test('creates no token and no key after its key was disabled', async () => {
     for (const [name, path] of [
       ['ada', `${ours}/directclusterendpointtokens`],
       ['bob', keys],
@@ -34,7 +34,7 @@ describe('a body that comes late', () => {
     }
   })
 
-  test('changes nothing after the role was taken away', async () => {
+  test('changes nothing after its role was removed', async () => {
     const cy = await invite('cy')
     await must(
       stage.admin.ask('POST', `${rbac}/clusterrolebindings`, {
@@ -49,7 +49,7 @@ describe('a body that comes late', () => {
     assert.equal((await must(stage.admin.ask('GET', `${teams}/web`))).spec.displayName, undefined)
   })
 
-  test('is taken where nothing changed', async () => {
+  test('succeeds if nothing changed', async () => {
     const dan = await invite('dan')
     assert.equal(await sendLate(stage, dan, 'POST', keys, { spec: {} }, async () => {}), 201)
   })

@@ -37,7 +37,7 @@ function makeAsk(die: Dice): Ask {
   }
 }
 
-/** As a request is judged: a key that is not let in may do nothing. */
+/** Like the request pipeline: a key that does not authenticate may do nothing. */
 function decide({ authenticate, authorizer }: ApiServer, authorization: string, question: Question): Decision {
   try {
     return authorizer.decide(authenticate(authorization), question)

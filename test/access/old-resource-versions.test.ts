@@ -46,7 +46,7 @@ describe('at an old resourceVersion', () => {
     (await must(eve.ask('GET', `${path}?resourceVersion=${version}&resourceVersionMatch=Exact${query}`))).items.map(
       shown,
     ) as string[]
-  /** What a watch from a version replays, up to a secret that is created for this purpose. */
+  /** The replay of a watch from a resourceVersion, up to a secret that is created for this purpose. */
   const replay = async (at: Place, version: string, query = '') => {
     await at.create('zz-end', ['eve'], { on: 'yes' })
     const seen: string[] = []
@@ -71,7 +71,7 @@ describe('at an old resourceVersion', () => {
       assert.deepEqual(await listAt(at, version, '&fieldSelector=metadata.name%3Dkept'), ['kept: kept 1'])
     })
 
-    test('shows a deleted object only if its last state allowed it', async () => {
+    test('shows a deleted object only if the caller had access to its last state', async () => {
       const at = place()
       await at.create('gone')
       const version = await at.create('lost')
@@ -82,7 +82,7 @@ describe('at an old resourceVersion', () => {
       assert.deepEqual(await listAt(at, version), ['gone: gone 1'])
     })
 
-    test('goes by the last state of the same object, not by that of another with its name', async () => {
+    test('checks the last state of the same object, not of another one with its name', async () => {
       const at = place()
       await at.create('mine')
       const version = await at.create('lost')
@@ -98,7 +98,7 @@ describe('at an old resourceVersion', () => {
       assert.deepEqual(await listAt(at, second), ['lost: lost 1'])
     })
 
-    test('selects by the labels of the state that it shows', async () => {
+    test('applies selectors to the labels of the shown state', async () => {
       const at = place()
       await at.create('left', ['eve'], { on: 'yes' })
       const version = await at.create('joined')
@@ -107,7 +107,7 @@ describe('at an old resourceVersion', () => {
       assert.deepEqual(await listAt(at, version, '&labelSelector=on%3Dyes'), ['left: left 1'])
     })
 
-    test('leaves out of its later pages what was lost since the first, and nothing else', async () => {
+    test('omits objects from later pages if access was lost after the first page, and nothing else', async () => {
       const at = place()
       for (const name of ['a', 'b', 'c', 'd', 'e', 'f']) await at.create(name, name === 'c' ? [] : ['eve'])
       const seen: string[] = []
@@ -129,7 +129,7 @@ describe('at an old resourceVersion', () => {
   })
 
   describe('a watch', () => {
-    test('replays nothing of an object whose access was given and removed since', async () => {
+    test('replays nothing of an object whose access was granted and removed since', async () => {
       const at = place()
       const version = await at.create('kept')
       await at.create('lost')
@@ -143,7 +143,7 @@ describe('at an old resourceVersion', () => {
       assert.deepEqual(await replay(at, version), ['MODIFIED kept: kept 2'])
     })
 
-    test('replays a deletion whose last state is allowed, also where another object has the name by now', async () => {
+    test('replays a deletion whose last state is allowed, even if another object has the name now', async () => {
       const at = place()
       await at.create('gone')
       const version = await at.create('mine')
@@ -159,7 +159,7 @@ describe('at an old resourceVersion', () => {
       ])
     })
 
-    test('replays states before and after a time without access, and not those of that time', async () => {
+    test('replays states before and after a period without access, and none of that period', async () => {
       const at = place()
       const version = await at.create('back')
       await at.change('back', 2)
@@ -173,7 +173,7 @@ describe('at an old resourceVersion', () => {
       ])
     })
 
-    test('is expired where access was lost to an object that was in view then: a new list tells what is left', async () => {
+    test('is expired if access to a previously visible object was lost, so that the client lists again', async () => {
       for (const isDeleted of [false, true]) {
         const at = place()
         await at.create('kept')
@@ -190,14 +190,14 @@ describe('at an old resourceVersion', () => {
         await at.change('kept', 3)
         assert.deepEqual(await replay(at, metadata.resourceVersion), ['MODIFIED kept: kept 3'])
         await at.remove('zz-end')
-        // What a selector leaves out was not in view, so nothing of it is missing.
+        // Objects that the selector excludes were not visible, so the watch misses nothing.
         const events = eve.watch(`${at.path}?resourceVersion=${version}${named}`)
         assert.equal((await events.next()).value.type, 'MODIFIED')
         await events.return?.()
       }
     })
 
-    test('selects by the labels of the states that it shows', async () => {
+    test('applies selectors to the labels of the shown states', async () => {
       const at = place()
       await at.create('left', ['eve'], { on: 'yes' })
       const version = await at.create('joined')
@@ -211,7 +211,7 @@ describe('at an old resourceVersion', () => {
       ])
     })
 
-    test('that is open when access is removed shows the deletion of what it showed before', async () => {
+    test('that is open when access is removed shows the deletion of visible objects', async () => {
       const at = place()
       await at.create('lost')
       const events = eve.watch(at.path)

@@ -44,7 +44,7 @@ const mayWrite = (resources: readonly string[], apiGroup = group) => ({
   resources,
 })
 
-describe('E1: roles and bindings are checked whole on every write', () => {
+describe('E1: every write checks all rules of roles and bindings', () => {
   let mallory: Person
   before(async () => {
     const { admin } = stage
@@ -75,7 +75,7 @@ describe('E1: roles and bindings are checked whole on every write', () => {
     apply: (kind, name) => ({ apiVersion: `${api}/v1`, kind, metadata: { name, ...labelled.metadata } }),
   }
   for (const [type, body] of Object.entries(bodies) as [keyof typeof types, (kind: string, name: string) => unknown][])
-    test(`a label by ${type} patch on a role that the caller does not hold`, async () => {
+    test(`a label by ${type} patch on a role whose permissions the caller lacks`, async () => {
       const query = type === 'apply' ? '?fieldManager=e1&force=true' : ''
       for (const name of ['platform-admin', 'e1-strong'])
         await refused(mallory.ask('PATCH', `${roles}/${name}${query}`, body('ClusterRole', name), types[type]), 403)
@@ -103,21 +103,21 @@ describe('E1: roles and bindings are checked whole on every write', () => {
     }
   })
 
-  test('an annotation on an aggregated role needs what the role comes to', async () => {
+  test('an annotation on an aggregated role requires the aggregated permissions', async () => {
     await refused(mallory.ask('PATCH', `${roles}/e1-sum`, { metadata: { annotations: { a: 'b' } } }, types.merge), 403)
   })
 
-  test('who holds what a role holds may label it', async () => {
+  test('callers with the permissions of a role may label it', async () => {
     await must(stage.admin.ask('PATCH', `${roles}/of-e1`, { metadata: { annotations: { a: 'b' } } }, types.merge))
     await must(mallory.ask('PATCH', `${roles}/of-e1`, { metadata: { annotations: { a: 'c' } } }, types.merge))
   })
 
-  test('a change of finalizers or owner references alone lets the garbage collector finish', async () => {
+  test('a change of only finalizers or owner references lets the garbage collector finish', async () => {
     await must(stage.admin.ask('PATCH', `${roles}/e1-strong`, { metadata: { finalizers: ['x.io/hold'] } }, types.merge))
     await must(mallory.ask('PATCH', `${roles}/e1-strong`, { metadata: { finalizers: null } }, types.merge))
   })
 
-  test('nobody changes labels, rules and owners of a built-in role or binding, and nobody makes one', async () => {
+  test('users cannot change labels, rules and owners of a built-in role or binding, or create one', async () => {
     const { admin } = stage
     const owner = { apiVersion: `${api}/v1`, kind: 'ClusterRole', name: 'of-e1', uid: 'x' }
     for (const body of [
@@ -134,7 +134,7 @@ describe('E1: roles and bindings are checked whole on every write', () => {
   })
 })
 
-test('a role or binding that is being deleted grants nothing, whatever finalizer holds it', async () => {
+test('a terminating role or binding grants nothing, whatever its finalizers', async () => {
   const { admin } = stage
   const rule = { verbs: ['list'], apiGroups: [group], resources: ['teams'] }
   const eve = await someone('held-eve', [rule])
@@ -151,7 +151,7 @@ test('a role or binding that is being deleted grants nothing, whatever finalizer
   assert.deepEqual([await allowed(eve), await allowed(dan)], [false, false])
 })
 
-test('E2: no key, rotation or token is made while impersonating, and none is made stronger', async () => {
+test('E2: no key, rotation or token is issued while impersonating, and no key is strengthened', async () => {
   const { admin } = stage
   const mallory = await someone('e2', [
     { verbs: ['impersonate'], apiGroups: [''], resources: ['users'], resourceNames: ['e2-ada'] },
@@ -170,7 +170,7 @@ test('E2: no key, rotation or token is made while impersonating, and none is mad
   assert.ok(own.spec.key)
 })
 
-test('E3: rotating or enabling a key needs what the key grants, extra groups included', async () => {
+test('E3: rotating or enabling a key requires the permissions of the key, extra groups included', async () => {
   const { admin } = stage
   const mallory = await stage.invite('e3')
   await must(admin.ask('POST', teams, { metadata: { name: 'e3' }, spec: { owner: { user: 'e3' }, users: ['e3'] } }))
@@ -185,7 +185,7 @@ test('E3: rotating or enabling a key needs what the key grants, extra groups inc
   await must(mallory.ask('POST', `${keys}/${plain.metadata.name}/rotate`, {}))
 })
 
-test('a member of a team makes no key of it while more is bound to the username of its keys', async () => {
+test('a member of a team cannot create a key of the team if more is bound to the username of its keys', async () => {
   const { admin } = stage
   const eve = await stage.invite('named-eve')
   await must(
@@ -200,7 +200,7 @@ test('a member of a team makes no key of it while more is bound to the username 
   await refused(eve.ask('POST', `${keys}/named/rotate`, {}), 403, /not currently held/)
 })
 
-describe('E4: labels and annotations of platform.sh are written by the server alone', () => {
+describe('E4: only the server writes labels and annotations of platform.sh', () => {
   test('on every kind, in every way', async () => {
     const { admin } = stage
     const owned = await must(
@@ -227,7 +227,7 @@ describe('E4: labels and annotations of platform.sh are written by the server al
     await must(admin.ask('GET', `${roles}/platform-admin`))
   })
 
-  test('what the server wrote survives a replace that leaves it out', async () => {
+  test('a replace that omits labels of the server keeps them', async () => {
     const { admin } = stage
     const mirror = `${roles}/access:teams:e4:0`
     await soon('the mirror is there', async () => (await admin.ask('GET', mirror)).status === 200)
@@ -239,7 +239,7 @@ describe('E4: labels and annotations of platform.sh are written by the server al
   })
 })
 
-test('every verb on an object is not every right: an owner has its subresources, too', async () => {
+test('every verb on an object does not include its subresources, which an owner has', async () => {
   const { admin } = stage
   const eve = await stage.invite('owner-eve')
   const access = [{ verbs: ['*'], users: ['owner-eve'] }]
@@ -252,7 +252,7 @@ test('every verb on an object is not every right: an owner has its subresources,
   await must(eve.ask('PATCH', `${secrets()}/owned`, take, types.merge))
 })
 
-test('E5: a scoped key changes neither access nor owner, members, roles or bindings', async () => {
+test('E5: a scoped key cannot change access, owners, members, roles or bindings', async () => {
   const { admin } = stage
   const ada = await someone('e5', [
     mayWrite(['projectsecrets', 'teams']),
@@ -285,13 +285,13 @@ test('E5: a scoped key changes neither access nor owner, members, roles or bindi
   assert.equal((await must(admin.ask('GET', `${teams}/e5`))).spec.users.length, 1)
 })
 
-describe('E6: a team that is created again is another team', () => {
+describe('E6: a recreated team is another team', () => {
   const again = async (name: string, spec: object = {}) => {
     await must(stage.admin.ask('DELETE', `${teams}/${name}`))
     await must(stage.admin.ask('POST', teams, { metadata: { name }, spec }))
   }
 
-  test('keys of the old one stay dead', async () => {
+  test('keys of the old team stay invalid', async () => {
     const { admin } = stage
     await must(admin.ask('POST', teams, { metadata: { name: 'e6-keys' } }))
     const old = await must(admin.ask('POST', keys, { metadata: { name: 'e6-old' }, spec: { team: 'e6-keys' } }))
@@ -306,7 +306,7 @@ describe('E6: a team that is created again is another team', () => {
     await refused(holder.ask('GET', '/api'), 401)
   })
 
-  test('owner, access entries and bindings mean the old one, until somebody who may give them names it again', async () => {
+  test('owner, access entries and bindings refer to the old team until somebody with permission names it again', async () => {
     const { admin } = stage
     const spec = { users: ['e6-eve'] }
     const eve = await stage.invite('e6-eve')
@@ -370,7 +370,7 @@ describe('E6: a team that is created again is another team', () => {
     for (const [what, ask] of Object.entries(tries)) assert.equal((await ask()).status, 200, what)
   })
 
-  test('words that were written before the team came to be mean the first team of that name', async () => {
+  test('references written before the team existed mean the first team of that name', async () => {
     const { admin } = stage
     const dan = await stage.invite('e6-dan')
     await must(
@@ -390,12 +390,12 @@ describe('E6: a team that is created again is another team', () => {
     await refused(dan.ask('GET', `${secrets()}/e6-later`), 403)
   })
 
-  test('a key for a team that does not exist is refused', async () => {
+  test('a key for a missing team is rejected', async () => {
     await refused(stage.admin.ask('POST', keys, { spec: { team: 'e6-nobody' } }), 422, /spec\.team/)
   })
 })
 
-describe('E7: a key does not outlive the one it was made with', () => {
+describe('E7: a key does not outlive the key that created it', () => {
   let ada: Person
   let short: Person
   before(async () => {
@@ -432,7 +432,7 @@ describe('E7: a key does not outlive the one it was made with', () => {
     await must(patch('e7-long', { displayName: 'x' }))
   })
 
-  test('with the old secret of a key that was rotated, while the overlap lasts', async () => {
+  test('with the old secret of a rotated key, during the overlap', async () => {
     const made = await must(ada.ask('POST', keys, { metadata: { name: 'e7-rotated' }, spec: {} }))
     const before = stage.person('e7', made.spec.key)
     await must(ada.ask('POST', `${keys}/e7-rotated/rotate`, { spec: { overlapSeconds: 600 } }))
@@ -446,7 +446,7 @@ describe('E7: a key does not outlive the one it was made with', () => {
   })
 })
 
-test('E9: a secret that is created again is not followed', async () => {
+test('E9: a recreated secret is not followed', async () => {
   const { admin } = stage
   const ada = await someone('e9', [mayWrite(['projectsecrets', 'sharedsecrets'])])
   const data = (text: string) => ({ a: Buffer.from(text).toString('base64') })
@@ -481,7 +481,7 @@ test('E9: a secret that is created again is not followed', async () => {
   await soon('it follows the new one', async () => (await now()).spec.data.a === data('new').a)
 })
 
-describe('E11: a mistyped field where absence means unrestricted', () => {
+describe('E11: a mistyped field whose absence means unrestricted', () => {
   const wrong = [
     { scope: { project: [{ project: 'shop' }] } },
     { scope: { projects: [{ projects: 'shop' }] } },
@@ -523,7 +523,7 @@ describe('E11: a mistyped field where absence means unrestricted', () => {
       )
     })
 
-  test('rules of roles and selectors of aggregated ones', async () => {
+  test('rules of roles and selectors of aggregated roles', async () => {
     const { admin } = stage
     const rule = { verbs: ['get'], apiGroups: [group], resources: ['teams'] }
     for (const body of [
@@ -538,7 +538,7 @@ describe('E11: a mistyped field where absence means unrestricted', () => {
   })
 })
 
-test('R2: only administrators bring a key of their own, and a dry run does not say whether it is taken', async () => {
+test('R2: only administrators set the secret of a key, and a dry run does not reveal whether it is in use', async () => {
   const { admin } = stage
   const ada = await stage.invite('r2')
   const free = 'r2-'.padEnd(40, 'x')

@@ -1,4 +1,4 @@
-// What a second hostile review found, one test each (D6, D18, D22, D25, D26, D27, D61).
+// Regressions from the second security review (D6, D18, D22, D25, D26, D27, D61).
 
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
@@ -42,7 +42,7 @@ const asked = async (who: Person, verb: string, resource: string, name: string, 
     )
   ).status.allowed
 
-test('a role that mirrors access entries grants nothing, whoever binds it', async () => {
+test('a role that mirrors access entries grants nothing when it is bound', async () => {
   const mia = await someone('mia', [
     rule(['create', 'watch'], ['sharedsecrets']),
     rule(['create'], ['roles', 'rolebindings'], api),
@@ -72,7 +72,7 @@ test('a role that mirrors access entries grants nothing, whoever binds it', asyn
 })
 
 describe('built-in roles and bindings', () => {
-  test('take no finalizer and cannot be deleted', async () => {
+  test('cannot be deleted or get finalizers', async () => {
     const mallory = await someone('mallory', [rule(['get', 'list', 'patch', 'delete', 'deletecollection'], ['*'], api)])
     for (const path of [`${bindings}/platform-admin`, `${roles}/platform-user`]) {
       await refused(mallory.ask('PATCH', path, { metadata: { finalizers: ['x.io/y'] } }, merge), 403, /built-in/)
@@ -83,7 +83,7 @@ describe('built-in roles and bindings', () => {
     await must(stage.admin.ask('GET', `${bindings}/platform-admin`))
   })
 
-  test('a scoped key sets no finalizer on a role', async () => {
+  test('a scoped key cannot set a finalizer on a role', async () => {
     await must(stage.admin.ask('POST', roles, { metadata: { name: 'plain' }, rules: [] }))
     const { spec } = await must(stage.admin.ask('POST', keys, { spec: { scope: { rules: [{ verbs: ['*'] }] } } }))
     const boxed = stage.person('admin', spec.key)
@@ -91,7 +91,7 @@ describe('built-in roles and bindings', () => {
   })
 })
 
-test('a report of use does not revive an expired key', async () => {
+test('an activity report does not revive an expired key', async () => {
   const made = await must(
     stage.admin.ask('POST', keys, {
       metadata: { name: 'sliding' },
@@ -129,7 +129,7 @@ test('a rotation does not revive an expired secret', async () => {
   await refused(stage.person('rob', made.spec.key).ask('GET', '/api'), 401, /rotated/)
 })
 
-test('the username of a team is pinned where it is written before the team exists', async () => {
+test('the username of a team is pinned if it was written before the team existed', async () => {
   const { admin } = stage
   const spec = { access: [{ verbs: ['get'], users: ['platform:team:ghost'] }] }
   await must(admin.ask('POST', secrets(), { metadata: { name: 'by-username' }, spec }))
@@ -144,7 +144,7 @@ test('the username of a team is pinned where it is written before the team exist
   await refused(stage.person('ghost', key.spec.key).ask('GET', `${secrets()}/by-username`), 403)
 })
 
-test('a member does not make a key for rights that only the username of the team has', async () => {
+test('a member cannot create a key for permissions that only the username of the team has', async () => {
   const { admin } = stage
   const bob = await stage.invite('bob')
   await must(admin.ask('POST', teams, { metadata: { name: 'tt' }, spec: { users: ['bob'], owner: { user: 'bob' } } }))
@@ -154,7 +154,7 @@ test('a member does not make a key for rights that only the username of the team
   await refused(bob.ask('POST', keys, { spec: { team: 'tt' } }), 403)
 })
 
-test('the owner of an object is not everybody', async () => {
+test('the owner of an object does not match all users', async () => {
   await refused(
     stage.admin.ask('POST', secrets(), { metadata: { name: 'everybodys' }, spec: { owner: { user: '*' } } }),
     422,
@@ -162,7 +162,7 @@ test('the owner of an object is not everybody', async () => {
   )
 })
 
-test('with patch and without get one reads nothing', async () => {
+test('the verb patch without get reveals nothing', async () => {
   const { admin } = stage
   const pat = await someone('pat', [rule(['patch'], ['teams', 'sharedsecrets'])])
   await must(
@@ -178,7 +178,7 @@ test('with patch and without get one reads nothing', async () => {
   assert.equal(JSON.stringify(answer).includes('alice'), false)
 })
 
-test('a refusal names no object that its caller may not see', async () => {
+test('a denial names no object that its caller may not see', async () => {
   const { admin } = stage
   const tom = await someone('tom', [rule(['create'], ['teams'])])
   const spec = { access: [{ verbs: ['get'], teams: ['fresh'] }] }
@@ -188,7 +188,7 @@ test('a refusal names no object that its caller may not see', async () => {
   assert.equal(text.includes('top-secret-merger'), false)
 })
 
-test('a restriction in the wrong place is an error', async () => {
+test('a misplaced restriction is an error', async () => {
   const { admin } = stage
   for (const body of [{ scope: { clusters: [{ cluster: 'x' }] } }, { Spec: { ttl: 60 } }, { spec: {}, ttl: 60 }])
     await refused(admin.ask('POST', `${keys}?fieldValidation=Ignore`, body), 422, /unknown field/)
@@ -202,7 +202,7 @@ test('a restriction in the wrong place is an error', async () => {
   await must(admin.ask('GET', `${secrets()}/kept`))
 })
 
-test('a scoped key of an administrator makes no key that lives longer', async () => {
+test('a scoped key of an administrator cannot create a key with a longer lifetime', async () => {
   const scope = { rules: [{ resources: [{ group, resources: ['ownedaccesskeys'] }] }] }
   const { spec } = await must(stage.admin.ask('POST', keys, { spec: { ttl: 600, scope } }))
   await refused(stage.person('admin', spec.key).ask('POST', keys, { spec: { scope } }), 403, /ttl/)

@@ -86,7 +86,7 @@ describe('a request that waits for a resourceVersion', () => {
     `${secrets()}?watch=1&timeoutSeconds=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=${version}`
   before(() => must(admin.ask('POST', teams, { metadata: { name: 'clock' } })))
 
-  test('shows nothing after its role was taken away', async () => {
+  test('shows nothing after its role was removed', async () => {
     await secret('roled')
     for (const [verb, path] of [
       ['get', getOf('roled')],
@@ -141,7 +141,7 @@ describe('a request that waits for a resourceVersion', () => {
     }
   })
 
-  test('does not show the object that somebody else created under the same name', async () => {
+  test('does not show another object that was created with the same name', async () => {
     const first = await someone('first', ['create'], ['sharedsecrets'])
     await must(first.ask('POST', secrets(), { metadata: { name: 'renewed' }, spec: {} }))
     const { status, text } = await waiting(first, 'GET', getOf('renewed'), async () => {
@@ -152,7 +152,7 @@ describe('a request that waits for a resourceVersion', () => {
     assert.equal(text.includes(late), false)
   })
 
-  test('deletes nothing after the right to was taken away', async () => {
+  test('deletes nothing after its permission was removed', async () => {
     const cleaner = await someone('cleaner', ['deletecollection'], ['sharedsecrets'])
     const place = secrets('cleaned')
     await must(admin.ask('POST', place, { metadata: { name: 'one' } }))
@@ -169,7 +169,7 @@ describe('a request that waits for a resourceVersion', () => {
     assert.equal((await must(admin.ask('GET', place))).items.length, 2)
   })
 
-  test('is answered where nothing changed', async () => {
+  test('succeeds if nothing changed', async () => {
     await secret('steady', { access: [{ verbs: ['get'], users: ['*'] }] })
     const reader = await stage.invite('steady')
     for (const path of [getOf('steady'), listOf, watchOf]) {
@@ -218,7 +218,7 @@ describe('a body that arrives late', () => {
     assert.equal((await must(admin.ask('GET', path))).spec.data.a, encoded('old'))
   })
 
-  test('does not delete the object that somebody else created under the same name', async () => {
+  test('does not delete another object that was created with the same name', async () => {
     await must(maker.ask('POST', secrets(), { metadata: { name: 'swapped' }, spec: {} }))
     const path = `${secrets()}/swapped`
     const status = await sendLate(stage, maker, 'DELETE', path, {}, async () => {

@@ -1,4 +1,4 @@
-// What a third hostile review found, one test each: keys, grants, answers and input (D5, D6, D18, D22, D25, D27, D61, D62).
+// Regressions from the third security review: keys, grants, responses and input (D5, D6, D18, D22, D25, D27, D61, D62).
 
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
@@ -54,11 +54,11 @@ async function isExpired(key: string): Promise<boolean> {
   return status.authenticated !== true
 }
 
-describe('a credential that ends', () => {
+describe('an expiring credential', () => {
   const box = { projects: [{ project: 'x' }] }
   const own = { rules: [{ resources: [{ group, resources: ['ownedaccesskeys'] }] }] }
 
-  test('does not take the scope off a key that outlives it', async () => {
+  test('cannot remove the scope of a key that outlives it', async () => {
     const ada = await stage.invite('ada')
     await makeKey(ada, { scope: box }, 'pipe')
     const short = await secretOf(ada, { ttl: 600 })
@@ -79,7 +79,7 @@ describe('a credential that ends', () => {
     await refused(patch(old, `${keys}/boxed`, { spec: { scope: null } }), 403, /outlive/)
   })
 
-  test('does not strengthen keys of others, where it is the scoped key of an administrator', async () => {
+  test('cannot strengthen keys of other users, as the scoped key of an administrator', async () => {
     const short = await secretOf(admin, { ttl: 600, scope: own })
     const narrow = { rules: [{ ...own.rules[0], verbs: ['get'] }] }
     await makeKey(admin, { user: 'bob', scope: narrow }, 'of-bob')
@@ -102,7 +102,7 @@ describe('an expired key', () => {
     await must(patch(owner, `${keys}/ended`, { spec: { ttl: 3600 } }))
   })
 
-  test('that slides lives again with a new secret', async () => {
+  test('with sliding expiry works again with a new secret', async () => {
     const owner = await stage.invite('sam')
     const { spec } = await makeKey(owner, { ttl: 1, ttlAfterLastActivity: true }, 'slid')
     await must(stage.person('sam', spec.key).ask('GET', '/version'))
@@ -121,7 +121,7 @@ describe('a rule for sharedsecrets/*', () => {
     await must(patch(admin, `${secrets()}/past`, { spec: { data: { a: encoded('new') } } }))
   })
 
-  test('gives no subresource, and so none to give away', async () => {
+  test('grants no subresource, so its owner cannot grant one', async () => {
     const dan = await someone('dan', [rule(['get', 'update', 'patch'], literal)])
     await refused(dan.ask('GET', `${secrets()}/past/history/1`), 403)
     const access = [{ verbs: ['get'], subresources: ['*'], users: ['dan'] }]
@@ -162,7 +162,7 @@ describe('without get', () => {
     ])
   })
 
-  test('a refusal does not list the rules of a role', async () => {
+  test('a denial does not list the rules of a role', async () => {
     const binding = {
       metadata: { name: 'try' },
       roleRef: { apiGroup: api, kind: 'ClusterRole', name: 'hidden' },
@@ -184,7 +184,7 @@ describe('without get', () => {
     }
   })
 
-  test('a refusal lists rules that the caller sent, or may get', async () => {
+  test('a denial lists rules that the caller sent or may get', async () => {
     const sent = { metadata: { name: 'sent' }, rules: [rule(['get'], ['sharedsecrets'])] }
     await refused(blind.ask('POST', roles, sent), 403, /Resources:\["sharedsecrets"\]/)
     const seeing = await someone('seeing', [
@@ -195,7 +195,7 @@ describe('without get', () => {
     await refused(seeing.ask('POST', bindings, { metadata: { name: 'try' }, roleRef, subjects: [] }), 403, /merger/)
   })
 
-  test('an apply tells nothing about values and managers', async () => {
+  test('an apply reveals nothing about values and managers', async () => {
     const configuration = (spec: object) => ({
       apiVersion: `${group}/v1`,
       kind: 'Team',
@@ -210,7 +210,7 @@ describe('without get', () => {
     for (const word of ['unknown', 'f:', 'spec.description']) assert.equal(right.includes(word), false, right)
   })
 
-  test('the generation does not tell whether a value was guessed', async () => {
+  test('the generation does not reveal whether a guessed value is right', async () => {
     const generation = async (body: object) =>
       (await must(patch(blind, `${teams}/quiet?dryRun=All`, body))).metadata.generation
     assert.equal(
@@ -220,7 +220,7 @@ describe('without get', () => {
     assert.equal(await generation({ spec: { displayName: null } }), await generation({ spec: { description: null } }))
   })
 
-  test('an answer does not name the teams that an object is shared with', async () => {
+  test('a response does not name the teams that an object is shared with', async () => {
     const access = [{ verbs: ['get'], teams: ['quiet'] }]
     await must(admin.ask('POST', secrets(), { metadata: { name: 'shared' }, spec: { access } }))
     const answer = await must(patch(blind, `${secrets()}/shared?dryRun=All`, { metadata: { labels: { a: 'b' } } }))
@@ -238,7 +238,7 @@ describe('a mistyped restriction', () => {
       await refused(admin.ask('POST', ignoring, { metadata, spec: {} }), 422, /unknown field "metadata\./)
   })
 
-  test('that stands twice is an error', async () => {
+  test('that occurs twice is an error', async () => {
     for (const body of [
       '{"spec":{"ttl":60,"ttl":0}}',
       '{"spec":{"ttl":60},"spec":{}}',
@@ -279,7 +279,7 @@ describe('a mistyped restriction', () => {
   })
 })
 
-test('a copy that the username of a team owns does not follow for a team that was created again', async () => {
+test('a copy owned by the username of a team does not follow for a recreated team', async () => {
   const username = 'platform:team:tx'
   await must(admin.ask('POST', teams, { metadata: { name: 'tx' } }))
   await must(admin.ask('POST', roles, { metadata: { name: 'reads' }, rules: [rule(['get'], ['sharedsecrets'])] }))

@@ -1,4 +1,4 @@
-// What is stored already grants no more than it should: by an earlier version, by a later one, or changed in the file (D25, D27, D61).
+// Stored objects grant no more than they should: from an earlier or later version, or edited in the file (D25, D27, D61).
 
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
@@ -8,7 +8,7 @@ import { keys, must, ours, rbac, refused, soon, teams } from './people.ts'
 
 const annotation = /"annotations":\{"platform\.sh\/team-uids":"[^}]*\}"\},?/
 
-describe('what is stored grants no more than it should', () => {
+describe('stored objects grant no more than they should', () => {
   let server: Server
   const ask = (method: string, path: string, body?: unknown, key = server.adminKey) =>
     server.request(method, path, { key, ...(body === undefined ? {} : { body }) })
@@ -73,12 +73,12 @@ describe('what is stored grants no more than it should', () => {
     assert.equal(metadata.deletionTimestamp, undefined)
   })
 
-  test('a key whose scope has a field that this version does not know opens nothing', async () => {
+  test('a key whose scope has an unknown field does not authenticate', async () => {
     await refused(ask('GET', `${ours}/namespaces/p-shop/projectsecrets`, undefined, made['later']), 401, /scope/)
     await refused(ask('GET', '/version', undefined, made['later']), 401, /scope/)
   })
 
-  test('a key that an earlier version made is pinned to the team that is there', async () => {
+  test('a key of an earlier version is pinned to the existing team', async () => {
     await must(ask('GET', '/api', undefined, made['of-there']))
     await soon('it is pinned', async () => {
       const { metadata } = await must(ask('GET', `${keys}/of-there`))
@@ -89,7 +89,7 @@ describe('what is stored grants no more than it should', () => {
     await refused(ask('GET', '/api', undefined, made['of-there']), 401, /team of the access key/)
   })
 
-  test('a key of a team that was gone before stays dead when the team is created again', async () => {
+  test('a key of a team that was deleted before stays invalid when the team is recreated', async () => {
     await soon('it is pinned', async () => {
       const { metadata } = await must(ask('GET', `${keys}/of-gone`))
       return metadata.annotations?.['platform.sh/team-uids'] !== undefined

@@ -1,4 +1,4 @@
-// Whoever acts as a team has all that it has: who may come to do so, and what is left when the team is gone (D14, D18, D27).
+// Keys and members of a team have all of its permissions: who can become one, and the effects of deleting the team (D14, D18, D27).
 
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
@@ -7,7 +7,7 @@ import { keys, must, openStage, ours, type Person, rbac, refused, type Stage, se
 const api = 'rbac.authorization.k8s.io'
 const mergeType = { 'content-type': 'application/merge-patch+json' }
 
-describe('the power of a team:', () => {
+describe('the permissions of a team:', () => {
   let stage: Stage
   let ada: Person
   const bind = (name: string, role: string, kind: 'User' | 'Group', subject: string) =>
@@ -47,7 +47,7 @@ describe('the power of a team:', () => {
   })
   after(() => stage.close())
 
-  test('a key of a team is for those who hold what is bound to the team', async () => {
+  test('creating a key of a team requires the permissions bound to the team', async () => {
     await refused(ada.ask('POST', keys, { spec: { team: 'chiefs' } }), 403, /not currently held/)
     const { metadata } = await must(stage.admin.ask('POST', keys, { spec: { team: 'chiefs' } }))
     await refused(ada.ask('POST', `${keys}/${metadata.name}/rotate`, {}), 403)
@@ -56,19 +56,19 @@ describe('the power of a team:', () => {
     await must(ada.ask('POST', keys, { spec: { team: 'plain' } }))
   })
 
-  test('a key of a team, and a place in it, are for those who may do what the team may with its objects', async () => {
+  test('creating a key of a team, or joining it, requires the permissions of the team on its objects', async () => {
     const whose = /team "keepers" has permissions that user "ada" does not have: \* sharedsecrets$/
     await refused(ada.ask('POST', keys, { spec: { team: 'keepers' } }), 403, whose)
     await refused(ada.ask('PATCH', `${teams}/keepers`, { spec: { users: ['ada'] } }, mergeType), 403, whose)
     await must(ada.ask('PATCH', `${teams}/plain`, { spec: { users: ['ada'] } }, mergeType))
   })
 
-  test('a team whose name objects still carry is made by those alone who may do what it then may', async () => {
+  test('creating a team whose name objects still refer to requires the permissions that it would get', async () => {
     await refused(ada.ask('POST', teams, { metadata: { name: 'lost' } }), 403, /does not have: get sharedsecrets$/)
     await must(stage.admin.ask('POST', teams, { metadata: { name: 'lost' } }))
   })
 
-  test('a key of a team that is gone, or going, opens nothing', async () => {
+  test('a key of a deleted or terminating team does not authenticate', async () => {
     await must(stage.admin.ask('POST', teams, { metadata: { name: 'brief', finalizers: ['example.com/hold'] } }))
     const key = await must(stage.admin.ask('POST', keys, { spec: { team: 'brief' } }))
     const brief = stage.person('brief', key.spec.key)
@@ -79,7 +79,7 @@ describe('the power of a team:', () => {
     await refused(brief.ask('GET', '/api'), 401, /the team of the access key does not exist/)
   })
 
-  test('who-can knows the cluster roles of teams, and the keys that only their owners may touch', async () => {
+  test('who-can includes the cluster roles of teams, and the keys that only their owners may access', async () => {
     await must(stage.admin.ask('PATCH', `${teams}/plain`, { spec: { clusterRoles: [{ name: 'lead' }] } }, mergeType))
     const who = async (verb: string, resource: string, name: string) =>
       (
@@ -106,7 +106,7 @@ describe('the power of a team:', () => {
     ])
   })
 
-  test('a key neither lengthens its own life nor changes itself where it is bounded', async () => {
+  test('a key cannot extend its own lifetime, or change itself if it is limited', async () => {
     const spec = { ttl: 3600 }
     const short = await must(ada.ask('POST', keys, { metadata: { name: 'short' }, spec }))
     const itself = stage.person('ada', short.spec.key)

@@ -32,7 +32,7 @@ export type TokenStage = {
   ask(method: string, path: string, body?: unknown, key?: string): Promise<Answer>
   revocations(): Promise<readonly Revocation[]>
   uidOf(person: Person): Promise<string>
-  /** What the gateway answers to a token or an access key. */
+  /** The gateway's response to a token or an access key. */
   status(secret: string): Promise<number>
   /** Resolves once the gateway refuses it. */
   refused(secret: string): Promise<void>

@@ -1,4 +1,4 @@
-// Somebody was at the file: a swapped, edited or unsealed value is told of, and everything else works (D28).
+// A tampered database file: the server reports swapped, edited or unencrypted values, and everything else works (D28).
 
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
@@ -28,7 +28,7 @@ function tamper(directory: string, name: string, change: (stored: Stored) => unk
   })
 }
 
-describe('a sealed value that was tampered with', () => {
+describe('a tampered encrypted value', () => {
   let server: Server
   before(async () => {
     server = await startServer()
@@ -67,7 +67,7 @@ describe('a sealed value that was tampered with', () => {
     return Number(/^platform_seal_failures_total\{resource="sharedsecrets[^}]*\} (\d+)$/m.exec(text)?.[1] ?? 0)
   }
 
-  test('answers 500 with the reason, and is counted and logged', async () => {
+  test('responds 500 with the reason, and is counted and logged', async () => {
     for (const name of broken) {
       const counted = await failures()
       const why = new RegExp(`^spec\\.data of sharedsecrets\\.management\\.platform\\.sh default/${name} does not open`)
@@ -82,7 +82,7 @@ describe('a sealed value that was tampered with', () => {
     assert.ok(!server.output().includes('sealed:v1:'), 'no ciphertext in the log')
   })
 
-  test('is not written over: whoever changes it is told the same', async () => {
+  test('is not overwritten: a change gets the same error', async () => {
     for (const name of broken) {
       await refused(
         server.request('PATCH', `${secrets()}/${name}`, { body: { spec: { data: null } }, headers: merge }),
@@ -93,7 +93,7 @@ describe('a sealed value that was tampered with', () => {
     }
   })
 
-  test('leaves everything else alone: others are read, listed, watched and written', async () => {
+  test('affects nothing else: other objects can be read, listed, watched and written', async () => {
     const whole = await must(server.request('GET', `${secrets()}/whole`))
     assert.deepEqual(whole.spec.data, { a: base64('whole') })
     const listed = await must(server.request('GET', secrets()))
@@ -119,7 +119,7 @@ describe('a sealed value that was tampered with', () => {
     await must(server.request('POST', secrets('elsewhere'), { body: { metadata: { name: 'new' } } }))
   })
 
-  test('of a source is told by the copy, whose data stays', async () => {
+  test('of a source is reported by the copy, which keeps its data', async () => {
     await soon('the condition says so', async () => {
       const { spec, status } = await must(server.request('GET', `${copies}/copy`))
       const synced = status.conditions.find((one: { type: string }) => one.type === 'Synced')
@@ -127,7 +127,7 @@ describe('a sealed value that was tampered with', () => {
     })
   })
 
-  test('can be deleted, at once or later, and made anew', async () => {
+  test('can be deleted, at once or later, and recreated', async () => {
     for (const name of broken) {
       await must(server.request('DELETE', `${secrets()}/${name}`))
       await must(server.request('POST', secrets(), { body: { metadata: { name }, spec: { data: { a: 'YQ==' } } } }))
@@ -149,7 +149,7 @@ describe('a sealed value that was tampered with', () => {
   })
 })
 
-describe('a start with the wrong key ring is refused, with the id of the key', () => {
+describe('a start with the wrong key ring is rejected, with the id of the key', () => {
   let server: Server
   let right: string
   before(async () => {
@@ -169,14 +169,14 @@ describe('a start with the wrong key ring is refused, with the id of the key', (
     return stderr
   }
 
-  test('whether the ring or the key is missing, or another stands under its id', async () => {
+  test('if the ring or the key is missing, or another key has its id', async () => {
     const [, id = ''] = /^([a-z0-9]+) /m.exec(right) ?? []
     await server.restart(async () => {
       assert.match(
         start(line('other')),
         new RegExp(`is sealed with the key "${id}", which it does not have \\(it has other\\)`),
       )
-      // Alone: nothing is broken, and nobody is told to delete anything.
+      // In this case no object is damaged, so the message does not suggest to delete one.
       assert.match(
         start(line(id)),
         new RegExp(`^platform: the key ring of .*: its key "${id}" does not decrypt .*\\n$`),
