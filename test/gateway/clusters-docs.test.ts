@@ -36,7 +36,7 @@ function check(value: unknown, wanted: Shape[string], at: string): void {
     for (const [index, one] of value.entries()) check(one, wanted[0], `${at}[${index}]`)
   } else
     for (const [key, member] of Object.entries(value as object)) {
-      assert.ok(Object.hasOwn(wanted, key), `${at}.${key} is no field`)
+      assert.ok(Object.hasOwn(wanted, key), `${at}.${key} is an unknown field`)
       check(member, (wanted as Shape)[key] as Shape[string], `${at}.${key}`)
     }
 }
@@ -45,7 +45,7 @@ const page = blocksOf(readDocument('docs/CLUSTERS.md')).filter(({ how }) => how 
 const config = page.map(({ text }) => parse(text)).find(({ kind }) => kind === 'AuthenticationConfiguration')
 const asked = page.map(({ text }) => parse(text)).find(({ kind }) => kind === 'DirectClusterEndpointToken')
 
-test('it has the fields that kube-apiserver knows, and no others', () => {
+test('it has only fields that kube-apiserver knows', () => {
   check(config, shape, 'configuration')
   assert.match(config.apiVersion, /^apiserver\.config\.k8s\.io\/v1(beta1)?$/)
   const [{ issuer, claimMappings }] = config.jwt
@@ -57,10 +57,10 @@ test('it has the fields that kube-apiserver knows, and no others', () => {
     assert.match(expression, /"platform:" \+/)
 })
 
-/** To kube-apiserver a claim is of the type any, over which nothing ranges until it was made dyn; what is inside one is dyn already. */
+/** kube-apiserver types a claim as any, which CEL cannot iterate; the values inside a claim are dyn. */
 const overAny = /(?<!dyn\()\bclaims(?:\.\w+|\["[^"]*"\])(?:\.(?:map|filter|all|exists|exists_one)\()/
 
-test('no rule ranges over a claim itself, which kube-apiserver does not compile', () => {
+test('no rule iterates over a claim itself, which kube-apiserver does not compile', () => {
   assert.match('claims.groups.map(group, group)', overAny)
   assert.match('claims["groups"].all(group, true)', overAny)
   const [{ claimValidationRules, claimMappings }] = config.jwt
@@ -73,7 +73,7 @@ test('no rule ranges over a claim itself, which kube-apiserver does not compile'
     assert.doesNotMatch(valueExpression, overAny)
 })
 
-test('it accepts the audience of one cluster alone, which the token of the page has and no wider one has', () => {
+test('it accepts only the audience of one cluster, which the token of the page has and wider ones lack', () => {
   const [{ issuer }] = config.jwt
   const { ttl, scope } = asked.spec
   assert.equal(issuer.audiences.length, 1)
@@ -111,7 +111,10 @@ type User = {
 /** Numbers as CEL has them: whole, or with a point, as JSON is read by whom. */
 const numbers = [(value: number) => BigInt(value), (value: number) => value]
 
-/** What the JWT authenticator of kube-apiserver makes of a token whose signature is right; throws with why it refuses. */
+/**
+ * The identity that the JWT authenticator of kube-apiserver derives from a token with a valid signature; throws with
+ * the reason of a rejection.
+ */
 function authenticate(claims: Claims): User {
   const [{ issuer, claimValidationRules, claimMappings, userValidationRules }] = config.jwt
   const seconds = now / 1000
@@ -141,7 +144,7 @@ function authenticate(claims: Claims): User {
   return user as User
 }
 
-test('a token for the one cluster that lives for at most 15 minutes is let in, as its holder with a prefix', () => {
+test('a token for only this cluster with at most 15 minutes is accepted, with a prefixed username', () => {
   for (const [scope, ttl] of [
     [asked.spec.scope, asked.spec.ttl],
     [{ clusters: [{ cluster: 'prod' }] }, 60],
@@ -172,7 +175,7 @@ const others: readonly (readonly [string, Scope | undefined, number])[] = [
   ['an hour', prod, 3600],
 ]
 
-test('any other scope and any longer life is refused, by its audience and by the rules alone', () => {
+test('any other scope and any longer lifetime is rejected, by its audience and by the rules alone', () => {
   for (const [what, scope, ttl] of others) {
     const claims = claimsFor(scope, ttl)
     assert.throws(() => authenticate(claims), /audience/, what)
@@ -186,7 +189,7 @@ test('any other scope and any longer life is refused, by its audience and by the
   }
 })
 
-test('another issuer, another audience and another time are refused', () => {
+test('another issuer, audience or time is rejected', () => {
   const good = claimsFor(prod, 900)
   const later = { iat: good.iat + 60, nbf: good.iat + 60, exp: good.exp + 60 }
   for (const wrong of [
@@ -199,7 +202,7 @@ test('another issuer, another audience and another time are refused', () => {
     assert.throws(() => authenticate({ ...good, ...wrong }), /^AssertionError.*: (issuer|audience|time)/)
 })
 
-test('nobody becomes a user or a group of the cluster’s own, were there no prefix', () => {
+test('no token becomes a user or group of the cluster itself, even without a prefix', () => {
   const [{ userValidationRules }] = config.jwt
   const decide = (user: object) =>
     userValidationRules.every(({ expression }: { expression: string }) => evaluate(expression, { user }) === true)

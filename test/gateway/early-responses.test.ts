@@ -1,4 +1,4 @@
-// Answers that come while a client still sends its body: they reach it, though its connection is to be closed.
+// Responses that arrive while the client still sends its body: the client receives them before the connection closes.
 
 import assert from 'node:assert/strict'
 import { request } from 'node:https'
@@ -10,7 +10,7 @@ import { openBackend, type TestBackend } from './in-process.ts'
 
 const body = Buffer.alloc(6 * 1024 * 1024, 0x20)
 const rounds = 60
-/** Where it is the same way out: one in two was lost. */
+/** Repeated, because one of two responses was lost before the fix. */
 const few = 15
 const pods = '/api/v1/namespaces/default/pods'
 
@@ -42,7 +42,7 @@ async function outcomes(url: string, asked: Asked, rounds = few): Promise<{ [out
   return found
 }
 
-describe('whoever is still sending gets the answer', { timeout: 120_000 }, () => {
+describe('a client that is still sending receives the response', { timeout: 120_000 }, () => {
   let server: Server
   let backend: TestBackend
   /** A process of its own: one that shares its turns with the client is never too fast for it. */
@@ -66,36 +66,36 @@ describe('whoever is still sending gets the answer', { timeout: 120_000 }, () =>
     await closeAll(gateway.stop, backend.close, server.stop)
   })
 
-  test('of the gateway, 401: there is no token', async () => {
+  test('of the gateway, 401: no token', async () => {
     assert.deepEqual(await outcomes(`${gateway.url}/kubernetes/cluster/prod${pods}`, {}, rounds), {
       '401 Status': rounds,
     })
   })
-  test('of the gateway, 403: it impersonates, or the scope does not cover it', async () => {
+  test('of the gateway, 403: impersonation, or outside the scope', async () => {
     const url = `${gateway.url}/kubernetes/cluster/prod${pods}`
     const headers = { ...good, 'impersonate-user': 'root' }
     assert.deepEqual(await outcomes(url, { headers }), { '403 Status': few })
     assert.deepEqual(await outcomes(url, { headers: narrow }), { '403 Status': few })
   })
-  test('of the gateway, 404: there is no such cluster', async () => {
+  test('of the gateway, 404: unknown cluster', async () => {
     const url = `${gateway.url}/kubernetes/cluster/none${pods}`
     assert.deepEqual(await outcomes(url, { headers: good }), { '404 Status': few })
   })
-  test('of the gateway, 400: the path can be read in two ways', async () => {
+  test('of the gateway, 400: ambiguous path', async () => {
     const url = `${gateway.url}/kubernetes/cluster/prod/api%2Fv1`
     assert.deepEqual(await outcomes(url, { headers: good }), { '400 Status': few })
   })
-  test('of the cluster, 413 before it has read anything', async () => {
+  test('of the cluster, 413 before it has read the body', async () => {
     const url = `${gateway.url}/kubernetes/cluster/prod${pods}`
     assert.deepEqual(await outcomes(url, { headers: good }), { '413 Status': few })
   })
 
   const teams = '/kubernetes/management/apis/management.platform.sh/v1/teams'
 
-  test('of the server, 401: there is no key', async () => {
+  test('of the server, 401: no key', async () => {
     assert.deepEqual(await outcomes(`${server.https}${teams}`, {}, rounds), { '401 Status': rounds })
   })
-  test('of the server, 404 and 415: there is no such path, or it is of no known type', async () => {
+  test('of the server, 404 and 415: unknown path, or unknown media type', async () => {
     const headers = { authorization: `Bearer ${server.adminKey}`, 'content-type': 'text/plain' }
     assert.deepEqual(await outcomes(`${server.https}${teams}x`, { headers }), { '404 Status': few })
     assert.deepEqual(await outcomes(`${server.https}${teams}`, { headers }), { '415 Status': few })

@@ -11,7 +11,7 @@ import { startServer } from '../support/server.ts'
 import { eventually, openBare } from '../support/wire.ts'
 import { invite, sendTooMuch } from './gateway-fixture.ts'
 
-test('the service leads to clusters itself where gateway.config says so, with the same rules', async () => {
+test('the server proxies to clusters itself with gateway.config, with the same rules', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'platform-central-'))
   const cluster = await startServer({ storage: 'memory' })
   const file = join(directory, 'gateway.yaml')

@@ -1,4 +1,4 @@
-// A stage for gateway tests: the service, clusters behind gateways, all of them programs of their own, and whoever a test invites.
+// The fixture of gateway tests: the management API and clusters behind gateways, as separate programs, and invited users.
 
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -35,7 +35,7 @@ export type GatewayProcess = {
   stop(): Promise<void>
 }
 
-/** What every gateway of these tests says; `over` says the rest. */
+/** The common configuration of the gateways; `over` overrides it. */
 export function configOf(service: Pick<Server, 'https'>, over: object): object {
   return {
     apiVersion: 'config.platform.sh/v1',
@@ -56,10 +56,10 @@ export async function agentKey(service: Server): Promise<string> {
 }
 
 export type Starting = {
-  /** Where the cluster of slow.json is, or what stands in that file. */
+  /** The address of the cluster of slow.json, or the content of that file. */
   readonly slow?: string
   readonly kubeconfig?: string
-  /** What is waited for. */
+  /** The condition to wait for. */
   readonly ready?: RegExp
 }
 

@@ -92,7 +92,7 @@ describe('gateways', () => {
     }
   })
 
-  test('a signing key that is rotated under load fails no request', async () => {
+  test('a rotation of the signing key under load fails no request', async () => {
     let token = await ada.mint()
     const codes = new Map<number, number>()
     let isOver = false
@@ -128,7 +128,7 @@ describe('gateways', () => {
     assert.ok((codes.get(200) ?? 0) > 20)
   })
 
-  test('platform token revoke ends the tokens that are out at both gateways, and no later ones', async () => {
+  test('platform token revoke invalidates issued tokens at both gateways, and no later ones', async () => {
     const guest = await stage.invite('ada')
     const token = await guest.mint()
     for (const [gateway, name] of [
@@ -156,7 +156,7 @@ describe('gateways', () => {
     assert.equal((await asks(first, `${prod}${teams}`, await guest.mint())).status, 200)
   })
 
-  test('the file is read again when it changes; one that is wrong changes nothing, and that is said', async () => {
+  test('a changed file is reloaded; an invalid one changes nothing and is reported', async () => {
     const token = await ada.mint()
     const cluster = stage.clusters[0] as Server
     const good = {
@@ -179,7 +179,7 @@ describe('gateways', () => {
     first.write(good)
   })
 
-  test('told to end, a gateway finishes what is under way, ends streams, and takes nothing new', async t => {
+  test('a stopping gateway finishes requests, ends streams, and accepts nothing new', async t => {
     const waiting = new Map<string, ServerResponse>()
     const slow = await openBackend((request, response) => {
       if (request.method === 'POST') return // what the gateway may do there, which it asks for itself
@@ -207,7 +207,7 @@ describe('gateways', () => {
     await assert.rejects(asks(gateway, path, token))
   })
 
-  test('use at a gateway shows in lastActivity, and the audit log of the gateway names the token', async () => {
+  test('use at a gateway updates lastActivity, and the audit log of the gateway names the token', async () => {
     const guest = await stage.invite('ada', { displayName: 'only elsewhere' })
     const token = await guest.mint()
     const lastActivity = async () =>
@@ -222,7 +222,7 @@ describe('gateways', () => {
     assert.ok(Date.parse(shown ?? '') > began, `${minted} ${shown}`)
   })
 
-  test('a connection that is ended for its headers is counted and told in a line, and not again and again', async () => {
+  test('a connection closed for its headers is counted, and logged once', async () => {
     for (let count = 0; count < 3; count++) await sendTooMuch(second.url, authority.certificate)
     await eventually('all are counted', async () => {
       const metrics = await (await fetch(`${second.status}/metrics`)).text()
@@ -234,12 +234,12 @@ describe('gateways', () => {
     assert.ok(!second.output().includes('AAAA'))
   })
 
-  test('with the service gone, tokens that are out go on working; readiness and metrics show the feed', async () => {
+  test('issued tokens still work while the management API is unreachable; readiness and metrics show the feed', async () => {
     const dev = `/kubernetes/cluster/dev${teams}`
     const token = await ada.mint()
     await stage.service.kill()
     for (let count = 0; count < 10; count++) assert.equal((await asks(second, dev, token)).status, 200)
-    assert.equal((await asks(second, dev, ada.key)).status, 503, 'a key has to be asked about')
+    assert.equal((await asks(second, dev, ada.key)).status, 503, 'the gateway must review a key')
     assert.equal((await asks(second, '/readyz', '')).status, 200)
     const ready = await (await fetch(`${second.status}/readyz?verbose`)).text()
     assert.match(ready, /^\[\+\]revocations ok: heard \d+ s ago$/m)
@@ -249,7 +249,7 @@ describe('gateways', () => {
   })
 })
 
-/** A command that goes on, and what it has printed so far. */
+/** A running command, and its output so far. */
 function follow(file: string, args: readonly string[], env: NodeJS.ProcessEnv) {
   const child = spawn(file, args, { env, stdio: ['ignore', 'pipe', 'pipe'] })
   let printed = ''

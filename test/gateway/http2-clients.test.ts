@@ -10,9 +10,9 @@ import { openBackend, openTestGateway } from './in-process.ts'
 
 const certificates = { current: { certificate: tls.cert, key: tls.key }, follow: () => {}, stop: () => {} }
 
-describe('an answer to a client by HTTP/2', { timeout: 120_000 }, () => {
+describe('a response to an HTTP/2 client', { timeout: 120_000 }, () => {
   for (const path of ['/api/v1/pods', '/api/v1/pods?watch=true'])
-    test(`has every header that the cluster says more than once: ${path}`, async () => {
+    test(`has every repeated header of the cluster: ${path}`, async () => {
       const cluster = await openCluster({}, ({ response }) => {
         response.setHeader('warning', ['299 - "first"', '299 - "second"'])
         response.setHeader('vary', ['Accept', 'Accept-Encoding'])
@@ -31,7 +31,7 @@ describe('an answer to a client by HTTP/2', { timeout: 120_000 }, () => {
     })
 })
 
-test('two Authorization headers of a client by HTTP/2 are 401, whichever of them is good', {
+test('two Authorization headers of an HTTP/2 client get 401, even if one is valid', {
   timeout: 120_000,
 }, async () => {
   const backend = await openBackend()
@@ -56,13 +56,13 @@ test('two Authorization headers of a client by HTTP/2 are 401, whichever of them
   assert.equal(backend.got.length, 1)
 })
 
-describe('a body of a client by HTTP/2 that breaks off', { timeout: 120_000 }, () => {
+describe('an aborted body of an HTTP/2 client', { timeout: 120_000 }, () => {
   for (const [how, code] of [
     ['cancelled', constants.NGHTTP2_CANCEL],
     ['reset without an error', constants.NGHTTP2_NO_ERROR],
     ['ended with its connection', undefined],
   ] as const)
-    test(`never looks whole to the cluster: ${how}`, async () => {
+    test(`never looks complete to the cluster: ${how}`, async () => {
       const outcomes: string[] = []
       let begun = 0
       const backend = await openBackend((request, response) => {

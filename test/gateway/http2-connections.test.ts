@@ -102,29 +102,29 @@ function listen(place: StreamSlot | undefined) {
   return heard
 }
 
-describe('a place on a shared connection', { timeout: 120_000 }, () => {
-  test('there is none where no connection is to be kept any more, and none is opened', async () => {
+describe('a stream on a shared connection', { timeout: 120_000 }, () => {
+  test('is not available in a retired pool, which opens no connection', async () => {
     const way = await openWay()
     way.dial.retire()
     assert.equal(await way.take(), undefined)
     assert.equal(way.sockets.length, 0)
   })
 
-  test('there is none where the way retires while the connection is made', async () => {
+  test('is not available if the pool retires while it connects', async () => {
     const way = await openWay(() => way.dial.retire())
     assert.equal(await way.take(), undefined)
     assert.equal(way.sockets.length, 1)
     await until('the connection ends', () => way.sockets[0]?.destroyed === true)
   })
 
-  test('a cluster that says goodbye at once is tried twice, however many wait', async () => {
+  test('a cluster that closes immediately is tried twice, however many requests wait', async () => {
     const way = await openBrief()
     const outcomes = await Promise.allSettled(Array.from({ length: 5 }, () => way.take()))
     assert.ok(outcomes.every(one => one.status === 'rejected' || one.value === undefined))
     assert.ok(way.sockets.length <= 2, `${way.sockets.length} connections`)
   })
 
-  test('who left meanwhile opens no further connection', async () => {
+  test('a client that disconnected opens no further connection', async () => {
     const way = await openBrief()
     await way.take({ isGone: () => way.sockets.length > 0 }).catch(() => {})
     assert.equal(way.sockets.length, 1)
@@ -132,7 +132,7 @@ describe('a place on a shared connection', { timeout: 120_000 }, () => {
 })
 
 describe('a shared connection that ends', { timeout: 120_000 }, () => {
-  test('does not wait for a cluster that says nothing to that, and harms nobody', async () => {
+  test('does not wait for an unresponsive cluster, and affects nobody else', async () => {
     const way = await openWay()
     const place = await way.take()
     assert.ok(place)
@@ -142,7 +142,7 @@ describe('a shared connection that ends', { timeout: 120_000 }, () => {
     await until('the gateway has let go of it', () => way.sockets[0]?.destroyed === true)
   })
 
-  test('ends what it carries where the cluster is not heard any more after its goodbye', async () => {
+  test('ends its streams if the cluster is silent after GOAWAY', async () => {
     const way = await openWay()
     const heard = listen(await way.take())
     await until('it has begun', () => heard.text === 'first')
@@ -157,14 +157,14 @@ describe('a shared connection that ends', { timeout: 120_000 }, () => {
     await until('the gateway has let go of it', () => way.sockets[0]?.destroyed === true)
   })
 
-  test('carries on what is quiet for as long as the cluster is there, after its goodbye, too', async () => {
+  test('keeps idle streams while the cluster responds, also after GOAWAY', async () => {
     const way = await openWay()
     const heard = listen(await way.take({ pingEvery: 500 }))
     await until('it has begun', () => heard.text === 'first')
     let answered = 0
     way.sessions[0]?.on('remoteSettings', () => answered++)
     way.sessions[0]?.goaway(constants.NGHTTP2_NO_ERROR)
-    await until('the cluster was asked a few times', () => answered > 3)
+    await until('the cluster received a few pings', () => answered > 3)
     way.streams[0]?.end('last')
     await until('all has come', () => heard.text === 'firstlast')
     assert.equal(heard.error, undefined)

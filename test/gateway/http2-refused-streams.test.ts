@@ -1,4 +1,4 @@
-// Streams that a cluster did not look at: it said so, by refusing them or by a goodbye that does not count them. They are asked for again, and not for ever.
+// Streams that a cluster did not process: it refused them, or sent a GOAWAY that excludes them. The gateway retries them a limited number of times.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -23,7 +23,7 @@ const settings = frame(4, 0, 0, none)
 const answer = (stream: number) =>
   Buffer.concat([frame(1, 4, stream, Buffer.from([0x88])), frame(0, 1, stream, Buffer.from('fine'))])
 
-/** A cluster of frames by hand, over HTTP/2 alone. `asked`: told of each head, with the number of its connection, from 1. */
+/** A cluster of handmade HTTP/2 frames. `asked`: called with each request head and the number of its connection, from 1. */
 async function openByHand(asked: (socket: TLSSocket, stream: number, connection: number) => void, protocols = ['h2']) {
   let connections = 0
   let heads = 0
@@ -59,8 +59,8 @@ async function openByHand(asked: (socket: TLSSocket, stream: number, connection:
   return { url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`, seen }
 }
 
-describe('a stream that the cluster did not look at', { timeout: 120_000 }, () => {
-  test('is asked for again when it is refused twice', async () => {
+describe('a stream that the cluster did not process', { timeout: 120_000 }, () => {
+  test('is retried when it is refused twice', async () => {
     let refused = 0
     const cluster = await openCluster({}, ({ response }) => {
       if (refused++ < 2) return void response.stream.close(NGHTTP2_REFUSED_STREAM)
@@ -75,7 +75,7 @@ describe('a stream that the cluster did not look at', { timeout: 120_000 }, () =
     ['a goodbye', NGHTTP2_NO_ERROR],
     ['an angry goodbye', NGHTTP2_ENHANCE_YOUR_CALM],
   ] as const)
-    test(`is asked for again where ${what} comes after the settings, on one connection after the other`, async () => {
+    test(`is retried if ${what} follows the settings, on one connection after the other`, async () => {
       const { url, seen } = await openByHand((socket, stream, connection) => {
         if (connection > 2) return void socket.write(answer(stream))
         socket.end(goaway(0, code))
@@ -86,7 +86,7 @@ describe('a stream that the cluster did not look at', { timeout: 120_000 }, () =
       assert.deepEqual([seen.connections, seen.heads], [3, 3])
     })
 
-  test('goes by HTTP/1.1 where streams are refused again and again, and is served there', async () => {
+  test('uses HTTP/1.1 after repeated refusals', async () => {
     const versions: number[] = []
     const cluster = await openCluster({}, ({ request, response }) => {
       versions.push(request.httpVersionMajor)
@@ -99,7 +99,7 @@ describe('a stream that the cluster did not look at', { timeout: 120_000 }, () =
     assert.deepEqual([seen.status, seen.text, versions], [200, 'fine', [2, 2, 2, 1]])
   })
 
-  test('goes by HTTP/1.1 where the cluster says that it wants it so', async () => {
+  test('uses HTTP/1.1 if the cluster requires it', async () => {
     const cluster = await openCluster({}, ({ request, response }) => {
       const { stream } = response as Http2ServerResponse & { stream?: Http2ServerResponse['stream'] }
       if (request.httpVersionMajor === 2) return void stream?.close(constants.NGHTTP2_HTTP_1_1_REQUIRED)
@@ -110,7 +110,7 @@ describe('a stream that the cluster did not look at', { timeout: 120_000 }, () =
     assert.deepEqual([seen.status, seen.text], [200, 'fine'])
   })
 
-  test('is 503 with Retry-After in the end, and the cluster is not asked for ever', async () => {
+  test('finally gets 503 with Retry-After, and the retries end', async () => {
     const { url, seen } = await openByHand(socket => void socket.end(goaway(0, NGHTTP2_NO_ERROR)))
     const watched = await watch(await openBefore(url))
     await until('it has ended', () => watched.end === 'whole')
@@ -120,7 +120,7 @@ describe('a stream that the cluster did not look at', { timeout: 120_000 }, () =
     assert.equal(seen.connections, 3, 'and one more that could not agree on HTTP/1.1')
   })
 
-  test('many of them need few new connections, and all are served', async () => {
+  test('many of them need few new connections, and all succeed', async () => {
     const { url, seen } = await openByHand((socket, stream, connection) => {
       if (connection === 1) {
         if (seen.heads === 20) socket.end(goaway(0, NGHTTP2_NO_ERROR))
@@ -134,7 +134,7 @@ describe('a stream that the cluster did not look at', { timeout: 120_000 }, () =
     assert.ok(seen.connections <= 3, `${seen.connections} connections`)
   })
 
-  test('is asked for on another connection than the one that refused it, which gets nothing new', async () => {
+  test('is retried on another connection than the one that refused it, which gets nothing new', async () => {
     let isFull = false
     const asked: { session: unknown; refused: boolean }[] = []
     const cluster = await openCluster({}, ({ response }) => {
@@ -158,7 +158,7 @@ describe('a stream that the cluster did not look at', { timeout: 120_000 }, () =
     assert.equal(first.end, 'open')
   })
 
-  test('what it did look at is not asked for again: 502 that says so', async () => {
+  test('a processed stream is not retried: 502 with the reason', async () => {
     const { url, seen } = await openByHand(
       (socket, stream) => void socket.end(goaway(stream, NGHTTP2_ENHANCE_YOUR_CALM)),
     )
@@ -174,7 +174,7 @@ const reset = (stream: number, code: number) => frame(3, 0, stream, Buffer.from(
 
 describe('a stream that the cluster resets', { timeout: 120_000 }, () => {
   for (const code of [NGHTTP2_NO_ERROR, constants.NGHTTP2_INTERNAL_ERROR, constants.NGHTTP2_CANCEL]) {
-    test(`before it has answered is 502, with code ${code}, too`, async () => {
+    test(`before its response is 502, also with code ${code}`, async () => {
       const { url } = await openByHand((socket, stream) => void socket.write(reset(stream, code)))
       const watched = await watch(await openBefore(url))
       await until('it has ended', () => watched.end === 'whole')
@@ -182,7 +182,7 @@ describe('a stream that the cluster resets', { timeout: 120_000 }, () => {
       assert.match(watched.text, /cluster prod broke off before it answered/)
     })
 
-    test(`in the middle of an answer is broken off, with code ${code}, too`, async () => {
+    test(`in the middle of a response aborts it, also with code ${code}`, async () => {
       const { url } = await openByHand((socket, stream) => {
         socket.write(
           Buffer.concat([frame(1, 4, stream, Buffer.from([0x88])), frame(0, 0, stream, Buffer.from('half'))]),
@@ -195,7 +195,7 @@ describe('a stream that the cluster resets', { timeout: 120_000 }, () => {
     })
   }
 
-  test('after its end has ended all the same', async () => {
+  test('after its end is complete', async () => {
     const { url } = await openByHand(
       (socket, stream) => void socket.write(Buffer.concat([answer(stream), reset(stream, NGHTTP2_NO_ERROR)])),
     )

@@ -15,7 +15,7 @@ import { authority, closing, dialTo, openBefore, openCluster, tls, until, watch 
 import { claimsFor } from './in-process.ts'
 
 describe('watches that share a connection', () => {
-  test('many watches are one connection, each arrives as it is made and ends when the cluster ends it', async () => {
+  test('many watches use one connection, and each is streamed until the cluster ends it', async () => {
     const cluster = await openCluster()
     const gateway = await openBefore(cluster.url)
     const all = await Promise.all(Array.from({ length: 20 }, () => watch(gateway)))
@@ -28,7 +28,7 @@ describe('watches that share a connection', () => {
     assert.equal(all.filter(({ end }) => end === 'open').length, 19)
   })
 
-  test('the cluster sees whom it is for, and nothing of what the client said of itself', async () => {
+  test('the cluster sees the authenticated identity, and no identity headers of the client', async () => {
     const cluster = await openCluster()
     const gateway = await openBefore(cluster.url)
     await watch(gateway, {
@@ -47,7 +47,7 @@ describe('watches that share a connection', () => {
       assert.equal(headers[name], undefined, name)
   })
 
-  test('a client that goes, and a token that is revoked, end one stream; the neighbours stay', async () => {
+  test('a client that disconnects and a revoked token end one stream; the others stay', async () => {
     const cluster = await openCluster()
     const gateway = await openBefore(cluster.url)
     const claims = claimsFor()
@@ -59,11 +59,11 @@ describe('watches that share a connection', () => {
     await until('it is cut', () => second.end === 'whole' && cluster.got[1]?.request.stream.destroyed === true)
     assert.match(second.text, /\n\{"type":"ERROR","object":\{.*"code":401.*\}\}\n$/)
     cluster.got[2]?.response.write('still\n')
-    await until('the third goes on', () => third.text.endsWith('still\n'))
+    await until('the third continues', () => third.text.endsWith('still\n'))
     assert.equal(cluster.sessions.size, 1)
   })
 
-  test('who reads slowly holds the cluster back and nobody else', async () => {
+  test('a slow reader pauses only its own stream', async () => {
     const chunk = Buffer.alloc(16 * 1024)
     let written = 0
     const cluster = await openCluster({}, ({ response }) => {
@@ -96,7 +96,7 @@ describe('watches that share a connection', () => {
     await until('it goes on', () => slow.text.length > 32 * 1024 * 1024)
   })
 
-  test('half an answer does not look like a whole one', async () => {
+  test('a partial response does not look complete', async () => {
     const cluster = await openCluster()
     const gateway = await openBefore(cluster.url)
     const [one, other] = [await watch(gateway), await watch(gateway)]
@@ -107,7 +107,7 @@ describe('watches that share a connection', () => {
     assert.equal((await watch(gateway)).status, 200, 'the next one has a new connection')
   })
 
-  test('a cluster that takes few streams on a connection gets more connections', async () => {
+  test('a cluster with a low stream limit gets more connections', async () => {
     const cluster = await openCluster({ maxConcurrentStreams: 3 })
     const gateway = await openBefore(cluster.url)
     const all = await Promise.all(Array.from({ length: 7 }, () => watch(gateway)))
@@ -115,7 +115,7 @@ describe('watches that share a connection', () => {
     assert.equal(cluster.sessions.size, 3)
   })
 
-  test('a connection that is about to end takes nothing new, and what is under way goes on', async () => {
+  test('a closing connection gets no new streams, and its open ones continue', async () => {
     const cluster = await openCluster()
     const gateway = await openBefore(cluster.url)
     const old = await watch(gateway)
@@ -126,10 +126,10 @@ describe('watches that share a connection', () => {
       return cluster.sessions.size === 2
     })
     cluster.got[0]?.response.write('still\n')
-    await until('the old one goes on', () => old.text.endsWith('still\n'))
+    await until('the old one continues', () => old.text.endsWith('still\n'))
   })
 
-  test('a stream that the cluster did not look at is asked for once more', async () => {
+  test('a stream that the cluster did not process is retried once', async () => {
     let refused = 0
     const cluster = await openCluster({}, ({ response }) => {
       if (refused++ === 0) return void response.stream.close(constants.NGHTTP2_REFUSED_STREAM)
@@ -140,7 +140,7 @@ describe('watches that share a connection', () => {
     assert.deepEqual([seen.status, seen.text, refused], [200, 'fine', 2])
   })
 
-  test('redirects and refusals of the gateway itself are its own 502', async () => {
+  test('redirects and rejected gateway credentials are a 502 of the gateway', async () => {
     let status = 302
     const cluster = await openCluster({}, ({ response }) => {
       response.writeHead(status, { location: 'https://evil.example' }).end('evil')
@@ -159,7 +159,7 @@ describe('watches that share a connection', () => {
     }
   })
 
-  test('"not modified" is whole without the body whose length it names, and nothing else is', async () => {
+  test('a 304 is complete without the body whose length it has; other responses are not', async () => {
     let status = 304
     const cluster = await openCluster({}, ({ response }) => {
       response.stream.respond({ ':status': status, 'content-length': '5' }, { endStream: true })
@@ -190,7 +190,7 @@ describe('watches that share a connection', () => {
     ['a line end', 'Bearer a\r\nX-Remote-User: root'],
     ['a zero', 'Bearer a\0b'],
   ] as const)
-    test(`a header with ${what} in it is not sent`, async () => {
+    test(`a header with ${what} is not sent`, async () => {
       const cluster = await openCluster()
       const dial = dialTo(cluster.url)
       const now = async () => ({ ...(await dial.now()), authorization: text })
@@ -200,7 +200,7 @@ describe('watches that share a connection', () => {
       assert.equal(cluster.sessions.size, 0)
     })
 
-  test('what is said twice and HTTP/2 says once goes by HTTP/1.1, and so do clusters that speak nothing else', async () => {
+  test('requests with repeated headers use HTTP/1.1, and so do clusters without HTTP/2', async () => {
     const cluster = await openCluster()
     const gateway = await openBefore(cluster.url)
     const twice = await watch(gateway, { 'If-Match': ['a', 'b'] })
@@ -221,7 +221,7 @@ describe('watches that share a connection', () => {
     }
   })
 
-  test('nobody there is 503, a certificate that is not trusted 502', async () => {
+  test('an unreachable cluster is 503, an untrusted certificate 502', async () => {
     const cluster = await openCluster()
     for (const [server, ca, code] of [
       ['https://127.0.0.1:1', authority.certificate, 503],
@@ -230,7 +230,7 @@ describe('watches that share a connection', () => {
       assert.equal((await watch(await openBefore(server, dialTo(server, ca)))).status, code)
   })
 
-  test('a cluster that leads elsewhere now keeps no connection: idle ones end at once, the others with what they carry', async () => {
+  test('a changed cluster address closes connections: idle ones immediately, others after their streams', async () => {
     const cluster = await openCluster()
     const dial = dialTo(cluster.url)
     const gateway = await openBefore(cluster.url, dial)
@@ -250,7 +250,7 @@ describe('watches that share a connection', () => {
     await until('it ends', () => cluster.sessions.size === 0)
   })
 
-  test('what comes in one piece with the head is told behind it, and none of it is lost', async () => {
+  test('data that arrives with the headers is delivered after them, and none is lost', async () => {
     const none = Buffer.alloc(0)
     const [settings, ok] = [frame(4, 0, 0, none), Buffer.from([0x88])]
     const answer = Buffer.concat([frame(1, 4, 1, ok), frame(0, 0, 1, Buffer.from('first')), frame(0, 1, 1, none)])
@@ -287,7 +287,7 @@ describe('watches that share a connection', () => {
     assert.deepEqual(told, ['200', 'first'])
   })
 
-  test('a cluster that is not heard any more, though its connection stands, ends its streams', async () => {
+  test('a silent cluster ends its streams, even if the connection is open', async () => {
     const cluster = await openCluster()
     const held: Socket[] = []
     const { port } = new URL(cluster.url)

@@ -1,4 +1,4 @@
-// Whoever is believed otherwise than before, under the same name: what they let in earlier is judged anew, requests and open streams alike.
+// Another issuer or management API with the same name: the gateway verifies earlier credentials again, for requests and open streams.
 
 import assert from 'node:assert/strict'
 import { afterEach, test } from 'node:test'
@@ -23,7 +23,7 @@ const get = (key: string, query = '') =>
   fetch(`${gateway.url}${pods}${query}`, { headers: { Authorization: `Bearer ${key}` } })
 const statusOf = async (key: string) => (await get(key)).status
 
-test('tokens of a key that the issuer replaced under the same id end, with their streams; those of its other keys go on', async () => {
+test('tokens of a key that the issuer replaced under the same id end, with their streams; tokens of its other keys continue', async () => {
   await open()
   gateway.published.push({ ...gateway.publicJwk, kid: 'second' })
   const [gone, stays] = [await gateway.sign(), await gateway.sign(undefined, { kid: 'second' })]
@@ -39,7 +39,7 @@ test('tokens of a key that the issuer replaced under the same id end, with their
   await other.body?.cancel()
 })
 
-test('what access keys opened goes on or ends as the service says that is asked now', async () => {
+test('streams of access keys continue or end according to the current management API', async () => {
   let generation = 0
   const asked: string[] = []
   await open({
@@ -60,7 +60,7 @@ test('what access keys opened goes on or ends as the service says that is asked 
   await stays.body?.cancel()
 })
 
-test('a stream of somebody who is somebody else to the service that is asked now, or may less, is cut: the cluster knows them as they were', async () => {
+test('a stream ends if its user has another identity or fewer permissions at the current management API, because the cluster knows the old one', async () => {
   let generation = 0
   const was = { username: 'ada', groups: ['system:authenticated'] }
   const now: { readonly [key: string]: object } = {
@@ -80,7 +80,7 @@ test('a stream of somebody who is somebody else to the service that is asked now
   await stays?.body?.cancel()
 })
 
-test('a key that goes while a token is verified with it does not count', async () => {
+test('a token is invalid if its key is removed during the verification', async () => {
   await open()
   const key = (await importJWK(gateway.publicJwk, 'ES256')) as CryptoKey
   let losses = 0
@@ -94,7 +94,7 @@ test('a key that goes while a token is verified with it does not count', async (
   await assert.rejects(async () => principalOf(request), /a key that the issuer does not have/)
 })
 
-test('a token whose key was looked for where nobody is asked any more is verified with those that are asked now', async () => {
+test('a token whose key was requested from the previous issuer is verified with the keys of the current one', async () => {
   await open()
   const key = (await importJWK(gateway.publicJwk, 'ES256')) as CryptoKey
   let losses = 0

@@ -61,7 +61,7 @@ describe('large heads', { timeout: 120_000 }, () => {
   const parts = (count: number) =>
     Object.fromEntries(Array.from({ length: count }, (_, index) => [`x-part-${index}`, 'A'.repeat(4 * KiB)]))
 
-  test('more than 16 KiB are 401 whichever header has them, as over HTTP/1.1, and nothing of it reaches the cluster', async () => {
+  test('more than 16 KiB get 401 for every header, as over HTTP/1.1, and nothing reaches the cluster', async () => {
     const reached = gateway.backend.got.length
     const session = open()
     for (const headers of [
@@ -79,7 +79,7 @@ describe('large heads', { timeout: 120_000 }, () => {
     assert.equal((await ask(session, { authorization: good, 'x-other': 'A'.repeat(12 * KiB) })).status, 200)
   })
 
-  test('more than 64 KiB end the stream without an answer, and the neighbours on its connection go on', async () => {
+  test('more than 64 KiB end the stream without a response, and other streams of the connection continue', async () => {
     const session = open()
     const beside = await neighbour(session)
     const reached = gateway.backend.got.length
@@ -94,7 +94,7 @@ describe('large heads', { timeout: 120_000 }, () => {
     ['a token of 1 MiB', { authorization: `Bearer ${'A'.repeat(KiB * KiB)}` }, /^Protocol error$/],
     ['1 MiB of headers', parts(256), /CONTINUATION/],
   ] as const)
-    test(`${what} on a connection that carries others ends it: nothing is forwarded, it is told why, and the next one is served`, async () => {
+    test(`${what} on a shared connection ends it with a reason: nothing is forwarded, and the next connection works`, async () => {
       const session = open()
       const before = gateway.streams.open
       const beside = await neighbour(session)
@@ -109,7 +109,7 @@ describe('large heads', { timeout: 120_000 }, () => {
       assert.equal((await ask(open(), { authorization: good })).status, 200)
     })
 
-  /** A session whose other side has heard what may be sent: until then nobody is held to it. */
+  /** A session whose peer has received our settings: the limits apply only then. */
   async function openTold(): Promise<ClientHttp2Session> {
     const session = open()
     assert.equal((await ask(session, { authorization: good })).status, 200)
@@ -134,7 +134,7 @@ describe('large heads', { timeout: 120_000 }, () => {
     return headers
   }
 
-  test('bounds over HTTP/2: 16 KiB are read and one byte more is 401; up to 64 KiB are 401 and one byte more ends the stream', async () => {
+  test('limits over HTTP/2: 16 KiB are read and one byte more gets 401; above 64 KiB the stream ends', async () => {
     const session = await openTold()
     for (const [bytes, each, expected] of [
       [16 * KiB, 0, [200, constants.NGHTTP2_NO_ERROR]],
@@ -159,7 +159,7 @@ describe('large heads', { timeout: 120_000 }, () => {
     ],
     ['nine frames', parts(47), parts(48)],
   ] as const)
-    test(`bounds over HTTP/2: ${what} end the stream, and more than that the connection`, async () => {
+    test(`limits over HTTP/2: ${what} end the stream, and more end the connection`, async () => {
       const session = await openTold()
       const reached = gateway.backend.got.length
       const { status, reset } = await ask(session, below)
@@ -171,13 +171,13 @@ describe('large heads', { timeout: 120_000 }, () => {
       assert.equal(gateway.backend.got.length, reached)
     })
 
-  test('clients by HTTP/2 are told before they send anything large', async () => {
+  test('HTTP/2 clients learn the limit before they send large headers', async () => {
     const session = open()
     const [settings] = await once(session, 'remoteSettings')
     assert.equal(settings.maxHeaderListSize, 64 * KiB)
   })
 
-  test('bounds over HTTP/1.1: 16 KiB are read, and whatever is more is 401', async () => {
+  test('limits over HTTP/1.1: 16 KiB are read, and more gets 401', async () => {
     for (const [bytes, expected] of [
       [16 * KiB - 1, 200],
       [16 * KiB + 64, 401],

@@ -1,4 +1,4 @@
-// What a gateway tells its operator while it runs: of the service that comes and goes, of its own key, and of what is wrong with those it talks to.
+// The log of a running gateway: contact with the management API, its own key, and problems of clusters and issuer.
 
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -12,7 +12,7 @@ import { type Server, startServer } from '../support/server.ts'
 import { eventually } from '../support/wire.ts'
 import { type GatewayProcess, invite, startGateway } from './gateway-fixture.ts'
 
-describe('what a gateway tells', { timeout: 120_000 }, () => {
+describe('the log of a gateway', { timeout: 120_000 }, () => {
   let service: Server
   before(async () => {
     service = await startServer()
@@ -22,7 +22,7 @@ describe('what a gateway tells', { timeout: 120_000 }, () => {
   const says = (gateway: GatewayProcess, words: RegExp) =>
     eventually(`it says ${words}`, async () => words.test(gateway.output()))
 
-  test('it is ready when it has heard from the service and not before; failures are told in one line, and not again and again', async t => {
+  test('it is ready after the first contact with the management API; repeated failures are one log line', async t => {
     const door = await openDoor(service.https)
     t.after(() => door.close())
     const secret = 'hush-hush'
@@ -48,7 +48,9 @@ describe('what a gateway tells', { timeout: 120_000 }, () => {
     door.open()
     await eventually('it is ready', async () => /gateway is ready: (\S+)/.test(gateway.output()))
     for (const what of ['fetching the keys of the issuer', 'following revocations'])
-      await eventually(`${what} is told to work`, async () => gateway.output().includes(`${what} works again, after`))
+      await eventually(`${what} is reported to work`, async () =>
+        gateway.output().includes(`${what} works again, after`),
+      )
     const url = /gateway is ready: (\S+)/.exec(gateway.output())?.[1] ?? ''
     const ada = await invite(service, 'ada')
     const answer = await gateway.at(url).request('GET', '/kubernetes/cluster/broken/api', { key: await ada.mint() })
@@ -59,7 +61,7 @@ describe('what a gateway tells', { timeout: 120_000 }, () => {
     await must(service.request('DELETE', `${keys}/${ada.name}`))
   })
 
-  test('a service that comes back is heard at once, not with its next event, and that is told', async t => {
+  test('a management API that comes back is noticed before its next event, and logged', async t => {
     const door = await openDoor(service.https)
     t.after(() => door.close())
     door.open()
@@ -78,7 +80,7 @@ describe('what a gateway tells', { timeout: 120_000 }, () => {
     await eventually('it is heard', async () => (await age()) < 2)
   })
 
-  test('a key of its own that is refused is told with its file; clients are not told that it is theirs', async t => {
+  test('a rejected key of the gateway is logged with its file; clients do not see that error as theirs', async t => {
     const body = { spec: { user: 'admin', scope: { roles: [{ role: 'agent' }] } } }
     const { metadata, spec } = await must(service.request('POST', keys, { body }))
     const keyFile = join(mkdtempSync(join(tmpdir(), 'platform-own-')), 'own.key')
@@ -98,7 +100,7 @@ describe('what a gateway tells', { timeout: 120_000 }, () => {
     assert.ok(!text.includes('deleted'), text)
   })
 
-  test('what --check would tell of clusters and issuer is told by one that runs, too, after a change as after the start', async t => {
+  test('the results of --check for clusters and issuer are logged at startup and after a change', async t => {
     const nobody = await invite(service, 'half')
     const name = 'half-impersonator'
     const rules = [{ apiGroups: [''], resources: ['users'], verbs: ['impersonate'] }]
@@ -117,7 +119,7 @@ describe('what a gateway tells', { timeout: 120_000 }, () => {
     t.after(() => gateway.stop())
     await says(gateway, wrong)
     gateway.write({ clusters: [half], limits: { reads: 100 } })
-    await eventually('it is told again', async () => gateway.output().match(wrong)?.length === 2)
+    await eventually('it is logged again', async () => gateway.output().match(wrong)?.length === 2)
     const called = service.https.replace('127.0.0.1', 'localhost')
     gateway.write({ clusters: [half], issuer: { url: called, ca: 'service-ca.crt' } })
     await says(

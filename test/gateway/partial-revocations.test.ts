@@ -1,4 +1,4 @@
-// Revocations that concern a part of somebody's tokens: those with a group, those of an earlier time, those that are no access key (D22, D33).
+// Revocations of a part of the tokens of a user: by group, by time, or only tokens and no access keys (D22, D33).
 
 import assert from 'node:assert/strict'
 import { afterEach, test } from 'node:test'
@@ -29,7 +29,7 @@ const token = (sub: string, groups: readonly string[], over: object = {}) =>
   gateway.sign(claimsFor({ sub, groups, ...over }))
 const heard = (count: number) => eventually('it is heard', async () => gateway.revocations.size === count)
 
-test('only tokens that also carry the group are concerned, by user and by group', async () => {
+test('only tokens that also have the group are affected, by user and by group', async () => {
   await open()
   const [inside, outside] = [await token('ada', [crew]), await token('ada', ['ops'])]
   const [night, day] = [await token('bob', ['night', crew]), await token('bob', ['night'])]
@@ -42,7 +42,7 @@ test('only tokens that also carry the group are concerned, by user and by group'
   assert.deepEqual(await Promise.all([inside, outside].map(statusOf)), [401, 200], 'each with its own group')
 })
 
-test('the same holds for what an access key has opened', async () => {
+test('the same applies to streams of an access key', async () => {
   await open()
   const [cut, stays] = [await get(`ada,${crew}`, '?watch=1'), await get('ada,ops', '?watch=1')]
   await gateway.revoke({ users: ['ada'], carrying: crew })
@@ -51,7 +51,7 @@ test('the same holds for what an access key has opened', async () => {
   await stays.body?.cancel()
 })
 
-test('a name with an earlier time of its own concerns tokens until then; others go by notBefore', async () => {
+test('a name with an earlier time affects tokens until then; others are affected until notBefore', async () => {
   await open()
   const now = Math.floor(Date.now() / 1000)
   const issued = (sub: string, ago: number) => token(sub, [], { iat: now - ago, nbf: now - ago })
@@ -62,7 +62,7 @@ test('a name with an earlier time of its own concerns tokens until then; others 
   assert.deepEqual(await Promise.all(tokens.map(statusOf)), [401, 200, 401])
 })
 
-test('one about tokens only leaves what access keys have opened', async () => {
+test('a revocation of tokens only keeps streams of access keys', async () => {
   await open()
   const stays = await get('ada', '?watch=1')
   const claims = { 'platform.sh': { kind: 'User', name: 'ada', key: 'uid-of-ada' } }

@@ -1,4 +1,4 @@
-// Revocations that are followed anew, as when a gateway's file names the service otherwise: who was judged before is judged on.
+// A replaced revocation feed, for example after a change of the management API's URL: revocations keep their order.
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
@@ -27,7 +27,7 @@ const revoke = async (user: string) => {
   const { object } = await apiServer.resources.create(TokenRevocation, '', { spec: { users: [user] } } as Json)
   return { namespace: '', name: object.metadata.name ?? '' }
 }
-/** Of a key that was asked about when so much had been heard. */
+/** A principal whose key was reviewed after this many revocations. */
 const keyOf = (username: string, issued: number) => ({
   caller: { username, groups: [] },
   keyUid: 'k',
@@ -38,7 +38,7 @@ const keyOf = (username: string, issued: number) => ({
   expires: Number.POSITIVE_INFINITY,
 })
 
-test('what was heard before keeps its place, and what comes later comes behind it, though others have gone', async () => {
+test('earlier revocations keep their number and later ones follow, even if others were deleted', async () => {
   const first = follow()
   await first.ready
   await revoke('ada')
@@ -52,7 +52,7 @@ test('what was heard before keeps its place, and what comes later comes behind i
   await second.ready
   first.stop()
   assert.equal(second.size, 1)
-  assert.equal(second.revokedReason(ada), undefined, 'it was asked about after that')
+  assert.equal(second.revokedReason(ada), undefined, 'it was reviewed after that')
   assert.notEqual(second.revokedReason(keyOf('ada', 0)), undefined)
   await revoke('mia')
   await eventually('it is heard', async () => second.size === 2)
@@ -60,24 +60,24 @@ test('what was heard before keeps its place, and what comes later comes behind i
   second.stop()
 })
 
-test('places of what is there no more are forgotten, whoever had heard of it', async () => {
+test('numbers of deleted revocations are dropped, whichever feed received them', async () => {
   const elsewhere = await buildApiServer({ clock: { now: Date.now, forward: () => {} } })
   const first = follow()
   await first.ready
   await revoke('nia')
   await eventually('it is heard', async () => first.revokedReason(keyOf('nia', 0)) !== undefined)
-  await eventually('it was told of', async () => first.order === first.sequenceNumbers.last)
+  await eventually('the feed delivered it', async () => first.order === first.sequenceNumbers.last)
   const [there, nia] = [first.size, keyOf('nia', first.order)]
   for (const user of ['sam', 'tom'])
     await elsewhere.resources.create(TokenRevocation, '', { spec: { users: [user] } } as Json)
-  // One that is made ready and not used, and one that takes over.
+  // One feed that is prepared and not used, and one that takes over.
   const unused = follow(first.sequenceNumbers, elsewhere)
   await unused.ready
   assert.equal(first.sequenceNumbers.known.size, there + 2)
   unused.stop()
   first.forget()
   assert.equal(first.sequenceNumbers.known.size, there)
-  assert.equal(first.revokedReason(nia), undefined, 'who is judged is judged on')
+  assert.equal(first.revokedReason(nia), undefined, 'the principal stays comparable')
 
   const second = follow(first.sequenceNumbers, elsewhere)
   await second.ready

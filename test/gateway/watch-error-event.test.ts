@@ -38,7 +38,7 @@ function checkLast(text: string, before: string): void {
   assert.equal(object.message, 'the token is no longer valid: left')
 }
 
-/** What a client has read, up to its end or the breaking off. */
+/** The data that a client has read, up to its end or abort. */
 async function follow(answer: Response) {
   const seen = { text: '', end: '' }
   const decoder = new TextDecoder()
@@ -52,10 +52,10 @@ async function follow(answer: Response) {
 }
 
 for (const [what, text] of [
-  ['that has told something', event],
-  ['that has told nothing yet', ''],
+  ['after an event', event],
+  ['before any event', ''],
 ] as const)
-  test(`a watch ${what} ends with an ERROR event of 401, and the cluster's with it`, async () => {
+  test(`a watch ${what} ends with an ERROR event of 401, and so does the upstream request`, async () => {
     const { ended, authorization } = await open({ headers: json, text })
     const { seen, reading } = await follow(await fetch(`${gateway.url}${pods}?watch=1`, { headers: { authorization } }))
     await eventually('it is told', async () => seen.text === text)
@@ -67,7 +67,7 @@ for (const [what, text] of [
     assert.equal(gateway.streams.cut, 1)
   })
 
-test('a watch by HTTP/2 ends so, too: without an error of the stream', async t => {
+test('a watch over HTTP/2 ends likewise: without a stream error', async t => {
   const { authorization } = await open({ headers: json, text: event }, { certificates })
   const session = connect(gateway.url, { rejectUnauthorized: false })
   t.after(() => session.destroy())
@@ -88,9 +88,9 @@ for (const [what, query, headers, text] of [
   ['in another format', '?watch=1', { 'content-type': 'application/vnd.kubernetes.protobuf;stream=watch' }, event],
   ['compressed', '?watch=1', { ...json, 'content-encoding': 'br' }, ''],
   ['of a size of its own', '?watch=1', { ...json, 'content-length': '1000' }, event],
-  ['that is no watch', '', json, event],
+  ['that does not belong to a watch', '', json, event],
 ] as const)
-  test(`an answer ${what} is broken off, for nothing can be said in it`, async () => {
+  test(`a response ${what} is aborted, because it cannot contain a message`, async () => {
     const { authorization } = await open({ headers, text })
     const { seen, reading } = await follow(await fetch(`${gateway.url}${pods}${query}`, { headers: { authorization } }))
     await eventually('it is told', async () => seen.text === text)
