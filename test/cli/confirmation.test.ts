@@ -1,4 +1,4 @@
-// What takes something away asks first: by the table of commands, so that no command is forgotten.
+// Destructive commands prompt first. The tests iterate over the table of commands, so that none is forgotten.
 
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
@@ -41,7 +41,7 @@ const acts: { readonly [command: string]: readonly [args: string, question: RegE
   'token revoke': ['token revoke --user ada --group front', /tokens of the user ada, and with the group front/],
 }
 
-test('every command that is marked as taking something away has --yes and says so in its help; no other has', async () => {
+test('every destructive command has --yes and documents it; no other command has it', async () => {
   const all = await shownCommands()
   const marked = all.filter(({ asksBefore }) => asksBefore)
   assert.deepEqual(marked.map(({ words }) => words.join(' ')).toSorted(), Object.keys(acts).toSorted())
@@ -52,7 +52,7 @@ test('every command that is marked as taking something away has --yes and says s
   }
 })
 
-test('without a terminal each of them is refused, and --yes is named; nothing is done', async () => {
+test('without a terminal each of them fails, names --yes, and does nothing', async () => {
   for (const [args, question] of Object.values(acts)) {
     const said = await home.fails(2, args, { stdin: server.adminKey })
     assert.match(said, question, args)
@@ -64,7 +64,7 @@ test('without a terminal each of them is refused, and --yes is named; nothing is
   assert.deepEqual(JSON.parse(await home.ok('list tokenrevocations -o json')).items, [])
 })
 
-test('a dry run takes nothing away, and does not ask', async () => {
+test('a dry run changes nothing, and does not prompt', async () => {
   for (const args of [
     'delete team web',
     'unset secret app A -n asks',
@@ -76,7 +76,7 @@ test('a dry run takes nothing away, and does not ask', async () => {
     await home.ok(`${args} --dry-run=server`)
 })
 
-test('who was not in the team is told so, and nobody is asked', async () => {
+test('removing somebody who is not a member reports it, without a prompt', async () => {
   assert.equal(await home.ok('team remove-user web eve'), 'team/web unchanged: eve is not a member\n')
 })
 
@@ -88,7 +88,7 @@ const give = async () => {
   await home.ok('set secret app B=- -n asks', { stdin: '2' })
 }
 
-test('with --yes it is done', async () => {
+test('--yes skips the prompt', async () => {
   assert.equal(await home.ok('team remove-user web ada --yes'), 'team/web changed\n')
   assert.equal(await home.ok('team remove-group web front -y'), 'team/web changed\n')
   assert.match(await home.ok('token revoke --user ada --yes'), /tokens of the user ada issued until/)
@@ -96,7 +96,7 @@ test('with --yes it is done', async () => {
 })
 
 await withTerminal(() => {
-  test('at a terminal each of them asks, and whoever does not say yes keeps everything', async () => {
+  test('at a terminal each of them prompts, and does nothing unless the answer is yes', async () => {
     await give()
     for (const [args, question] of Object.values(acts)) {
       const terminal = home.terminal(args)
@@ -109,7 +109,7 @@ await withTerminal(() => {
     assert.equal(await home.ok('whoami -o name'), 'admin\n')
   })
 
-  test('at a terminal no is no and y is yes', async () => {
+  test('at a terminal n means no and y means yes', async () => {
     for (const [args, question] of [
       ['team remove-user web zoe', /Remove the user zoe from team\/web on .*\[y\/N\] $/],
       ['token revoke --user zoe', /Revoke all tokens of the user zoe .*\[y\/N\] $/],
@@ -129,13 +129,13 @@ await withTerminal(() => {
     }
   })
 
-  test('a file that replaces and takes nothing away is not asked about', async () => {
+  test('a replace that removes nothing does not prompt', async () => {
     const { code, text } = await home.terminal('import secret app -f app.json --replace -n asks').ended
     assert.equal(code, 0, text)
   })
 })
 
-test('who deletes the key they are signed in with is told so, and whether it is their last', async () => {
+test('deleting the key in use warns, also if it is the last one', async () => {
   const ada = await openHome()
   await ada.signIn(server, (await home.ok('create accesskey only --for-user ada')).trim())
   const own = 'this is the key you are signed in with'
@@ -158,7 +158,7 @@ test('who deletes the key they are signed in with is told so, and whether it is 
   await ada.close()
 })
 
-test('of several keys, the one that is signed in with goes last: the others go while it still counts', async () => {
+test('of several keys, the key in use is deleted last, because the others need it', async () => {
   const bob = await openHome()
   await bob.signIn(server, (await home.ok('create accesskey mine --for-user bob')).trim())
   await home.ok('create accesskey other --for-user bob')
@@ -169,6 +169,6 @@ test('of several keys, the one that is signed in with goes last: the others go w
   await bob.close()
 })
 
-test('a key does not disable itself, and is told why', async () => {
+test('a key cannot disable itself, and the error says why', async () => {
   assert.match(await home.fails(5, 'disable accesskey admin'), /own/)
 })

@@ -1,4 +1,4 @@
-// The way to the server: proxies, authorities, ports that are mixed up, colours. What is wrong with it is told as what it may be.
+// The connection to the server: proxies, CAs, mixed-up ports, colours. Errors name the likely cause.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -61,7 +61,7 @@ async function openProxy(password = '') {
   }
 }
 
-test('HTTPS_PROXY is used from the first look at the certificate on, NO_PROXY passes it by, and the CA counts behind it', async t => {
+test('HTTPS_PROXY applies to the first certificate check, NO_PROXY bypasses it, and the CA is verified behind it', async t => {
   const proxy = await openProxy()
   t.after(proxy.close)
   const { host } = new URL(server.https)
@@ -91,7 +91,7 @@ test('HTTPS_PROXY is used from the first look at the certificate on, NO_PROXY pa
   assert.match(said, /cannot trust .*: its certificate is not signed by the CA in .*ca\.crt; nothing was sent/)
 })
 
-test('a proxy with a password gets it; one that refuses, or is not there, is named as what failed', async t => {
+test('a proxy gets its password; an error names a proxy that rejects or is unreachable', async t => {
   const proxy = await openProxy('horse')
   t.after(proxy.close)
   await home.signIn(server)
@@ -116,7 +116,7 @@ test('a proxy with a password gets it; one that refuses, or is not there, is nam
   )
 })
 
-test('a proxy is a URL or HOST:PORT; what is neither is refused by the name of its variable, and never passed by', async t => {
+test('a proxy is a URL or HOST:PORT; anything else is rejected with the name of its variable, and never bypassed', async t => {
   const proxy = await openProxy()
   t.after(proxy.close)
   await home.signIn(server)
@@ -132,11 +132,11 @@ test('a proxy is a URL or HOST:PORT; what is neither is refused by the name of i
       }
     assert.equal(await home.ok('whoami -o name', { env: { [name]: '' } }), 'admin\n')
     const others = { HTTP_PROXY: 'socks5://127.0.0.1:1', http_proxy: 'nonsense', ALL_PROXY: 'socks5://127.0.0.1:1' }
-    assert.equal(await home.ok('whoami -o name', { env: others }), 'admin\n', 'what does not count here is no mistake')
+    assert.equal(await home.ok('whoami -o name', { env: others }), 'admin\n', 'an unused variable is not validated')
   }
 })
 
-test('what could not be printed is no success: a full disk is told, a reader who has seen enough is not', async () => {
+test('failed output is an error: a full disk is reported, a closed pipe is not', async () => {
   await home.signIn(server)
   await home.ok('set secret printed a=-', { stdin: 'canary-printed' })
   for (const args of ['get secret printed.a -o value', 'list secrets', 'export secret printed']) {
@@ -147,7 +147,7 @@ test('what could not be printed is no success: a full disk is told, a reader who
   assert.deepEqual([code, stderr], [0, ''])
 })
 
-test('https at the port of http, and http at the port of https, are told', async () => {
+test('https at the port of http, and http at the port of https, are reported', async () => {
   const https = server.http.replace('http:', 'https:')
   const http = server.https.replace('https:', 'http:')
   const key = { stdin: server.adminKey }
@@ -156,7 +156,7 @@ test('https at the port of http, and http at the port of https, are told', async
   assert.match(await home.fails(7, ['login', http, '--access-key', '-', '--yes'], key), /speaks TLS; use https:/)
 })
 
-test('a CA file that is none, is a key, or is somebody else’s is told with its name', async () => {
+test('a CA file that is empty, is a key, or belongs to another CA is reported with its name', async () => {
   writeFileSync(join(home.directory, 'none.pem'), 'hello')
   const key = { stdin: server.adminKey }
   assert.match(await home.fails(2, login(server.https, 'none.pem'), key), /none\.pem contains no PEM certificate/)
@@ -176,7 +176,7 @@ test('--version and version print the same', async () => {
 })
 
 await withTerminal(() => {
-  test('colours are for terminals, and for none with NO_COLOR or TERM=dumb', async () => {
+  test('colours are for terminals, but not with NO_COLOR or TERM=dumb', async () => {
     await home.signIn(server)
     const coloured = '\x1b['
     assert.ok((await home.terminal('whoami').ended).text.includes(coloured))
@@ -186,7 +186,7 @@ await withTerminal(() => {
   })
 })
 
-test('a CA file and a fingerprint must both hold, at the sign-in and in a pipeline', async () => {
+test('a CA file and a fingerprint must both match, at the login and in a pipeline', async () => {
   const own = await openHome()
   const file = join(server.directory, 'ca.crt')
   const right = /sha256:[0-9a-f]{64}/.exec(server.output())?.[0] ?? ''

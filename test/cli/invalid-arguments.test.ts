@@ -1,4 +1,4 @@
-// What people and scripts ask wrongly, in words, flags, names and places: each is refused with what would be right, before anything is done.
+// Invalid commands, flags, names and locations: each error suggests the right form, before anything is done.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -6,7 +6,7 @@ import { signedIn } from '../support/cli-home.ts'
 
 const { home } = await signedIn()
 
-test('a command that is none leads to the one that is meant: the words turned round, a kind alone, or kubectl', async () => {
+test('an unknown command suggests the intended one: swapped words, a kind alone, or kubectl', async () => {
   for (const [typed, wanted] of [
     ['secret get db', 'platform get secret'],
     ['accesskey create ci', 'platform create accesskey'],
@@ -35,7 +35,7 @@ test('a command that is none leads to the one that is meant: the words turned ro
     )
 })
 
-test('what a kind cannot be asked leads to what it can: secrets are set, tokens are not kept', async () => {
+test('an unsupported verb of a kind suggests supported ones: secrets are set, tokens are not stored', async () => {
   for (const typed of ['create secret db', 'create secret db a=b', 'create secrets', 'create sharedsecret db'])
     assert.match(await home.fails(2, typed), /: to create a secret, set a key: platform set secret NAME KEY\n/, typed)
   for (const typed of ['get token', 'list tokens', 'delete token x'])
@@ -46,7 +46,7 @@ test('what a kind cannot be asked leads to what it can: secrets are set, tokens 
   assert.match(await home.fails(2, 'delete namespace x --yes'), /namespaces do not support delete/)
 })
 
-test('words that do not fit lead to those that do, and no value among them is repeated', async () => {
+test('unknown words suggest known ones, and values are not repeated', async () => {
   for (const [typed, wanted] of [
     ['get secret db password', 'expected one secret; separate the key with a dot: platform get secret db.KEY'],
     [
@@ -64,7 +64,7 @@ test('words that do not fit lead to those that do, and no value among them is re
     assert.equal(await home.fails(2, typed), `platform: ${wanted}\n`, typed)
 })
 
-test('a secret that is not there leads to the one that is meant: by its name, or where it is', async () => {
+test('a missing secret suggests the intended one: by its name, or by its location', async () => {
   await home.ok('set secret payments a=-', { stdin: 'canary-here' })
   await home.ok('set secret elsewhere a=- -n stage', { stdin: 'canary-stage' })
   await home.ok('set secret of-shop a=- --project shop', { stdin: 'canary-shop' })
@@ -102,7 +102,7 @@ test('a secret that is not there leads to the one that is meant: by its name, or
     )
 })
 
-test('a verb that is nearly one is asked about as it is, and that is told: roles may name any', async () => {
+test('an unknown verb is sent unchanged with a warning, because roles may contain any verb', async () => {
   const warned = (verb: string, meant: string) =>
     `platform: warning: "${verb}" is not a verb of this API, although a role may contain it; did you mean ${meant}?\n`
   for (const command of ['can-i', 'why', 'who-can']) {
@@ -118,7 +118,7 @@ test('a verb that is nearly one is asked about as it is, and that is told: roles
   )
 })
 
-test('half a command and a mistyped flag lead to what was meant, and nothing else is said of what follows from it', async () => {
+test('an incomplete command and a mistyped flag suggest the right form, without follow-up errors', async () => {
   for (const [typed, wanted] of [
     ['create acceskey x', 'unknown command "create acceskey"; did you mean platform create accesskey?'],
     ['create acceskey x --ttl 7d', 'unknown command "create acceskey"; did you mean platform create accesskey?'],
@@ -132,7 +132,7 @@ test('half a command and a mistyped flag lead to what was meant, and nothing els
     )
 })
 
-test('one of what is listed means all of it: the same table', async () => {
+test('the singular of a list means the list: the same table', async () => {
   for (const [one, all] of [
     ['accesskey', 'accesskeys'],
     ['secret', 'secrets'],
@@ -141,14 +141,14 @@ test('one of what is listed means all of it: the same table', async () => {
   assert.match(await home.ok('list accesskey'), /^NAME +OWNER +LAST-USE /)
 })
 
-test('list with a name leads to get', async () => {
+test('list with a name suggests get', async () => {
   assert.equal(
     await home.fails(2, 'list teams web'),
     'platform: list takes only a kind: platform get teams NAME shows one\n',
   )
 })
 
-test('a selector that is none is a mistake of who asks, told by its flag', async () => {
+test('an invalid selector is a usage error that names the flag', async () => {
   for (const wrong of ['a=b,', '=', 'a in b'])
     assert.match(
       await home.fails(2, ['list', 'teams', '-l', wrong]),
@@ -156,7 +156,7 @@ test('a selector that is none is a mistake of who asks, told by its flag', async
     )
 })
 
-test('a project and another namespace are two places: --project and -n are refused together', async () => {
+test('--project and -n are different locations, and are rejected together', async () => {
   for (const args of [
     'get secret db',
     'set secret db a=b',
@@ -181,7 +181,7 @@ test('a project and another namespace are two places: --project and -n are refus
   assert.equal(same.code, 0)
 })
 
-test('a time needs its unit, and a life of no time is none', async () => {
+test('a duration needs a unit, and must be positive', async () => {
   for (const args of ['create accesskey x --ttl 7', 'create token --ttl 7', 'rotate accesskey admin --overlap 7'])
     assert.match(await home.fails(2, args), /: "7" must have a unit: use 7s, 7m, 7h, 7d or 7w/, args)
   assert.match(await home.fails(2, 'list secrets --unused 90'), /use 90s, 90m, 90h, 90d or 90w/)
@@ -205,7 +205,7 @@ test('an error about a duration names the flag and the longest duration', async 
     assert.equal(await home.fails(1, typed), `platform: ${wanted}\n`)
 })
 
-test('a context or key that is nearly one is asked about in one sentence', async () => {
+test('a context or key with a similar name gets one suggestion', async () => {
   assert.equal(
     await home.fails(2, 'context use 127.0.0.2'),
     'platform: unknown context "127.0.0.2"; did you mean 127.0.0.1?\n',
@@ -217,14 +217,14 @@ test('a context or key that is nearly one is asked about in one sentence', async
   )
 })
 
-test('why about a user speaks of no key', async () => {
+test('why about a user does not mention keys', async () => {
   const { stdout } = await home.run('why get teams --user bob')
   assert.match(stdout, /acts as bob/)
   assert.doesNotMatch(stdout, /scope/)
   assert.match((await home.run('why get teams')).stdout, /scope: the key has no scope/)
 })
 
-test('a flag that is given and empty is refused: what a script meant to fill is not left out', async () => {
+test('an empty flag is rejected, because a script may have left a variable empty', async () => {
   for (const flag of ['--ttl', '--for-team', '--for-user', '--scope-project', '--context'])
     assert.match(await home.fails(2, ['create', 'accesskey', 'x', flag, '']), new RegExp(`${flag} is empty`))
   assert.match(await home.fails(2, ['list', 'secrets', '-n', '']), /--namespace is empty/)
@@ -232,7 +232,7 @@ test('a flag that is given and empty is refused: what a script meant to fill is 
   await home.fails(3, 'get accesskey x')
 })
 
-test('names that cannot be are refused before anything is asked', async () => {
+test('invalid names are rejected before any request', async () => {
   const label = /--namespace: "Bad name" must/
   for (const args of [
     ['context', 'use', '127.0.0.1', '-n', 'Bad name'],
@@ -250,7 +250,7 @@ test('names that cannot be are refused before anything is asked', async () => {
     )
 })
 
-test('the address of a server has nothing but a host and a port; what it had is said, and no password', async () => {
+test('the address of a server contains only host and port; the error says what else it has, without passwords', async () => {
   const refused = async (url: string) => home.fails(2, ['login', url, '--context', 'other', '--access-key', '-'])
   assert.match(
     await refused('https://plane.example:8443/kubernetes/management'),
@@ -264,7 +264,7 @@ test('the address of a server has nothing but a host and a port; what it had is 
   assert.match(await refused('ftp://plane.example'), /must be a URL such as/)
 })
 
-test('flags before the command mean what they mean behind it', async () => {
+test('flags before the command mean the same as behind it', async () => {
   assert.equal(await home.ok('--context 127.0.0.1 whoami -o name'), 'admin\n')
   assert.equal(await home.ok('--context=127.0.0.1 -o name whoami'), 'admin\n')
   assert.match(await home.fails(2, '--context nowhere whoami'), /unknown context "nowhere"/)

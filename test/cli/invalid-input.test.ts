@@ -1,4 +1,4 @@
-// What people and scripts give that is not right: files, values, and some of many objects. What is wrong is told each with its place, and nothing is half done.
+// Invalid files and values, and failures among many objects. Errors contain the location, and nothing is half done.
 
 import assert from 'node:assert/strict'
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
@@ -11,12 +11,12 @@ const { server, home } = await signedIn()
 const team = (name: string) =>
   `apiVersion: management.platform.sh/v1\nkind: Team\nmetadata: {name: ${name}}\nspec: {users: [ada]}\n`
 
-test('export has -o for its form, as what prints has', async () => {
+test('export has -o for its format, like other printing commands', async () => {
   await home.ok('set secret formed a=-', { stdin: 'canary-formed' })
   assert.equal(await home.ok('export secret formed -o json'), await home.ok('export secret formed --format json'))
 })
 
-test('a key is made for no team that is not there, and for one that may not be looked at all the same', async () => {
+test('create rejects a key for a missing team, but not for a team that the caller may not read', async () => {
   assert.match(
     await home.fails(3, 'create accesskey x --for-team nope'),
     /team "nope" not found: create it with platform create team nope/,
@@ -30,7 +30,7 @@ test('a key is made for no team that is not there, and for one that may not be l
   await eve.close()
 })
 
-test('--mask says which values are too short to be masked, by their keys', async () => {
+test('--mask lists the keys of values that are too short to mask', async () => {
   await home.ok('set secret pins pin=-', { stdin: '123' })
   await home.ok('set secret pins pad=-', { stdin: '45\n' })
   await home.ok('set secret pins long=-', { stdin: 'canary-that-is-long' })
@@ -40,7 +40,7 @@ test('--mask says which values are too short to be masked, by their keys', async
   assert.equal(stderr, 'platform: warning: --mask does not mask values shorter than 4 bytes: pad, pin\n')
 })
 
-test('of many objects each that fails is told with its place; the others are made, and the code is the first one’s', async () => {
+test('of many objects each failure is reported with its location; the others are created, and the first failure sets the exit code', async () => {
   writeFileSync(join(home.directory, 'three.yaml'), [team('one'), team('Bad'), team('two')].join('---\n'))
   const first = await home.run('create -f three.yaml')
   assert.deepEqual([first.code, first.stdout], [1, 'team/one created\nteam/two created\n'])
@@ -85,7 +85,7 @@ test('of many objects each that fails is told with its place; the others are mad
     assert.equal(await home.fails(2, 'create -f -', { stdin }), `platform: ${wanted}\n`, stdin)
 })
 
-test('a file that cannot be read is one failure of many: the objects of the others are made, and all is told in order', async () => {
+test('an unreadable file is one failure of many: objects of other files are created, and reports are in order', async () => {
   const write = (name: string, text: string) => writeFileSync(join(home.directory, name), text)
   write('seven.yaml', team('seven'))
   write('eight.yaml', `${team('eight')}---\nkind: Teem\n`)
@@ -123,7 +123,7 @@ test('a file that cannot be read is one failure of many: the objects of the othe
   await home.ok('delete team seven eight --yes')
 })
 
-test('where several files are needed for one thing, every one that cannot be read is told, and nothing is done', async () => {
+test('if one operation needs several files, every unreadable one is reported, and nothing is done', async () => {
   const missing = (...names: string[]) =>
     names.map(name => `platform: cannot read ${join(home.directory, name)}: there is no such file\n`).join('')
   assert.equal(
@@ -140,18 +140,18 @@ test('where several files are needed for one thing, every one that cannot be rea
   )
 })
 
-test('a deletion of many goes on past those that are not there, tells each, and ends with 3', async () => {
+test('a delete of many objects continues after missing ones, reports each, and exits with 3', async () => {
   const { code, stdout, stderr } = await home.run('delete team nobody one none two --yes')
   assert.deepEqual([code, stdout], [3, 'team/one deleted\nteam/two deleted\n'])
   assert.match(stderr, /"nobody" not found\n.*"none" not found\n$/)
 })
 
-test('the only value that a flag can have is said once, and not proposed besides', async () => {
+test('the only value of a flag is listed once, without a suggestion', async () => {
   const said = await home.fails(2, 'create accesskey x --dry-run=sever')
   assert.match(said, /^platform: --dry-run: "sever" must be server\n/)
 })
 
-test('a file that cannot be read is named with the reason, and the code is 2', async () => {
+test('an unreadable file is reported with the reason and exit code 2', async () => {
   const data = join(home.directory, 'data')
   mkdirSync(data)
   writeFileSync(join(data, 'master.key'), '')
@@ -203,14 +203,14 @@ test('a file that cannot be read is named with the reason, and the code is 2', a
   )
 })
 
-test('-o value of what has no value is refused before anything is made', async () => {
+test('-o value for an object without value is rejected before anything is created', async () => {
   writeFileSync(join(home.directory, 'no-value.yaml'), team('no-value'))
   assert.match(await home.fails(2, 'create -f no-value.yaml -o value'), /-o value prints keys and tokens/)
   assert.match(await home.fails(2, 'create team no-value -o value'), /--output: "value" must be/)
   await home.fails(3, 'get team no-value')
 })
 
-test('a key that a file has twice is told with its own line and column, whichever file it is', async () => {
+test('a duplicate key in a file is reported with line and column, for every format', async () => {
   const write = (name: string, text: string) => writeFileSync(join(home.directory, name), text)
   write('twice.yaml', 'sync:\n  toHost: {a: 1}\n  toHost: {a: 1, a: 2}\n')
   const told = (place: string, key: string) => `${place}: key "${key}" already set in map\n`
@@ -235,7 +235,7 @@ test('a key that a file has twice is told with its own line and column, whicheve
   }
 })
 
-test('--file of run says which pair is wrong and what would be right; a key given twice is told', async () => {
+test('--file of run reports an invalid pair with the right form, and a duplicate key', async () => {
   const run = (...files: string[]) => ['run', '-s', 'formed', ...files.flatMap(one => ['--file', one]), '--', 'true']
   assert.equal(
     await home.fails(2, run('a', 'a=one', '=two', 'a=three', 'b=', `k${'x'.repeat(80)}`)),
@@ -249,7 +249,7 @@ test('--file of run says which pair is wrong and what would be right; a key give
   )
 })
 
-test('a file of our own that cannot be read is named with the reason in words', async () => {
+test('an unreadable file of the program itself is reported with the reason', async () => {
   const other = await openHome()
   const file = join(other.directory, '.config/platform/contexts.json')
   mkdirSync(file, { recursive: true })
@@ -257,7 +257,7 @@ test('a file of our own that cannot be read is named with the reason in words', 
   await other.close()
 })
 
-test('a value of a file that is no text there is refused by its key: what it was written as is lost', async () => {
+test('a value that is not a string is rejected with its key, because its notation is lost', async () => {
   const yaml = 'mode: 0o17\nversion: 1.10\nagent: 007\non: yes\nright: "1.10"\ntrue: canary\nso: true\nnone:\n'
   writeFileSync(join(home.directory, 'numbers.yaml'), yaml)
   const said = await home.fails(2, 'import secret numbers -f numbers.yaml')
@@ -272,7 +272,7 @@ test('a value of a file that is no text there is refused by its key: what it was
   await home.fails(3, 'get secret numbers')
 })
 
-test('a value that came out empty is refused; KEY= and --allow-empty mean it', async () => {
+test('an empty value is rejected; KEY= and --allow-empty allow it', async () => {
   writeFileSync(join(home.directory, 'nothing'), '')
   for (const value of ['-', '@nothing'])
     assert.match(
@@ -281,7 +281,7 @@ test('a value that came out empty is refused; KEY= and --allow-empty mean it', a
     )
   await home.fails(3, 'get secret hollow')
   const meant = await home.run('set secret hollow key=', { stdin: '' })
-  assert.deepEqual([meant.code, meant.stderr], [0, ''], 'nothing is no secret of anybody’s history')
+  assert.deepEqual([meant.code, meant.stderr], [0, ''], 'an empty value is not stored in the history')
   await home.ok('set secret hollow key=- other=@nothing --allow-empty', { stdin: '' })
   assert.match(await home.ok('get secret hollow'), /^key +0\nother +0$/m)
 })

@@ -1,4 +1,4 @@
-// Which key counts where there are several, or none: nobody acts as somebody else by mistake, and each message names what is missing.
+// Selects the key among several sources, or none. No command uses the wrong identity, and errors name what is missing.
 
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ const { server, home } = await signedIn()
 const fingerprint = () => /sha256:[0-9a-f]{64}/.exec(server.output())?.[0] ?? ''
 const connection = () => `${server.adminKey}@${server.https}#${fingerprint()}`
 
-test('a key in the environment and a context by name are refused together, and it is said which to leave out', async () => {
+test('a key in the environment and a named context are rejected together, with a hint which one to remove', async () => {
   for (const key of [server.adminKey, connection()]) {
     const env = { PLATFORM_ACCESS_KEY: key }
     assert.match(
@@ -28,7 +28,7 @@ test('a key in the environment and a context by name are refused together, and i
   assert.equal(status.token, server.adminKey, 'a kubeconfig says whose key it goes by')
 })
 
-test('a connection that is written wrongly is told as that, and not repeated', async () => {
+test('an invalid connection string is reported as such, and not repeated', async () => {
   for (const wrong of [
     `${server.adminKey}@${server.https}#sha256:12`,
     `${server.adminKey}@plane.example`,
@@ -43,7 +43,7 @@ test('a connection that is written wrongly is told as that, and not repeated', a
   }
 })
 
-test('what is missing is named: a server, a CA, a context, or which of the contexts', async () => {
+test('errors name what is missing: a server, a CA, a context, or the choice of a context', async () => {
   const own = await openHome()
   const key = { PLATFORM_ACCESS_KEY: server.adminKey }
   assert.match(
@@ -74,7 +74,7 @@ test('what is missing is named: a server, a CA, a context, or which of the conte
   await own.close()
 })
 
-test('a server in the environment without a key is no other server for the key of a context: that is refused', async () => {
+test('a server in the environment without a key is rejected, because it must not get the key of a context', async () => {
   const elsewhere = { PLATFORM_SERVER: 'https://elsewhere.test:8443' }
   const said = new RegExp(
     `^platform: PLATFORM_SERVER is https://elsewhere\\.test:8443, but the key of context "127\\.0\\.0\\.1" is for ${server.https}: set PLATFORM_ACCESS_KEY too, unset PLATFORM_SERVER, or use --context 127\\.0\\.0\\.1\n$`,
@@ -93,7 +93,7 @@ test('a server in the environment without a key is no other server for the key o
   await own.close()
 })
 
-test('PLATFORM_NAMESPACE counts beside a context as it does beside a key; a flag counts more', async () => {
+test('PLATFORM_NAMESPACE applies to contexts and keys; a flag takes precedence', async () => {
   await home.ok('set secret here a=- -n stage', { stdin: 'x' })
   for (const env of [{}, { PLATFORM_ACCESS_KEY: connection() }]) {
     const stage = { ...env, PLATFORM_NAMESPACE: 'stage' }
@@ -106,7 +106,7 @@ test('PLATFORM_NAMESPACE counts beside a context as it does beside a key; a flag
   }
 })
 
-test('a context has a name that is one: no way to another file', async () => {
+test('a context name cannot be a path', async () => {
   for (const name of ['.', '..', 'a/b', '../x', 'a\\b', ' '])
     assert.match(
       await home.fails(2, ['login', server.https, '--context', name, '--access-key', '-'], { stdin: server.adminKey }),
@@ -114,7 +114,7 @@ test('a context has a name that is one: no way to another file', async () => {
     )
 })
 
-test('logout while the server is away speaks of revoking only where the key would have been', async () => {
+test('logout while the server is unreachable mentions revocation only if it would have revoked the key', async () => {
   const at = '/apis/management.platform.sh/v1/ownedaccesskeys'
   for (const [type, wanted] of [
     ['Login', /^platform: warning: cannot revoke the key: .*nobody listens there.*\nSigned out of /],

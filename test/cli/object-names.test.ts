@@ -12,7 +12,7 @@ before(async () => {
   for (const name of ['web', 'x1']) await home.ok(`create team ${name} --user ada`)
 })
 
-test('of several names those that are there are printed, the others told, and the code is 3', async () => {
+test('of several names existing objects are printed, missing ones are reported, and the exit code is 3', async () => {
   const { code, stdout, stderr } = await home.run('get teams web nope x1 -o name')
   assert.deepEqual([code, stdout], [3, 'team/web\nteam/x1\n'])
   assert.match(stderr, /"nope" not found/)
@@ -31,7 +31,7 @@ test('KIND/NAME names an object, for get and delete, of one kind at a time', asy
   assert.match(await home.fails(2, 'delete team --yes'), /NAME is missing/)
 })
 
-test('a name that is empty or a dot takes nothing away, whatever was meant: a variable that was not filled is not everything', async () => {
+test('an empty name or a dot deletes nothing, because a variable may be empty by mistake', async () => {
   for (const words of [
     ['delete', 'team', '', '--yes'],
     ['delete', 'team', 'web', '', '--yes'],
@@ -44,7 +44,7 @@ test('a name that is empty or a dot takes nothing away, whatever was meant: a va
   assert.equal(await home.ok('list teams -o name'), 'team/web\nteam/x1\n')
 })
 
-test('a watch of a name that is not there ends with 3; else its columns stay and what is deleted is said', async () => {
+test('a watch of a missing name exits with 3; otherwise its columns stay and deletions are printed', async () => {
   assert.match(await home.fails(3, 'get team nope -w'), /"nope" not found/)
   assert.match(await home.fails(3, 'get team web nope -w -o json'), /"nope" not found/)
   const follow = (...args: string[]) => {
@@ -85,7 +85,7 @@ test('a watch of a name that is not there ends with 3; else its columns stay and
   await names.end()
 })
 
-test('a list that is empty for a key with a scope says that the scope may hide what is there', async () => {
+test('an empty list for a scoped key says that the scope may hide objects', async () => {
   const key = (await home.ok('create accesskey narrow --scope-project shop -o connection')).trim()
   const { code, stderr } = await home.run('list teams', { env: { PLATFORM_ACCESS_KEY: key } })
   assert.equal(code, 0)
@@ -93,14 +93,14 @@ test('a list that is empty for a key with a scope says that the scope may hide w
   assert.equal((await home.run('list teams -l no=body')).stderr, 'No teams found.\n')
 })
 
-test('list accesskeys -o wide has the columns of the usual list, and more', async () => {
+test('list accesskeys -o wide has the columns of the default output, and more', async () => {
   const [usual = ''] = (await home.ok('list accesskeys')).split('\n')
   const [wide = ''] = (await home.ok('list accesskeys -o wide')).split('\n')
   assert.ok(wide.replace(/ +/g, ' ').startsWith(usual.replace(/ +/g, ' ')), wide)
   assert.match(wide, /TYPE +DISPLAY-NAME +AGE$/)
 })
 
-test('run tells keys that are no names of variables, and ends with 127 and 126 as a shell does', async () => {
+test('run reports keys that are not valid variable names, and exits with 127 and 126 like a shell', async () => {
   await home.ok(['set', 'secret', 'tls', 'tls.crt=-'], { stdin: 'canary-crt' })
   await home.ok(['set', 'secret', 'tls', 'user=-'], { stdin: 'canary-user' })
   const { code, stderr } = await home.run('run -s tls -- true')

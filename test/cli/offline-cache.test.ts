@@ -1,4 +1,4 @@
-// To whom the copies of `platform run` belong: one key at one server, and nobody else.
+// The ownership of the cached values of `platform run`: one key at one server.
 
 import assert from 'node:assert/strict'
 import { X509Certificate } from 'node:crypto'
@@ -36,7 +36,7 @@ const loginAs = (name: string, key: string) =>
     stdin: key,
   })
 
-test('a copy belongs to the key that fetched it: another key has none, however often it was made', async () => {
+test('a cached copy belongs to the key that fetched it: another key has none, even with the same name', async () => {
   const narrow = (await home.ok('create accesskey narrow --scope-project shop')).trim()
   await loginAs('narrow', narrow)
   await home.ok('context use 127.0.0.1')
@@ -60,7 +60,7 @@ test('a copy belongs to the key that fetched it: another key has none, however o
   })
 })
 
-test('a server that cannot be trusted is no server that is away: nothing is run', async () => {
+test('an untrusted server does not count as unreachable: nothing runs', async () => {
   assert.equal((await home.run(args, { env })).stdout, 'canary-one')
   const file = join(home.directory, '.config/platform/contexts.json')
   const kept = readFileSync(file, 'utf8')
@@ -78,7 +78,7 @@ test('a server that cannot be trusted is no server that is away: nothing is run'
   assert.match(wrong.stderr, /cannot trust https:\S+ its CA is/)
 })
 
-test('who answers without TLS, or with a broken one, cannot be trusted either: nothing is run', async () => {
+test('a server without TLS, or with broken TLS, is not trusted either: nothing runs', async () => {
   assert.equal((await home.run(args, { env })).stdout, 'canary-one')
   const pipeline = { ...env, PLATFORM_ACCESS_KEY: `${server.adminKey}@${server.https}#${fingerprint()}` }
   assert.equal((await home.run(args, { env: pipeline })).stdout, 'canary-one')
@@ -108,7 +108,7 @@ test('who answers without TLS, or with a broken one, cannot be trusted either: n
   })
 })
 
-test('copies of a layout that no release reads any more are swept, and nothing else is', async () => {
+test('copies in a layout that no release reads are deleted, and nothing else', async () => {
   const directory = join(home.directory, '.local/state/platform/copies')
   const old = ['0', 'f'].map(one => join(directory, one.repeat(64)))
   const others = join(directory, 'notes.txt')
@@ -129,7 +129,7 @@ test('copies of a layout that no release reads any more are swept, and nothing e
   assert.equal((await home.run(args, { env })).stdout, 'canary-one')
 })
 
-test('a no is a no, and takes the copy along', async () => {
+test('a denial is final, and deletes the copy', async () => {
   const key = (await home.ok('create accesskey ended')).trim()
   await loginAs('ended', key)
   await home.ok('context use 127.0.0.1')
@@ -144,7 +144,7 @@ test('a no is a no, and takes the copy along', async () => {
   assert.deepEqual(copies(), before)
 })
 
-test('logout, context delete, another sign-in under its name and a rotation take the copies of a key along', async () => {
+test('logout, context delete, another login under the same name and a rotation delete the copies of a key', async () => {
   const key = (await home.ok('create accesskey passing')).trim()
   const next = (await home.ok('create accesskey next')).trim()
   assert.equal((await home.run(args, { env })).code, 0)

@@ -1,4 +1,4 @@
-// A key with a narrow scope, as pipelines have them: what it may not ask is told, and what the server says anyway is used (D25).
+// A key with a narrow scope, as in pipelines: errors explain the scope, and details of denials are used (D25).
 
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
@@ -13,7 +13,7 @@ before(async () => {
 const keyWith = async (name: string, scope: string) =>
   (await home.ok(`create accesskey ${name} --for-user ada --ttl 7d ${scope} -o connection`)).trim()
 
-test('whoami tells a narrow key what the key is: whose, its scope and its end; teams are of its owner, and are not told', async () => {
+test('whoami with a scoped key shows key, owner, scope and expiry, but not the teams of the owner', async () => {
   await home.ok('create team crew --user ada')
   const env = { PLATFORM_ACCESS_KEY: await keyWith('ci', '--scope-project shop') }
   assert.equal(await home.ok('whoami -o name', { env }), 'ada\n')
@@ -31,14 +31,14 @@ test('whoami tells a narrow key what the key is: whose, its scope and its end; t
   )
   assert.match(await home.ok('status', { env }), /^User: +ada\nKey: +ci, expires in 6d$/m)
   const { key, ...rest } = JSON.parse(await home.ok('whoami -o json', { env }))
-  assert.deepEqual(rest, { server: server.https, user: 'ada' }, 'what is not known is left out, and is no empty list')
+  assert.deepEqual(rest, { server: server.https, user: 'ada' }, 'unknown fields are omitted, not empty')
   const { expiresAt, ...facts } = key
   assert.deepEqual(facts, { name: 'ci', scope: 'projects: shop', expires: 'in 6d' })
   const left = Date.parse(expiresAt) - Date.now()
   assert.ok(left > 6.9 * 86_400_000 && left <= 7 * 86_400_000, expiresAt)
 })
 
-test('whoami knows the scope of a key for a virtual cluster, of one without an end, and the team whose key it is', async () => {
+test('whoami shows a scope for a virtual cluster, a key without expiry, and the team of a key', async () => {
   const made = await home.ok('create accesskey bot --for-team crew --scope-virtualcluster shop/dev -o connection')
   assert.deepEqual(
     (await home.ok('whoami', { env: { PLATFORM_ACCESS_KEY: made.trim() } }))
@@ -55,7 +55,7 @@ test('whoami knows the scope of a key for a virtual cluster, of one without an e
   )
 })
 
-test('platform-cli beside a project reads everything that its owner may, and whoever makes such a key or token is told', async () => {
+test('platform-cli beside a project reads everything that its owner may, and creating such a key or token warns', async () => {
   const wide =
     /warning: The role platform-cli can read everything that its owner can read, including the secrets of all projects\./
   const scope = '--scope-project shop --scope-role platform-cli'
@@ -65,20 +65,20 @@ test('platform-cli beside a project reads everything that its owner may, and who
   assert.equal(
     await home.ok('get secret app.a -o value', { env }),
     'canary-shared',
-    'which is no secret of that project',
+    'which does not belong to that project',
   )
   assert.match((await home.run(`create token --scope-virtualcluster shop/dev --scope-role platform-cli`)).stderr, wide)
   for (const alone of ['--scope-project shop', '--scope-role platform-cli'])
     assert.doesNotMatch((await home.run(`create accesskey ${alone.slice(-4)} ${alone}`)).stderr, wide)
 })
 
-test('with platform-cli beside it the same key is told everything', async () => {
+test('with platform-cli beside it the same key sees everything', async () => {
   const env = { PLATFORM_ACCESS_KEY: await keyWith('told', '--scope-project shop --scope-role platform-cli') }
   assert.match(await home.ok('whoami', { env }), /^Scope: +projects: shop; roles: platform-cli\nExpires: +in 6d$/m)
   assert.equal((await home.run('can-i get secrets --project other', { env })).stdout, 'no\n')
 })
 
-test('questions that its scope does not cover end with 5 and the way out', async () => {
+test('questions outside the scope exit with 5 and a hint', async () => {
   const env = { PLATFORM_ACCESS_KEY: await keyWith('asks', '--scope-project shop') }
   assert.equal(
     await home.fails(5, 'can-i get secrets --project shop', { env }),
@@ -91,7 +91,7 @@ test('questions that its scope does not cover end with 5 and the way out', async
     )
 })
 
-test('signed in with a narrow key, one knows who one is, and whose the key is that goes', async () => {
+test('a user signed in with a scoped key sees their identity, and the owner of a key before deleting it', async () => {
   const own = await openHome()
   await own.signIn(server, (await keyWith('narrow', '--scope-project shop')).replace(/@.*/, ''))
   assert.match(await own.ok('context list'), /\S+ +ada +default/)
@@ -99,7 +99,7 @@ test('signed in with a narrow key, one knows who one is, and whose the key is th
   await own.close()
 })
 
-test('a list with nothing in it says that a narrow key may be shown less, whichever list it is', async () => {
+test('an empty list says that the scope may hide objects, for every list', async () => {
   const env = { PLATFORM_ACCESS_KEY: await keyWith('shown', '--scope-project empty') }
   const note = 'The scope of access key "shown" may hide objects.\n'
   for (const list of [
@@ -117,7 +117,7 @@ test('a list with nothing in it says that a narrow key may be shown less, whiche
   }
 })
 
-test('list secrets -A has those of projects too; elsewhere it is said where they are', async () => {
+test('list secrets -A includes secrets of projects; other lists say where those are', async () => {
   assert.match(
     await home.ok('list secrets -A'),
     /^NAMESPACE +NAME +KEYS +AGE\ndefault +app +1 +\S+\n\nNAMESPACE +NAME +KEYS +FROM +SYNCED +AGE\np-shop +db +1 +\S+\n$/,

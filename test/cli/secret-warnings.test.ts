@@ -1,4 +1,4 @@
-// What is to be known of a secret is told to whoever uses it: that its source is gone, that it was deleted, that it is too large.
+// Warnings about a secret: its source is gone, it was deleted, or it is too large.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -9,7 +9,7 @@ import { eventually } from '../support/wire.ts'
 const { home } = await signedIn()
 const node = process.execPath
 
-test('of a project secret that does not follow its source, get and run say so, and go on with what it has', async () => {
+test('get and run warn about a project secret that does not follow its source, and use its data', async () => {
   const secret = {
     apiVersion: 'management.platform.sh/v1',
     kind: 'ProjectSecret',
@@ -26,7 +26,7 @@ test('of a project secret that does not follow its source, get and run say so, a
   assert.match(ran.stderr, told)
 })
 
-test('run --watch says that its secret was deleted, and the program goes on', async () => {
+test('run --watch warns that its secret was deleted, and the program keeps running', async () => {
   await home.ok('set secret gone token=-', { stdin: 'x' })
   const child = home.start(['run', '-s', 'gone', '--watch', '--', node, '-e', 'console.log(1);setInterval(()=>{},1e3)'])
   let said = ''
@@ -43,13 +43,13 @@ test('run --watch says that its secret was deleted, and the program goes on', as
   await once(child, 'exit')
 })
 
-test('a value that no environment takes is told with the way that takes it', async () => {
+test('a value too large for the environment is reported with an alternative', async () => {
   await home.ok('set secret large token=-', { stdin: 'x'.repeat(500_000) })
   const { code, stderr } = await home.run(['run', '-s', 'large', '--', node, '-e', '0'])
   assert.equal(code, 126)
   assert.match(stderr, /arguments and environment are too large; pass a value as a file with --file KEY=PATH/)
 })
 
-test('--sliding counts from the last use, which needs a time to count', async () => {
+test('--sliding counts from the last use, and requires a duration', async () => {
   assert.match(await home.fails(2, 'create accesskey ci --sliding'), /--sliding requires --ttl TIME/)
 })

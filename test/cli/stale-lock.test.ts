@@ -1,4 +1,4 @@
-// A command that was killed while it changed the contexts: the next one waits until the lock is stale, and goes on.
+// A command that was killed while it changed the contexts: the next one waits until the lock is stale, and continues.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -36,7 +36,7 @@ const directory = join(home.directory, '.config/platform')
 const namespaceNow = () =>
   JSON.parse(readFileSync(join(directory, 'contexts.json'), 'utf8')).contexts['127.0.0.1'].namespace
 
-test('the lock of a killed command is waited for while it may be held, and removed', async () => {
+test('a command waits for the lock of a killed command until it is stale, and removes it', async () => {
   const child = await holding('killed')
   assert.ok(readdirSync(directory).includes('contexts.json.lock'))
   child.kill('SIGKILL')
@@ -51,7 +51,7 @@ test('the lock of a killed command is waited for while it may be held, and remov
   )
 })
 
-test('the lock of one that still runs is waited for, and who waits is told', async () => {
+test('a command waits for the lock of a running one, and says so', async () => {
   const child = await holding('first')
   const next = home.start(['context', 'use', '127.0.0.1', '-n', 'second'])
   const ended = once(next, 'exit')

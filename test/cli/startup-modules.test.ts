@@ -1,4 +1,4 @@
-// What a command loads: a start that stays fast is one that loads little. The times themselves are in bench/cli.ts.
+// The modules that a command loads: loading little keeps the start fast. bench/cli.ts measures the times.
 
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
@@ -8,7 +8,7 @@ import { type CliHome, openHome } from '../support/cli-home.ts'
 import { closeAll } from '../support/close-all.ts'
 import { startServer } from '../support/server.ts'
 
-/** Told at the end, on standard error: files by their paths, and what of Node itself was loaded. */
+/** Printed at the end on standard error: the paths of loaded files and the loaded modules of Node. */
 const telling = `import { registerHooks } from 'node:module'
 const files = []
 registerHooks({ load: (url, context, next) => { files.push(url); return next(url, context) } })
@@ -24,7 +24,7 @@ async function loadedBy(home: CliHome, ...args: string[]): Promise<string> {
   return loaded
 }
 
-test('a command loads what it needs: no YAML, no other kinds, and nothing of what a browser has for fetch', async () => {
+test('a command loads only what it needs: no YAML, no other kinds, and no web APIs for fetch', async () => {
   const [server, home] = [await startServer({ storage: 'memory' }), await openHome()]
   try {
     await home.signIn(server)

@@ -1,4 +1,4 @@
-// Names and values of others do not move the cursor of whoever looks: on a terminal every printer passes one sanitiser.
+// Names and values of other users cannot control the terminal: every printer uses one sanitiser.
 
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
@@ -35,13 +35,13 @@ await withTerminal(() => {
 })
 
 describe('output into a pipe', () => {
-  test('is as it is', async () => {
+  test('is unchanged', async () => {
     assert.ok((await home.ok('get clusterroles -o name')).includes(evil))
     assert.equal(await home.ok('get secret app.token -o value'), evil)
   })
 })
 
-test('our own colours stay, those of others that look like them do no harm', () => {
+test('our own colours stay, and similar sequences of other users are harmless', () => {
   assert.equal(forTerminal('\x1b[32myes\x1b[0m\n\ta'), '\x1b[32myes\x1b[0m\n\ta')
   assert.equal(forTerminal('\x1b[2J\x1b[33;1H\x1b]0;x\x07\r\x08'), '�[2J�[33;1H�]0;x���')
 })

@@ -1,4 +1,4 @@
-// A secret that has its value already: `unchanged` is said, nothing is written, and nobody learns by it what they may not read.
+// Setting a secret to its current value prints `unchanged`, writes nothing, and reveals nothing to callers who may not read it.
 
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
@@ -7,13 +7,13 @@ import { signedIn } from '../support/cli-home.ts'
 const { home } = await signedIn({ storage: 'memory' })
 before(() => home.ok('set secret db password=-', { stdin: 'canary-same' }))
 
-/** What a write would change: the version of the object, and those of its data. */
+/** The fields that a write would change: the version of the object, and those of its data. */
 const standOf = async (where: string) => {
   const { metadata } = JSON.parse(await home.ok(`get secret ${where} -o json`))
   return { version: metadata.resourceVersion, history: await home.ok(`history secret ${where} -o name`) }
 }
 
-test('set of a value that is there already says unchanged and writes nothing', async () => {
+test('set of the current value prints unchanged and writes nothing', async () => {
   const before = await standOf('db')
   const same = () => home.ok('set secret db password=-', { stdin: 'canary-same' })
   assert.equal(await same(), 'sharedsecret/db unchanged\n')
@@ -31,14 +31,14 @@ test('set of a value that is there already says unchanged and writes nothing', a
   assert.equal(await same(), 'sharedsecret/db changed\n', 'an earlier value is another one')
 })
 
-test('of several keys one that differs is a change', async () => {
+test('one differing key of several is a change', async () => {
   await home.ok('set secret pair name=web port=80')
   assert.equal(await home.ok('set secret pair name=web port=80'), 'sharedsecret/pair unchanged\n')
   assert.equal(await home.ok('set secret pair name=web port=443'), 'sharedsecret/pair changed\n')
   assert.equal(await home.ok('set secret pair name=web host=a'), 'sharedsecret/pair changed\n')
 })
 
-test('import of what is there already says unchanged, with --replace as well, and of a project', async () => {
+test('import of the current data prints unchanged, also with --replace, and for a project', async () => {
   const app = 'import secret app -f - --format json --project shop'
   const stdin = '{"A":"1","B":"2"}'
   assert.equal(await home.ok(app, { stdin }), 'projectsecret/app created: 2 keys set\n')
@@ -61,7 +61,7 @@ test('set does not count as reading', async () => {
   assert.match(await home.ok('list secrets -o wide'), /^unread .*\bnever\b/m)
 })
 
-test('who may write and not read is told changed whatever the value: they cannot guess it so (D5)', async () => {
+test('a caller who may write but not read always gets changed, so that it cannot guess the value (D5)', async () => {
   const writer = {
     apiVersion: 'rbac.authorization.k8s.io/v1',
     kind: 'ClusterRole',

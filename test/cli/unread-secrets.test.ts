@@ -1,4 +1,4 @@
-// Which secrets nobody reads: found out without reading them (D19, D35).
+// Finding unread secrets without reading them (D19, D35).
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -31,7 +31,7 @@ const follow = (more: readonly string[]) => {
     seen: async (wanted: RegExp) => {
       while (!wanted.test(text)) await once(child.stdout as NodeJS.ReadableStream, 'data')
     },
-    /** What it complained of until now. */
+    /** The warnings so far. */
     end: async () => {
       child.kill('SIGINT')
       await once(child, 'exit')
@@ -57,7 +57,7 @@ test('no list, table, watch, name or completion of the command line counts as re
   assert.deepEqual(await lastReads(), { unread: 'never', old: 'never', fresh: 'never' })
 })
 
-test('list secrets -A -w follows those of projects too, in one table, and neither is read by it', async () => {
+test('list secrets -A -w includes secrets of projects, in one table, and reads neither', async () => {
   await home.ok('set secret of-shop a=- --project shop', { stdin: 'canary-of-shop' })
   const [table, lines] = [['-A'], ['-A', '-o', 'name', '-l', 'tier=front']].map(more => follow(more))
   await table?.seen(/^EVENT +NAMESPACE +NAME +KEYS +FROM +SYNCED +AGE\n/)
@@ -92,11 +92,11 @@ test('list secrets -A -w follows those of projects too, in one table, and neithe
   await home.ok('delete sharedsecret front --yes')
 })
 
-test('-w shows what comes, and --unused what does not: together they are refused', async () => {
+test('-w shows changes, and --unused the opposite: together they are rejected', async () => {
   assert.match(await home.fails(2, 'list secrets -w --unused 90d'), /--unused cannot be combined with -w/)
 })
 
-test('--unused finds what was read long ago, and not what was read since', async () => {
+test('--unused finds secrets that were read long ago, and none that were read since', async () => {
   await home.ok('get secret old.a')
   await home.ok('get secret fresh.a')
   assert.equal(await home.ok('list secrets --unused 90d -o name'), '')

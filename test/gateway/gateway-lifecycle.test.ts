@@ -141,7 +141,7 @@ describe('gateways', () => {
     assert.match((await revoke()).stderr, /say which tokens/)
     const { code, stdout } = await revoke('--key', guest.name, '--reason', 'lost laptop')
     assert.equal(code, 0)
-    assert.match(stdout, new RegExp(`tokens of the key ${guest.name} issued until \\S+ count no more`))
+    assert.match(stdout, new RegExp(`tokens of the key ${guest.name} issued until \\S+ are no longer valid`))
     for (const [gateway, name] of [
       [first, 'prod'],
       [second, 'dev'],
