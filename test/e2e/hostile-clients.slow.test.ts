@@ -11,27 +11,27 @@ import { openBare } from '../support/wire.ts'
 
 const seed = process.env['PROVE_SEED'] ?? String(Date.now())
 
-describe(`a server among the malicious (seed ${seed})`, { timeout: 240_000 }, () => {
+describe(`a server with hostile clients (seed ${seed})`, { timeout: 240_000 }, () => {
   let server: Server
   before(async () => {
     server = await startServer({ storage: 'sqlite', args: ['--audit-log', 'off', '--limits-unknown-keys', '0'] })
   })
   after(() => server.stop())
 
-  test('20,000 generated requests over bare sockets: every one is answered, none with a 500, and nothing is left behind', async context => {
+  test('20,000 generated requests over bare sockets: each gets a response, none a 500, and nothing is left behind', async context => {
     const { requests, answers, problems } = await runRawFuzz(server, 20_000, seed)
     assert.deepEqual(problems, [])
     context.diagnostic(`${requests} requests: ${JSON.stringify(answers)}`)
   })
 
   for (const name of Object.keys(floods))
-    test(`${name}: others are served meanwhile, and nothing is left behind`, async context => {
+    test(`${name}: other clients are served meanwhile, and nothing is left behind`, async context => {
       const { size, slowest, problems } = await runFlood(server, name, 0.25)
       assert.deepEqual(problems, [])
       context.diagnostic(`${size}; the slowest ordinary request took ${Math.round(slowest)} ms`)
     })
 
-  test('found: a 100 Continue behind other requests never stands between the head and the body of an answer', async () => {
+  test('found: a 100 Continue of a pipelined request is never between the head and the body of a response', async () => {
     const bare = await openBare(server.http)
     const ask = (more: string) => `GET /nowhere HTTP/1.1\r\nHost: localhost\r\n${more}\r\n`
     const waiting = `${ask('Expect: 100-continue\r\nContent-Length: 1\r\n')}x`
@@ -41,14 +41,14 @@ describe(`a server among the malicious (seed ${seed})`, { timeout: 240_000 }, ()
     assert.match(text, /^HTTP\/1\.1 4\d\d /)
   })
 
-  test('found: a request of HTTP/0.9 is answered as any other', async () => {
+  test('found: an HTTP/0.9 request gets a normal response', async () => {
     const bare = await openBare(server.http)
     const head = `Host: localhost\r\nAuthorization: Bearer ${server.adminKey}\r\nConnection: close`
     bare.socket.write(`GET /kubernetes/management/apis HTTP/0.9\r\n${head}\r\n\r\n`)
     assert.match(await bare.ended(), /^HTTP\/1\.1 200 /)
   })
 
-  test('found: apply answers 400 where an apiVersion, a kind or a name is no text', async () => {
+  test('found: apply responds 400 if an apiVersion, a kind or a name is not a string', async () => {
     const path = '/apis/management.platform.sh/v1/teams/a?fieldManager=m'
     const whole = { apiVersion: 'management.platform.sh/v1', kind: 'Team', metadata: { name: 'a' } }
     for (const wrong of [{ apiVersion: {} }, { kind: [{}] }, { metadata: { name: {} } }]) {
@@ -59,6 +59,6 @@ describe(`a server among the malicious (seed ${seed})`, { timeout: 240_000 }, ()
   })
 })
 
-test(`500 bent texts for every reader of foreign text: each is read or refused, none is a crash (seed ${seed})`, async () => {
+test(`500 mutated texts for every parser: each is parsed or rejected, none crashes (seed ${seed})`, async () => {
   for (const { name, problems } of await runShapeFuzz(500, seed)) assert.deepEqual(problems, [], name)
 })

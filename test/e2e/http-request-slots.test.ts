@@ -1,4 +1,4 @@
-// What a client can make the server hold: a place among those under way is given back however the client leaves (D1).
+// Resources that a client occupies: an inflight slot is released however the client disconnects (D1).
 
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
@@ -12,7 +12,7 @@ import { eventually, group, openBare, openWire, type Wire } from '../support/wir
 const teams = `${group}/teams`
 const json = { 'content-type': 'application/json' }
 
-describe('places among those under way', { timeout: 120_000 }, () => {
+describe('inflight slots', { timeout: 120_000 }, () => {
   let server: Server
   let wire: Wire
   before(async () => {
@@ -45,7 +45,7 @@ describe('places among those under way', { timeout: 120_000 }, () => {
   }
   const head = (line: string) => `${line} HTTP/1.1\r\nHost: localhost\r\nAuthorization: ${authorization()}\r\n`
 
-  test('HTTP/2 streams that are cancelled at any moment of a large compressed answer', async () => {
+  test('HTTP/2 streams that are cancelled at any time during a large compressed response', async () => {
     const session = openSession()
     for (let n = 0; n < 40; n++) {
       const stream = session.request({ ':path': teams, authorization: authorization(), 'accept-encoding': 'gzip' })
@@ -57,7 +57,7 @@ describe('places among those under way', { timeout: 120_000 }, () => {
     session.destroy()
   })
 
-  test('requests that stand in line behind another on a connection that breaks, and watches likewise', async () => {
+  test('pipelined requests on a connection that breaks, and watches likewise', async () => {
     const bare = await openBare(server.http)
     bare.socket.pause()
     const list = `${head(`GET ${teams}`)}\r\n`
@@ -68,14 +68,14 @@ describe('places among those under way', { timeout: 120_000 }, () => {
     await eventually('no watch is open', async () => (await watches()) === 0)
   })
 
-  test('a write whose body does not come is a 504 in its time, and is over with it, over HTTP/1.1', async () => {
+  test('a write whose body does not arrive gets 504 in time and releases its slot, over HTTP/1.1', async () => {
     const bare = await openBare(server.http)
     bare.socket.write(`${head(`POST ${teams}?timeout=200ms`)}Content-Length: 100\r\n\r\n{"metadata":`)
     assert.match(await bare.ended(), /^HTTP\/1\.1 504 .*"reason":"Timeout"/s)
     await nothingIsHeld()
   })
 
-  test('what comes of a body after its 504 changes nothing', async () => {
+  test('a body that arrives after its 504 changes nothing', async () => {
     const body = '{"metadata":{"name":"too-late"}}'
     const bare = await openBare(server.http)
     bare.socket.write(`${head(`POST ${teams}?timeout=200ms`)}Content-Length: ${body.length}\r\n\r\n${body.slice(0, 9)}`)
@@ -86,7 +86,7 @@ describe('places among those under way', { timeout: 120_000 }, () => {
     assert.equal((await wire(`${teams}/too-late`)).code, 404)
   })
 
-  test('a write whose body does not come is a 504 in its time, and is over with it, over HTTP/2', async () => {
+  test('a write whose body does not arrive gets 504 in time and releases its slot, over HTTP/2', async () => {
     const session = openSession()
     const headers = { ':method': 'POST', ':path': `${teams}?timeout=200ms`, authorization: authorization(), ...json }
     const stream = session.request(headers)

@@ -1,4 +1,4 @@
-// One key cannot starve another, over real sockets: in what is under way, in open watches, and in how fast it comes.
+// One key cannot starve another, over real sockets: in concurrent requests, in open watches, and in request rate.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -45,7 +45,7 @@ describe('a key that floods', () => {
   const started: Server[] = []
   after(() => Promise.all(started.map(server => server.stop())))
 
-  test('holds its share of the writes and no more; another key writes on', async () => {
+  test('gets only its share of the write slots; another key can write', async () => {
     const { server, flood } = await open('--limits-writes', '8', '--limits-share', '50')
     started.push(server)
     const half = { 'content-type': 'application/json', 'content-length': '1000' }
@@ -68,7 +68,7 @@ describe('a key that floods', () => {
     for (const call of held) call.destroy()
   })
 
-  test('holds its share of the watches and no more; another key watches on', async () => {
+  test('gets only its share of the watch slots; another key can watch', async () => {
     const { server, flood } = await open('--limits-watches', '4', '--limits-share', '50')
     started.push(server)
     const watch = (key: string) => {
@@ -85,7 +85,7 @@ describe('a key that floods', () => {
     for (const call of [...held, third, calm]) call.destroy()
   })
 
-  test('is answered 429 above its rate, whoever it pretends to be; another key is not', async () => {
+  test('gets 429 above its rate, also while impersonating; another key does not', async () => {
     const { server, flood } = await open('--limits-rate', '1', '--limits-burst', '30')
     started.push(server)
     const as = (name: string) => ({ 'impersonate-user': name, 'impersonate-group': 'system:authenticated' })

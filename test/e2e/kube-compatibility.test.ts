@@ -122,7 +122,10 @@ const stories: { readonly [name: string]: readonly Asked[] } = {
   ],
 }
 
-/** What no two servers have in common: ids, times, revisions. And a generation, which Kubernetes does not count for these kinds. */
+/**
+ * Fields that differ between servers: ids, times, revisions. And the generation, which Kubernetes does not count for
+ * these kinds.
+ */
 function plain({ status, text }: Answer): unknown {
   const told = text
     .replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, 'UID')
@@ -135,7 +138,7 @@ function plain({ status, text }: Answer): unknown {
 
 const binaries = kubeBinaries
 if (binaries)
-  describe('the same answers as stock Kubernetes', () => {
+  describe('the same responses as stock Kubernetes', () => {
     let ours: Server
     let kube: KubeCluster
     let theirs: ReturnType<typeof openRequests>

@@ -1,4 +1,4 @@
-// A body over HTTP/2 that breaks off half-way is no body: whatever the client says of it, nothing is made of its first half.
+// A truncated body over HTTP/2 is rejected, whatever the client declares: the first half creates nothing.
 
 import assert from 'node:assert/strict'
 import { constants } from 'node:http2'

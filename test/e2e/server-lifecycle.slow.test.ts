@@ -9,7 +9,7 @@ import { eventually, group, openBare, openWire } from '../support/wire.ts'
 
 const longest = 10_000
 
-test('a server ends within ten seconds, whatever its clients leave unfinished', { timeout: 120_000 }, async t => {
+test('a server stops within ten seconds, with unfinished requests of clients', { timeout: 120_000 }, async t => {
   const server = await startServer({ storage: 'sqlite' })
   t.after(() => server.stop())
   const stuck = await openBare(server.http)

@@ -1,4 +1,4 @@
-// A server's life: one per directory, certificates that change, and an end that breaks nothing (D1).
+// The lifecycle of a server: one per directory, reloaded certificates, and a clean shutdown (D1).
 
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
@@ -32,8 +32,8 @@ async function underWay(server: Server, writes: number): Promise<void> {
   await eventually(`${writes} writes are under way`, async () => pattern.test((await wire('/metrics')).text))
 }
 
-describe('life of a server', { timeout: 120_000, concurrency: true }, () => {
-  test('a second one on the same directory is refused with the reason, and the first goes on (issue 2 §3)', async () => {
+describe('the lifecycle of a server', { timeout: 120_000, concurrency: true }, () => {
+  test('a second server on the same directory fails with the reason, and the first keeps running (issue 2 §3)', async () => {
     const server = await startServer({ storage: 'sqlite' })
     try {
       const args = ['serve', '--data', server.directory, '--https', '127.0.0.1:0', '--http', '127.0.0.1:0']
@@ -56,7 +56,7 @@ describe('life of a server', { timeout: 120_000, concurrency: true }, () => {
     }
   })
 
-  test('told to end: readiness fails, what is under way is finished, watches end cleanly, exit 0 (issue 2 §6)', async t => {
+  test('on shutdown readiness fails, requests in flight finish, watches end cleanly, exit 0 (issue 2 §6)', async t => {
     // The listeners stay open for long enough, also on a busy machine.
     const server = await startServer({ storage: 'sqlite', args: ['--shutdown-delay', '5'] })
     t.after(() => server.stop())
@@ -96,7 +96,7 @@ describe('life of a server', { timeout: 120_000, concurrency: true }, () => {
     await stopping
   })
 
-  test('a client that never finishes does not keep it: exit 0 (issue 2 §6)', async t => {
+  test('a client that never finishes does not block the shutdown: exit 0 (issue 2 §6)', async t => {
     const server = await startServer({ storage: 'memory' })
     t.after(() => server.stop())
     const stuck = await openBare(server.http)
@@ -106,7 +106,7 @@ describe('life of a server', { timeout: 120_000, concurrency: true }, () => {
     await stuck.ended()
   })
 
-  test('clients that are half gone do not keep it either: exit 0 (issue 2 §6)', async t => {
+  test('half-closed connections do not block it either: exit 0 (issue 2 §6)', async t => {
     const server = await startServer({ storage: 'memory', args: ['--shutdown-delay', '1'] })
     t.after(() => server.stop())
     const port = Number(new URL(server.https).port)
@@ -125,7 +125,7 @@ describe('life of a server', { timeout: 120_000, concurrency: true }, () => {
     for (const socket of [silent.socket, idle, ended, begun]) socket.destroy()
   })
 
-  test('Ctrl-C in a terminal, which reaches launcher and program alike, ends in order (issue 2 §6)', async () => {
+  test('Ctrl-C in a terminal, which reaches launcher and program, stops in order (issue 2 §6)', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'platform-launcher-'))
     // An older Node in front of a terminal, as far as the launcher can see.
     const pretend = `Object.defineProperty(process.versions, 'node', { value: '20.0.0' }); process.stdin.isTTY = true`
@@ -159,7 +159,7 @@ describe('life of a server', { timeout: 120_000, concurrency: true }, () => {
     }
   })
 
-  test('certificate files are read again when they change; a pair that does not fit is not taken (D1)', async () => {
+  test('certificate files are reloaded when they change; a mismatched pair is rejected (D1)', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'platform-tls-'))
     const [cert, key] = [join(directory, 'tls.crt'), join(directory, 'tls.key')]
     const authority = makeAuthority(Date.now())

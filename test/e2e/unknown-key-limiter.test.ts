@@ -1,4 +1,4 @@
-// Against guessing keys, over real sockets: who is told to wait, who never is, and what the operator sees of it.
+// The limit against key guessing, over real sockets: which clients must wait, which never, and the operator's metrics.
 
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
@@ -31,19 +31,19 @@ describe('guessing keys behind a trusted proxy', () => {
 
   const metric = async (line: RegExp) => Number(line.exec((await wire('/metrics')).text)?.[1])
 
-  test('after 20 unknown keys within five minutes an address is answered 429, and told when to come again', async () => {
+  test('after 20 unknown keys within five minutes an address gets 429 with Retry-After', async () => {
     const address = '203.0.113.9'
     assert.deepEqual(await tries(wire, 21, from(address)), [...times(20, 401), 429])
     const refused = await wire(`${group}/teams`, { key: unknown(), headers: from(address) })
     assert.equal(refused.code, 429)
     assert.equal(refused.json.reason, 'TooManyRequests')
     const left = Number(refused.headers['retry-after'])
-    assert.ok(left > 200 && left <= 300, `it has to wait for nearly five minutes, and is told ${left} s`)
+    assert.ok(left > 200 && left <= 300, `it must wait for nearly five minutes, but gets ${left} s`)
     assert.equal(refused.json.details.retryAfterSeconds, left)
     assert.match(refused.json.message, new RegExp(`unknown keys.* ${left} s`))
   })
 
-  test('a key that is known is never refused for it, nor is one that is missing, disabled or malformed', async () => {
+  test('a known key is never rejected for it, nor is a missing, disabled or malformed one', async () => {
     const headers = from('203.0.113.9')
     const made = await wire(`${group}/ownedaccesskeys`, { method: 'POST', body: '{"spec":{"disabled":true}}' })
     assert.equal((await wire(`${group}/teams`, { headers })).code, 200)
@@ -52,14 +52,14 @@ describe('guessing keys behind a trusted proxy', () => {
     assert.equal((await wire(`${base}/version`, { headers, key: '' })).code, 200)
   })
 
-  test('other addresses are not refused for it; of IPv6 a whole /64 counts as one', async () => {
+  test('other addresses are not affected; an IPv6 /64 counts as one address', async () => {
     assert.deepEqual(await tries(wire, 1, from('203.0.113.10')), [401])
     const codes: number[] = []
     for (let index = 0; index < 21; index++) codes.push(...(await tries(wire, 1, from(`2001:db8::${index + 1}`))))
     assert.deepEqual(codes, [...times(20, 401), 429])
   })
 
-  test('what a client claims to be in front of the proxy does not count: the last untrusted hop does', async () => {
+  test('forwarded addresses of the client do not count: the last untrusted hop does', async () => {
     const codes: number[] = []
     for (let index = 0; index < 21; index++)
       codes.push(...(await tries(wire, 1, from(`198.51.100.${index}, 203.0.113.77`))))
@@ -70,7 +70,7 @@ describe('guessing keys behind a trusted proxy', () => {
     assert.deepEqual(await tries(wire, 25), times(25, 401))
   })
 
-  test('a direct-cluster token is no guess of a key: it is told where it belongs, however often and however long it is', async () => {
+  test('a direct-cluster token does not count as a guess, and gets a hint, however often and however long it is', async () => {
     const headers = from('203.0.113.80')
     const scope = {
       virtualClusters: Array.from({ length: 150 }, (_, at) => ({ project: 'web', virtualCluster: `v${at}` })),
@@ -86,7 +86,7 @@ describe('guessing keys behind a trusted proxy', () => {
           assert.match(answer.json.message, /^this is a direct-cluster token, .*gateway.*access key/)
           assert.equal(answer.text.includes(key), false)
         }
-      // What only begins like one, or was cut, may be a guess.
+      // A truncated token, or one with only the prefix, may be a guess.
       const asked = { key: key.slice(0, -1), headers: from('203.0.113.81') }
       assert.match(
         (await wire(`${group}/teams`, asked)).json.message,
@@ -101,7 +101,7 @@ describe('guessing keys behind a trusted proxy', () => {
     assert.deepEqual([failed, refused], [20 + 1 + 20 + 20 + 25 + 1, 2 + 1 + 1])
   })
 
-  test('a TokenReview is no way around it: whoever asks about 20 unknown keys is told to wait, and still answered about known ones', async () => {
+  test('a TokenReview cannot bypass it: after 20 unknown keys the caller must wait, but known keys are still reviewed', async () => {
     const ask = (token: string) => wire(reviews, { method: 'POST', body: JSON.stringify({ spec: { token } }) })
     for (let index = 0; index < 20; index++) {
       const { code, json } = await ask(unknown())
@@ -110,18 +110,18 @@ describe('guessing keys behind a trusted proxy', () => {
     const refused = await ask(unknown())
     assert.equal(refused.code, 429)
     const left = Number(refused.headers['retry-after'])
-    assert.ok(left > 200 && left <= 300, `it is told ${left} s`)
+    assert.ok(left > 200 && left <= 300, `it gets ${left} s`)
     assert.equal((await ask(server.adminKey)).json.status.authenticated, true)
   })
 })
 
-test('loopback is exempt, and an X-Forwarded-For that no trusted proxy wrote changes nothing', async t => {
+test('loopback is exempt, and an X-Forwarded-For from an untrusted hop changes nothing', async t => {
   const server = await startServer({ storage: 'memory' })
   t.after(() => server.stop())
   assert.deepEqual(await tries(openWire(server), 25, from('203.0.113.9')), times(25, 401))
 })
 
-test('limits.unknownKeys sets how many, and 0 any number', async t => {
+test('limits.unknownKeys sets the limit, and 0 disables it', async t => {
   for (const [limit, expected] of [
     ['3', [...times(3, 401), ...times(22, 429)]],
     ['0', times(25, 401)],
@@ -133,7 +133,7 @@ test('limits.unknownKeys sets how many, and 0 any number', async t => {
   }
 })
 
-test('a request with two Authorization headers is refused', async t => {
+test('a request with two Authorization headers is rejected', async t => {
   const server = await startServer({ storage: 'memory' })
   t.after(() => server.stop())
   const wire = openWire(server)

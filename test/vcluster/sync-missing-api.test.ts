@@ -1,4 +1,4 @@
-// The syncer at a server that is no Kubernetes API server: it says so at once, and which of the two it is; and behind something that answers in its place.
+// The syncer with a server that is not a Kubernetes API server, or behind a proxy that responds instead: it reports which side.
 
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -54,7 +54,7 @@ const words = (virtual: string, host: string, ...more: string[]) => [
 const once = (virtual: string, host: string, how = '--once', timeout = '10m') =>
   exec(process.execPath, words(virtual, host, how, '--timeout', timeout), { timeout: 60_000 })
 
-test('--once and --dry-run end at once with code 1 where a side has no endpoints, and name the side, the server and what it must be', async () => {
+test('--once and --dry-run exit with 1 if a side does not serve endpoints, and name the side, the server and the requirement', async () => {
   const own = `${service.https}/kubernetes/management`
   const cases: readonly (readonly [string, string, string])[] = [
     [service.kubeconfig, cluster.kubeconfig, `the virtual cluster at ${own} has no `],
@@ -73,7 +73,7 @@ test('--once and --dry-run end at once with code 1 where a side has no endpoints
     }
 })
 
-test('a 404 that no Kubernetes API server gave is an outage: --once tries again, until it is over or the time is up', async () => {
+test('a 404 that does not come from a Kubernetes API server is an outage: --once retries until it is over or the time is up', async () => {
   for (const [virtual, host] of [
     [cluster.kubeconfig, webKubeconfig],
     [webKubeconfig, cluster.kubeconfig],
@@ -92,7 +92,7 @@ test('a 404 that no Kubernetes API server gave is an outage: --once tries again,
   assert.doesNotMatch(stderr, /has no endpoints/)
 })
 
-test('nor does such an answer say that something is gone: nothing is forgotten or taken away for it', async () => {
+test('such a response does not mean that an object is deleted: nothing is removed', async () => {
   const away = new ApiError(404, '', 'response 404 without a Status')
   const refused = { get: () => Promise.reject(away) } as unknown as Resources
   const lookup = async () => ['10.0.0.1']
@@ -117,7 +117,7 @@ test('nor does such an answer say that something is gone: nothing is forgotten o
   )
 })
 
-test('one that goes on tries again, for it may be a server that is being set up, and the log says which has no such API', async () => {
+test('without --once the syncer retries, because the server may still be starting, and the log names the side', async () => {
   const { child, printed } = await startProgram(
     words(cluster.kubeconfig, service.kubeconfig),
     /^platform: syncing endpoints of vc/m,

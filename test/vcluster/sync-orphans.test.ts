@@ -1,4 +1,4 @@
-// What a changed configuration leaves behind on the host is told, and nothing that may be somebody else's.
+// Orphans of a changed configuration on the host are reported, and no objects of others.
 
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, test } from 'node:test'
@@ -42,7 +42,7 @@ const make = async (name: string, namespace: string) => {
 }
 const found = () => until('what was left', async () => told.at(-1))
 
-describe('the syncer tells of what was left behind', { timeout: 120_000 }, () => {
+describe('the syncer reports orphans', { timeout: 120_000 }, () => {
   beforeEach(async () => {
     clusters = await Promise.all([openCluster(), openCluster()])
     told = []
@@ -57,11 +57,11 @@ describe('the syncer tells of what was left behind', { timeout: 120_000 }, () =>
     await Promise.all(clusters.map(cluster => cluster.close()))
   })
 
-  test('nothing where everything is in its place', async () => {
+  test('none if every object is in its namespace', async () => {
     assert.deepEqual(await found(), [])
   })
 
-  test('a mapping that is gone, or another: how many objects stay where, and of which namespace; they are not touched', async () => {
+  test('after a removed or changed mapping: how many objects per namespace; they are not changed', async () => {
     await stop()
     const before = await h().get({ namespace: 'team-default', name: 'web' })
     told = []
@@ -77,7 +77,7 @@ describe('the syncer tells of what was left behind', { timeout: 120_000 }, () =>
     ])
   })
 
-  test('of no object that only looks like one: another cluster of the same name has its own', async () => {
+  test('no similar objects: another cluster of the same name has its own', async () => {
     await stop()
     const web = await h().get({ namespace: 'team-default', name: 'web' })
     const { labels, annotations } = web?.metadata ?? {}
@@ -88,7 +88,7 @@ describe('the syncer tells of what was left behind', { timeout: 120_000 }, () =>
     assert.deepEqual(await found(), [])
   })
 
-  test('as far as it may look: where it may not list all namespaces, those that it follows', async () => {
+  test('within its permissions: without permission to list all namespaces, in those that it follows', async () => {
     await stop()
     const { resources } = side(1)
     const confined: Resources = {
@@ -104,7 +104,7 @@ describe('the syncer tells of what was left behind', { timeout: 120_000 }, () =>
     ])
   })
 
-  test('once it can be asked', async () => {
+  test('once the host is reachable', async () => {
     await stop()
     const { resources } = side(1)
     let fails = 3

@@ -1,4 +1,4 @@
-// What is told to the tenant and what to the operator, and that nothing fails in silence or for ever at full speed.
+// Reports to the tenant and to the operator: no failure is silent, and none is retried at full speed forever.
 
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, test } from 'node:test'
@@ -81,7 +81,7 @@ describe('the syncer tells', { timeout: 120_000 }, () => {
     await Promise.all(clusters.map(cluster => cluster.close()))
   })
 
-  test('that the namespace is not on the host, where a create finds nothing to create in', async () => {
+  test('that the namespace is missing on the host, if a create fails', async () => {
     await make()
     const { resources } = side(1)
     const host: Resources = {
@@ -95,7 +95,7 @@ describe('the syncer tells', { timeout: 120_000 }, () => {
     assert.match(logged.join('\n'), /HostRefused: namespaces "team" not found/)
   })
 
-  test('of a namespace that is not mapped only where something would have been synced from it', async () => {
+  test('of an unmapped namespace only if something would have been synced from it', async () => {
     await make('web', undefined, 'other')
     await make('dns', { app: 'dns' }, 'other')
     await v().create(endpoints('lonely', {}, 'other'))
@@ -114,7 +114,7 @@ describe('the syncer tells', { timeout: 120_000 }, () => {
     )
   })
 
-  test('the tenant in its own names, and nobody else’s; the operator in those of the host', async () => {
+  test('the tenant with its own names only; the operator with those of the host', async () => {
     await make()
     const labels = { 'vcluster.example.org/managed-by': 'a-neighbour' }
     await h().create(endpoints(hostAt.name, { metadata: { labels } }, 'team'))
@@ -131,7 +131,7 @@ describe('the syncer tells', { timeout: 120_000 }, () => {
 
   const refusing = (error: ApiError): Resources => ({ ...side(1).resources, create: () => Promise.reject(error) })
 
-  test('the tenant what the syncer may not do, and no name of the host; the operator all of it', async () => {
+  test('the tenant that the syncer lacks permission, without names of the host; the operator all of it', async () => {
     await make()
     const message = `endpoints "${hostAt.name}" is forbidden: User "system:serviceaccount:team:syncer" cannot create resource "endpoints" in the namespace "team"`
     start({ host: refusing(new ApiError(403, 'Forbidden', message)) })
@@ -173,7 +173,7 @@ describe('the syncer tells', { timeout: 120_000 }, () => {
     ],
     [
       'nothing of words without a field',
-      new ApiError(422, 'Invalid', 'the neighbours of team have no room'),
+      new ApiError(422, 'Invalid', 'the neighbours of team have no capacity'),
       /"the host rejected it: ask the operator of the host; the log of the syncer has the cause"/,
     ],
     ['that it is too large', new ApiError(413, 'TooLarge', 'limit of team: 1 MiB'), /"it is too large for the host"/],
@@ -189,7 +189,7 @@ describe('the syncer tells', { timeout: 120_000 }, () => {
       await until('the log', async () => logged.includes(`HostRefused: ${error.message}`))
     })
 
-  test('that what a patch refers to is refused by the host', async () => {
+  test('that the host rejects a referenced object', async () => {
     await make()
     const referenced = {
       ...{ apiVersion: 'v1', kind: 'Secret', path: 'metadata.annotations.key', namespace: 'default', name: 'key' },
@@ -217,7 +217,7 @@ describe('the syncer tells', { timeout: 120_000 }, () => {
     await until('its end', async () => (await conditionOf()) === undefined)
   })
 
-  test('nobody in circles: a host that changes every write is followed, and ever more slowly', async () => {
+  test('a host that changes every write is followed, ever more slowly', async () => {
     await make()
     const { host, stamps } = stamping()
     let time = 0
@@ -236,10 +236,10 @@ describe('the syncer tells', { timeout: 120_000 }, () => {
     await until('the last write', async () => stamps() === 7)
   })
 
-  test('a host that changes every write of what the tenant changes, at once, however slowly it is followed by then', async () => {
+  test('changes of the tenant on such a host are synced immediately', async () => {
     await make()
     const { host, stamps } = stamping()
-    // A clock that stands still: whoever has to wait does so for ever.
+    // A clock that stands still, so that waiting code waits forever.
     const sync = start({ host, ticks: () => 0 })
     await until('some stamps', async () => stamps() > 3)
     await sync.settled()
